@@ -1,0 +1,76 @@
+// swift-tools-version: 6.2
+// The house and its arrows: Sources/README.md.
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .treatAllWarnings(as: .error),
+]
+
+/// A library, and the tests that mirror its files.
+func room(_ name: String, _ dependencies: [Target.Dependency], tests: [Target.Dependency] = []) -> [Target] {
+  [
+    .target(name: name, dependencies: dependencies, swiftSettings: settings),
+    .testTarget(
+      name: "\(name)Tests", dependencies: [.byName(name: name), "TestVectors"] + tests + dependencies,
+      swiftSettings: settings),
+  ]
+}
+
+/// One door to one library of the distribution.
+func door(_ name: String, pkgConfig: String, apt: String) -> Target {
+  .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+  name: "liquid-auth",
+  products: [
+    .executable(name: "liquid-authenticator", targets: ["liquid-authenticator"]),
+    .executable(name: "liquid-auth", targets: ["liquid-auth"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+  ],
+  targets: [
+    door("CCBOR", pkgConfig: "libcbor", apt: "libcbor-dev"),
+    door("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
+    door("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
+    door("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
+    door("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+    .target(name: "CUHID"),
+    // Reads the vector files under Tests/Vectors; no product uses it.
+    .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
+  ]
+    + room("CryptoPrimitives", ["COpenSSL", "CSodium"])
+    + room("DeterministicKeys", ["CryptoPrimitives"])
+    + room("CBOR", ["CCBOR"])
+    + room("CTAPHID", [])
+    + room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"])
+    + room("Vault", ["CBOR", "CryptoPrimitives"])
+    + room("CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite"], tests: ["DeterministicKeys"])
+    + room("ControlDoor", ["CBOR", "CTAP2"])
+    + [
+      .executableTarget(
+        name: "liquid-authenticator",
+        dependencies: [
+          "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
+          "CUHID", "CUdev", argumentParser,
+        ], swiftSettings: settings),
+      .executableTarget(
+        name: "liquid-auth",
+        dependencies: [
+          "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
+          argumentParser,
+        ], swiftSettings: settings),
+      .testTarget(
+        name: "AuthenticatorShellTests", dependencies: ["liquid-authenticator", "CTAPHID", "CTAP2", "ControlDoor"],
+        swiftSettings: settings),
+      .testTarget(
+        name: "CommandShellTests", dependencies: ["liquid-auth"], swiftSettings: settings),
+    ]
+)

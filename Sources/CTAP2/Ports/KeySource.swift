@@ -1,0 +1,30 @@
+public import CryptoPrimitives
+
+/// What is there to work with while the vault is open.
+public struct OpenVault: Sendable {
+  /// Everything that is derived from the main key.
+  public let keys: CredentialKeys
+  /// The xHD root (96 bytes) of the Algorand accounts.
+  public let ed25519Root: SecretBytes
+  /// The credentials of this machine.
+  public let store: any CredentialStore
+
+  /// Joins what one unlocking yields.
+  public init(keys: CredentialKeys, ed25519Root: SecretBytes, store: any CredentialStore) {
+    self.keys = keys
+    self.ed25519Root = ed25519Root
+    self.store = store
+  }
+}
+
+/// The port to the vault: who holds the secret, and how it is opened.
+public protocol KeySource: Sendable {
+  /// What is open now; `nil` while locked. Never prompts.
+  var current: OpenVault? { get }
+
+  /// Opens the vault, asking the person for the passphrase when it is locked; cancelling the task withdraws the prompt.
+  ///
+  /// A vault or store that is missing or damaged cannot be opened: the back end logs which file and what to do, and
+  /// the command ends as `declined`.
+  func open() async throws(UserInteractionError) -> OpenVault
+}

@@ -1,0 +1,86 @@
+/// What a person is asked to agree to, in the words of the request.
+///
+/// Texts come from the client and may be hostile: a back end shows them with control characters escaped and cut to length.
+public struct UserPrompt: Sendable, Equatable {
+  /// Which ceremony waits for the person.
+  public enum Purpose: Sendable, Equatable {
+    /// authenticatorMakeCredential: a new credential would be made.
+    case register
+    /// authenticatorMakeCredential met a credential of its excludeList: nothing will be made.
+    case alreadyRegistered
+    /// authenticatorGetAssertion: a signature would be given.
+    case signIn
+    /// authenticatorSelection, or the empty `pinUvAuthParam` of older platforms: "is it this key that you mean?"
+    case select
+    /// authenticatorReset: what this machine made is ended; `importedPasskeys` of them nothing brings back.
+    case reset(importedPasskeys: Int)
+  }
+
+  /// The ceremony.
+  public var purpose: Purpose
+  /// The relying party's id as received; `nil` for `select` and `reset`.
+  public var rpID: String?
+  /// The account's `name`, as the request or the store has it.
+  public var accountName: String?
+  /// The account's `displayName`, as the request or the store has it.
+  public var accountDisplayName: String?
+  /// How many accounts the request can sign in with, when more than one.
+  public var accountCount: Int
+  /// With the `liquid` extension: the Algorand address (58 characters) that would sign.
+  public var algorandAddress: String?
+  /// With the `liquid` extension in challenge form: the origin that the client data name.
+  public var origin: String?
+
+  /// Makes a prompt; everything but the purpose may be absent.
+  public init(
+    purpose: Purpose, rpID: String? = nil, accountName: String? = nil, accountDisplayName: String? = nil,
+    accountCount: Int = 1, algorandAddress: String? = nil, origin: String? = nil
+  ) {
+    self.purpose = purpose
+    self.rpID = rpID
+    self.accountName = accountName
+    self.accountDisplayName = accountDisplayName
+    self.accountCount = accountCount
+    self.algorandAddress = algorandAddress
+    self.origin = origin
+  }
+}
+
+/// What a person really did in one ceremony. Signing consumes it, so that a signature without a person does not compile.
+public struct UserConsent: ~Copyable, Sendable {
+  /// The UP flag: a person agreed to this very prompt.
+  public let userPresent: Bool
+  /// The UV flag: that person was verified in this very prompt.
+  public let userVerified: Bool
+
+  /// Made by a `UserInteraction` back end, after the person has acted.
+  public init(userPresent: Bool, userVerified: Bool) {
+    self.userPresent = userPresent
+    self.userVerified = userVerified
+  }
+}
+
+/// Why a person did not agree. Each becomes one CTAP status, in one place.
+public enum UserInteractionError: Error, Sendable, Equatable {
+  /// The person refused, or no prompt could be shown.
+  case declined
+  /// Nobody answered in time.
+  case timedOut
+  /// The client withdrew the request (CTAPHID_CANCEL), or its task was cancelled.
+  case cancelled
+  /// Verification failed: the passphrase was wrong in every try of this ceremony.
+  case verificationFailed
+  /// Too many wrong passphrases: verification is refused until the vault has been unlocked anew.
+  case verificationBlocked
+}
+
+/// The port through which the authenticator asks a person.
+public protocol UserInteraction: Sendable {
+  /// Whether built-in user verification is set up: getInfo's `uv` option is told when it is, and absent when it is not.
+  var canVerify: Bool { get }
+
+  /// Shows the prompt and waits for the person; cancelling the task withdraws it.
+  ///
+  /// With `verification`, one dialog asks for presence and verification together and the consent has both.
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent
+}

@@ -1,0 +1,2 @@
+// Placeholder until the real one lands.
+public final class SecretBytes: Sendable {}
