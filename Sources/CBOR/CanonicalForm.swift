@@ -1,0 +1,76 @@
+/// Walks the heads of an encoding and refuses what is not canonical, before libcbor sees a byte.
+///
+/// libcbor's decoder checks well-formedness only, forgets how wide a length was written, and reserves memory for as many
+/// elements as a head declares (16 bytes a pair, so that five bytes ask for gigabytes). Here every declared size is held
+/// against the bytes that are left, so what libcbor then allocates is a small multiple of the input.
+///
+/// What this cannot see, the decoder checks on the values: the order of keys, and that texts are UTF-8.
+struct CanonicalForm {
+  private let bytes: [UInt8]
+  private var offset = 0
+
+  /// Checks that the bytes are one item: shortest heads, definite lengths, only the kinds of ``CBORValue``, nothing behind.
+  ///
+  /// CTAP §8. `maximumDepth` counts open arrays and maps.
+  static func check(_ bytes: [UInt8], maximumDepth: Int) throws(CBORError) {
+    var form = CanonicalForm(bytes)
+    try form.item(maximumDepth: maximumDepth)
+    guard form.offset == bytes.count else { throw .invalid("trailing bytes from byte \(form.offset) on") }
+  }
+
+  private init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  private var left: UInt64 { UInt64(bytes.count - offset) }
+
+  /// Walks one item with all that it contains.
+  ///
+  /// Iterative: the depth of hostile input must not become depth of our stack.
+  private mutating func item(maximumDepth: Int) throws(CBORError) {
+    // How many items are still to come: outside, then in each open array and map. A map of n pairs is 2n items.
+    var toCome: [UInt64] = [1]
+    while let count = toCome.last {
+      guard count > 0 else {
+        toCome.removeLast()
+        continue
+      }
+      toCome[toCome.count - 1] -= 1
+      let start = offset
+      let (majorType, argument) = try head()
+      switch majorType {
+      case 0, 1, 7: break
+      case 2, 3:
+        guard argument <= left else { throw .invalid("the string at byte \(start) is cut off") }
+        offset += Int(argument)
+      default:
+        let itemsEach: UInt64 = majorType == 4 ? 1 : 2
+        guard argument <= left / itemsEach else { throw .invalid("the array or map at byte \(start) is cut off") }
+        guard toCome.count <= maximumDepth else {
+          throw .invalid("arrays and maps are nested deeper than \(maximumDepth) levels at byte \(start)")
+        }
+        toCome.append(argument * itemsEach)
+      }
+    }
+  }
+
+  /// Reads a first byte and its argument, RFC 8949 §3.
+  private mutating func head() throws(CBORError) -> (majorType: UInt8, argument: UInt64) {
+    let start = offset
+    guard left >= 1 else { throw .invalid("cut off at byte \(start)") }
+    let (majorType, information) = (bytes[start] >> 5, bytes[start] & 0x1f)
+    offset += 1
+    guard majorType != 6 else { throw .invalid("tag at byte \(start)") }
+    guard majorType != 7 || information == 20 || information == 21 else {
+      throw .invalid("neither false nor true at byte \(start)")
+    }
+    guard information >= 24 else { return (majorType, UInt64(information)) }
+    guard information <= 27 else { throw .invalid("indefinite length or reserved value at byte \(start)") }
+
+    let width = 1 << Int(information - 24)
+    guard left >= width else { throw .invalid("cut off at byte \(bytes.count)") }
+    let argument = bytes[offset..<offset + width].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    offset += width
+    let shorterHolds: UInt64 = width == 1 ? 23 : (1 << UInt64(width * 4)) - 1
+    guard argument > shorterHolds else { throw .invalid("number or length longer than needed at byte \(start)") }
+    return (majorType, argument)
+  }
+}
