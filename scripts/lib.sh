@@ -1,0 +1,119 @@
+# Sourced by the scripts beside it: what they share. Not a program.
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # the variables are for those who source this
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# Packages of Debian and Ubuntu. The doors of Package.swift name the first line's.
+packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev pkg-config)
+packages_to_check=(shellcheck)
+packages_for_python=(python3 python3-pip)
+packages_for_clients=(fido2-tools)
+packages_for_daemon=(strace)
+packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick)
+
+# The tests' Python modules live here, readable by the guest's ordinary user.
+python_modules=$repo/.build/python
+
+say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+fail() {
+    say "$@"
+    exit 1
+}
+
+# as_root COMMAND...: as it is when we are root, else through sudo.
+as_root() {
+    if ((EUID == 0)); then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        fail "$1 needs root: run this as root, or install sudo"
+    fi
+}
+
+# install_packages NAME...: those that are not there yet. Says which; asks nothing.
+install_packages() {
+    local package missing=()
+    command -v dpkg-query >/dev/null || fail "only Debian and Ubuntu are known here; install by hand: $*"
+    for package; do
+        [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
+    done
+    ((${#missing[@]})) || return 0
+    say "installing ${missing[*]}"
+    as_root env DEBIAN_FRONTEND=noninteractive sh -c '
+        apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"' sh "${missing[@]}" \
+        >/dev/null || fail "apt-get could not install: ${missing[*]}"
+}
+
+# install_python_modules: those of Tests/requirements.txt, for Debian's own
+# python3. Done once for each content of that file.
+install_python_modules() {
+    local wanted=$repo/Tests/requirements.txt
+    install_packages "${packages_for_python[@]}"
+    cmp -s "$wanted" "$python_modules/.requirements.txt" && return 0
+    say "installing the modules of Tests/requirements.txt"
+    rm -rf "$python_modules"
+    mkdir -p "$python_modules"
+    PIP_ROOT_USER_ACTION=ignore /usr/bin/python3 -m pip install --quiet --disable-pip-version-check \
+        --target "$python_modules" --requirement "$wanted" || fail "pip could not install the modules"
+    cp "$wanted" "$python_modules/.requirements.txt"
+}
+
+# python ARGUMENT...: Debian's python3 with the tests' modules, and nothing of
+# another Python that may come first in PATH.
+python() {
+    PYTHONPATH=$python_modules:$repo/Tests PYTHONPYCACHEPREFIX=$repo/.build/pycache PYTHONNOUSERSITE=1 \
+        /usr/bin/python3 "$@"
+}
+
+# Swift's version that Package.swift's first line asks for.
+swift_needed=$(sed -n '1s/.*swift-tools-version: *//p' "$repo/Package.swift")
+
+# have_swift: a swift of that version or later is in PATH.
+have_swift() {
+    local version
+    version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p') && [[ -n $version ]] &&
+        printf '%s\n' "$swift_needed" "$version" | sort -CV
+}
+
+# install_swift: from the distribution if that has a new enough one. Otherwise
+# says what Swift's own site says; we do not pipe a download into a shell.
+install_swift() {
+    local offered
+    have_swift && return 0
+    offered=$(LC_ALL=C apt-cache policy swiftlang 2>/dev/null | sed -n 's/ *Candidate: *\([0-9]*:\)\?\([0-9.]*\).*/\2/p')
+    if [[ -n $offered ]] && printf '%s\n' "$swift_needed" "$offered" | sort -CV; then
+        install_packages swiftlang
+        have_swift && return 0
+    fi
+    cat >&2 <<EOF
+${0##*/}: Swift $swift_needed or later is needed and this distribution does not have it. Swift's own installer
+(https://www.swift.org/install/linux/) is:
+
+    curl -O https://download.swift.org/swiftly/linux/swiftly-$(uname -m).tar.gz
+    tar zxf swiftly-$(uname -m).tar.gz
+    ./swiftly init
+
+Then open a new terminal and start this script again.
+EOF
+    exit 1
+}
+
+# One release build for all who run the programs; static, so that the daemon
+# starts fast and runs on a machine without Swift.
+release_flags=(-c release --static-swift-stdlib)
+release=$repo/.build/release
+
+build_release() {
+    install_packages "${packages_to_build[@]}"
+    install_swift
+    local product log=$repo/.build/release-build.log
+    mkdir -p "$repo/.build"
+    for product in liquid-authenticator liquid-auth; do
+        swift build --package-path "$repo" "${release_flags[@]}" --product "$product" >"$log" 2>&1 || {
+            cat "$log" >&2
+            fail "the release build of $product failed"
+        }
+    done
+}
