@@ -34,7 +34,9 @@ public enum AccountEntry: Sendable, Equatable {
   case tombstone(counter: UInt32, changed: UInt64)
 }
 
-/// What can go wrong in a store. The reason names the file and says what to do; it never holds a secret.
+/// What can go wrong in a store.
+///
+/// The reason names the file and says what to do; it never holds a secret.
 public struct StoreError: Error, Sendable, CustomStringConvertible {
   /// Lower case, no full stop: what happened, then what to do.
   public let description: String
@@ -43,9 +45,9 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
   public init(_ description: String) { self.description = description }
 }
 
-/// The port to the credentials that a machine keeps. Only the authenticator's one task calls it.
+/// The port to the credentials that a machine keeps.
 ///
-/// Every change is durable when the call returns: an answer that depends on it leaves only afterwards.
+/// Only the authenticator's one task calls it. Every change is durable when the call returns: an answer that depends on it leaves only afterwards.
 public protocol CredentialStore: Sendable {
   /// The state row.
   func state() throws(StoreError) -> StoreState

@@ -46,7 +46,9 @@ public struct UserPrompt: Sendable, Equatable {
   }
 }
 
-/// What a person really did in one ceremony. Signing consumes it, so that a signature without a person does not compile.
+/// What a person really did in one ceremony.
+///
+/// Signing consumes it, so that a signature without a person does not compile.
 public struct UserConsent: ~Copyable, Sendable {
   /// The UP flag: a person agreed to this very prompt.
   public let userPresent: Bool
@@ -60,7 +62,9 @@ public struct UserConsent: ~Copyable, Sendable {
   }
 }
 
-/// Why a person did not agree. Each becomes one CTAP status, in one place.
+/// Why a person did not agree.
+///
+/// Each becomes one CTAP status, in one place.
 public enum UserInteractionError: Error, Sendable, Equatable {
   /// The person refused, or no prompt could be shown.
   case declined
