@@ -1,0 +1,53 @@
+/// A command of the transport, without the bit that marks an initialization packet.
+///
+/// CTAP §11.2.9. Unknown codes are values too: a client may send any of them.
+public struct CTAPHIDCommand: RawRepresentable, Hashable, Sendable {
+  /// The command's seven bits.
+  public let rawValue: UInt8
+
+  /// Wraps a code; bit 7 is dropped.
+  public init(rawValue: UInt8) { self.rawValue = rawValue & 0x7f }
+
+  /// CTAPHID_PING: the payload comes back.
+  public static let ping = CTAPHIDCommand(rawValue: 0x01)
+  /// CTAPHID_MSG: one U2F message.
+  public static let msg = CTAPHIDCommand(rawValue: 0x03)
+  /// CTAPHID_LOCK: keeps other channels out for some seconds.
+  public static let lock = CTAPHIDCommand(rawValue: 0x04)
+  /// CTAPHID_INIT: a channel is allocated, or an own one resynchronised.
+  public static let initialize = CTAPHIDCommand(rawValue: 0x06)
+  /// CTAPHID_WINK: the device shows the person which one it is.
+  public static let wink = CTAPHIDCommand(rawValue: 0x08)
+  /// CTAPHID_CBOR: one CTAP2 message.
+  public static let cbor = CTAPHIDCommand(rawValue: 0x10)
+  /// CTAPHID_CANCEL: the client withdraws its CBOR request.
+  public static let cancel = CTAPHIDCommand(rawValue: 0x11)
+  /// CTAPHID_KEEPALIVE: the device is still at work.
+  public static let keepalive = CTAPHIDCommand(rawValue: 0x3b)
+  /// CTAPHID_ERROR: the device refuses, with one byte that says why.
+  public static let error = CTAPHIDCommand(rawValue: 0x3f)
+}
+
+/// What the device tells in a KEEPALIVE.
+public enum KeepaliveStatus: UInt8, Sendable {
+  /// The request is being processed.
+  case processing = 1
+  /// The device waits for the person.
+  case upNeeded = 2
+}
+
+/// What the device says of itself in the answer to INIT (CTAP §11.2.9.1.3).
+public struct Capabilities: OptionSet, Hashable, Sendable {
+  /// The capability byte.
+  public let rawValue: UInt8
+
+  /// Wraps the byte.
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// CTAPHID_WINK is implemented.
+  public static let wink = Capabilities(rawValue: 0x01)
+  /// CTAPHID_CBOR is implemented.
+  public static let cbor = Capabilities(rawValue: 0x04)
+  /// CTAPHID_MSG is **not** implemented.
+  public static let nmsg = Capabilities(rawValue: 0x08)
+}

@@ -1,0 +1,279 @@
+/// The device's side of CTAPHID: reports in, actions out.
+///
+/// A pure value: it opens nothing, reads no clock and starts nothing. The driver gives it every report and the time,
+/// does what the actions say in their order, and calls `tick` at `deadline`. At most one message is held at a time, so
+/// no client can make it grow. CTAP §11.2.
+public struct CTAPHIDStateMachine: Sendable {
+  /// How long a half message waits for its next report.
+  public static let messageTimeout = Duration.milliseconds(500)
+  /// How often a client hears that its request is still at work: 100 ms at most, less a margin for late timers.
+  public static let keepaliveInterval = Duration.milliseconds(80)
+
+  private enum State {
+    case idle
+    case assembling(MessageAssembler, until: Instant)
+    case processing(Processing)
+  }
+
+  private struct Processing {
+    let request: Request
+    var status = KeepaliveStatus.processing
+    var nextKeepalive: Instant
+    var isCancelled = false
+  }
+
+  private struct Lock {
+    let channel: ChannelID
+    let until: Instant
+  }
+
+  private let identity: DeviceIdentity
+  private var channels: ChannelAllocator
+  private var state = State.idle
+  private var lock: Lock?
+  private var lastTransaction: UInt64 = 0
+
+  /// A device as it is after power-up.
+  ///
+  /// - Parameter firstChannel: where the channel ids begin. A number drawn at every power-up keeps the ids of before
+  ///   from being taken for new ones.
+  public init(identity: DeviceIdentity, firstChannel: UInt32) {
+    self.identity = identity
+    channels = ChannelAllocator(first: firstChannel)
+  }
+
+  // MARK: Events
+
+  /// Takes one report from the host.
+  public mutating func receive(_ report: Report, at now: Instant) -> [Action] {
+    let overdue = tick(at: now)
+    switch report.packet {
+    case .initialization(.initialize, let length, let payload):
+      return overdue + initialize(report.channel, length: length, nonce: payload.prefix(8), at: now)
+    case .initialization(.cancel, _, _):
+      return overdue + cancel(on: report.channel)
+    case .initialization(let command, let length, _):
+      return overdue + begin(report, command: command, length: length, at: now)
+    case .continuation(let sequence, let payload):
+      return overdue + proceed(report.channel, sequence: sequence, payload: payload, at: now)
+    }
+  }
+
+  /// Does what is due at `now`: gives up a half message, or sends a KEEPALIVE.
+  public mutating func tick(at now: Instant) -> [Action] {
+    switch state {
+    case .assembling(let assembler, let until) where until <= now:
+      state = .idle
+      return refuse(.messageTimeout, on: assembler.channel)
+    case .processing(var processing) where processing.nextKeepalive <= now:
+      processing.nextKeepalive = now.advanced(by: Self.keepaliveInterval)
+      state = .processing(processing)
+      return keepalive(processing)
+    case .idle, .assembling, .processing:
+      return []
+    }
+  }
+
+  /// When `tick` is due next; `nil` while there is nothing to wait for.
+  public var deadline: Instant? {
+    switch state {
+    case .idle: nil
+    case .assembling(_, let until): until
+    case .processing(let processing): processing.nextKeepalive
+    }
+  }
+
+  /// Says what the request waits for now; a change is told to the client at once.
+  public mutating func setStatus(_ status: KeepaliveStatus, of transaction: TransactionID, at now: Instant) -> [Action]
+  {
+    guard case .processing(var processing) = state, processing.request.transaction == transaction,
+      processing.status != status
+    else { return [] }
+    processing.status = status
+    processing.nextKeepalive = now.advanced(by: Self.keepaliveInterval)
+    state = .processing(processing)
+    return keepalive(processing)
+  }
+
+  /// Sends the answer to a request; an answer that nobody waits for any more is dropped.
+  public mutating func respond(_ payload: [UInt8], to transaction: TransactionID) -> [Action] {
+    guard case .processing(let processing) = state, processing.request.transaction == transaction else { return [] }
+    state = .idle
+    return send(processing.request.kind.command, payload, on: processing.request.channel)
+  }
+
+  /// Whether the client still waits for the answer: not after it was given, nor after an INIT on its channel.
+  public func awaitsAnswer(to transaction: TransactionID) -> Bool {
+    guard case .processing(let processing) = state else { return false }
+    return processing.request.transaction == transaction
+  }
+
+  /// Whether the client has withdrawn the request, which may be before anyone began to work on it.
+  public func isCancelled(_ transaction: TransactionID) -> Bool {
+    guard case .processing(let processing) = state, processing.request.transaction == transaction else { return true }
+    return processing.isCancelled
+  }
+
+  // MARK: Packets
+
+  /// CTAPHID_INIT: allocates on the broadcast channel; elsewhere ends what runs there and echoes the channel.
+  private mutating func initialize(
+    _ channel: ChannelID, length: Int, nonce: ArraySlice<UInt8>, at now: Instant
+  ) -> [Action] {
+    guard channel != .reserved else { return refuse(.invalidChannel, on: channel) }
+    guard !isLockedOut(channel, at: now) else { return refuse(.channelBusy, on: channel) }
+    guard length == 8 else { return refuse(.invalidLength, on: channel) }
+    var actions: [Action] = []
+    var opened = channel
+    if channel == .broadcast {
+      opened = channels.allocate()
+    } else {
+      actions = abandonTransaction(on: channel)
+      channels.adopt(channel)
+    }
+    let answer = nonce + opened.bigEndianBytes + identity.bytes
+    return actions + send(.initialize, Array(answer), on: channel)
+  }
+
+  /// CTAPHID_CANCEL: never answered; told once, to the request of its own channel, if that is a CBOR request.
+  private mutating func cancel(on channel: ChannelID) -> [Action] {
+    guard case .processing(var processing) = state, processing.request.channel == channel,
+      processing.request.kind == .cbor, !processing.isCancelled
+    else { return [] }
+    processing.isCancelled = true
+    state = .processing(processing)
+    return [.cancel(processing.request.transaction)]
+  }
+
+  /// Any other initialization packet; who is being served is looked at before whether the channel was ever allocated.
+  private mutating func begin(
+    _ report: Report, command: CTAPHIDCommand, length: Int, at now: Instant
+  ) -> [Action] {
+    let channel = report.channel
+    guard channel != .reserved, channel != .broadcast else { return refuse(.invalidChannel, on: channel) }
+    guard !isLockedOut(channel, at: now) else { return refuse(.channelBusy, on: channel) }
+    switch state {
+    case .assembling(let assembler, _) where assembler.channel == channel:
+      state = .idle
+      return refuse(.invalidSequence, on: channel)
+    case .assembling, .processing:
+      return refuse(.channelBusy, on: channel)
+    case .idle:
+      break
+    }
+    guard channels.contains(channel) else { return refuse(.invalidChannel, on: channel) }
+    do throws(CTAPHIDError) {
+      try check(command, length: length)
+      return advance(try MessageAssembler(report), at: now)
+    } catch {
+      return refuse(error, on: channel)
+    }
+  }
+
+  /// A continuation packet; one that belongs to no half message is not answered.
+  private mutating func proceed(
+    _ channel: ChannelID, sequence: UInt8, payload: ArraySlice<UInt8>, at now: Instant
+  ) -> [Action] {
+    guard case .assembling(var assembler, _) = state, assembler.channel == channel else { return [] }
+    do throws(CTAPHIDError) {
+      try assembler.append(sequence: sequence, payload: payload)
+      return advance(assembler, at: now)
+    } catch {
+      state = .idle
+      return refuse(error, on: channel)
+    }
+  }
+
+  // MARK: Messages
+
+  /// Refuses what is not offered, and lengths that no message of the command can have, at its first report.
+  private func check(_ command: CTAPHIDCommand, length: Int) throws(CTAPHIDError) {
+    let lengths: ClosedRange<Int>
+    switch command {
+    case .ping: lengths = 0...CTAPHIDMessage.maximumLength
+    case .cbor where identity.capabilities.contains(.cbor): lengths = 1...CTAPHIDMessage.maximumLength
+    case .msg where !identity.capabilities.contains(.nmsg): lengths = 1...CTAPHIDMessage.maximumLength
+    case .wink where identity.capabilities.contains(.wink): lengths = 0...0
+    case .lock: lengths = 1...1
+    default: throw .invalidCommand
+    }
+    guard lengths.contains(length) else { throw .invalidLength }
+  }
+
+  private mutating func advance(_ assembler: MessageAssembler, at now: Instant) -> [Action] {
+    guard let message = assembler.message else {
+      state = .assembling(assembler, until: now.advanced(by: Self.messageTimeout))
+      return []
+    }
+    state = .idle
+    return perform(message, at: now)
+  }
+
+  private mutating func perform(_ message: CTAPHIDMessage, at now: Instant) -> [Action] {
+    switch message.command {
+    case .wink: [.wink] + send(.wink, [], on: message.channel)
+    case .lock: lock(message, at: now)
+    case .cbor: dispatch(.cbor, message, at: now)
+    case .msg: dispatch(.msg, message, at: now)
+    default: send(.ping, message.payload, on: message.channel)
+    }
+  }
+
+  private mutating func dispatch(_ kind: Request.Kind, _ message: CTAPHIDMessage, at now: Instant) -> [Action] {
+    lastTransaction += 1
+    let request = Request(
+      transaction: TransactionID(rawValue: lastTransaction), channel: message.channel, kind: kind,
+      payload: message.payload)
+    state = .processing(
+      Processing(request: request, nextKeepalive: now.advanced(by: Self.keepaliveInterval)))
+    return [.dispatch(request)]
+  }
+
+  /// CTAPHID_LOCK: one byte, the seconds from now (0 to 10) for which other channels are kept out.
+  private mutating func lock(_ message: CTAPHIDMessage, at now: Instant) -> [Action] {
+    guard let seconds = message.payload.first, seconds <= 10 else {
+      return refuse(.invalidParameter, on: message.channel)
+    }
+    lock = seconds == 0 ? nil : Lock(channel: message.channel, until: now.advanced(by: .seconds(Int(seconds))))
+    return send(.lock, [], on: message.channel)
+  }
+
+  /// A lock ends by itself: nobody need wake for it, it is compared when it would matter.
+  private func isLockedOut(_ channel: ChannelID, at now: Instant) -> Bool {
+    guard let lock, lock.until > now else { return false }
+    return lock.channel != channel
+  }
+
+  /// INIT on a channel ends its half message, or takes interest from its request; other channels go on.
+  private mutating func abandonTransaction(on channel: ChannelID) -> [Action] {
+    switch state {
+    case .assembling(let assembler, _) where assembler.channel == channel:
+      state = .idle
+      return []
+    case .processing(let processing) where processing.request.channel == channel:
+      state = .idle
+      return [.cancel(processing.request.transaction)]
+    case .idle, .assembling, .processing:
+      return []
+    }
+  }
+
+  // MARK: Answers
+
+  private func keepalive(_ processing: Processing) -> [Action] {
+    send(.keepalive, [processing.status.rawValue], on: processing.request.channel)
+  }
+
+  private func refuse(_ error: CTAPHIDError, on channel: ChannelID) -> [Action] {
+    send(.error, [error.rawValue], on: channel)
+  }
+
+  /// An answer too long for the transport is the authenticator's fault, and told as such.
+  private func send(_ command: CTAPHIDCommand, _ payload: [UInt8], on channel: ChannelID) -> [Action] {
+    do throws(CTAPHIDError) {
+      return try CTAPHIDMessage(channel: channel, command: command, payload: payload).reports().map(Action.send)
+    } catch {
+      return refuse(.other, on: channel)
+    }
+  }
+}

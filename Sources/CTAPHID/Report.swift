@@ -1,0 +1,59 @@
+/// One HID report: exactly 64 bytes, in either direction.
+///
+/// CTAP §11.2.4. The size is part of the type, so that nothing else can leave the machine.
+public struct Report: Hashable, Sendable {
+  /// The size of every report, in bytes.
+  public static let size = 64
+
+  /// The 64 bytes, as they stand on the wire (without a leading report number).
+  public let bytes: [UInt8]
+
+  /// Takes 64 bytes; `nil` for any other count.
+  public init?(_ bytes: some Collection<UInt8>) {
+    guard bytes.count == Self.size else { return nil }
+    self.bytes = Array(bytes)
+  }
+
+  /// Writes a packet as a report, the rest filled with zeros; payload that does not fit is left out.
+  public init(channel: ChannelID, packet: Packet) {
+    var bytes = [UInt8](channel.bigEndianBytes)
+    switch packet {
+    case .initialization(let command, let length, let payload):
+      bytes += [0x80 | command.rawValue, UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length)]
+      bytes += payload
+    case .continuation(let sequence, let payload):
+      bytes.append(sequence & 0x7f)
+      bytes += payload
+    }
+    bytes += repeatElement(0, count: max(0, Self.size - bytes.count))
+    self.bytes = Array(bytes.prefix(Self.size))
+  }
+
+  /// The channel that the report belongs to: bytes 0 to 3, big-endian.
+  public var channel: ChannelID {
+    ChannelID(rawValue: bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
+  }
+
+  /// What the report carries, padding included: only the length field says where a message ends.
+  public var packet: Packet {
+    if bytes[4] & 0x80 != 0 {
+      .initialization(
+        CTAPHIDCommand(rawValue: bytes[4] & 0x7f), length: Int(bytes[5]) << 8 | Int(bytes[6]), payload: bytes[7...])
+    } else {
+      .continuation(sequence: bytes[4], payload: bytes[5...])
+    }
+  }
+}
+
+/// The two forms of a report's contents.
+public enum Packet: Hashable, Sendable {
+  /// Begins a message of `length` bytes (BCNT); carries up to 57 of them.
+  case initialization(CTAPHIDCommand, length: Int, payload: ArraySlice<UInt8>)
+  /// Goes on with a message; carries up to 59 bytes. The sequence runs from 0 to 127.
+  case continuation(sequence: UInt8, payload: ArraySlice<UInt8>)
+
+  /// How many bytes of a message an initialization packet carries.
+  public static let initializationCapacity = Report.size - 7
+  /// How many bytes of a message a continuation packet carries.
+  public static let continuationCapacity = Report.size - 5
+}

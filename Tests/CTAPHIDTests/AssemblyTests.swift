@@ -1,0 +1,103 @@
+import CTAPHID
+import TestVectors
+import Testing
+
+/// Half messages: order, other channels, time.
+struct AssemblyTests {
+  let half = "0a0b0c01 81 003b" + String(repeating: "aa", count: 57)
+
+  @Test func `a stray continuation gets no answer (CHK-001, 002)`() {
+    var device = Device.open()
+    #expect(device.receive("0a0b0c01 00") == [])
+    #expect(device.receive("0a0b0c09 05") == [])
+    #expect(device.receive("00000000 00") == [])
+    #expect(device.receive("ffffffff 00") == [])
+    device.wait(.seconds(60))
+    #expect(device.tick() == [])
+    #expect(device.machine.deadline == nil)
+  }
+
+  @Test func `an initialization packet within a message is refused with 04 and the message dropped`() {
+    var device = Device.open()
+    #expect(device.receive(half) == [])
+    #expect(device.receive("0a0b0c01 81 0001 aa") == refused(.invalidSequence))
+    #expect(device.machine.deadline == nil)
+    #expect(device.receive("0a0b0c01 00") == [])
+    #expect(device.receive("0a0b0c01 81 0001 aa") == sent("0a0b0c01 81 0001 aa"))
+  }
+
+  @Test(arguments: ["01", "02", "7f"])
+  func `a packet out of sequence is refused with 04 and the message dropped (CHK-019)`(sequence: String) {
+    var device = Device.open()
+    #expect(device.receive(half) == [])
+    #expect(device.receive("0a0b0c01 \(sequence) aa") == refused(.invalidSequence))
+    #expect(device.receive("0a0b0c01 00 aa") == [])
+    #expect(device.receive("0a0b0c01 81 0001 aa") == sent("0a0b0c01 81 0001 aa"))
+  }
+
+  @Test func `a packet that comes twice is refused with 04`() {
+    var device = Device.open()
+    #expect(device.receive("0a0b0c01 81 0200" + String(repeating: "aa", count: 57)) == [])
+    #expect(device.receive("0a0b0c01 00 aa") == [])
+    #expect(device.receive("0a0b0c01 00 aa") == refused(.invalidSequence))
+  }
+
+  @Test(arguments: ["81", "83", "84", "88", "90", "bb", "bf", "e6"])
+  func `another channel is refused with 06 while a message is half here, and the message goes on`(command: String) {
+    var device = Device.open(channels: 2)
+    #expect(device.receive(half) == [])
+    #expect(device.receive("0a0b0c02 \(command) 0001") == refused(.channelBusy, on: "0a0b0c02"))
+    // Busy is looked at before allocation; a continuation on another channel is a stray one.
+    #expect(device.receive("01020304 \(command) 0001") == refused(.channelBusy, on: "01020304"))
+    #expect(device.receive("0a0b0c02 00 11") == [])
+    #expect(
+      device.receive("0a0b0c01 00 bbcc")
+        == sent("0a0b0c01 81 003b" + String(repeating: "aa", count: 57)) + sent("0a0b0c01 00 bbcc"))
+  }
+
+  @Test func `a half message is given up with 05 after 500 ms without a report`() {
+    var device = Device.open()
+    #expect(device.receive(half) == [])
+    #expect(device.machine.deadline == Instant(nanoseconds: 500_000_000))
+    device.wait(.milliseconds(499))
+    #expect(device.tick() == [])
+    device.wait(.milliseconds(1))
+    #expect(device.tick() == refused(.messageTimeout))
+    #expect(device.machine.deadline == nil)
+    #expect(device.tick() == [])
+  }
+
+  @Test func `every report gives a message 500 ms more`() {
+    var device = Device.open()
+    #expect(device.receive("0a0b0c01 81 0200" + String(repeating: "aa", count: 57)) == [])
+    for sequence in 0..<7 {
+      device.wait(.milliseconds(499))
+      #expect(device.receive("0a0b0c01 0\(sequence)").isEmpty)
+    }
+    device.wait(.milliseconds(499))
+    #expect(reports(device.receive("0a0b0c01 07")).count == 9)
+  }
+
+  @Test func `a report that comes after the time-out finds the message gone`() {
+    var device = Device.open()
+    #expect(device.receive(half) == [])
+    device.wait(.seconds(1))
+    #expect(device.receive("0a0b0c01 00 bbcc") == refused(.messageTimeout))
+    #expect(device.receive("0a0b0c01 81 0001 aa") == sent("0a0b0c01 81 0001 aa"))
+  }
+
+  @Test(arguments: ["81", "83", "90"])
+  func `a length of more than 7609 is refused with 03`(command: String) {
+    var device = Device.open(capabilities: [.wink, .cbor])
+    #expect(device.receive("0a0b0c01 \(command) 1dba") == refused(.invalidLength))
+    #expect(device.receive("0a0b0c01 \(command) ffff") == refused(.invalidLength))
+    #expect(device.receive("0a0b0c01 00") == [])
+  }
+
+  @Test func `CANCEL within a half message has no answer and leaves the message`() {
+    var device = Device.open()
+    #expect(device.receive(half) == [])
+    #expect(device.receive("0a0b0c01 91 0000") == [])
+    #expect(reports(device.receive("0a0b0c01 00 bbcc")).count == 2)
+  }
+}

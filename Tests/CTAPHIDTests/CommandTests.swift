@@ -1,0 +1,103 @@
+import CTAPHID
+import TestVectors
+import Testing
+
+/// PING, WINK, LOCK and what is not offered.
+struct CommandTests {
+  @Test(arguments: [0, 1, 57, 58, 116, 1024, 7608, 7609])
+  func `PING echoes every length, leading zeros too (CHK-005, 006, 008)`(length: Int) throws {
+    var device = Device.open()
+    let payload = [0, 0, 0].prefix(length) + (3..<max(3, length)).map { UInt8(truncatingIfNeeded: $0) }
+    let ping = CTAPHIDMessage(
+      channel: ChannelID(rawValue: 0x0a0b_0c01), command: .ping, payload: Array(payload))
+    #expect(try device.receive(ping) == ping.reports().map { .send($0) })
+    #expect(device.machine.deadline == nil)
+  }
+
+  @Test(arguments: ["82", "85", "87", "89", "92", "e6", "ff", "86".replacing("8", with: "c")])
+  func `an unknown command is refused with 01 (CHK-016)`(command: String) {
+    var device = Device.open()
+    #expect(device.receive("0a0b0c01 \(command) 0000") == refused(.invalidCommand))
+    #expect(device.receive("0a0b0c01 \(command) 0123") == refused(.invalidCommand))
+    #expect(device.machine.deadline == nil)
+  }
+
+  @Test(arguments: ["bb", "bf"])
+  func `KEEPALIVE and ERROR from a host are refused with 01`(command: String) {
+    var device = Device.open()
+    #expect(device.receive("0a0b0c01 \(command) 0001 01") == refused(.invalidCommand))
+  }
+
+  @Test(arguments: ["90", "83"])
+  func `CBOR and MSG without payload are refused with 03`(command: String) {
+    var device = Device.open(capabilities: [.cbor])
+    #expect(device.receive("0a0b0c01 \(command) 0000") == refused(.invalidLength))
+  }
+
+  @Test func `MSG is refused with 01 when the NMSG capability is told`() {
+    var device = Device.open(capabilities: [.cbor, .nmsg])
+    #expect(device.receive("0a0b0c01 83 0001 00") == refused(.invalidCommand))
+  }
+
+  @Test func `MSG is dispatched when the NMSG capability is absent, and answered as MSG`() throws {
+    var device = Device.open(capabilities: [.cbor])
+    guard case .dispatch(let request) = device.receive("0a0b0c01 83 0003 00030a").first else {
+      throw Device.NotDispatched()
+    }
+    #expect(request.kind == .msg)
+    #expect(request.payload == [0, 3, 10])
+    #expect(device.receive("0a0b0c01 91 0000") == [], "CANCEL does not cancel a U2F message")
+    #expect(device.machine.respond([0x90, 0], to: request.transaction) == sent("0a0b0c01 83 0002 9000"))
+  }
+
+  @Test func `CBOR is refused with 01 when the capability is absent`() {
+    var device = Device.open(capabilities: [.wink])
+    #expect(device.receive("0a0b0c01 90 0001 04") == refused(.invalidCommand))
+  }
+
+  @Test func `WINK is shown and answered empty when the capability is told (CHK-012)`() {
+    var device = Device.open()
+    #expect(device.receive("0a0b0c01 88 0000") == [.wink] + sent("0a0b0c01 88 0000"))
+    #expect(device.receive("0a0b0c01 88 0001") == refused(.invalidLength))
+  }
+
+  @Test func `WINK is refused with 01 when the capability is absent (CHK-012)`() {
+    var device = Device.open(capabilities: [.cbor])
+    #expect(device.receive("0a0b0c01 88 0000") == refused(.invalidCommand))
+  }
+
+  @Test func `LOCK keeps other channels out, INIT included, until its seconds are over (CHK-013)`() {
+    var device = Device.open(channels: 2)
+    #expect(device.receive("0a0b0c01 84 0001 02") == sent("0a0b0c01 84 0000"))
+    #expect(device.machine.deadline == nil, "nobody wakes for a lock")
+    #expect(device.receive("0a0b0c02 81 0000") == refused(.channelBusy, on: "0a0b0c02"))
+    #expect(device.receive("0a0b0c02 86 0008") == refused(.channelBusy, on: "0a0b0c02"))
+    #expect(device.receive("ffffffff 86 0008") == refused(.channelBusy, on: "ffffffff"))
+    #expect(device.receive("0a0b0c02 91 0000") == [], "CANCEL is never answered")
+    #expect(device.receive("0a0b0c01 81 0001 aa") == sent("0a0b0c01 81 0001 aa"))
+    device.wait(.milliseconds(1999))
+    #expect(device.receive("0a0b0c02 81 0000") == refused(.channelBusy, on: "0a0b0c02"))
+    device.wait(.milliseconds(1))
+    #expect(device.receive("0a0b0c02 81 0000") == sent("0a0b0c02 81 0000"))
+  }
+
+  @Test func `LOCK with 0 unlocks (CHK-014)`() {
+    var device = Device.open(channels: 2)
+    #expect(device.receive("0a0b0c01 84 0001 0a") == sent("0a0b0c01 84 0000"))
+    #expect(device.receive("0a0b0c02 84 0001 00") == refused(.channelBusy, on: "0a0b0c02"))
+    #expect(device.receive("0a0b0c01 84 0001 00") == sent("0a0b0c01 84 0000"))
+    #expect(device.receive("0a0b0c02 81 0000") == sent("0a0b0c02 81 0000"))
+  }
+
+  @Test(arguments: ["0b", "80", "ff"])
+  func `LOCK for more than 10 seconds is refused with 02`(seconds: String) {
+    var device = Device.open()
+    #expect(device.receive("0a0b0c01 84 0001 \(seconds)") == refused(.invalidParameter))
+  }
+
+  @Test(arguments: ["0000", "0002"])
+  func `LOCK with other than one byte is refused with 03`(length: String) {
+    var device = Device.open()
+    #expect(device.receive("0a0b0c01 84 \(length) 01") == refused(.invalidLength))
+  }
+}

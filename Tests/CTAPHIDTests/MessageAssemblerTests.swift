@@ -1,0 +1,112 @@
+import CTAPHID
+import TestVectors
+import Testing
+
+struct MessageAssemblerTests {
+  @Test(arguments: [0, 1, 57, 58, 116, 117, 1800, 7608, 7609])
+  func `every length survives being cut and joined`(length: Int) throws {
+    let payload = (0..<length).map { UInt8(truncatingIfNeeded: $0) }
+    let message = CTAPHIDMessage(channel: ChannelID(rawValue: 7), command: .ping, payload: payload)
+    let reports = try message.reports()
+    #expect(reports.count == (length <= 57 ? 1 : 1 + (length - 57 + 58) / 59))
+    var assembler = try MessageAssembler(reports[0])
+    for report in reports.dropFirst() {
+      #expect(assembler.message == nil)
+      guard case .continuation(let sequence, let payload) = report.packet else { throw CTAPHIDError.other }
+      try assembler.append(sequence: sequence, payload: payload)
+    }
+    #expect(assembler.message == message)
+  }
+
+  @Test func `a message of 7610 bytes cannot be cut`() {
+    let message = CTAPHIDMessage(channel: .broadcast, command: .ping, payload: [UInt8](repeating: 0, count: 7610))
+    #expect(throws: CTAPHIDError.invalidLength) { try message.reports() }
+  }
+
+  @Test func `a message does not begin with a continuation packet`() {
+    #expect(throws: CTAPHIDError.invalidSequence) { try MessageAssembler(report("0a0b0c01 00")) }
+  }
+
+  @Test func `a message of 7610 bytes does not begin`() {
+    #expect(throws: CTAPHIDError.invalidLength) { try MessageAssembler(report("0a0b0c01 81 1dba")) }
+  }
+
+  @Test func `nothing goes on after the end`() throws {
+    var assembler = try MessageAssembler(report("0a0b0c01 81 0001"))
+    #expect(throws: CTAPHIDError.invalidSequence) { try assembler.append(sequence: 0, payload: [1]) }
+  }
+}
+
+/// Reports of real devices, from libfido2's fuzzing harness.
+struct DeviceReportReplayTests {
+  struct Replay: Decodable, Sendable, CustomTestStringConvertible {
+    struct Message: Decodable, Sendable {
+      let cid: Hex
+      let cmd: UInt8
+      let len: Int
+      let payload: Hex
+      let complete: Bool
+    }
+    var name = ""
+    let frames: [Hex]
+    let messages: [Message]
+    var testDescription: String { name }
+
+    enum CodingKeys: String, CodingKey { case frames, messages }
+  }
+
+  struct Vectors: Decodable { let reports: [String: Replay] }
+
+  static func replays() throws -> [Replay] {
+    try VectorFile("ctaphid-device-reports").decode(Vectors.self).reports.sorted { $0.key < $1.key }.map {
+      name, replay in
+      var replay = replay
+      replay.name = name
+      return replay
+    }
+  }
+
+  @Test func `the file holds all fifteen sequences`() throws {
+    #expect(try Self.replays().count == 15)
+  }
+
+  @Test(arguments: try replays())
+  func `a device's reports reassemble to the recorded messages`(replay: Replay) throws {
+    var assembler: MessageAssembler?
+    var messages: [CTAPHIDMessage] = []
+    for frame in replay.frames {
+      let report = try #require(Report(frame.bytes))
+      switch report.packet {
+      case .initialization: assembler = try MessageAssembler(report)
+      case .continuation(let sequence, let payload): try assembler?.append(sequence: sequence, payload: payload)
+      }
+      if let message = assembler?.message { messages.append(message) }
+    }
+    #expect(messages.map(\.payload) == replay.messages.map(\.payload.bytes))
+    #expect(messages.map(\.command.rawValue) == replay.messages.map(\.cmd))
+    #expect(messages.map(\.channel.bigEndianBytes) == replay.messages.map(\.cid.bytes))
+    #expect(messages.map(\.payload.count) == replay.messages.map(\.len))
+  }
+
+  @Test(arguments: try replays())
+  func `a recorded message is cut into the reports that the device sent`(replay: Replay) throws {
+    let cut = try replay.messages.flatMap { message in
+      try CTAPHIDMessage(
+        channel: ChannelID(rawValue: message.cid.bytes.reduce(0) { $0 << 8 | UInt32($1) }),
+        command: CTAPHIDCommand(rawValue: message.cmd), payload: message.payload.bytes
+      ).reports()
+    }
+    // Behind a message's end stands the device's own padding, and one recording changes its channel in mid-message:
+    // compared is what BCNT counts, and how it is numbered.
+    let recorded = try replay.frames.map { try #require(Report($0.bytes)) }
+    #expect(cut.count == recorded.count)
+    var rest = 0
+    for (ours, theirs) in zip(cut, recorded) {
+      if case .initialization(_, let length, _) = ours.packet { rest = length + 2 }
+      let end = min(64, 5 + rest)
+      #expect(Hex(ours.bytes[4..<end]) == Hex(theirs.bytes[4..<end]))
+      #expect(ours.bytes[end...].allSatisfy { $0 == 0 })
+      rest -= end - 5
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import CTAPHID
+import TestVectors
+import Testing
+
+/// A request while the authenticator works on it.
+struct TransactionTests {
+  @Test func `a CBOR message is dispatched once it is whole, without its padding`() throws {
+    var device = Device.open()
+    #expect(device.receive("0a0b0c01 90 003b" + String(repeating: "aa", count: 57)) == [])
+    guard case .dispatch(let request) = device.receive("0a0b0c01 00 bbcc").first else { throw Device.NotDispatched() }
+    #expect(request.channel == ChannelID(rawValue: 0x0a0b_0c01))
+    #expect(request.kind == .cbor)
+    #expect(request.payload == [UInt8](repeating: 0xaa, count: 57) + [0xbb, 0xcc])
+    #expect(device.machine.awaitsAnswer(to: request.transaction))
+    #expect(!device.machine.isCancelled(request.transaction))
+  }
+
+  @Test func `KEEPALIVE is sent at least every 100 ms while a request runs (CHK-009)`() throws {
+    var device = Device.open()
+    _ = try device.request()
+    var last = device.now
+    for _ in 0..<20 {
+      let deadline = try #require(device.machine.deadline)
+      #expect(last.duration(to: deadline) < .milliseconds(100))
+      device.now = deadline
+      #expect(device.tick() == sent("0a0b0c01 bb 0001 01"))
+      last = deadline
+    }
+  }
+
+  @Test func `a change of status is told at once, and no status twice`() throws {
+    var device = Device.open()
+    let transaction = try device.request()
+    device.wait(.milliseconds(30))
+    #expect(device.machine.setStatus(.upNeeded, of: transaction, at: device.now) == sent("0a0b0c01 bb 0001 02"))
+    #expect(device.machine.setStatus(.upNeeded, of: transaction, at: device.now) == [])
+    #expect(device.machine.deadline == device.now.advanced(by: CTAPHIDStateMachine.keepaliveInterval))
+    device.wait(.milliseconds(99))
+    #expect(device.tick() == sent("0a0b0c01 bb 0001 02"))
+    #expect(device.machine.setStatus(.processing, of: transaction, at: device.now) == sent("0a0b0c01 bb 0001 01"))
+  }
+
+  @Test func `the answer ends the transaction, and nothing follows it`() throws {
+    var device = Device.open()
+    let transaction = try device.request()
+    #expect(device.machine.respond([0, 0xa0], to: transaction) == sent("0a0b0c01 90 0002 00a0"))
+    #expect(device.machine.deadline == nil)
+    device.wait(.seconds(60))
+    #expect(device.tick() == [])
+    #expect(device.machine.respond([0, 0xa0], to: transaction) == [])
+    #expect(device.machine.setStatus(.upNeeded, of: transaction, at: device.now) == [])
+    #expect(!device.machine.awaitsAnswer(to: transaction))
+  }
+
+  @Test func `another channel is refused with 06 while a request runs`() throws {
+    var device = Device.open(channels: 2)
+    let transaction = try device.request()
+    #expect(device.receive("0a0b0c02 90 0001 04") == refused(.channelBusy, on: "0a0b0c02"))
+    #expect(device.receive("01020304 81 0001 04") == refused(.channelBusy, on: "01020304"))
+    #expect(device.receive("0a0b0c01 81 0001 04") == refused(.channelBusy))
+    #expect(device.receive("0a0b0c01 00") == [])
+    #expect(device.machine.respond([0], to: transaction) == sent("0a0b0c01 90 0001 00"))
+  }
+
+  @Test func `CANCEL has no answer of its own and is told once (CHK-010, 015)`() throws {
+    var device = Device.open()
+    let transaction = try device.request()
+    #expect(device.receive("0a0b0c01 91 0000") == [.cancel(transaction)])
+    #expect(device.receive("0a0b0c01 91 0000") == [])
+    #expect(device.machine.isCancelled(transaction))
+    #expect(device.machine.awaitsAnswer(to: transaction))
+    #expect(device.machine.respond([0x2d], to: transaction) == sent("0a0b0c01 90 0001 2d"))
+    #expect(device.receive("0a0b0c01 91 0000") == [])
+  }
+
+  @Test func `CANCEL on another channel, or with nothing to cancel, is ignored`() throws {
+    var device = Device.open(channels: 2)
+    #expect(device.receive("0a0b0c01 91 0000") == [])
+    #expect(device.receive("01020304 91 0000") == [])
+    #expect(device.receive("00000000 91 0000") == [])
+    let transaction = try device.request()
+    #expect(device.receive("0a0b0c02 91 0000") == [])
+    #expect(device.receive("ffffffff 91 0000") == [])
+    #expect(!device.machine.isCancelled(transaction))
+  }
+
+  @Test func `a CANCEL does not outlive its request`() throws {
+    var device = Device.open()
+    let first = try device.request()
+    #expect(device.receive("0a0b0c01 91 0000") == [.cancel(first)])
+    _ = device.machine.respond([0x2d], to: first)
+    let second = try device.request()
+    #expect(!device.machine.isCancelled(second))
+    #expect(device.receive("0a0b0c01 91 0000") == [.cancel(second)])
+  }
+
+  @Test func `an answer too long for the transport becomes ERROR 7F`() throws {
+    var device = Device.open()
+    let transaction = try device.request()
+    #expect(device.machine.respond([UInt8](repeating: 0, count: 7610), to: transaction) == refused(.other))
+    #expect(device.machine.deadline == nil)
+  }
+
+  @Test func `a long answer is cut into numbered reports`() throws {
+    var device = Device.open()
+    let transaction = try device.request()
+    let sent = reports(device.machine.respond([UInt8](repeating: 3, count: 1800), to: transaction))
+    #expect(sent.count == 31)
+    #expect(sent.map { $0.bytes[4] } == [0x90] + (0..<30))
+  }
+}
