@@ -1,2 +1,0 @@
-// Placeholder until the real one lands.
-public final class SecretBytes: Sendable {}

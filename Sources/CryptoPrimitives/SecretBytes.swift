@@ -1,0 +1,98 @@
+import CSodium
+
+/// Bytes that must not leak: a phrase, a key, a seed.
+///
+/// The bytes stand in memory of their own between guard pages, locked against swapping, left out of core dumps,
+/// read-only once they are filled, and wiped when the last reference goes. Where the limit of locked memory
+/// (`RLIMIT_MEMLOCK`) is exhausted, `sodium_malloc` goes on without the lock: everything else still holds.
+///
+/// One instance costs some pages and system calls, so it suits what lives for a while. A secret that lives for one
+/// call only is better off in ``withWipedBytes(count:_:)``.
+public final class SecretBytes: Sendable {
+  /// Never written again after `init`, so any thread may read it.
+  private nonisolated(unsafe) let buffer: UnsafeMutableRawBufferPointer
+
+  /// Allocates `count` zeroed bytes and lets `fill` write them once.
+  ///
+  /// When `fill` throws, what it wrote is wiped, and its error is thrown on.
+  public init<E: Error>(
+    count: Int, filledBy fill: (UnsafeMutableRawBufferPointer) throws(E) -> Void
+  ) throws(E) {
+    Sodium.start()
+    guard let address = sodium_malloc(count) else {
+      fatalError("out of memory: cannot allocate \(count) guarded bytes")  // as Swift's own allocator does
+    }
+    let buffer = UnsafeMutableRawBufferPointer(start: address, count: count)
+    sodium_memzero(address, count)
+    do throws(E) {
+      try fill(buffer)
+    } catch {
+      sodium_free(address)
+      throw error
+    }
+    _ = sodium_mprotect_readonly(address)
+    self.buffer = buffer
+  }
+
+  deinit { sodium_free(buffer.baseAddress) }
+
+  /// Copies bytes that the caller holds, and wipes, elsewhere.
+  public convenience init(copying bytes: UnsafeRawBufferPointer) {
+    self.init(count: bytes.count) { $0.copyMemory(from: bytes) }
+  }
+
+  /// Takes the bytes out of an array at the place where a secret enters the program: copies, wipes, empties it.
+  ///
+  /// An array that shares its storage with another is copied by Swift before it is wiped; hand in the only one.
+  public convenience init(consuming bytes: inout [UInt8]) {
+    self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
+    bytes.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) }
+    bytes = []
+  }
+
+  /// Fresh bytes from the system's generator.
+  public static func random(count: Int) -> SecretBytes {
+    SecretBytes(count: count) { randombytes_buf($0.bytes, $0.count) }
+  }
+
+  /// How many bytes there are.
+  public var count: Int { buffer.count }
+
+  /// Lends the bytes for the duration of `body`, which must not let the pointer or a copy escape.
+  public func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
+    try body(UnsafeRawBufferPointer(buffer))
+  }
+
+  /// Whether both hold the same bytes; the time taken tells only whether the lengths are equal.
+  public func isEqual(to other: SecretBytes) -> Bool {
+    count == other.count && sodium_memcmp(buffer.baseAddress, other.buffer.baseAddress, count) == 0
+  }
+}
+
+extension SecretBytes: CustomStringConvertible, CustomReflectable {
+  /// The length and nothing else, so that an interpolated secret stays one.
+  public var description: String { "SecretBytes(\(count))" }
+
+  /// No children: a dump shows no more than ``description``.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Lends `count` zeroed bytes of scratch memory for a secret that must not outlive the call, and wipes them afterwards.
+package func withWipedBytes<R, E: Error>(
+  count: Int, _ body: (UnsafeMutableRawBufferPointer) throws(E) -> R
+) throws(E) -> R {
+  try withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { scratch throws(E) in
+    sodium_memzero(scratch.baseAddress, scratch.count)
+    defer { sodium_memzero(scratch.baseAddress, scratch.count) }
+    return try body(scratch)
+  }
+}
+
+/// libsodium's start-up, once in a process.
+enum Sodium {
+  private static let started: Void = {
+    guard sodium_init() >= 0 else { fatalError("libsodium cannot start: the system gives no random bytes") }
+  }()
+
+  static func start() { started }
+}
