@@ -1,2 +1,31 @@
 #pragma once
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/obj_mac.h>
+#include <openssl/params.h>
+
+// A key of P-256 from its point (04 ‖ X ‖ Y) and, for a pair, its scalar, 32 bytes in the machine's byte order, as
+// OSSL_PARAM has its numbers. Either may be absent. A parameter list is an array on the stack that ends with a macro's
+// cast, which Swift does not import. NULL on failure, and then the reason is in the error queue.
+static inline EVP_PKEY *liquid_p256_key(unsigned char *point, unsigned char *scalar) {
+  char group[] = "P-256";
+  OSSL_PARAM params[4];
+  OSSL_PARAM *param = params;
+  *param++ = OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, group, 0);
+  if (point) *param++ = OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, 65);
+  if (scalar) *param++ = OSSL_PARAM_construct_BN(OSSL_PKEY_PARAM_PRIV_KEY, scalar, 32);
+  *param = OSSL_PARAM_construct_end();
+
+  EVP_PKEY *key = NULL;
+  EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
+  if (context && EVP_PKEY_fromdata_init(context) == 1
+      && EVP_PKEY_fromdata(context, &key, scalar ? EVP_PKEY_KEYPAIR : EVP_PKEY_PUBLIC_KEY, params) != 1) {
+    EVP_PKEY_free(key);
+    key = NULL;
+  }
+  EVP_PKEY_CTX_free(context);
+  return key;
+}

@@ -1,0 +1,112 @@
+import COpenSSL
+import CSodium
+
+// SHA-256 and SHA-512 are libsodium's: their state is a plain struct, which is wiped here after each use, so that the
+// same code serves public and secret input. SHA-512/256, which libsodium lacks, is OpenSSL's.
+
+/// SHA-256 (FIPS 180-4).
+public enum SHA256 {
+  /// Bytes in a digest.
+  public static let size = 32
+
+  /// The digest (32 bytes) of the parts, one after the other.
+  public static func hash(_ parts: [UInt8]...) -> [UInt8] {
+    newBytes(size) { output in
+      withState { state in
+        for part in parts { crypto_hash_sha256_update(state, part, UInt64(part.count)) }
+        crypto_hash_sha256_final(state, output)
+      }
+    }
+  }
+
+  /// Writes the digest (32 bytes) of the parts to `output`; nothing else of them remains in memory.
+  package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
+    withState { state in
+      for part in parts { crypto_hash_sha256_update(state, part.bytes, UInt64(part.count)) }
+      crypto_hash_sha256_final(state, output.bytes)
+    }
+  }
+
+  private static func withState(_ body: (UnsafeMutablePointer<crypto_hash_sha256_state>) -> Void) {
+    withWipedState(crypto_hash_sha256_state.self) { state in
+      crypto_hash_sha256_init(state)
+      body(state)
+    }
+  }
+}
+
+/// SHA-512 (FIPS 180-4).
+public enum SHA512 {
+  /// Bytes in a digest.
+  public static let size = 64
+
+  /// The digest (64 bytes) of the parts, one after the other.
+  public static func hash(_ parts: [UInt8]...) -> [UInt8] {
+    newBytes(size) { output in
+      withState { state in
+        for part in parts { crypto_hash_sha512_update(state, part, UInt64(part.count)) }
+        crypto_hash_sha512_final(state, output)
+      }
+    }
+  }
+
+  /// The first `count` (at most 64) bytes of the digest of `secret` followed by the parts.
+  public static func deriveSecret(_ secret: SecretBytes, _ parts: [UInt8]..., count: Int) -> SecretBytes {
+    truncated(to: count, of: size) { output in
+      withState { state in
+        _ = secret.withUnsafeBytes { crypto_hash_sha512_update(state, $0.bytes, UInt64($0.count)) }
+        for part in parts { crypto_hash_sha512_update(state, part, UInt64(part.count)) }
+        crypto_hash_sha512_final(state, output.bytes)
+      }
+    }
+  }
+
+  /// Writes the digest (64 bytes) of the parts to `output`; nothing else of them remains in memory.
+  package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
+    withState { state in
+      for part in parts { crypto_hash_sha512_update(state, part.bytes, UInt64(part.count)) }
+      crypto_hash_sha512_final(state, output.bytes)
+    }
+  }
+
+  private static func withState(_ body: (UnsafeMutablePointer<crypto_hash_sha512_state>) -> Void) {
+    withWipedState(crypto_hash_sha512_state.self) { state in
+      crypto_hash_sha512_init(state)
+      body(state)
+    }
+  }
+}
+
+/// SHA-512/256 (FIPS 180-4), Algorand's hash; not the first half of SHA-512.
+public enum SHA512_256 {
+  /// Bytes in a digest.
+  public static let size = 32
+
+  /// The digest (32 bytes) of the parts, one after the other, which must be public.
+  public static func hash(_ parts: [UInt8]...) -> [UInt8] {
+    newBytes(size) { output in
+      let input = Array(parts.joined())
+      guard EVP_Digest(input, input.count, output, nil, EVP_sha512_256(), nil) == 1 else {
+        fatalError("OpenSSL offers no SHA-512/256: its default provider is missing")
+      }
+    }
+  }
+}
+
+/// The first `count` bytes of an output of `size` bytes; the rest is wiped.
+func truncated(to count: Int, of size: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) -> SecretBytes {
+  precondition((0...size).contains(count), "a digest of \(size) bytes has no \(count)")
+  return withWipedBytes(count: size) { output in
+    fill(output)
+    return SecretBytes(copying: UnsafeRawBufferPointer(rebasing: output[..<count]))
+  }
+}
+
+/// Lends an uninitialised C state at a fixed address, and wipes it afterwards.
+func withWipedState<State>(_: State.Type, _ body: (UnsafeMutablePointer<State>) -> Void) {
+  withUnsafeTemporaryAllocation(of: State.self, capacity: 1) { states in
+    guard let state = states.baseAddress else { return }
+    defer { sodium_memzero(state, MemoryLayout<State>.size) }
+    body(state)
+  }
+}

@@ -1,0 +1,67 @@
+import CSodium
+
+/// HMAC-SHA-256 (RFC 2104).
+public enum HMACSHA256 {
+  /// Bytes in a tag.
+  public static let size = 32
+
+  /// The tag (32 bytes) of `message`, where it is no secret.
+  public static func authenticate(_ message: [UInt8], key: SecretBytes) -> [UInt8] {
+    newBytes(size) { output in
+      key.withUnsafeBytes { key in
+        message.withUnsafeBytes { authenticate($0, key: key, into: .init(start: output, count: size)) }
+      }
+    }
+  }
+
+  /// The first `count` (at most 32) bytes of the tag of `message`, where they are a secret themselves.
+  public static func deriveSecret(_ message: [UInt8], key: SecretBytes, count: Int) -> SecretBytes {
+    truncated(to: count, of: size) { output in
+      key.withUnsafeBytes { key in message.withUnsafeBytes { authenticate($0, key: key, into: output) } }
+    }
+  }
+
+  /// Writes the tag (32 bytes) of the parts to `output`; nothing else of them or of the key remains in memory.
+  package static func authenticate(
+    _ parts: UnsafeRawBufferPointer..., key: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+  ) {
+    withWipedState(crypto_auth_hmacsha256_state.self) { state in
+      crypto_auth_hmacsha256_init(state, key.bytes, key.count)
+      for part in parts { crypto_auth_hmacsha256_update(state, part.bytes, UInt64(part.count)) }
+      crypto_auth_hmacsha256_final(state, output.bytes)
+    }
+  }
+}
+
+/// HMAC-SHA-512 (RFC 2104).
+public enum HMACSHA512 {
+  /// Bytes in a tag.
+  public static let size = 64
+
+  /// The tag (64 bytes) of `message`, where it is no secret.
+  public static func authenticate(_ message: [UInt8], key: SecretBytes) -> [UInt8] {
+    newBytes(size) { output in
+      key.withUnsafeBytes { key in
+        message.withUnsafeBytes { authenticate($0, key: key, into: .init(start: output, count: size)) }
+      }
+    }
+  }
+
+  /// The first `count` (at most 64) bytes of the tag of `message`, where they are a secret themselves.
+  public static func deriveSecret(_ message: [UInt8], key: SecretBytes, count: Int) -> SecretBytes {
+    truncated(to: count, of: size) { output in
+      key.withUnsafeBytes { key in message.withUnsafeBytes { authenticate($0, key: key, into: output) } }
+    }
+  }
+
+  /// Writes the tag (64 bytes) of the parts to `output`; nothing else of them or of the key remains in memory.
+  package static func authenticate(
+    _ parts: UnsafeRawBufferPointer..., key: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
+  ) {
+    withWipedState(crypto_auth_hmacsha512_state.self) { state in
+      crypto_auth_hmacsha512_init(state, key.bytes, key.count)
+      for part in parts { crypto_auth_hmacsha512_update(state, part.bytes, UInt64(part.count)) }
+      crypto_auth_hmacsha512_final(state, output.bytes)
+    }
+  }
+}
