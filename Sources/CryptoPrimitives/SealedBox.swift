@@ -1,0 +1,86 @@
+import CSodium
+
+/// XChaCha20-Poly1305 (IETF): a sealed text is the cipher text followed by a tag of 16 bytes.
+public enum XChaCha20Poly1305 {
+  /// Bytes in a key.
+  public static let keySize = 32
+  /// Bytes in a nonce; large enough to be drawn by chance.
+  public static let nonceSize = 24
+  /// Bytes that sealing adds.
+  public static let tagSize = 16
+
+  /// Seals a plaintext that is no secret in memory.
+  ///
+  /// - Throws: ``CryptoError/invalidLength`` for a key that is not 32 bytes or a nonce that is not 24.
+  public static func seal(
+    _ plaintext: [UInt8], key: SecretBytes, nonce: [UInt8], ad: [UInt8]
+  ) throws(CryptoError) -> [UInt8] {
+    try check(key, nonce)
+    return plaintext.withUnsafeBytes { seal($0, key: key, nonce: nonce, ad: ad) }
+  }
+
+  /// Seals a secret.
+  ///
+  /// - Throws: ``CryptoError/invalidLength`` for a key that is not 32 bytes or a nonce that is not 24.
+  public static func sealSecret(
+    _ plaintext: SecretBytes, key: SecretBytes, nonce: [UInt8], ad: [UInt8]
+  ) throws(CryptoError) -> [UInt8] {
+    try check(key, nonce)
+    return plaintext.withUnsafeBytes { seal($0, key: key, nonce: nonce, ad: ad) }
+  }
+
+  /// Opens a sealed text whose content is no secret in memory.
+  ///
+  /// - Throws: ``CryptoError/invalidLength`` for a key, nonce or sealed text of the wrong length,
+  ///   ``CryptoError/authenticationFailed`` when the tag is not the key's, nonce's and additional data's.
+  public static func open(
+    _ sealed: [UInt8], key: SecretBytes, nonce: [UInt8], ad: [UInt8]
+  ) throws(CryptoError) -> [UInt8] {
+    try check(key, nonce, sealed)
+    var isAuthentic = false
+    let plaintext = newBytes(sealed.count - tagSize) { output in
+      isAuthentic = open(sealed, key: key, nonce: nonce, ad: ad, into: output)
+    }
+    guard isAuthentic else { throw .authenticationFailed }
+    return plaintext
+  }
+
+  /// Opens a sealed secret.
+  ///
+  /// - Throws: as ``open(_:key:nonce:ad:)``.
+  public static func openSecret(
+    _ sealed: [UInt8], key: SecretBytes, nonce: [UInt8], ad: [UInt8]
+  ) throws(CryptoError) -> SecretBytes {
+    try check(key, nonce, sealed)
+    return try SecretBytes(count: sealed.count - tagSize) { output throws(CryptoError) in
+      guard open(sealed, key: key, nonce: nonce, ad: ad, into: output.bytes) else { throw .authenticationFailed }
+    }
+  }
+
+  private static func check(_ key: SecretBytes, _ nonce: [UInt8], _ sealed: [UInt8]? = nil) throws(CryptoError) {
+    guard key.count == keySize, nonce.count == nonceSize, sealed.map({ $0.count >= tagSize }) ?? true else {
+      throw .invalidLength
+    }
+  }
+
+  private static func seal(
+    _ plaintext: UnsafeRawBufferPointer, key: SecretBytes, nonce: [UInt8], ad: [UInt8]
+  ) -> [UInt8] {
+    newBytes(plaintext.count + tagSize) { output in
+      _ = key.withUnsafeBytes { key in
+        crypto_aead_xchacha20poly1305_ietf_encrypt(
+          output, nil, plaintext.bytes, UInt64(plaintext.count), ad, UInt64(ad.count), nil, nonce, key.bytes)
+      }
+    }
+  }
+
+  /// Whether the tag is right; if not, nothing of the plaintext is written.
+  private static func open(
+    _ sealed: [UInt8], key: SecretBytes, nonce: [UInt8], ad: [UInt8], into output: UnsafeMutablePointer<UInt8>
+  ) -> Bool {
+    key.withUnsafeBytes { key in
+      crypto_aead_xchacha20poly1305_ietf_decrypt(
+        output, nil, nil, sealed, UInt64(sealed.count), ad, UInt64(ad.count), nonce, key.bytes) == 0
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import CryptoPrimitives
+import TestVectors
+import Testing
+
+@Suite struct SealedBoxTests {
+  struct Vectors: Decodable {
+    struct Row: Decodable {
+      let associatedData: Hex
+      let nonce: Hex
+      let padded: Hex
+      let sealed: Hex
+    }
+    struct Vault: Decodable {
+      let vaultKey: Hex
+      let payload: Hex
+      let payloadAssociatedData: Hex
+      let payloadNonce: Hex
+      let payloadSealed: Hex
+    }
+    let subkeys: [String: Hex]
+    let rows: [Row]
+    let vault: Vault
+  }
+
+  private let vectors: Vectors
+  init() throws { vectors = try VectorFile("keys-and-recovery").decode(Vectors.self) }
+
+  @Test func `the store's rows seal and open to the vectors`() throws {
+    let key = SecretBytes(try #require(vectors.subkeys["record"]).bytes)
+    #expect(!vectors.rows.isEmpty)
+    for row in vectors.rows {
+      let (nonce, ad) = (row.nonce.bytes, row.associatedData.bytes)
+      #expect(try XChaCha20Poly1305.seal(row.padded.bytes, key: key, nonce: nonce, ad: ad) == row.sealed.bytes)
+      #expect(try XChaCha20Poly1305.open(row.sealed.bytes, key: key, nonce: nonce, ad: ad) == row.padded.bytes)
+    }
+  }
+
+  @Test func `the vault's payload seals and opens as a secret`() throws {
+    let vault = vectors.vault
+    let key = SecretBytes(vault.vaultKey.bytes)
+    let (nonce, ad) = (vault.payloadNonce.bytes, vault.payloadAssociatedData.bytes)
+    let payload = SecretBytes(vault.payload.bytes)
+    #expect(
+      try XChaCha20Poly1305.sealSecret(payload, key: key, nonce: nonce, ad: ad) == vault.payloadSealed.bytes)
+    #expect(
+      try XChaCha20Poly1305.openSecret(vault.payloadSealed.bytes, key: key, nonce: nonce, ad: ad)
+        .isEqual(to: payload))
+  }
+
+  @Test func `every flipped bit keeps the box shut`() throws {
+    let key = SecretBytes(Array(0..<32))
+    let (nonce, ad): ([UInt8], [UInt8]) = (Array(0..<24), [7])
+    let sealed = try XChaCha20Poly1305.seal([1, 2, 3], key: key, nonce: nonce, ad: ad)
+    #expect(sealed.count == 3 + XChaCha20Poly1305.tagSize)
+    for bit in 0..<sealed.count * 8 {
+      var flipped = sealed
+      flipped[bit / 8] ^= 1 << (bit % 8)
+      #expect(throws: CryptoError.authenticationFailed) {
+        try XChaCha20Poly1305.open(flipped, key: key, nonce: nonce, ad: ad)
+      }
+      #expect(throws: CryptoError.authenticationFailed) {
+        try XChaCha20Poly1305.openSecret(flipped, key: key, nonce: nonce, ad: ad)
+      }
+    }
+  }
+
+  @Test func `another key, nonce or additional data keeps the box shut`() throws {
+    let (key, nonce): (SecretBytes, [UInt8]) = (SecretBytes(Array(0..<32)), Array(0..<24))
+    let sealed = try XChaCha20Poly1305.seal([], key: key, nonce: nonce, ad: [])
+    #expect(try XChaCha20Poly1305.open(sealed, key: key, nonce: nonce, ad: []) == [])
+    #expect(throws: CryptoError.authenticationFailed) {
+      try XChaCha20Poly1305.open(sealed, key: SecretBytes(Array(1..<33)), nonce: nonce, ad: [])
+    }
+    #expect(throws: CryptoError.authenticationFailed) {
+      try XChaCha20Poly1305.open(sealed, key: key, nonce: Array(1..<25), ad: [])
+    }
+    #expect(throws: CryptoError.authenticationFailed) {
+      try XChaCha20Poly1305.open(sealed, key: key, nonce: nonce, ad: [0])
+    }
+  }
+
+  @Test(arguments: [(31, 24, 16), (33, 24, 16), (32, 23, 16), (32, 25, 16), (32, 24, 15), (32, 24, 0)])
+  func `lengths that the algorithm does not have are refused`(_ key: Int, _ nonce: Int, _ sealed: Int) {
+    let (secret, nonceBytes) = (SecretBytes.random(count: key), [UInt8](repeating: 0, count: nonce))
+    #expect(throws: CryptoError.invalidLength) {
+      try XChaCha20Poly1305.open(Array(repeating: 0, count: sealed), key: secret, nonce: nonceBytes, ad: [])
+    }
+    if sealed == 16 {
+      #expect(throws: CryptoError.invalidLength) {
+        try XChaCha20Poly1305.seal([], key: secret, nonce: nonceBytes, ad: [])
+      }
+    }
+  }
+}
