@@ -1,0 +1,54 @@
+import CryptoPrimitives
+import TestVectors
+import Testing
+
+/// RFC 8032 §7.1.
+@Suite struct Ed25519Tests {
+  struct Sample: Sendable {
+    let seed: String
+    let publicKey: String
+    let message: String
+    let signature: String
+  }
+
+  static let samples = [
+    Sample(
+      seed: "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+      publicKey: "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", message: "",
+      signature: "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155"
+        + "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"),
+    Sample(
+      seed: "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+      publicKey: "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c", message: "72",
+      signature: "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+        + "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00"),
+    Sample(
+      seed: "c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7",
+      publicKey: "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025", message: "af82",
+      signature: "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
+        + "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a"),
+  ]
+
+  @Test(arguments: samples) func `keys and signatures are those of RFC 8032`(_ sample: Sample) throws {
+    let key = try Ed25519.PrivateKey(seed: SecretBytes(hex: sample.seed))
+    let message = hex(sample.message)
+    #expect(key.publicKey == hex(sample.publicKey))
+    #expect(key.signature(for: message) == hex(sample.signature))
+    #expect(Ed25519.isValidSignature(hex(sample.signature), for: message, publicKey: key.publicKey))
+    #expect(!Ed25519.isValidSignature(hex(sample.signature), for: message + [0], publicKey: key.publicKey))
+  }
+
+  @Test(arguments: [0, 31, 33, 64]) func `a seed of another length is refused`(_ count: Int) {
+    #expect(throws: CryptoError.invalidLength) { try Ed25519.PrivateKey(seed: .random(count: count)) }
+  }
+
+  @Test func `signatures and keys of another length are not valid`() throws {
+    let key = try Ed25519.PrivateKey(seed: .random(count: 32))
+    let signature = key.signature(for: [1])
+    #expect(Ed25519.isValidSignature(signature, for: [1], publicKey: key.publicKey))
+    #expect(!Ed25519.isValidSignature(signature + [0], for: [1], publicKey: key.publicKey))
+    #expect(!Ed25519.isValidSignature(Array(signature.dropLast()), for: [1], publicKey: key.publicKey))
+    #expect(!Ed25519.isValidSignature(signature, for: [1], publicKey: key.publicKey + [0]))
+    #expect(!Ed25519.isValidSignature(signature, for: [1], publicKey: []))
+  }
+}

@@ -1,0 +1,101 @@
+import CryptoPrimitives
+import TestVectors
+import Testing
+
+@Suite struct P256Tests {
+  private static let order = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551"
+
+  @Test func `the scalar 1 gives the generator`() throws {
+    let key = try P256.PrivateKey(scalar: SecretBytes(hex: String(repeating: "00", count: 31) + "01"))
+    #expect(key.publicKey.x == hex("6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"))
+    #expect(key.publicKey.y == hex("4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"))
+    #expect(key.publicKey.raw == key.publicKey.x + key.publicKey.y)
+  }
+
+  @Test func `the greatest scalar gives the generator's negative`() throws {
+    let key = try P256.PrivateKey(scalar: SecretBytes(hex: String(Self.order.dropLast(2)) + "50"))
+    #expect(key.publicKey.x == hex("6b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296"))
+    #expect(key.publicKey.y == hex("b01cbd1c01e58065711814b583f061e9d431cca994cea1313449bf97c840ae0a"))
+  }
+
+  @Test(arguments: [
+    String(repeating: "00", count: 32), order, String(order.dropLast(2)) + "52", String(repeating: "ff", count: 32),
+    "ffffffff00000001" + String(repeating: "00", count: 24), "", "01", String(repeating: "01", count: 31),
+    String(repeating: "01", count: 33),
+  ]) func `a scalar out of range is an error`(_ scalar: String) {
+    #expect(!P256.isValidScalar(SecretBytes(hex: scalar)))
+    #expect(throws: CryptoError.scalarOutOfRange) { try P256.PrivateKey(scalar: SecretBytes(hex: scalar)) }
+  }
+
+  @Test(arguments: [
+    String(repeating: "00", count: 31) + "01", String(order.dropLast(2)) + "50",
+    "fffffffe" + String(repeating: "ff", count: 28), "01" + String(repeating: "00", count: 31),
+  ]) func `a scalar from 1 to n - 1 is in range`(_ scalar: String) {
+    #expect(P256.isValidScalar(SecretBytes(hex: scalar)))
+  }
+
+  @Test func `a signature is valid for its message and key only`() throws {
+    let (key, other) = (try P256.PrivateKey.random(), try P256.PrivateKey.random())
+    let message = Array("message".utf8)
+    let signature = try key.signature(for: message)
+    #expect(key.publicKey.isValidSignature(signature, for: message))
+    #expect(!key.publicKey.isValidSignature(signature, for: message + [0]))
+    #expect(!key.publicKey.isValidSignature(signature + [0], for: message))
+    #expect(!key.publicKey.isValidSignature([], for: message))
+    #expect(!other.publicKey.isValidSignature(signature, for: message))
+    #expect(try key.signature(for: message) != signature)
+    #expect(key.publicKey.isValidSignature(try key.signature(for: []), for: []))
+  }
+
+  @Test func `signatures are DER of 8 to 72 bytes`() throws {
+    let key = try P256.PrivateKey.random()
+    for index in 0..<64 {
+      let signature = try key.signature(for: [UInt8(index)])
+      #expect((8...72).contains(signature.count))
+      #expect(signature[0] == 0x30 && Int(signature[1]) == signature.count - 2 && signature[2] == 0x02)
+      #expect(key.publicKey.isValidSignature(signature, for: [UInt8(index)]))
+    }
+  }
+
+  @Test func `one key signs from many threads`() async throws {
+    let key = try P256.PrivateKey.random()
+    let valid = try await withThrowingTaskGroup(of: Bool.self) { group in
+      for index in 0..<64 {
+        group.addTask { key.publicKey.isValidSignature(try key.signature(for: [UInt8(index)]), for: [UInt8(index)]) }
+      }
+      return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+    }
+    #expect(valid == 64)
+  }
+
+  @Test func `a thousand keys live at once`() throws {
+    let keys = try (0..<1000).map { _ in try P256.PrivateKey.random() }
+    #expect(Set(keys.map(\.publicKey)).count == 1000)
+  }
+
+  @Test func `coordinates that are no point are refused`() throws {
+    let point = try P256.PrivateKey.random().publicKey
+    #expect(try P256.PublicKey(x: point.x, y: point.y) == point)
+    var y = point.y
+    y[31] ^= 1
+    #expect(throws: CryptoError.invalidPoint) { try P256.PublicKey(x: point.x, y: y) }
+    #expect(throws: CryptoError.invalidPoint) {
+      try P256.PublicKey(x: Array(repeating: 0, count: 32), y: Array(repeating: 0, count: 32))
+    }
+    #expect(throws: CryptoError.invalidPoint) { try P256.PublicKey(x: Array(repeating: 0xff, count: 32), y: point.y) }
+    #expect(throws: CryptoError.invalidLength) { try P256.PublicKey(x: [0] + point.x, y: point.y) }
+    #expect(throws: CryptoError.invalidLength) { try P256.PublicKey(x: point.x, y: []) }
+  }
+
+  @Test func `both sides of ECDH get the vector's secret`() throws {
+    // RFC 5903 §8.1.
+    let initiator = try P256.PrivateKey(
+      scalar: SecretBytes(hex: "c88f01f510d9ac3f70a292daa2316de544e9aab8afe84049c62a9c57862d1433"))
+    let responder = try P256.PrivateKey(
+      scalar: SecretBytes(hex: "c6ef9c5d78ae012a011164acb397ce2088685d8f06bf9be0b283ab46476bee53"))
+    let expected = hex("d6840f6b42f6edafd13116e0e12565202fef8e9ece7dce03812464d04b9442de")
+    #expect(initiator.publicKey.x == hex("dad0b65394221cf9b051e1feca5787d098dfe637fc90b9ef945d0c3772581180"))
+    #expect(try initiator.sharedSecret(with: responder.publicKey).revealed == Hex(expected))
+    #expect(try responder.sharedSecret(with: initiator.publicKey).revealed == Hex(expected))
+  }
+}
