@@ -1,4 +1,0 @@
-// Placeholders until Credentials/ lands.
-public struct RPIDHash: Hashable, Sendable {}
-public struct CredentialKeys: Sendable {}
-public struct CredentialSource: Sendable, Equatable {}

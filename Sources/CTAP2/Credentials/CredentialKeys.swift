@@ -1,0 +1,91 @@
+public import CryptoPrimitives
+
+/// Everything that is derived from the main key: Recovery §2.
+///
+/// The subkeys are derived once and stay in locked memory for as long as the vault is open.
+public struct CredentialKeys: Sendable {
+  /// What a subkey is for: one label a purpose.
+  enum Purpose: Int, CaseIterable {
+    case lookUp, record, credentialIDNonce, credentialIDSeal, credentialKey, hmacSecret, largeBlobKey, backup, keyri
+    case fingerprint
+
+    var label: String {
+      switch self {
+      case .lookUp: "look-up"
+      case .record: "record"
+      case .credentialIDNonce: "credential-id-nonce"
+      case .credentialIDSeal: "credential-id-seal"
+      case .credentialKey: "credential-key"
+      case .hmacSecret: "hmac-secret"
+      case .largeBlobKey: "large-blob-key"
+      case .backup: "backup"
+      case .keyri: "keyri"
+      case .fingerprint: "fingerprint"
+      }
+    }
+  }
+
+  /// Deterministic P-256 takes the main key itself (Recovery §3); nothing else does.
+  let mainKey: SecretBytes
+  /// In the order of `Purpose.allCases`.
+  private let subkeys: [SecretBytes]
+
+  /// Derives the subkeys of a main key (64 bytes).
+  public init(mainKey: SecretBytes) {
+    self.mainKey = mainKey
+    let salt = Array("liquid-auth/keys/v1".utf8)
+    subkeys = Purpose.allCases.map {
+      HKDFSHA512.derive(key: mainKey, salt: salt, info: Array($0.label.utf8), count: 32)
+    }
+  }
+
+  /// The subkey of a purpose, 32 bytes.
+  subscript(purpose: Purpose) -> SecretBytes { subkeys[purpose.rawValue] }
+
+  /// `mac(label, message)` of Recovery §2, where the result is no secret.
+  func mac(_ purpose: Purpose, _ message: [UInt8]) -> [UInt8] {
+    Array(HMACSHA512.authenticate(message, key: self[purpose]).prefix(32))
+  }
+
+  /// `mac(label, message)` of Recovery §2, where the result is a secret.
+  func secret(_ purpose: Purpose, _ message: [UInt8]) -> SecretBytes {
+    HMACSHA512.deriveSecret(message, key: self[purpose], count: 32)
+  }
+
+  /// Which phrase this is: 4 bytes, shown as 8 hex digits.
+  public var fingerprint: [UInt8] {
+    self[.fingerprint].withUnsafeBytes { Array($0.prefix(4)) }
+  }
+}
+
+// MARK: - Tags of the store, Recovery §6
+
+extension CredentialKeys {
+  /// The tag (32 bytes) under which all records of a relying party stand.
+  public func rpTag(_ rpIDHash: RPIDHash) -> [UInt8] { mac(.lookUp, [1] + rpIDHash.bytes) }
+
+  /// The tag (32 bytes) of an account: the primary key of the store.
+  public func accountTag(_ rpIDHash: RPIDHash, userID: [UInt8]) -> [UInt8] {
+    mac(.lookUp, [2] + rpIDHash.bytes + userID)
+  }
+
+  /// The tag (32 bytes) of a credential id at a relying party.
+  public func credentialTag(_ rpIDHash: RPIDHash, id: [UInt8]) -> [UInt8] { mac(.lookUp, [3] + rpIDHash.bytes + id) }
+
+  /// The tag (32 bytes) of a public key: X ‖ Y, or the 32 bytes of EdDSA.
+  public func keyTag(publicKey: [UInt8]) -> [UInt8] { mac(.lookUp, [4] + publicKey) }
+}
+
+// MARK: - Secrets that belong to a credential, Recovery §5
+
+extension CredentialKeys {
+  /// CredRandomWithUV or CredRandomWithoutUV (32 bytes) of hmac-secret: CTAP §12.5.
+  public func credRandom(_ rpIDHash: RPIDHash, id: [UInt8], userVerified: Bool) -> SecretBytes {
+    secret(.hmacSecret, [userVerified ? 1 : 0] + rpIDHash.bytes + id)
+  }
+
+  /// The largeBlobKey (32 bytes), for who asked for it at registration: CTAP §12.3.
+  public func largeBlobKey(_ rpIDHash: RPIDHash, id: [UInt8]) -> SecretBytes {
+    secret(.largeBlobKey, rpIDHash.bytes + id)
+  }
+}

@@ -1,0 +1,96 @@
+/// The last epoch, 65 535, cannot be reset any more (Recovery §7): status 7F.
+public struct EpochsUsedUp: Error, Equatable, Sendable {}
+
+// MARK: - Epoch and floor, Recovery §7
+
+extension StoreState {
+  /// A reset: what this machine made or used is dead here from now on.
+  ///
+  /// - Throws: `EpochsUsedUp` in the last epoch; nothing changes then.
+  public mutating func reset() throws(EpochsUsedUp) {
+    guard epoch < .max else { throw EpochsUsedUp() }
+    epoch += 1
+    floor = epoch
+  }
+
+  /// The owner takes the reset back for sealed and phone ids: `liquid-auth recover --accept-before-reset`.
+  public mutating func acceptBeforeReset() { floor = 0 }
+
+  /// An epoch was seen in an id used with consent, a merge or a restored backup: this machine goes on from the highest.
+  ///
+  /// The floor never follows. Returns whether anything changed.
+  @discardableResult
+  public mutating func see(epoch seen: UInt16) -> Bool {
+    guard seen > epoch else { return false }
+    epoch = seen
+    return true
+  }
+}
+
+// MARK: - What is live, Recovery §7
+
+extension StoreState {
+  /// Whether a recognised credential *without a row* is live.
+  ///
+  /// - Parameter account: the row or tombstone of the same account, for kind 1; kinds 2 and 3 have none.
+  public func isLive(_ parameters: CredentialParameters, account: AccountEntry?) -> Bool {
+    guard parameters.epoch >= floor else { return false }
+    guard let counter = parameters.counter, let account else { return true }
+    return account.isTombstone ? account.counter < counter : account.counter <= counter
+  }
+}
+
+extension AccountEntry {
+  /// The counter that the account has, or had when it was deleted.
+  public var counter: UInt32 {
+    switch self {
+    case .record(let source): source.counter
+    case .tombstone(let counter, _): counter
+    }
+  }
+
+  /// When the entry was changed last, Unix milliseconds.
+  public var changed: UInt64 {
+    switch self {
+    case .record(let source): source.changed
+    case .tombstone(_, let changed): changed
+    }
+  }
+
+  /// The record of a live account.
+  public var record: CredentialSource? {
+    if case .record(let source) = self { source } else { nil }
+  }
+
+  var isTombstone: Bool { record == nil }
+}
+
+// MARK: - The next counter, Recovery §7
+
+extension StoreState {
+  /// The first counter that a registration tries: the epoch's first, or the one after the highest known.
+  ///
+  /// `nil` where the one after would leave its epoch: KEY_STORE_FULL.
+  ///
+  /// - Parameter known: the highest counter of the account's row, its tombstone and its ids in the excludeList.
+  public func nextCounter(known: UInt32?) -> UInt32? {
+    let first = UInt32(epoch) << 16
+    guard let known, known >= first else { return first }
+    return Self.counter(after: known)
+  }
+
+  /// The counter after this one; `nil` after the last of its epoch.
+  static func counter(after counter: UInt32) -> UInt32? { counter & 0xFFFF < 0xFFFF ? counter + 1 : nil }
+
+  /// What `make` yields for the first counter that it can use; it answers `nil` to go on by one.
+  func firstUsableCounter<Made, Failure>(
+    known: UInt32?, _ make: (UInt32) throws(Failure) -> Made?
+  ) throws(Failure) -> Made? {
+    var counter = nextCounter(known: known)
+    while let candidate = counter {
+      if let made = try make(candidate) { return made }
+      counter = Self.counter(after: candidate)
+    }
+    return nil
+  }
+}
