@@ -1,0 +1,169 @@
+import CBOR
+public import CryptoPrimitives
+
+/// The sealed file that keeps the main key and the Ed25519 root, never the phrase (Recovery §1).
+///
+/// `{1: 1, 2: vaultID (16), 3: [slot …], 4: nonce (24), 5: sealed content}`. The content is sealed under a random key,
+/// and each slot holds that key for one protector. A value of bytes: reading and writing the file is the shell's.
+public struct VaultFile: Hashable, Sendable {
+  /// Told in all that is sealed, so that no part fits into another vault, 16 bytes.
+  public let vaultID: [UInt8]
+  /// The ways to the key; at least one.
+  public private(set) var slots: [VaultSlot]
+  private var nonce: [UInt8]
+  private var sealedContent: [UInt8]
+
+  static let sealedKeySize = XChaCha20Poly1305.keySize + XChaCha20Poly1305.tagSize
+  private static let version: UInt64 = 1
+
+  // MARK: The bytes
+
+  /// The file's bytes.
+  public var encoded: [UInt8] {
+    CBOREncoder.encode([
+      1: .unsigned(Self.version), 2: .bytes(vaultID), 3: .array(slots.map { .map($0.members) }), 4: .bytes(nonce),
+      5: .bytes(sealedContent),
+    ])
+  }
+
+  /// Reads a file's bytes; nothing is opened yet.
+  ///
+  /// - Throws: ``VaultError/notAVault`` when not even the beginning is a vault's, ``VaultError/unsupportedVersion(_:)``,
+  ///   ``VaultError/limitExceeded(_:)``, and ``VaultError/damaged(_:)`` for everything else that does not fit.
+  public init(decoding bytes: [UInt8]) throws(VaultError) {
+    // A map of five members whose first key is 1: every version begins like this.
+    guard bytes.starts(with: [0xa5, 0x01]) else { throw .notAVault }
+    do {
+      let members = try CBORDecoder.decode(bytes).map ?? [:]
+      let version = try members.requiredUnsigned(1)
+      guard version == Self.version else { throw VaultError.unsupportedVersion(version) }
+      vaultID = try members.requiredBytes(2)
+      slots = try members.requiredArray(3).map { slot in
+        guard let slot = slot.map else { throw VaultError.damaged("a slot is no map") }
+        return try VaultSlot(decoding: slot)
+      }
+      nonce = try members.requiredBytes(4)
+      sealedContent = try members.requiredBytes(5)
+    } catch let error as VaultError {
+      throw error
+    } catch {
+      throw .damaged("\(error)")
+    }
+    guard vaultID.count == 16, nonce.count == XChaCha20Poly1305.nonceSize else {
+      throw .damaged("the vault's id or nonce has the wrong length")
+    }
+    guard !slots.isEmpty else { throw .damaged("no slot is left") }
+  }
+
+  // MARK: Making, opening, changing
+
+  /// Makes a new vault with one passphrase slot.
+  ///
+  /// From `generator` come, in this order: the vault's id (16), its key (32), the slot's salt (16) and nonce (24), the
+  /// content's nonce (24).
+  /// - Throws: ``VaultError/outOfMemory``.
+  public init(
+    sealing content: VaultContent, passphrase: SecretBytes, cost: PassphraseCost,
+    using generator: inout some RandomNumberGenerator
+  ) throws(VaultError) {
+    vaultID = generator.bytes(16)
+    let vaultKey = generator.secretBytes(XChaCha20Poly1305.keySize)
+    slots = [
+      try VaultSlot(
+        sealing: vaultKey, vaultID: vaultID, passphrase: passphrase, salt: generator.bytes(Argon2id.saltSize),
+        cost: cost, nonce: generator.bytes(XChaCha20Poly1305.nonceSize))
+    ]
+    nonce = []
+    sealedContent = []
+    try seal(content, under: vaultKey, using: &generator)
+  }
+
+  /// Opens the vault; each passphrase slot is tried in turn.
+  ///
+  /// - Throws: ``VaultError/wrongPassphrase`` when no slot opens, ``VaultError/damaged(_:)`` when one does and the content
+  ///   does not, ``VaultError/outOfMemory``.
+  public func open(passphrase: SecretBytes) throws(VaultError) -> VaultContent {
+    try content(under: unlock(passphrase).key)
+  }
+
+  /// Rewrites the slot that `old` opens for `new`; the other slots and the content stay as they are.
+  ///
+  /// - Throws: as ``open(passphrase:)``.
+  public mutating func changePassphrase(
+    from old: SecretBytes, to new: SecretBytes, cost: PassphraseCost, using generator: inout some RandomNumberGenerator
+  ) throws(VaultError) {
+    let (index, vaultKey) = try unlock(old)
+    _ = try content(under: vaultKey)  // a vault that is damaged elsewhere is told so before it is rewritten
+    slots[index] = try VaultSlot(
+      sealing: vaultKey, vaultID: vaultID, passphrase: new, salt: generator.bytes(Argon2id.saltSize), cost: cost,
+      nonce: generator.bytes(XChaCha20Poly1305.nonceSize))
+  }
+
+  /// Ties the vault to another store (16 bytes of id) and tells what it then holds; the slots stay as they are.
+  ///
+  /// - Throws: as ``open(passphrase:)``.
+  @discardableResult
+  public mutating func replaceStoreID(
+    with storeID: [UInt8], passphrase: SecretBytes, using generator: inout some RandomNumberGenerator
+  ) throws(VaultError) -> VaultContent {
+    let vaultKey = try unlock(passphrase).key
+    let content = try content(under: vaultKey).tied(toStore: storeID)
+    try seal(content, under: vaultKey, using: &generator)
+    return content
+  }
+
+  // MARK: The vault's key
+
+  private func unlock(_ passphrase: SecretBytes) throws(VaultError) -> (slot: Int, key: SecretBytes) {
+    for (index, slot) in slots.enumerated() {
+      if let key = try slot.vaultKey(vaultID: vaultID, passphrase: passphrase) { return (index, key) }
+    }
+    throw .wrongPassphrase
+  }
+
+  private var associatedData: [UInt8] { Array("liquid-auth vault v1".utf8) + vaultID }
+
+  private mutating func seal(
+    _ content: VaultContent, under vaultKey: SecretBytes, using generator: inout some RandomNumberGenerator
+  ) throws(VaultError) {
+    nonce = generator.bytes(XChaCha20Poly1305.nonceSize)
+    do {
+      sealedContent = try XChaCha20Poly1305.sealSecret(
+        content.payload, key: vaultKey, nonce: nonce, ad: associatedData)
+    } catch {
+      throw .damaged("the content cannot be sealed: \(error)")
+    }
+  }
+
+  private func content(under vaultKey: SecretBytes) throws(VaultError) -> VaultContent {
+    let payload: SecretBytes
+    do {
+      payload = try XChaCha20Poly1305.openSecret(sealedContent, key: vaultKey, nonce: nonce, ad: associatedData)
+    } catch {
+      throw .damaged("the passphrase is right, but the sealed content does not open")
+    }
+    return try VaultContent(payload: payload)
+  }
+}
+
+extension RandomNumberGenerator {
+  fileprivate mutating func bytes(_ count: Int) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    bytes.withUnsafeMutableBytes { fill($0) }
+    return bytes
+  }
+
+  fileprivate mutating func secretBytes(_ count: Int) -> SecretBytes {
+    SecretBytes(count: count) { fill($0) }
+  }
+
+  /// Eight bytes a draw, low byte first.
+  private mutating func fill(_ buffer: UnsafeMutableRawBufferPointer) {
+    for start in stride(from: 0, to: buffer.count, by: 8) {
+      withUnsafeBytes(of: next().littleEndian) {
+        UnsafeMutableRawBufferPointer(rebasing: buffer[start...]).copyMemory(
+          from: UnsafeRawBufferPointer(rebasing: $0.prefix(buffer.count - start)))
+      }
+    }
+  }
+}

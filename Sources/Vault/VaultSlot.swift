@@ -1,0 +1,101 @@
+import CBOR
+import CryptoPrimitives
+
+/// One way to the vault's key: the key, sealed for one protector (Recovery §1).
+///
+/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of types that this program does not know are kept as
+/// they are, so that rewriting a vault never takes another program's way in.
+public struct VaultSlot: Hashable, Sendable {
+  /// What opens a slot.
+  public enum Protector: Hashable, Sendable {
+    /// Type 1: a passphrase, through Argon2id over this salt (16 bytes).
+    case passphrase(salt: [UInt8], cost: PassphraseCost)
+    /// A type of a later version.
+    case unknown(type: UInt8)
+  }
+
+  /// What opens this slot.
+  public let protector: Protector
+  /// The slot as it stands in the file.
+  let members: CBORMap
+  private let nonce: [UInt8]
+  private let sealedKey: [UInt8]
+
+  private static let passphraseType: UInt8 = 1
+
+  // MARK: The bytes
+
+  init(decoding members: CBORMap) throws(VaultError) {
+    self.members = members
+    do {
+      guard let type = UInt8(exactly: try members.requiredUnsigned(1)) else {
+        throw VaultError.damaged("a slot's type is no byte")
+      }
+      nonce = try members.requiredBytes(5)
+      sealedKey = try members.requiredBytes(6)
+      guard nonce.count == XChaCha20Poly1305.nonceSize, sealedKey.count == VaultFile.sealedKeySize else {
+        throw VaultError.damaged("a slot's nonce or sealed key has the wrong length")
+      }
+      protector = type == Self.passphraseType ? try Self.passphrase(members) : .unknown(type: type)
+    } catch let error as VaultError {
+      throw error
+    } catch {
+      throw .damaged("a slot has a \(error)")
+    }
+  }
+
+  private static func passphrase(_ members: CBORMap) throws -> Protector {
+    let salt = try members.requiredBytes(2)
+    let cost = try PassphraseCost(opsLimit: members.requiredUnsigned(3), memLimit: members.requiredUnsigned(4))
+    guard members.count == 6, salt.count == Argon2id.saltSize else {
+      throw VaultError.damaged("a passphrase slot has other members than it should")
+    }
+    return .passphrase(salt: salt, cost: cost)
+  }
+
+  // MARK: The key
+
+  /// Seals `vaultKey` for a passphrase.
+  init(
+    sealing vaultKey: SecretBytes, vaultID: [UInt8], passphrase: SecretBytes, salt: [UInt8], cost: PassphraseCost,
+    nonce: [UInt8]
+  ) throws(VaultError) {
+    let key = try Self.key(passphrase: passphrase, salt: salt, cost: cost)
+    let ad = Self.associatedData(vaultID: vaultID, type: Self.passphraseType)
+    do {
+      sealedKey = try XChaCha20Poly1305.sealSecret(vaultKey, key: key, nonce: nonce, ad: ad)
+    } catch {
+      throw .damaged("the slot cannot be sealed: \(error)")
+    }
+    protector = .passphrase(salt: salt, cost: cost)
+    self.nonce = nonce
+    members = [
+      1: .unsigned(UInt64(Self.passphraseType)), 2: .bytes(salt), 3: .unsigned(cost.opsLimit),
+      4: .unsigned(cost.memLimit), 5: .bytes(nonce), 6: .bytes(sealedKey),
+    ]
+  }
+
+  /// The vault's key, when this slot is a passphrase's and the passphrase is this one; `nil` otherwise.
+  func vaultKey(vaultID: [UInt8], passphrase: SecretBytes) throws(VaultError) -> SecretBytes? {
+    guard case .passphrase(let salt, let cost) = protector else { return nil }
+    let key = try Self.key(passphrase: passphrase, salt: salt, cost: cost)
+    let ad = Self.associatedData(vaultID: vaultID, type: Self.passphraseType)
+    return try? XChaCha20Poly1305.openSecret(sealedKey, key: key, nonce: nonce, ad: ad)
+  }
+
+  private static func key(
+    passphrase: SecretBytes, salt: [UInt8], cost: PassphraseCost
+  ) throws(VaultError) -> SecretBytes {
+    do {
+      return try Argon2id.derive(
+        passphrase: passphrase, salt: salt, opsLimit: cost.opsLimit, memLimit: Int(cost.memLimit),
+        count: XChaCha20Poly1305.keySize)
+    } catch {
+      throw error == .outOfMemory ? .outOfMemory : .damaged("a slot's key cannot be derived: \(error)")
+    }
+  }
+
+  private static func associatedData(vaultID: [UInt8], type: UInt8) -> [UInt8] {
+    Array("liquid-auth vault slot v1".utf8) + vaultID + [type]
+  }
+}

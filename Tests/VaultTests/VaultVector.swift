@@ -1,0 +1,57 @@
+import CryptoPrimitives
+import TestVectors
+import Vault
+
+/// The member `vault` of `keys-and-recovery.json`.
+struct VaultVector: Decodable {
+  struct Argon2id: Decodable {
+    let salt: Hex
+    let opslimit: UInt64
+    let memlimit: UInt64
+  }
+
+  let passphrase: String
+  let argon2id: Argon2id
+  let vaultKey: Hex
+  let slotNonce: Hex
+  let payload: Hex
+  let payloadNonce: Hex
+  let file: Hex
+
+  /// What stands at its place in `file`; no member of its own.
+  var vaultID: [UInt8] { Array(file.bytes[5..<21]) }
+
+  static func load() throws -> VaultVector {
+    struct Vectors: Decodable { let vault: VaultVector }
+    return try VectorFile("keys-and-recovery").decode(Vectors.self).vault
+  }
+
+  /// The members of the payload, cut out by hand.
+  func content() throws -> VaultContent {
+    let bytes = payload.bytes
+    return try VaultContent(
+      mainKey: secret(bytes[4..<68]), ed25519Root: secret(bytes[71..<167]), storeID: Array(bytes[169..<185]),
+      created: bytes[187...].reduce(0) { $0 << 8 | UInt64($1) })
+  }
+}
+
+/// Gives what it was filled with, eight bytes a draw.
+struct ScriptedGenerator: RandomNumberGenerator {
+  private var bytes: [UInt8]
+
+  init(_ parts: [UInt8]...) { bytes = parts.flatMap { $0 } }
+
+  mutating func next() -> UInt64 {
+    defer { bytes.removeFirst(8) }
+    return bytes.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+  }
+}
+
+func secret(_ bytes: some Sequence<UInt8>) -> SecretBytes {
+  var copy = Array(bytes)
+  return SecretBytes(consuming: &copy)
+}
+
+func secret(_ text: String) -> SecretBytes { secret(text.utf8) }
+
+func hex(_ secret: SecretBytes) -> Hex { secret.withUnsafeBytes { Hex($0) } }
