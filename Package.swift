@@ -53,7 +53,7 @@ let package = Package(
     + room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"])
     + room("Vault", ["CBOR", "CryptoPrimitives"])
     + room("CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite"], tests: ["DeterministicKeys"])
-    + room("ControlDoor", ["CBOR", "CTAP2"])
+    + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
     + [
       .executableTarget(
         name: "liquid-authenticator",

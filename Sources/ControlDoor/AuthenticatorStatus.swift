@@ -1,0 +1,100 @@
+public import CBOR
+
+/// What the authenticator tells about itself, without waiting for anybody:
+/// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
+/// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory}.
+public struct AuthenticatorStatus: ControlAnswer, Equatable {
+  /// How the vault stands.
+  public enum VaultCondition: UInt8, Sendable, CaseIterable {
+    /// There is none: `liquid-auth init` makes one.
+    case missing = 0
+    /// It is closed.
+    case locked = 1
+    /// It is open: ceremonies do not ask for its passphrase.
+    case unlocked = 2
+    /// It, or its store, cannot be used; a problem says why.
+    case unusable = 3
+  }
+
+  /// The authenticator's process.
+  public var processID: Int32
+  /// How the vault stands.
+  public var vault: VaultCondition
+  /// `uhid`, `unix:PATH` or `pty`.
+  public var transport: String
+  /// Whether the device is plugged in.
+  public var attached: Bool
+  /// What programs open: `/dev/hidrawN`, a pty or a socket.
+  public var node: String?
+  /// Who may open it, in words.
+  public var access: String?
+  /// `passphrase` or `none`.
+  public var verification: String
+  /// How people are asked: `pinentry` with its program, or `terminal`.
+  public var prompt: String
+  /// Which phrase this is, 4 bytes; only while unlocked.
+  public var fingerprint: [UInt8]?
+  /// Whether a prompt waits for a person.
+  public var waiting: Bool
+  /// What is wrong and what to do, a sentence each.
+  public var problems: [String]
+  /// Where vault and store are.
+  public var stateDirectory: String
+
+  /// Joins the members.
+  public init(
+    processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
+    access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
+    problems: [String] = [], stateDirectory: String
+  ) {
+    self.processID = processID
+    self.vault = vault
+    self.transport = transport
+    self.attached = attached
+    self.node = node
+    self.access = access
+    self.verification = verification
+    self.prompt = prompt
+    self.fingerprint = fingerprint
+    self.waiting = waiting
+    self.problems = problems
+    self.stateDirectory = stateDirectory
+  }
+
+  /// Reads the members.
+  public init(_ members: CBORMap) throws(ControlFailure) {
+    processID = try members.requiredInteger(1, as: Int32.self)
+    let condition = try members.requiredInteger(2, as: UInt8.self)
+    guard let vault = VaultCondition(rawValue: condition) else {
+      throw ControlFailure(.invalidParameter, "no such condition of a vault: \(condition)")
+    }
+    self.vault = vault
+    transport = try told(members.requiredText(3))
+    attached = try told(members.requiredBool(4))
+    node = try told(members.optionalText(5))
+    access = try told(members.optionalText(6))
+    verification = try told(members.requiredText(7))
+    prompt = try told(members.requiredText(8))
+    fingerprint = try told(members.optionalBytes(9))
+    waiting = try told(members.requiredBool(10))
+    problems = []
+    for problem in try told(members.requiredArray(11)) {
+      guard let text = problem.text else { throw ControlFailure(.unexpectedType, "a problem is not a text") }
+      problems.append(text)
+    }
+    stateDirectory = try told(members.requiredText(12))
+  }
+
+  /// The members of the answer.
+  public var members: CBORMap {
+    var members: CBORMap = [
+      1: CBORValue(Int64(max(0, processID))), 2: .number(vault.rawValue), 3: .text(transport), 4: .bool(attached),
+      7: .text(verification), 8: .text(prompt), 10: .bool(waiting), 11: .array(problems.map(CBORValue.text)),
+      12: .text(stateDirectory),
+    ]
+    members[5] = node.map(CBORValue.text)
+    members[6] = access.map(CBORValue.text)
+    members[9] = fingerprint.map(CBORValue.bytes)
+    return members
+  }
+}

@@ -1,0 +1,24 @@
+/// The wire of the control socket: `SOCK_SEQPACKET`, one packet a message, one answer a request, in order.
+///
+/// A request is one command byte and a CTAP2 canonical CBOR map; an answer is one status byte and such a map. Where all
+/// members are absent the map is absent too. CTAP2's own commands (below ``vendorCommands``) pass as they are, in both
+/// directions, and reach the same authenticator as those of the USB side. The first request of a connection is
+/// ``ControlRequest/hello(version:)``.
+///
+/// A request that waits for a person is withdrawn by closing the connection.
+public enum ControlMessage {
+  /// The version of this wire, which both sides must speak.
+  public static let version: UInt64 = 1
+
+  /// The longest message in either direction, bytes; a longer packet ends the connection.
+  public static let maximumSize = 65_536
+
+  /// The longest CTAP2 message, bytes: what CTAPHID can carry too, CTAP §11.2.4.
+  public static let maximumCTAPSize = 7_609
+
+  /// The command bytes of this page's own requests, within CTAP's vendor range 0x40–0xBF, CTAP §6.
+  public static let vendorCommands: ClosedRange<UInt8> = 0x50...0x5F
+
+  /// The longest passphrase, bytes.
+  public static let maximumPassphraseSize = 256
+}

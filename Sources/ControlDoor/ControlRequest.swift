@@ -1,0 +1,119 @@
+import CBOR
+public import CryptoPrimitives
+
+/// One request of the control socket.
+public enum ControlRequest: Sendable {
+  /// A CTAP2 message, command byte and CBOR, as it is; 1 to ``ControlMessage/maximumCTAPSize`` bytes.
+  case ctap([UInt8])
+  /// The first request of every connection. Answer: ``Hello``.
+  case hello(version: UInt64)
+  /// What runs, and what is wrong. It never waits for a person. Answer: ``AuthenticatorStatus``.
+  case status
+  /// Forgets what the vault holds. It never waits for a person. Answer: nothing.
+  case lock
+  /// Opens the vault, and lets this connection manage credentials until it closes or the vault is locked. Answer: nothing.
+  case unlock(passphrase: SecretBytes)
+  /// A page of the stored credentials, newest first; `start` is 0 or the `next` of the page before. Answer:
+  /// ``CredentialPage``.
+  case listCredentials(start: UInt64)
+  /// One credential with its public key. Answer: ``CredentialDescription``.
+  case showCredential(CredentialReference)
+  /// Changes the names of one credential. Answer: nothing.
+  case renameCredential(CredentialReference, names: CredentialNames)
+  /// Removes one credential; a tombstone stays. Answer: nothing.
+  case removeCredential(CredentialReference)
+  /// Writes the record of a credential that the phrase gives back, Recovery §9. Answer: ``CredentialDescription``.
+  case recoverCredential(CredentialRecovery)
+  /// Takes a reset back for what the phrase can open: floor = 0, Recovery §7. Answer: nothing.
+  case acceptBeforeReset
+  /// Makes an empty store and a new `storeID`, where the store is missing, Recovery §1. Answer: nothing.
+  case newStore(passphrase: SecretBytes)
+  /// Plugs the device in or out. It never waits for a person. Answer: nothing.
+  case device(DeviceAction)
+}
+
+extension ControlRequest {
+  /// The command byte of each request of our own.
+  enum Command: UInt8 {
+    case hello = 0x50
+    case status = 0x51
+    case lock = 0x52
+    case unlock = 0x53
+    case listCredentials = 0x54
+    case showCredential = 0x55
+    case renameCredential = 0x56
+    case removeCredential = 0x57
+    case recoverCredential = 0x58
+    case acceptBeforeReset = 0x59
+    case newStore = 0x5A
+    case device = 0x5B
+  }
+
+  /// The request as it goes into one packet; in locked memory, because it may hold a passphrase.
+  public var encoded: SecretBytes {
+    switch self {
+    case .ctap(let message): message.withUnsafeBytes { SecretBytes(copying: $0) }
+    case .hello(let version): Self.encode(.hello, [1: .unsigned(version)])
+    case .status: Self.encode(.status)
+    case .lock: Self.encode(.lock)
+    case .unlock(let passphrase): SecretMember.encode(command: Command.unlock.rawValue, secret: passphrase)
+    case .listCredentials(let start): Self.encode(.listCredentials, [1: .unsigned(start)])
+    case .showCredential(let reference): Self.encode(.showCredential, reference.members)
+    case .renameCredential(let reference, let names): Self.encode(.renameCredential, names.members(of: reference))
+    case .removeCredential(let reference): Self.encode(.removeCredential, reference.members)
+    case .recoverCredential(let recovery): Self.encode(.recoverCredential, recovery.members)
+    case .acceptBeforeReset: Self.encode(.acceptBeforeReset)
+    case .newStore(let passphrase): SecretMember.encode(command: Command.newStore.rawValue, secret: passphrase)
+    case .device(let action): Self.encode(.device, action.members)
+    }
+  }
+
+  private static func encode(_ command: Command, _ members: CBORMap = [:]) -> SecretBytes {
+    ([command.rawValue] + members.encodedMembers).withUnsafeBytes { SecretBytes(copying: $0) }
+  }
+}
+
+extension ControlRequest {
+  /// Reads one packet.
+  ///
+  /// Whoever received it wipes it afterwards: a passphrase is copied into locked memory here.
+  ///
+  /// - Throws: the failure to answer with. Members that no request knows are ignored.
+  public init(decoding message: UnsafeRawBufferPointer) throws(ControlFailure) {
+    guard let code = message.first, message.count <= ControlMessage.maximumSize else {
+      throw ControlFailure(.invalidLength, "the request is empty or too long")
+    }
+    guard ControlMessage.vendorCommands.contains(code) else {
+      guard message.count <= ControlMessage.maximumCTAPSize else {
+        throw ControlFailure(.invalidLength, "the CTAP2 message is longer than 7609 bytes")
+      }
+      self = .ctap(Array(message))
+      return
+    }
+    guard let command = Command(rawValue: code) else {
+      throw ControlFailure(.invalidCommand, "no such command: 0x\(String(code, radix: 16))")
+    }
+    let body = UnsafeRawBufferPointer(rebasing: message.dropFirst())
+    let (secret, members) = try SecretMember.split(body)
+    switch command {
+    case .hello: self = .hello(version: try told(members.requiredUnsigned(1)))
+    case .status: self = .status
+    case .lock: self = .lock
+    case .unlock: self = .unlock(passphrase: try Self.passphrase(secret))
+    case .listCredentials: self = .listCredentials(start: try told(members.optionalUnsigned(1)) ?? 0)
+    case .showCredential: self = .showCredential(try CredentialReference(members))
+    case .renameCredential:
+      self = .renameCredential(try CredentialReference(members), names: try CredentialNames(members))
+    case .removeCredential: self = .removeCredential(try CredentialReference(members))
+    case .recoverCredential: self = .recoverCredential(try CredentialRecovery(members))
+    case .acceptBeforeReset: self = .acceptBeforeReset
+    case .newStore: self = .newStore(passphrase: try Self.passphrase(secret))
+    case .device: self = .device(try DeviceAction(members))
+    }
+  }
+
+  private static func passphrase(_ secret: SecretBytes?) throws(ControlFailure) -> SecretBytes {
+    guard let secret else { throw ControlFailure(.missingParameter, "the passphrase is missing") }
+    return secret
+  }
+}

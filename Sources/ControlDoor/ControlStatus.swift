@@ -1,0 +1,89 @@
+public import CBOR
+
+/// The first byte of an answer: CTAP's own value where there is one, CTAP §6.3, otherwise one of its vendor range.
+public struct ControlStatus: RawRepresentable, Hashable, Sendable {
+  /// The byte on the wire.
+  public let rawValue: UInt8
+
+  /// Wraps any byte; a newer authenticator may know more of them.
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Done.
+  public static let ok = Self(rawValue: 0x00)
+  /// No such command.
+  public static let invalidCommand = Self(rawValue: 0x01)
+  /// A member has a value that is not allowed.
+  public static let invalidParameter = Self(rawValue: 0x02)
+  /// The message is empty or too long.
+  public static let invalidLength = Self(rawValue: 0x03)
+  /// A member has another CBOR type.
+  public static let unexpectedType = Self(rawValue: 0x11)
+  /// Not canonical CBOR, or not a map.
+  public static let invalidCBOR = Self(rawValue: 0x12)
+  /// A member is not there.
+  public static let missingParameter = Self(rawValue: 0x14)
+  /// A person refused.
+  public static let operationDenied = Self(rawValue: 0x27)
+  /// The request was withdrawn.
+  public static let keepaliveCancel = Self(rawValue: 0x2D)
+  /// No such credential.
+  public static let noCredentials = Self(rawValue: 0x2E)
+  /// Not now, or not on this credential.
+  public static let notAllowed = Self(rawValue: 0x30)
+  /// It failed; the reason says why and what to do.
+  public static let other = Self(rawValue: 0x7F)
+  /// The first request was no hello, or a hello of another version.
+  public static let versionMismatch = Self(rawValue: 0xF0)
+  /// This connection has not given the vault's passphrase.
+  public static let passphraseRequired = Self(rawValue: 0xF1)
+  /// It is not the vault's passphrase.
+  public static let wrongPassphrase = Self(rawValue: 0xF2)
+  /// The vault, the store or the device is missing or damaged; the reason names it and says what to do.
+  public static let unavailable = Self(rawValue: 0xF3)
+  /// Too many connections.
+  public static let busy = Self(rawValue: 0xF4)
+}
+
+/// A request that was not done, and why.
+public struct ControlFailure: Error, Sendable {
+  /// The byte on the wire.
+  public let status: ControlStatus
+  /// Lower case, no full stop: what happened, then what to do; it never holds a secret.
+  public let reason: String
+
+  /// Joins the byte and its reason.
+  public init(_ status: ControlStatus, _ reason: String) {
+    self.status = status
+    self.reason = reason
+  }
+
+  /// The failure that a look-up or the decoder found.
+  public init(_ error: CBORError) {
+    self.init(Self.status(of: error), error.description)
+  }
+
+  private static func status(of error: CBORError) -> ControlStatus {
+    switch error {
+    case .invalid: .invalidCBOR
+    case .unexpectedType: .unexpectedType
+    case .missing: .missingParameter
+    }
+  }
+
+  /// The answer that carries it: status ‖ {1: reason}.
+  public var encoded: [UInt8] {
+    [status.rawValue] + CBOREncoder.encode([1: .text(reason)])
+  }
+}
+
+extension ControlFailure: Equatable {
+  /// Compares the status, not the reason: two roads to the same refusal are the same refusal.
+  public static func == (left: ControlFailure, right: ControlFailure) -> Bool { left.status == right.status }
+}
+
+extension ControlFailure: CustomStringConvertible {
+  /// The reason, or the status byte where there is none.
+  public var description: String {
+    reason.isEmpty ? "the authenticator answers status 0x\(String(status.rawValue, radix: 16))" : reason
+  }
+}

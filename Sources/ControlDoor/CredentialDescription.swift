@@ -1,0 +1,128 @@
+public import CBOR
+
+/// A stored credential as its owner may see it: the numbers are those of the record, Recovery §6; 14 is its public key.
+public struct CredentialDescription: ControlAnswer, Equatable {
+  /// The relying party's id.
+  public var rpID: String
+  /// The account's user.id.
+  public var userID: [UInt8]
+  /// The account's `name`.
+  public var name: String?
+  /// The account's `displayName`.
+  public var displayName: String?
+  /// The credential id.
+  public var credentialID: [UInt8]
+  /// The COSE algorithm.
+  public var algorithm: Int64
+  /// Which of the account's registrations it is, Recovery §7.
+  public var counter: UInt32
+  /// Bits 0–1 credProtect level, bit 2 largeBlobKey, bit 3 thirdPartyPayment, Recovery §4.
+  public var policy: UInt8
+  /// When it was made, Unix milliseconds.
+  public var created: UInt64
+  /// When it was last changed, Unix milliseconds.
+  public var changed: UInt64
+  /// 0 registered, 1 recovered, 2 imported.
+  public var source: UInt8
+  /// X ‖ Y (64 bytes) or an Ed25519 key (32); lists leave it out.
+  public var publicKey: [UInt8]?
+
+  /// Joins the members.
+  public init(
+    rpID: String, userID: [UInt8], name: String? = nil, displayName: String? = nil, credentialID: [UInt8],
+    algorithm: Int64, counter: UInt32, policy: UInt8, created: UInt64, changed: UInt64, source: UInt8,
+    publicKey: [UInt8]? = nil
+  ) {
+    self.rpID = rpID
+    self.userID = userID
+    self.name = name
+    self.displayName = displayName
+    self.credentialID = credentialID
+    self.algorithm = algorithm
+    self.counter = counter
+    self.policy = policy
+    self.created = created
+    self.changed = changed
+    self.source = source
+    self.publicKey = publicKey
+  }
+
+  /// Reads the members.
+  public init(_ members: CBORMap) throws(ControlFailure) {
+    rpID = try told(members.requiredText(1))
+    userID = try told(members.requiredBytes(2))
+    name = try told(members.optionalText(3))
+    displayName = try told(members.optionalText(4))
+    credentialID = try told(members.requiredBytes(5))
+    algorithm = try told(members.requiredInt(6))
+    counter = try members.requiredInteger(7, as: UInt32.self)
+    policy = try members.requiredInteger(8, as: UInt8.self)
+    created = try told(members.requiredUnsigned(9))
+    changed = try told(members.requiredUnsigned(10))
+    source = try members.requiredInteger(11, as: UInt8.self)
+    publicKey = try told(members.optionalBytes(14))
+  }
+
+  /// The members of the answer.
+  public var members: CBORMap {
+    var members: CBORMap = [
+      1: .text(rpID), 2: .bytes(userID), 5: .bytes(credentialID), 6: CBORValue(algorithm), 7: .number(counter),
+      8: .number(policy), 9: .unsigned(created), 10: .unsigned(changed), 11: .number(source),
+    ]
+    members[3] = name.map(CBORValue.text)
+    members[4] = displayName.map(CBORValue.text)
+    members[14] = publicKey.map(CBORValue.bytes)
+    return members
+  }
+}
+
+extension CredentialDescription {
+  /// What names this credential in a request.
+  public var reference: CredentialReference { CredentialReference(rpID: rpID, credentialID: credentialID) }
+  /// The credProtect level, 1 to 3.
+  public var credProtect: UInt8 { policy & 0b11 }
+}
+
+/// A part of the stored credentials: {1: [credential …], 2: next?}.
+public struct CredentialPage: ControlAnswer, Equatable {
+  /// Newest first.
+  public var credentials: [CredentialDescription]
+  /// Where the next page starts; `nil` on the last one.
+  public var next: UInt64?
+
+  /// Joins the members.
+  public init(credentials: [CredentialDescription], next: UInt64? = nil) {
+    self.credentials = credentials
+    self.next = next
+  }
+
+  /// Takes as many credentials as one message holds, and always one: a record is far smaller than a message.
+  public init(of all: [CredentialDescription], start: UInt64) {
+    let first = Int(clamping: start)
+    var size = 32
+    let page = all.dropFirst(first).prefix { credential in
+      size += CBOREncoder.encode(.map(credential.members)).count
+      return size <= ControlMessage.maximumSize
+    }
+    let end = first + page.count
+    self.init(credentials: Array(page), next: page.isEmpty || end >= all.count ? nil : UInt64(end))
+  }
+
+  /// Reads the members.
+  public init(_ members: CBORMap) throws(ControlFailure) {
+    var credentials: [CredentialDescription] = []
+    for element in try told(members.requiredArray(1)) {
+      guard let map = element.map else { throw ControlFailure(.unexpectedType, "a credential is not a map") }
+      credentials.append(try CredentialDescription(map))
+    }
+    self.credentials = credentials
+    next = try told(members.optionalUnsigned(2))
+  }
+
+  /// The members of the answer.
+  public var members: CBORMap {
+    var members: CBORMap = [1: .array(credentials.map { .map($0.members) })]
+    members[2] = next.map(CBORValue.unsigned)
+    return members
+  }
+}

@@ -1,0 +1,179 @@
+import CBOR
+import ControlDoor
+import CryptoPrimitives
+import Testing
+
+@Suite struct ControlRequestTests {
+  /// A request, and the packet that it is.
+  struct Case: CustomTestStringConvertible {
+    let name: String
+    let request: ControlRequest
+    let packet: [UInt8]
+    var testDescription: String { name }
+
+    init(_ name: String, _ request: ControlRequest, _ packet: [UInt8]) {
+      self.name = name
+      self.request = request
+      self.packet = packet
+    }
+  }
+
+  static let reference = CredentialReference(rpID: "a.example", credentialID: [0xC0, 0xDE])
+  /// {1: "a.example", 2: C0DE} without its head.
+  static let referenceMembers: [UInt8] = [0x01, 0x69] + Array("a.example".utf8) + [0x02, 0x42, 0xC0, 0xDE]
+
+  static let cases: [Case] = [
+    Case("a CTAP2 command without parameters", .ctap([0x04]), [0x04]),
+    Case("a CTAP2 command with parameters", .ctap([0x02, 0xA0]), [0x02, 0xA0]),
+    Case("a vendor command that is not ours", .ctap([0x41]), [0x41]),
+    Case("hello", .hello(version: 1), [0x50, 0xA1, 0x01, 0x01]),
+    Case("status", .status, [0x51]),
+    Case("lock", .lock, [0x52]),
+    Case("unlock", .unlock(passphrase: secret("correct")), [0x53, 0xA1, 0x00, 0x47] + Array("correct".utf8)),
+    Case(
+      "unlock with a passphrase of 24 bytes", .unlock(passphrase: secret(String(repeating: "x", count: 24))),
+      [0x53, 0xA1, 0x00, 0x58, 24] + [UInt8](repeating: 0x78, count: 24)),
+    Case(
+      "unlock with a passphrase of 256 bytes", .unlock(passphrase: secret(String(repeating: "x", count: 256))),
+      [0x53, 0xA1, 0x00, 0x59, 0x01, 0x00] + [UInt8](repeating: 0x78, count: 256)),
+    Case("the second page", .listCredentials(start: 300), [0x54, 0xA1, 0x01, 0x19, 0x01, 0x2C]),
+    Case("show", .showCredential(reference), [0x55, 0xA2] + referenceMembers),
+    Case(
+      "rename", .renameCredential(reference, names: CredentialNames(name: "al", displayName: "")),
+      [0x56, 0xA4] + referenceMembers + [0x03, 0x62, 0x61, 0x6C, 0x04, 0x60]),
+    Case(
+      "rename of one name", .renameCredential(reference, names: CredentialNames(displayName: "é")),
+      [0x56, 0xA3] + referenceMembers + [0x04, 0x62, 0xC3, 0xA9]),
+    Case("remove", .removeCredential(reference), [0x57, 0xA2] + referenceMembers),
+    Case(
+      "recover", .recoverCredential(CredentialRecovery(rpID: "a.example", userHandle: [7], counter: 65_536)),
+      [0x58, 0xA6, 0x01, 0x69] + Array("a.example".utf8)
+        + [0x02, 0x41, 0x07, 0x03, 0x1A, 0x00, 0x01, 0x00, 0x00, 0x04, 0x26, 0x05, 0x01, 0x06, 0x01]),
+    Case("accept what was before the reset", .acceptBeforeReset, [0x59]),
+    Case("a new store", .newStore(passphrase: secret("pass")), [0x5A, 0xA1, 0x00, 0x44] + Array("pass".utf8)),
+    Case("attach", .device(.attach), [0x5B, 0xA1, 0x01, 0x01]),
+    Case("detach", .device(.detach), [0x5B, 0xA1, 0x01, 0x02]),
+    Case("replug", .device(.replug), [0x5B, 0xA1, 0x01, 0x03]),
+  ]
+
+  @Test(arguments: cases)
+  func `every request has exactly one packet`(_ example: Case) {
+    #expect(example.request.encoded.bytes == example.packet)
+  }
+
+  @Test(arguments: cases)
+  func `a packet is read as the request that it was`(_ example: Case) throws {
+    #expect(try decode(example.packet).encoded.bytes == example.packet)
+  }
+
+  @Test(arguments: cases)
+  func `a request that is cut off anywhere is refused, or is another CTAP2 message`(_ example: Case) {
+    for count in 0..<example.packet.count {
+      switch try? decode(Array(example.packet.prefix(count))) {
+      case nil, .ctap: break
+      case .listCredentials(let start): #expect(count == 1 && start == 0)  // its one member may be absent
+      case let request?: Issue.record("\(count) bytes are read as \(request)")
+      }
+    }
+  }
+
+  @Test(arguments: cases.filter { $0.packet.count > 1 && $0.packet[0] >= 0x50 })
+  func `bytes behind a request are refused`(_ example: Case) {
+    #expect(throws: ControlFailure(.invalidCBOR, "")) { try decode(example.packet + [0x00]) }
+  }
+
+  @Test func `the passphrase that is read is the one that was sent`() throws {
+    guard case .unlock(let passphrase) = try decode([0x53, 0xA1, 0x00, 0x43, 0x61, 0xFF, 0x00]) else {
+      Issue.record("not an unlock")
+      return
+    }
+    #expect(passphrase.bytes == [0x61, 0xFF, 0x00])  // bytes as typed, no text
+  }
+
+  @Test func `members that a request does not know are ignored`() throws {
+    #expect(try decode([0x50, 0xA2, 0x01, 0x01, 0x18, 0x63, 0xF5]).encoded.bytes == [0x50, 0xA1, 0x01, 0x01])
+    #expect(try decode([0x51, 0xA1, 0x01, 0x01]).encoded.bytes == [0x51])
+    #expect(
+      try decode([0x53, 0xA2, 0x00, 0x41, 0x61, 0x05, 0xF5]).encoded.bytes == [0x53, 0xA1, 0x00, 0x41, 0x61])
+  }
+
+  static let malformed: [(String, [UInt8], ControlStatus)] = [
+    ("nothing", [], .invalidLength),
+    ("a message that is too long", [0x51] + [UInt8](repeating: 0, count: 65_536), .invalidLength),
+    ("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), .invalidLength),
+    ("a command of our range that does not exist", [0x5C], .invalidCommand),
+    ("another", [0x5F, 0xA0], .invalidCommand),
+    ("hello without a version", [0x50], .missingParameter),
+    ("hello with an empty map", [0x50, 0xA0], .missingParameter),
+    ("hello with a text", [0x50, 0xA1, 0x01, 0x61, 0x31], .unexpectedType),
+    ("hello that is no map", [0x50, 0x01], .invalidCBOR),
+    ("hello with a key twice", [0x50, 0xA2, 0x01, 0x01, 0x01, 0x01], .invalidCBOR),
+    ("hello with a number in more bytes than needed", [0x50, 0xA1, 0x01, 0x18, 0x01], .invalidCBOR),
+    ("status with half a map", [0x51, 0xA1], .invalidCBOR),
+    ("unlock without a passphrase", [0x53], .missingParameter),
+    ("unlock with another member only", [0x53, 0xA1, 0x01, 0x41, 0x61], .missingParameter),
+    ("unlock with a text", [0x53, 0xA1, 0x00, 0x61, 0x61], .unexpectedType),
+    ("unlock with an empty passphrase", [0x53, 0xA1, 0x00, 0x40], .invalidLength),
+    (
+      "unlock with a passphrase of 257 bytes",
+      [0x53, 0xA1, 0x00, 0x59, 0x01, 0x01] + [UInt8](repeating: 0x78, count: 257), .invalidLength
+    ),
+    ("unlock with a length in four bytes", [0x53, 0xA1, 0x00, 0x5A, 0, 0, 0, 1, 0x61], .invalidLength),
+    ("unlock with an indefinite length", [0x53, 0xA1, 0x00, 0x5F, 0x41, 0x61, 0xFF], .invalidLength),
+    ("unlock with a length in more bytes than needed", [0x53, 0xA1, 0x00, 0x58, 0x01, 0x61], .invalidCBOR),
+    ("unlock with a length in two bytes where one is enough", [0x53, 0xA1, 0x00, 0x59, 0x00, 0x18], .invalidCBOR),
+    ("unlock with a passphrase that is cut off", [0x53, 0xA1, 0x00, 0x42, 0x61], .invalidCBOR),
+    ("unlock with a length that is cut off", [0x53, 0xA1, 0x00, 0x59, 0x01], .invalidCBOR),
+    ("unlock with the passphrase behind another member", [0x53, 0xA2, 0x01, 0x01, 0x00, 0x41, 0x61], .invalidCBOR),
+    ("unlock with the passphrase twice", [0x53, 0xA2, 0x00, 0x41, 0x61, 0x00, 0x41, 0x61], .invalidCBOR),
+    ("a page that starts below zero", [0x54, 0xA1, 0x01, 0x20], .unexpectedType),
+    ("show without an id", [0x55, 0xA1, 0x01, 0x61, 0x61], .missingParameter),
+    ("show with an rp.id that is no text", [0x55, 0xA2, 0x01, 0x41, 0x61, 0x02, 0x40], .unexpectedType),
+    ("show with an rp.id that is not UTF-8", [0x55, 0xA2, 0x01, 0x61, 0xFF, 0x02, 0x40], .invalidCBOR),
+    ("rename without a name", [0x56, 0xA2] + referenceMembers, .missingParameter),
+    (
+      "rename with a name of 256 bytes",
+      [0x56, 0xA3] + referenceMembers + [0x03, 0x79, 0x01, 0x00] + [UInt8](repeating: 0x61, count: 256), .invalidLength
+    ),
+    ("device without an action", [0x5B], .missingParameter),
+    ("device with an action that does not exist", [0x5B, 0xA1, 0x01, 0x00], .invalidParameter),
+    ("device with another", [0x5B, 0xA1, 0x01, 0x04], .invalidParameter),
+  ]
+
+  @Test(arguments: malformed)
+  func `a malformed request is refused with its status`(_ name: String, _ packet: [UInt8], _ status: ControlStatus) {
+    #expect(throws: ControlFailure(status, "")) { try decode(packet) }
+  }
+
+  static let recoveries: [(String, CBORMap, ControlStatus)] = [
+    ("an empty rp.id", [1: "", 2: .bytes([7]), 3: 0, 4: -7, 5: 1, 6: 1], .invalidParameter),
+    ("an empty user handle", [1: "a", 2: .bytes([]), 3: 0, 4: -7, 5: 1, 6: 1], .invalidLength),
+    (
+      "a user handle of 65 bytes", [1: "a", 2: .bytes(.init(repeating: 0, count: 65)), 3: 0, 4: -7, 5: 1, 6: 1],
+      .invalidLength
+    ),
+    ("a counter of 33 bits", [1: "a", 2: .bytes([7]), 3: 0x1_0000_0000, 4: -7, 5: 1, 6: 1], .invalidParameter),
+    ("an algorithm that we do not have", [1: "a", 2: .bytes([7]), 3: 0, 4: -257, 5: 1, 6: 1], .invalidParameter),
+    ("credProtect 0", [1: "a", 2: .bytes([7]), 3: 0, 4: -7, 5: 0, 6: 1], .invalidParameter),
+    ("credProtect 4", [1: "a", 2: .bytes([7]), 3: 0, 4: -7, 5: 4, 6: 1], .invalidParameter),
+    ("an id form that does not exist", [1: "a", 2: .bytes([7]), 3: 0, 4: -7, 5: 1, 6: 2], .invalidParameter),
+    ("no counter", [1: "a", 2: .bytes([7]), 4: -7, 5: 1, 6: 1], .missingParameter),
+  ]
+
+  @Test(arguments: recoveries)
+  func `a recovery with a member out of range is refused`(_ name: String, _ members: CBORMap, _ status: ControlStatus) {
+    #expect(throws: ControlFailure(status, "")) { try decode([0x58] + CBOREncoder.encode(.map(members))) }
+  }
+}
+
+func decode(_ packet: [UInt8]) throws(ControlFailure) -> ControlRequest {
+  try locked(packet).withUnsafeBytes { bytes throws(ControlFailure) in try ControlRequest(decoding: bytes) }
+}
+
+func locked(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes { SecretBytes(copying: $0) } }
+
+func secret(_ text: String) -> SecretBytes { locked(Array(text.utf8)) }
+
+extension SecretBytes {
+  var bytes: [UInt8] { withUnsafeBytes { Array($0) } }
+}
