@@ -43,6 +43,7 @@ let package = Package(
     door("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
     door("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
     .target(name: "CUHID"),
+    .target(name: "CLinux"),
     // Reads the vector files under Tests/Vectors; no product uses it.
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
   ]
@@ -53,22 +54,27 @@ let package = Package(
     + room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"])
     + room("Vault", ["CBOR", "CryptoPrimitives"])
     + room("CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite"], tests: ["DeterministicKeys"])
+    + room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
     + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
     + [
       .executableTarget(
         name: "liquid-authenticator",
         dependencies: [
           "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
-          "CUHID", "CUdev", argumentParser,
+          "StateDirectory", "CUHID", "CUdev", "CLinux", argumentParser,
         ], swiftSettings: settings),
       .executableTarget(
         name: "liquid-auth",
         dependencies: [
           "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
-          argumentParser,
+          "StateDirectory", argumentParser,
         ], swiftSettings: settings),
       .testTarget(
-        name: "AuthenticatorShellTests", dependencies: ["liquid-authenticator", "CTAPHID", "CTAP2", "ControlDoor"],
+        name: "AuthenticatorShellTests",
+        dependencies: [
+          "liquid-authenticator", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "Vault",
+          "CredentialDB", "StateDirectory",
+        ],
         swiftSettings: settings),
       .testTarget(
         name: "CommandShellTests", dependencies: ["liquid-auth"], swiftSettings: settings),

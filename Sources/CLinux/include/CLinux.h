@@ -1,0 +1,11 @@
+#pragma once
+// What the C library shows only with _GNU_SOURCE, which Swift's Glibc module is built without.
+#include <sys/types.h>
+
+/// rename(2) that never replaces: 0, or -1 with errno EEXIST when `to` is there.
+int clinux_rename_new(const char *from, const char *to);
+
+/// Starts `program` (looked up in PATH) as the leader of a session of its own, with `input` and `output` as its standard
+/// input and output, our standard error, no other descriptor, no blocked and no ignored signal, and our environment.
+/// Returns 0 and the process id, or an error number.
+int clinux_spawn_session(pid_t *process, const char *program, char *const arguments[], int input, int output);

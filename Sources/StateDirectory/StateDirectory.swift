@@ -1,0 +1,79 @@
+import Glibc
+
+/// The directory in which one authenticator keeps its vault, its store and its lock: 0700, files 0600.
+///
+/// Nothing in it is repaired or overwritten by opening it: each fault is an error that names the file and what to do.
+public struct StateDirectory: Sendable, Equatable {
+  /// Where it is, without a slash at the end.
+  public let path: String
+
+  /// The sealed secrets (Recovery §1).
+  public var vaultPath: String { path + "/vault" }
+  /// The credentials (Recovery §6).
+  public var storePath: String { path + "/credentials.sqlite" }
+  /// Held by the one process that works on the directory.
+  public var lockPath: String { path + "/daemon.lock" }
+
+  /// `$XDG_STATE_HOME/liquid-auth`, or `~/.local/state/liquid-auth`.
+  ///
+  /// - Parameter environment: looks up a variable; a relative `XDG_STATE_HOME` is as if unset, as its standard says.
+  public static func defaultPath(environment: (String) -> String?) throws(StateDirectoryError) -> String {
+    if let state = environment("XDG_STATE_HOME"), state.utf8.first == UInt8(ascii: "/") {
+      return state + "/liquid-auth"
+    }
+    if let home = environment("HOME"), home.utf8.first == UInt8(ascii: "/") {
+      return home + "/.local/state/liquid-auth"
+    }
+    throw StateDirectoryError(
+      .noHome, "cannot tell where the vault is: HOME and XDG_STATE_HOME are not set; give --state-dir DIR")
+  }
+
+  /// Opens a directory that exists; refuses one that others can read or that belongs to someone else.
+  public init(opening path: String) throws(StateDirectoryError) {
+    self.path = Self.trimmed(path)
+    var status = stat()
+    guard stat(self.path, &status) == 0 else {
+      guard errno == ENOENT else { throw .system("open", self.path) }
+      throw StateDirectoryError(
+        .missing, "there is no state directory \(self.path); make a vault with: liquid-auth init")
+    }
+    try Privacy.check(status, self.path, type: S_IFDIR, mode: "700")
+  }
+
+  /// Opens the directory, which is made first (with its parents, all 0700) when it is not there.
+  public init(creating path: String) throws(StateDirectoryError) {
+    let path = Self.trimmed(path)
+    for end in path.indices.dropFirst() where path[end] == "/" { _ = mkdir(String(path[..<end]), 0o700) }
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("make the directory", path) }
+    try self.init(opening: path)
+  }
+
+  private static func trimmed(_ path: String) -> String {
+    var path = path
+    while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+    return path
+  }
+}
+
+/// Who may have what we write: its owner alone.
+enum Privacy {
+  static func check(
+    _ status: stat, _ path: String, type: mode_t, mode: String
+  ) throws(StateDirectoryError) {
+    guard status.st_mode & S_IFMT == type else {
+      let wanted = type == S_IFDIR ? "a directory" : "a regular file"
+      throw StateDirectoryError(.notPrivate, "\(path) is not \(wanted); move it away, or give --state-dir DIR")
+    }
+    guard status.st_uid == geteuid() else {
+      throw StateDirectoryError(
+        .notPrivate,
+        "\(path) belongs to uid \(status.st_uid), not to you (uid \(geteuid())); run as its owner, or give --state-dir DIR"
+      )
+    }
+    guard status.st_mode & 0o077 == 0 else {
+      let found = String(status.st_mode & 0o777, radix: 8)
+      throw StateDirectoryError(
+        .notPrivate, "\(path) is open to other users (mode \(found)); close it with: chmod \(mode) '\(path)'")
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import CLinux
+import Glibc
+
+extension StateDirectory {
+  /// More than any vault of ours: two hundred slots fit.
+  public static let vaultSizeLimit = 65_536
+
+  /// The bytes of the vault, 1 to `vaultSizeLimit`.
+  public func readVault() throws(StateDirectoryError) -> [UInt8] {
+    let file = open(vaultPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard file >= 0 else {
+      guard errno == ENOENT else { throw .system("read", vaultPath) }
+      throw StateDirectoryError(.missing, "there is no vault \(vaultPath); make one with: liquid-auth init")
+    }
+    defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw .system("read", vaultPath) }
+    try Privacy.check(status, vaultPath, type: S_IFREG, mode: "600")
+    var bytes = [UInt8](repeating: 0, count: Self.vaultSizeLimit + 1)
+    var count = 0
+    while count < bytes.count {
+      let more = bytes.withUnsafeMutableBytes { rest in
+        read(file, rest.baseAddress?.advanced(by: count), rest.count - count)
+      }
+      if more < 0, errno == EINTR { continue }
+      guard more >= 0 else { throw .system("read", vaultPath) }
+      if more == 0 { break }
+      count += more
+    }
+    guard (1...Self.vaultSizeLimit).contains(count) else {
+      throw damagedVault(count == 0 ? "it is empty" : "it is too large")
+    }
+    return Array(bytes.prefix(count))
+  }
+
+  /// Writes a vault where there is none, durably; an existing one is an error and stays as it is.
+  public func createVault(_ bytes: [UInt8]) throws(StateDirectoryError) { try writeVault(bytes, replacing: false) }
+
+  /// Replaces the vault, durably: a crash at any moment leaves the old one or the new one, whole.
+  public func replaceVault(_ bytes: [UInt8]) throws(StateDirectoryError) { try writeVault(bytes, replacing: true) }
+
+  /// What is said of a vault that is not what we wrote.
+  func damagedVault(_ why: String) -> StateDirectoryError {
+    StateDirectoryError(
+      .damaged,
+      "the vault \(vaultPath) is damaged: \(why); put a good copy there, or move it away and run: liquid-auth init --import"
+    )
+  }
+
+  /// Temporary file, fsync, rename, fsync of the directory.
+  ///
+  /// The caller holds the lock, so a `vault.new` is what a crash left.
+  private func writeVault(_ bytes: [UInt8], replacing: Bool) throws(StateDirectoryError) {
+    let new = vaultPath + ".new"
+    guard unlink(new) == 0 || errno == ENOENT else { throw .system("remove", new) }
+    do throws(StateDirectoryError) {
+      try Self.writeDurably(bytes, to: new)
+      guard (replacing ? rename(new, vaultPath) : clinux_rename_new(new, vaultPath)) == 0 else {
+        guard errno == EEXIST else { throw .system("write", vaultPath) }
+        throw StateDirectoryError(
+          .exists,
+          "there is a vault already, \(vaultPath); it is not overwritten: move it away, or give --state-dir DIR")
+      }
+    } catch {
+      unlink(new)
+      throw error
+    }
+    try synchronise()
+  }
+
+  private static func writeDurably(_ bytes: [UInt8], to path: String) throws(StateDirectoryError) {
+    let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard file >= 0 else { throw .system("write", path) }
+    defer { close(file) }
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let written = rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+      if written < 0, errno == EINTR { continue }
+      guard written > 0 else { throw .system("write", path) }
+      rest = rest.dropFirst(written)
+    }
+    guard fsync(file) == 0 else { throw .system("write", path) }
+  }
+
+  private func synchronise() throws(StateDirectoryError) {
+    let directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard directory >= 0 else { throw .system("open", path) }
+    defer { close(directory) }
+    guard fsync(directory) == 0 else { throw .system("write", path) }
+  }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import StateDirectory
+import Testing
+
+@Suite struct DirectoryLockTests {
+  let temporary: TemporaryDirectory
+  let directory: StateDirectory
+
+  init() throws {
+    temporary = try TemporaryDirectory()
+    directory = try StateDirectory(opening: temporary.path)
+  }
+
+  @Test func `a second is refused with the pid of the first, until the first ends`() throws {
+    let pid = getpid()
+    do {
+      let first = try directory.lock()
+      let error = #expect(throws: StateDirectoryError.self) { try directory.lock() }
+      #expect(error?.reason == .inUse(pid: pid))
+      #expect(
+        error?.description
+          == "process \(pid) already works on \(temporary.path); end it first (kill \(pid)), "
+          + "or give another directory with --state-dir DIR")
+      withExtendedLifetime(first) {}
+    }
+    let next = try directory.lock()
+    #expect(temporary.bytes(of: "daemon.lock") == Array("\(pid)\n".utf8))
+    #expect(try temporary.mode(of: "daemon.lock") == 0o600)
+    withExtendedLifetime(next) {}
+  }
+
+  @Test func `the pid of one that is gone does not refuse, and is replaced`() throws {
+    try temporary.write(Array("99999999\nmore than a pid\n".utf8), to: "daemon.lock")
+    let lock = try directory.lock()
+    #expect(temporary.bytes(of: "daemon.lock") == Array("\(getpid())\n".utf8))
+    withExtendedLifetime(lock) {}
+  }
+
+  @Test func `the lock of another process refuses, whatever stands in the file`() throws {
+    try temporary.write(Array("not a number".utf8), to: "daemon.lock")
+    let holder = Process()
+    holder.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    holder.arguments = ["flock", "--no-fork", directory.lockPath, "sh", "-c", "echo held; exec cat"]
+    let (input, output) = (Pipe(), Pipe())
+    holder.standardInput = input
+    holder.standardOutput = output
+    try holder.run()
+    #expect(output.fileHandleForReading.availableData == Data("held\n".utf8))
+    let error = #expect(throws: StateDirectoryError.self) { try directory.lock() }
+    #expect(error?.reason == .inUse(pid: 0))
+    #expect(temporary.bytes(of: "daemon.lock") == Array("not a number".utf8))
+    try input.fileHandleForWriting.close()
+    holder.waitUntilExit()
+  }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import StateDirectory
+import Testing
+
+@Suite struct StateDirectoryTests {
+  @Test(arguments: [
+    (["XDG_STATE_HOME": "/s", "HOME": "/h"], "/s/liquid-auth"),
+    (["HOME": "/h"], "/h/.local/state/liquid-auth"),
+    (["XDG_STATE_HOME": "relative", "HOME": "/h"], "/h/.local/state/liquid-auth"),
+    (["XDG_STATE_HOME": "", "HOME": "/h"], "/h/.local/state/liquid-auth"),
+  ])
+  func `the directory is where the environment says`(environment: [String: String], path: String) throws {
+    #expect(try StateDirectory.defaultPath { environment[$0] } == path)
+  }
+
+  @Test(arguments: [[:], ["HOME": "relative"], ["XDG_STATE_HOME": "relative"]])
+  func `without a home the error names the option`(environment: [String: String]) {
+    let error = #expect(throws: StateDirectoryError.self) { try StateDirectory.defaultPath { environment[$0] } }
+    #expect(error?.reason == .noHome)
+    #expect(error?.description.contains("--state-dir DIR") == true)
+  }
+
+  @Test func `creating makes the directory and its parents for their owner only`() throws {
+    let temporary = try TemporaryDirectory()
+    let directory = try StateDirectory(creating: temporary.path + "/a/b/liquid-auth/")
+    #expect(directory.path == temporary.path + "/a/b/liquid-auth")
+    #expect(directory.vaultPath == temporary.path + "/a/b/liquid-auth/vault")
+    #expect(directory.storePath == temporary.path + "/a/b/liquid-auth/credentials.sqlite")
+    for name in ["a", "a/b", "a/b/liquid-auth"] { #expect(try temporary.mode(of: name) == 0o700) }
+    #expect(try StateDirectory(creating: directory.path) == directory, "an existing one is opened")
+  }
+
+  @Test func `a directory that is not there says which command makes it`() throws {
+    let temporary = try TemporaryDirectory()
+    let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path + "/none") }
+    #expect(error?.reason == .missing)
+    #expect(
+      error?.description
+        == "there is no state directory \(temporary.path)/none; make a vault with: liquid-auth init")
+  }
+
+  @Test(arguments: [0o750, 0o701, 0o777, 0o720])
+  func `a directory that others can enter is refused, and left as it is`(mode: Int) throws {
+    let temporary = try TemporaryDirectory()
+    try temporary.set(mode: mode)
+    for creating in [false, true] {
+      let error = #expect(throws: StateDirectoryError.self) {
+        creating ? try StateDirectory(creating: temporary.path) : try StateDirectory(opening: temporary.path)
+      }
+      #expect(error?.reason == .notPrivate)
+      let octal = String(mode, radix: 8)
+      #expect(
+        error?.description
+          == "\(temporary.path) is open to other users (mode \(octal)); close it with: chmod 700 '\(temporary.path)'")
+    }
+    #expect(try temporary.mode() == mode)
+  }
+
+  @Test(.enabled(if: geteuid() == 0)) func `a directory of another owner is refused`() throws {
+    let temporary = try TemporaryDirectory()
+    #expect(chown(temporary.path, 4242, 4242) == 0)
+    let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path) }
+    #expect(error?.reason == .notPrivate)
+    #expect(error?.description.hasPrefix("\(temporary.path) belongs to uid 4242, not to you (uid 0)") == true)
+  }
+
+  @Test func `a file in the place of the directory is refused`() throws {
+    let temporary = try TemporaryDirectory()
+    try temporary.write([1], to: "file")
+    let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(creating: temporary.path + "/file") }
+    #expect(error?.reason == .notPrivate)
+    #expect(error?.description.contains("is not a directory") == true)
+  }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import StateDirectory
+import Testing
+
+@Suite struct VaultFileAccessTests {
+  let temporary: TemporaryDirectory
+  let directory: StateDirectory
+
+  init() throws {
+    temporary = try TemporaryDirectory()
+    directory = try StateDirectory(opening: temporary.path)
+  }
+
+  @Test(arguments: [1, 300, 65_535, 65_536])
+  func `a vault that was written is read back, and only its owner can`(size: Int) throws {
+    let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
+    try directory.createVault(bytes)
+    #expect(try directory.readVault() == bytes)
+    #expect(try temporary.mode(of: "vault") == 0o600)
+    #expect(temporary.names == ["vault"])
+  }
+
+  @Test func `replacing leaves the new vault and no other file`() throws {
+    try directory.createVault([1, 2, 3])
+    try directory.replaceVault([4, 5])
+    #expect(try directory.readVault() == [4, 5])
+    #expect(temporary.names == ["vault"])
+  }
+
+  @Test func `creating never overwrites a vault`() throws {
+    try directory.createVault([1, 2, 3])
+    let error = #expect(throws: StateDirectoryError.self) { try directory.createVault([9]) }
+    #expect(error?.reason == .exists)
+    #expect(error?.description.hasPrefix("there is a vault already, \(directory.vaultPath)") == true)
+    #expect(try directory.readVault() == [1, 2, 3])
+    #expect(temporary.names == ["vault"])
+  }
+
+  @Test func `what a crash left of a write does not stand in the way`() throws {
+    try temporary.write([0xFF], to: "vault.new")
+    try directory.createVault([1])
+    #expect(try directory.readVault() == [1])
+    #expect(temporary.names == ["vault"])
+  }
+
+  @Test func `a write that fails leaves the old vault`() throws {
+    try directory.createVault([1, 2, 3])
+    // A directory where the temporary file would be: it can be neither unlinked nor opened for writing.
+    try FileManager.default.createDirectory(atPath: directory.vaultPath + ".new/x", withIntermediateDirectories: true)
+    let error = #expect(throws: StateDirectoryError.self) { try directory.replaceVault([9]) }
+    #expect(error?.description.contains("\(directory.vaultPath).new") == true)
+    #expect(try directory.readVault() == [1, 2, 3])
+  }
+
+  @Test func `a missing vault says which command makes one`() {
+    let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
+    #expect(error?.reason == .missing)
+    #expect(error?.description == "there is no vault \(directory.vaultPath); make one with: liquid-auth init")
+  }
+
+  @Test(arguments: [(0, "it is empty"), (65_537, "it is too large"), (200_000, "it is too large")])
+  func `a file that no vault can be is damaged, and stays`(size: Int, why: String) throws {
+    let bytes = [UInt8](repeating: 7, count: size)
+    try temporary.write(bytes, to: "vault")
+    let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
+    #expect(error?.reason == .damaged)
+    #expect(error?.description.hasPrefix("the vault \(directory.vaultPath) is damaged: \(why); ") == true)
+    #expect(temporary.bytes(of: "vault") == bytes)
+  }
+
+  @Test(arguments: [0o640, 0o604, 0o666])
+  func `a vault that others can read is refused`(mode: Int) throws {
+    try temporary.write([1], to: "vault", mode: mode)
+    let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
+    #expect(error?.reason == .notPrivate)
+    #expect(error?.description.contains("chmod 600 '\(directory.vaultPath)'") == true)
+  }
+
+  @Test func `a link or a pipe in the place of the vault is refused, without waiting`() throws {
+    try temporary.write([1], to: "elsewhere")
+    #expect(symlink(temporary.path + "/elsewhere", directory.vaultPath) == 0)
+    #expect(throws: StateDirectoryError.self) { try directory.readVault() }
+    #expect(unlink(directory.vaultPath) == 0 && mkfifo(directory.vaultPath, 0o600) == 0)
+    let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
+    #expect(error?.reason == .notPrivate)
+  }
+}
