@@ -1,0 +1,71 @@
+public import CBOR
+
+/// Why a command ended without an answer: the one error of the authenticator, which becomes a byte in one place.
+///
+/// Errors are equal by status. Reason and place are for people and logs; they never hold a secret, nor a content that
+/// names a person.
+public struct CTAPError: Error, Sendable {
+  /// The byte that the client gets.
+  public let status: CTAPStatus
+  /// What happened; lower case, no full stop.
+  public let reason: String
+  /// The source file that refused, as module and file name.
+  public let file: String
+  /// The line that refused.
+  public let line: UInt
+
+  /// Makes an error at the place of the call.
+  public init(_ status: CTAPStatus, _ reason: String, file: String = #fileID, line: UInt = #line) {
+    self.status = status
+    self.reason = reason
+    self.file = file
+    self.line = line
+  }
+}
+
+extension CTAPError: Equatable {
+  /// Compares the status: two roads to the same refusal are the same refusal.
+  public static func == (a: Self, b: Self) -> Bool { a.status == b.status }
+}
+
+extension CTAPError: CustomStringConvertible {
+  /// Reason, status and place.
+  public var description: String { "\(reason) (\(status), \(file):\(line))" }
+}
+
+// MARK: - Errors of the layers below, each mapped once
+
+extension CTAPError {
+  /// A request whose bytes or members are wrong: CTAP §8.
+  public init(_ error: CBORError, file: String = #fileID, line: UInt = #line) {
+    let status: CTAPStatus =
+      switch error {
+      case .invalid: .invalidCBOR
+      case .unexpectedType: .cborUnexpectedType
+      case .missing: .missingParameter
+      }
+    self.init(status, error.description, file: file, line: line)
+  }
+
+  /// A person who did not agree.
+  ///
+  /// CTAP §6.1.2, step 11.2.3, and §6.2.2, step 6.2.3: a time-out of built-in verification keeps its own status, no
+  /// tries left is PIN_BLOCKED (UV_BLOCKED belongs to clientPIN alone), and any other failure, there being no PIN to
+  /// fall back on, is OPERATION_DENIED.
+  public init(_ error: UserInteractionError, file: String = #fileID, line: UInt = #line) {
+    let (status, reason): (CTAPStatus, String) =
+      switch error {
+      case .declined: (.operationDenied, "the person refused, or could not be asked")
+      case .timedOut: (.userActionTimeout, "nobody answered in time")
+      case .cancelled: (.keepaliveCancel, "the client withdrew the request")
+      case .verificationFailed: (.operationDenied, "the person could not be verified")
+      case .verificationBlocked: (.pinBlocked, "verification is blocked; lock and unlock the vault")
+      }
+    self.init(status, reason, file: file, line: line)
+  }
+
+  /// A store that failed; its own words say which file and what to do.
+  public init(_ error: StoreError, file: String = #fileID, line: UInt = #line) {
+    self.init(.other, error.description, file: file, line: line)
+  }
+}
