@@ -1,0 +1,129 @@
+public import CBOR
+
+/// The one type of credential: WebAuthn §5.8.2.
+enum PublicKeyCredentialType {
+  static let publicKey = "public-key"
+
+  /// Compares bytes, as names on the wire are compared.
+  static func isPublicKey(_ type: String) -> Bool { type.utf8.elementsEqual(publicKey.utf8) }
+}
+
+/// The relying party of a registration: WebAuthn §5.4.2.
+public struct PublicKeyCredentialRPEntity: Sendable {
+  /// rp.id as received.
+  public let id: String
+
+  /// Reads `id`; `name` is checked and not kept, `icon` and what is unknown are passed over.
+  public init(_ map: CBORMap) throws(CBORError) {
+    id = try map.requiredText("id")
+    _ = try map.optionalText("name")
+  }
+}
+
+/// The account of a registration: WebAuthn §5.4.3.
+public struct PublicKeyCredentialUserEntity: Sendable {
+  /// user.id as received.
+  public let id: [UInt8]
+  /// The account's name; text of the client, for people only.
+  public let name: String?
+  /// The name for people; text of the client, for people only.
+  public let displayName: String?
+
+  /// How many bytes of a name are kept at most: WebAuthn §6.4.1.
+  static let maximumNameLength = 64
+
+  /// Joins the members.
+  public init(id: [UInt8], name: String? = nil, displayName: String? = nil) {
+    self.id = id
+    self.name = name
+    self.displayName = displayName
+  }
+
+  /// Reads `id`, and `name` and `displayName`, cut to 64 bytes; `icon` and what is unknown are passed over.
+  public init(_ map: CBORMap) throws(CBORError) {
+    self.init(
+      id: try map.requiredBytes("id"),
+      name: try map.optionalText("name")?.truncated(toUTF8Count: Self.maximumNameLength),
+      displayName: try map.optionalText("displayName")?.truncated(toUTF8Count: Self.maximumNameLength))
+  }
+
+  /// What an answer tells of an account: `id`, and the names that there are.
+  var cbor: CBORMap {
+    var map: CBORMap = ["id": .bytes(id)]
+    map["name"] = name.map { .text($0) }
+    map["displayName"] = displayName.map { .text($0) }
+    return map
+  }
+}
+
+/// One acceptable kind of key: WebAuthn §5.3.
+public struct PublicKeyCredentialParameters: Sendable {
+  /// `public-key`, or something that we pass over.
+  public let type: String
+  /// A COSE algorithm identifier.
+  public let alg: Int64
+
+  /// Reads `type` and `alg`; both must be there.
+  public init(_ map: CBORMap) throws(CBORError) {
+    type = try map.requiredText("type")
+    alg = try map.requiredInt("alg")
+  }
+
+  /// The algorithm, when we have it.
+  var algorithm: COSEAlgorithm? {
+    PublicKeyCredentialType.isPublicKey(type) ? COSEAlgorithm(rawValue: alg) : nil
+  }
+}
+
+/// One credential of an allowList or excludeList: WebAuthn §5.8.3.
+public struct PublicKeyCredentialDescriptor: Sendable {
+  /// `public-key`, or something that we pass over.
+  public let type: String
+  /// The credential id as received.
+  public let id: [UInt8]
+
+  /// Reads `type` and `id`; `transports` is checked and not kept.
+  public init(_ map: CBORMap) throws(CBORError) {
+    type = try map.requiredText("type")
+    id = try map.requiredBytes("id")
+    for transport in try map.optionalArray("transports") ?? [] where transport.text == nil {
+      throw .unexpectedType("a transport is not a text")
+    }
+  }
+
+  /// A descriptor of one of our credentials.
+  init(id: [UInt8]) {
+    type = PublicKeyCredentialType.publicKey
+    self.id = id
+  }
+
+  /// What an answer tells of a credential.
+  var cbor: CBORMap { ["id": .bytes(id), "type": .text(type)] }
+}
+
+extension [CBORValue] {
+  /// Reads a list of maps, all of it: an entry that is wrong fails behind good ones as well.
+  func entries<Entry>(_ read: (CBORMap) throws(CBORError) -> Entry) throws(CBORError) -> [Entry] {
+    var entries: [Entry] = []
+    for element in self {
+      guard let map = element.map else { throw .unexpectedType("a list entry is not a map") }
+      entries.append(try read(map))
+    }
+    return entries
+  }
+}
+
+extension [PublicKeyCredentialDescriptor] {
+  /// The ids of those entries that are credentials; of an unknown type there is nothing to compare.
+  var credentialIDs: [[UInt8]] { filter { PublicKeyCredentialType.isPublicKey($0.type) }.map(\.id) }
+}
+
+extension String {
+  /// The longest beginning that has at most this many bytes and ends between two characters of UTF-8.
+  func truncated(toUTF8Count limit: Int) -> String {
+    guard utf8.count > limit else { return self }
+    var scalars = unicodeScalars
+    while scalars.lazy.map({ UTF8.width($0) }).reduce(0, +) > limit { scalars.removeLast() }
+    return String(scalars)
+  }
+}
