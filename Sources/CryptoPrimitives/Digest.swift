@@ -82,14 +82,32 @@ public enum SHA512_256 {
   /// Bytes in a digest.
   public static let size = 32
 
-  /// The digest (32 bytes) of the parts, one after the other, which must be public.
+  /// The digest (32 bytes) of the parts, one after the other.
   public static func hash(_ parts: [UInt8]...) -> [UInt8] {
     newBytes(size) { output in
-      let input = Array(parts.joined())
-      guard EVP_Digest(input, input.count, output, nil, EVP_sha512_256(), nil) == 1 else {
-        fatalError("OpenSSL offers no SHA-512/256: its default provider is missing")
+      withContext(output) { context in
+        for part in parts where EVP_DigestUpdate(context, part, part.count) != 1 { return false }
+        return true
       }
     }
+  }
+
+  /// Writes the digest (32 bytes) of the parts to `output`; nothing else of them remains in memory.
+  package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
+    withContext(output.bytes) { context in
+      for part in parts where EVP_DigestUpdate(context, part.baseAddress, part.count) != 1 { return false }
+      return true
+    }
+  }
+
+  /// Finishes the digest of what `update` adds; OpenSSL clears a context when it frees it.
+  private static func withContext(_ output: UnsafeMutablePointer<UInt8>, _ update: (OpaquePointer) -> Bool) {
+    let context = EVP_MD_CTX_new()
+    defer { EVP_MD_CTX_free(context) }
+    guard
+      let context, EVP_DigestInit_ex(context, EVP_sha512_256(), nil) == 1, update(context),
+      EVP_DigestFinal_ex(context, output, nil) == 1
+    else { fatalError("OpenSSL offers no SHA-512/256: its default provider is missing") }
   }
 }
 
