@@ -1,0 +1,144 @@
+public import CryptoPrimitives
+
+/// A BIP39 phrase of the English list: 12, 15, 18, 21 or 24 words, whose checksum is right.
+public struct BIP39Phrase: Sendable {
+  /// The numbers of words that a phrase may have.
+  public static let wordCounts = [12, 15, 18, 21, 24]
+
+  /// The words in lower case with single spaces between them: the bytes that every key is derived from.
+  public let utf8: SecretBytes
+  /// How many words there are.
+  public let wordCount: Int
+
+  /// Makes a phrase from the system's generator.
+  ///
+  /// - Precondition: `words` is one of ``wordCounts``.
+  public static func generate(words: Int = 24) -> BIP39Phrase {
+    precondition(wordCounts.contains(words), "a BIP39 phrase has 12, 15, 18, 21 or 24 words")
+    return BIP39Phrase(entropy: .random(count: words * 4 / 3))
+  }
+
+  /// Writes 16, 20, 24, 28 or 32 bytes of entropy as a phrase: the bits, then the first bits of their SHA-256 digest.
+  package init(entropy: SecretBytes) {
+    let words = entropy.count * 3 / 4
+    wordCount = words
+    utf8 = withWipedBytes(count: Self.packedSize) { packed in
+      withWipedBytes(count: 2 * words) { scratch in
+        entropy.withUnsafeBytes { packed.copyMemory(from: $0) }
+        packed[entropy.count] = Self.checksum(of: UnsafeRawBufferPointer(rebasing: packed[..<entropy.count]))
+        let numbers = scratch.bindMemory(to: UInt16.self)
+        for index in numbers.indices { numbers[index] = Self.number(at: index, in: packed) }
+        return Self.text(of: UnsafeBufferPointer(numbers))
+      }
+    }
+  }
+
+  /// Reads what a person typed, or pasted, as UTF-8.
+  ///
+  /// Unicode white space of any kind and length counts as one space, and none at the ends; capitals count as small
+  /// letters. Everything between is wiped before this returns; the typed bytes remain the caller's.
+  /// - Throws: ``BIP39Error``: the first word that is none of the list, else the number of words, else the checksum.
+  public init(parsing typed: SecretBytes) throws(BIP39Error) {
+    (utf8, wordCount) = try withWipedBytes(count: Self.packedSize) { packed throws(BIP39Error) in
+      try withWipedBytes(count: 2 * (Self.wordCounts.max() ?? 0)) { scratch throws(BIP39Error) in
+        let numbers = scratch.bindMemory(to: UInt16.self)
+        let words: Int
+        do throws(WordFault) { words = try TypedWords.read(typed, into: numbers) } catch { throw BIP39Error(error) }
+        guard Self.wordCounts.contains(words) else { throw .wordCount(words) }
+
+        let entropyCount = words * 4 / 3
+        for index in 0..<words { Self.put(numbers[index], at: index, in: packed) }
+        let checksum = Self.checksum(of: UnsafeRawBufferPointer(rebasing: packed[..<entropyCount]))
+        guard packed[entropyCount] == checksum else { throw .checksum }
+        return (Self.text(of: UnsafeBufferPointer(rebasing: numbers[..<words])), words)
+      }
+    }
+  }
+
+  /// One word, from 0, to ask it back.
+  ///
+  /// - Precondition: `index` is below ``wordCount``.
+  public func word(at index: Int) -> String {
+    utf8.withUnsafeBytes { text in
+      String(decoding: text.split(separator: UInt8(ascii: " "))[index], as: UTF8.self)
+    }
+  }
+}
+
+// The bits of a phrase: word by word 11, entropy first, checksum (a bit for each three words) after it.
+extension BIP39Phrase {
+  /// Bytes for 24 words of 11 bits, and two more so that a word may be read as three bytes from anywhere.
+  fileprivate static let packedSize = 35
+
+  /// The first bits of the digest, in their place in the byte after the entropy.
+  fileprivate static func checksum(of entropy: UnsafeRawBufferPointer) -> UInt8 {
+    withWipedBytes(count: SHA256.size) { digest in
+      SHA256.hash(entropy, into: digest)
+      return digest[0] & ~(0xff >> UInt8(entropy.count / 4))
+    }
+  }
+
+  fileprivate static func number(at index: Int, in packed: UnsafeMutableRawBufferPointer) -> UInt16 {
+    let (byte, bit) = (11 * index).quotientAndRemainder(dividingBy: 8)
+    let window = UInt32(packed[byte]) << 16 | UInt32(packed[byte + 1]) << 8 | UInt32(packed[byte + 2])
+    return UInt16(window >> UInt32(13 - bit) & 0x7ff)
+  }
+
+  fileprivate static func put(_ number: UInt16, at index: Int, in packed: UnsafeMutableRawBufferPointer) {
+    let (byte, bit) = (11 * index).quotientAndRemainder(dividingBy: 8)
+    let window = UInt32(number) << UInt32(13 - bit)
+    for offset in 0..<3 { packed[byte + offset] |= UInt8(truncatingIfNeeded: window >> UInt32(16 - 8 * offset)) }
+  }
+
+  /// The words with single spaces between them.
+  static func text(of numbers: UnsafeBufferPointer<UInt16>) -> SecretBytes {
+    let letters = numbers.reduce(0) { $0 + EnglishWords.word($1).count }
+    return SecretBytes(count: letters + max(numbers.count - 1, 0)) { text in
+      var offset = 0
+      for number in numbers {
+        if offset > 0 {
+          text[offset] = UInt8(ascii: " ")
+          offset += 1
+        }
+        let word = EnglishWords.word(number)
+        UnsafeMutableRawBufferPointer(rebasing: text[offset..<(offset + word.count)]).copyMemory(from: word)
+        offset += word.count
+      }
+    }
+  }
+}
+
+/// Why a text is no BIP39 phrase; positions count from 1.
+public enum BIP39Error: Error, Equatable, Sendable, CustomStringConvertible {
+  /// A number of words that no phrase has.
+  case wordCount(Int)
+  /// A word that is not in the list.
+  case unknownWord(String, position: Int)
+  /// A word with a character that no word of the list has, so that its spelling cannot be the only fault.
+  case notASCII(String, position: Int)
+  /// Words of the list whose checksum is wrong.
+  case checksum
+
+  init(_ fault: WordFault) {
+    self =
+      fault.isASCII
+      ? .unknownWord(fault.word, position: fault.position) : .notASCII(fault.word, position: fault.position)
+  }
+
+  /// What is wrong, and what to do.
+  public var description: String {
+    switch self {
+    case .wordCount(25):
+      "the phrase has 25 words: that is an Algorand account's mnemonic; give a BIP39 phrase of 12, 15, 18, 21 or 24"
+    case .wordCount(let count):
+      "the phrase has \(count) \(count == 1 ? "word" : "words"); give all 12, 15, 18, 21 or 24, with spaces between them"
+    case .unknownWord(let word, let position):
+      "word \(position), \(String(reflecting: word)), is not in the English BIP39 list; check how it is spelled"
+    case .notASCII(let word, let position):
+      "word \(position), \(String(reflecting: word)), has a character that no English BIP39 word has; type it anew"
+    case .checksum:
+      "the checksum of the phrase is wrong: all words are in the list, but one of them is not the right one, or two "
+        + "changed places; compare them with what was written down"
+    }
+  }
+}

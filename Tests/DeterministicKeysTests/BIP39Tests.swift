@@ -1,0 +1,205 @@
+import CryptoPrimitives
+import DeterministicKeys
+import TestVectors
+import Testing
+
+@Suite struct BIP39Tests {
+  struct Sample: Sendable, CustomTestStringConvertible {
+    let entropy: UInt8
+    let words: Int
+    let text: String
+    var testDescription: String { "\(words) words from \(entropy)" }
+
+    init(_ entropy: UInt8, _ words: Int, _ text: String) {
+      (self.entropy, self.words, self.text) = (entropy, words, text)
+    }
+
+    /// The words repeated to one less than `words`, and the last one.
+    init(_ entropy: UInt8, _ words: Int, repeating cycle: String, last: String) {
+      let cycle = cycle.split(separator: " ")
+      self.init(
+        entropy, words, ((0..<words - 1).map { String(cycle[$0 % cycle.count]) } + [last]).joined(separator: " "))
+    }
+  }
+
+  /// One repeated byte as entropy: the samples of BIP39's reference implementation, and those that it gives for 15
+  /// and 21 words.
+  static let samples = [
+    Sample(0x00, 12, repeating: "abandon", last: "about"),
+    Sample(0x00, 15, repeating: "abandon", last: "address"),
+    Sample(0x00, 18, repeating: "abandon", last: "agent"),
+    Sample(0x00, 21, repeating: "abandon", last: "admit"),
+    Sample(0x00, 24, repeating: "abandon", last: "art"),
+    Sample(0x7f, 12, repeating: "legal winner thank year wave sausage worth useful", last: "yellow"),
+    Sample(0x7f, 15, repeating: "legal winner thank year wave sausage worth useful", last: "wise"),
+    Sample(0x7f, 18, repeating: "legal winner thank year wave sausage worth useful", last: "will"),
+    Sample(0x7f, 21, repeating: "legal winner thank year wave sausage worth useful", last: "viable"),
+    Sample(0x7f, 24, repeating: "legal winner thank year wave sausage worth useful", last: "title"),
+    Sample(0x80, 12, repeating: "letter advice cage absurd amount doctor acoustic avoid", last: "above"),
+    Sample(0x80, 15, repeating: "letter advice cage absurd amount doctor acoustic avoid", last: "accident"),
+    Sample(0x80, 18, repeating: "letter advice cage absurd amount doctor acoustic avoid", last: "always"),
+    Sample(0x80, 21, repeating: "letter advice cage absurd amount doctor acoustic avoid", last: "apart"),
+    Sample(0x80, 24, repeating: "letter advice cage absurd amount doctor acoustic avoid", last: "bless"),
+    Sample(0xff, 12, repeating: "zoo", last: "wrong"),
+    Sample(0xff, 15, repeating: "zoo", last: "wrist"),
+    Sample(0xff, 18, repeating: "zoo", last: "when"),
+    Sample(0xff, 21, repeating: "zoo", last: "veteran"),
+    Sample(0xff, 24, repeating: "zoo", last: "vote"),
+  ]
+
+  static let valid = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+
+  @Test(arguments: samples) func `entropy is written, and read, as the reference implementation does`(
+    _ sample: Sample
+  ) throws {
+    let phrase = BIP39Phrase(
+      entropy: SecretBytes(Array(repeating: sample.entropy, count: sample.words * 4 / 3)))
+    #expect(phrase.utf8.revealedText == sample.text)
+    #expect(phrase.wordCount == sample.words)
+    let parsed = try BIP39Phrase(sample.text)
+    #expect(parsed.utf8.revealedText == sample.text)
+    #expect(parsed.wordCount == sample.words)
+  }
+
+  @Test(arguments: BIP39Phrase.wordCounts) func `a generated phrase is valid and another one each time`(
+    _ words: Int
+  ) throws {
+    let phrase = BIP39Phrase.generate(words: words)
+    #expect(phrase.wordCount == words)
+    #expect(try BIP39Phrase(parsing: phrase.utf8).utf8.isEqual(to: phrase.utf8))
+    #expect(!BIP39Phrase.generate(words: words).utf8.isEqual(to: phrase.utf8))
+  }
+
+  @Test func `a phrase has 24 words unless told otherwise`() {
+    #expect(BIP39Phrase.generate().wordCount == 24)
+  }
+
+  @Test func `a word can be asked back`() throws {
+    let phrase = try BIP39Phrase(Self.valid)
+    #expect(phrase.word(at: 0) == "legal")
+    #expect(phrase.word(at: 5) == "sausage")
+    #expect(phrase.word(at: 11) == "yellow")
+  }
+
+  @Test(arguments: [
+    valid.uppercased(), "  \(valid)\n", valid.split(separator: " ").joined(separator: " \t\r\n "),
+    valid.split(separator: " ").joined(separator: "\u{3000}"),  // the ideographic space of Japanese phrases
+    valid.split(separator: " ").joined(separator: "\u{a0}"), valid.split(separator: " ").joined(separator: "\u{2028}"),
+    "Legal Winner thank YEAR wave\u{85}sausage\u{b}worth\u{c}useful\u{1680}legal\u{2003}winner\u{202f}thank yellow",
+  ]) func `white space and capitals do not matter`(_ typed: String) throws {
+    #expect(try BIP39Phrase(typed).utf8.revealedText == Self.valid)
+  }
+
+  @Test func `every white space of Unicode separates and no other character does`() throws {
+    let words = Self.valid.split(separator: " ").map(String.init)
+    let others: [Unicode.Scalar] = [
+      "\u{0}", "-", ",", "_", "\u{180e}", "\u{200b}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{301}",
+    ]
+    let spaces = (0...0x10ffff).compactMap(Unicode.Scalar.init).filter(\.properties.isWhitespace)
+    #expect(spaces.count == 25)
+    for space in spaces {
+      #expect(try BIP39Phrase(words.joined(separator: String(space))).wordCount == 12, "\(space.value)")
+    }
+    for other in others {
+      let typed = words[0] + String(other) + words[1...].joined(separator: " ")
+      #expect(throws: BIP39Error.self, "\(other.value)") { try BIP39Phrase(typed) }
+    }
+  }
+
+  struct Refusal: Sendable, CustomTestStringConvertible {
+    let typed: [UInt8]
+    let error: BIP39Error
+    var testDescription: String { String(decoding: typed.prefix(40), as: UTF8.self) }
+
+    init(_ typed: String, _ error: BIP39Error) { (self.typed, self.error) = (Array(typed.utf8), error) }
+    init(bytes: [UInt8], _ error: BIP39Error) { (typed, self.error) = (bytes, error) }
+  }
+
+  @Test(arguments: [
+    Refusal("", .wordCount(0)),
+    Refusal(" \u{3000}\n", .wordCount(0)),
+    Refusal("legal", .wordCount(1)),
+    Refusal("legal winner thank year wave sausage worth useful legal winner thank", .wordCount(11)),
+    Refusal(valid + " legal", .wordCount(13)),
+    Refusal(Array(repeating: "abandon", count: 25).joined(separator: " "), .wordCount(25)),
+    Refusal(Array(repeating: "abandon", count: 1000).joined(separator: " "), .wordCount(1000)),
+    Refusal("legal winer thank", .unknownWord("winer", position: 2)),
+    Refusal("Legal Winner Thankk", .unknownWord("Thankk", position: 3)),
+    Refusal("lega winner", .unknownWord("lega", position: 1)),
+    Refusal("abandonability abandon", .unknownWord("abandonabili…", position: 1)),
+    Refusal("aaaaaaaaaaaa", .unknownWord("aaaaaaaaaaaa", position: 1)),
+    Refusal("zzz", .unknownWord("zzz", position: 1)),
+    Refusal("aaa", .unknownWord("aaa", position: 1)),
+    Refusal("legal,winner,thank", .unknownWord("legal,winner…", position: 1)),
+    Refusal("legal winner\u{0} thank", .unknownWord("winner\u{0}", position: 2)),
+    Refusal("legal wïnner thank", .notASCII("wïnner", position: 2)),
+    Refusal("ｌｅｇａｌ winner thank", .notASCII("ｌｅｇａｌ", position: 1)),  // full-width, which NFKD would fold
+    Refusal("あいこくしん", .notASCII("あいこくしん", position: 1)),
+    Refusal("legal\u{200b}winner thank", .notASCII("legal\u{200b}winner", position: 1)),
+    Refusal("\u{feff}legal winner", .notASCII("\u{feff}legal", position: 1)),
+    Refusal(bytes: [0x6c, 0xff], .notASCII("l\u{fffd}", position: 1)),
+    Refusal(bytes: [0xe3, 0x80], .notASCII("\u{fffd}", position: 1)),
+    Refusal("legal winner thank year wave sausage worth useful legal winner thank year", .checksum),
+    Refusal("winner legal thank year wave sausage worth useful legal winner thank yellow", .checksum),
+  ]) func `what is no phrase is refused by word, number or checksum`(_ refusal: Refusal) {
+    #expect(throws: refusal.error) { try BIP39Phrase(parsing: SecretBytes(refusal.typed)) }
+  }
+
+  @Test(arguments: samples) func `one changed bit of the checksum is refused`(_ sample: Sample) throws {
+    // The last word holds the checksum in its low bits: of the words beside it in the list, one or two differ from it
+    // in these alone.
+    let words = sample.text.split(separator: " ").map(String.init)
+    let accepted = try ["abandon", "zoo", "legal", "letter", "useful", "avoid"].filter { last in
+      do {
+        _ = try BIP39Phrase((words.dropLast() + [last]).joined(separator: " "))
+        return true
+      } catch let error as BIP39Error {
+        #expect(error == .checksum)
+        return false
+      }
+    }
+    #expect(accepted.count <= 1)
+  }
+
+  struct Deterministic: Decodable {
+    struct Upstream: Decodable {
+      struct Invalid: Decodable { let phrase: String }
+      let phrase: String
+      let invalidPhrases: [Invalid]
+    }
+    let upstream: Upstream
+  }
+
+  @Test func `deterministic-P256's invalid phrases are refused`() throws {
+    let upstream = try VectorFile("deterministic-p256").decode(Deterministic.self).upstream
+    #expect(upstream.invalidPhrases.count == 2)
+    #expect(throws: BIP39Error.checksum) { try BIP39Phrase(upstream.invalidPhrases[0].phrase) }
+    #expect(throws: BIP39Error.unknownWord("algorand", position: 1)) {
+      try BIP39Phrase(upstream.invalidPhrases[1].phrase)
+    }
+    #expect(try BIP39Phrase(upstream.phrase).wordCount == 24)
+  }
+
+  @Test(arguments: [
+    (BIP39Error.wordCount(1), "the phrase has 1 word; give all 12, 15, 18, 21 or 24, with spaces between them"),
+    (
+      .wordCount(25),
+      "the phrase has 25 words: that is an Algorand account's mnemonic; give a BIP39 phrase of 12, 15, 18, 21 or 24"
+    ),
+    (
+      .unknownWord("foo\u{1b}", position: 3),
+      #"word 3, "foo\u{1B}", is not in the English BIP39 list; check how it is spelled"#
+    ),
+    (
+      .notASCII("fóo", position: 2),
+      #"word 2, "fóo", has a character that no English BIP39 word has; type it anew"#
+    ),
+    (
+      .checksum,
+      "the checksum of the phrase is wrong: all words are in the list, but one of them is not the right one, or two "
+        + "changed places; compare them with what was written down"
+    ),
+  ]) func `an error tells what is wrong and what to do`(_ error: BIP39Error, _ text: String) {
+    #expect(error.description == text)
+  }
+}
