@@ -1,0 +1,282 @@
+import CryptoPrimitives
+import DeterministicKeys
+import Foundation
+import TestVectors
+import Testing
+
+/// Every member of `xhd-wallet.json` but ECDH and reserved tags.
+@Suite struct BIP32Ed25519Tests {
+  struct Vectors: Decodable {
+    struct Step: Decodable {
+      let kl: Hex
+      let kr: Hex?
+      let cc: Hex
+      let index: UInt32
+      let z: Hex
+      let childChainCodeFull64: Hex
+    }
+    struct Child: Decodable {
+      let extendedKey: Hex
+      let index: UInt32
+      let g: Int
+      let child: Hex
+    }
+    struct Truncation: Decodable {
+      let g: Int
+      let input: Hex
+      let output: Hex
+    }
+    struct Leaf: Decodable {
+      let context: String
+      let account: UInt32
+      let change: UInt32
+      let keyIndex: UInt32
+      let publicKey: Hex
+      let address: String
+      let privateExtended: Hex
+    }
+    struct Transaction: Decodable {
+      let prefixEncodedTxBase64: Data
+      let address: String
+      let signature_computed: Hex
+    }
+    struct Upstream: Decodable {
+      let phrase: String
+      let bip39Seed: Hex
+      let rootKey: Hex
+      let deriveNonHardened: Step
+      let deriveHardened: Step
+      let deriveChildNodePrivate: [Child]
+      let trunc256MinusGBits: [Truncation]
+      let khovratovich_g32: [Leaf]
+      let peikert_g9: [Leaf]
+      let transaction: Transaction
+      let harden: [String: UInt32]
+    }
+    struct PublicDerivation: Decodable {
+      struct Child: Decodable {
+        let index: UInt32
+        let publicKey: Hex
+        let chainCode: Hex
+      }
+      let parentPublic: Hex
+      let parentChainCode: Hex
+      let children: [Child]
+    }
+    struct LargeIndex: Decodable {
+      struct Correct: Decodable {
+        let keyIndex: UInt32
+        let publicKey: Hex
+        let address: String
+      }
+      let correct: Correct
+    }
+    struct ChallengeSignature: Decodable {
+      let challenge: Hex
+      let signature: Hex
+      let publicKey: Hex
+      let address: String
+    }
+    struct ExampleApp: Decodable {
+      let phrase: String
+      let publicKey: Hex
+      let address: String
+    }
+    struct Computed: Decodable {
+      let publicDerivation_g9: PublicDerivation
+      let largeIndex: LargeIndex
+      let challengeSignature: ChallengeSignature
+      let exampleApp: ExampleApp
+    }
+    let upstream: Upstream
+    let computed: Computed
+  }
+
+  private let upstream: Vectors.Upstream
+  private let computed: Vectors.Computed
+  private let peikert: BIP32Ed25519
+  private let khovratovich: BIP32Ed25519
+
+  init() throws {
+    let vectors = try VectorFile("xhd-wallet").decode(Vectors.self)
+    (upstream, computed) = (vectors.upstream, vectors.computed)
+    let root = SecretBytes(upstream.rootKey.bytes)
+    peikert = try BIP32Ed25519(root: root)
+    khovratovich = try BIP32Ed25519(root: root, derivation: .khovratovich)
+  }
+
+  @Test func `the phrase gives the seed and the root`() throws {
+    let phrase = try BIP39Phrase(upstream.phrase)
+    #expect(try BIP32Ed25519.seed(of: phrase).revealed == upstream.bip39Seed)
+    #expect(BIP32Ed25519.root(fromSeed: SecretBytes(upstream.bip39Seed.bytes)).revealed == upstream.rootKey)
+    #expect(try BIP32Ed25519.root(from: phrase).revealed == upstream.rootKey)
+  }
+
+  @Test func `a root is clamped, and hashed until it may be one`() throws {
+    // Of 64 seeds about half need a second hash; all of their roots must be roots.
+    for number in UInt8(0)..<64 {
+      let root = BIP32Ed25519.root(fromSeed: SecretBytes(Array(repeating: number, count: 64)))
+      #expect(try BIP32Ed25519(root: root).root.publicKey.count == 32)
+      #expect(root.revealed.bytes.suffix(32) == SHA256.hash([1], Array(repeating: number, count: 64))[...])
+    }
+  }
+
+  @Test(
+    arguments: [
+      { $0.removeLast() }, { $0.append(0) }, { $0 = [] }, { $0[0] |= 1 }, { $0[0] |= 4 }, { $0[31] |= 0x80 },
+      { $0[31] |= 0x20 }, { $0[31] &= 0xbf },
+    ] as [@Sendable (inout [UInt8]) -> Void]) func `bytes that are no root are refused`(
+      _ damage: @Sendable (inout [UInt8]) -> Void
+    )
+  {
+    var root = upstream.rootKey.bytes
+    damage(&root)
+    #expect(throws: BIP32Error.invalidRoot) { try BIP32Ed25519(root: SecretBytes(root)) }
+  }
+
+  @Test func `a child comes from z as the vectors have it`() throws {
+    let hardened = upstream.deriveHardened
+    let soft = upstream.deriveNonHardened
+    #expect(hardened.kl.bytes + (hardened.kr?.bytes ?? []) + hardened.cc.bytes == upstream.rootKey.bytes)
+    for step in [soft, hardened] {
+      for tree in [peikert, khovratovich] {
+        let child = try tree.root.child(step.index).node.revealed.bytes
+        #expect(child[64...] == step.childChainCodeFull64.bytes[32...])
+        #expect(Array(child[32..<64]) == sum(upstream.rootKey.bytes[32..<64], step.z.bytes[32...]))
+      }
+      // kL of the default derivation: 8 · (zL with its high 9 bits cleared), added by doubling three times.
+      var left = Array(step.z.bytes[..<32])
+      left[31] = 0
+      left[30] &= 0x7f
+      for _ in 0..<3 { left = sum(left[...], left[...]) }
+      let child = try peikert.root.child(step.index).node.revealed.bytes
+      #expect(Array(child[..<32]) == sum(upstream.rootKey.bytes[..<32], left[...]))
+    }
+  }
+
+  @Test func `the children of g = 32 are those of the vectors`() throws {
+    let parent = try khovratovich.key(at: [BIP32Ed25519.hardened(44)])
+    var key = parent
+    #expect(upstream.deriveChildNodePrivate.count == 2)
+    for vector in upstream.deriveChildNodePrivate {
+      #expect(vector.g == 32)
+      #expect(key.node.revealed == vector.extendedKey)
+      key = try key.child(vector.index)
+      #expect(key.node.revealed == vector.child)
+    }
+  }
+
+  @Test func `truncation clears the high bits`() throws {
+    #expect(upstream.trunc256MinusGBits.map(\.g) == [9, 32])
+    for vector in upstream.trunc256MinusGBits {
+      let derivation = try #require(BIP32Ed25519.Derivation(rawValue: vector.g))
+      var bytes = vector.input.bytes
+      bytes.withUnsafeMutableBytes { derivation.truncate($0) }
+      #expect(Hex(bytes) == vector.output)
+    }
+  }
+
+  @Test func `every key of both derivations comes out, with its address`() throws {
+    #expect(upstream.khovratovich_g32.count == 13)
+    #expect(upstream.peikert_g9.count == 11)
+    for (tree, leaves) in [(khovratovich, upstream.khovratovich_g32), (peikert, upstream.peikert_g9)] {
+      for leaf in leaves {
+        let context: BIP32Ed25519.Context = leaf.context == "Address" ? .address : .identity
+        let key = try tree.key(context, account: leaf.account, change: leaf.change, index: leaf.keyIndex)
+        #expect(Hex(key.publicKey) == leaf.publicKey)
+        #expect(key.node.revealed == leaf.privateExtended)
+        #expect(AlgorandAddress(publicKey: key.publicKey).text == leaf.address)
+      }
+    }
+  }
+
+  @Test func `the default key is that of the first Algorand account`() throws {
+    let vector = computed.challengeSignature
+    let key = try peikert.key()
+    #expect(Hex(key.publicKey) == vector.publicKey)
+    #expect(AlgorandAddress(publicKey: key.publicKey).text == vector.address)
+    let signature = try key.signature(for: vector.challenge.bytes)
+    #expect(Hex(signature) == vector.signature)
+    #expect(Ed25519.isValidSignature(signature, for: vector.challenge.bytes, publicKey: key.publicKey))
+  }
+
+  @Test func `the transaction is signed as on the test network`() throws {
+    let key = try khovratovich.key()
+    let message = Array(upstream.transaction.prefixEncodedTxBase64)
+    #expect(AlgorandAddress(publicKey: key.publicKey).text == upstream.transaction.address)
+    #expect(Hex(try key.signature(for: message)) == upstream.transaction.signature_computed)
+    #expect(
+      Ed25519.isValidSignature(upstream.transaction.signature_computed.bytes, for: message, publicKey: key.publicKey))
+  }
+
+  @Test func `the example app's phrase gives its address`() throws {
+    let vector = computed.exampleApp
+    let key = try BIP32Ed25519(root: BIP32Ed25519.root(from: BIP39Phrase(vector.phrase))).key()
+    #expect(Hex(key.publicKey) == vector.publicKey)
+    #expect(AlgorandAddress(publicKey: key.publicKey).text == vector.address)
+  }
+
+  @Test func `soft children come from the public node alone`() throws {
+    let vector = computed.publicDerivation_g9
+    let path = [44, 283, 0].map(BIP32Ed25519.hardened) + [0]
+    let parent = try peikert.key(at: path)
+    #expect(Hex(parent.publicNode.publicKey) == vector.parentPublic)
+    #expect(Hex(parent.publicNode.chainCode) == vector.parentChainCode)
+    #expect(vector.children.count == 3)
+    for child in vector.children {
+      let derived = try parent.publicNode.child(child.index)
+      #expect(Hex(derived.publicKey) == child.publicKey)
+      #expect(Hex(derived.chainCode) == child.chainCode)
+      #expect(try parent.child(child.index).publicNode == derived)
+    }
+    for tree in [peikert, khovratovich] {
+      for index: UInt32 in [3, 255, 256, 65_536, 1 << 31 - 1] {
+        #expect(try tree.root.publicNode.child(index) == tree.root.child(index).publicNode)
+      }
+    }
+  }
+
+  @Test(arguments: [1 << 31, 1 << 31 + 1, .max] as [UInt32])
+  func `a hardened child has no public derivation`(_ index: UInt32) throws {
+    #expect(throws: BIP32Error.hardenedIndex) { try peikert.root.publicNode.child(index) }
+    #expect(try peikert.root.child(index).publicKey.count == 32)
+  }
+
+  @Test func `a soft index has four bytes`() throws {
+    let vector = computed.largeIndex.correct
+    let key = try peikert.key(index: vector.keyIndex)
+    #expect(Hex(key.publicKey) == vector.publicKey)
+    #expect(AlgorandAddress(publicKey: key.publicKey).text == vector.address)
+    #expect(try key.publicKey != peikert.key(index: 0).publicKey)
+  }
+
+  @Test func `numbers from 2^31 on are refused where a path is built from them`() {
+    #expect(throws: BIP32Error.indexOutOfRange) { try peikert.key(account: 1 << 31) }
+    #expect(throws: BIP32Error.indexOutOfRange) { try peikert.key(change: 1 << 31) }
+    #expect(throws: BIP32Error.indexOutOfRange) { try peikert.key(index: .max) }
+  }
+
+  @Test func `hardening sets the highest bit`() {
+    #expect(upstream.harden.count == 4)
+    for (number, hardened) in upstream.harden {
+      #expect(UInt32(number).map(BIP32Ed25519.hardened) == hardened)
+    }
+  }
+
+  @Test func `24 levels work and the 25th overflows`() throws {
+    let path = [44, 283, 0].map(BIP32Ed25519.hardened) + [0, 0]
+    let deepest = try peikert.key(at: path + Array(repeating: 0, count: 19))
+    #expect(throws: BIP32Error.keyOverflow) { try deepest.child(0) }
+    #expect(try khovratovich.key(at: path + Array(repeating: 0, count: 40)).publicKey.count == 32)
+  }
+
+  /// (a + b) mod 2^256, little-endian.
+  private func sum(_ a: ArraySlice<UInt8>, _ b: ArraySlice<UInt8>) -> [UInt8] {
+    var carry = 0
+    return zip(a, b).map { a, b in
+      carry += Int(a) + Int(b)
+      defer { carry >>= 8 }
+      return UInt8(carry & 0xff)
+    }
+  }
+}
