@@ -6,6 +6,10 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 int clinux_rename_new(const char *from, const char *to) {
@@ -40,4 +44,35 @@ int clinux_spawn_session(pid_t *process, const char *program, char *const argume
   }
   posix_spawn_file_actions_destroy(&actions);
   return error;
+}
+
+int clinux_forbid_dumps(void) {
+  const struct rlimit none = {0, 0};
+  if (setrlimit(RLIMIT_CORE, &none)) return -1;
+  return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static int make_raw(int terminal) {
+  struct termios settings;
+  if (tcgetattr(terminal, &settings)) return -1;
+  cfmakeraw(&settings);
+  return tcsetattr(terminal, TCSANOW, &settings);
+}
+
+int clinux_open_pty(int *controller, int *terminal, char *path, size_t size) {
+  const int ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+  if (ours < 0) return -1;
+  int theirs = -1;
+  if (!grantpt(ours) && !unlockpt(ours) && !ptsname_r(ours, path, size))
+    theirs = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (theirs >= 0 && !fchmod(theirs, 0600) && !make_raw(theirs)) {
+    *controller = ours;
+    *terminal = theirs;
+    return 0;
+  }
+  const int error = errno;
+  if (theirs >= 0) close(theirs);
+  close(ours);
+  errno = error;
+  return -1;
 }

@@ -1,6 +1,10 @@
 #pragma once
 // What the C library shows only with _GNU_SOURCE, which Swift's Glibc module is built without.
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/types.h>
+#include <sys/xattr.h>
 
 /// rename(2) that never replaces: 0, or -1 with errno EEXIST when `to` is there.
 int clinux_rename_new(const char *from, const char *to);
@@ -9,3 +13,10 @@ int clinux_rename_new(const char *from, const char *to);
 /// input and output, our standard error, no other descriptor, no blocked and no ignored signal, and our environment.
 /// Returns 0 and the process id, or an error number.
 int clinux_spawn_session(pid_t *process, const char *program, char *const arguments[], int input, int output);
+
+/// Makes core dumps and the memory of this process unreadable for other processes of its user: 0, or -1 with errno.
+int clinux_forbid_dumps(void);
+
+/// Opens a pseudo terminal in raw mode, both ends close-on-exec, the controlling end non-blocking, the other end mode 0600
+/// and its path in `path`. Returns 0, or -1 with errno and nothing open.
+int clinux_open_pty(int *controller, int *terminal, char *path, size_t size);
