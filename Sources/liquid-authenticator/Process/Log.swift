@@ -1,0 +1,46 @@
+import Glibc
+
+/// One line an event on the standard error, which systemd takes to the journal.
+struct Log: Sendable {
+  /// The levels that we use, by their numbers in syslog(3).
+  enum Level: Int {
+    case error = 3
+    case warning = 4
+    case notice = 5
+    case info = 6
+  }
+
+  private let isJournal: Bool
+
+  /// - Parameter isJournal: the standard error leads to the journal, which reads the level from the line.
+  init(isJournal: Bool) { self.isJournal = isJournal }
+
+  func error(_ line: String) { write(.error, line) }
+  func warning(_ line: String) { write(.warning, line) }
+  func notice(_ line: String) { write(.notice, line) }
+  func info(_ line: String) { write(.info, line) }
+
+  private func write(_ level: Level, _ line: String) {
+    let text = (isJournal ? "<\(level.rawValue)>" : "liquid-authenticator: ") + Log.printable(line) + "\n"
+    var bytes = Array(text.utf8)[...]
+    while !bytes.isEmpty {
+      let count = bytes.withUnsafeBytes { Glibc.write(2, $0.baseAddress, $0.count) }
+      guard count > 0 else { return }
+      bytes = bytes.dropFirst(count)
+    }
+  }
+
+  /// Texts of clients may be hostile: a line stays one line of at most 1000 characters, and moves no cursor.
+  static func printable(_ text: String) -> String {
+    var line = ""
+    for scalar in text.unicodeScalars.prefix(1000) {
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
+        line += "\\u{\(String(scalar.value, radix: 16))}"
+      default:
+        line.unicodeScalars.append(scalar)
+      }
+    }
+    return line
+  }
+}

@@ -1,0 +1,25 @@
+import Glibc
+
+/// SIGTERM, SIGINT and SIGHUP, taken by the main thread when it has nothing else to do.
+///
+/// They must be blocked before the first other thread starts, which inherits that.
+struct StopSignals {
+  private let set: sigset_t
+
+  /// Blocks them in this thread and in those that it starts.
+  init() {
+    var set = sigset_t()
+    sigemptyset(&set)
+    for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, number) }
+    pthread_sigmask(SIG_BLOCK, &set, nil)
+    self.set = set
+  }
+
+  /// Sleeps until one comes, and returns its number.
+  func wait() -> Int32 {
+    var set = set
+    var number: Int32 = 0
+    while sigwait(&set, &number) != 0 {}
+    return number
+  }
+}

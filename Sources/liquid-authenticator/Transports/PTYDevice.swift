@@ -1,0 +1,126 @@
+import CTAPHID
+import Glibc
+import Synchronization
+
+/// The device behind a pseudo terminal.
+///
+/// The client's end is kept open here too: a terminal that nobody has open would wake the thread without end.
+final class PTYDevice: DeviceLink, Polled {
+  let node: String?
+  let reports: AsyncStream<Report>
+
+  private let incoming: AsyncStream<Report>.Continuation
+  private let controller: Int32
+  private let terminal: Int32
+  private let output = Mutex(PTYOutput())
+  private let input: Mutex<PTYInput>
+  private let timepiece: any Timepiece
+  private let thread = Mutex<PollThread?>(nil)
+
+  /// Serves the terminal; both descriptors are closed with the device.
+  init(controller: Int32, terminal: Int32, node: String, timepiece: any Timepiece) throws(TransportError) {
+    self.controller = controller
+    self.terminal = terminal
+    self.node = node
+    self.timepiece = timepiece
+    input = Mutex(PTYInput())
+    (reports, incoming) = ReportBuffer.make()
+    do throws(TransportError) {
+      let thread = try PollThread(self)
+      self.thread.withLock { $0 = thread }
+    } catch {
+      Glibc.close(terminal)
+      Glibc.close(controller)
+      throw error
+    }
+  }
+
+  func send(_ reports: [Report]) {
+    let waits = output.withLock { output in
+      output.append(reports)
+      return flush(&output)
+    }
+    if waits { thread.withLock { $0?.wake() } }
+  }
+
+  func close() {
+    guard let thread = thread.withLock({ $0.take() }) else { return }
+    thread.stop()
+    output.withLock { output in
+      output.isOpen = false
+      Glibc.close(terminal)
+      Glibc.close(controller)
+    }
+    incoming.finish()
+  }
+
+  // MARK: The reading thread
+
+  func interests() -> (descriptors: [pollfd], timeout: Int32) {
+    let events = output.withLock { $0.bytes.isEmpty } ? POLLIN : POLLIN | POLLOUT
+    return ([pollfd(fd: controller, events: Int16(events), revents: 0)], -1)
+  }
+
+  func ready(_ descriptors: [pollfd]) {
+    if descriptors[0].isReadable { readBytes() }
+    if descriptors[0].isWritable { output.withLock { _ = flush(&$0) } }
+  }
+
+  private func readBytes() {
+    var bytes = [UInt8](repeating: 0, count: 65 * 16)
+    let count = read(controller, &bytes, bytes.count)
+    guard count > 0 else { return }
+    let reports = input.withLock { $0.append(bytes.prefix(count), at: timepiece.now) }
+    reports.forEach { incoming.yield($0) }
+  }
+
+  /// Writes what the terminal takes; true when something is left for later.
+  private func flush(_ output: inout PTYOutput) -> Bool {
+    while output.isOpen, !output.bytes.isEmpty {
+      let count = output.bytes.withUnsafeBytes { write(controller, $0.baseAddress, $0.count) }
+      guard count > 0 else { return errno == EAGAIN }
+      output.bytes.removeFirst(count)
+    }
+    return false
+  }
+}
+
+/// What is to be written to a terminal; a report that was begun is written whole.
+struct PTYOutput {
+  /// How many bytes wait at most, enough for the longest message (129 reports); what a client does not read is dropped.
+  static let capacity = 192 * Report.size
+
+  var bytes: ArraySlice<UInt8> = []
+  var isOpen = true
+
+  /// Adds what finds room; the longest message does when nothing waits.
+  mutating func append(_ reports: [Report]) {
+    guard isOpen else { return }
+    for report in reports where bytes.count < Self.capacity { bytes += report.bytes }
+  }
+}
+
+/// Cuts the bytes of a terminal into reports.
+struct PTYInput {
+  /// What a client writes for one report: the number 0, then the report.
+  static let frame = Report.size + 1
+
+  private var partial: [UInt8] = []
+  private var lastAppended: Instant?
+
+  /// Takes some bytes; returns the reports that are whole now.
+  ///
+  /// The rest of a report that a client did not finish within a message's time-out belongs to nobody: without this, a
+  /// client that died in the middle would shift every report after it.
+  mutating func append(_ bytes: some Sequence<UInt8>, at now: Instant) -> [Report] {
+    if let lastAppended, lastAppended.advanced(by: CTAPHIDStateMachine.messageTimeout) <= now { partial = [] }
+    lastAppended = now
+    partial += bytes
+    var reports: [Report] = []
+    while partial.count >= Self.frame {
+      if let report = Report(hostBytes: partial.prefix(Self.frame)) { reports.append(report) }
+      partial.removeFirst(Self.frame)
+    }
+    return reports
+  }
+}

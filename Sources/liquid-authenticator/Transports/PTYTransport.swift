@@ -1,0 +1,21 @@
+import CLinux
+import Glibc
+
+/// A pseudo terminal that stands for the device: libfido2 takes its path where it expects a hidraw node.
+///
+/// Its own tools write 65 bytes a report (the number 0, then 64) and read 64, as from hidraw.
+struct PTYTransport: ReportTransport {
+  let name = "pty"
+  let timepiece: any Timepiece
+
+  func attach() throws(TransportError) -> any DeviceLink {
+    var controller: Int32 = -1
+    var terminal: Int32 = -1
+    var path = [CChar](repeating: 0, count: 64)
+    guard clinux_open_pty(&controller, &terminal, &path, path.count) == 0 else {
+      throw TransportError("open a pseudo terminal", errno: errno)
+    }
+    let node = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    return try PTYDevice(controller: controller, terminal: terminal, node: node, timepiece: timepiece)
+  }
+}

@@ -1,0 +1,49 @@
+import CTAPHID
+
+/// One way for a device to be there: uhid, a socket, a pseudo terminal.
+protocol ReportTransport: Sendable {
+  /// How the option of the command line names it.
+  var name: String { get }
+
+  /// Makes the device appear. Every attachment is a new device: a client of the old one has to begin anew.
+  func attach() throws(TransportError) -> any DeviceLink
+}
+
+/// A device for as long as it is plugged in.
+protocol DeviceLink: Sendable {
+  /// What clients open, where that is known at once.
+  var node: String? { get }
+  /// What the host writes, in order; it ends when the device is gone.
+  ///
+  /// What nobody takes from it is dropped above `ReportBuffer.capacity`, as a kernel's ring does.
+  var reports: AsyncStream<Report> { get }
+
+  /// Writes the reports of one message. It never waits: a client that does not read loses reports, as on hidraw.
+  func send(_ reports: [Report])
+
+  /// Makes the device disappear; when it returns, no client finds it any more.
+  func close()
+}
+
+/// Why there is no device.
+struct TransportError: Error, CustomStringConvertible {
+  /// Lower case, no full stop: what happened, then what to do.
+  let description: String
+
+  init(_ description: String) { self.description = description }
+
+  /// What the system refused, with its own words for why.
+  init(_ action: String, errno number: Int32, hint: String? = nil) {
+    description = "cannot \(action): \(SystemError.text(number))" + (hint.map { "; " + $0 } ?? "")
+  }
+}
+
+/// Reports between the thread that reads them and the actor that answers them.
+enum ReportBuffer {
+  /// How many reports wait at most; the longest message has 129.
+  static let capacity = 2048
+
+  static func make() -> (stream: AsyncStream<Report>, continuation: AsyncStream<Report>.Continuation) {
+    AsyncStream.makeStream(of: Report.self, bufferingPolicy: .bufferingOldest(capacity))
+  }
+}

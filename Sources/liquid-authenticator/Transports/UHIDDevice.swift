@@ -1,0 +1,150 @@
+import CTAPHID
+import CUHID
+import Glibc
+import Synchronization
+
+/// One device made through an open `/dev/uhid`.
+///
+/// One thread reads, and does nothing else: the kernel's ring holds 31 events, and what does not fit is lost. A write is
+/// done by whoever has something to say; uhid takes it at once.
+final class UHIDDevice: DeviceLink, Polled {
+  private struct Outgoing {
+    var descriptor: Int32
+    var pacer = ReportPacer()
+    var hasEnded = false
+  }
+
+  /// HID_UNIQ, by which udev's events are known to be of this device.
+  let serial: String
+  /// udev makes the node later; see `HIDRawNode`.
+  let node: String? = nil
+  let reports: AsyncStream<Report>
+
+  private let incoming: AsyncStream<Report>.Continuation
+  private let descriptor: Int32
+  private let outgoing: Mutex<Outgoing>
+  private let timepiece: any Timepiece
+  private let thread = Mutex<PollThread?>(nil)
+
+  /// Creates the device; the descriptor is closed with it.
+  init(descriptor: Int32, serial: String, timepiece: any Timepiece) throws(TransportError) {
+    self.serial = serial
+    self.descriptor = descriptor
+    self.timepiece = timepiece
+    outgoing = Mutex(Outgoing(descriptor: descriptor))
+    (reports, incoming) = ReportBuffer.make()
+    let identity = UHIDIdentity.self
+    var event = cuhid_create2(
+      identity.name, "liquid-authenticator", serial, identity.vendor, identity.product, identity.reportDescriptor,
+      identity.reportDescriptor.count)
+    do throws(TransportError) {
+      guard Glibc.write(descriptor, &event, MemoryLayout<uhid_event>.size) == MemoryLayout<uhid_event>.size else {
+        throw TransportError("create the device through \(UHIDTransport.path)", errno: errno)
+      }
+      let thread = try PollThread(self)
+      self.thread.withLock { $0 = thread }
+    } catch {
+      // With its descriptor the device goes too.
+      Glibc.close(descriptor)
+      throw error
+    }
+  }
+
+  func send(_ reports: [Report]) {
+    let waits = outgoing.withLock { outgoing in
+      Self.write(outgoing.pacer.admit(reports, at: timepiece.now), to: outgoing.descriptor)
+      return outgoing.pacer.deadline != nil
+    }
+    if waits { thread.withLock { $0?.wake() } }
+  }
+
+  func close() {
+    guard let thread = thread.withLock({ $0.take() }) else { return }
+    thread.stop()
+    outgoing.withLock { outgoing in
+      var event = uhid_event()
+      event.type = UHID_DESTROY.rawValue
+      _ = Glibc.write(outgoing.descriptor, &event, MemoryLayout<UInt32>.size)
+      Glibc.close(outgoing.descriptor)
+      outgoing.descriptor = -1
+    }
+    incoming.finish()
+  }
+
+  // MARK: The reading thread
+
+  func interests() -> (descriptors: [pollfd], timeout: Int32) {
+    let (deadline, hasEnded) = outgoing.withLock { ($0.pacer.deadline, $0.hasEnded) }
+    let timeout = deadline.map { $0.pollTimeout(from: timepiece.now) } ?? -1
+    return (hasEnded ? [] : [.readable(descriptor)], timeout)
+  }
+
+  func ready(_ descriptors: [pollfd]) {
+    if descriptors.contains(where: \.isReadable) { readEvent() }
+    outgoing.withLock { outgoing in
+      Self.write(outgoing.pacer.due(at: timepiece.now), to: outgoing.descriptor)
+    }
+  }
+
+  /// One read is one event; a shorter buffer would lose the rest of it.
+  private func readEvent() {
+    var event = uhid_event()
+    let count = read(descriptor, &event, MemoryLayout<uhid_event>.size)
+    guard count > 0 else {
+      if count == 0 || (errno != EAGAIN && errno != EINTR) {
+        outgoing.withLock { $0.hasEnded = true }
+        incoming.finish()
+      }
+      return
+    }
+    switch uhid_event_type(event.type) {
+    case UHID_OUTPUT:
+      if let report = Self.report(of: event) { incoming.yield(report) }
+    case UHID_GET_REPORT, UHID_SET_REPORT:
+      // The kernel's caller waits for up to 5 s unless it is told at once that there is no such report.
+      var length = 0
+      var refusal = cuhid_refusal(&event, &length)
+      _ = Glibc.write(descriptor, &refusal, length)
+    default:
+      // START, STOP, OPEN and CLOSE: nothing depends on whether a client has the node open.
+      break
+    }
+  }
+
+  /// A report that the host wrote, without the report number that hidraw puts before it.
+  private static func report(of event: uhid_event) -> Report? {
+    withUnsafePointer(to: event) { event in
+      var count = 0
+      let bytes = UnsafeBufferPointer(start: cuhid_output(event, &count), count: count)
+      return Report(hostBytes: bytes)
+    }
+  }
+
+  private static func write(_ reports: [Report], to descriptor: Int32) {
+    guard descriptor >= 0 else { return }
+    for report in reports {
+      var length = 0
+      var event = cuhid_input2(report.bytes, report.bytes.count, &length)
+      _ = Glibc.write(descriptor, &event, length)
+    }
+  }
+}
+
+extension Report {
+  /// What a host wrote: 64 bytes, or 65 of which the first is the number 0 of a report that has none.
+  init?(hostBytes bytes: some Collection<UInt8>) {
+    if bytes.count == Report.size + 1, bytes.first == 0 {
+      self.init(bytes.dropFirst())
+    } else {
+      self.init(bytes)
+    }
+  }
+}
+
+extension Instant {
+  /// What poll(2) must be given to wake at this instant, not before.
+  func pollTimeout(from now: Instant) -> Int32 {
+    let nanoseconds = max(0, nanoseconds - now.nanoseconds)
+    return Int32(clamping: (nanoseconds + 999_999) / 1_000_000)
+  }
+}

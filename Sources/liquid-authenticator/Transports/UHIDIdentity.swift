@@ -1,0 +1,17 @@
+/// What the kernel, udev and clients are told of our device.
+enum UHIDIdentity {
+  /// The name that people see in a browser's list: with no USB parent, clients show HID_NAME.
+  static let name = "Liquid Auth"
+  /// pid.codes; the product id is to be asked for before a release (until then the one for tests).
+  static let vendor: UInt32 = 0x1209
+  /// See `vendor`.
+  static let product: UInt32 = 0x0001
+
+  /// Usage page F1D0, usage 1; one input and one output report of 64 bytes without a number (CTAP §11.2.8.1).
+  static let reportDescriptor: [UInt8] = [
+    0x06, 0xD0, 0xF1, 0x09, 0x01, 0xA1, 0x01,
+    0x09, 0x20, 0x15, 0x00, 0x26, 0xFF, 0x00, 0x75, 0x08, 0x95, 0x40, 0x81, 0x02,
+    0x09, 0x21, 0x15, 0x00, 0x26, 0xFF, 0x00, 0x75, 0x08, 0x95, 0x40, 0x91, 0x02,
+    0xC0,
+  ]
+}

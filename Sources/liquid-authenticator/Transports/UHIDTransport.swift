@@ -1,0 +1,39 @@
+import CTAPHID
+import CUHID
+import Glibc
+
+/// The device of the kernel: `/dev/uhid` makes a hidraw node that every browser knows how to open.
+struct UHIDTransport: ReportTransport {
+  static let path = "/dev/uhid"
+
+  let name = "uhid"
+  private let timepiece: any Timepiece
+  private let open: @Sendable () throws(TransportError) -> Int32
+
+  /// - Parameter open: where the descriptor comes from; tests give one end of a socket pair.
+  init(
+    timepiece: any Timepiece, open: @escaping @Sendable () throws(TransportError) -> Int32 = Self.openDevice
+  ) {
+    self.timepiece = timepiece
+    self.open = open
+  }
+
+  func attach() throws(TransportError) -> any DeviceLink {
+    let serial = String(UInt64.random(in: 0 ... .max), radix: 16)
+    return try UHIDDevice(descriptor: try open(), serial: serial, timepiece: timepiece)
+  }
+
+  private static func openDevice() throws(TransportError) -> Int32 {
+    let descriptor = Glibc.open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { throw TransportError("open \(path)", errno: errno, hint: hint(errno)) }
+    return descriptor
+  }
+
+  private static func hint(_ number: Int32) -> String {
+    switch number {
+    case EACCES, EPERM: "run scripts/run, which installs the rule for your group, and log in again"
+    case ENOENT, ENODEV, ENXIO: "load the module with: modprobe uhid, or take --transport unix:PATH or pty"
+    default: "take --transport unix:PATH or pty"
+    }
+  }
+}

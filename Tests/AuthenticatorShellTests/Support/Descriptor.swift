@@ -1,0 +1,76 @@
+import Glibc
+
+/// The test's end of a socket, pipe or terminal, closed with the value; it waits for 5 s at most.
+final class Descriptor: Sendable {
+  let number: Int32
+
+  init(_ number: Int32) { self.number = number }
+
+  deinit { close(number) }
+
+  /// Two connected SOCK_SEQPACKET sockets: a test's end, and one that is given away.
+  static func pair() throws -> (ours: Descriptor, theirs: Int32) {
+    var ends: [Int32] = [-1, -1]
+    guard socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0 else { throw Failure(errno) }
+    return (Descriptor(ends[0]), ends[1])
+  }
+
+  func write(_ bytes: [UInt8]) throws {
+    let count = bytes.withUnsafeBytes { Glibc.write(number, $0.baseAddress, $0.count) }
+    guard count == bytes.count else { throw Failure(errno) }
+  }
+
+  /// What one read gives; empty at the end.
+  func read(_ limit: Int = 8192, waiting: Int32 = 5000) throws -> [UInt8] {
+    guard isReadable(within: waiting) else { throw Failure(ETIMEDOUT) }
+    var bytes = [UInt8](repeating: 0, count: limit)
+    let count = Glibc.read(number, &bytes, limit)
+    guard count >= 0 else { throw Failure(errno) }
+    return Array(bytes.prefix(count))
+  }
+
+  /// Reads until there are so many bytes.
+  func read(exactly count: Int) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      let more = try read(count - bytes.count)
+      guard !more.isEmpty else { throw Failure(EPIPE) }
+      bytes += more
+    }
+    return bytes
+  }
+
+  func isReadable(within milliseconds: Int32) -> Bool {
+    var descriptor = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+    return poll(&descriptor, 1, milliseconds) > 0
+  }
+
+  struct Failure: Error, CustomStringConvertible {
+    let number: Int32
+    init(_ number: Int32) { self.number = number }
+    var description: String { String(cString: strerror(number)) }
+  }
+}
+
+/// A directory of the test's own, removed at its end.
+final class TemporaryDirectory: Sendable {
+  let path: String
+
+  init() throws {
+    var template = Array("/tmp/liquid-auth-test-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw Descriptor.Failure(errno) }
+    path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
+  deinit {
+    guard let directory = opendir(path) else { return }
+    while let entry = readdir(directory) {
+      let name = withUnsafePointer(to: entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      unlink(path + "/" + name)
+    }
+    closedir(directory)
+    rmdir(path)
+  }
+}

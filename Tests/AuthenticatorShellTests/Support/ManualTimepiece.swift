@@ -1,0 +1,73 @@
+import CTAPHID
+import Synchronization
+
+@testable import liquid_authenticator
+
+/// A clock that a test moves by hand.
+final class ManualTimepiece: Timepiece {
+  private struct Sleeper {
+    let until: Instant
+    let continuation: CheckedContinuation<Bool, Never>
+  }
+
+  private struct State {
+    var now = Instant(nanoseconds: 0)
+    var sleepers: [UInt64: Sleeper] = [:]
+    var lastNumber: UInt64 = 0
+    var watchers: [(count: Int, CheckedContinuation<Void, Never>)] = []
+  }
+
+  private let state = Mutex(State())
+
+  var now: Instant { state.withLock(\.now) }
+  /// How many tasks sleep: none means that nothing would wake the process.
+  var sleeperCount: Int { state.withLock(\.sleepers.count) }
+
+  func sleep(until instant: Instant) async throws(CancellationError) {
+    let number = state.withLock { state in
+      state.lastNumber += 1
+      return state.lastNumber
+    }
+    let isOver = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let (isOver, watchers) = state.withLock { state -> (Bool?, [CheckedContinuation<Void, Never>]) in
+          if Task.isCancelled { return (false, []) }
+          if instant <= state.now { return (true, []) }
+          state.sleepers[number] = Sleeper(until: instant, continuation: continuation)
+          let count = state.sleepers.count
+          let ready = state.watchers.filter { $0.count <= count }.map(\.1)
+          state.watchers.removeAll { $0.count <= count }
+          return (nil, ready)
+        }
+        watchers.forEach { $0.resume() }
+        if let isOver { continuation.resume(returning: isOver) }
+      }
+    } onCancel: {
+      state.withLock { $0.sleepers.removeValue(forKey: number) }?.continuation.resume(returning: false)
+    }
+    guard isOver else { throw CancellationError() }
+  }
+
+  /// Waits until so many tasks sleep.
+  func sleepers(_ count: Int) async {
+    await withCheckedContinuation { continuation in
+      let isReady = state.withLock { state in
+        if state.sleepers.count >= count { return true }
+        state.watchers.append((count, continuation))
+        return false
+      }
+      if isReady { continuation.resume() }
+    }
+  }
+
+  func advance(by duration: Duration) {
+    let woken = state.withLock { state in
+      state.now = state.now.advanced(by: duration)
+      let now = state.now
+      let woken = state.sleepers.filter { $1.until <= now }
+      woken.keys.forEach { state.sleepers[$0] = nil }
+      return woken.values.map(\.continuation)
+    }
+    woken.forEach { $0.resume(returning: true) }
+  }
+}

@@ -1,0 +1,76 @@
+import CTAPHID
+import Synchronization
+
+@testable import liquid_authenticator
+
+/// A transport without a kernel: the test is the host.
+final class MemoryTransport: ReportTransport {
+  let name = "memory"
+  private let links = Mutex<[MemoryLink]>([])
+
+  func attach() throws(TransportError) -> any DeviceLink {
+    let link = MemoryLink()
+    links.withLock { $0.append(link) }
+    return link
+  }
+
+  /// The device that was made last.
+  var link: MemoryLink? { links.withLock(\.last) }
+  var attachments: Int { links.withLock(\.count) }
+}
+
+/// One attachment.
+final class MemoryLink: DeviceLink {
+  let node: String? = nil
+  let reports: AsyncStream<Report>
+  let host: AsyncStream<Report>.Continuation
+  let sent: AsyncStream<Report>
+  private let device: AsyncStream<Report>.Continuation
+  private let closed = Mutex(false)
+
+  init() {
+    (reports, host) = AsyncStream.makeStream(of: Report.self)
+    (sent, device) = AsyncStream.makeStream(of: Report.self)
+  }
+
+  var isClosed: Bool { closed.withLock { $0 } }
+
+  func send(_ reports: [Report]) { reports.forEach { device.yield($0) } }
+
+  func close() {
+    closed.withLock { $0 = true }
+    host.finish()
+    device.finish()
+  }
+}
+
+/// A host that talks to a link.
+struct Host {
+  let link: MemoryLink
+  var client = ClientMachine()
+  private var iterator: AsyncStream<Report>.Iterator
+
+  init(_ link: MemoryLink) {
+    self.link = link
+    iterator = link.sent.makeAsyncIterator()
+  }
+
+  mutating func open() async -> ClientMachine.Event? {
+    link.host.yield(client.open(nonce: [1, 2, 3, 4, 5, 6, 7, 8]))
+    return await event()
+  }
+
+  func ask(_ command: CTAPHIDCommand, _ payload: [UInt8]) throws {
+    for report in try client.request(command, payload) { link.host.yield(report) }
+  }
+
+  func cancel() { link.host.yield(client.cancellation) }
+
+  /// The next event from the device; `nil` once it is gone.
+  mutating func event() async -> ClientMachine.Event? {
+    while let report = await iterator.next(isolation: #isolation) {
+      if let event = client.receive(report) { return event }
+    }
+    return nil
+  }
+}

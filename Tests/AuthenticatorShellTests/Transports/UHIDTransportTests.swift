@@ -1,0 +1,208 @@
+import CTAPHID
+import CUHID
+import Glibc
+import Testing
+
+@testable import liquid_authenticator
+
+/// The uhid transport against a test that plays the kernel: one packet of a socket pair is one event.
+struct UHIDTransportTests {
+  struct Kernel {
+    let end: Descriptor
+    let link: any DeviceLink
+    let created: [UInt8]
+
+    init(timepiece: any Timepiece = SystemTimepiece()) throws {
+      let (ours, theirs) = try Descriptor.pair()
+      end = ours
+      let transport = UHIDTransport(timepiece: timepiece) { () throws(TransportError) in theirs }
+      link = try transport.attach()
+      created = try ours.read()
+    }
+
+    /// UHID_OUTPUT: data at 4, size at 4100, type at 4102.
+    func output(_ bytes: [UInt8]) throws {
+      var event = [UInt8](repeating: 0, count: 4380)
+      event[0] = 6
+      event.replaceSubrange(4..<4 + bytes.count, with: bytes)
+      event[4100] = UInt8(bytes.count & 0xFF)
+      event[4101] = UInt8(bytes.count >> 8)
+      event[4102] = 1
+      try end.write(event)
+    }
+
+    func firstReport() async -> Report? {
+      var reports = link.reports.makeAsyncIterator()
+      return await reports.next()
+    }
+  }
+
+  static let payload = (0..<64).map { UInt8($0) }
+
+  @Test func `the device is created as a USB device with the descriptor of a FIDO key`() throws {
+    let kernel = try Kernel()
+    defer { kernel.link.close() }
+    let event = kernel.created
+    #expect(event.count == 4380)
+    #expect(Array(event[0..<4]) == [11, 0, 0, 0], "UHID_CREATE2")
+    #expect(Array(event[4..<17]) == Array("Liquid Auth".utf8) + [0, 0])
+    #expect(event[196] != 0, "Google's tool wants a serial")
+    #expect(Array(event[260..<264]) == [34, 0, 3, 0], "34 bytes of descriptor, BUS_USB")
+    #expect(Array(event[264..<272]) == [0x09, 0x12, 0, 0, 0x01, 0, 0, 0])
+    let descriptor: [UInt8] = [
+      0x06, 0xD0, 0xF1, 0x09, 0x01, 0xA1, 0x01, 0x09, 0x20, 0x15, 0x00, 0x26, 0xFF, 0x00, 0x75, 0x08, 0x95,
+      0x40, 0x81, 0x02, 0x09, 0x21, 0x15, 0x00, 0x26, 0xFF, 0x00, 0x75, 0x08, 0x95, 0x40, 0x91, 0x02, 0xC0,
+    ]
+    #expect(Array(event[280..<314]) == descriptor)
+    #expect(event[314...].allSatisfy { $0 == 0 })
+  }
+
+  @Test func `the leading report number of OUTPUT is dropped`() async throws {
+    let kernel = try Kernel()
+    defer { kernel.link.close() }
+    try kernel.output([0] + Self.payload)
+    #expect(await kernel.firstReport()?.bytes == Self.payload)
+  }
+
+  @Test func `OUTPUT of 64 bytes is taken as it is`() async throws {
+    let kernel = try Kernel()
+    defer { kernel.link.close() }
+    try kernel.output(Self.payload)
+    #expect(await kernel.firstReport()?.bytes == Self.payload)
+  }
+
+  @Test(arguments: [0, 1, 63, 66, 4096])
+  func `OUTPUT of another size is passed over, and the next is read`(size: Int) async throws {
+    let kernel = try Kernel()
+    defer { kernel.link.close() }
+    try kernel.output([UInt8](repeating: 0, count: size))
+    try kernel.output([0] + Self.payload)
+    #expect(await kernel.firstReport()?.bytes == Self.payload)
+  }
+
+  @Test func `OUTPUT that claims more than it can hold is passed over`() async throws {
+    let kernel = try Kernel()
+    defer { kernel.link.close() }
+    var event = [UInt8](repeating: 0, count: 4380)
+    event[0] = 6
+    event[4100] = 0xFF
+    event[4101] = 0xFF
+    try kernel.end.write(event)
+    try kernel.output([0] + Self.payload)
+    #expect(await kernel.firstReport()?.bytes == Self.payload)
+  }
+
+  @Test func `the host's reports keep their order`() async throws {
+    let kernel = try Kernel()
+    defer { kernel.link.close() }
+    for number in 0..<40 { try kernel.output([0] + [UInt8](repeating: UInt8(number), count: 64)) }
+    var reports = kernel.link.reports.makeAsyncIterator()
+    for number in 0..<40 { #expect(await reports.next()?.bytes.first == UInt8(number)) }
+  }
+
+  @Test func `an answer is INPUT2 of bare 64 bytes`() throws {
+    let kernel = try Kernel()
+    defer { kernel.link.close() }
+    kernel.link.send([try #require(Report(Self.payload))])
+    #expect(try kernel.end.read() == [12, 0, 0, 0, 64, 0] + Self.payload)
+  }
+
+  @Test(arguments: [(UInt8(9), UInt8(10)), (13, 14)])
+  func `GET_REPORT and SET_REPORT are refused at once`(request: UInt8, reply: UInt8) throws {
+    let kernel = try Kernel()
+    defer { kernel.link.close() }
+    try kernel.end.write([request, 0, 0, 0, 0x78, 0x56, 0x34, 0x12, 0, 0] + [UInt8](repeating: 0, count: 4370))
+    let answer = try kernel.end.read()
+    #expect(Array(answer.prefix(10)) == [reply, 0, 0, 0, 0x78, 0x56, 0x34, 0x12, UInt8(EIO), 0])
+  }
+
+  @Test func `START, OPEN, CLOSE, STOP and unknown events are taken without an answer`() async throws {
+    let kernel = try Kernel()
+    defer { kernel.link.close() }
+    for type: UInt8 in [2, 4, 5, 3, 99] { try kernel.end.write([type] + [UInt8](repeating: 0, count: 4379)) }
+    try kernel.output([0] + Self.payload)
+    #expect(await kernel.firstReport()?.bytes == Self.payload)
+    #expect(!kernel.end.isReadable(within: 0))
+  }
+
+  @Test func `an answer of 32 reports goes at once, a longer one in bursts that a reader can follow`() async throws {
+    let timepiece = ManualTimepiece()
+    let kernel = try Kernel(timepiece: timepiece)
+    defer { kernel.link.close() }
+    let reports = try CTAPHIDMessage(
+      channel: .broadcast, command: .ping, payload: [UInt8](repeating: 1, count: 57 + 59 * 49)
+    ).reports()
+    kernel.link.send(reports)
+    for _ in 0..<32 { #expect(try kernel.end.read().count == 70) }
+    #expect(!kernel.end.isReadable(within: 50), "the clock stands still")
+    timepiece.advance(by: .milliseconds(20))
+    // The thread sleeps by the system's clock: it finds the pause over when that has run.
+    for _ in 0..<18 { #expect(try kernel.end.read().count == 70) }
+  }
+
+  @Test func `close destroys the device, ends the stream and may be said twice`() async throws {
+    let kernel = try Kernel()
+    kernel.link.close()
+    kernel.link.close()
+    #expect(try kernel.end.read() == [1, 0, 0, 0], "UHID_DESTROY")
+    #expect(try kernel.end.read() == [], "and the descriptor is closed")
+    #expect(await kernel.firstReport() == nil)
+    kernel.link.send([try #require(Report(Self.payload))])
+  }
+
+  @Test func `a kernel that goes away ends the stream`() async throws {
+    let (ours, theirs) = try Descriptor.pair()
+    let transport = UHIDTransport(timepiece: SystemTimepiece()) { () throws(TransportError) in theirs }
+    let link = try transport.attach()
+    shutdown(ours.number, Int32(SHUT_RDWR))
+    var reports = link.reports.makeAsyncIterator()
+    #expect(await reports.next() == nil)
+    link.close()
+  }
+}
+
+struct ReportPacerTests {
+  func reports(_ count: Int) -> [Report] {
+    (0..<count).map { Report(channel: .broadcast, packet: .continuation(sequence: UInt8($0 % 128), payload: [])) }
+  }
+
+  @Test func `up to 32 reports are not held back`() {
+    var pacer = ReportPacer()
+    #expect(pacer.admit(reports(32), at: Instant(nanoseconds: 0)).count == 32)
+    #expect(pacer.admit(reports(32), at: Instant(nanoseconds: 0)).count == 32)
+    #expect(pacer.deadline == nil)
+  }
+
+  @Test func `129 reports go in five bursts, 20 ms apart, in order`() throws {
+    var pacer = ReportPacer()
+    var now = Instant(nanoseconds: 0)
+    let all = reports(129)
+    var written = pacer.admit(all, at: now)
+    var bursts = [written.count]
+    while let deadline = pacer.deadline {
+      #expect(pacer.due(at: deadline.advanced(by: .nanoseconds(-1))) == [])
+      #expect(now.duration(to: deadline) == .milliseconds(20))
+      now = deadline
+      let burst = pacer.due(at: now)
+      bursts.append(burst.count)
+      written += burst
+    }
+    #expect(bursts == [32, 32, 32, 32, 1])
+    #expect(written == all)
+  }
+
+  @Test func `what is sent meanwhile waits behind`() {
+    var pacer = ReportPacer()
+    _ = pacer.admit(reports(40), at: Instant(nanoseconds: 0))
+    #expect(pacer.admit(reports(1), at: Instant(nanoseconds: 0)) == [])
+    #expect(pacer.due(at: Instant(nanoseconds: 20_000_000)).count == 9)
+  }
+
+  @Test func `what nobody reads does not pile up`() {
+    var pacer = ReportPacer()
+    for _ in 0..<100 { _ = pacer.admit(reports(129), at: Instant(nanoseconds: 0)) }
+    var count = 0
+    while let deadline = pacer.deadline { count += pacer.due(at: deadline).count }
+    #expect(count == ReportPacer.capacity)
+  }
+}

@@ -1,0 +1,178 @@
+import CTAPHID
+import Glibc
+import Testing
+
+@testable import liquid_authenticator
+
+struct UnixSocketTransportTests {
+  let directory: TemporaryDirectory
+  var path: String { directory.path + "/key.sock" }
+  var transport: UnixSocketTransport { UnixSocketTransport(path: path) }
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  func connect() throws -> Descriptor {
+    let client = Descriptor(socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0))
+    guard try SocketAddress(path).connect(client.number) else { throw Descriptor.Failure(errno) }
+    return client
+  }
+
+  func mode() -> mode_t {
+    var status = stat()
+    return lstat(path, &status) == 0 ? status.st_mode & 0o777 : 0
+  }
+
+  static let payload = (0..<64).map { UInt8($0) }
+
+  @Test func `the socket is there while the device is, for its owner alone`() throws {
+    let link = try transport.attach()
+    #expect(link.node == path)
+    #expect(mode() == 0o600)
+    link.close()
+    #expect(access(path, F_OK) != 0)
+  }
+
+  @Test func `a packet of 64 bytes is a report, one of 65 with a leading 0 too`() async throws {
+    let link = try transport.attach()
+    defer { link.close() }
+    let client = try connect()
+    try client.write(Self.payload)
+    try client.write([0] + Self.payload)
+    var reports = link.reports.makeAsyncIterator()
+    #expect(await reports.next()?.bytes == Self.payload)
+    #expect(await reports.next()?.bytes == Self.payload)
+  }
+
+  @Test func `packets of other sizes are passed over`() async throws {
+    let link = try transport.attach()
+    defer { link.close() }
+    let client = try connect()
+    for size in [1, 63, 66, 1000] { try client.write([UInt8](repeating: 1, count: size)) }
+    try client.write([1] + Self.payload)
+    try client.write(Self.payload)
+    var reports = link.reports.makeAsyncIterator()
+    #expect(await reports.next()?.bytes == Self.payload)
+  }
+
+  @Test func `all clients see all answers, as on hidraw`() async throws {
+    let link = try transport.attach()
+    defer { link.close() }
+    let clients = [try connect(), try connect(), try connect()]
+    // A report of each shows that all were accepted.
+    var reports = link.reports.makeAsyncIterator()
+    for client in clients {
+      try client.write(Self.payload)
+      _ = await reports.next()
+    }
+    link.send([try #require(Report(Self.payload))])
+    for client in clients { #expect(try client.read() == Self.payload) }
+  }
+
+  @Test func `a client that does not read keeps nobody waiting, and others are served`() async throws {
+    let link = try transport.attach()
+    defer { link.close() }
+    let slow = try connect()
+    let quick = try connect()
+    var reports = link.reports.makeAsyncIterator()
+    for client in [slow, quick] {
+      try client.write(Self.payload)
+      _ = await reports.next()
+    }
+    let report = try #require(Report(Self.payload))
+    for _ in 0..<5000 {
+      link.send([report])
+      #expect(try quick.read() == Self.payload)
+    }
+  }
+
+  @Test func `a client that goes away is forgotten`() async throws {
+    let link = try transport.attach()
+    defer { link.close() }
+    var reports = link.reports.makeAsyncIterator()
+    for _ in 0..<100 {
+      let client = try connect()
+      try client.write(Self.payload)
+      #expect(await reports.next() != nil)
+    }
+  }
+
+  @Test func `more clients than the limit are turned away, and the rest served`() async throws {
+    let link = try transport.attach()
+    defer { link.close() }
+    var clients: [Descriptor] = []
+    for _ in 0..<UnixSocketDevice.clientLimit { clients.append(try connect()) }
+    // The last one to be accepted answers for all before it.
+    var reports = link.reports.makeAsyncIterator()
+    try clients.last?.write(Self.payload)
+    _ = await reports.next()
+    #expect(try connect().read() == [], "closed")
+    try clients.first?.write(Self.payload)
+    #expect(await reports.next() != nil)
+  }
+
+  @Test func `a stale socket is taken over`() throws {
+    let left = Descriptor(socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0))
+    #expect(try SocketAddress(path).bind(left.number))
+    let link = try transport.attach()
+    link.close()
+  }
+
+  @Test func `a socket on which somebody listens is left alone`() throws {
+    let link = try transport.attach()
+    defer { link.close() }
+    #expect {
+      try transport.attach()
+    } throws: {
+      "\($0)".contains("somebody listens at \(path)")
+    }
+    #expect(access(path, F_OK) == 0)
+  }
+
+  @Test func `a file that is not a socket is left alone`() throws {
+    let file = open(path, O_CREAT | O_WRONLY, 0o600)
+    close(file)
+    #expect {
+      try transport.attach()
+    } throws: {
+      "\($0)" == "\(path) is not a socket; move it away, or name another path"
+    }
+    #expect(access(path, F_OK) == 0)
+  }
+
+  @Test func `close does not remove a file that took the socket's place`() throws {
+    let link = try transport.attach()
+    unlink(path)
+    close(open(path, O_CREAT | O_WRONLY, 0o600))
+    link.close()
+    #expect(access(path, F_OK) == 0)
+  }
+
+  @Test(arguments: ["", String(repeating: "x", count: 108)])
+  func `a path that no socket can have is refused`(name: String) {
+    #expect(throws: TransportError.self) { try UnixSocketTransport(path: name).attach() }
+  }
+
+  @Test func `a directory that is not there is named`() {
+    #expect {
+      try UnixSocketTransport(path: directory.path + "/no/key.sock").attach()
+    } throws: {
+      "\($0)" == "cannot find the directory \(directory.path)/no: No such file or directory"
+    }
+  }
+
+  @Test func `reattached is a new socket, and the clients of the old one are gone`() async throws {
+    let first = try transport.attach()
+    let client = try connect()
+    var reports = first.reports.makeAsyncIterator()
+    try client.write(Self.payload)
+    _ = await reports.next()
+    first.close()
+    #expect(await reports.next() == nil)
+    let second = try transport.attach()
+    defer { second.close() }
+    #expect(try client.read() == [])
+    try connect().write(Self.payload)
+    var again = second.reports.makeAsyncIterator()
+    #expect(await again.next()?.bytes == Self.payload)
+  }
+}
