@@ -46,19 +46,14 @@ let package = Package(
     .target(name: "CLinux"),
     // Reads the vector files under Tests/Vectors; no product uses it.
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
-    // The ports of CTAP2 in memory; no product uses it.
-    .target(
-      name: "TestSupport", dependencies: ["CTAP2", "CryptoPrimitives"], path: "Tests/TestSupport",
-      swiftSettings: settings),
   ]
     + room("CryptoPrimitives", ["COpenSSL", "CSodium"])
     + room("DeterministicKeys", ["CryptoPrimitives"])
     + room("CBOR", ["CCBOR"])
     + room("CTAPHID", [])
-    + room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
+    + room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"])
     + room("Vault", ["CBOR", "CryptoPrimitives"])
-    + room(
-      "CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite"], tests: ["DeterministicKeys", "TestSupport"])
+    + room("CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite"], tests: ["DeterministicKeys"])
     + room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
     + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
     + [

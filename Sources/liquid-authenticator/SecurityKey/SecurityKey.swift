@@ -1,0 +1,167 @@
+import CTAPHID
+
+/// The device: it sequences what comes from the transport, from the clock and from the authenticator, and decides nothing.
+///
+/// While nothing is under way there is no timer and no task that wakes.
+actor SecurityKey {
+  /// What a device that is plugged in has; all of it is lost when it is pulled out.
+  private struct Life {
+    let number: UInt64
+    let link: any DeviceLink
+    let poweredUpAt: Instant
+    var machine: CTAPHIDStateMachine
+    var request: (transaction: CTAPHIDStateMachine.TransactionID, task: Task<Void, Never>)?
+    /// When the timer that is set will ring; it may ring too early, never too late.
+    var alarm: Instant?
+  }
+
+  /// Answers a message of a channel of a device that was created at an instant; cancelling the task withdraws it.
+  typealias Responder =
+    @Sendable (_ message: [UInt8], _ channel: ChannelID, _ poweredUpAt: Instant) async -> [UInt8]
+
+  private static let identity = DeviceIdentity(major: 0, minor: 1, build: 0, capabilities: [.wink, .cbor, .nmsg])
+
+  private let transport: any ReportTransport
+  private let respond: Responder
+  private let timepiece: any Timepiece
+  private let log: Log
+  private var life: Life?
+  private var lives: UInt64 = 0
+
+  /// A key that is not plugged in yet.
+  init(
+    transport: any ReportTransport, timepiece: any Timepiece, log: Log, respond: @escaping Responder
+  ) {
+    self.transport = transport
+    self.respond = respond
+    self.timepiece = timepiece
+    self.log = log
+  }
+
+  // MARK: Plugging
+
+  /// Whether the device is there.
+  var isAttached: Bool { life != nil }
+  /// What clients open, as far as the transport knows it.
+  var node: String? { life?.link.node }
+  /// When the device was created; a control connection's requests belong to the same life.
+  var poweredUpAt: Instant? { life?.poweredUpAt }
+
+  /// Makes the device appear, if it is not there.
+  func attach() throws(TransportError) {
+    guard life == nil else { return }
+    let link = try transport.attach()
+    lives += 1
+    let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
+    life = Life(number: lives, link: link, poweredUpAt: timepiece.now, machine: machine)
+    // Reports are taken one after another by this one task: their order is the protocol.
+    Task { [number = lives] in
+      for await report in link.reports { receive(report, in: number) }
+      ended(number)
+    }
+  }
+
+  /// Makes the device disappear, with all its volatile state; a prompt that is open is withdrawn.
+  func detach() async {
+    guard let life else { return }
+    self.life = nil
+    life.link.close()
+    life.request?.task.cancel()
+    await life.request?.task.value
+  }
+
+  /// Pulls the device out and plugs it in again.
+  func replug() async throws(TransportError) {
+    await detach()
+    try attach()
+  }
+
+  /// The transport gave up by itself.
+  private func ended(_ number: UInt64) {
+    guard let life, life.number == number else { return }
+    self.life = nil
+    life.link.close()
+    life.request?.task.cancel()
+    log.error("the device is gone: \(transport.name) ended; run: liquid-auth device attach")
+  }
+
+  // MARK: Events
+
+  private func receive(_ report: Report, in number: UInt64) {
+    change(number) { machine, now in machine.receive(report, at: now) }
+  }
+
+  private func ring(in number: UInt64) {
+    guard life?.number == number else { return }
+    life?.alarm = nil
+    change(number) { machine, now in machine.tick(at: now) }
+  }
+
+  private func setStatus(
+    _ status: KeepaliveStatus, of transaction: CTAPHIDStateMachine.TransactionID, in number: UInt64
+  ) {
+    change(number) { machine, now in machine.setStatus(status, of: transaction, at: now) }
+  }
+
+  private func answer(_ answer: [UInt8], to transaction: CTAPHIDStateMachine.TransactionID, in number: UInt64) {
+    guard life?.number == number else { return }
+    if life?.request?.transaction == transaction { life?.request = nil }
+    change(number) { machine, _ in machine.respond(answer, to: transaction) }
+  }
+
+  /// Gives an event to the machine of a life, unless that life is over, and does what the machine says.
+  private func change(
+    _ number: UInt64, _ event: (inout CTAPHIDStateMachine, Instant) -> [CTAPHIDStateMachine.Action]
+  ) {
+    guard var life, life.number == number else { return }
+    let actions = event(&life.machine, timepiece.now)
+    self.life = life
+    perform(actions, in: life)
+    setAlarm()
+  }
+
+  // MARK: Actions
+
+  private func perform(_ actions: [CTAPHIDStateMachine.Action], in life: Life) {
+    var reports: [Report] = []
+    for action in actions {
+      switch action {
+      case .send(let report): reports.append(report)
+      case .dispatch(let request): dispatch(request, in: life)
+      case .cancel(let transaction):
+        if life.request?.transaction == transaction { life.request?.task.cancel() }
+      case .wink: log.notice("a program asks which key this is: it is this one")
+      }
+    }
+    if !reports.isEmpty { life.link.send(reports) }
+  }
+
+  private func dispatch(_ request: CTAPHIDStateMachine.Request, in life: Life) {
+    let transaction = request.transaction
+    let number = life.number
+    let poweredUpAt = life.poweredUpAt
+    let task = Task { [respond] in
+      let report: @Sendable (KeepaliveStatus) async -> Void = { await self.setStatus($0, of: transaction, in: number) }
+      let answer: [UInt8] = await RequestStatus.$report.withValue(report) {
+        switch request.kind {
+        case .cbor: return await respond(request.payload, request.channel, poweredUpAt)
+        // Told as not implemented (NMSG), so that the machine refuses it. ISO 7816-4: instruction not supported.
+        case .msg: return [0x6D, 0x00]
+        }
+      }
+      self.answer(answer, to: transaction, in: number)
+    }
+    self.life?.request = (transaction, task)
+  }
+
+  /// Sets the timer for the machine's deadline, unless one rings before.
+  private func setAlarm() {
+    guard let life, let deadline = life.machine.deadline else { return }
+    if let alarm = life.alarm, alarm <= deadline { return }
+    self.life?.alarm = deadline
+    Task { [timepiece, number = life.number] in
+      do throws(CancellationError) { try await timepiece.sleep(until: deadline) } catch { return }
+      self.ring(in: number)
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import CTAP2
+import CTAPHID
+import Synchronization
+
+/// Ends a prompt that nobody answers.
+struct TimeLimitedInteraction: UserInteraction {
+  /// How long a person has to answer a ceremony's prompt (CTAP §6.1.2 wants 30 s).
+  static let presence = Duration.seconds(30)
+
+  let base: any UserInteraction
+  let limit: Duration
+  let timepiece: any Timepiece
+
+  var canVerify: Bool { base.canVerify }
+
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool
+  ) async throws(UserInteractionError) -> UserConsent {
+    // A consent cannot be copied, so it is handed from the asking task to this one.
+    let handover = Handover<UserConsent>()
+    try await withTimeLimit(limit, on: timepiece) { () async throws(UserInteractionError) in
+      handover.put(try await base.confirm(prompt, verification: verification))
+    }
+    guard let consent = handover.take() else { throw .declined }
+    return consent
+  }
+}
+
+/// Ends a passphrase prompt that nobody answers, so that a client that died does not keep the key busy for ever.
+struct TimeLimitedKeySource: KeySource {
+  /// How long a person has to unlock: a passphrase is longer to type than a button to press.
+  static let unlocking = Duration.seconds(120)
+
+  let base: any KeySource
+  let limit: Duration
+  let timepiece: any Timepiece
+
+  var current: OpenVault? { base.current }
+
+  func open() async throws(UserInteractionError) -> OpenVault {
+    let handover = Handover<OpenVault>()
+    try await withTimeLimit(limit, on: timepiece) { () async throws(UserInteractionError) in
+      handover.put(try await base.open())
+    }
+    guard let vault = handover.take() else { throw .declined }
+    return vault
+  }
+}
+
+/// Carries one value from one task to another.
+private final class Handover<Value: ~Copyable & Sendable>: Sendable {
+  private let value = Mutex<Value?>(nil)
+
+  func put(_ value: consuming Value) {
+    var given = Optional(value)
+    self.value.withLock { $0 = given.take() }
+  }
+
+  func take() -> sending Value? { value.withLock { $0.take() } }
+}
+
+/// Runs `body` and cancels it after `limit`: what was cancelled because of that ends as `timedOut`.
+private func withTimeLimit(
+  _ limit: Duration, on timepiece: any Timepiece,
+  _ body: @escaping @Sendable () async throws(UserInteractionError) -> Void
+) async throws(UserInteractionError) {
+  let deadline = timepiece.now.advanced(by: limit)
+  let asking = Task { () -> UserInteractionError? in
+    do throws(UserInteractionError) { try await body() } catch { return error }
+    return nil
+  }
+  let watch = Task {
+    do throws(CancellationError) { try await timepiece.sleep(until: deadline) } catch { return false }
+    asking.cancel()
+    return true
+  }
+  let error = await withTaskCancellationHandler {
+    await asking.value
+  } onCancel: {
+    asking.cancel()
+  }
+  watch.cancel()
+  let isOver = await watch.value
+  if let error { throw error == .cancelled && isOver && !Task.isCancelled ? .timedOut : error }
+}

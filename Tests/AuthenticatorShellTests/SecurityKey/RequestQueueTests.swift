@@ -1,0 +1,73 @@
+import Synchronization
+import Testing
+
+@testable import liquid_authenticator
+
+struct RequestQueueTests {
+  @Test func `requests are served one after another, in their order`() async throws {
+    let queue = RequestQueue<[Int]>([])
+    let (gates, gate) = AsyncStream.makeStream(of: Void.self)
+    let first = Task {
+      try await queue.submit { served in
+        for await _ in gates { break }
+        served.append(1)
+        return served
+      }
+    }
+    // Only a request that waits in line can be behind the first.
+    var others: [Task<[Int], any Error>] = []
+    for number in 2...4 {
+      let before = await queue.waitingCount
+      others.append(
+        Task {
+          try await queue.submit { served in
+            served.append(number)
+            return served
+          }
+        })
+      while await queue.waitingCount == before, await queue.isTaken { await Task.yield() }
+    }
+    gate.yield()
+    #expect(try await first.value == [1])
+    #expect(try await others[2].value == [1, 2, 3, 4])
+  }
+
+  @Test func `a request that is withdrawn in line is not served, and the line goes on`() async throws {
+    let queue = RequestQueue<[Int]>([])
+    let (gates, gate) = AsyncStream.makeStream(of: Void.self)
+    let first = Task { try await queue.submit { _ in for await _ in gates { break } } }
+    while await !queue.isTaken { await Task.yield() }
+    let withdrawn = Task { try await queue.submit { $0.append(2) } }
+    while await queue.waitingCount < 1 { await Task.yield() }
+    withdrawn.cancel()
+    await #expect(throws: CancellationError.self) { try await withdrawn.value }
+    #expect(await queue.waitingCount == 0)
+    gate.yield()
+    try await first.value
+    #expect(try await queue.submit { $0 } == [])
+  }
+
+  @Test func `cancelling the task of a request reaches the work itself`() async throws {
+    let queue = RequestQueue<Bool>(false)
+    let task = Task {
+      try await queue.submit { wasCancelled in
+        while !Task.isCancelled { await Task.yield() }
+        wasCancelled = true
+      }
+    }
+    task.cancel()
+    _ = try? await task.value
+    while await queue.isTaken { await Task.yield() }
+  }
+
+  @Test func `a task that is cancelled already does not take a turn`() async {
+    let queue = RequestQueue<Int>(0)
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      return try await queue.submit { $0 += 1 }
+    }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    #expect(await queue.isTaken == false)
+  }
+}

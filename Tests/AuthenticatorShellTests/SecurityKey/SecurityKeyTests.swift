@@ -1,0 +1,188 @@
+import CTAP2
+import CTAPHID
+import Synchronization
+import Testing
+
+@testable import liquid_authenticator
+
+/// The key between a host, a clock and an authenticator that are all in the test's hand.
+struct SecurityKeyTests {
+  /// Requests as they reach the authenticator, each answered when the test says so.
+  final class Desk: Sendable {
+    struct Call: Sendable {
+      let message: [UInt8]
+      let channel: ChannelID
+      let poweredUpAt: Instant
+      let status: (@Sendable (KeepaliveStatus) async -> Void)?
+      let answer: @Sendable ([UInt8]) -> Void
+    }
+
+    let calls: AsyncStream<Call>
+    private let incoming: AsyncStream<Call>.Continuation
+
+    init() { (calls, incoming) = AsyncStream.makeStream(of: Call.self) }
+
+    /// Answers with what the test says, or with 2D when the request is withdrawn.
+    var respond: SecurityKey.Responder {
+      { message, channel, poweredUpAt in
+        let (answers, answer) = AsyncStream.makeStream(of: [UInt8].self)
+        self.incoming.yield(
+          Call(
+            message: message, channel: channel, poweredUpAt: poweredUpAt, status: RequestStatus.report,
+            answer: { answer.yield($0) }))
+        for await answer in answers { return answer }
+        return [CTAPStatus.keepaliveCancel.rawValue]
+      }
+    }
+  }
+
+  let timepiece = ManualTimepiece()
+  let transport = MemoryTransport()
+  let desk = Desk()
+  let key: SecurityKey
+
+  init() {
+    key = SecurityKey(
+      transport: transport, timepiece: timepiece, log: Log(isJournal: false), respond: desk.respond)
+  }
+
+  func openHost() async throws -> Host {
+    try await key.attach()
+    var host = Host(try #require(transport.link))
+    #expect(await host.open() != nil)
+    return host
+  }
+
+  @Test func `a request reaches the authenticator with its channel, and its answer the host`() async throws {
+    timepiece.advance(by: .seconds(7))
+    var host = try await openHost()
+    var calls = desk.calls.makeAsyncIterator()
+    try host.ask(.cbor, [4, 1, 2])
+    let call = try #require(await calls.next())
+    #expect(call.message == [4, 1, 2])
+    #expect(call.channel == host.client.channel)
+    #expect(call.poweredUpAt == timepiece.now)
+    call.answer([0, 9])
+    #expect(await host.event() == .response(.cbor, [0, 9]))
+  }
+
+  @Test func `nothing sleeps while nothing is under way`() async throws {
+    var host = try await openHost()
+    try host.ask(.ping, [1])
+    #expect(await host.event() == .response(.ping, [1]))
+    #expect(timepiece.sleeperCount == 0)
+  }
+
+  @Test func `keepalives go on while the authenticator works, and end with the answer`() async throws {
+    var host = try await openHost()
+    var calls = desk.calls.makeAsyncIterator()
+    try host.ask(.cbor, [1])
+    let call = try #require(await calls.next())
+    for _ in 0..<3 {
+      await timepiece.sleepers(1)
+      timepiece.advance(by: .milliseconds(80))
+      #expect(await host.event() == .keepalive(.processing))
+    }
+    await call.status?(.upNeeded)
+    #expect(await host.event() == .keepalive(.upNeeded))
+    call.answer([0])
+    #expect(await host.event() == .response(.cbor, [0]))
+    // The last alarm may still ring once; then nothing does.
+    timepiece.advance(by: .seconds(1))
+    try host.ask(.ping, [2])
+    #expect(await host.event() == .response(.ping, [2]))
+    #expect(timepiece.sleeperCount == 0)
+  }
+
+  @Test func `a half message times out on the key's clock`() async throws {
+    var host = try await openHost()
+    for report in try host.client.request(.ping, [UInt8](repeating: 1, count: 200)).dropLast() {
+      host.link.host.yield(report)
+    }
+    await timepiece.sleepers(1)
+    // The alarm of the first report rings too early for the last one: it is set anew.
+    timepiece.advance(by: .milliseconds(500))
+    #expect(await host.event() == .failed(.messageTimeout))
+  }
+
+  @Test func `CANCEL cancels the request's task, and the client hears 2D`() async throws {
+    var host = try await openHost()
+    var calls = desk.calls.makeAsyncIterator()
+    try host.ask(.cbor, [1])
+    _ = try #require(await calls.next())
+    host.cancel()
+    #expect(await host.event() == .response(.cbor, [0x2D]))
+  }
+
+  @Test func `CANCEL right behind the request is not lost`() async throws {
+    var host = try await openHost()
+    try host.ask(.cbor, [1])
+    host.cancel()
+    #expect(await host.event() == .response(.cbor, [0x2D]))
+  }
+
+  @Test func `INIT on a busy channel withdraws the request, and its late answer reaches nobody`() async throws {
+    var host = try await openHost()
+    var calls = desk.calls.makeAsyncIterator()
+    try host.ask(.cbor, [1])
+    let first = try #require(await calls.next())
+    #expect(await host.open() != nil)
+    try host.ask(.cbor, [2])
+    let second = try #require(await calls.next())
+    first.answer([0, 1])
+    second.answer([0, 2])
+    #expect(await host.event() == .response(.cbor, [0, 2]))
+  }
+
+  @Test func `detach withdraws the request and ends the link; attach is a new device`() async throws {
+    var host = try await openHost()
+    var calls = desk.calls.makeAsyncIterator()
+    try host.ask(.cbor, [1])
+    _ = try #require(await calls.next())
+    await key.detach()
+    #expect(host.link.isClosed)
+    #expect(await host.event() == nil)
+    #expect(await key.isAttached == false)
+
+    try await key.attach()
+    var again = Host(try #require(transport.link))
+    again.client = host.client
+    try again.ask(.ping, [1])
+    #expect(await again.event() == .failed(.invalidChannel), "channels do not outlive the device")
+    #expect(transport.attachments == 2)
+  }
+
+  @Test func `a late answer of the device before does not reach the one after`() async throws {
+    var host = try await openHost()
+    var calls = desk.calls.makeAsyncIterator()
+    try host.ask(.cbor, [1])
+    let old = try #require(await calls.next())
+    old.answer([0, 1])
+    try await key.replug()
+    var again = Host(try #require(transport.link))
+    #expect(await again.open() != nil)
+    try again.ask(.cbor, [2])
+    let new = try #require(await calls.next())
+    await old.status?(.upNeeded)
+    old.answer([0, 1])
+    new.answer([0, 2])
+    #expect(await again.event() == .response(.cbor, [0, 2]))
+    _ = await host.event()
+  }
+
+  @Test func `attach and detach may be said twice`() async throws {
+    try await key.attach()
+    try await key.attach()
+    #expect(transport.attachments == 1)
+    await key.detach()
+    await key.detach()
+    #expect(transport.link?.isClosed == true)
+  }
+
+  @Test func `a transport that ends leaves the key unplugged`() async throws {
+    let host = try await openHost()
+    host.link.host.finish()
+    while await key.isAttached { await Task.yield() }
+    #expect(host.link.isClosed)
+  }
+}

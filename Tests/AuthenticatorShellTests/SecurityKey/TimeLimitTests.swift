@@ -1,0 +1,90 @@
+import CTAP2
+import CTAPHID
+import Testing
+
+@testable import liquid_authenticator
+
+struct TimeLimitTests {
+  /// A person who answers when the test says so, and whose prompt is withdrawn by cancellation.
+  struct Person: UserInteraction {
+    let canVerify = true
+    let answers: AsyncStream<Bool>
+
+    func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+      for await agrees in answers {
+        guard agrees else { throw .declined }
+        return UserConsent(userPresent: true, userVerified: verification)
+      }
+      throw .cancelled
+    }
+  }
+
+  let timepiece = ManualTimepiece()
+  let answers: AsyncStream<Bool>
+  let answer: AsyncStream<Bool>.Continuation
+
+  init() { (answers, answer) = AsyncStream.makeStream(of: Bool.self) }
+
+  var limited: TimeLimitedInteraction {
+    TimeLimitedInteraction(base: Person(answers: answers), limit: .seconds(30), timepiece: timepiece)
+  }
+
+  /// What became of a prompt, in a form that can be compared.
+  func outcome(verification: Bool = false) async -> String {
+    do throws(UserInteractionError) {
+      let consent = try await limited.confirm(UserPrompt(purpose: .select), verification: verification)
+      return consent.userVerified ? "verified" : "present"
+    } catch {
+      return "\(error)"
+    }
+  }
+
+  @Test func `a person who answers in time is heard, and nothing is left that would wake`() async {
+    answer.yield(true)
+    #expect(await outcome() == "present")
+    answer.yield(true)
+    #expect(await outcome(verification: true) == "verified")
+    answer.yield(false)
+    #expect(await outcome() == "declined")
+    #expect(timepiece.sleeperCount == 0)
+  }
+
+  @Test func `a prompt that nobody answers ends after 30 s as timed out`() async {
+    let asked = Task { await outcome() }
+    await timepiece.sleepers(1)
+    timepiece.advance(by: .milliseconds(29_999))
+    #expect(timepiece.sleeperCount == 1)
+    timepiece.advance(by: .milliseconds(1))
+    #expect(await asked.value == "timedOut")
+  }
+
+  @Test func `a request that is withdrawn ends as cancelled, not as timed out`() async {
+    let asked = Task { await outcome() }
+    await timepiece.sleepers(1)
+    asked.cancel()
+    #expect(await asked.value == "cancelled")
+    #expect(timepiece.sleeperCount == 0)
+  }
+
+  @Test func `the status is "waiting for the person" exactly while a prompt is open`() async {
+    let (statuses, report) = AsyncStream.makeStream(of: KeepaliveStatus.self)
+    let interaction = StatusReportingInteraction(base: Person(answers: answers))
+    answer.yield(true)
+    answer.yield(false)
+    await RequestStatus.$report.withValue({ report.yield($0) }) {
+      for _ in 0..<2 {
+        do throws(UserInteractionError) {
+          let consent = try await interaction.confirm(UserPrompt(purpose: .select), verification: false)
+          let userPresent = consent.userPresent
+          #expect(userPresent)
+        } catch {
+          #expect(error == .declined)
+        }
+      }
+    }
+    report.finish()
+    var told: [KeepaliveStatus] = []
+    for await status in statuses { told.append(status) }
+    #expect(told == [.upNeeded, .processing, .upNeeded, .processing])
+  }
+}
