@@ -46,14 +46,19 @@ let package = Package(
     .target(name: "CLinux"),
     // Reads the vector files under Tests/Vectors; no product uses it.
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
+    // The ports of CTAP2 in memory; no product uses it.
+    .target(
+      name: "TestSupport", dependencies: ["CTAP2", "CryptoPrimitives"], path: "Tests/TestSupport",
+      swiftSettings: settings),
   ]
     + room("CryptoPrimitives", ["COpenSSL", "CSodium"])
     + room("DeterministicKeys", ["CryptoPrimitives"])
     + room("CBOR", ["CCBOR"])
     + room("CTAPHID", [])
-    + room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"])
+    + room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
     + room("Vault", ["CBOR", "CryptoPrimitives"])
-    + room("CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite"], tests: ["DeterministicKeys"])
+    + room(
+      "CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite"], tests: ["DeterministicKeys", "TestSupport"])
     + room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
     + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
     + [

@@ -1,54 +1,30 @@
 public import CryptoPrimitives
+import DeterministicKeys
 
 /// Everything that is derived from the main key: Recovery §2.
 ///
 /// The subkeys are derived once and stay in locked memory for as long as the vault is open.
 public struct CredentialKeys: Sendable {
-  /// What a subkey is for: one label a purpose.
-  enum Purpose: Int, CaseIterable {
-    case lookUp, record, credentialIDNonce, credentialIDSeal, credentialKey, hmacSecret, largeBlobKey, backup, keyri
-    case fingerprint
-
-    var label: String {
-      switch self {
-      case .lookUp: "look-up"
-      case .record: "record"
-      case .credentialIDNonce: "credential-id-nonce"
-      case .credentialIDSeal: "credential-id-seal"
-      case .credentialKey: "credential-key"
-      case .hmacSecret: "hmac-secret"
-      case .largeBlobKey: "large-blob-key"
-      case .backup: "backup"
-      case .keyri: "keyri"
-      case .fingerprint: "fingerprint"
-      }
-    }
-  }
-
   /// Deterministic P-256 takes the main key itself (Recovery §3); nothing else does.
   let mainKey: SecretBytes
-  /// In the order of `Purpose.allCases`.
-  private let subkeys: [SecretBytes]
+  private let subkeys: [Subkey: SecretBytes]
 
   /// Derives the subkeys of a main key (64 bytes).
   public init(mainKey: SecretBytes) {
     self.mainKey = mainKey
-    let salt = Array("liquid-auth/keys/v1".utf8)
-    subkeys = Purpose.allCases.map {
-      HKDFSHA512.derive(key: mainKey, salt: salt, info: Array($0.label.utf8), count: 32)
-    }
+    subkeys = Dictionary(uniqueKeysWithValues: Subkey.allCases.map { ($0, $0.derive(from: mainKey)) })
   }
 
   /// The subkey of a purpose, 32 bytes.
-  subscript(purpose: Purpose) -> SecretBytes { subkeys[purpose.rawValue] }
+  subscript(purpose: Subkey) -> SecretBytes { subkeys[purpose] ?? purpose.derive(from: mainKey) }
 
   /// `mac(label, message)` of Recovery §2, where the result is no secret.
-  func mac(_ purpose: Purpose, _ message: [UInt8]) -> [UInt8] {
+  func mac(_ purpose: Subkey, _ message: [UInt8]) -> [UInt8] {
     Array(HMACSHA512.authenticate(message, key: self[purpose]).prefix(32))
   }
 
   /// `mac(label, message)` of Recovery §2, where the result is a secret.
-  func secret(_ purpose: Purpose, _ message: [UInt8]) -> SecretBytes {
+  func secret(_ purpose: Subkey, _ message: [UInt8]) -> SecretBytes {
     HMACSHA512.deriveSecret(message, key: self[purpose], count: 32)
   }
 

@@ -1,0 +1,159 @@
+public import CryptoPrimitives
+import DeterministicKeys
+
+/// One row of the store's `credential` table, as it stands on disk: Recovery §6.
+public struct CredentialRow: Sendable, Equatable {
+  /// The primary key, 32 bytes.
+  public var accountTag: [UInt8]
+  /// The tags, 32 bytes each, by which a record is found; NULL for a tombstone, which names no site.
+  public var tags: Tags?
+  /// The nonce of `sealed`, 24 bytes, drawn at random for every writing.
+  public var nonce: [UInt8]
+  /// Record or tombstone, padded and sealed: a multiple of 128 bytes and 16.
+  public var sealed: [UInt8]
+
+  /// The columns of a record beside its primary key.
+  public struct Tags: Sendable, Equatable {
+    /// The relying party.
+    public var rpTag: [UInt8]
+    /// The credential id at the relying party.
+    public var credentialTag: [UInt8]
+    /// The public key.
+    public var keyTag: [UInt8]
+
+    /// Joins the three columns.
+    public init(rpTag: [UInt8], credentialTag: [UInt8], keyTag: [UInt8]) {
+      self.rpTag = rpTag
+      self.credentialTag = credentialTag
+      self.keyTag = keyTag
+    }
+  }
+
+  /// Joins the columns of a row.
+  public init(accountTag: [UInt8], tags: Tags?, nonce: [UInt8], sealed: [UInt8]) {
+    self.accountTag = accountTag
+    self.tags = tags
+    self.nonce = nonce
+    self.sealed = sealed
+  }
+}
+
+/// Why a row, a state or a backup is not to be believed; whoever opened it names the file.
+public enum SealedRecordError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The seal is not ours, or is broken.
+  case notAuthentic
+  /// The seal is right, but what it holds is not what this version writes.
+  case malformed(String)
+  /// The seal is right, but the row's columns are those of another row.
+  case columnsExchanged
+  /// The backup was made with another phrase; its fingerprint (4 bytes).
+  case anotherPhrase(fingerprint: [UInt8])
+
+  /// What is wrong, for the sentence of whoever names the file.
+  public var description: String {
+    switch self {
+    case .notAuthentic: "its seal is broken, or was made with another phrase"
+    case .malformed(let reason): "its content is not what this version writes: \(reason)"
+    case .columnsExchanged: "its columns belong to another row"
+    case .anotherPhrase: "it was made with another phrase"
+    }
+  }
+}
+
+// MARK: - Sealing and opening rows
+
+extension CredentialKeys {
+  /// The row of a record.
+  ///
+  /// - Parameter nonce: 24 fresh random bytes.
+  /// - Throws: `CryptoError.scalarOutOfRange` for a record whose key cannot be derived; `invalidLength` for a nonce of
+  ///   another length.
+  public func row(of source: CredentialSource, nonce: [UInt8]) throws(CryptoError) -> CredentialRow {
+    let rpIDHash = source.rpIDHash
+    let tags = CredentialRow.Tags(
+      rpTag: rpTag(rpIDHash), credentialTag: credentialTag(rpIDHash, id: source.id),
+      keyTag: keyTag(publicKey: try privateKey(of: source).publicKey.bytes))
+    return try row(
+      .record(source), accountTag: accountTag(rpIDHash, userID: source.userID), tags: tags, nonce: nonce)
+  }
+
+  /// The row that a deletion leaves: its counter goes on, its site is forgotten.
+  ///
+  /// - Parameter nonce: 24 fresh random bytes.
+  public func tombstoneRow(
+    accountTag: [UInt8], counter: UInt32, changed: UInt64, nonce: [UInt8]
+  ) throws(CryptoError) -> CredentialRow {
+    try row(.tombstone(counter: counter, changed: changed), accountTag: accountTag, tags: nil, nonce: nonce)
+  }
+
+  private func row(
+    _ entry: AccountEntry, accountTag: [UInt8], tags: CredentialRow.Tags?, nonce: [UInt8]
+  ) throws(CryptoError) -> CredentialRow {
+    let sealed = try XChaCha20Poly1305.seal(
+      RowPadding.pad(entry.plaintext), key: self[.record], nonce: nonce, ad: Self.rowAD(accountTag))
+    return CredentialRow(accountTag: accountTag, tags: tags, nonce: nonce, sealed: sealed)
+  }
+
+  /// Opens a row, and compares its columns with what it holds: rows and columns cannot be exchanged.
+  public func open(_ row: CredentialRow) throws(SealedRecordError) -> AccountEntry {
+    let plaintext = try openPadded(row.sealed, nonce: row.nonce, ad: Self.rowAD(row.accountTag))
+    let entry = try AccountEntry(plaintext: plaintext)
+    switch (entry, row.tags) {
+    case (.record(let source), let tags?):
+      let rpIDHash = source.rpIDHash
+      guard constantTimeEqual(row.accountTag, accountTag(rpIDHash, userID: source.userID)),
+        constantTimeEqual(tags.rpTag, rpTag(rpIDHash)),
+        constantTimeEqual(tags.credentialTag, credentialTag(rpIDHash, id: source.id))
+      else { throw .columnsExchanged }
+    case (.tombstone, nil): break
+    default: throw .columnsExchanged
+    }
+    return entry
+  }
+
+  /// "record" ‖ accountTag.
+  private static func rowAD(_ accountTag: [UInt8]) -> [UInt8] { Array("record".utf8) + accountTag }
+}
+
+// MARK: - The state row
+
+extension CredentialKeys {
+  private static let stateAD = Array("state".utf8)
+
+  /// Seals the state row.
+  ///
+  /// - Parameter nonce: 24 fresh random bytes.
+  public func seal(_ state: StoreState, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
+    try XChaCha20Poly1305.seal(
+      RowPadding.pad(state.plaintext), key: self[.record], nonce: nonce, ad: Self.stateAD)
+  }
+
+  /// Opens the state row.
+  public func openState(_ sealed: [UInt8], nonce: [UInt8]) throws(SealedRecordError) -> StoreState {
+    try StoreState(plaintext: openPadded(sealed, nonce: nonce, ad: Self.stateAD))
+  }
+
+  private func openPadded(_ sealed: [UInt8], nonce: [UInt8], ad: [UInt8]) throws(SealedRecordError) -> [UInt8] {
+    guard let padded = try? XChaCha20Poly1305.open(sealed, key: self[.record], nonce: nonce, ad: ad) else {
+      throw .notAuthentic
+    }
+    guard let plaintext = RowPadding.unpad(padded) else { throw .malformed("no padding") }
+    return plaintext
+  }
+}
+
+/// plaintext ‖ 80 ‖ 00… up to a multiple of 128: rows show their size class and no more.
+enum RowPadding {
+  static let block = 128
+
+  static func pad(_ plaintext: [UInt8]) -> [UInt8] {
+    plaintext + [0x80] + [UInt8](repeating: 0, count: block - 1 - plaintext.count % block)
+  }
+
+  /// Takes the padding off; `nil` unless it is exactly what `pad` adds.
+  static func unpad(_ padded: [UInt8]) -> [UInt8]? {
+    guard let end = padded.lastIndex(where: { $0 != 0 }), padded[end] == 0x80 else { return nil }
+    let plaintext = Array(padded[..<end])
+    return pad(plaintext).count == padded.count ? plaintext : nil
+  }
+}

@@ -1,0 +1,147 @@
+import CBOR
+import CryptoPrimitives
+
+// The CBOR maps of Recovery §6: what is sealed in rows, and what a backup carries. A key that this version does not
+// know is refused, never dropped: a newer version wrote it, and writing the map again would lose it.
+
+extension AccountEntry {
+  private enum Key {
+    static let rpID: CBORValue = 1
+    static let userID: CBORValue = 2
+    static let name: CBORValue = 3
+    static let displayName: CBORValue = 4
+    static let id: CBORValue = 5
+    static let algorithm: CBORValue = 6
+    static let counter: CBORValue = 7
+    static let policy: CBORValue = 8
+    static let created: CBORValue = 9
+    static let changed: CBORValue = 10
+    static let origin: CBORValue = 11
+    static let credBlob: CBORValue = 12
+    static let privateKey: CBORValue = 13
+    static let ofRecord: ClosedRange<UInt64> = 1...13
+  }
+
+  /// The map of a record or a tombstone.
+  var plaintext: [UInt8] {
+    switch self {
+    case .record(let source): CBOREncoder.encode(.map(Self.map(of: source)))
+    case .tombstone(let counter, let changed):
+      CBOREncoder.encode([Key.counter: .unsigned(UInt64(counter)), Key.changed: .unsigned(changed)])
+    }
+  }
+
+  private static func map(of source: CredentialSource) -> CBORMap {
+    var map: CBORMap = [
+      Key.rpID: .text(source.rpID), Key.userID: .bytes(source.userID), Key.id: .bytes(source.id),
+      Key.algorithm: CBORValue(source.algorithm.rawValue), Key.counter: .unsigned(UInt64(source.counter)),
+      Key.policy: .unsigned(UInt64(source.policy.byte)), Key.created: .unsigned(source.created),
+      Key.changed: .unsigned(source.changed), Key.origin: .unsigned(UInt64(source.origin.rawValue)),
+    ]
+    map[Key.name] = source.name.map { .text($0) }
+    map[Key.displayName] = source.displayName.map { .text($0) }
+    map[Key.credBlob] = source.credBlob.map { .bytes($0) }
+    // The one private key that a row holds: it passes through ordinary memory on its way into the seal.
+    map[Key.privateKey] = source.importedKey.map { .bytes($0.withUnsafeBytes { Array($0) }) }
+    return map
+  }
+
+  /// Reads the map of a record or a tombstone: a tombstone is a map without an rp.id.
+  init(plaintext: [UInt8]) throws(SealedRecordError) {
+    do throws(CBORError) {
+      let map = try CBORDecoder.decode(plaintext).mapOfOurs()
+      self = try map[Key.rpID] == nil ? Self(tombstone: map) : .record(Self.source(map))
+    } catch {
+      throw .malformed(error.description)
+    }
+  }
+
+  private init(tombstone map: CBORMap) throws(CBORError) {
+    try map.refuseOtherKeys { $0 == Key.counter || $0 == Key.changed }
+    self = .tombstone(
+      counter: try map.requiredInteger(Key.counter), changed: try map.requiredInteger(Key.changed))
+  }
+
+  private static func source(_ map: CBORMap) throws(CBORError) -> CredentialSource {
+    try map.refuseOtherKeys { $0.unsigned.map(Key.ofRecord.contains) ?? false }
+    guard let algorithm = COSEAlgorithm(rawValue: try map.requiredInt(Key.algorithm)),
+      let policy = CredentialPolicy(byte: try map.requiredInteger(Key.policy)),
+      let origin = CredentialSource.Origin(rawValue: try map.requiredInteger(Key.origin))
+    else { throw .invalid("an algorithm, policy or source that does not exist") }
+    let key = try map.optionalBytes(Key.privateKey)
+    let source = CredentialSource(
+      rpID: try map.requiredText(Key.rpID), userID: try map.requiredBytes(Key.userID),
+      name: try map.optionalText(Key.name), displayName: try map.optionalText(Key.displayName),
+      id: try map.requiredBytes(Key.id), algorithm: algorithm, counter: try map.requiredInteger(Key.counter),
+      policy: policy, created: try map.requiredInteger(Key.created), changed: try map.requiredInteger(Key.changed),
+      origin: origin, credBlob: try map.optionalBytes(Key.credBlob),
+      importedKey: key.map { $0.withUnsafeBytes(SecretBytes.init(copying:)) })
+    guard let source else { throw .invalid("a user.id of a wrong length, or a private key that was not imported") }
+    return source
+  }
+}
+
+extension StoreState {
+  private enum Key {
+    static let storeID: CBORValue = 1
+    static let epoch: CBORValue = 2
+    static let floor: CBORValue = 3
+    /// Ours, where the contract writes "…": `CredentialIDForm`, left out for the default, sealed.
+    static let credentialIDForm: CBORValue = 4
+    static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm]
+  }
+
+  /// How long a storeID is.
+  static let storeIDLength = 16
+
+  /// The map of the state row.
+  var plaintext: [UInt8] {
+    var map: CBORMap = [
+      Key.storeID: .bytes(storeID), Key.epoch: .unsigned(UInt64(epoch)), Key.floor: .unsigned(UInt64(floor)),
+    ]
+    if credentialIDForm != .sealed { map[Key.credentialIDForm] = .unsigned(UInt64(credentialIDForm.rawValue)) }
+    return CBOREncoder.encode(.map(map))
+  }
+
+  /// Reads the map of the state row.
+  init(plaintext: [UInt8]) throws(SealedRecordError) {
+    do throws(CBORError) {
+      let map = try CBORDecoder.decode(plaintext).mapOfOurs()
+      try map.refuseOtherKeys(Key.all.contains)
+      let form = CredentialIDForm(rawValue: try map.optionalInteger(Key.credentialIDForm) ?? 0)
+      let storeID = try map.requiredBytes(Key.storeID)
+      guard let form, storeID.count == Self.storeIDLength else { throw .invalid("a storeID or a form of ids") }
+      self.init(
+        storeID: storeID, epoch: try map.requiredInteger(Key.epoch), floor: try map.requiredInteger(Key.floor),
+        credentialIDForm: form)
+    } catch {
+      throw .malformed(error.description)
+    }
+  }
+}
+
+extension CBORValue {
+  func mapOfOurs() throws(CBORError) -> CBORMap {
+    guard let map else { throw .unexpectedType("not a map") }
+    return map
+  }
+}
+
+extension CBORMap {
+  func refuseOtherKeys(_ isKnown: (CBORValue) -> Bool) throws(CBORError) {
+    guard pairs.allSatisfy({ isKnown($0.key) }) else { throw .invalid("a member of a newer version") }
+  }
+
+  /// An unsigned integer that fits its field.
+  func optionalInteger<Field: FixedWidthInteger>(_ key: CBORValue) throws(CBORError) -> Field? {
+    guard let number = try optionalUnsigned(key) else { return nil }
+    guard let field = Field(exactly: number) else { throw .invalid("a number that is too large") }
+    return field
+  }
+
+  /// An unsigned integer that must be there and fits its field.
+  func requiredInteger<Field: FixedWidthInteger>(_ key: CBORValue) throws(CBORError) -> Field {
+    guard let field: Field = try optionalInteger(key) else { throw .missing("a number") }
+    return field
+  }
+}

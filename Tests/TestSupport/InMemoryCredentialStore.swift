@@ -1,0 +1,95 @@
+package import CTAP2
+import CryptoPrimitives
+import Synchronization
+
+/// A `CredentialStore` that keeps everything in memory and behaves as the real one: it forgets nothing but what it is
+/// told to, and it can be full.
+package final class InMemoryCredentialStore: CredentialStore {
+  private struct Account: Hashable {
+    let rpIDHash: RPIDHash
+    let userID: [UInt8]
+  }
+
+  private struct Content {
+    var state: StoreState
+    var entries: [Account: (sequence: Int, entry: AccountEntry)] = [:]
+    var lastSequence = 0
+    var isFull = false
+
+    var newestFirst: [CredentialSource] {
+      entries.values.sorted { $0.sequence > $1.sequence }.compactMap(\.entry.record)
+    }
+
+    mutating func put(_ entry: AccountEntry, _ account: Account) {
+      lastSequence += 1
+      entries[account] = (lastSequence, entry)
+    }
+  }
+
+  private let keys: CredentialKeys
+  private let content: Mutex<Content>
+
+  /// Makes an empty store.
+  package init(keys: CredentialKeys, state: StoreState = StoreState(storeID: Array(0xA0...0xAF))) {
+    self.keys = keys
+    content = Mutex(Content(state: state))
+  }
+
+  /// As a full disk does: reading goes on, writing fails.
+  package var isFull: Bool {
+    get { content.withLock { $0.isFull } }
+    set { content.withLock { $0.isFull = newValue } }
+  }
+
+  package func state() throws(StoreError) -> StoreState { content.withLock { $0.state } }
+
+  package func setState(_ state: StoreState) throws(StoreError) { try write { $0.state = state } }
+
+  package func credentials(rpIDHash: RPIDHash) throws(StoreError) -> [CredentialSource] {
+    content.withLock { $0.newestFirst }.filter { $0.rpIDHash == rpIDHash }
+  }
+
+  package func credential(id: [UInt8], rpIDHash: RPIDHash) throws(StoreError) -> CredentialSource? {
+    try credentials(rpIDHash: rpIDHash).first { $0.id == id }
+  }
+
+  package func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(StoreError) -> AccountEntry? {
+    content.withLock { $0.entries[Account(rpIDHash: rpIDHash, userID: userID)]?.entry }
+  }
+
+  package func credentials(publicKey: [UInt8]) throws(StoreError) -> [CredentialSource] {
+    content.withLock { $0.newestFirst }.filter { (try? keys.privateKey(of: $0).publicKey.bytes) == publicKey }
+  }
+
+  package func allCredentials() throws(StoreError) -> [CredentialSource] { content.withLock { $0.newestFirst } }
+
+  package func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
+    try write { content in
+      content.put(.record(source), Account(rpIDHash: source.rpIDHash, userID: source.userID))
+      if let state { content.state = state }
+    }
+  }
+
+  package func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError) {
+    try write { content in
+      let account = Account(rpIDHash: source.rpIDHash, userID: source.userID)
+      guard let record = content.entries[account]?.entry.record else { return }
+      content.put(.tombstone(counter: record.counter, changed: changed), account)
+    }
+  }
+
+  package func removeAll(state: StoreState) throws(StoreError) {
+    try write { content in
+      content.entries = [:]
+      content.state = state
+    }
+  }
+
+  private func write(_ change: (inout Content) -> Void) throws(StoreError) {
+    let isFull = content.withLock { content in
+      if !content.isFull { change(&content) }
+      return content.isFull
+    }
+    if isFull { throw StoreError("cannot write the credentials: no space left; free some and try again") }
+  }
+}
