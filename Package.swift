@@ -78,7 +78,7 @@ let package = Package(
         name: "AuthenticatorShellTests",
         dependencies: [
           "liquid-authenticator", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "Vault",
-          "CredentialDB", "StateDirectory",
+          "CredentialDB", "StateDirectory", "CLinux",
         ],
         swiftSettings: settings),
       .testTarget(

@@ -16,6 +16,8 @@ int clinux_rename_new(const char *from, const char *to) {
   return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
 }
 
+int clinux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
 static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int input, int output) {
   sigset_t none, all;
   sigemptyset(&none);

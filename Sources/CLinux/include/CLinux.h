@@ -9,6 +9,9 @@
 /// rename(2) that never replaces: 0, or -1 with errno EEXIST when `to` is there.
 int clinux_rename_new(const char *from, const char *to);
 
+/// pipe(2) whose ends no program that is started inherits: 0, or -1 with errno.
+int clinux_pipe(int ends[2]);
+
 /// Starts `program` (looked up in PATH) as the leader of a session of its own, with `input` and `output` as its standard
 /// input and output, our standard error, no other descriptor, no blocked and no ignored signal, and our environment.
 /// Returns 0 and the process id, or an error number.

@@ -1,0 +1,93 @@
+import CLinux
+import Glibc
+import Synchronization
+
+/// Runs work that blocks on a thread of its own, so that the pool on which tasks run stays free for keepalives.
+///
+/// The thread exists only while the work does. It takes no signal: those of the daemon stay with the daemon, a write to
+/// a pipe that nobody reads is an error and no SIGPIPE, and a read from the terminal in the background is EIO and no stop.
+enum OwnThread {
+  /// Waits until the work has ended, also when the task is cancelled: the work watches `cancellation` and ends soon.
+  static func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
+    await withCheckedContinuation { continuation in start { continuation.resume(returning: work()) } }
+  }
+
+  /// The same for work that watches for its cancellation through the descriptor that it is given.
+  static func run<Result: Sendable>(
+    cancellable work: @escaping @Sendable (Cancellation) -> Result
+  ) async -> Result {
+    let cancellation = Cancellation()
+    return await withTaskCancellationHandler {
+      await run { work(cancellation) }
+    } onCancel: {
+      cancellation.cancel()
+    }
+  }
+
+  /// Runs work that cannot be stopped and has no effect but its result: `nil` as soon as the task is cancelled.
+  static func runUnlessCancelled<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
+    let answer = FirstAnswer<Result>()
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        answer.expect(by: continuation)
+        start { answer.give(work()) }
+      }
+    } onCancel: {
+      answer.give(nil)
+    }
+  }
+
+  private static func start(_ body: @escaping @Sendable () -> Void) {
+    let work = Unmanaged.passRetained(Work(body)).toOpaque()
+    var thread = pthread_t()
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    let failed = pthread_create(&thread, &attributes, runOwnThread, work) != 0
+    pthread_attr_destroy(&attributes)
+    // Without a thread to be had, the work is done here: slower for others, and still right.
+    if failed { Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body() }
+  }
+}
+
+private final class Work: Sendable {
+  let body: @Sendable () -> Void
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+}
+
+private func runOwnThread(_ work: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  var signals = sigset_t()
+  sigfillset(&signals)
+  pthread_sigmask(SIG_SETMASK, &signals, nil)
+  if let work { Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body() }
+  return nil
+}
+
+/// Resumes a continuation with whichever answer comes first; `nil` is the answer of a cancellation.
+private final class FirstAnswer<Result: Sendable>: Sendable {
+  private enum State {
+    case empty
+    case awaited(CheckedContinuation<Result?, Never>)
+    case given
+  }
+
+  private let state = Mutex<State>(.empty)
+
+  func expect(by continuation: CheckedContinuation<Result?, Never>) {
+    let late = state.withLock { state in
+      guard case .empty = state else { return true }
+      state = .awaited(continuation)
+      return false
+    }
+    if late { continuation.resume(returning: nil) }
+  }
+
+  func give(_ answer: Result?) {
+    let continuation = state.withLock { state -> CheckedContinuation<Result?, Never>? in
+      defer { state = .given }
+      if case .awaited(let continuation) = state { return continuation }
+      return nil
+    }
+    continuation?.resume(returning: answer)
+  }
+}
