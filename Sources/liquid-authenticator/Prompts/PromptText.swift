@@ -1,0 +1,97 @@
+import CTAP2
+
+/// The words of one dialog, the same in every back end.
+///
+/// The headline holds our words only. What comes from a client stands on lines of its own behind a label of ours, escaped
+/// and cut by `ShownText`, so that it can neither pose as ours nor push ours away; nor does any toolkit that looks for
+/// markup in a text's first line find any.
+struct PromptText: Sendable, Equatable {
+  /// The window's title.
+  static let title = "Liquid Auth"
+  /// What the field for the passphrase is called.
+  static let entryLabel = "Vault passphrase:"
+
+  /// What will happen, as a question.
+  var headline: String
+  /// Who asks, for which account, and what else the person should know: a line each.
+  var details: [String]
+  /// The words on the button that agrees.
+  var agree: String
+  /// The words on the button that refuses.
+  var refuse: String
+
+  /// The whole text: the headline, an empty line, the details.
+  var description: String { ([headline, ""] + details).joined(separator: "\n") }
+
+  /// Asked when a command needs the vault and it is locked.
+  static let unlock = PromptText(
+    headline: "Unlock your passkeys?",
+    details: ["A program wants to use this authenticator, and its vault is locked."],
+    agree: "Unlock", refuse: "Deny")
+
+  /// What the field's error line says after a wrong passphrase.
+  static func wrongPassphrase(triesLeft: Int) -> String {
+    "Wrong passphrase, \(triesLeft) \(triesLeft == 1 ? "try" : "tries") left"
+  }
+}
+
+extension PromptText {
+  /// The words for a ceremony.
+  init(_ prompt: UserPrompt) {
+    switch prompt.purpose {
+    case .register:
+      self.init(
+        headline: "Make a new passkey?", details: prompt.siteLines + prompt.algorandLines,
+        agree: "Make passkey", refuse: "Deny")
+    case .alreadyRegistered:
+      self.init(
+        headline: "You already have a passkey here",
+        details: prompt.siteLines + ["The site asked for another one. Nothing new is made."],
+        agree: "OK", refuse: "Close")
+    case .signIn:
+      self.init(
+        headline: "Sign in with your passkey?", details: prompt.siteLines + prompt.algorandLines,
+        agree: "Sign in", refuse: "Deny")
+    case .select:
+      self.init(
+        headline: "Is this the authenticator you mean?",
+        details: ["A program asks which of your security keys to use. Nothing is signed."],
+        agree: "Use this one", refuse: "Not this one")
+    case .reset(let importedPasskeys):
+      self.init(
+        headline: "Reset this authenticator?", details: Self.resetLines(importedPasskeys), agree: "Reset",
+        refuse: "Keep")
+    }
+  }
+
+  private static func resetLines(_ importedPasskeys: Int) -> [String] {
+    let lines = [
+      "Every passkey that was made or used on this machine stops working here.", "Your recovery phrase is kept.",
+    ]
+    return switch importedPasskeys {
+    case 0: lines
+    case 1: lines + ["1 imported passkey is lost: nothing brings it back."]
+    default: lines + ["\(importedPasskeys) imported passkeys are lost: nothing brings them back."]
+    }
+  }
+}
+
+extension UserPrompt {
+  fileprivate var siteLines: [String] {
+    var lines = ["Site: \(rpID.flatMap { $0.isEmpty ? nil : ShownText.host($0) } ?? "(not named)")"]
+    if accountCount > 1 { return lines + ["Accounts: \(accountCount), to choose from next"] }
+    if let accountName, !accountName.isEmpty { lines.append("Account: \(ShownText.name(accountName))") }
+    if let accountDisplayName, !accountDisplayName.isEmpty,
+      !accountDisplayName.utf8.elementsEqual((accountName ?? "").utf8)
+    {
+      lines.append("Name: \(ShownText.name(accountDisplayName))")
+    }
+    return lines
+  }
+
+  fileprivate var algorandLines: [String] {
+    guard let algorandAddress else { return [] }
+    let signed = origin.map { "It signs for: \(ShownText.host($0))" } ?? "It signs for this site only"
+    return ["Algorand account: \(ShownText.host(algorandAddress))", signed]
+  }
+}

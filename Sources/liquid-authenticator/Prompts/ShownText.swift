@@ -1,0 +1,61 @@
+/// How texts that a client sends are shown to a person: what cannot be seen is spelled out, and nothing is long.
+enum ShownText {
+  /// The most characters of a host or origin; its end is kept, because that is who it belongs to.
+  static let hostLimit = 80
+  /// The most characters of a name; its beginning is kept.
+  static let nameLimit = 48
+
+  /// A relying party's id, an origin or an address: printable ASCII as it is, everything else as `\u{…}`.
+  static func host(_ text: String) -> String {
+    var shown = ""
+    // Only as many scalars as can be shown are looked at, however long the text is.
+    for scalar in text.unicodeScalars.suffix(hostLimit + 1).reversed() {
+      let piece = (0x21...0x7E).contains(scalar.value) && scalar != "\\" ? String(scalar) : escape(scalar)
+      guard shown.unicodeScalars.count + piece.unicodeScalars.count <= hostLimit else { return "..." + shown }
+      shown = piece + shown
+    }
+    return shown
+  }
+
+  /// A name that a person or a site chose, in quotation marks.
+  ///
+  /// Letters of every script are shown. Control characters, line ends, the invisible and the bidirectional ones, and
+  /// marks that pile up on one letter are spelled out; every space is the plain one.
+  static func name(_ text: String) -> String {
+    var shown = ""
+    var marks = 0
+    for scalar in text.unicodeScalars {
+      marks = isMark(scalar) ? marks + 1 : 0
+      let piece = marks > 3 ? escape(scalar) : nameForm(of: scalar)
+      guard shown.unicodeScalars.count + piece.unicodeScalars.count <= nameLimit else { return "\"\(shown)\"..." }
+      shown += piece
+    }
+    return "\"\(shown)\""
+  }
+
+  private static func nameForm(of scalar: Unicode.Scalar) -> String {
+    if scalar == "\"" || scalar == "\\" { return "\\\(scalar)" }
+    let properties = scalar.properties
+    if properties.isDefaultIgnorableCodePoint || properties.isBidiControl { return escape(scalar) }
+    switch properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
+      return escape(scalar)
+    case .spaceSeparator:
+      return " "
+    default:
+      // It looks like a space and is a symbol.
+      return scalar == "\u{2800}" ? escape(scalar) : String(scalar)
+    }
+  }
+
+  private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .nonspacingMark, .enclosingMark: true
+    default: false
+    }
+  }
+
+  private static func escape(_ scalar: Unicode.Scalar) -> String {
+    "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+  }
+}

@@ -1,0 +1,190 @@
+import CTAP2
+import Testing
+
+@testable import liquid_authenticator
+
+@Suite struct PromptTextTests {
+  struct Case: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let prompt: UserPrompt
+    let text: String
+    let buttons: [String]
+  }
+
+  static let address = "7777777777777777777777777777777777777777777777777774MSJUVU"
+
+  static let cases: [Case] = [
+    Case(
+      testDescription: "register",
+      prompt: UserPrompt(
+        purpose: .register, rpID: "example.com", accountName: "alice@example.com", accountDisplayName: "Alice Example"),
+      text: """
+        Make a new passkey?
+
+        Site: example.com
+        Account: "alice@example.com"
+        Name: "Alice Example"
+        """,
+      buttons: ["Make passkey", "Deny"]),
+    Case(
+      testDescription: "register, the same name twice is said once",
+      prompt: UserPrompt(purpose: .register, rpID: "example.com", accountName: "alice", accountDisplayName: "alice"),
+      text: """
+        Make a new passkey?
+
+        Site: example.com
+        Account: "alice"
+        """,
+      buttons: ["Make passkey", "Deny"]),
+    Case(
+      testDescription: "already registered",
+      prompt: UserPrompt(purpose: .alreadyRegistered, rpID: "example.com", accountName: "alice"),
+      text: """
+        You already have a passkey here
+
+        Site: example.com
+        Account: "alice"
+        The site asked for another one. Nothing new is made.
+        """,
+      buttons: ["OK", "Close"]),
+    Case(
+      testDescription: "sign in, account not known",
+      prompt: UserPrompt(purpose: .signIn, rpID: "login.example.com"),
+      text: """
+        Sign in with your passkey?
+
+        Site: login.example.com
+        """,
+      buttons: ["Sign in", "Deny"]),
+    Case(
+      testDescription: "sign in, several accounts",
+      prompt: UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice", accountCount: 3),
+      text: """
+        Sign in with your passkey?
+
+        Site: example.com
+        Accounts: 3, to choose from next
+        """,
+      buttons: ["Sign in", "Deny"]),
+    Case(
+      testDescription: "sign in, liquid in challenge form",
+      prompt: UserPrompt(
+        purpose: .signIn, rpID: "example.com", accountName: "", accountDisplayName: "Bob", algorandAddress: address,
+        origin: "https://app.example.com:8443"),
+      text: """
+        Sign in with your passkey?
+
+        Site: example.com
+        Name: "Bob"
+        Algorand account: \(address)
+        It signs for: https://app.example.com:8443
+        """,
+      buttons: ["Sign in", "Deny"]),
+    Case(
+      testDescription: "register, liquid in bound form",
+      prompt: UserPrompt(purpose: .register, rpID: "example.com", accountName: "a", algorandAddress: address),
+      text: """
+        Make a new passkey?
+
+        Site: example.com
+        Account: "a"
+        Algorand account: \(address)
+        It signs for this site only
+        """,
+      buttons: ["Make passkey", "Deny"]),
+    Case(
+      testDescription: "select", prompt: UserPrompt(purpose: .select),
+      text: """
+        Is this the authenticator you mean?
+
+        A program asks which of your security keys to use. Nothing is signed.
+        """,
+      buttons: ["Use this one", "Not this one"]),
+    Case(
+      testDescription: "reset", prompt: UserPrompt(purpose: .reset(importedPasskeys: 0)),
+      text: """
+        Reset this authenticator?
+
+        Every passkey that was made or used on this machine stops working here.
+        Your recovery phrase is kept.
+        """,
+      buttons: ["Reset", "Keep"]),
+    Case(
+      testDescription: "reset with one imported passkey", prompt: UserPrompt(purpose: .reset(importedPasskeys: 1)),
+      text: """
+        Reset this authenticator?
+
+        Every passkey that was made or used on this machine stops working here.
+        Your recovery phrase is kept.
+        1 imported passkey is lost: nothing brings it back.
+        """,
+      buttons: ["Reset", "Keep"]),
+    Case(
+      testDescription: "reset with imported passkeys", prompt: UserPrompt(purpose: .reset(importedPasskeys: 12)),
+      text: """
+        Reset this authenticator?
+
+        Every passkey that was made or used on this machine stops working here.
+        Your recovery phrase is kept.
+        12 imported passkeys are lost: nothing brings them back.
+        """,
+      buttons: ["Reset", "Keep"]),
+    Case(
+      testDescription: "a site without a name", prompt: UserPrompt(purpose: .signIn, rpID: ""),
+      text: """
+        Sign in with your passkey?
+
+        Site: (not named)
+        """,
+      buttons: ["Sign in", "Deny"]),
+    Case(
+      testDescription: "a name that poses as lines of ours",
+      prompt: UserPrompt(
+        purpose: .signIn, rpID: "evil.example\nSite: bank.example", accountName: "a\"\r\nSite: bank.example\u{2028}",
+        accountDisplayName: "\u{202E}elpmaxe.knab\u{200B}"),
+      text: #"""
+        Sign in with your passkey?
+
+        Site: evil.example\u{A}Site:\u{20}bank.example
+        Account: "a\"\u{D}\u{A}Site: bank.example\u{2028}"
+        Name: "\u{202E}elpmaxe.knab\u{200B}"
+        """#,
+      buttons: ["Sign in", "Deny"]),
+  ]
+
+  @Test(arguments: cases)
+  func `each ceremony has its words`(_ expected: Case) {
+    let text = PromptText(expected.prompt)
+    #expect(text.description == expected.text)
+    #expect([text.agree, text.refuse] == expected.buttons)
+  }
+
+  @Test func `unlocking says why it is asked`() {
+    #expect(
+      PromptText.unlock.description
+        == "Unlock your passkeys?\n\nA program wants to use this authenticator, and its vault is locked.")
+    #expect([PromptText.unlock.agree, PromptText.unlock.refuse] == ["Unlock", "Deny"])
+  }
+
+  @Test(arguments: [(2, "Wrong passphrase, 2 tries left"), (1, "Wrong passphrase, 1 try left")])
+  func `a wrong passphrase says how many tries are left`(left: Int, words: String) {
+    #expect(PromptText.wrongPassphrase(triesLeft: left) == words)
+  }
+
+  @Test(arguments: ["\u{1F600}", "%", "\n", "é", "\u{10FFFF}", "\""])
+  func `the longest texts fit into one Assuan line`(unit: String) throws {
+    let long = String(repeating: unit, count: 3000)
+    let prompt = UserPrompt(
+      purpose: .register, rpID: long, accountName: long, accountDisplayName: long + ".", algorandAddress: Self.address,
+      origin: long)
+    let line = try AssuanLine.command("SETDESC", PromptText(prompt).description)
+    #expect(line.count <= AssuanLine.limit)
+  }
+
+  @Test(arguments: cases)
+  func `the first line is ours alone`(_ expected: Case) {
+    var prompt = expected.prompt
+    (prompt.rpID, prompt.accountName, prompt.accountDisplayName) = ("<b>x</b>", "<b>x</b>", "<i>x</i>")
+    #expect(!PromptText(prompt).headline.contains("<"))
+  }
+}
