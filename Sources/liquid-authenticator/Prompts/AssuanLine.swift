@@ -1,0 +1,100 @@
+/// The line coding of the Assuan protocol, which pinentry speaks: the client's commands and the server's replies.
+///
+/// A line has at most 1000 bytes with its line end; a percent sign, CR and LF inside it are `%25`, `%0D` and `%0A`.
+enum AssuanLine {
+  /// The longest line, with its line end.
+  static let limit = 1000
+
+  /// Why a line cannot be written or read.
+  enum Fault: Error, Equatable {
+    /// Longer than `limit`.
+    case tooLong
+    /// Not a reply, or with an escape that is none.
+    case malformed
+  }
+
+  /// A reply; for data, where in the line it stands, still escaped.
+  enum Reply: Equatable {
+    case ok
+    /// libgpg-error's code, of which the low 16 bits say what happened, and the server's words.
+    case error(code: UInt32, text: String)
+    case data(Range<Int>)
+    /// A status line or a comment, which changes nothing.
+    case remark
+  }
+
+  /// A command with its line end; percent signs and control characters of `text` are escaped.
+  static func command(_ name: String, _ text: String? = nil) throws(Fault) -> [UInt8] {
+    var line = Array(name.utf8)
+    if let text {
+      line.append(UInt8(ascii: " "))
+      for byte in text.utf8 {
+        if byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "%") {
+          line += [UInt8(ascii: "%"), hexDigit(byte >> 4), hexDigit(byte & 15)]
+        } else {
+          line.append(byte)
+        }
+      }
+    }
+    line.append(UInt8(ascii: "\n"))
+    guard line.count <= limit else { throw .tooLong }
+    return line
+  }
+
+  /// Reads a reply without its line end.
+  static func reply(_ line: UnsafeRawBufferPointer) throws(Fault) -> Reply {
+    guard line.count < limit else { throw .tooLong }
+    if line.first == UInt8(ascii: "#") { return .remark }
+    let word = line.prefix { $0 != UInt8(ascii: " ") }
+    let rest = min(word.endIndex + 1, line.count)..<line.count
+    switch word {
+    case _ where word.elementsEqual("D".utf8) && word.count < line.count: return .data(rest)
+    case _ where word.elementsEqual("OK".utf8): return .ok
+    case _ where word.elementsEqual("S".utf8): return .remark
+    case _ where word.elementsEqual("ERR".utf8):
+      let digits = line[rest].prefix { $0 != UInt8(ascii: " ") }
+      guard let code = UInt32(String(decoding: digits, as: UTF8.self)) else { throw .malformed }
+      let text = line[min(digits.endIndex + 1, line.count)...]
+      return .error(code: code, text: String(decoding: text.filter { (0x20...0x7E).contains($0) }, as: UTF8.self))
+    default: throw .malformed
+    }
+  }
+
+  /// Undoes the escapes of a data line into memory of the caller's, where nothing is left behind elsewhere.
+  ///
+  /// - Returns: how many bytes were written.
+  /// - Throws: `malformed` for a percent sign without two hex digits, `tooLong` when `target` is too small.
+  static func unescape(
+    _ source: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer
+  ) throws(Fault) -> Int {
+    var (from, to) = (0, 0)
+    while from < source.count {
+      guard to < target.count else { throw .tooLong }
+      if source[from] == UInt8(ascii: "%") {
+        guard from + 2 < source.count, let high = value(source[from + 1]), let low = value(source[from + 2]) else {
+          throw .malformed
+        }
+        target[to] = high << 4 | low
+        from += 3
+      } else {
+        target[to] = source[from]
+        from += 1
+      }
+      to += 1
+    }
+    return to
+  }
+
+  private static func hexDigit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+  }
+
+  private static func value(_ digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    default: nil
+    }
+  }
+}

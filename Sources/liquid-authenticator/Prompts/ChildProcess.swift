@@ -1,0 +1,107 @@
+import CLinux
+import Glibc
+
+/// A program that was started for one dialog, in a session of its own, with pipes to its standard input and output.
+///
+/// A session of its own has no controlling terminal: a pinentry for terminals can then read the one that it is told,
+/// even when the daemon runs in that terminal's background; and one signal reaches all processes of the dialog.
+struct ChildProcess: Sendable {
+  let process: pid_t
+  /// Its standard input.
+  let input: Int32
+  /// Its standard output.
+  let output: Int32
+
+  /// Starts `program`, looked up in PATH.
+  ///
+  /// - Throws: the system's error number.
+  init(starting program: String) throws(SystemNumber) {
+    let toChild = try Self.pipe()
+    let fromChild: (read: Int32, write: Int32)
+    do {
+      fromChild = try Self.pipe()
+    } catch {
+      close(toChild.read)
+      close(toChild.write)
+      throw error
+    }
+    var process = pid_t()
+    let name = strdup(program)
+    var arguments: [UnsafeMutablePointer<CChar>?] = [name, nil]
+    let number = clinux_spawn_session(&process, program, &arguments, toChild.read, fromChild.write)
+    free(name)
+    close(toChild.read)
+    close(fromChild.write)
+    guard number == 0 else {
+      close(toChild.write)
+      close(fromChild.read)
+      throw SystemNumber(number)
+    }
+    self.process = process
+    input = toChild.write
+    output = fromChild.read
+  }
+
+  /// How a process ended.
+  enum Ending: Equatable, Sendable {
+    case exited(Int32)
+    case killed(signal: Int32)
+  }
+
+  /// Ends it and everything that it started, and has reaped it when it returns.
+  ///
+  /// Its pipes are closed, which is how a pinentry learns that it is no longer needed; when it has not ended after
+  /// `grace` it is told to, and 60 ms later it is killed.
+  /// - Returns: how it ended, when it did so by itself.
+  func end(grace: Duration) -> Ending? {
+    close(input)
+    close(output)
+    let ending = awaitEnding(grace)
+    if ending == nil {
+      kill(-process, SIGTERM)
+      if awaitEnding(.milliseconds(60)) == nil {
+        kill(-process, SIGKILL)
+        _ = awaitEnding(nil)
+      }
+    }
+    // Its number is not given to another before it is reaped, so this reaches its own children and nobody else.
+    kill(-process, SIGKILL)
+    var status: Int32 = 0
+    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    return ending
+  }
+
+  /// Waits until it has ended, without reaping it; `nil` when it has not within `limit`.
+  private func awaitEnding(_ limit: Duration?) -> Ending? {
+    let deadline = limit.map { ContinuousClock.now + $0 }
+    while true {
+      var information = siginfo_t()
+      let options = WEXITED | WNOWAIT | (deadline == nil ? 0 : WNOHANG)
+      let result = waitid(P_PID, id_t(process), &information, options)
+      if result < 0, errno == EINTR { continue }
+      // ECHILD: somebody else has reaped it.
+      if result < 0 { return .exited(0) }
+      if information.si_signo == SIGCHLD {
+        let status = information._sifields._sigchld.si_status
+        return information.si_code == CLD_EXITED ? .exited(status) : .killed(signal: status)
+      }
+      guard let deadline, deadline > .now else { return nil }
+      usleep(2000)
+    }
+  }
+
+  private static func pipe() throws(SystemNumber) -> (read: Int32, write: Int32) {
+    var ends: [Int32] = [-1, -1]
+    guard clinux_pipe(&ends) == 0 else { throw SystemNumber(errno) }
+    return (ends[0], ends[1])
+  }
+}
+
+/// An error number of the system, with the system's words.
+struct SystemNumber: Error, Equatable, CustomStringConvertible {
+  let number: Int32
+
+  init(_ number: Int32) { self.number = number }
+
+  var description: String { String(cString: strerror(number)) }
+}

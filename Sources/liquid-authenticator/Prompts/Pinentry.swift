@@ -1,0 +1,123 @@
+import CTAP2
+import CryptoPrimitives
+
+/// Dialogs in a program of the person's desktop: any pinentry, over the Assuan protocol.
+///
+/// A pinentry that is missing, dies, hangs or talks nonsense denies, and the log says what happened and what to do.
+struct Pinentry: DialogBackEnd {
+  /// How long is waited, in whole seconds.
+  struct Limits: Sendable {
+    /// For everything that needs no person, together.
+    var setUp: Duration = .seconds(10)
+    /// For the person, each time; whoever asked may have given up long before.
+    var answer: Duration = .seconds(120)
+  }
+
+  /// A path, or a name that is looked up in PATH.
+  let program: String
+  /// The options (`name=value`) that tell it where to show its dialog.
+  let options: [String]
+  /// What to wait for, how long.
+  let limits: Limits
+  /// Takes a line when a dialog could not be shown.
+  let log: @Sendable (String) -> Void
+
+  /// - Parameters:
+  ///   - environment: looks up a variable; the program itself inherits all of them.
+  ///   - terminal: the daemon's own terminal, when it has one.
+  init(
+    program: String, environment: (String) -> String?, terminal: String?, limits: Limits = Limits(),
+    log: @escaping @Sendable (String) -> Void
+  ) {
+    self.program = program
+    self.limits = limits
+    self.log = log
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).first { !$0.isEmpty }
+    let values = [
+      ("ttyname", environment("GPG_TTY") ?? terminal), ("ttytype", environment("TERM")), ("lc-ctype", locale),
+      ("display", environment("DISPLAY")),
+    ]
+    options = values.compactMap { name, value in value.flatMap { $0.isEmpty ? nil : "\(name)=\($0)" } }
+  }
+
+  func confirm(_ text: PromptText) async throws(UserInteractionError) {
+    try await withSession(text) { session throws(PinentrySession.Stop) in
+      try await step { cancellation throws(PinentrySession.Stop) in
+        try session.confirm(limit: limits.answer, cancellation)
+      }
+    }
+  }
+
+  func passphrase<Accepted: Sendable>(
+    _ text: PromptText, check: @Sendable (SecretBytes) async -> PassphraseVerdict<Accepted>
+  ) async throws(UserInteractionError) -> Accepted {
+    try await withSession(text) { session throws(PinentrySession.Stop) in
+      var error: String?
+      while true {
+        let passphrase = try await step { [error] cancellation throws(PinentrySession.Stop) in
+          try session.passphrase(error: error, limit: limits.answer, cancellation)
+        }
+        switch await check(passphrase) {
+        case .accepted(let accepted): return accepted
+        case .wrong(let words): error = words
+        case .ended(let reason): throw .interaction(reason)
+        }
+      }
+    }
+  }
+
+  /// Starts the program and tells it the words; whatever comes of `body`, the program has ended when this returns.
+  private func withSession<Answer: Sendable>(
+    _ text: PromptText, _ body: (PinentrySession) async throws(PinentrySession.Stop) -> Answer
+  ) async throws(UserInteractionError) -> Answer {
+    guard !Task.isCancelled else { throw .cancelled }
+    let session: PinentrySession
+    do {
+      session = try await step { _ throws(PinentrySession.Stop) in try PinentrySession(starting: program) }
+    } catch {
+      throw outcome(of: error, ending: nil)
+    }
+    let answer: Answer
+    do {
+      try await step { cancellation throws(PinentrySession.Stop) in
+        try session.prepare(text, options: options, limits: limits, cancellation)
+      }
+      answer = try await body(session)
+    } catch {
+      let grace = error.endsByItself ? Self.closingTime : .zero
+      throw outcome(of: error, ending: await OwnThread.run { session.end(grace: grace) })
+    }
+    await OwnThread.run { _ = session.end(grace: Self.closingTime) }
+    return answer
+  }
+
+  /// How long a pinentry that has answered may take to close its window.
+  private static let closingTime = Duration.milliseconds(500)
+
+  private func step<Answer: Sendable>(
+    _ body: @escaping @Sendable (Cancellation) throws(PinentrySession.Stop) -> Answer
+  ) async throws(PinentrySession.Stop) -> Answer {
+    try await OwnThread.run(cancellable: { cancellation in
+      Result { () throws(PinentrySession.Stop) in try body(cancellation) }
+    }).get()
+  }
+
+  private func outcome(of stop: PinentrySession.Stop, ending: ChildProcess.Ending?) -> UserInteractionError {
+    switch stop {
+    case .interaction(let error): return error
+    case .failure(let failure):
+      log(failure.description(of: program, ending: ending))
+      return .declined
+    }
+  }
+}
+
+extension PinentrySession.Stop {
+  /// Whether the pinentry is about to end without being told.
+  fileprivate var endsByItself: Bool {
+    switch self {
+    case .interaction(.declined), .failure(.ended), .failure(.refused): true
+    default: false
+    }
+  }
+}

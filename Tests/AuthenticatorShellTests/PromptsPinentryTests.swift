@@ -1,0 +1,254 @@
+import CTAP2
+import CryptoPrimitives
+import Foundation
+import Testing
+
+@testable import liquid_authenticator
+
+@Suite(.serialized) struct PinentryTests {
+  static let text = PromptText(
+    UserPrompt(purpose: .register, rpID: "example.com", accountName: "50% \u{E9}", accountDisplayName: "A\nB"))
+
+  /// What a passphrase dialog gives, whatever is typed.
+  private static func typed(_ pinentry: Pinentry) async throws -> [UInt8] {
+    try await pinentry.passphrase(text) { .accepted($0.withUnsafeBytes { Array($0) }) }
+  }
+
+  // MARK: What is said and answered
+
+  @Test func `the dialog says the words and agrees`() async throws {
+    let scripted = try ScriptedPinentry()
+    let environment = ["DISPLAY": ":7", "TERM": "xterm", "LANG": "C.UTF-8", "LC_ALL": ""]
+    try await scripted.backEnd(environment: environment, terminal: "/dev/pts/9").confirm(Self.text)
+    let ask = try #require(try scripted.events("ask").first)
+    #expect(ask.command == "CONFIRM")
+    #expect(ask.title == "Liquid Auth")
+    #expect(
+      ask.description
+        == "Make a new passkey?\n\nSite: example.com\nAccount: \"50% \u{E9}\"\nName: \"A\\u{A}B\"")
+    #expect([ask.ok, ask.cancel, ask.timeout] == ["Make passkey", "Deny", "120"])
+    #expect(
+      ask.options
+        == ["display": ":7", "ttyname": "/dev/pts/9", "ttytype": "xterm", "lc-ctype": "C.UTF-8"])
+    #expect(scripted.lines.isEmpty)
+    #expect(try scripted.isGone)
+  }
+
+  @Test func `the terminal that GPG_TTY names goes before the daemon's own`() {
+    let pinentry = Pinentry(program: "pinentry", environment: { ["GPG_TTY": "/dev/pts/3"][$0] }, terminal: "/dev/tty1")
+    { _ in }
+    #expect(pinentry.options == ["ttyname=/dev/pts/3"])
+  }
+
+  @Test func `it inherits the environment and three descriptors, no more`() async throws {
+    let scripted = try ScriptedPinentry()
+    try await scripted.backEnd().confirm(Self.text)
+    let start = try #require(try scripted.events("start").first)
+    #expect(start.openFiles == [0, 1, 2])
+    #expect(start.environment?["LANG"] == ProcessInfo.processInfo.environment["LANG"])
+  }
+
+  @Test(arguments: ["deny", "cancel"])
+  func `who refuses has declined, which is nothing to log`(behaviour: String) async throws {
+    let scripted = try ScriptedPinentry(["behaviour": behaviour])
+    await #expect(throws: UserInteractionError.declined) { try await scripted.backEnd().confirm(Self.text) }
+    await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.backEnd()) }
+    #expect(scripted.lines.isEmpty)
+    #expect(try scripted.isGone)
+  }
+
+  @Test func `a dialog that closes itself has timed out`() async throws {
+    let scripted = try ScriptedPinentry(["behaviour": "timeout"])
+    await #expect(throws: UserInteractionError.timedOut) { try await scripted.backEnd().confirm(Self.text) }
+    #expect(scripted.lines.isEmpty)
+  }
+
+  @Test(arguments: ["old", "comments", "split"])
+  func `older and chattier programs are understood`(behaviour: String) async throws {
+    let scripted = try ScriptedPinentry(["behaviour": behaviour, "passphrase": "p"])
+    try await scripted.backEnd(environment: ["DISPLAY": ":0"]).confirm(Self.text)
+    #expect(try await Self.typed(scripted.backEnd()) == Array("p".utf8))
+    #expect(scripted.lines.isEmpty)
+  }
+
+  // MARK: Passphrases
+
+  @Test(arguments: [
+    "", " ", "correct horse battery staple", "100%", "%41", "%", "a\\b\"c'd", "\u{E9}\u{1F600}\u{5C71}", "e\u{301}",
+    "D x", "OK", "\t", String(repeating: "x", count: 900),
+  ])
+  func `a passphrase arrives byte for byte`(passphrase: String) async throws {
+    let scripted = try ScriptedPinentry(["passphrase": passphrase])
+    #expect(try await Self.typed(scripted.backEnd()) == Array(passphrase.utf8))
+  }
+
+  @Test(arguments: [
+    ("split", "C3A9250A0D20"), ("split", String(repeating: "25", count: 2048)), ("escape-all", "00FF0A0D25414261"),
+    ("empty", ""),
+  ])
+  func `a passphrase arrives byte for byte, however it is coded`(behaviour: String, hex: String) async throws {
+    let scripted = try ScriptedPinentry(["behaviour": behaviour, "passphraseHex": hex])
+    let bytes = stride(from: 0, to: hex.count, by: 2).compactMap { UInt8(hex.dropFirst($0).prefix(2), radix: 16) }
+    #expect(try await Self.typed(scripted.backEnd()) == bytes)
+  }
+
+  @Test func `a passphrase that is too long denies`() async throws {
+    let scripted = try ScriptedPinentry(
+      ["behaviour": "split", "passphraseHex": String(repeating: "41", count: PinentrySession.passphraseLimit + 1)])
+    await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.backEnd()) }
+    #expect(scripted.lines == ["\(scripted.program) answered with more than 2048 bytes; type the passphrase again"])
+    #expect(try scripted.isGone)
+  }
+
+  @Test func `a wrong passphrase is said in the same dialog`() async throws {
+    let scripted = try ScriptedPinentry(["passphrase": "right", "wrong": 2])
+    let tries = TriesLeft(3)
+    let answer: String = try await scripted.backEnd().passphrase(Self.text) { passphrase in
+      passphrase.withUnsafeBytes { Array($0) } == Array("right".utf8)
+        ? .accepted("open") : tries.wrong(then: .verificationFailed)
+    }
+    #expect(answer == "open")
+    #expect(try scripted.events("start").count == 1)
+    let asks = try scripted.events("ask")
+    #expect(asks.map(\.error) == [nil, "Wrong passphrase, 2 tries left", "Wrong passphrase, 1 try left"])
+    #expect(asks.allSatisfy { $0.prompt == "Vault passphrase:" && $0.command == "GETPIN" })
+    #expect(try scripted.isGone)
+  }
+
+  @Test func `the last wrong passphrase ends the dialog`() async throws {
+    let scripted = try ScriptedPinentry(["wrong": 9])
+    let tries = TriesLeft(3)
+    await #expect(throws: UserInteractionError.verificationFailed) {
+      try await scripted.backEnd().passphrase(Self.text) { _ -> PassphraseVerdict<Void> in
+        tries.wrong(then: .verificationFailed)
+      }
+    }
+    #expect(try scripted.events("ask").count == 3)
+    #expect(try scripted.isGone)
+  }
+
+  // MARK: Programs that fail
+
+  @Test(arguments: ["/nonexistent/pinentry", "pinentry-that-nobody-has"])
+  func `a missing program denies, and the log says what to install`(program: String) async throws {
+    let scripted = try ScriptedPinentry()
+    await #expect(throws: UserInteractionError.declined) {
+      try await scripted.backEnd(program: program).confirm(Self.text)
+    }
+    #expect(
+      scripted.lines == [
+        "cannot start \(program): No such file or directory; install it (on Debian and Ubuntu: apt install "
+          + "pinentry-gnome3, pinentry-qt or pinentry-curses) or name another with --pinentry PROGRAM"
+      ])
+  }
+
+  @Test func `a program that is none denies`() async throws {
+    let scripted = try ScriptedPinentry()
+    await #expect(throws: UserInteractionError.declined) {
+      try await scripted.backEnd(program: scripted.folder.path + "/control.json").confirm(Self.text)
+    }
+    #expect(scripted.lines.first?.contains("control.json: Permission denied; ") == true)
+  }
+
+  @Test(arguments: [
+    ("die", "ended with status 3 before it answered"), ("die-first", "ended with status 3 before it answered"),
+    ("crash", "was ended by signal 6 before it answered"), ("no-newline", "ended with status 0 before it answered"),
+    ("garbage", "answers in something else than the Assuan protocol"),
+    ("garbage-first", "answers in something else than the Assuan protocol"),
+    ("overlong", "answers in something else than the Assuan protocol"),
+    ("bad-escape", "answers in something else than the Assuan protocol"),
+    ("refuse", "cannot show a dialog: no display"),
+  ])
+  func `a program that dies or talks nonsense denies, and the log says so`(behaviour: String, words: String)
+    async throws
+  {
+    let scripted = try ScriptedPinentry(["behaviour": behaviour, "passphrase": "secret-words"])
+    await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.backEnd()) }
+    #expect(scripted.lines.count == 1)
+    #expect(scripted.lines.first?.hasPrefix("\(scripted.program) \(words)") == true, "\(scripted.lines)")
+    #expect(scripted.lines.first?.contains("secret-words") == false)
+    #expect(try scripted.isGone)
+  }
+
+  @Test func `a program that hangs before its dialog is ended, and denies`() async throws {
+    let scripted = try ScriptedPinentry(["behaviour": "silent"])
+    let limits = Pinentry.Limits(setUp: .seconds(1))
+    await #expect(throws: UserInteractionError.declined) {
+      try await scripted.backEnd(limits: limits).confirm(Self.text)
+    }
+    #expect(
+      scripted.lines == [
+        "\(scripted.program) did not answer within 1 s and was ended; name another with --pinentry PROGRAM, "
+          + "or use --prompt terminal"
+      ])
+    #expect(try scripted.isGone)
+  }
+
+  @Test(arguments: ["never", "missing-ok"])
+  func `a program that never answers has timed out at the limit`(behaviour: String) async throws {
+    let scripted = try ScriptedPinentry(["behaviour": behaviour])
+    let limits = Pinentry.Limits(answer: .seconds(1))
+    await #expect(throws: UserInteractionError.timedOut) {
+      try await scripted.backEnd(limits: limits).confirm(Self.text)
+    }
+    #expect(try scripted.isGone)
+  }
+
+  // MARK: Cancelling
+
+  @Test(arguments: ["never", "deaf", "missing-ok"])
+  func `a cancelled task ends the dialog and all its processes at once`(behaviour: String) async throws {
+    let scripted = try ScriptedPinentry(["behaviour": behaviour, "child": true])
+    let task = Task { try await Self.typed(scripted.backEnd()) }
+    try await scripted.awaitEvent("ask")
+    try await scripted.awaitEvent("child")
+    let start = ContinuousClock.now
+    task.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
+    // The target is 100 ms; a loaded machine gets more.
+    #expect(ContinuousClock.now - start < .milliseconds(500))
+    if behaviour == "never" { #expect(try scripted.events("signal").map(\.number) == [SIGTERM]) }
+    let child = try #require(try scripted.events("child").first).pid
+    for _ in 0..<100 where kill(child, 0) == 0 && !Self.isZombie(child) { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(kill(child, 0) == -1 || Self.isZombie(child), "the child of the dialog is still there")
+    let parent = try #require(try scripted.events("start").first).pid
+    #expect(kill(parent, 0) == -1 && errno == ESRCH)
+    #expect(scripted.lines.isEmpty)
+  }
+
+  @Test(arguments: ["silent", "approve"])
+  func `a task that is cancelled before the dialog is there shows none`(behaviour: String) async throws {
+    let scripted = try ScriptedPinentry(["behaviour": behaviour])
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      try await scripted.backEnd().confirm(Self.text)
+    }
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
+    #expect(try scripted.events.isEmpty)
+  }
+
+  @Test func `a task that is cancelled while the program starts ends it`() async throws {
+    let scripted = try ScriptedPinentry(["behaviour": "silent"])
+    let task = Task { try await scripted.backEnd().confirm(Self.text) }
+    try await scripted.awaitEvent("start")
+    task.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
+    #expect(try scripted.isGone)
+  }
+
+  @Test func `many dialogs leave no descriptor behind`() async throws {
+    let scripted = try ScriptedPinentry(["behaviour": "die-first"])
+    let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+    for _ in 0..<40 { try? await scripted.backEnd().confirm(Self.text) }
+    for _ in 0..<40 { try? await scripted.backEnd(program: "/nonexistent").confirm(Self.text) }
+    let after = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+    // Other tests run beside this one; a leak would be 80 at least.
+    #expect(after - before < 40)
+  }
+
+  /// The child of a dialog is reaped by the init process of this machine, which may be slow or absent.
+  private static func isZombie(_ pid: pid_t) -> Bool {
+    let status = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+    return status?.split(separator: ")").last?.hasPrefix(" Z") ?? false
+  }
+}

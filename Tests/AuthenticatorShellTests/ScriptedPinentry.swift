@@ -1,0 +1,87 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import liquid_authenticator
+
+/// Tests/support/pinentry.py, set up for one test: a program of its own, its settings, and what it wrote down.
+final class ScriptedPinentry: Sendable {
+  /// One line of its log.
+  struct Event: Decodable {
+    let event: String
+    let pid: Int32
+    let time: Double
+    let command: String?
+    let answer: String?
+    let title: String?
+    let description: String?
+    let prompt: String?
+    let ok: String?
+    let cancel: String?
+    let error: String?
+    let timeout: String?
+    let options: [String: String]?
+    let environment: [String: String]?
+    let openFiles: [Int]?
+    let number: Int32?
+  }
+
+  let folder: URL
+  private let logged = Mutex<[String]>([])
+
+  var program: String { folder.appendingPathComponent("pinentry").path }
+  /// What the daemon's log was told.
+  var lines: [String] { logged.withLock { $0 } }
+
+  init(_ control: [String: any Sendable] = [:]) throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("pinentry-" + UUID().uuidString)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+    let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .appendingPathComponent("support/pinentry.py").path
+    let settings = try JSONSerialization.data(withJSONObject: control)
+    try settings.write(to: folder.appendingPathComponent("control.json"))
+    let wrapper = """
+      #!/bin/sh
+      export PINENTRY_CONTROL='\(folder.path)/control.json' PINENTRY_LOG='\(folder.path)/log'
+      exec python3 '\(script)'
+
+      """
+    try Data(wrapper.utf8).write(to: URL(fileURLWithPath: program))
+    try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  /// The back end that is tested.
+  func backEnd(
+    program other: String? = nil, environment: [String: String] = [:], terminal: String? = nil,
+    limits: Pinentry.Limits = Pinentry.Limits()
+  ) -> Pinentry {
+    Pinentry(program: other ?? program, environment: { environment[$0] }, terminal: terminal, limits: limits) { line in
+      self.logged.withLock { $0.append(line) }
+    }
+  }
+
+  var events: [Event] {
+    get throws {
+      let text = (try? String(contentsOf: folder.appendingPathComponent("log"), encoding: .utf8)) ?? ""
+      return try text.split(separator: "\n").map { try JSONDecoder().decode(Event.self, from: Data($0.utf8)) }
+    }
+  }
+
+  func events(_ name: String) throws -> [Event] { try events.filter { $0.event == name } }
+
+  /// Waits for an event; the program runs by itself.
+  func awaitEvent(_ name: String) async throws {
+    for _ in 0..<1000 {
+      if try !events(name).isEmpty { return }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    Issue.record("no event \(name) within 10 s: \(try events)")
+  }
+
+  /// Whether every process that it started is gone and reaped.
+  var isGone: Bool {
+    get throws { try events.allSatisfy { kill($0.pid, 0) == -1 && errno == ESRCH } }
+  }
+}
