@@ -1,0 +1,54 @@
+import CTAP2
+import CryptoPrimitives
+import Synchronization
+
+/// The person, asked through a back end; verified, where that is set up, by the vault's passphrase.
+struct DialogInteraction: UserInteraction {
+  /// How often a passphrase can be tried in one dialog.
+  static let triesPerDialog = 3
+
+  /// Shows the dialogs.
+  let dialogs: any DialogBackEnd
+  /// Compares a passphrase with that of the open vault; `nil` with `--verification none`.
+  let verify: (@Sendable (SecretBytes) -> PassphraseVerifier.Outcome)?
+
+  var canVerify: Bool { verify != nil }
+
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+    let text = PromptText(prompt)
+    guard verification else {
+      try await dialogs.confirm(text)
+      return UserConsent(userPresent: true, userVerified: false)
+    }
+    // Who asks for verification has read `canVerify`.
+    guard let verify else { throw .declined }
+    let tries = TriesLeft(Self.triesPerDialog)
+    try await dialogs.passphrase(text) { passphrase -> PassphraseVerdict<Void> in
+      switch verify(passphrase) {
+      case .right: .accepted(())
+      case .wrong(let triesLeft): tries.wrong(atMost: triesLeft, then: .verificationFailed)
+      case .blocked: .ended(.verificationBlocked)
+      case .locked: .ended(.declined)
+      }
+    }
+    return UserConsent(userPresent: true, userVerified: true)
+  }
+}
+
+/// Counts the tries of one dialog.
+final class TriesLeft: Sendable {
+  private let left: Mutex<Int>
+
+  init(_ count: Int) { left = Mutex(count) }
+
+  /// One try was wrong; `atMost` so many are left for other reasons.
+  func wrong<Accepted>(
+    atMost limit: Int = .max, then last: UserInteractionError
+  ) -> PassphraseVerdict<Accepted> {
+    let count = left.withLock { left in
+      left -= 1
+      return left
+    }
+    return count > 0 ? .wrong(PromptText.wrongPassphrase(triesLeft: min(count, limit))) : .ended(last)
+  }
+}

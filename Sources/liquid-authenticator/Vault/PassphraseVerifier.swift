@@ -1,0 +1,64 @@
+import CryptoPrimitives
+import Synchronization
+
+/// Knows again the passphrase that opened the vault, without Argon2 in a ceremony.
+///
+/// While the vault is open it keeps, in locked memory, HMAC-SHA-512 of the passphrase under a key that is drawn anew at
+/// each unlocking. It is in no file, and ends when the vault is locked.
+final class PassphraseVerifier: Sendable {
+  /// Wrong tries in a row, over all ceremonies, after which verification is refused until the vault is unlocked anew.
+  static let triesPerUnlocking = 8
+
+  /// What a try came to.
+  enum Outcome: Equatable, Sendable {
+    case right
+    /// Wrong; so many tries are left before `blocked`.
+    case wrong(triesLeft: Int)
+    /// Wrong too often: the vault is to be locked.
+    case blocked
+    /// The vault is locked: nothing is known.
+    case locked
+  }
+
+  private struct Known {
+    let key: SecretBytes
+    let digest: SecretBytes
+    var triesLeft = PassphraseVerifier.triesPerUnlocking
+  }
+
+  private let known = Mutex<Known?>(nil)
+
+  /// Remembers the passphrase that has just opened the vault; all tries are there again.
+  func remember(_ passphrase: SecretBytes) {
+    let key = SecretBytes.random(count: 64)
+    let digest = Self.digest(passphrase, key)
+    known.withLock { $0 = Known(key: key, digest: digest) }
+  }
+
+  /// Forgets it: the vault is locked.
+  func forget() { known.withLock { $0 = nil } }
+
+  /// Compares a passphrase, in constant time, and counts.
+  func verify(_ passphrase: SecretBytes) -> Outcome {
+    known.withLock { known in
+      guard var now = known else { return .locked }
+      guard now.triesLeft > 0 else { return .blocked }
+      if Self.digest(passphrase, now.key).isEqual(to: now.digest) {
+        now.triesLeft = Self.triesPerUnlocking
+        known = now
+        return .right
+      }
+      now.triesLeft -= 1
+      known = now
+      return now.triesLeft > 0 ? .wrong(triesLeft: now.triesLeft) : .blocked
+    }
+  }
+
+  private static func digest(_ passphrase: SecretBytes, _ key: SecretBytes) -> SecretBytes {
+    SecretBytes(count: HMACSHA512.size) { digest in
+      passphrase.withUnsafeBytes { passphrase in
+        key.withUnsafeBytes { HMACSHA512.authenticate(passphrase, key: $0, into: digest) }
+      }
+    }
+  }
+}
