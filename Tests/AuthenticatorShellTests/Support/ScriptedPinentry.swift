@@ -37,6 +37,7 @@ final class ScriptedPinentry: Sendable {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("pinentry-" + UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
     let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
       .appendingPathComponent("support/pinentry.py").path
     let settings = try JSONSerialization.data(withJSONObject: control)
     try settings.write(to: folder.appendingPathComponent("control.json"))
