@@ -22,7 +22,9 @@ package final class InMemoryCredentialStore: CredentialStore {
 
     mutating func put(_ entry: AccountEntry, _ account: Account) {
       lastSequence += 1
-      entries[account] = (lastSequence, entry)
+      let before = entries[account]
+      let isSameCredential = entry.record != nil && before?.entry.record?.id == entry.record?.id
+      entries[account] = (isSameCredential ? before?.sequence ?? lastSequence : lastSequence, entry)
     }
   }
 

@@ -47,14 +47,16 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 
 /// The port to the credentials that a machine keeps.
 ///
-/// Only the authenticator's one task calls it. Every change is durable when the call returns: an answer that depends on it leaves only afterwards.
+/// Only the authenticator's one task calls it. Every change is durable when the call returns: an answer that depends on it
+/// leaves only afterwards. Of two records, the one that was registered or recovered last is the newer; saving a credential
+/// once more, with another name or policy, leaves it in its place.
 public protocol CredentialStore: Sendable {
   /// The state row.
   func state() throws(StoreError) -> StoreState
   /// Replaces the state row.
   func setState(_ state: StoreState) throws(StoreError)
 
-  /// All records of a relying party, the last saved first.
+  /// All records of a relying party, the newest first.
   func credentials(rpIDHash: RPIDHash) throws(StoreError) -> [CredentialSource]
   /// The record with this id at this relying party.
   func credential(id: [UInt8], rpIDHash: RPIDHash) throws(StoreError) -> CredentialSource?
@@ -62,7 +64,7 @@ public protocol CredentialStore: Sendable {
   func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(StoreError) -> AccountEntry?
   /// All records with this public key (X ‖ Y, 64 bytes, or 32 bytes of EdDSA), of any relying party.
   func credentials(publicKey: [UInt8]) throws(StoreError) -> [CredentialSource]
-  /// All records, the last saved first.
+  /// All records, the newest first.
   func allCredentials() throws(StoreError) -> [CredentialSource]
 
   /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
