@@ -58,7 +58,8 @@ let package = Package(
     + room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
     + room("Vault", ["CBOR", "CryptoPrimitives"])
     + room(
-      "CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite"], tests: ["DeterministicKeys", "TestSupport"])
+      "CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
+      tests: ["DeterministicKeys", "TestSupport"])
     + room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
     + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
     + [

@@ -1,1 +1,161 @@
-// CredentialDB
+public import CTAP2
+import CryptoPrimitives
+import Synchronization
+
+/// The credentials of one vault in an SQLite file: each row sealed, found by tags (Recovery §6).
+///
+/// One process at a time has the file, alone, so that SQLite needs no shared memory beside it. Every change is one
+/// transaction: it is written to the write-ahead log and synchronised before the call returns, and then moved into the
+/// file. So between two calls the log is empty and the file is whole, and a damaged log cannot silently take changes back.
+public final class CredentialDB: CredentialStore {
+  private let keys: CredentialKeys
+  private let path: String
+  private let vaultPath: String
+  private let session: Mutex<Session>
+
+  // MARK: - Making and opening
+
+  /// Makes a store with no credentials; a file that is already there is an error and stays as it is.
+  ///
+  /// The name appears when the file is whole and synchronised.
+  /// - Parameters:
+  ///   - path: where the file shall be; its directory is there and belongs to this process alone.
+  ///   - keys: what its rows are sealed with.
+  ///   - state: its first state, with the id that the vault knows.
+  public static func create(at path: String, keys: CredentialKeys, state: StoreState) throws(StoreError) {
+    do throws(StoreFault) {
+      try make(StoreFile(path: path), keys: keys, state: state)
+    } catch {
+      throw error.error(store: path, vault: "")
+    }
+  }
+
+  private static func make(_ file: StoreFile, keys: CredentialKeys, state: StoreState) throws(StoreFault) {
+    let unfinished = StoreFile(path: file.path + ".new")
+    try unfinished.remove()
+    do throws(StoreFault) {
+      try unfinished.make()
+      try fill(unfinished, keys: keys, state: state)
+      try unfinished.move(to: file)
+    } catch {
+      try? unfinished.remove()
+      throw error
+    }
+  }
+
+  private static func fill(_ file: StoreFile, keys: CredentialKeys, state: StoreState) throws(StoreFault) {
+    let connection = try Connection(path: file.path)
+    try Session.configure(connection)
+    try connection.execute("PRAGMA page_size = \(Schema.pageSize); PRAGMA journal_mode = WAL")
+    try connection.transaction { () throws(StoreFault) in
+      for statement in Schema.statements { try connection.execute(statement) }
+      try connection.execute(
+        "PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(Schema.version)")
+      try Session(connection, keys: keys).write(state)
+    }
+  }
+
+  /// Opens a store that exists, checks all of it, and only then may write to it.
+  ///
+  /// - Parameters:
+  ///   - path: the file.
+  ///   - vaultPath: the vault's name, for errors that concern both.
+  ///   - keys: what its rows are sealed with.
+  ///   - storeID: what the vault says that its store is called, 16 bytes.
+  /// - Throws: an error that names the file: it is missing (and is never made here), damaged (and stays as it is, byte for
+  ///   byte), of another vault, of a newer version, or in use.
+  public init(opening path: String, vaultPath: String, keys: CredentialKeys, storeID: [UInt8]) throws(StoreError) {
+    self.path = path
+    self.vaultPath = vaultPath
+    self.keys = keys
+    do throws(StoreFault) {
+      session = Mutex(try Session(opening: StoreFile(path: path), keys: keys, storeID: storeID))
+    } catch {
+      throw error.error(store: path, vault: vaultPath)
+    }
+  }
+
+  private func with<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(StoreError) -> R {
+    do throws(StoreFault) {
+      return try session.withLock { session throws(StoreFault) in try body(session) }
+    } catch {
+      throw error.error(store: path, vault: vaultPath)
+    }
+  }
+
+  // MARK: - The port
+
+  /// The state row.
+  public func state() throws(StoreError) -> StoreState {
+    try with { session throws(StoreFault) in try session.state() }
+  }
+
+  /// Replaces the state row.
+  public func setState(_ state: StoreState) throws(StoreError) {
+    try with { session throws(StoreFault) in
+      try session.durably { () throws(StoreFault) in try session.write(state) }
+    }
+  }
+
+  /// All records of a relying party, the newest first.
+  public func credentials(rpIDHash: RPIDHash) throws(StoreError) -> [CredentialSource] {
+    try with { session throws(StoreFault) in try session.records(session.ofRP, keys.rpTag(rpIDHash)) }
+  }
+
+  /// The record with this id at this relying party.
+  public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(StoreError) -> CredentialSource? {
+    try with { session throws(StoreFault) in
+      try session.records(session.ofID, keys.credentialTag(rpIDHash, id: id)).first
+    }
+  }
+
+  /// The record or tombstone of one account.
+  public func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(StoreError) -> AccountEntry? {
+    try with { session throws(StoreFault) in
+      try session.entries(session.ofAccount, [.blob(keys.accountTag(rpIDHash, userID: userID))]).first
+    }
+  }
+
+  /// All records with this public key, of any relying party.
+  public func credentials(publicKey: [UInt8]) throws(StoreError) -> [CredentialSource] {
+    try with { session throws(StoreFault) in
+      try session.records(session.ofKey, keys.keyTag(publicKey: publicKey))
+    }
+  }
+
+  /// All records, the newest first.
+  public func allCredentials() throws(StoreError) -> [CredentialSource] {
+    try with { session throws(StoreFault) in try session.entries(session.all).compactMap(\.record) }
+  }
+
+  /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
+  public func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
+    try with { session throws(StoreFault) in
+      try session.durably { () throws(StoreFault) in
+        try session.write(source)
+        if let state { try session.write(state) }
+      }
+    }
+  }
+
+  /// Turns the account's record into a tombstone with the same counter.
+  public func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError) {
+    try with { session throws(StoreFault) in
+      try session.durably { () throws(StoreFault) in
+        let accountTag = keys.accountTag(source.rpIDHash, userID: source.userID)
+        guard let record = try session.entries(session.ofAccount, [.blob(accountTag)]).first?.record else { return }
+        try session.writeTombstone(accountTag: accountTag, counter: record.counter, changed: changed)
+      }
+    }
+  }
+
+  /// Removes every record and tombstone and writes the new state, in one transaction.
+  public func removeAll(state: StoreState) throws(StoreError) {
+    try with { session throws(StoreFault) in
+      try session.durably { () throws(StoreFault) in
+        try session.removeAll.run()
+        try session.write(state)
+      }
+    }
+  }
+}

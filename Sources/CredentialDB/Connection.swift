@@ -1,0 +1,139 @@
+import CSQLite
+
+/// One connection to one database file.
+///
+/// Whoever holds it lets one thread at a time use it.
+final class Connection {
+  fileprivate let handle: OpaquePointer
+
+  /// Opens a file that exists.
+  init(path: String) throws(StoreFault) {
+    var handle: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    // A name that begins with "file:" would be taken for a URI.
+    let name = path.utf8.first == UInt8(ascii: "/") ? path : "./" + path
+    let result = sqlite3_open_v2(name, &handle, flags, nil)
+    guard let handle, result == SQLITE_OK, sqlite_door_defend(handle) == SQLITE_OK else {
+      defer { sqlite3_close_v2(handle) }
+      throw .sqlite(code: result, message: String(cString: sqlite3_errmsg(handle)))
+    }
+    self.handle = handle
+  }
+
+  /// Ends with the last statement that is still prepared, in whatever order they go.
+  deinit { sqlite3_close_v2(handle) }
+
+  /// Whether the log stays as it is when the connection closes; otherwise it is moved into the database and removed.
+  func keepLogWhenClosing(_ keeps: Bool) { _ = sqlite_door_keep_log(handle, keeps ? 1 : 0) }
+
+  /// Runs statements that answer nothing of interest.
+  func execute(_ sql: String) throws(StoreFault) {
+    try check(sqlite3_exec(handle, sql, nil, nil, nil))
+  }
+
+  /// Runs one statement and answers the first column of each row as text.
+  func texts(_ sql: String) throws(StoreFault) -> [String] {
+    var texts: [String] = []
+    try Statement(sql, self).forEach { texts.append($0.text(0)) }
+    return texts
+  }
+
+  /// Runs `body` as one transaction: all of it is durable when this returns, or nothing of it ever was.
+  func transaction(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
+    try execute("BEGIN IMMEDIATE")
+    do throws(StoreFault) {
+      try body()
+      try execute("COMMIT")
+    } catch {
+      // Fails where SQLite has rolled back by itself.
+      sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+      throw error
+    }
+  }
+
+  /// Moves the log into the database and empties it.
+  ///
+  /// What is in the log is durable already, so a failure loses nothing.
+  func emptyLog() {
+    sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+  }
+
+  fileprivate func check(_ result: Int32) throws(StoreFault) {
+    guard result == SQLITE_OK || result == SQLITE_ROW || result == SQLITE_DONE else {
+      throw .sqlite(code: result, message: String(cString: sqlite3_errmsg(handle)))
+    }
+  }
+}
+
+/// One prepared statement, to be run any number of times.
+final class Statement {
+  /// What stands for a `?`.
+  enum Parameter {
+    case integer(Int64)
+    /// `nil` is NULL.
+    case blob([UInt8]?)
+  }
+
+  /// The row that a statement stands at; not to be kept.
+  struct Row {
+    fileprivate let handle: OpaquePointer
+
+    /// The bytes of a column; `nil` for NULL.
+    func blob(_ column: Int32) -> [UInt8]? {
+      guard sqlite3_column_type(handle, column) != SQLITE_NULL else { return nil }
+      let bytes = sqlite3_column_blob(handle, column)
+      return Array(UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
+    }
+
+    /// The text of a column; empty for NULL.
+    func text(_ column: Int32) -> String {
+      sqlite3_column_text(handle, column).map { String(cString: $0) } ?? ""
+    }
+  }
+
+  private let handle: OpaquePointer
+  private let connection: Connection
+
+  init(_ sql: String, _ connection: Connection) throws(StoreFault) {
+    var handle: OpaquePointer?
+    try connection.check(
+      sqlite3_prepare_v3(connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil))
+    guard let handle else { throw .sqlite(code: SQLITE_MISUSE, message: "an empty statement") }
+    self.handle = handle
+    self.connection = connection
+  }
+
+  deinit { sqlite3_finalize(handle) }
+
+  /// Runs the statement to its end.
+  func run(_ parameters: Parameter...) throws(StoreFault) {
+    try forEach(parameters) { _ throws(StoreFault) in }
+  }
+
+  /// Runs the statement and hands each row to `body`.
+  func forEach(
+    _ parameters: [Parameter] = [], _ body: (Row) throws(StoreFault) -> Void
+  ) throws(StoreFault) {
+    defer {
+      sqlite3_reset(handle)
+      sqlite3_clear_bindings(handle)
+    }
+    for (index, parameter) in zip(Int32(1)..., parameters) {
+      try connection.check(bind(parameter, at: index))
+    }
+    while true {
+      let result = sqlite3_step(handle)
+      try connection.check(result)
+      guard result == SQLITE_ROW else { return }
+      try body(Row(handle: handle))
+    }
+  }
+
+  private func bind(_ parameter: Parameter, at index: Int32) -> Int32 {
+    switch parameter {
+    case .integer(let number): sqlite3_bind_int64(handle, index, number)
+    case .blob(let bytes?): sqlite_door_bind_blob(handle, index, bytes, Int32(bytes.count))
+    case .blob(nil): sqlite3_bind_null(handle, index)
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/// What the file is (Recovery §6).
+///
+/// Every statement stands here as SQLite keeps it, so that it can be compared.
+enum Schema {
+  /// "LqAu", at offset 68 of the file.
+  static let applicationID: UInt32 = 0x4C71_4175
+  /// Counts the layouts of the tables, at offset 60 of the file.
+  static let version: UInt32 = 1
+  /// Given and compared, so that a store does not depend on how a distribution builds SQLite.
+  static let pageSize: UInt32 = 4096
+
+  /// What SQLite keeps of the tables and indexes, row by row: all that it could read another meaning out of.
+  static let query = """
+    SELECT rowid || quote(type) || quote(name) || quote(tbl_name) || quote(sql) FROM sqlite_schema ORDER BY rowid
+    """
+
+  /// What ``query`` answers for a store of ours; the index of the primary key is SQLite's own, and has no statement.
+  static let rows = [
+    row(1, "table", "credential", "credential", statements[0]),
+    row(2, "index", "sqlite_autoindex_credential_1", "credential", nil),
+    row(3, "index", "credentialOfRP", "credential", statements[1]),
+    row(4, "index", "credentialOfID", "credential", statements[2]),
+    row(5, "index", "credentialOfKey", "credential", statements[3]),
+    row(6, "index", "credentialInSequence", "credential", statements[4]),
+    row(7, "table", "state", "state", statements[5]),
+  ]
+
+  private static func row(_ number: Int, _ type: String, _ name: String, _ table: String, _ sql: String?) -> String {
+    "\(number)'\(type)''\(name)''\(table)'" + (sql.map { "'\($0)'" } ?? "NULL")
+  }
+
+  /// Tables and indexes, in the order in which they are made.
+  static let statements = [
+    """
+    CREATE TABLE credential (accountTag BLOB NOT NULL PRIMARY KEY, rpTag BLOB, credentialTag BLOB, keyTag BLOB, \
+    sequence INTEGER NOT NULL, nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT
+    """,
+    "CREATE INDEX credentialOfRP ON credential (rpTag, sequence)",
+    "CREATE INDEX credentialOfID ON credential (credentialTag)",
+    "CREATE INDEX credentialOfKey ON credential (keyTag)",
+    "CREATE UNIQUE INDEX credentialInSequence ON credential (sequence)",
+    "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT",
+  ]
+}

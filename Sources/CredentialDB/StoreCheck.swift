@@ -1,0 +1,29 @@
+import CTAP2
+
+/// What has to be true of a store before anything of it is believed, and before anything is written to it.
+///
+/// SQLite's integrity check compares every index with its table and walks every page; the seals hold nonce and content
+/// of every row; and the tags, which are outside of the seals, stand in table and index both. So a changed byte is either
+/// found here, or stands where nothing is stored.
+enum StoreCheck {
+  static func run(on connection: Connection, keys: CredentialKeys, storeID: [UInt8]) throws(StoreFault) {
+    guard try connection.texts("PRAGMA journal_mode") == ["wal"] else {
+      throw .damaged("it is not in the mode that it was made in")
+    }
+    let version = try connection.texts("PRAGMA user_version").first.flatMap(UInt32.init) ?? 0
+    guard version <= Schema.version else { throw .newer }
+    guard version == Schema.version, try connection.texts("PRAGMA application_id") == ["\(Schema.applicationID)"],
+      try connection.texts(Schema.query) == Schema.rows
+    else { throw .damaged("its tables are not those of a store") }
+
+    let complaints = try connection.texts("PRAGMA integrity_check(1)")
+    guard complaints == ["ok"] else { throw .damaged(complaints.first ?? "SQLite cannot read it") }
+
+    // The state first: it tells a store of another phrase from one whose rows are damaged.
+    let state = try StoreRows.state(connection, keys: keys)
+    guard state.storeID == storeID else { throw .foreign }
+    try Statement("SELECT \(StoreRows.columns) FROM credential", connection).forEach { row throws(StoreFault) in
+      _ = try StoreRows.entry(row, keys: keys)
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import CSQLite
+import CTAP2
+import CryptoPrimitives
+import Glibc
+
+/// What can go wrong with the file, before it is told with the file's name.
+enum StoreFault: Error, Equatable {
+  /// There is no file.
+  case missing
+  /// There is a file where one should be made.
+  case exists
+  /// The file is not what we wrote; the text says why.
+  case damaged(String)
+  /// A newer version wrote the file.
+  case newer
+  /// The file is a sound store of another vault.
+  case foreign
+  /// The system refused.
+  case system(operation: String, errno: Int32)
+  /// A record has no key that can be derived, and so no row.
+  case unsealable(CryptoError)
+  /// SQLite refused, with an extended result code.
+  case sqlite(code: Int32, message: String)
+
+  /// The refusal of a system call that has just failed.
+  static func system(_ operation: String) -> StoreFault { .system(operation: operation, errno: errno) }
+
+  /// What happened and what to do, with the names of the store and of the vault that it belongs to.
+  func error(store: String, vault: String) -> StoreError {
+    switch self {
+    case .missing:
+      StoreError(
+        "the store \(store) of the vault \(vault) is missing; put it back, or make an empty one with: \(Self.newStore)")
+    case .exists: StoreError("there is a store already, \(store); it is not overwritten: move it away first")
+    case .damaged(let what):
+      StoreError(
+        "the store \(store) is damaged: \(what); put a good copy in its place, or move it away and run: \(Self.newStore)"
+      )
+    case .newer: StoreError("the store \(store) was written by a newer version; use that liquid-auth")
+    case .foreign:
+      StoreError(
+        "the store \(store) belongs to another vault than \(vault); put the right one back, or move it away and run: "
+          + Self.newStore)
+    case .system(let operation, let errno):
+      StoreError("cannot \(operation) the store \(store): \(String(cString: strerror(errno)))")
+    case .unsealable(let reason): StoreError("cannot write to the store \(store): \(reason)")
+    case .sqlite(let code, let message): Self.error(store: store, vault: vault, code: code, message: message)
+    }
+  }
+
+  private static let newStore = "liquid-auth recover --new-store"
+
+  private static func error(store: String, vault: String, code: Int32, message: String) -> StoreError {
+    switch code & 0xff {
+    case SQLITE_CORRUPT, SQLITE_NOTADB: StoreFault.damaged(message).error(store: store, vault: vault)
+    case SQLITE_BUSY, SQLITE_LOCKED: StoreError("another process works on the store \(store); end it first")
+    case SQLITE_FULL: StoreError("cannot write the store \(store): no space left; free some and try again")
+    default:
+      StoreError("cannot use the store \(store): \(message) (SQLite error \(code)); see to the disk and its rights")
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import CLinux
+import Glibc
+
+/// The file as the file system has it: what can be said of it, and done with it, without SQLite.
+struct StoreFile {
+  let path: String
+
+  /// SQLite's write-ahead log, which is there while the store is open, or after a crash.
+  var logPath: String { path + "-wal" }
+  /// SQLite's rollback journal, which a store of ours never has: playing one back would rewrite it.
+  var journalPath: String { path + "-journal" }
+
+  // MARK: Looking
+
+  /// Looks at the file without writing, and tells whether changes wait in the log.
+  ///
+  /// While the log is empty, the file's header says of itself what it has to be, and SQLite need not be let near a file
+  /// that it would take for something else. With changes in the log, the header that counts may be in there.
+  func inspect() throws(StoreFault) -> Bool {
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard file >= 0 else { throw errno == ENOENT ? .missing : .system("open") }
+    defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw .system("open") }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw .damaged("it is not a regular file") }
+    guard access(journalPath, F_OK) != 0 else { throw .damaged("there is a journal beside it, \(journalPath)") }
+
+    var log = stat()
+    if stat(logPath, &log) == 0, log.st_size > 0 { return true }
+    var header = [UInt8](repeating: 0, count: StoreHeader.size)
+    guard pread(file, &header, header.count, 0) == header.count else { throw .damaged("it is cut off") }
+    try StoreHeader.check(header, fileSize: Int(status.st_size))
+    return false
+  }
+
+  // MARK: Making
+
+  /// Makes an empty file, for the owner alone; SQLite gives its log the same mode.
+  func make() throws(StoreFault) {
+    let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard file >= 0 else { throw errno == EEXIST ? .exists : .system("make") }
+    close(file)
+  }
+
+  /// Removes the file and whatever SQLite left beside it.
+  func remove() throws(StoreFault) {
+    for path in [path, logPath, journalPath] {
+      guard unlink(path) == 0 || errno == ENOENT else { throw .system("remove what was left of") }
+    }
+  }
+
+  /// Gives the finished file its name, durably and without ever replacing another.
+  func move(to target: StoreFile) throws(StoreFault) {
+    try Self.synchronise(path, O_RDONLY)
+    guard clinux_rename_new(path, target.path) == 0 else { throw errno == EEXIST ? .exists : .system("make") }
+    try Self.synchronise(target.directory, O_RDONLY | O_DIRECTORY)
+  }
+
+  private var directory: String {
+    path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+  }
+
+  private static func synchronise(_ path: String, _ flags: Int32) throws(StoreFault) {
+    let file = open(path, flags | O_CLOEXEC)
+    guard file >= 0 else { throw .system("write") }
+    defer { close(file) }
+    guard fsync(file) == 0 else { throw .system("write") }
+  }
+}
+
+/// The first 100 bytes of the database: SQLite's file format, section 1.3.
+enum StoreHeader {
+  static let size = 100
+
+  /// What never differs between two stores of ours, by offset.
+  private static let constant: [(offset: Int, bytes: [UInt8])] = [
+    (0, Array("SQLite format 3\0".utf8)),
+    (16, bigEndian(Schema.pageSize).suffix(2)),
+    (18, [2, 2]),  // a write-ahead log, for readers and writers
+    (20, [0, 64, 32, 32]),  // no reserved space; the three fractions that the format fixes
+    // Schema format, no cache size, no auto-vacuum, UTF-8.
+    (44, bigEndian(4) + bigEndian(0) + bigEndian(0) + bigEndian(1)),
+    (64, bigEndian(0) + bigEndian(Schema.applicationID) + [UInt8](repeating: 0, count: 20)),
+  ]
+
+  /// Compares the header with what it has to be.
+  static func check(_ header: [UInt8], fileSize: Int) throws(StoreFault) {
+    func field(_ offset: Int) -> UInt32 { header[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
+
+    guard constant.allSatisfy({ header[$0.offset...].starts(with: $0.bytes) }) else {
+      throw .damaged("its first bytes are not those of a store")
+    }
+    guard field(60) <= Schema.version else { throw .newer }
+    guard field(60) == Schema.version else { throw .damaged("its first bytes are not those of a store") }
+    // Two places count the changes; they differ only in a file that something else has written.
+    guard field(24) == field(92) else { throw .damaged("its first bytes do not fit together") }
+    guard fileSize == Int(field(28)) * Int(Schema.pageSize) else {
+      throw .damaged("it has \(fileSize) bytes instead of \(field(28)) pages of \(Schema.pageSize)")
+    }
+  }
+
+  private static func bigEndian(_ number: UInt32) -> [UInt8] {
+    [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
+  }
+}

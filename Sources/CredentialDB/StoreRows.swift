@@ -1,0 +1,45 @@
+import CTAP2
+
+/// Rows of the two tables, opened.
+enum StoreRows {
+  /// The columns that ``entry(_:keys:)`` reads, in its order.
+  static let columns = "accountTag, rpTag, credentialTag, keyTag, nonce, sealed"
+
+  /// Opens a row of `credential`, and compares its columns with what it holds.
+  static func entry(_ row: Statement.Row, keys: CredentialKeys) throws(StoreFault) -> AccountEntry {
+    let tags: CredentialRow.Tags?
+    switch (row.blob(1), row.blob(2), row.blob(3)) {
+    case (let rpTag?, let credentialTag?, let keyTag?):
+      tags = CredentialRow.Tags(rpTag: rpTag, credentialTag: credentialTag, keyTag: keyTag)
+    case (nil, nil, nil): tags = nil
+    default: throw .damaged("a row has some of its tags and not the others")
+    }
+    let sealed = CredentialRow(
+      accountTag: row.blob(0) ?? [], tags: tags, nonce: row.blob(4) ?? [], sealed: row.blob(5) ?? [])
+    do {
+      return try keys.open(sealed)
+    } catch {
+      throw .damaged("a row does not open: \(error)")
+    }
+  }
+
+  /// Opens the one row of `state`.
+  static func state(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) -> StoreState {
+    try state(Statement(selectState, connection), keys: keys)
+  }
+
+  static let selectState = "SELECT nonce, sealed FROM state"
+
+  static func state(_ statement: Statement, keys: CredentialKeys) throws(StoreFault) -> StoreState {
+    var state: StoreState?
+    try statement.forEach { row throws(StoreFault) in
+      do {
+        state = try keys.openState(row.blob(1) ?? [], nonce: row.blob(0) ?? [])
+      } catch {
+        throw .damaged("its state does not open: \(error)")
+      }
+    }
+    guard let state else { throw .damaged("its state is not there") }
+    return state
+  }
+}

@@ -1,0 +1,159 @@
+import CTAP2
+import CredentialDB
+import TestSupport
+import Testing
+
+/// The two stores that the same tests run against.
+enum StoreKind: CaseIterable {
+  case inMemory, sqlite
+}
+
+/// What the port promises, of the SQLite store and of the fake that other tests trust.
+@Suite struct `Credential store` {
+  let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  func make(_ kind: StoreKind) throws -> any CredentialStore {
+    switch kind {
+    case .inMemory: return InMemoryCredentialStore(keys: Given.keys, state: Given.state)
+    case .sqlite:
+      try CredentialDB.create(at: directory.path(), keys: Given.keys, state: Given.state)
+      return try CredentialDB.open(directory)
+    }
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `a new store is empty and has the state that it was made with`(kind: StoreKind) throws {
+    let store = try make(kind)
+    #expect(try store.state() == Given.state)
+    #expect(try store.allCredentials() == [])
+    #expect(try store.credentials(rpIDHash: Given.rp(1)) == [])
+    #expect(try store.credential(id: [], rpIDHash: Given.rp(1)) == nil)
+    #expect(try store.account(rpIDHash: Given.rp(1), userID: []) == nil)
+    #expect(try store.credentials(publicKey: []) == [])
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `a record is found by its relying party, id, account and key`(kind: StoreKind) throws {
+    let store = try make(kind)
+    let source = try Given.source(site: 1, name: "ü \u{75}\u{308}")
+    let other = try Given.source(site: 2, id: source.id)
+    try store.save(source, state: nil)
+    try store.save(other, state: nil)
+
+    #expect(try store.credentials(rpIDHash: Given.rp(1)) == [source])
+    #expect(try store.credential(id: source.id, rpIDHash: Given.rp(1)) == source)
+    #expect(
+      try store.credential(id: source.id, rpIDHash: Given.rp(2)) == other, "the same id at another site is another")
+    #expect(try store.credential(id: source.id, rpIDHash: Given.rp(3)) == nil)
+    #expect(try store.credential(id: source.id.dropLast(), rpIDHash: Given.rp(1)) == nil)
+    #expect(try store.account(rpIDHash: Given.rp(1), userID: source.userID) == .record(source))
+    #expect(try store.account(rpIDHash: Given.rp(1), userID: source.userID + [0]) == nil)
+    let key = try Given.keys.privateKey(of: source).publicKey.bytes
+    #expect(try store.credentials(publicKey: key) == [source])
+    #expect(try store.state() == Given.state)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `records come newest first`(kind: StoreKind) throws {
+    let store = try make(kind)
+    let sources = try (1...5).map { try Given.source(user: $0) }
+    for source in sources { try store.save(source, state: nil) }
+    let elsewhere = try Given.source(site: 2)
+    try store.save(elsewhere, state: nil)
+
+    #expect(try store.credentials(rpIDHash: Given.rp(1)) == sources.reversed())
+    #expect(try store.allCredentials() == [elsewhere] + sources.reversed())
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `a changed name leaves a credential in its place, a new credential is the newest`(kind: StoreKind) throws {
+    let store = try make(kind)
+    for user in 1...3 { try store.save(Given.source(user: user), state: nil) }
+
+    let renamed = try Given.source(user: 1, name: "new name", changed: 11)
+    try store.save(renamed, state: nil)
+    #expect(try store.credentials(rpIDHash: Given.rp(1)).map(\.userID.last) == [0x33, 0x32, 0x31])
+    #expect(try store.credentials(rpIDHash: Given.rp(1)).last == renamed)
+
+    try store.save(Given.source(user: 1, counter: 1), state: nil)
+    #expect(try store.credentials(rpIDHash: Given.rp(1)).map(\.userID.last) == [0x31, 0x33, 0x32])
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `an account has one record, and the one before is not found any more`(kind: StoreKind) throws {
+    let store = try make(kind)
+    let (first, second) = (try Given.source(counter: 0), try Given.source(counter: 1))
+    try store.save(first, state: nil)
+    try store.save(second, state: nil)
+
+    #expect(try store.allCredentials() == [second])
+    #expect(try store.credential(id: first.id, rpIDHash: Given.rp(1)) == nil)
+    #expect(try store.credentials(publicKey: Given.keys.privateKey(of: first).publicKey.bytes) == [])
+    #expect(try store.account(rpIDHash: Given.rp(1), userID: first.userID) == .record(second))
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `a record and a state are saved together`(kind: StoreKind) throws {
+    let store = try make(kind)
+    let state = StoreState(storeID: Given.storeID, epoch: 3, floor: 1, credentialIDForm: .hash)
+    try store.save(Given.source(), state: state)
+    #expect(try store.state() == state)
+    try store.setState(Given.state)
+    #expect(try store.state() == Given.state)
+    #expect(try store.allCredentials().count == 1)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `a deletion leaves the counter and the time, and nothing that finds the site`(kind: StoreKind) throws {
+    let store = try make(kind)
+    let source = try Given.source(counter: 65_541)
+    try store.save(source, state: nil)
+    try store.remove(source, changed: 99)
+
+    let tombstone = AccountEntry.tombstone(counter: 65_541, changed: 99)
+    #expect(try store.account(rpIDHash: Given.rp(1), userID: source.userID) == tombstone)
+    #expect(try store.allCredentials() == [])
+    #expect(try store.credentials(rpIDHash: Given.rp(1)) == [])
+    #expect(try store.credential(id: source.id, rpIDHash: Given.rp(1)) == nil)
+    #expect(try store.credentials(publicKey: Given.keys.privateKey(of: source).publicKey.bytes) == [])
+
+    try store.remove(source, changed: 100)
+    #expect(
+      try store.account(rpIDHash: Given.rp(1), userID: source.userID) == tombstone, "there is no record to remove")
+
+    let again = try Given.source(counter: 65_542)
+    try store.save(again, state: nil)
+    #expect(try store.account(rpIDHash: Given.rp(1), userID: source.userID) == .record(again))
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `a deletion keeps the counter that the store has`(kind: StoreKind) throws {
+    let store = try make(kind)
+    try store.save(Given.source(counter: 5), state: nil)
+    try store.remove(Given.source(counter: 2), changed: 99)
+    let entry = try store.account(rpIDHash: Given.rp(1), userID: Given.source().userID)
+    #expect(entry == .tombstone(counter: 5, changed: 99))
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `a deletion of what was never there leaves nothing`(kind: StoreKind) throws {
+    let store = try make(kind)
+    try store.remove(Given.source(), changed: 99)
+    #expect(try store.account(rpIDHash: Given.rp(1), userID: Given.source().userID) == nil)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `a reset removes records and tombstones and writes the new state`(kind: StoreKind) throws {
+    let store = try make(kind)
+    for user in 1...3 { try store.save(Given.source(user: user), state: nil) }
+    try store.remove(Given.source(user: 2), changed: 99)
+    let state = StoreState(storeID: Given.storeID, epoch: 1, floor: 1)
+    try store.removeAll(state: state)
+
+    #expect(try store.state() == state)
+    #expect(try store.allCredentials() == [])
+    #expect(try store.account(rpIDHash: Given.rp(1), userID: Given.source(user: 2).userID) == nil)
+  }
+}

@@ -1,0 +1,253 @@
+import CTAP2
+import CryptoPrimitives
+import Foundation
+import TestSupport
+import TestVectors
+import Testing
+
+@testable import CredentialDB
+
+@Suite struct `Store file` {
+  let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    try CredentialDB.create(at: directory.path(), keys: Given.keys, state: Given.state)
+  }
+
+  private func mode(_ name: String) throws -> Int? {
+    try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
+  }
+
+  /// The one error, which has to name the file.
+  private func refusal(
+    _ name: String = "credentials.sqlite", _ body: () throws -> Void, location: SourceLocation = #_sourceLocation
+  ) -> String {
+    let error = #expect(throws: StoreError.self, sourceLocation: location, performing: body)
+    let text = error?.description ?? ""
+    #expect(text.contains(directory.path(name)), sourceLocation: location)
+    return text.replacingOccurrences(of: directory.path(""), with: "")
+  }
+
+  // MARK: Making
+
+  @Test func `a new store is one file, for its owner alone`() throws {
+    #expect(try directory.names == ["credentials.sqlite"])
+    #expect(try mode("credentials.sqlite") == 0o600)
+  }
+
+  @Test func `while it is open the log is for its owner alone, and there is no shared memory`() throws {
+    let store = try CredentialDB.open(directory)
+    try store.save(Given.source(), state: nil)
+    #expect(try directory.names == ["credentials.sqlite", "credentials.sqlite-wal"])
+    #expect(try mode("credentials.sqlite-wal") == 0o600)
+  }
+
+  @Test func `an existing file is never overwritten`() throws {
+    try CredentialDB.open(directory).save(Given.source(), state: nil)
+    let before = try directory.bytes()
+    let text = refusal {
+      try CredentialDB.create(at: directory.path(), keys: Given.keys, state: Given.state)
+    }
+    #expect(text == "there is a store already, credentials.sqlite; it is not overwritten: move it away first")
+    #expect(try directory.bytes() == before)
+    #expect(try directory.names == ["credentials.sqlite"])
+  }
+
+  @Test func `what a crash left of making a store is no obstacle`() throws {
+    for name in ["new.sqlite.new", "new.sqlite.new-wal", "new.sqlite.new-journal"] {
+      try directory.write([1, 2, 3], name)
+    }
+    try CredentialDB.create(at: directory.path("new.sqlite"), keys: Given.keys, state: Given.state)
+    #expect(try directory.names == ["credentials.sqlite", "new.sqlite"])
+  }
+
+  @Test func `a directory that is not there is told`() {
+    let text = refusal("none/store") {
+      try CredentialDB.create(at: directory.path("none/store"), keys: Given.keys, state: Given.state)
+    }
+    #expect(text == "cannot make the store none/store: No such file or directory")
+  }
+
+  // MARK: Opening
+
+  @Test func `a missing store is an error that names both files, and is not made`() throws {
+    try FileManager.default.removeItem(atPath: directory.path())
+    let text = refusal { _ = try CredentialDB.open(directory) }
+    #expect(
+      text == """
+        the store credentials.sqlite of the vault vault is missing; put it back, or make an empty one with: \
+        liquid-auth recover --new-store
+        """)
+    #expect(try directory.names == [])
+  }
+
+  @Test func `a store with another id is an error that names both files`() throws {
+    let text = refusal { _ = try CredentialDB.open(directory, storeID: [UInt8](repeating: 1, count: 16)) }
+    #expect(text.hasPrefix("the store credentials.sqlite belongs to another vault than vault; "))
+  }
+
+  @Test func `a store of another phrase does not open`() throws {
+    let text = refusal { _ = try CredentialDB.open(directory, keys: Given.otherKeys) }
+    #expect(text.contains("its state does not open: its seal is broken, or was made with another phrase"))
+  }
+
+  @Test func `only one connection has the store`() throws {
+    let store = try CredentialDB.open(directory)
+    withExtendedLifetime(store) {
+      let text = refusal { _ = try CredentialDB.open(directory) }
+      #expect(text == "another process works on the store credentials.sqlite; end it first")
+    }
+  }
+
+  @Test func `a link, a directory and a pipe are not opened`() throws {
+    try FileManager.default.createSymbolicLink(
+      atPath: directory.path("link"), withDestinationPath: directory.path())
+    try FileManager.default.createDirectory(atPath: directory.path("folder"), withIntermediateDirectories: false)
+    #expect(mkfifo(directory.path("pipe"), 0o600) == 0)
+    for name in ["link", "folder", "pipe"] {
+      _ = refusal(name) {
+        _ = try CredentialDB(
+          opening: directory.path(name), vaultPath: "vault", keys: Given.keys, storeID: Given.storeID)
+      }
+    }
+  }
+
+  @Test func `a rollback journal beside the store is never played back`() throws {
+    try directory.write([UInt8](repeating: 1, count: 600), "credentials.sqlite-journal")
+    let before = try directory.bytes()
+    #expect(refusal { _ = try CredentialDB.open(directory) }.contains("there is a journal beside it"))
+    #expect(try directory.bytes() == before)
+    #expect(try directory.names == ["credentials.sqlite", "credentials.sqlite-journal"])
+  }
+
+  @Test func `a store of a newer version is told`() throws {
+    try Connection(path: directory.path()).execute("PRAGMA user_version = 2")
+    #expect(refusal { _ = try CredentialDB.open(directory) }.contains("was written by a newer version"))
+  }
+
+  // MARK: What stands in it
+
+  @Test func `no name of a site or person and no id can be read in the file`() throws {
+    let source = try Given.source(name: "a very telling name")
+    try CredentialDB.open(directory).save(source, state: nil)
+    let bytes = Data(try directory.bytes())
+    for secret in [source.rpID.utf8.map(\.self), source.userID, Array("telling".utf8), source.id, Given.storeID] {
+      #expect(bytes.range(of: Data(secret)) == nil)
+    }
+  }
+
+  @Test func `columns are the tags of the contract, and a sealed row opens by hand`() throws {
+    let source = try Given.source()
+    try CredentialDB.open(directory).save(source, state: nil)
+
+    let connection = try Connection(path: directory.path())
+    let names = try connection.texts("SELECT name FROM pragma_table_info('credential')")
+    #expect(names == ["accountTag", "rpTag", "credentialTag", "keyTag", "sequence", "nonce", "sealed"])
+    let row = try connection.texts(
+      "SELECT hex(accountTag) || hex(rpTag) || hex(credentialTag) || hex(keyTag) FROM credential WHERE sequence = 1")
+    let rp = Given.rp(1)
+    let key = try Given.keys.privateKey(of: source).publicKey.bytes
+    let tags =
+      Given.keys.accountTag(rp, userID: source.userID) + Given.keys.rpTag(rp)
+      + Given.keys.credentialTag(rp, id: source.id) + Given.keys.keyTag(publicKey: key)
+    #expect(row.map { Hex($0) } == [Hex(tags)])
+
+    var opened: [AccountEntry] = []
+    try Statement("SELECT accountTag, nonce, sealed FROM credential", connection).forEach { row throws(StoreFault) in
+      let tags = CredentialRow.Tags(
+        rpTag: Given.keys.rpTag(rp), credentialTag: Given.keys.credentialTag(rp, id: source.id),
+        keyTag: Given.keys.keyTag(publicKey: key))
+      let sealed = CredentialRow(
+        accountTag: row.blob(0) ?? [], tags: tags, nonce: row.blob(1) ?? [], sealed: row.blob(2) ?? [])
+      if let entry = try? Given.keys.open(sealed) { opened.append(entry) }
+    }
+    #expect(opened == [.record(source)])
+  }
+
+  @Test func `a tombstone has no tags`() throws {
+    let store = try CredentialDB.open(directory)
+    try store.save(Given.source(), state: nil)
+    try store.remove(Given.source(), changed: 99)
+    try withExtendedLifetime(store) {
+      try directory.write(directory.bytes(), "copy")
+      let rows = try Connection(path: directory.path("copy")).texts(
+        "SELECT count(*) FROM credential WHERE rpTag IS NULL AND credentialTag IS NULL AND keyTag IS NULL")
+      #expect(rows == ["1"])
+    }
+  }
+
+  @Test func `every writing draws a new nonce`() throws {
+    let store = try CredentialDB.open(directory)
+    var nonces: Set<String> = []
+    for _ in 0..<3 {
+      try store.save(Given.source(), state: Given.state)
+      try directory.write(directory.bytes(), "copy")
+      let connection = try Connection(path: directory.path("copy"))
+      nonces.formUnion(try connection.texts("SELECT hex(nonce) FROM credential UNION SELECT hex(nonce) FROM state"))
+    }
+    #expect(nonces.count == 6)
+  }
+
+  @Test func `what is deleted is overwritten`() throws {
+    let store = try CredentialDB.open(directory)
+    try store.save(Given.source(), state: nil)
+    try directory.write(directory.bytes(), "copy")
+    let row = try Connection(path: directory.path("copy")).texts("SELECT hex(rpTag) || hex(sealed) FROM credential")
+    let bytes = Data(try #require(row.first.flatMap { Hex($0) }).bytes)
+    let (rpTag, sealed) = (bytes.prefix(32), bytes.dropFirst(32))
+    #expect(try Data(directory.bytes()).range(of: sealed) != nil)
+
+    try store.remove(Given.source(), changed: 99)
+    #expect(try Data(directory.bytes()).range(of: sealed) == nil)
+    #expect(try Data(directory.bytes()).range(of: rpTag) == nil)
+  }
+
+  // MARK: Durability
+
+  @Test func `when a change returns, the file alone has it`() throws {
+    let store = try CredentialDB.open(directory)
+    try store.save(Given.source(), state: nil)
+    #expect(try directory.bytes("credentials.sqlite-wal") == [])
+
+    let copy = try TemporaryDirectory()
+    try copy.write(directory.bytes())
+    #expect(try CredentialDB.open(copy).allCredentials() == [Given.source()])
+    #expect(try store.allCredentials() == [Given.source()])
+  }
+
+  @Test func `what a crash left in the log is not lost`() throws {
+    try CredentialDB.open(directory).save(Given.source(user: 1), state: nil)
+    let connection = try Connection(path: directory.path())
+    try Session.configure(connection)
+    let session = try Session(connection, keys: Given.keys)
+    try connection.transaction { () throws(StoreFault) in try session.write(source(user: 2)) }
+
+    // As the disk is when the power goes before the log is moved into the file.
+    let crashed = try TemporaryDirectory()
+    try crashed.write(directory.bytes())
+    try crashed.write(directory.bytes("credentials.sqlite-wal"), "credentials.sqlite-wal")
+    #expect(try !crashed.bytes("credentials.sqlite-wal").isEmpty)
+    let store = try CredentialDB.open(crashed)
+    #expect(try store.allCredentials().map(\.userID.last) == [0x32, 0x31])
+    #expect(try crashed.bytes("credentials.sqlite-wal") == [], "the log is in the file now")
+  }
+
+  private func source(user: Int) throws(StoreFault) -> CredentialSource {
+    do { return try Given.source(user: user) } catch { throw .missing }
+  }
+
+  @Test func `half a transaction in the log is none`() throws {
+    let connection = try Connection(path: directory.path())
+    try Session.configure(connection)
+    let session = try Session(connection, keys: Given.keys)
+    try connection.transaction { () throws(StoreFault) in try session.write(source(user: 1)) }
+    let log = try directory.bytes("credentials.sqlite-wal")
+    for count in [1, 31, 32, 100, log.count / 2, log.count - 1] {
+      let crashed = try TemporaryDirectory()
+      try crashed.write(directory.bytes())
+      try crashed.write(Array(log.prefix(count)), "credentials.sqlite-wal")
+      #expect(try CredentialDB.open(crashed).allCredentials() == [], "\(count) bytes of the log")
+    }
+  }
+}
