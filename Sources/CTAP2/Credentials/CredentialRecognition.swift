@@ -1,0 +1,182 @@
+import CryptoPrimitives
+import DeterministicKeys
+
+/// What an excludeList says about the account that is to be registered: Recovery §7 and §8.
+public struct ExcludeListFindings: Sendable, Equatable {
+  /// The credentials that the list names, live and usable, in its order: CREDENTIAL_EXCLUDED if there is one.
+  public let hits: [Credential]
+  /// The highest counter of the account's row, its tombstone and its ids in the list, live or not; `nil` if none.
+  public let highestKnownCounter: UInt32?
+}
+
+// MARK: - Which ids of a request are ours, Recovery §8
+
+extension OpenVault {
+  /// The credentials of an allowList that are live and usable, in its order.
+  ///
+  /// - Parameter ids: the list's entries of type public-key.
+  /// - Parameter userVerified: whether this ceremony verifies the user: without, level 3 is as if absent.
+  public func credentials(
+    allowList ids: [[UInt8]], rpID: String, userVerified: Bool
+  ) throws(StoreError) -> [Credential] {
+    let recognition = CredentialRecognition(vault: self, rpID: rpID, state: try store.state())
+    var (matches, left) = try recognition.recognise(ids)
+    if !left.isEmpty, matches.usable(userVerified: userVerified).isEmpty {
+      matches = try recognition.match(left, against: recognition.phoneCandidates())
+    }
+    return matches.usable(userVerified: userVerified)
+  }
+
+  /// What an excludeList says about the account that is to be registered.
+  ///
+  /// - Parameter ids: the list's entries of type public-key.
+  /// - Parameter algorithms: those that the request asks for.
+  /// - Parameter policy: what the request's extensions ask for; a hash id carries no policy of its own.
+  /// - Parameter userVerified: whether this ceremony verifies the user.
+  public func examine(
+    excludeList ids: [[UInt8]], rpID: String, userID: [UInt8], algorithms: [COSEAlgorithm],
+    policy: CredentialPolicy = CredentialPolicy(), userVerified: Bool
+  ) throws(StoreError) -> ExcludeListFindings {
+    let recognition = CredentialRecognition(vault: self, rpID: rpID, state: try store.state())
+    var (matches, left) = try recognition.recognise(ids)
+    if !left.isEmpty, matches.usable(userVerified: userVerified).isEmpty {
+      // The account's own come first: what is both is written back, which a phone wallet's id never is.
+      let candidates =
+        recognition.hashCandidates(userID: userID, algorithms: algorithms, policy: policy)
+        + recognition.phoneCandidates()
+      matches += try recognition.match(left, against: candidates)
+    }
+    let account = try store.account(rpIDHash: recognition.rpIDHash, userID: userID)
+    let counters = matches.compactMap { match in
+      match.credential.parameters.userID == userID ? match.credential.parameters.counter : nil
+    }
+    return ExcludeListFindings(
+      hits: matches.usable(userVerified: userVerified),
+      highestKnownCounter: (counters + [account?.counter].compactMap(\.self)).max())
+  }
+}
+
+/// The recognition of one request's ids: of one relying party, against one state of the store.
+struct CredentialRecognition {
+  /// An id that is ours; a dead one still counts for the next counter.
+  struct Match {
+    let credential: Credential
+    let isLive: Bool
+  }
+
+  /// A 32-byte id that could be in the list, computed before anything is compared.
+  struct Candidate {
+    let publicKey: CredentialPublicKey
+    let parameters: CredentialParameters
+    let provenance: Credential.Provenance
+  }
+
+  /// n of the candidates: 0–15 of each epoch.
+  static let candidateCounters: Range<UInt32> = 0..<16
+  /// How many epochs of hash ids are tried, from the floor on.
+  static let candidateEpochs: UInt32 = 8
+
+  let vault: OpenVault
+  let rpID: String
+  let rpIDHash: RPIDHash
+  let state: StoreState
+
+  init(vault: OpenVault, rpID: String, state: StoreState) {
+    self.vault = vault
+    self.rpID = rpID
+    self.rpIDHash = RPIDHash(rpID: rpID)
+    self.state = state
+  }
+
+  /// Steps (a) and (b): the ids that have a row or open, and the 32-byte ones that are left for candidates.
+  ///
+  /// An id that has a row is never left: no candidate may answer for a record that asks for user verification.
+  func recognise(_ ids: [[UInt8]]) throws(StoreError) -> (matches: [Match], left: [[UInt8]]) {
+    var matches: [Match] = []
+    var left: [[UInt8]] = []
+    for id in ids {
+      if let record = try vault.store.credential(id: id, rpIDHash: rpIDHash) {
+        matches.append(Match(credential: Credential(record: record), isLive: true))
+      } else if let parameters = vault.keys.open(sealedID: id, rpIDHash: rpIDHash) {
+        guard (try? vault.keys.privateKey(parameters, rpID: rpID)) != nil else { continue }
+        matches.append(try match(id, parameters, .sealedID))
+      } else if id.count == CredentialID.hashLength {
+        left.append(id)
+      }
+    }
+    return (matches, left)
+  }
+
+  /// Step (c): the ids that equal a candidate.
+  ///
+  /// Every id is compared with every candidate, whichever matches.
+  func match(_ ids: [[UInt8]], against candidates: [Candidate]) throws(StoreError) -> [Match] {
+    let hashes = candidates.map(\.publicKey.hashID)
+    var matches: [Match] = []
+    for id in ids {
+      let equal = candidates.indices.filter { constantTimeEqual(hashes[$0], id) }
+      guard let index = equal.first else { continue }
+      let candidate = candidates[index]
+      let isTaken = try vault.isKey(
+        candidate.publicKey.bytes, ofAnotherAccountThan: candidate.parameters.userID, rpIDHash: rpIDHash)
+      guard !isTaken else { continue }
+      matches.append(try match(id, candidate.parameters, candidate.provenance))
+    }
+    return matches
+  }
+
+  /// What phone wallets make for the vault's accounts in use: one set of ids a relying party.
+  ///
+  /// They have no epoch, so that a floor above 0 ends them all.
+  func phoneCandidates() -> [Candidate] {
+    guard state.floor == 0 else { return [] }
+    let accounts = (try? vault.algorandAccounts()) ?? []
+    return accounts.flatMap { account in
+      candidates(
+        userID: Array(account.address.text.utf8), counters: Self.candidateCounters, algorithm: .es256,
+        policy: CredentialPolicy(), provenance: .phone)
+    }
+  }
+
+  /// What this phrase makes for one account where the ids are hashes: eight epochs from the floor on.
+  func hashCandidates(userID: [UInt8], algorithms: [COSEAlgorithm], policy: CredentialPolicy) -> [Candidate] {
+    let epochs = UInt32(state.floor)..<min(UInt32(state.floor) + Self.candidateEpochs, 1 << 16)
+    return algorithms.flatMap { algorithm in
+      epochs.flatMap { epoch in
+        candidates(
+          userID: userID, counters: Self.candidateCounters.map { epoch << 16 | $0 }, algorithm: algorithm,
+          policy: policy, provenance: .hashID)
+      }
+    }
+  }
+
+  private func candidates(
+    userID: [UInt8], counters: some Sequence<UInt32>, algorithm: COSEAlgorithm, policy: CredentialPolicy,
+    provenance: Credential.Provenance
+  ) -> [Candidate] {
+    counters.compactMap { counter in
+      let parameters = CredentialParameters.discoverable(
+        userID: userID, counter: counter, algorithm: algorithm, policy: policy)
+      guard let parameters, let key = try? vault.keys.privateKey(parameters, rpID: rpID) else { return nil }
+      return Candidate(publicKey: key.publicKey, parameters: parameters, provenance: provenance)
+    }
+  }
+
+  private func match(
+    _ id: [UInt8], _ parameters: CredentialParameters, _ provenance: Credential.Provenance
+  ) throws(StoreError) -> Match {
+    // Only the one credential of an account can be outlived by another.
+    let account =
+      parameters.kind == .discoverable
+      ? try vault.store.account(rpIDHash: rpIDHash, userID: parameters.userID) : nil
+    return Match(
+      credential: Credential(id: id, rpID: rpID, parameters: parameters, provenance: provenance),
+      isLive: state.isLive(parameters, account: account))
+  }
+}
+
+extension [CredentialRecognition.Match] {
+  fileprivate func usable(userVerified: Bool) -> [Credential] {
+    filter { $0.isLive && $0.credential.policy.allows(userVerified: userVerified) }.map(\.credential)
+  }
+}
