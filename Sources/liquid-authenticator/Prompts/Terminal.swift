@@ -1,0 +1,69 @@
+import CTAP2
+import CryptoPrimitives
+import Glibc
+
+/// Dialogs on the terminal from which the daemon was started.
+///
+/// What was typed before the question is thrown away; a passphrase is not shown; and when the task is cancelled the
+/// question says that it is withdrawn and the terminal is as it was.
+struct Terminal: DialogBackEnd {
+  /// The terminal, `/dev/tty` for the one that the process belongs to.
+  let path: String
+  /// How long the person has for each answer; whoever asked may have given up long before.
+  let limit: Duration
+  /// Takes a line when no question could be asked.
+  let log: @Sendable (String) -> Void
+
+  init(path: String = "/dev/tty", limit: Duration = .seconds(120), log: @escaping @Sendable (String) -> Void) {
+    self.path = path
+    self.limit = limit
+    self.log = log
+  }
+
+  func confirm(_ text: PromptText) async throws(UserInteractionError) {
+    let question = "\n\(text.headline)\n\(text.indentedDetails)\n  \(text.agree)? [y/N] "
+    let agreed = try await ask(question, echo: true) { answer in
+      answer.elementsEqual("y".utf8) || answer.elementsEqual("Y".utf8) || answer.elementsEqual("yes".utf8)
+    }
+    guard agreed else { throw .declined }
+  }
+
+  func passphrase<Accepted: Sendable>(
+    _ text: PromptText, check: @Sendable (SecretBytes) async -> PassphraseVerdict<Accepted>
+  ) async throws(UserInteractionError) -> Accepted {
+    var before = "\n\(text.headline)\n\(text.indentedDetails)\n"
+    while true {
+      let question = "\(before)  \(PromptText.entryLabel) "
+      let typed = try await ask(question, echo: false) { SecretBytes(copying: $0) }
+      // An empty line is how one says no to a question that has no button.
+      guard typed.count > 0 else { throw .declined }
+      switch await check(typed) {
+      case .accepted(let accepted): return accepted
+      case .wrong(let words): before = "  \(words)\n"
+      case .ended(let reason): throw reason
+      }
+    }
+  }
+
+  private func ask<Answer: Sendable>(
+    _ question: String, echo: Bool, _ read: @escaping @Sendable (UnsafeRawBufferPointer) -> Answer
+  ) async throws(UserInteractionError) -> Answer {
+    let (path, limit) = (path, limit)
+    let result = await OwnThread.run(cancellable: { cancellation in
+      Result { () throws(TerminalLine.Stop) in
+        try TerminalLine.ask(question, on: path, echo: echo, until: .now + limit, cancellation, read)
+      }
+    })
+    switch result {
+    case .success(let answer): return answer
+    case .failure(.interaction(let error)): throw error
+    case .failure(.failure(let words)):
+      log(words)
+      throw .declined
+    }
+  }
+}
+
+extension PromptText {
+  fileprivate var indentedDetails: String { details.map { "  \($0)" }.joined(separator: "\n") }
+}

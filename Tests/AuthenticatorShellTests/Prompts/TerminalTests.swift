@@ -1,0 +1,140 @@
+import CTAP2
+import CryptoPrimitives
+import Foundation
+import Synchronization
+import Testing
+
+@testable import liquid_authenticator
+
+@Suite struct TerminalTests {
+  static let text = PromptText(UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice"))
+  static let question = """
+
+    Sign in with your passkey?
+      Site: example.com
+      Account: "alice"
+      Sign in? [y/N] \("")
+    """
+  static let entry = """
+
+    Sign in with your passkey?
+      Site: example.com
+      Account: "alice"
+      Vault passphrase: \("")
+    """
+
+  let terminal: PseudoTerminal
+  let lines = Lines()
+
+  init() throws { terminal = try PseudoTerminal() }
+
+  final class Lines: Sendable {
+    private let all = Mutex<[String]>([])
+    var lines: [String] { all.withLock { $0 } }
+    func add(_ line: String) { all.withLock { $0.append(line) } }
+  }
+
+  private func backEnd(limit: Duration = .seconds(20)) -> Terminal {
+    Terminal(path: terminal.path, limit: limit, log: lines.add)
+  }
+
+  private func typed(_ backEnd: Terminal) async throws -> [UInt8] {
+    try await backEnd.passphrase(Self.text) { .accepted($0.withUnsafeBytes { Array($0) }) }
+  }
+
+  @Test(arguments: ["y", "Y", "yes"])
+  func `yes agrees`(answer: String) async throws {
+    async let agreed: Void = backEnd().confirm(Self.text)
+    #expect(try await terminal.awaitScreen(endingWith: Self.question))
+    terminal.type(answer + "\n")
+    try await agreed
+    #expect(terminal.screen == Self.question + answer + "\n")
+    #expect(lines.lines.isEmpty)
+  }
+
+  @Test(arguments: ["\n", "n\n", "no\n", "yy\n", " y\n", "y \n", "Yes!\n", "\u{4}"])
+  func `anything else refuses`(answer: String) async throws {
+    let task = Task { try await backEnd().confirm(Self.text) }
+    #expect(try await terminal.awaitScreen(endingWith: Self.question))
+    terminal.type(answer)
+    await #expect(throws: UserInteractionError.declined) { try await task.value }
+    #expect(lines.lines.isEmpty)
+  }
+
+  @Test func `what was typed before the question does not answer it`() async throws {
+    terminal.type("y\n")
+    let task = Task { try await backEnd().confirm(Self.text) }
+    #expect(try await terminal.awaitScreen(endingWith: Self.question))
+    terminal.type("n\n")
+    await #expect(throws: UserInteractionError.declined) { try await task.value }
+  }
+
+  @Test(arguments: ["correct horse", " two  spaces ", "\u{E9}\u{1F600}", "100%", String(repeating: "x", count: 1000)])
+  func `a passphrase is read as typed, and not shown`(passphrase: String) async throws {
+    let task = Task { try await typed(backEnd()) }
+    #expect(try await terminal.awaitScreen(endingWith: Self.entry))
+    #expect(!terminal.echoes)
+    terminal.type(passphrase + "\n")
+    #expect(try await task.value == Array(passphrase.utf8))
+    #expect(terminal.screen == Self.entry + "\n")
+    #expect(terminal.echoes)
+  }
+
+  @Test func `an empty line declines a passphrase`() async throws {
+    let task = Task { try await typed(backEnd()) }
+    #expect(try await terminal.awaitScreen(endingWith: Self.entry))
+    terminal.type("\n")
+    await #expect(throws: UserInteractionError.declined) { try await task.value }
+  }
+
+  @Test func `a wrong passphrase is said, and asked again`() async throws {
+    let tries = TriesLeft(3)
+    let task = Task {
+      try await backEnd().passphrase(Self.text) { passphrase -> PassphraseVerdict<Int> in
+        passphrase.withUnsafeBytes { Array($0) } == Array("right".utf8)
+          ? .accepted(7) : tries.wrong(then: .verificationFailed)
+      }
+    }
+    #expect(try await terminal.awaitScreen(endingWith: Self.entry))
+    terminal.type("wrong\n")
+    let again = Self.entry + "\n  Wrong passphrase, 2 tries left\n  Vault passphrase: "
+    #expect(try await terminal.awaitScreen(endingWith: again))
+    terminal.type("right\n")
+    #expect(try await task.value == 7)
+  }
+
+  @Test(arguments: [true, false])
+  func `a cancelled question is withdrawn, and the terminal is as it was`(echo: Bool) async throws {
+    let before = terminal.settings
+    let task = Task {
+      if echo { try await backEnd().confirm(Self.text) } else { _ = try await typed(backEnd()) }
+    }
+    #expect(try await terminal.awaitScreen(endingWith: echo ? Self.question : Self.entry))
+    terminal.type("half a passphra")
+    let start = ContinuousClock.now
+    task.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
+    #expect(ContinuousClock.now - start < .milliseconds(500))
+    #expect(terminal.screen.hasSuffix("\n  (withdrawn)\n"))
+    let after = terminal.settings
+    #expect((after.c_lflag, after.c_iflag, after.c_oflag) == (before.c_lflag, before.c_iflag, before.c_oflag))
+    // What was typed of the answer is not there for whatever reads next.
+    #expect(terminal.waiting == 0)
+  }
+
+  @Test func `a question that nobody answers has timed out`() async throws {
+    let limited = backEnd(limit: .milliseconds(50))
+    await #expect(throws: UserInteractionError.timedOut) { try await limited.confirm(Self.text) }
+    #expect(terminal.echoes)
+  }
+
+  @Test(arguments: [
+    ("/nonexistent/tty", "cannot open /nonexistent/tty: No such file or directory"),
+    ("/dev/null", "/dev/null is no terminal: Inappropriate ioctl for device"),
+  ])
+  func `without a terminal it denies, and the log says so`(path: String, words: String) async {
+    let backEnd = Terminal(path: path, log: lines.add)
+    await #expect(throws: UserInteractionError.declined) { try await backEnd.confirm(Self.text) }
+    #expect(lines.lines == ["cannot ask on the terminal: \(words); or use --prompt pinentry"])
+  }
+}

@@ -1,0 +1,72 @@
+import CLinux
+import Foundation
+import Synchronization
+
+@testable import liquid_authenticator
+
+/// A terminal with a person in front of it: what they see, and what they type.
+final class PseudoTerminal: Sendable {
+  private let controller: Int32
+  private let terminal: Int32
+  let path: String
+  private let seen = Mutex<[UInt8]>([])
+
+  init() throws {
+    var (controller, terminal): (Int32, Int32) = (-1, -1)
+    var path = [CChar](repeating: 0, count: 64)
+    guard clinux_open_pty(&controller, &terminal, &path, path.count) == 0 else {
+      throw POSIXError(.init(rawValue: errno) ?? .EIO)
+    }
+    self.controller = controller
+    self.terminal = terminal
+    self.path = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    // As a login leaves it: lines, echo, signals.
+    var settings = self.settings
+    settings.c_lflag |= tcflag_t(ICANON | ECHO | ISIG)
+    settings.c_iflag |= tcflag_t(ICRNL)
+    settings.c_oflag |= tcflag_t(OPOST | ONLCR)
+    tcsetattr(terminal, TCSANOW, &settings)
+  }
+
+  deinit {
+    close(controller)
+    close(terminal)
+  }
+
+  var settings: termios {
+    var settings = termios()
+    tcgetattr(terminal, &settings)
+    return settings
+  }
+
+  var echoes: Bool { settings.c_lflag & tcflag_t(ECHO) != 0 }
+
+  /// How many typed bytes wait for whoever reads next; -1 when the terminal cannot tell.
+  var waiting: Int32 {
+    var count: Int32 = 0
+    return ioctl(terminal, UInt(FIONREAD), &count) == 0 ? count : -1
+  }
+
+  func type(_ text: String) {
+    let bytes = Array(text.utf8)
+    _ = write(controller, bytes, bytes.count)
+  }
+
+  /// Everything shown so far.
+  var screen: String {
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    return seen.withLock { seen in
+      while case let count = read(controller, &bytes, bytes.count), count > 0 { seen += bytes.prefix(count) }
+      return String(decoding: seen, as: UTF8.self).replacingOccurrences(of: "\r\n", with: "\n")
+    }
+  }
+
+  /// Waits until the screen ends with these words.
+  func awaitScreen(endingWith text: String) async throws -> Bool {
+    for _ in 0..<500 {
+      if screen.hasSuffix(text) { return true }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    return false
+  }
+}
