@@ -1,6 +1,6 @@
 import Glibc
 
-/// One line an event on the standard error, which systemd takes to the journal.
+/// One line an event, which systemd takes to the journal.
 struct Log: Sendable {
   /// The levels that we use, by their numbers in syslog(3).
   enum Level: Int {
@@ -11,9 +11,27 @@ struct Log: Sendable {
   }
 
   private let isJournal: Bool
+  private let output: @Sendable (String) -> Void
 
-  /// - Parameter isJournal: the standard error leads to the journal, which reads the level from the line.
-  init(isJournal: Bool) { self.isJournal = isJournal }
+  /// - Parameters:
+  ///   - isJournal: the output leads to the journal, which reads the level from the line.
+  ///   - output: takes each line, with its end.
+  init(isJournal: Bool, output: @escaping @Sendable (String) -> Void) {
+    self.isJournal = isJournal
+    self.output = output
+  }
+
+  /// The standard error, which is the journal when systemd started us.
+  static func standardError(environment: (String) -> String?) -> Log {
+    Log(isJournal: environment("JOURNAL_STREAM") != nil) { line in
+      var bytes = Array(line.utf8)[...]
+      while !bytes.isEmpty {
+        let count = bytes.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        guard count > 0 else { return }
+        bytes = bytes.dropFirst(count)
+      }
+    }
+  }
 
   func error(_ line: String) { write(.error, line) }
   func warning(_ line: String) { write(.warning, line) }
@@ -21,13 +39,7 @@ struct Log: Sendable {
   func info(_ line: String) { write(.info, line) }
 
   private func write(_ level: Level, _ line: String) {
-    let text = (isJournal ? "<\(level.rawValue)>" : "liquid-authenticator: ") + Log.printable(line) + "\n"
-    var bytes = Array(text.utf8)[...]
-    while !bytes.isEmpty {
-      let count = bytes.withUnsafeBytes { Glibc.write(2, $0.baseAddress, $0.count) }
-      guard count > 0 else { return }
-      bytes = bytes.dropFirst(count)
-    }
+    output((isJournal ? "<\(level.rawValue)>" : "liquid-authenticator: ") + Log.printable(line) + "\n")
   }
 
   /// Texts of clients may be hostile: a line stays one line of at most 1000 characters, and moves no cursor.

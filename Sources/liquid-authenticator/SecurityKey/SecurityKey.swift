@@ -11,6 +11,7 @@ actor SecurityKey {
     let poweredUpAt: Instant
     var machine: CTAPHIDStateMachine
     var request: (transaction: CTAPHIDStateMachine.TransactionID, task: Task<Void, Never>)?
+    var node: DeviceNode?
     /// When the timer that is set will ring; it may ring too early, never too late.
     var alarm: Instant?
   }
@@ -42,8 +43,8 @@ actor SecurityKey {
 
   /// Whether the device is there.
   var isAttached: Bool { life != nil }
-  /// What clients open, as far as the transport knows it.
-  var node: String? { life?.link.node }
+  /// What clients open, and who may; `nil` while udev is not done with it.
+  var node: DeviceNode? { life?.node }
   /// When the device was created; a control connection's requests belong to the same life.
   var poweredUpAt: Instant? { life?.poweredUpAt }
 
@@ -58,6 +59,18 @@ actor SecurityKey {
     Task { [number = lives] in
       for await report in link.reports { receive(report, in: number) }
       ended(number)
+    }
+    Task { [number = lives] in found(await link.node(), in: number) }
+  }
+
+  /// Tells the person where the device is, once that is known.
+  private func found(_ node: DeviceNode?, in number: UInt64) {
+    guard life?.number == number else { return }
+    life?.node = node
+    if let node {
+      log.notice("the device is \(node.path), which \(node.access) may open")
+    } else {
+      log.warning("the device is there, but udev made no hidraw node of it: see: ls -l /dev/hidraw*")
     }
   }
 

@@ -6,22 +6,22 @@ import Synchronization
 ///
 /// The client's end is kept open here too: a terminal that nobody has open would wake the thread without end.
 final class PTYDevice: DeviceLink, Polled {
-  let node: String?
   let reports: AsyncStream<Report>
 
   private let incoming: AsyncStream<Report>.Continuation
   private let controller: Int32
   private let terminal: Int32
+  private let path: String
   private let output = Mutex(PTYOutput())
   private let input: Mutex<PTYInput>
   private let timepiece: any Timepiece
   private let thread = Mutex<PollThread?>(nil)
 
   /// Serves the terminal; both descriptors are closed with the device.
-  init(controller: Int32, terminal: Int32, node: String, timepiece: any Timepiece) throws(TransportError) {
+  init(controller: Int32, terminal: Int32, path: String, timepiece: any Timepiece) throws(TransportError) {
     self.controller = controller
     self.terminal = terminal
-    self.node = node
+    self.path = path
     self.timepiece = timepiece
     input = Mutex(PTYInput())
     (reports, incoming) = ReportBuffer.make()
@@ -34,6 +34,8 @@ final class PTYDevice: DeviceLink, Polled {
       throw error
     }
   }
+
+  func node() async -> DeviceNode? { DeviceNode(path) }
 
   func send(_ reports: [Report]) {
     let waits = output.withLock { output in

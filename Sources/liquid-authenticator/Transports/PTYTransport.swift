@@ -11,11 +11,11 @@ struct PTYTransport: ReportTransport {
   func attach() throws(TransportError) -> any DeviceLink {
     var controller: Int32 = -1
     var terminal: Int32 = -1
-    var path = [CChar](repeating: 0, count: 64)
-    guard clinux_open_pty(&controller, &terminal, &path, path.count) == 0 else {
+    var name = [CChar](repeating: 0, count: 64)
+    guard clinux_open_pty(&controller, &terminal, &name, name.count) == 0 else {
       throw TransportError("open a pseudo terminal", errno: errno)
     }
-    let node = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-    return try PTYDevice(controller: controller, terminal: terminal, node: node, timepiece: timepiece)
+    let path = String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    return try PTYDevice(controller: controller, terminal: terminal, path: path, timepiece: timepiece)
   }
 }

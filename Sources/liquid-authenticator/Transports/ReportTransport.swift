@@ -11,8 +11,6 @@ protocol ReportTransport: Sendable {
 
 /// A device for as long as it is plugged in.
 protocol DeviceLink: Sendable {
-  /// What clients open, where that is known at once.
-  var node: String? { get }
   /// What the host writes, in order; it ends when the device is gone.
   ///
   /// What nobody takes from it is dropped above `ReportBuffer.capacity`, as a kernel's ring does.
@@ -20,6 +18,9 @@ protocol DeviceLink: Sendable {
 
   /// Writes the reports of one message. It never waits: a client that does not read loses reports, as on hidraw.
   func send(_ reports: [Report])
+
+  /// Waits until it is known what clients open; `nil` when it cannot be found out.
+  func node() async -> DeviceNode?
 
   /// Makes the device disappear; when it returns, no client finds it any more.
   func close()

@@ -14,25 +14,26 @@ final class UHIDDevice: DeviceLink, Polled {
     var hasEnded = false
   }
 
-  /// HID_UNIQ, by which udev's events are known to be of this device.
-  let serial: String
-  /// udev makes the node later; see `HIDRawNode`.
-  let node: String? = nil
   let reports: AsyncStream<Report>
 
   private let incoming: AsyncStream<Report>.Continuation
   private let descriptor: Int32
   private let outgoing: Mutex<Outgoing>
   private let timepiece: any Timepiece
+  private let search: Task<DeviceNode?, Never>
   private let thread = Mutex<PollThread?>(nil)
 
   /// Creates the device; the descriptor is closed with it.
-  init(descriptor: Int32, serial: String, timepiece: any Timepiece) throws(TransportError) {
-    self.serial = serial
+  ///
+  /// - Parameter watch: listens to udev since before.
+  init(descriptor: Int32, watch: HIDRawWatch?, timepiece: any Timepiece) throws(TransportError) {
+    // HID_UNIQ, by which udev's events are known to be of this device.
+    let serial = String(UInt64.random(in: 0 ... .max), radix: 16)
     self.descriptor = descriptor
     self.timepiece = timepiece
     outgoing = Mutex(Outgoing(descriptor: descriptor))
     (reports, incoming) = ReportBuffer.make()
+    search = Task { await OwnThread.run { watch?.wait(serial: serial) } }
     let identity = UHIDIdentity.self
     var event = cuhid_create2(
       identity.name, "liquid-authenticator", serial, identity.vendor, identity.product, identity.reportDescriptor,
@@ -49,6 +50,8 @@ final class UHIDDevice: DeviceLink, Polled {
       throw error
     }
   }
+
+  func node() async -> DeviceNode? { await search.value }
 
   func send(_ reports: [Report]) {
     let waits = outgoing.withLock { outgoing in

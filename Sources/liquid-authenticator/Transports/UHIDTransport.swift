@@ -9,18 +9,28 @@ struct UHIDTransport: ReportTransport {
   let name = "uhid"
   private let timepiece: any Timepiece
   private let open: @Sendable () throws(TransportError) -> Int32
+  private let watch: @Sendable () -> HIDRawWatch?
 
-  /// - Parameter open: where the descriptor comes from; tests give one end of a socket pair.
+  /// The kernel's own.
+  init(timepiece: any Timepiece) {
+    self.init(timepiece: timepiece, open: Self.openDevice, watch: HIDRawWatch.init)
+  }
+
+  /// - Parameters:
+  ///   - open: where the descriptor comes from; tests give one end of a socket pair.
+  ///   - watch: begins to listen to udev.
   init(
-    timepiece: any Timepiece, open: @escaping @Sendable () throws(TransportError) -> Int32 = Self.openDevice
+    timepiece: any Timepiece, open: @escaping @Sendable () throws(TransportError) -> Int32,
+    watch: @escaping @Sendable () -> HIDRawWatch?
   ) {
     self.timepiece = timepiece
     self.open = open
+    self.watch = watch
   }
 
   func attach() throws(TransportError) -> any DeviceLink {
-    let serial = String(UInt64.random(in: 0 ... .max), radix: 16)
-    return try UHIDDevice(descriptor: try open(), serial: serial, timepiece: timepiece)
+    let watch = watch()
+    return try UHIDDevice(descriptor: try open(), watch: watch, timepiece: timepiece)
   }
 
   private static func openDevice() throws(TransportError) -> Int32 {

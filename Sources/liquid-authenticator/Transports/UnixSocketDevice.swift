@@ -9,7 +9,6 @@ final class UnixSocketDevice: DeviceLink, Polled {
   /// How many clients may be connected; one more is turned away.
   static let clientLimit = 32
 
-  var node: String? { listener.path }
   let reports: AsyncStream<Report>
 
   private let incoming: AsyncStream<Report>.Continuation
@@ -30,6 +29,8 @@ final class UnixSocketDevice: DeviceLink, Polled {
       throw error
     }
   }
+
+  func node() async -> DeviceNode? { DeviceNode(listener.path) }
 
   func send(_ reports: [Report]) {
     clients.withLock { clients in

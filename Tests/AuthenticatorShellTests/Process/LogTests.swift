@@ -11,6 +11,18 @@ struct LogTests {
     #expect(Log.printable(text) == shown)
   }
 
+  @Test func `the journal reads the level from the line, a terminal the name of the program`() {
+    let lines = Lines()
+    let journal = Log(isJournal: true, output: lines.add)
+    journal.info("one")
+    journal.notice("two")
+    journal.warning("three")
+    journal.error("four")
+    Log(isJournal: false, output: lines.add).error("five\n")
+    #expect(
+      lines.all == ["<6>one\n", "<5>two\n", "<4>three\n", "<3>four\n", "liquid-authenticator: five\\u{a}\n"])
+  }
+
   @Test func `a line of the log has an end`() {
     #expect(Log.printable(String(repeating: "x", count: 100_000)).count == 1000)
   }

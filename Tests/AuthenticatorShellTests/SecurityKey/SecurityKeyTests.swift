@@ -39,11 +39,12 @@ struct SecurityKeyTests {
   let timepiece = ManualTimepiece()
   let transport = MemoryTransport()
   let desk = Desk()
+  let lines = Lines()
   let key: SecurityKey
 
   init() {
     key = SecurityKey(
-      transport: transport, timepiece: timepiece, log: Log(isJournal: false), respond: desk.respond)
+      transport: transport, timepiece: timepiece, log: Log(isJournal: false, output: lines.add), respond: desk.respond)
   }
 
   func openHost() async throws -> Host {
@@ -170,6 +171,16 @@ struct SecurityKeyTests {
     _ = await host.event()
   }
 
+  @Test func `where the device is, and who may open it, is said and remembered until it is gone`() async throws {
+    _ = try await openHost()
+    while await key.node == nil { await Task.yield() }
+    #expect(await key.node?.path == "/dev/null")
+    #expect(lines.all.count == 1)
+    #expect(lines.all.first?.hasPrefix("liquid-authenticator: the device is /dev/null, which root") == true)
+    await key.detach()
+    #expect(await key.node == nil)
+  }
+
   @Test func `attach and detach may be said twice`() async throws {
     try await key.attach()
     try await key.attach()
@@ -184,5 +195,6 @@ struct SecurityKeyTests {
     host.link.host.finish()
     while await key.isAttached { await Task.yield() }
     #expect(host.link.isClosed)
+    #expect(lines.all.contains { $0.contains("the device is gone: memory ended") })
   }
 }

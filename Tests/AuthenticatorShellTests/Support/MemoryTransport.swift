@@ -21,7 +21,6 @@ final class MemoryTransport: ReportTransport {
 
 /// One attachment.
 final class MemoryLink: DeviceLink {
-  let node: String? = nil
   let reports: AsyncStream<Report>
   let host: AsyncStream<Report>.Continuation
   let sent: AsyncStream<Report>
@@ -34,6 +33,8 @@ final class MemoryLink: DeviceLink {
   }
 
   var isClosed: Bool { closed.withLock { $0 } }
+
+  func node() async -> DeviceNode? { DeviceNode("/dev/null") }
 
   func send(_ reports: [Report]) { reports.forEach { device.yield($0) } }
 

@@ -11,15 +11,15 @@ struct PTYTransportTests {
     let link: any DeviceLink
     let client: Descriptor
 
-    init() throws {
+    init() async throws {
       link = try PTYTransport(timepiece: SystemTimepiece()).attach()
-      client = Descriptor(open(try #require(link.node), O_RDWR | O_NOCTTY))
+      client = Descriptor(open(try #require(await link.node()).path, O_RDWR | O_NOCTTY))
       try #require(client.number >= 0)
     }
   }
 
   @Test func `65 bytes of the host are a report, and every byte value passes unchanged`() async throws {
-    let terminal = try Terminal()
+    let terminal = try await Terminal()
     defer { terminal.link.close() }
     var reports = terminal.link.reports.makeAsyncIterator()
     for start in stride(from: 0, to: 256, by: 64) {
@@ -29,8 +29,8 @@ struct PTYTransportTests {
     }
   }
 
-  @Test func `an answer is bare 64 bytes, and every byte value passes unchanged`() throws {
-    let terminal = try Terminal()
+  @Test func `an answer is bare 64 bytes, and every byte value passes unchanged`() async throws {
+    let terminal = try await Terminal()
     defer { terminal.link.close() }
     for start in stride(from: 0, to: 256, by: 64) {
       let payload = (start..<start + 64).map { UInt8($0) }
@@ -40,7 +40,7 @@ struct PTYTransportTests {
   }
 
   @Test func `a report that comes in pieces is whole at its end`() async throws {
-    let terminal = try Terminal()
+    let terminal = try await Terminal()
     defer { terminal.link.close() }
     let frame = [0] + Self.payload
     try terminal.client.write(Array(frame.prefix(20)))
@@ -50,7 +50,7 @@ struct PTYTransportTests {
   }
 
   @Test func `the longest message passes in both directions`() async throws {
-    let terminal = try Terminal()
+    let terminal = try await Terminal()
     defer { terminal.link.close() }
     let message = CTAPHIDMessage(
       channel: .broadcast, command: .ping, payload: (0..<7609).map { UInt8(truncatingIfNeeded: $0) })
@@ -64,8 +64,8 @@ struct PTYTransportTests {
     #expect(try terminal.client.read(exactly: 64 * all.count) == all.flatMap(\.bytes))
   }
 
-  @Test func `a client that does not read keeps nobody waiting`() throws {
-    let terminal = try Terminal()
+  @Test func `a client that does not read keeps nobody waiting`() async throws {
+    let terminal = try await Terminal()
     defer { terminal.link.close() }
     let report = try #require(Report(Self.payload))
     for _ in 0..<10_000 { terminal.link.send([report]) }
@@ -78,15 +78,15 @@ struct PTYTransportTests {
     defer { link.close() }
     var reports = link.reports.makeAsyncIterator()
     for _ in 0..<3 {
-      let client = Descriptor(open(try #require(link.node), O_RDWR | O_NOCTTY))
+      let client = Descriptor(open(try #require(await link.node()).path, O_RDWR | O_NOCTTY))
       try client.write([0] + Self.payload)
       #expect(await reports.next()?.bytes == Self.payload)
     }
   }
 
-  @Test func `the terminal is for its owner alone, and gone after close`() throws {
+  @Test func `the terminal is for its owner alone, and gone after close`() async throws {
     let link = try PTYTransport(timepiece: SystemTimepiece()).attach()
-    let node = try #require(link.node)
+    let node = try #require(await link.node()).path
     var status = stat()
     #expect(stat(node, &status) == 0)
     #expect(status.st_mode & 0o777 == 0o600)

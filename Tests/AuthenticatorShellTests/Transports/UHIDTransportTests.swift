@@ -15,7 +15,8 @@ struct UHIDTransportTests {
     init(timepiece: any Timepiece = SystemTimepiece()) throws {
       let (ours, theirs) = try Descriptor.pair()
       end = ours
-      let transport = UHIDTransport(timepiece: timepiece) { () throws(TransportError) in theirs }
+      let transport = UHIDTransport(
+        timepiece: timepiece, open: { () throws(TransportError) in theirs }, watch: { nil })
       link = try transport.attach()
       created = try ours.read()
     }
@@ -152,7 +153,8 @@ struct UHIDTransportTests {
 
   @Test func `a kernel that goes away ends the stream`() async throws {
     let (ours, theirs) = try Descriptor.pair()
-    let transport = UHIDTransport(timepiece: SystemTimepiece()) { () throws(TransportError) in theirs }
+    let transport = UHIDTransport(
+      timepiece: SystemTimepiece(), open: { () throws(TransportError) in theirs }, watch: { nil })
     let link = try transport.attach()
     shutdown(ours.number, Int32(SHUT_RDWR))
     var reports = link.reports.makeAsyncIterator()

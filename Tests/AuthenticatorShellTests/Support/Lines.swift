@@ -1,0 +1,9 @@
+import Synchronization
+
+/// Takes what is logged.
+final class Lines: Sendable {
+  private let lines = Mutex<[String]>([])
+
+  var add: @Sendable (String) -> Void { { line in self.lines.withLock { $0.append(line) } } }
+  var all: [String] { lines.withLock { $0 } }
+}
