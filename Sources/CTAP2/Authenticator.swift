@@ -1,0 +1,139 @@
+import CBOR
+
+/// The authenticator: CTAP2 messages in, answers out, whichever door they come through.
+///
+/// A value, owned by the one task that serves requests: a ceremony that waits for a person cannot be entered again, and
+/// nothing is locked. It does no I/O, reads no clock and draws no chance but what it was given.
+public struct Authenticator: Sendable {
+  /// The longest message that is read, in bytes: getInfo's maxMsgSize (Recovery §4).
+  public static let maxMsgSize = 1800
+
+  let keySource: any KeySource
+  let interaction: any UserInteraction
+  let extensions: [any AuthenticatorExtension.Type]
+  let now: @Sendable () -> Duration
+  let wallClock: @Sendable () -> UInt64
+  var randomness: any RandomNumberGenerator & Sendable
+  private let report: @Sendable (CommandReport) -> Void
+
+  /// What getNextAssertion goes on with; any other command drops it.
+  var remaining: RemainingAssertions?
+
+  /// Composes an authenticator.
+  ///
+  /// - Parameters:
+  ///   - keySource: opens the vault; getInfo never asks it to.
+  ///   - interaction: asks the person.
+  ///   - extensions: the extensions that are offered, in the order in which getInfo names them.
+  ///   - randomness: the salts of non-discoverable credentials come from here.
+  ///   - now: the time since an arbitrary start; never goes back.
+  ///   - wallClock: Unix milliseconds, for records.
+  ///   - report: told of every message once it is answered.
+  public init(
+    keySource: any KeySource, interaction: any UserInteraction, extensions: [any AuthenticatorExtension.Type],
+    randomness: any RandomNumberGenerator & Sendable, now: @escaping @Sendable () -> Duration,
+    wallClock: @escaping @Sendable () -> UInt64, report: @escaping @Sendable (CommandReport) -> Void
+  ) {
+    self.keySource = keySource
+    self.interaction = interaction
+    self.extensions = extensions
+    self.randomness = randomness
+    self.now = now
+    self.wallClock = wallClock
+    self.report = report
+  }
+
+  /// Answers one message: command byte ‖ CBOR in, status byte ‖ CBOR out (CTAP §8).
+  ///
+  /// This is the one place where a ``CTAPError`` becomes a byte. Cancelling the task withdraws a prompt.
+  public mutating func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
+    let start = now()
+    if let code = message.first { dropState(unlessContinuedBy: code, in: context) }
+    var outcome = CommandReport(command: nil, rpID: nil, error: nil, elapsed: .zero)
+    var answer: [UInt8]
+    do throws(CTAPError) {
+      answer = [CTAPStatus.success.rawValue] + (try await serve(message, in: context, outcome: &outcome))
+    } catch {
+      outcome.error = error
+      answer = [error.status.rawValue]
+    }
+    outcome.elapsed = now() - start
+    report(outcome)
+    return answer
+  }
+
+  /// Runs one command on a request that was read already.
+  public mutating func perform<Command: AuthenticatorCommand>(
+    _ command: Command.Type, _ request: Command.Request, in context: RequestContext
+  ) async throws(CTAPError) -> Command.Response {
+    dropState(unlessContinuedBy: command.code, in: context)
+    return try await command.run(request, in: context, on: &self)
+  }
+
+  /// Whatever comes in between, and whoever else comes, ends a getAssertion that is not told to its end: CTAP §6.
+  private mutating func dropState(unlessContinuedBy code: UInt8, in context: RequestContext) {
+    if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
+  }
+
+  private mutating func serve(
+    _ message: [UInt8], in context: RequestContext, outcome: inout CommandReport
+  ) async throws(CTAPError) -> [UInt8] {
+    guard message.count <= Self.maxMsgSize else {
+      throw CTAPError(.requestTooLarge, "a message of \(message.count) bytes")
+    }
+    guard let code = message.first else { throw CTAPError(.invalidLength, "an empty message") }
+    guard let command = AuthenticatorCommands[code] else {
+      throw CTAPError(.invalidCommand, "command \(code)")
+    }
+    outcome.command = command.name
+    return try await serve(command, Array(message.dropFirst()), in: context, outcome: &outcome)
+  }
+
+  private mutating func serve<Command: AuthenticatorCommand>(
+    _ command: Command.Type, _ parameters: [UInt8], in context: RequestContext, outcome: inout CommandReport
+  ) async throws(CTAPError) -> [UInt8] {
+    let request = try Command.Request(parameters: try Self.decode(parameters))
+    outcome.rpID = request.rpID
+    let response = try await perform(command, request, in: context)
+    return response.parameters.map { CBOREncoder.encode(.map($0)) } ?? []
+  }
+
+  /// The parameter map of a message; none at all is as good as an empty one.
+  private static func decode(_ parameters: [UInt8]) throws(CTAPError) -> CBORMap {
+    if parameters.isEmpty { return CBORMap() }
+    do throws(CBORError) {
+      guard let map = try CBORDecoder.decode(parameters).map else {
+        throw .unexpectedType("the parameters are not a map")
+      }
+      return map
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+}
+
+// MARK: - What commands ask of the world
+
+extension Authenticator {
+  /// The open vault; asks for the passphrase when it is locked.
+  func openVault() async throws(CTAPError) -> OpenVault {
+    if let vault = keySource.current { return vault }
+    do throws(UserInteractionError) { return try await keySource.open() } catch { throw CTAPError(error) }
+  }
+
+  /// Asks the person; with `verification`, one dialog for presence and verification.
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(CTAPError) -> UserConsent {
+    // A CANCEL may have come while the vault was opened or the credentials were looked up.
+    guard !Task.isCancelled else { throw CTAPError(UserInteractionError.cancelled) }
+    let consent: UserConsent
+    do throws(UserInteractionError) {
+      consent = try await interaction.confirm(prompt, verification: verification)
+    } catch {
+      throw CTAPError(error)
+    }
+    guard consent.userPresent, consent.userVerified || !verification else {
+      throw CTAPError(.operationDenied, "less than was asked for")
+    }
+    return consent
+  }
+}

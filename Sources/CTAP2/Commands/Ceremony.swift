@@ -1,0 +1,101 @@
+import CBOR
+import CryptoPrimitives
+
+/// What one registration or sign-in signs over: the request's part of it, and what the person did.
+struct Ceremony: Sendable {
+  let clientDataHash: [UInt8]
+  let rpID: String
+  let extensions: RequestedExtensions
+  /// UP as it happened.
+  let userPresent: Bool
+  /// UV as it happened.
+  let userVerified: Bool
+
+  /// The attestation of a new credential: CTAP §6.1.2, step 19.
+  func attestation(
+    of credential: Credential, format: AttestationObject.Format, vault: OpenVault, consent: consuming UserConsent
+  ) throws(CTAPError) -> AttestationObject {
+    let key = try vault.privateKey(of: credential)
+    let attested = AttestedCredentialData(
+      aaguid: .liquidAuth, credentialID: credential.id, publicKey: COSEKey(key.publicKey))
+    let data = try authenticatorData(of: credential, attested: attested, vault: vault).bytes
+    switch format {
+    case .none: return .none(authenticatorData: data)
+    case .packed:
+      return .packed(
+        authenticatorData: data, algorithm: credential.algorithm,
+        signature: try key.signature(over: data + clientDataHash, consent: consent))
+    }
+  }
+
+  /// The assertion of a credential: CTAP §6.2.2, step 13.
+  func assertion(
+    of credential: Credential, vault: OpenVault, consent: consuming UserConsent
+  ) throws(CTAPError) -> GetAssertion.Response {
+    let data = try authenticatorData(of: credential, attested: nil, vault: vault).bytes
+    let signature = try vault.privateKey(of: credential).signature(over: data + clientDataHash, consent: consent)
+    return GetAssertion.Response(
+      credential: PublicKeyCredentialDescriptor(id: credential.id), authenticatorData: data, signature: signature,
+      user: credential.user(userVerified: userVerified))
+  }
+
+  /// BE and BS are always set and signCount is always 0: the phrase makes the credential on every machine
+  /// (Recovery §4).
+  private func authenticatorData(
+    of credential: Credential, attested: AttestedCredentialData?, vault: OpenVault
+  ) throws(CTAPError) -> AuthenticatorData {
+    let outputs = try extensions.outputs(
+      ExtensionCeremony(
+        vault: vault, rpIDHash: credential.rpIDHash, clientDataHash: clientDataHash, credentialID: credential.id,
+        userPresent: userPresent, userVerified: userVerified))
+    var flags: AuthenticatorData.Flags = [.backupEligible, .backupState]
+    if userPresent { flags.insert(.userPresent) }
+    if userVerified { flags.insert(.userVerified) }
+    return AuthenticatorData(
+      rpIDHash: credential.rpIDHash, flags: flags, signCount: 0, attestedCredentialData: attested,
+      extensions: outputs)
+  }
+}
+
+extension Credential {
+  /// What the answer tells of the account: nothing for a non-discoverable credential, and names only to who verified
+  /// the person (CTAP §6.2.2, step 13).
+  fileprivate func user(userVerified: Bool) -> PublicKeyCredentialUserEntity? {
+    guard let userHandle else { return nil }
+    return PublicKeyCredentialUserEntity(
+      id: userHandle, name: userVerified ? record?.name : nil, displayName: userVerified ? record?.displayName : nil)
+  }
+}
+
+// MARK: - Errors of keys, mapped once
+
+extension OpenVault {
+  fileprivate func privateKey(of credential: Credential) throws(CTAPError) -> CredentialPrivateKey {
+    do throws(CryptoError) { return try keys.privateKey(of: credential) } catch { throw CTAPError(error) }
+  }
+}
+
+extension CredentialPrivateKey {
+  fileprivate func signature(over message: [UInt8], consent: consuming UserConsent) throws(CTAPError) -> [UInt8] {
+    do throws(CryptoError) { return try sign(message, consent: consent) } catch { throw CTAPError(error) }
+  }
+}
+
+extension CTAPError {
+  /// A key that could not be derived or used.
+  init(_ error: CryptoError, file: String = #fileID, line: UInt = #line) {
+    self.init(.other, "the credential's key cannot be used: \(error)", file: file, line: line)
+  }
+
+  /// A credential that could not be made.
+  init(_ error: CredentialRegistrationError, file: String = #fileID, line: UInt = #line) {
+    switch error {
+    case .keyStoreFull:
+      self.init(.keyStoreFull, "every counter of the account is used up", file: file, line: line)
+    case .userIDLength(let count):
+      self.init(.invalidLength, "user.id has \(count) bytes", file: file, line: line)
+    case .store(let error): self.init(error, file: file, line: line)
+    case .cryptography(let error): self.init(error, file: file, line: line)
+    }
+  }
+}

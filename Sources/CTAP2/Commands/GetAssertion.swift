@@ -1,0 +1,115 @@
+/// authenticatorGetAssertion: a sign-in, CTAP §6.2.
+public enum GetAssertion: AuthenticatorCommand {
+  /// CTAP §6.2.
+  public static let code: UInt8 = 0x02
+  /// The name in the standard.
+  public static let name = "authenticatorGetAssertion"
+
+  /// CTAP §6.2.2; the numbers are its steps.
+  ///
+  /// Everything that can be refused without asking is refused first.
+  public static func run(
+    _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> Response {
+    // 1, 2. There is no PIN, and so no token.
+    try await request.pinUvAuth.refuse(on: authenticator)
+
+    // 3–5. UP and UV start as false. There is no alwaysUv.
+    try request.options.checkForAssertion(in: authenticator)
+
+    // 10.1. Extensions check their input before anybody is asked; what we do not have is passed over.
+    let extensions = try request.extensions(of: authenticator)
+    let vault = try await authenticator.openVault()
+
+    // 7. What could sign, if the verification that is asked for succeeds.
+    let credentials = try request.applicableCredentials(in: vault)
+    guard let first = credentials.first else { throw await refuseWithoutCredentials(request, authenticator) }
+
+    // 6.2, 8, 9. One dialog asks for verification, when it is wanted, and presence; or nobody is asked.
+    let consent: UserConsent
+    if request.isSilent {
+      consent = UserConsent.silent()
+    } else {
+      var prompt = request.prompt(for: credentials)
+      try extensions.describe(in: &prompt, vault: vault)
+      consent = try await authenticator.confirm(prompt, verification: request.verification)
+    }
+
+    // What an id that was not in the store teaches is durable before the answer exists (Recovery §7).
+    do throws(StoreError) {
+      try vault.rememberUse(of: first, now: authenticator.wallClock(), consent: consent)
+    } catch {
+      throw CTAPError(error)
+    }
+
+    // 10.2, 11–13. One credential signs; accounts that were found without an allowList wait for getNextAssertion.
+    let ceremony = Ceremony(
+      clientDataHash: request.clientDataHash, rpID: request.rpIdentifier, extensions: extensions,
+      userPresent: consent.userPresent, userVerified: consent.userVerified)
+    var response = try ceremony.assertion(of: first, vault: vault, consent: consent)
+    if request.allowList.isEmpty, credentials.count > 1 {
+      response.numberOfCredentials = credentials.count
+      authenticator.remaining = RemainingAssertions(
+        ceremony: ceremony, credentials: credentials.dropFirst(), context: context, since: authenticator.now())
+    }
+    return response
+  }
+
+  /// Step 7.6: NO_CREDENTIALS at once, so that the platform can turn to another key.
+  ///
+  /// Without an allowList anybody can ask about any site. There, when verification is asked for, it comes first as in
+  /// step 6: otherwise the prompt alone would tell that an account is protected from being seen (credProtect 2, 3).
+  private static func refuseWithoutCredentials(
+    _ request: Request, _ authenticator: Authenticator
+  ) async -> CTAPError {
+    do throws(CTAPError) {
+      if request.allowList.isEmpty, request.verification {
+        _ = try await authenticator.confirm(request.prompt(for: []), verification: true)
+      }
+    } catch {
+      return error
+    }
+    return CTAPError(.noCredentials, "no credential of the request is ours and may be used")
+  }
+}
+
+extension CeremonyOptions {
+  /// Step 4 of CTAP §6.2.2.
+  fileprivate func checkForAssertion(in authenticator: Authenticator) throws(CTAPError) {
+    guard uv != true || authenticator.interaction.canVerify else {
+      throw CTAPError(.invalidOption, "verification is not set up")
+    }
+    guard rk == nil else { throw CTAPError(.unsupportedOption, "rk has no meaning in a sign-in") }
+  }
+}
+
+extension GetAssertion.Request {
+  /// Step 7 of CTAP §6.2.2: credentials that the allowList names, in its order, or the accounts of the relying party,
+  /// the newest first; without those that credProtect keeps from this request.
+  fileprivate func applicableCredentials(in vault: OpenVault) throws(CTAPError) -> [Credential] {
+    do throws(StoreError) {
+      if !allowList.isEmpty {
+        return try vault.credentials(
+          allowList: allowList.credentialIDs, rpID: rpIdentifier, userVerified: verification)
+      }
+      return try vault.store.credentials(rpIDHash: RPIDHash(rpID: rpIdentifier))
+        .filter { verification || $0.policy.credProtect == .userVerificationOptional }
+        .map(Credential.init(record:))
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+
+  /// What the person is asked, extensions not included.
+  fileprivate func prompt(for credentials: [Credential]) -> UserPrompt {
+    UserPrompt(
+      purpose: .signIn, rpID: rpIdentifier, accountName: credentials.first?.record?.name,
+      accountDisplayName: credentials.first?.record?.displayName,
+      accountCount: allowList.isEmpty ? credentials.count : 1)
+  }
+}
+
+extension UserConsent {
+  /// The consent of nobody, for a request that asks for neither presence nor verification: both flags are 0.
+  fileprivate static func silent() -> UserConsent { UserConsent(userPresent: false, userVerified: false) }
+}

@@ -1,0 +1,58 @@
+public import CBOR
+
+/// authenticatorGetInfo: what this authenticator is and can do, CTAP §6.4.
+///
+/// Never asks anybody anything.
+public enum GetInfo: AuthenticatorCommand {
+  /// CTAP §6.4.
+  public static let code: UInt8 = 0x04
+  /// The name in the standard.
+  public static let name = "authenticatorGetInfo"
+
+  /// Tells what is whole, and nothing else.
+  public static func run(
+    _ request: NoParameters, in context: RequestContext, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> Response {
+    Response(
+      extensions: authenticator.extensions.map { $0.identifier },
+      userVerification: authenticator.interaction.canVerify)
+  }
+
+  /// The answer of getInfo.
+  public struct Response: AuthenticatorResponse {
+    /// Extension identifiers, in the order of composition.
+    public let extensions: [String]
+    /// Whether built-in user verification is set up.
+    public let userVerification: Bool
+
+    /// CTAP §6.4, by member.
+    public var parameters: CBORMap? {
+      var members: CBORMap = [
+        0x01: ["FIDO_2_0"],
+        0x03: .bytes(AAGUID.liquidAuth.bytes),
+        0x04: .map(options),
+        0x05: CBORValue(Authenticator.maxMsgSize),
+        0x07: CBORValue(Limits.credentialCountInList),
+        0x08: CBORValue(Limits.credentialIDLength),
+        0x09: ["usb"],
+        0x0A: .array(COSEAlgorithm.allCases.map { ["alg": CBORValue($0.rawValue), "type": "public-key"] }),
+        0x16: [.text(AttestationObject.Format.packed.rawValue)],
+      ]
+      if !extensions.isEmpty { members[0x02] = .array(extensions.map { .text($0) }) }
+      return members
+    }
+
+    /// `uv` is absent, not false, without verification: there is nothing that the platform could set up.
+    private var options: CBORMap {
+      var options: CBORMap = ["rk": true, "up": true, "plat": false, "makeCredUvNotRqd": true]
+      if userVerification { options["uv"] = true }
+      return options
+    }
+  }
+
+  /// The limits that are told: Recovery §4.
+  enum Limits {
+    static let credentialCountInList = 8
+    static let credentialIDLength = 128
+  }
+}

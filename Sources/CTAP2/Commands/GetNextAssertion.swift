@@ -1,0 +1,46 @@
+/// authenticatorGetNextAssertion: the next account of a sign-in without an allowList, CTAP §6.3.
+public enum GetNextAssertion: AuthenticatorCommand {
+  /// CTAP §6.3.
+  public static let code: UInt8 = 0x08
+  /// The name in the standard.
+  public static let name = "authenticatorGetNextAssertion"
+  /// How long a client may wait between two answers.
+  static let patience = Duration.seconds(30)
+
+  /// CTAP §6.3; the numbers are its steps.
+  public static func run(
+    _ request: NoParameters, in context: RequestContext, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> GetAssertion.Response {
+    // 1–3. Nothing is remembered, nothing is left, or the client took too long; or the vault was locked meanwhile.
+    let now = authenticator.now()
+    guard
+      var remaining = authenticator.remaining.take(), now - remaining.since <= patience,
+      let vault = authenticator.keySource.current, let credential = remaining.credentials.popFirst()
+    else {
+      throw CTAPError(.notAllowed, "there is no assertion to go on from")
+    }
+
+    // 4–6. The person agreed to all accounts at once: the flags are those of the first answer.
+    let response = try remaining.ceremony.assertion(of: credential, vault: vault, consent: remaining.consent())
+
+    // 7, 8.
+    remaining.since = now
+    if !remaining.credentials.isEmpty { authenticator.remaining = remaining }
+    return response
+  }
+}
+
+/// The accounts of a sign-in that were not answered yet: CTAP §6.2.2, step 12.2.2.
+struct RemainingAssertions: Sendable {
+  let ceremony: Ceremony
+  var credentials: ArraySlice<Credential>
+  /// Only this client goes on, and only until the device is replugged.
+  let context: RequestContext
+  /// When the last answer was made.
+  var since: Duration
+
+  /// The part in the first answer's consent that belongs to the next account.
+  fileprivate func consent() -> UserConsent {
+    UserConsent(userPresent: ceremony.userPresent, userVerified: ceremony.userVerified)
+  }
+}

@@ -1,0 +1,133 @@
+/// authenticatorMakeCredential: a registration, CTAP §6.1.
+public enum MakeCredential: AuthenticatorCommand {
+  /// CTAP §6.1.
+  public static let code: UInt8 = 0x01
+  /// The name in the standard.
+  public static let name = "authenticatorMakeCredential"
+
+  /// CTAP §6.1.2; the numbers are its steps.
+  ///
+  /// Everything that can be refused without asking is refused first.
+  public static func run(
+    _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> Response {
+    // 1, 2. There is no PIN, and so no token.
+    try await request.pinUvAuth.refuse(on: authenticator)
+
+    // 3. The first algorithm of the list that we have.
+    guard let algorithm = request.algorithms.first else {
+      throw CTAPError(.unsupportedAlgorithm, "no algorithm of the list is supported")
+    }
+
+    // 4–8. UP and UV start as false; what is asked for becomes true with the person's consent.
+    let verification = try request.options.verification(in: authenticator)
+
+    // 9. Attestation tells the model at most; an enterprise cannot have more.
+    guard request.enterpriseAttestation == nil else {
+      throw CTAPError(.invalidParameter, "enterprise attestation is not supported")
+    }
+
+    // 15.1. Extensions check their input before anybody is asked; what we do not have is passed over.
+    let extensions = try request.extensions(of: authenticator)
+    let vault = try await authenticator.openVault()
+
+    // 12. What is there already is not made again.
+    let known = try await refuseExcluded(
+      request, policy: extensions.policy, verification: verification, vault: vault, authenticator)
+
+    // 11.2, 13, 14. One dialog asks for verification, when it is wanted, and presence.
+    var prompt = request.prompt(.register)
+    try extensions.describe(in: &prompt, vault: vault)
+    let consent = try await authenticator.confirm(prompt, verification: verification)
+
+    // 16–18. A new key pair, of which only what derives it again is kept.
+    let registration = CredentialRegistration(
+      rpID: request.rp.id, user: request.user, algorithm: algorithm, policy: extensions.policy)
+    let (credential, record) = try authenticator.make(
+      registration, discoverable: request.options.rk == true, known: known, vault: vault, consent: consent)
+
+    // 15.2, 19. The outputs, and the statement over them.
+    let ceremony = Ceremony(
+      clientDataHash: request.clientDataHash, rpID: request.rp.id, extensions: extensions,
+      userPresent: consent.userPresent, userVerified: consent.userVerified)
+    let attestation = try ceremony.attestation(
+      of: credential, format: request.attestationFormat, vault: vault, consent: consent)
+
+    // 17.3. The record is durable before the answer exists.
+    if let record {
+      do throws(StoreError) { try vault.save(record) } catch { throw CTAPError(error) }
+    }
+    return Response(attestation: attestation)
+  }
+
+  /// Step 12: CREDENTIAL_EXCLUDED whatever the person does, a CANCEL excepted; no hit yields the account's highest
+  /// known counter.
+  ///
+  /// A hit that is visible only to who verified the person (credProtect 3) asks for verification, and is as if absent
+  /// when that fails.
+  private static func refuseExcluded(
+    _ request: Request, policy: CredentialPolicy, verification: Bool, vault: OpenVault,
+    _ authenticator: Authenticator
+  ) async throws(CTAPError) -> UInt32? {
+    let findings: ExcludeListFindings
+    do throws(StoreError) {
+      findings = try vault.examine(
+        excludeList: request.excludeList.credentialIDs, rpID: request.rp.id, userID: request.user.id,
+        algorithms: request.algorithms, policy: policy, userVerified: verification)
+    } catch {
+      throw CTAPError(error)
+    }
+    let open = findings.hits.first { $0.policy.allows(userVerified: false) }
+    guard let hit = open ?? findings.hits.first else { return findings.highestKnownCounter }
+
+    do throws(CTAPError) {
+      let consent = try await authenticator.confirm(request.prompt(.alreadyRegistered), verification: open == nil)
+      do throws(StoreError) {
+        try vault.rememberUse(of: hit, user: request.user, now: authenticator.wallClock(), consent: consent)
+      } catch {
+        throw CTAPError(error)
+      }
+    } catch {
+      if open == nil || error.status == .keepaliveCancel || error.status == .other { throw error }
+    }
+    throw CTAPError(.credentialExcluded, "a credential of the excludeList is ours")
+  }
+}
+
+extension CeremonyOptions {
+  /// Steps 5 to 8 of CTAP §6.1.2: whether the person is to be verified by our own means.
+  ///
+  /// 6. There is no alwaysUv. 8. makeCredUvNotRqd is true.
+  fileprivate func verification(in authenticator: Authenticator) throws(CTAPError) -> Bool {
+    let canVerify = authenticator.interaction.canVerify
+    // 5.
+    guard uv != true || canVerify else { throw CTAPError(.invalidOption, "verification is not set up") }
+    guard up != false else { throw CTAPError(.invalidOption, "a registration without presence") }
+    // 7. Whoever sets up verification wants passkeys to be made with it. (A PIN to ask for instead there is not.)
+    if canVerify, uv != true, rk == true {
+      throw CTAPError(.operationDenied, "a discoverable credential without verification, which is set up")
+    }
+    return uv == true
+  }
+}
+
+extension Authenticator {
+  /// Steps 16 to 18 of CTAP §6.1.2: the credential, and its record if it is to be discoverable.
+  fileprivate mutating func make(
+    _ registration: CredentialRegistration, discoverable: Bool, known: UInt32?, vault: OpenVault,
+    consent: borrowing UserConsent
+  ) throws(CTAPError) -> (credential: Credential, record: CredentialSource?) {
+    do throws(CredentialRegistrationError) {
+      guard discoverable else {
+        return (
+          try vault.makeNonDiscoverableCredential(registration, using: &randomness, consent: consent), nil
+        )
+      }
+      let record = try vault.makeDiscoverableCredential(
+        registration, known: known, now: wallClock(), consent: consent)
+      return (Credential(record: record), record)
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+}

@@ -1,0 +1,169 @@
+import CBOR
+import CTAP2
+import TestVectors
+import Testing
+
+@Suite struct AuthenticatorTests {
+  @Test(arguments: [UInt8](0...255).filter { ![0x01, 0x02, 0x04, 0x07, 0x08, 0x0B].contains($0) })
+  func `a command that is not whole is invalid, whatever follows`(code: UInt8) async {
+    var world = TestWorld(isOpen: false)
+    #expect(await world.send([code]).bytes == [0x01])
+    #expect(await world.send([code, 0xA0]).bytes == [0x01])
+    #expect(await world.send([code, 0xFF]).bytes == [0x01])
+    #expect(world.keySource.openings == 0)
+  }
+
+  @Test func `an empty message has an invalid length`() async {
+    var world = TestWorld()
+    #expect(await world.send([]).bytes == [0x03])
+  }
+
+  @Test func `a message of 1800 bytes is read, one more byte is too much`() async {
+    var world = TestWorld()
+    // {1: h'00…'} of exactly 1800 bytes with the command: the member has the wrong type for getAssertion.
+    let longest: [UInt8] = [0x02, 0xA1, 0x01, 0x59, 0x07, 0x02] + [UInt8](repeating: 0, count: 1794)
+    #expect(await world.send(longest).bytes == [0x11])
+    #expect(
+      await world.send([0x02] + CBOREncoder.encode([1: .bytes([UInt8](repeating: 0, count: 1795))])).bytes == [0x39])
+    #expect(await world.send([0x40] + [UInt8](repeating: 0, count: 1800)).bytes == [0x39])
+  }
+
+  @Test func `a command without parameters misses the first member`() async {
+    var world = TestWorld()
+    #expect(await world.send([0x01]).bytes == [0x14])
+    #expect(await world.send([0x02]).bytes == [0x14])
+  }
+
+  @Test(arguments: [UInt8(0x01), 0x02, 0x04, 0x07, 0x08, 0x0B])
+  func `parameters that are no canonical map are refused before anybody is asked`(code: UInt8) async throws {
+    var world = TestWorld(isOpen: false)
+    for parameters: [UInt8] in [[0x00], [0x80], [0x60], [0x40], [0xF5]] {
+      #expect(await world.send([code] + parameters).bytes == [0x11])
+    }
+    for reject in try VectorFile("cbor-canonical").decode(CanonicalFile.self).reject where !reject.hex.bytes.isEmpty {
+      #expect(await world.send([code] + reject.hex.bytes).bytes == [0x12], "\(reject.hex)")
+    }
+    #expect(world.keySource.openings == 0)
+    #expect(world.person.shown.isEmpty)
+  }
+
+  private struct CanonicalFile: Decodable {
+    struct Reject: Decodable { let hex: Hex }
+    let reject: [Reject]
+  }
+
+  @Test func `every item of OpenSK's corpus is answered by every command`() async throws {
+    struct File: Decodable {
+      struct Item: Decodable { let hex: Hex }
+      let items: [Item]
+    }
+    let items = try VectorFile("opensk-ctap2-params-corpus").decode(File.self).items
+    #expect(items.count == 30)
+    for code: UInt8 in [0x01, 0x02, 0x04, 0x07, 0x08, 0x0B, 0x06, 0x0A] {
+      for item in items {
+        var world = TestWorld()
+        let answer = await world.send([code] + item.hex.bytes)
+        #expect(answer.status != nil)
+        if answer.status != .success { #expect(answer.bytes.count == 1) }
+      }
+    }
+  }
+
+  @Test func `any change of one byte in a request is answered, and only a whole answer is a success`() async {
+    let request = [0x01] + CBOREncoder.encode(.map(Requests.makeCredential(uv: true)))
+    for index in request.indices.dropFirst() {
+      for flip: UInt8 in [0x01, 0x20, 0x80] {
+        var changed = request
+        changed[index] ^= flip
+        var world = TestWorld()
+        let answer = await world.send(changed)
+        #expect(answer.status == .success ? answer.map?.count == 3 : answer.bytes.count == 1)
+      }
+    }
+  }
+
+  @Test func `every beginning of a request is answered, and none prompts`() async {
+    let request = [0x01] + CBOREncoder.encode(.map(Requests.makeCredential(uv: true)))
+    for count in 1..<request.count {
+      var world = TestWorld(isOpen: false)
+      #expect(await world.send(Array(request.prefix(count))).bytes == [count == 1 ? 0x14 : 0x12])
+      #expect(world.keySource.openings == 0)
+    }
+  }
+
+  @Test func `the first command that needs the vault opens it, once`() async {
+    var world = TestWorld(isOpen: false)
+    #expect(await world.makeCredential(Requests.makeCredential()).status == .success)
+    #expect(await world.makeCredential(Requests.makeCredential()).status == .success)
+    #expect(world.keySource.openings == 1)
+  }
+
+  @Test(arguments: [
+    (UserInteractionError.declined, [UInt8(0x27)]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
+    (.verificationFailed, [0x27]), (.verificationBlocked, [0x32]),
+  ])
+  func `a vault that does not open ends the command`(error: UserInteractionError, answer: [UInt8]) async {
+    var world = TestWorld()
+    world.keySource.lock(thenFailWith: error)
+    #expect(await world.makeCredential(Requests.makeCredential()).bytes == answer)
+    #expect(await world.getAssertion(Requests.getAssertion()).bytes == answer)
+    #expect(world.person.shown.isEmpty)
+  }
+
+  @Test func `a cancelled task withdraws the prompt`() async {
+    let world = TestWorld()
+    world.person.will(.wait)
+    let task = Task { [world] in
+      var world = world
+      return await world.makeCredential(Requests.makeCredential())
+    }
+    while world.person.shown.isEmpty { await Task.yield() }
+    task.cancel()
+    #expect(await task.value.bytes == [0x2D])
+  }
+
+  @Test func `a cancel that came before the prompt shows none`() async {
+    let world = TestWorld()
+    let task = Task { [world] in
+      var world = world
+      while !Task.isCancelled { await Task.yield() }
+      return await world.makeCredential(Requests.makeCredential())
+    }
+    task.cancel()
+    #expect(await task.value.bytes == [0x2D])
+    #expect(world.person.shown.isEmpty)
+  }
+
+  @Test func `reports what became of every message`() async throws {
+    var world = TestWorld()
+    _ = await world.makeCredential(Requests.makeCredential())
+    world.person.will(.fail(.declined))
+    _ = await world.makeCredential(Requests.makeCredential())
+    _ = await world.send([0x40])
+    _ = await world.send([0x04])
+    let reports = world.reports.all
+    #expect(
+      reports.map(\.command) == [
+        "authenticatorMakeCredential", "authenticatorMakeCredential", nil, "authenticatorGetInfo",
+      ])
+    #expect(reports.map(\.rpID) == ["example.com", "example.com", nil, nil])
+    #expect(reports.map(\.status) == [.success, .operationDenied, .invalidCommand, .success])
+    let error = try #require(reports[1].error)
+    #expect(error.file.hasPrefix("CTAP2/"))
+    #expect(!error.reason.isEmpty)
+  }
+
+  @Test func `errors are equal by status`() {
+    #expect(CTAPError(.invalidCBOR, "one") == CTAPError(.invalidCBOR, "another"))
+    #expect(CTAPError(.invalidCBOR, "one") != CTAPError(.invalidLength, "one"))
+  }
+
+  @Test func `the statuses are those of the standard`() {
+    let numbers: [UInt8] = [
+      0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x0A, 0x0B, 0x11, 0x12, 0x14, 0x15, 0x17, 0x18, 0x19, 0x21, 0x22, 0x23,
+      0x24, 0x25, 0x26, 0x27, 0x28, 0x2B, 0x2C, 0x2D, 0x2E, 0x2F, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38,
+      0x39, 0x3A, 0x3B, 0x3C, 0x3D, 0x3E, 0x3F, 0x40, 0x7F, 0xDF, 0xE0, 0xE1, 0xE2, 0xE3, 0xE4,
+    ]
+    #expect(CTAPStatus.allCases.map(\.rawValue) == numbers)
+  }
+}

@@ -1,0 +1,101 @@
+import CBOR
+import CTAP2
+import Testing
+
+@Suite struct GetNextAssertionTests {
+  /// Three accounts of example.com, the last one the newest.
+  private func threeAccounts() async throws -> (TestWorld, [ParsedAuthenticatorData]) {
+    var world = TestWorld()
+    var registrations: [ParsedAuthenticatorData] = []
+    for user in UInt8(1)...3 { registrations.append(try await world.register(userID: [user], name: "user \(user)")) }
+    return (world, registrations)
+  }
+
+  @Test func `accounts follow from the newest to the oldest, with the flags of the first`() async throws {
+    for uv in [nil, true] as [Bool?] {
+      var (world, registrations) = try await threeAccounts()
+      let prompts = world.person.shown.count
+      var answers = [await world.getAssertion(Requests.getAssertion(uv: uv))]
+      world.clock.advance(by: .seconds(30))
+      answers.append(await world.getNextAssertion())
+      world.clock.advance(by: .seconds(30))
+      answers.append(await world.getNextAssertion())
+
+      #expect(world.person.shown.count == prompts + 1)
+      #expect(world.person.shown.last?.prompt.accountCount == 3)
+      #expect(answers.map { $0.map?[5] } == [3, nil, nil])
+      for (answer, registration) in zip(answers, registrations.reversed()) {
+        let data = try #require(answer.map?[2]?.bytes)
+        #expect(ParsedAuthenticatorData(data)?.flags == (uv == true ? 0x1D : 0x19))
+        #expect(registration.verifies(answer.map?[3]?.bytes ?? [], over: data + Requests.clientDataHash))
+      }
+      let users = answers.map { $0.map?[4]?.map }
+      #expect(users.map { $0?["id"]?.bytes } == [[3], [2], [1]])
+      #expect(users.map { $0?["name"]?.text } == (uv == true ? ["user 3", "user 2", "user 1"] : [nil, nil, nil]))
+      #expect(await world.getNextAssertion().bytes == [0x30])
+    }
+  }
+
+  @Test func `a silent request goes on silently`() async throws {
+    var (world, _) = try await threeAccounts()
+    let prompts = world.person.shown.count
+    #expect(await world.getAssertion(Requests.getAssertion(up: false)).map?[5] == 3)
+    let next = await world.getNextAssertion()
+    #expect(ParsedAuthenticatorData(next.map?[2]?.bytes ?? [])?.flags == 0x18)
+    #expect(world.person.shown.count == prompts)
+  }
+
+  @Test func `without a sign-in before there is nothing to go on from`() async {
+    var world = TestWorld()
+    #expect(await world.getNextAssertion().bytes == [0x30])
+    #expect(await world.send(0x08, [:]).bytes == [0x30])
+  }
+
+  @Test func `one account leaves nothing to go on from`() async throws {
+    var world = TestWorld()
+    _ = try await world.register()
+    #expect(await world.getAssertion(Requests.getAssertion()).status == .success)
+    #expect(await world.getNextAssertion().bytes == [0x30])
+  }
+
+  @Test func `after more than 30 s the rest is gone`() async throws {
+    var (world, _) = try await threeAccounts()
+    _ = await world.getAssertion(Requests.getAssertion())
+    world.clock.advance(by: .seconds(30) + .nanoseconds(1))
+    #expect(await world.getNextAssertion().bytes == [0x30])
+    #expect(await world.getNextAssertion().bytes == [0x30])
+  }
+
+  static let interruptions: [[UInt8]] = [[0x04], [0x0B], [0x40], [0x01], [0x02, 0xFF], [0x06, 0xA0]]
+
+  @Test(arguments: interruptions)
+  func `any other message in between ends it`(message: [UInt8]) async throws {
+    var (world, _) = try await threeAccounts()
+    _ = await world.getAssertion(Requests.getAssertion())
+    _ = await world.send(message)
+    #expect(await world.getNextAssertion().bytes == [0x30])
+  }
+
+  @Test func `another client gets nothing, and ends it`() async throws {
+    var (world, _) = try await threeAccounts()
+    _ = await world.getAssertion(Requests.getAssertion())
+    #expect(await world.getNextAssertion(channel: 2).bytes == [0x30])
+    #expect(await world.getNextAssertion().bytes == [0x30])
+  }
+
+  @Test func `a replug ends it`() async throws {
+    var (world, _) = try await threeAccounts()
+    _ = await world.getAssertion(Requests.getAssertion())
+    world.clock.advance(by: .seconds(1))
+    world.replug()
+    #expect(await world.getNextAssertion().bytes == [0x30])
+  }
+
+  @Test func `a vault that is locked meanwhile is not opened for it`() async throws {
+    var (world, _) = try await threeAccounts()
+    _ = await world.getAssertion(Requests.getAssertion())
+    world.keySource.lock()
+    #expect(await world.getNextAssertion().bytes == [0x30])
+    #expect(world.keySource.openings == 0)
+  }
+}

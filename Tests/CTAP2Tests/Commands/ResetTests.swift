@@ -1,0 +1,79 @@
+import CBOR
+import CTAP2
+import CryptoPrimitives
+import Testing
+
+@Suite struct ResetTests {
+  @Test func `empties the store and goes on in the next epoch`() async throws {
+    var world = TestWorld()
+    let before = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
+    #expect(before.status == .success)
+
+    #expect(await world.send([0x07]).bytes == [0x00])
+    #expect(try world.store.allCredentials().isEmpty)
+    #expect(try world.store.state().epoch == 1)
+    #expect(try world.store.state().floor == 1)
+    #expect(
+      world.person.shown.last == .init(prompt: UserPrompt(purpose: .reset(importedPasskeys: 0)), verification: false))
+
+    // What was made before the reset is dead here, and what is made now is of epoch 1.
+    let id = try #require(ParsedAuthenticatorData(before.map?[2]?.bytes ?? [])).credentialID
+    #expect(await world.getAssertion(Requests.getAssertion(allowing: [id])).bytes == [0x2E])
+    #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true)).status == .success)
+    #expect(try world.store.allCredentials().map(\.counter) == [65_536])
+  }
+
+  @Test func `counts the passkeys that nothing brings back`() async throws {
+    var world = TestWorld()
+    var scalar = [UInt8](repeating: 1, count: 32)
+    let imported = CredentialSource(
+      rpID: Requests.rpID, userID: [1], id: [UInt8](repeating: 2, count: 16), algorithm: .es256, counter: 0, created: 0,
+      changed: 0, origin: .imported, importedKey: SecretBytes(consuming: &scalar))
+    try world.store.save(try #require(imported), state: nil)
+    #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true)).status == .success)
+    #expect(await world.send([0x07]).bytes == [0x00])
+    #expect(world.person.shown.last?.prompt.purpose == .reset(importedPasskeys: 1))
+  }
+
+  @Test func `is taken for 10 s after the device was created, and again after a replug`() async {
+    var world = TestWorld()
+    world.clock.advance(by: .seconds(10))
+    #expect(await world.send([0x07]).bytes == [0x00])
+    world.clock.advance(by: .nanoseconds(1))
+    #expect(await world.send([0x07]).bytes == [0x30])
+    #expect(world.person.shown.count == 1)
+    world.replug()
+    #expect(await world.send([0x07]).bytes == [0x00])
+  }
+
+  @Test func `too late, does not even open the vault`() async {
+    var world = TestWorld(isOpen: false)
+    world.clock.advance(by: .seconds(11))
+    #expect(await world.send([0x07]).bytes == [0x30])
+    #expect(world.keySource.openings == 0)
+  }
+
+  @Test(arguments: [
+    (UserInteractionError.declined, [UInt8(0x27)]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
+  ])
+  func `without the person's consent changes nothing`(error: UserInteractionError, answer: [UInt8]) async throws {
+    var world = TestWorld()
+    _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
+    world.person.will(.fail(error))
+    #expect(await world.send([0x07]).bytes == answer)
+    #expect(try world.store.allCredentials().count == 1)
+    #expect(try world.store.state().epoch == 0)
+  }
+
+  @Test func `in the last epoch is refused before anybody is asked`() async {
+    var world = TestWorld(state: StoreState(storeID: [], epoch: .max, floor: 3))
+    #expect(await world.send([0x07]).bytes == [0x7F])
+    #expect(world.person.shown.isEmpty)
+  }
+
+  @Test func `fails with the store`() async {
+    var world = TestWorld()
+    world.store.fail(with: StoreError("cannot read the store"))
+    #expect(await world.send([0x07]).bytes == [0x7F])
+  }
+}

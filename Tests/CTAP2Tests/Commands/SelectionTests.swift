@@ -1,0 +1,27 @@
+import CTAP2
+import Testing
+
+@Suite struct SelectionTests {
+  @Test func `succeeds with presence, and does not need the vault`() async {
+    var world = TestWorld(isOpen: false)
+    #expect(await world.send([0x0B]).bytes == [0x00])
+    #expect(world.person.shown == [.init(prompt: UserPrompt(purpose: .select), verification: false)])
+    #expect(world.keySource.openings == 0)
+  }
+
+  @Test(arguments: [
+    (UserInteractionError.declined, CTAPStatus.operationDenied), (.timedOut, .userActionTimeout),
+    (.cancelled, .keepaliveCancel),
+  ])
+  func `tells why there was no presence`(error: UserInteractionError, status: CTAPStatus) async {
+    var world = TestWorld()
+    world.person.will(.fail(error))
+    #expect(await world.send([0x0B]).bytes == [status.rawValue])
+  }
+
+  @Test func `takes an answer without presence for a refusal`() async {
+    var world = TestWorld()
+    world.person.will(.answer(userPresent: false, userVerified: true))
+    #expect(await world.send([0x0B]).bytes == [0x27])
+  }
+}

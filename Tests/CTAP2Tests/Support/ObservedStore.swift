@@ -1,0 +1,58 @@
+import CTAP2
+import Synchronization
+import TestSupport
+
+/// The store in memory, with its writes counted, that can be told to fail.
+final class ObservedStore: CredentialStore {
+  private struct Observation {
+    var writes = 0
+    var failure: StoreError?
+  }
+
+  private let store: InMemoryCredentialStore
+  private let observation = Mutex(Observation())
+
+  init(state: StoreState) { store = InMemoryCredentialStore(keys: TestPhrase.keys, state: state) }
+
+  /// How many calls changed something.
+  var writes: Int { observation.withLock { $0.writes } }
+
+  /// What every call throws from now on.
+  func fail(with error: StoreError?) { observation.withLock { $0.failure = error } }
+
+  func state() throws(StoreError) -> StoreState { try read().state() }
+  func setState(_ state: StoreState) throws(StoreError) { try write().setState(state) }
+
+  func credentials(rpIDHash: RPIDHash) throws(StoreError) -> [CredentialSource] {
+    try read().credentials(rpIDHash: rpIDHash)
+  }
+  func credential(id: [UInt8], rpIDHash: RPIDHash) throws(StoreError) -> CredentialSource? {
+    try read().credential(id: id, rpIDHash: rpIDHash)
+  }
+  func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(StoreError) -> AccountEntry? {
+    try read().account(rpIDHash: rpIDHash, userID: userID)
+  }
+  func credentials(publicKey: [UInt8]) throws(StoreError) -> [CredentialSource] {
+    try read().credentials(publicKey: publicKey)
+  }
+  func allCredentials() throws(StoreError) -> [CredentialSource] { try read().allCredentials() }
+
+  func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
+    try write().save(source, state: state)
+  }
+  func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError) {
+    try write().remove(source, changed: changed)
+  }
+  func removeAll(state: StoreState) throws(StoreError) { try write().removeAll(state: state) }
+
+  private func read() throws(StoreError) -> InMemoryCredentialStore {
+    if let failure = observation.withLock({ $0.failure }) { throw failure }
+    return store
+  }
+
+  private func write() throws(StoreError) -> InMemoryCredentialStore {
+    let store = try read()
+    observation.withLock { $0.writes += 1 }
+    return store
+  }
+}

@@ -1,0 +1,58 @@
+import CTAP2
+import Synchronization
+
+/// A person who does what a test says, in that order, and agrees to everything after that.
+final class ScriptedPerson: UserInteraction {
+  /// What the person does with one prompt.
+  enum Deed: Sendable {
+    /// Agrees, and passes verification when it is asked for.
+    case agree
+    /// Agrees, but what the back end tells of it is this.
+    case answer(userPresent: Bool, userVerified: Bool)
+    /// Does not agree.
+    case fail(UserInteractionError)
+    /// Does nothing until the prompt is withdrawn.
+    case wait
+  }
+
+  /// One prompt as it was shown.
+  struct Shown: Equatable, Sendable {
+    let prompt: UserPrompt
+    let verification: Bool
+  }
+
+  private struct Script {
+    var deeds: [Deed]
+    var shown: [Shown] = []
+  }
+
+  let canVerify: Bool
+  private let script: Mutex<Script>
+
+  init(canVerify: Bool = true, _ deeds: Deed...) {
+    self.canVerify = canVerify
+    script = Mutex(Script(deeds: deeds))
+  }
+
+  /// Every prompt so far.
+  var shown: [Shown] { script.withLock { $0.shown } }
+
+  /// Says what happens to the prompts that come next.
+  func will(_ deeds: Deed...) { script.withLock { $0.deeds = deeds } }
+
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+    let deed = script.withLock { script in
+      script.shown.append(Shown(prompt: prompt, verification: verification))
+      return script.deeds.isEmpty ? .agree : script.deeds.removeFirst()
+    }
+    switch deed {
+    case .agree: return UserConsent(userPresent: true, userVerified: verification)
+    case .answer(let userPresent, let userVerified):
+      return UserConsent(userPresent: userPresent, userVerified: userVerified)
+    case .fail(let error): throw error
+    case .wait:
+      while !Task.isCancelled { await Task.yield() }
+      throw .cancelled
+    }
+  }
+}

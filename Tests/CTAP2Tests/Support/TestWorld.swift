@@ -1,0 +1,143 @@
+import CBOR
+import CTAP2
+import CryptoPrimitives
+import Synchronization
+import TestVectors
+
+/// The phrase of `keys-and-recovery.json`.
+enum TestPhrase {
+  private struct File: Decodable {
+    struct Input: Decodable { let mainKey, ed25519Root: Hex }
+    let input: Input
+  }
+
+  private static let input: File.Input? = try? VectorFile("keys-and-recovery").decode(File.self).input
+
+  static let keys = CredentialKeys(mainKey: secret(input?.mainKey))
+  static let ed25519Root = secret(input?.ed25519Root)
+
+  private static func secret(_ hex: Hex?) -> SecretBytes {
+    var bytes = hex?.bytes ?? []
+    return SecretBytes(consuming: &bytes)
+  }
+}
+
+/// A vault that is open, or opens when it is asked to.
+final class TestKeySource: KeySource {
+  private struct State {
+    var isOpen: Bool
+    var openings = 0
+    var error: UserInteractionError?
+  }
+
+  private let vault: OpenVault
+  private let state: Mutex<State>
+
+  init(store: any CredentialStore, isOpen: Bool = true) {
+    vault = OpenVault(keys: TestPhrase.keys, ed25519Root: TestPhrase.ed25519Root, store: store)
+    state = Mutex(State(isOpen: isOpen))
+  }
+
+  var current: OpenVault? { state.withLock { $0.isOpen } ? vault : nil }
+
+  /// How often the passphrase was asked for.
+  var openings: Int { state.withLock { $0.openings } }
+
+  func lock(thenFailWith error: UserInteractionError? = nil) {
+    state.withLock { state in
+      state.isOpen = false
+      state.error = error
+    }
+  }
+
+  func open() async throws(UserInteractionError) -> OpenVault {
+    try state.withLock { state throws(UserInteractionError) in
+      state.openings += 1
+      if let error = state.error { throw error }
+      state.isOpen = true
+    }
+    return vault
+  }
+}
+
+/// A clock that moves by hand.
+final class HandClock: Sendable {
+  private let time = Mutex(Duration.seconds(1000))
+
+  var now: Duration { time.withLock { $0 } }
+  func advance(by duration: Duration) { time.withLock { $0 += duration } }
+}
+
+/// Chance that is the same in every run.
+struct CountingGenerator: RandomNumberGenerator, Sendable {
+  private var state: UInt64 = 0
+
+  mutating func next() -> UInt64 {
+    state += 1
+    return state &* 0x9E37_79B9_7F4A_7C15
+  }
+}
+
+/// What a client gets back.
+struct Answer: Equatable, Sendable, CustomStringConvertible {
+  let bytes: [UInt8]
+
+  var status: CTAPStatus? { bytes.first.flatMap(CTAPStatus.init(rawValue:)) }
+  /// The response map, read by the strict decoder.
+  var map: CBORMap? { try? CBORDecoder.decode(Array(bytes.dropFirst())).map }
+  var description: String { Hex(bytes).description }
+}
+
+/// One authenticator with everything around it.
+struct TestWorld {
+  static let wallClock: UInt64 = 1_790_000_000_000
+
+  let store: ObservedStore
+  let person: ScriptedPerson
+  let keySource: TestKeySource
+  let clock = HandClock()
+  let reports = Reports()
+  var authenticator: Authenticator
+  var context: RequestContext
+
+  init(
+    canVerify: Bool = true, isOpen: Bool = true,
+    state: StoreState = StoreState(storeID: [UInt8](repeating: 7, count: 16)),
+    extensions: [any AuthenticatorExtension.Type] = [CredProtect.self]
+  ) {
+    let clock = clock
+    let reports = reports
+    store = ObservedStore(state: state)
+    person = ScriptedPerson(canVerify: canVerify)
+    keySource = TestKeySource(store: store, isOpen: isOpen)
+    context = RequestContext(channel: 1, poweredUpAt: clock.now)
+    authenticator = Authenticator(
+      keySource: keySource, interaction: person, extensions: extensions, randomness: CountingGenerator(),
+      now: { clock.now }, wallClock: { Self.wallClock }, report: { reports.append($0) })
+  }
+
+  /// Sends one message on this channel, or another.
+  mutating func send(_ message: [UInt8], channel: UInt64? = nil) async -> Answer {
+    let context = RequestContext(channel: channel ?? context.channel, poweredUpAt: context.poweredUpAt)
+    return Answer(bytes: await authenticator.respond(to: message, in: context))
+  }
+
+  mutating func send(_ code: UInt8, _ parameters: CBORMap, channel: UInt64? = nil) async -> Answer {
+    await send([code] + CBOREncoder.encode(.map(parameters)), channel: channel)
+  }
+
+  mutating func makeCredential(_ parameters: CBORMap) async -> Answer { await send(0x01, parameters) }
+  mutating func getAssertion(_ parameters: CBORMap) async -> Answer { await send(0x02, parameters) }
+  mutating func getNextAssertion(channel: UInt64? = nil) async -> Answer { await send([0x08], channel: channel) }
+
+  /// The device is taken away and plugged in again.
+  mutating func replug() { context = RequestContext(channel: context.channel, poweredUpAt: clock.now) }
+}
+
+/// What the log would have.
+final class Reports: Sendable {
+  private let list = Mutex<[CommandReport]>([])
+
+  var all: [CommandReport] { list.withLock { $0 } }
+  func append(_ report: CommandReport) { list.withLock { $0.append(report) } }
+}
