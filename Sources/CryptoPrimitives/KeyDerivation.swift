@@ -88,6 +88,8 @@ public enum PBKDF2SHA512 {
 public enum Argon2id {
   /// Bytes in a salt.
   public static let saltSize = 16
+  /// More bytes of stack than `crypto_pwhash` uses.
+  private static let stackDepth = 1 << 14
 
   /// `count` (at least 16) bytes from a passphrase.
   ///
@@ -106,7 +108,10 @@ public enum Argon2id {
         let result = crypto_pwhash(
           output.bytes, UInt64(count), passphrase.characters, UInt64(passphrase.count), salt, opsLimit, memLimit,
           crypto_pwhash_ALG_ARGON2ID13)
-        return (result, errno)
+        let reason = errno
+        // libsodium leaves the passphrase in a hash state on the stack.
+        sodium_stackzero(Self.stackDepth)
+        return (result, reason)
       }
       guard result == 0 else { throw reason == ENOMEM ? .outOfMemory : .invalidParameter }
     }
