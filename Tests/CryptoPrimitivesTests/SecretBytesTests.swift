@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import Foundation
 import TestVectors
 import Testing
 
@@ -46,6 +47,42 @@ import Testing
     #expect("\(secret)" == "SecretBytes(3)")
     #expect(String(reflecting: secret) == "SecretBytes(3)")
     #expect(dumped == "- SecretBytes(3) #0\n")
+  }
+
+  @Test func `writing to a filled secret ends the process`() async {
+    await #expect(processExitsWith: .signal(SIGSEGV)) {
+      SecretBytes.random(count: 32).withUnsafeBytes { UnsafeMutableRawBufferPointer(mutating: $0)[0] = 1 }
+    }
+  }
+
+  @Test func `reading past the end of a secret ends the process`() async {
+    await #expect(processExitsWith: .signal(SIGSEGV)) {
+      SecretBytes.random(count: 32).withUnsafeBytes { bytes in
+        let beyond = UnsafeRawBufferPointer(start: bytes.baseAddress, count: bytes.count + 1)
+        exit(CInt(beyond[bytes.count]) & 1)
+      }
+    }
+  }
+
+  @Test func `a secret is left out of core dumps`() throws {
+    let secret = SecretBytes.random(count: 32)
+    let address = secret.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
+    // The flags of the mapping that holds the address: "dd" is "do not dump".
+    var isMapping = false
+    var flags: [Substring] = []
+    let mappings = try #require(try FileHandle(forReadingFrom: URL(filePath: "/proc/self/smaps")).readToEnd())
+    for line in String(decoding: mappings, as: UTF8.self).split(separator: "\n") {
+      let fields = line.split(separator: " ")
+      if fields[0] == "VmFlags:" {
+        if isMapping { flags = Array(fields.dropFirst()) }
+      } else if !fields[0].hasSuffix(":") {
+        let bounds = fields[0].split(separator: "-").compactMap { UInt($0, radix: 16) }
+        isMapping = bounds.count == 2 && (bounds[0]..<bounds[1]).contains(address)
+      }
+    }
+    #expect(flags.contains("dd"))
+    #expect(flags.contains("rd") && !flags.contains("wr"))
+    withExtendedLifetime(secret) {}
   }
 
   @Test func `chance gives other bytes each time`() {
