@@ -117,3 +117,30 @@ build_release() {
         }
     done
 }
+
+# install_device_access: the rule, the group and the module of udev-rules/, where
+# an administrator's own go. Does again only what is not as it should be.
+install_device_access() {
+    install_file udev-rules/60-liquid-auth.rules /etc/udev/rules.d/60-liquid-auth.rules
+    install_file udev-rules/liquid-auth.sysusers.conf /etc/sysusers.d/liquid-auth.conf
+    install_file udev-rules/liquid-auth.modules-load.conf /etc/modules-load.d/liquid-auth.conf
+    if ! getent group liquid-auth >/dev/null; then
+        if command -v systemd-sysusers >/dev/null; then
+            as_root systemd-sysusers liquid-auth.conf
+        else
+            as_root groupadd --system liquid-auth
+        fi
+    fi
+    [[ -c /dev/uhid ]] || as_root modprobe uhid 2>/dev/null || true
+    [[ -c /dev/uhid ]] || return 0
+    [[ $(stat -c '%G %a' /dev/uhid) == 'liquid-auth 660' ]] && return 0
+    as_root udevadm control --reload
+    as_root udevadm trigger --action=change --settle /dev/uhid
+    [[ $(stat -c '%G %a' /dev/uhid) == 'liquid-auth 660' ]] ||
+        fail "udev did not give /dev/uhid to the group liquid-auth; is systemd-udevd running?"
+}
+
+# install_file FROM TO: FROM is relative to the repository.
+install_file() {
+    cmp -s "$repo/$1" "$2" || as_root install -D -m 0644 "$repo/$1" "$2"
+}
