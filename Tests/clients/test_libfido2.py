@@ -1,0 +1,127 @@
+"""libfido2's own programs on the daemon's pty: getInfo, make, verify, assert, verify."""
+
+import base64
+import re
+import secrets
+import subprocess
+
+import pytest
+from judges.derivation import Phrase, judge
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
+from support import wire
+from support.authenticator import PHRASE
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+@pytest.fixture
+def device(pty_key):
+    """The path to give to libfido2: a pty through which everything that the daemon sends is read strictly."""
+    pty_key.pinentry.set("approve")
+    tap = wire.PtyTap(pty_key.pty)
+    yield tap.path
+    tap.close()
+
+
+def run(*command, stdin="", status=0):
+    """A program of libfido2, with a time limit; returns what it printed."""
+    done = subprocess.run(command, input=stdin, text=True, capture_output=True, timeout=60, start_new_session=True)
+    assert done.returncode == status, f"{' '.join(command)} ended with {done.returncode}: {done.stderr}"
+    return done.stdout if status == 0 else done.stderr
+
+
+class Credential:
+    """Made and verified by fido2-cred."""
+
+    def __init__(self, folder, device, *options, algorithm="es256", rp_id="example.org"):
+        self.folder, self.device, self.algorithm, self.rp_id = folder, device, algorithm, rp_id
+        self.user_id = secrets.token_bytes(32)
+        made = run("fido2-cred", "-M", *options, device, algorithm,
+                   stdin="\n".join([b64(secrets.token_bytes(32)), rp_id, "alice", b64(self.user_id), ""]))
+        verify = [option for option in options if option in ("-v",)]
+        verified = run("fido2-cred", "-V", *verify, *self.protect(options), algorithm, stdin=made)
+        self.id_text, self.pem = verified.split("\n", 1)
+        self.id = base64.b64decode(self.id_text)
+        (folder / "key.pem").write_text(self.pem)
+
+    @staticmethod
+    def protect(options):
+        return ["-c", options[options.index("-c") + 1]] if "-c" in options else []
+
+    @property
+    def public_key(self):
+        key = load_pem_public_key(self.pem.encode())
+        if isinstance(key, ed25519.Ed25519PublicKey):
+            return key.public_bytes(Encoding.Raw, PublicFormat.Raw)
+        assert isinstance(key, ec.EllipticCurvePublicKey)
+        return key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)[1:]
+
+    def sign(self, *options, listed=True, status=0):
+        lines = [b64(secrets.token_bytes(32)), self.rp_id, *([self.id_text] if listed else []), ""]
+        return run("fido2-assert", "-G", *options, *([] if listed else ["-r"]), self.device, stdin="\n".join(lines),
+                   status=status)
+
+    def verify(self, assertion, *options):
+        run("fido2-assert", "-V", *options, str(self.folder / "key.pem"), self.algorithm, stdin=assertion)
+
+
+def test_token_info_straight_on_the_pty(pty_key):
+    """Nothing stands between here."""
+    told = run("fido2-token", "-I", pty_key.pty)
+    assert "proto: 0x02" in told
+    assert re.search(r"version strings: FIDO_2_0\n", told)
+    assert re.search(r"options: .*\brk\b.*\bup\b", told)
+    assert "extension strings: credProtect" in told
+    assert "maxmsgsiz: 1800" in told
+
+
+def test_token_info_read_strictly(device):
+    assert "FIDO_2_0" in run("fido2-token", "-I", device)
+
+
+@pytest.mark.parametrize("algorithm", ["es256", "eddsa"])
+@pytest.mark.parametrize("options", [(), ("-r", "-v"), ("-v",)], ids=["non-resident", "resident", "verified"])
+def test_make_verify_assert_verify(tmp_path, device, options, algorithm):
+    made = Credential(tmp_path, device, *options, algorithm=algorithm)
+    verdict = judge(Phrase(PHRASE), made.rp_id, made.id, made.public_key, made.user_id)
+    assert ("non-discoverable" in verdict) is ("-r" not in options)
+    made.verify(made.sign("-p"), "-p")
+    made.verify(made.sign("-p", "-t", "uv=true"), "-p", "-v")
+
+
+def test_resident_without_allow_list(tmp_path, device):
+    made = Credential(tmp_path, device, "-r", "-v", rp_id="resident.example")
+    assertion = made.sign("-p", listed=False)
+    made.verify("\n".join(assertion.split("\n")[:4]) + "\n", "-p")
+    assert b64(made.user_id) in assertion
+
+
+def test_cred_protect(tmp_path, device):
+    made = Credential(tmp_path, device, "-r", "-v", "-c", "3", rp_id="protect.example")
+    assert "FIDO_ERR_NO_CREDENTIALS" in made.sign("-p", status=1)
+    made.verify(made.sign("-p", "-t", "uv=true"), "-p", "-v")
+
+
+def test_silent(tmp_path, device, pty_key):
+    made = Credential(tmp_path, device)
+    asked = pty_key.pinentry.asked()
+    made.verify(made.sign("-t", "up=false"))
+    assert pty_key.pinentry.asked() == asked
+
+
+def test_denied(tmp_path, device, pty_key):
+    made = Credential(tmp_path, device)
+    pty_key.pinentry.set("deny")
+    assert "FIDO_ERR_OPERATION_DENIED" in made.sign("-p", status=1)
+
+
+def test_signature_over_something_else_is_not_verified(tmp_path, device):
+    made = Credential(tmp_path, device)
+    lines = made.sign("-p").split("\n")
+    lines[0] = b64(bytes(32))
+    done = subprocess.run(["fido2-assert", "-V", "-p", str(tmp_path / "key.pem"), "es256"], input="\n".join(lines),
+                          text=True, capture_output=True, timeout=60)
+    assert done.returncode != 0

@@ -1,0 +1,312 @@
+"""python-fido2's own CTAP2 client over `unix:`."""
+
+import time
+from threading import Event, Timer
+
+import pytest
+from fido2.client import DefaultClientDataCollector, Fido2Client, UserInteraction
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from fido2.server import Fido2Server
+from fido2.webauthn import PublicKeyCredentialRpEntity
+from judges.derivation import Phrase
+from support import wire
+from support.authenticator import PHRASE
+from support.ceremonies import EDDSA, ES256, check_assertion, client_data_hash, parameters, register, sign_in
+
+ERR = CtapError.ERR
+
+
+@pytest.fixture(scope="module")
+def ctap(key):
+    device = wire.fido2_device(key.socket)
+    yield Ctap2(device)
+    device.close()
+
+
+@pytest.fixture(scope="module")
+def phrase():
+    return Phrase(PHRASE)
+
+
+def refused(code):
+    """The command ends with this status."""
+
+    class Expecting:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, kind, error, _):
+            assert isinstance(error, CtapError), f"no {code!r}, but {error!r}"
+            assert error.code == code, f"{error.code!r}, not {code!r}"
+            return True
+
+    return Expecting()
+
+
+def test_get_info_tells_only_what_is_whole(key, ctap):
+    asked = key.pinentry.asked()
+    info = ctap.get_info()
+    assert info.versions == ["FIDO_2_0"]
+    assert set(info.extensions) == {"credProtect", "liquid"}
+    assert info.options == {"rk": True, "up": True, "uv": True, "plat": False, "makeCredUvNotRqd": True}
+    assert (info.max_msg_size, info.max_creds_in_list, info.max_cred_id_length) == (1800, 8, 128)
+    assert info.transports == ["usb"] and info.attestation_formats == ["packed"]
+    assert info.algorithms == parameters(ES256, EDDSA)
+    assert any(info.aaguid)
+    assert key.pinentry.asked() == asked, "getInfo prompted"
+
+
+def test_high_level_client_and_server(key):
+    """The library's client and server between them decide; ours is only the device."""
+    origin = "https://example.com"
+    server = Fido2Server(PublicKeyCredentialRpEntity(id="example.com", name="Example"), attestation="direct")
+    device = wire.fido2_device(key.socket)
+    client = Fido2Client(device, DefaultClientDataCollector(origin), user_interaction=UserInteraction())
+    user = {"id": b"high-level", "name": "alice"}
+    options, state = server.register_begin(user, user_verification="discouraged")
+    made = server.register_complete(state, client.make_credential(options.public_key))
+    options, state = server.authenticate_begin([made.credential_data], user_verification="discouraged")
+    answer = client.get_assertion(options.public_key).get_response(0)
+    assert server.authenticate_complete(state, [made.credential_data], answer) == made.credential_data
+    device.close()
+
+
+@pytest.mark.parametrize("algorithm", [ES256, EDDSA])
+@pytest.mark.parametrize("rk", [False, True])
+def test_register_and_sign_in(ctap, phrase, rk, algorithm):
+    made = register(ctap, phrase, rk=rk, uv=rk, algorithms=[algorithm])
+    answer = sign_in(ctap, made)
+    assert answer.user == ({"id": made.user_id} if rk else None)
+    assert answer.number_of_credentials is None
+    verified = sign_in(ctap, made, uv=True)
+    if rk:
+        assert verified.user["id"] == made.user_id
+
+
+def test_two_registrations_of_one_account_never_share_a_key(ctap, phrase):
+    first, second = (register(ctap, phrase, user_id=b"same") for _ in range(2))
+    assert first.id != second.id and first.key != second.key
+    first, second = (register(ctap, phrase, rp_id="two.example", user_id=b"same", rk=True, uv=True) for _ in range(2))
+    assert second.verdict.endswith("counter 1")
+    with refused(ERR.NO_CREDENTIALS):
+        sign_in(ctap, first)
+    sign_in(ctap, second)
+
+
+def test_algorithm_is_the_first_that_we_have(ctap, phrase):
+    assert register(ctap, phrase, algorithms=[-257, EDDSA, ES256]).key.ALGORITHM == EDDSA
+    assert register(ctap, phrase, algorithms=[ES256, EDDSA]).key.ALGORITHM == ES256
+    with refused(ERR.UNSUPPORTED_ALGORITHM):
+        register(ctap, phrase, algorithms=[-257])
+
+
+def test_several_accounts_newest_first(ctap, phrase):
+    made = [register(ctap, phrase, "many.example", user, rk=True, uv=True) for user in (b"one", b"two", b"three")]
+    challenge = client_data_hash()
+    first = ctap.get_assertion("many.example", challenge, options={"uv": True})
+    assert first.number_of_credentials == 3
+    answers = [first, ctap.get_next_assertion(), ctap.get_next_assertion()]
+    for answer, expected in zip(answers, reversed(made)):
+        check_assertion(answer, expected, challenge, uv=True)
+        assert answer.user["id"] == expected.user_id and answer.user["name"] == "alice"
+    assert answers[1].number_of_credentials is None
+    with refused(ERR.NOT_ALLOWED):
+        ctap.get_next_assertion()
+
+
+def test_names_only_with_verification(ctap, phrase):
+    for user in (b"one", b"two"):
+        register(ctap, phrase, "names.example", user, rk=True, uv=True)
+    challenge = client_data_hash()
+    for answer in (ctap.get_assertion("names.example", challenge), ctap.get_next_assertion()):
+        assert set(answer.user) == {"id"}
+
+
+@pytest.mark.parametrize("rk", [False, True])
+def test_silent_assertion(key, ctap, phrase, rk):
+    made = register(ctap, phrase, rp_id="silent.example", rk=rk, uv=rk)
+    asked = key.pinentry.asked()
+    sign_in(ctap, made, up=False)
+    assert key.pinentry.asked() == asked, "up=false prompted"
+
+
+@pytest.mark.parametrize("rk", [False, True])
+def test_excluded(key, ctap, phrase, rk):
+    made = register(ctap, phrase, rp_id="excluded.example", rk=rk, uv=rk)
+    for behaviour in ("approve", "deny"):
+        key.pinentry.set(behaviour)
+        asked = key.pinentry.asked()
+        with refused(ERR.CREDENTIAL_EXCLUDED):
+            register(ctap, phrase, rp_id="excluded.example", exclude=[made.descriptor])
+        assert key.pinentry.asked() == asked + 1, "presence is asked, whatever is answered"
+
+
+class TestCredProtect:
+    @pytest.mark.parametrize("level", [1, 2, 3])
+    @pytest.mark.parametrize("rk", [False, True])
+    def test_level_is_kept_and_told(self, ctap, phrase, level, rk):
+        rp_id = f"protect-{level}-{rk}.example".lower()
+        made = register(ctap, phrase, rp_id, rk=rk, uv=rk, extensions={"credProtect": level})
+        assert made.extensions == {"credProtect": level}
+        sign_in(ctap, made, uv=True)
+        if level == 3:
+            with refused(ERR.NO_CREDENTIALS):
+                sign_in(ctap, made)
+            with refused(ERR.NO_CREDENTIALS):
+                sign_in(ctap, made, up=False)
+        else:
+            sign_in(ctap, made)
+        if rk and level == 1:
+            sign_in(ctap, made, listed=False)
+        elif rk:
+            with refused(ERR.NO_CREDENTIALS):
+                sign_in(ctap, made, listed=False)
+            sign_in(ctap, made, listed=False, uv=True)
+
+    def test_level_3_does_not_exclude_without_verification(self, ctap, phrase):
+        made = register(ctap, phrase, "hidden.example", rk=True, uv=True, extensions={"credProtect": 3})
+        register(ctap, phrase, "hidden.example", exclude=[made.descriptor])
+        with refused(ERR.CREDENTIAL_EXCLUDED):
+            register(ctap, phrase, "hidden.example", uv=True, exclude=[made.descriptor])
+
+    @pytest.mark.parametrize("level", [0, 4, 255])
+    def test_other_levels_are_refused(self, ctap, phrase, level):
+        with refused(ERR.INVALID_OPTION):
+            register(ctap, phrase, extensions={"credProtect": level})
+
+
+class TestAnotherSite:
+    """An id is worth nothing elsewhere."""
+
+    def test_id_of_another_site(self, ctap, phrase):
+        made = register(ctap, phrase, "mine.example")
+        made.rp_id = "yours.example"
+        with refused(ERR.NO_CREDENTIALS):
+            sign_in(ctap, made)
+
+    def test_edited_id(self, ctap, phrase):
+        made = register(ctap, phrase, "mine.example")
+        for at in (0, 1, 24, 25, 60, 126):
+            edited = bytearray(made.id)
+            edited[at] ^= 1
+            with refused(ERR.NO_CREDENTIALS):
+                ctap.get_assertion("mine.example", client_data_hash(), [{"type": "public-key", "id": bytes(edited)}])
+
+
+class TestPerson:
+    """What the person does is what the client is told, and no dialog outlives its ceremony."""
+
+    def test_deny(self, key, ctap, phrase):
+        made = register(ctap, phrase)
+        key.pinentry.set("deny")
+        with refused(ERR.OPERATION_DENIED):
+            register(ctap, phrase)
+        with refused(ERR.OPERATION_DENIED):
+            sign_in(ctap, made)
+        with refused(ERR.OPERATION_DENIED):
+            ctap.selection()
+
+    def test_prompt_names_site_account_and_what_will_happen(self, key, ctap, phrase):
+        made = register(ctap, phrase, "shop.example", name="alice", rk=True, uv=True)
+        shown = key.pinentry.events("ask")[-1]
+        assert "shop.example" in shown["description"] and "alice" in shown["description"]
+        registering = shown["description"]
+        sign_in(ctap, made, uv=True)
+        shown = key.pinentry.events("ask")[-1]
+        assert "shop.example" in shown["description"] and shown["description"] != registering
+
+    def test_one_dialog_a_ceremony(self, key, ctap, phrase):
+        for uv in (False, True):
+            asked = key.pinentry.asked()
+            sign_in(ctap, register(ctap, phrase, uv=uv), uv=uv)
+            commands = [event["command"] for event in key.pinentry.events("ask")[asked:]]
+            assert commands == ["GETPIN" if uv else "CONFIRM"] * 2
+
+    def test_wrong_passphrase_is_not_verification(self, key, ctap, phrase):
+        key.pinentry.set("approve", wrong=1)
+        register(ctap, phrase, uv=True)  # the second try in the same dialog is right
+        key.pinentry.set("cancel")
+        with refused(ERR.OPERATION_DENIED):
+            register(ctap, phrase, uv=True)
+
+    def test_time_out(self, key, ctap, phrase):
+        key.pinentry.set("never")
+        started = time.monotonic()
+        with refused(ERR.USER_ACTION_TIMEOUT):
+            register(ctap, phrase)
+        assert 29 < time.monotonic() - started < 33
+        dialogs_are_gone(key)
+
+    @pytest.mark.parametrize("uv", [False, True], ids=["presence", "verification"])
+    def test_cancel_in_mid_prompt(self, key, uv, capsys):
+        """CTAPHID_CANCEL by hand, so that the delay is ours and not python-fido2's."""
+        key.pinentry.set("never")
+        with wire.Channel(key.socket) as channel:
+            asked = key.pinentry.asked()
+            channel.send(wire.CBOR, make_credential_bytes(uv))
+            for _ in range(1000):
+                kind, _ = channel.receive()
+                assert kind == wire.KEEPALIVE
+                if key.pinentry.asked() > asked:
+                    break
+            channel.send(wire.CANCEL)
+            (kind, content), delay, _ = channel.final()
+            with capsys.disabled():
+                print(f"\n  cancel in mid-prompt ({'verification' if uv else 'presence'}): {delay * 1000:.1f} ms")
+            assert (kind, content) == (wire.CBOR, b"\x2d")
+            channel.send(wire.CANCEL)
+            assert channel.receive(0.5) is None, "a second CANCEL was answered"
+        dialogs_are_gone(key)
+
+    def test_cancel_by_the_library(self, key, ctap, phrase):
+        key.pinentry.set("never")
+        event = Event()
+        Timer(0.5, event.set).start()
+        with refused(ERR.KEEPALIVE_CANCEL):
+            register(ctap, phrase, event=event)
+
+    def test_keepalive_at_least_every_100_ms(self, key, capsys):
+        key.pinentry.set("approve", delay=1.5)
+        with wire.Channel(key.socket) as channel:
+            channel.send(wire.CBOR, make_credential_bytes())
+            (kind, content), _, beats = channel.final()
+        assert (kind, content[0]) == (wire.CBOR, 0)
+        times = [at for at, _ in beats]
+        gaps = sorted(after - before for before, after in zip(times, times[1:]))
+        with capsys.disabled():
+            print(f"\n  {len(beats)} keepalives, gaps: median {gaps[len(gaps) // 2] * 1000:.0f} ms, "
+                  f"longest {gaps[-1] * 1000:.0f} ms")
+        assert len(beats) >= 14 and gaps[len(gaps) // 2] <= 0.101
+        assert beats[-1][1] == 2, "the status is not UPNEEDED while the person is asked"
+
+
+def test_selection(ctap):
+    ctap.selection()
+
+
+def make_credential_bytes(uv=False):
+    """A request that needs nothing of what is stored."""
+    from fido2 import cbor
+
+    request = {1: bytes(32), 2: {"id": "example.com"}, 3: {"id": b"u", "name": "u"}, 4: parameters(ES256)}
+    if uv:
+        request[7] = {"uv": True}
+    return b"\x01" + cbor.encode(request)
+
+
+def dialogs_are_gone(key):
+    import os
+
+    from support.authenticator import wait_for
+
+    def gone():
+        for event in key.pinentry.events("start"):
+            try:
+                os.kill(event["pid"], 0)
+                return False
+            except ProcessLookupError:
+                pass
+        return True
+
+    wait_for("end of the dialog", gone, 5)

@@ -1,0 +1,167 @@
+"""What comes back from the phrase alone, over `unix:` (Recovery §7 to §9)."""
+
+import pytest
+from fido2.cose import CoseKey
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from judges.derivation import Phrase, p256_public_key
+from support import wire
+from support.authenticator import PHRASE, Authenticator
+from support.ceremonies import Made, register, sign_in
+
+PHRASE_ = Phrase(PHRASE)
+
+
+class Machine:
+    """One machine that has the phrase: state directory, daemon, client."""
+
+    def __init__(self, folder, *options):
+        self.key = Authenticator(folder)
+        self.key.init(*options)
+        self.plug()
+
+    def plug(self):
+        self.key.start()
+        self.key.unlock()
+        self.device = wire.fido2_device(self.key.socket)
+        self.ctap = Ctap2(self.device)
+
+    def unplug(self):
+        self.device.close()
+        self.key.stop()
+
+    def register(self, **wishes):
+        return register(self.ctap, PHRASE_, **wishes)
+
+    def sign_in(self, made, **wishes):
+        return sign_in(self.ctap, made, **wishes)
+
+    def refuses(self, made, **wishes):
+        with pytest.raises(CtapError) as caught:
+            self.sign_in(made, **wishes)
+        assert caught.value.code == CtapError.ERR.NO_CREDENTIALS, caught.value
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Makes machines; all are unplugged at the end."""
+    made = []
+
+    def make(name, *options):
+        made.append(Machine(tmp_path / name, *options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        if each.key.process:
+            each.unplug()
+
+
+def test_second_empty_state_directory(machine):
+    first = machine("first")
+    factor = first.register()
+    passkey = first.register(rp_id="passkey.example", rk=True, uv=True)
+    first.unplug()
+
+    second = machine("second")
+    second.sign_in(factor)
+    second.refuses(passkey, listed=False)
+    second.sign_in(passkey, up=False)
+    second.refuses(passkey, listed=False)  # a silent request writes nothing
+    second.sign_in(passkey, uv=True)
+    answer = second.sign_in(passkey, listed=False, uv=True)  # written back after consent
+    assert answer.user["id"] == passkey.user_id
+    second.unplug()
+    second.plug()
+    second.sign_in(passkey, listed=False)
+
+
+def test_two_machines_make_the_same_passkey(machine):
+    one, two = machine("one"), machine("two")
+    wishes = dict(rp_id="same.example", user_id=b"alice", rk=True, uv=True)
+    assert one.register(**wishes).id == two.register(**wishes).id
+    assert one.register(**wishes).id == two.register(**wishes).id
+
+
+def test_id_that_a_phone_wallet_made(machine):
+    here = machine("here")
+    for counter in (0, 15):
+        rp_id = b"debug.liquidauth.com"
+        key = p256_public_key(PHRASE_.phone_scalar(rp_id, counter))
+        cose = CoseKey.parse({1: 2, 3: -7, -1: 1, -2: key[:32], -3: key[32:]})
+        made = Made(rp_id.decode(), b"", PHRASE_.phone_id(rp_id, counter), cose, "phone", None)
+        assert here.sign_in(made).user is None
+        here.refuses(made, listed=False)
+    beyond = Made("debug.liquidauth.com", b"", PHRASE_.phone_id(b"debug.liquidauth.com", 16), cose, "phone", None)
+    here.refuses(beyond)
+
+
+def test_hash_id_comes_back_through_exclude_list(machine):
+    first = machine("first", "--credential-ids", "hash")
+    made = first.register(rp_id="hash.example", user_id=b"alice", rk=True, uv=True)
+    assert made.verdict == "hash id, counter 0" and len(made.id) == 32
+    first.unplug()
+
+    second = machine("second", "--credential-ids", "hash")
+    second.refuses(made)
+    with pytest.raises(CtapError) as caught:
+        second.register(rp_id="hash.example", user_id=b"alice", rk=True, uv=True, exclude=[made.descriptor])
+    assert caught.value.code == CtapError.ERR.CREDENTIAL_EXCLUDED
+    second.sign_in(made)
+    assert second.sign_in(made, listed=False, uv=True).user["id"] == b"alice"
+
+
+def test_hash_id_comes_back_by_hand(machine):
+    first = machine("first", "--credential-ids", "hash")
+    made = first.register(rp_id="hash.example", user_id=b"alice", rk=True, uv=True)
+    first.unplug()
+    second = machine("second")
+    second.key.ask("recover", "--rp", "hash.example", "--user-handle", "alice")
+    second.sign_in(made, listed=False, uv=True)
+
+
+def test_reset_and_accept_before_reset(machine):
+    here = machine("here")
+    factor = here.register()
+    passkey = here.register(rp_id="passkey.example", user_id=b"alice", rk=True, uv=True)
+    here.unplug()
+    here.plug()  # CTAP lets a reset in only soon after power-up
+    here.ctap.reset()
+    here.refuses(factor)
+    here.refuses(passkey)
+    here.refuses(passkey, listed=False)
+    after = here.register(rp_id="passkey.example", user_id=b"alice", rk=True, uv=True)
+    assert after.verdict.endswith("counter 65536")
+
+    here.key.ask("recover", "--accept-before-reset")
+    here.sign_in(factor)
+    here.refuses(passkey)  # its account has a newer one
+    here.sign_in(after, listed=False)
+
+
+def test_reset_is_a_promise_of_one_machine(machine):
+    one, two = machine("one"), machine("two")
+    factor = one.register()
+    one.unplug()
+    one.plug()
+    one.ctap.reset()
+    one.refuses(factor)
+    two.sign_in(factor)
+
+
+def test_reset_is_refused_later(machine):
+    here = machine("here")
+    here.sign_in(here.register())
+    with pytest.raises(CtapError) as caught:
+        here.ctap.reset()
+    assert caught.value.code == CtapError.ERR.NOT_ALLOWED
+
+
+def test_removed_credential_stays_dead(machine):
+    here = machine("here")
+    made = here.register(rp_id="gone.example", user_id=b"alice", rk=True, uv=True)
+    here.key.ask("credentials", "remove", made.id.hex()[:16])
+    here.refuses(made)
+    here.refuses(made, listed=False)
+    again = here.register(rp_id="gone.example", user_id=b"alice", rk=True, uv=True)
+    assert again.verdict.endswith("counter 1")

@@ -1,0 +1,191 @@
+"""A client that does everything wrong. The daemon answers it with errors, and the next client as if nothing were.
+
+CTAPHID's timing and order are held byte by byte in Tests/CTAPHIDTests; here it is the whole daemon behind a socket.
+"""
+
+import os
+import random
+import struct
+import time
+
+import pytest
+from fido2 import cbor
+from support import wire
+from support.authenticator import wait_for
+
+SEED = int(os.environ.get("LIQUID_TEST_SEED") or random.SystemRandom().randrange(2**32))
+
+
+def answers(key):
+    """A new client gets a channel, an echo and getInfo."""
+    with wire.Channel(key.socket) as channel:
+        channel.send(wire.PING, b"still there")
+        assert channel.receive() == (wire.PING, b"still there")
+        channel.send(wire.CBOR, b"\x04")
+        kind, content = channel.receive()
+        assert (kind, content[0]) == (wire.CBOR, 0)
+
+
+def resident_kilobytes(pid):
+    return int(next(line.split()[1] for line in open(f"/proc/{pid}/status") if line.startswith("VmRSS")))
+
+
+def test_ten_thousand_random_reports(key, capsys):
+    """Noise, and noise with a good head on a channel of its own; both must leave nothing behind."""
+    chance = random.Random(SEED)
+    with capsys.disabled():
+        print(f"\n  seed {SEED} (LIQUID_TEST_SEED={SEED} repeats it)", end="")
+    before = resident_kilobytes(key.process.pid)
+    key.pinentry.set("deny")
+    kinds = [wire.PING, wire.MSG, wire.LOCK, wire.INIT, wire.WINK, wire.CBOR, wire.CANCEL, wire.KEEPALIVE, wire.ERROR]
+    with wire.Channel(key.socket) as channel:
+        channel.connection.socket.setblocking(False)
+        for number in range(10_000):
+            report = bytearray(chance.randbytes(64))
+            shape = chance.randrange(4)
+            if shape:
+                report[:4] = channel.id.to_bytes(4, "big")
+            if shape > 1:
+                report[4:7] = struct.pack(">BH", chance.choice(kinds), chance.choice([0, 1, 8, 57, 58, 300, 7609, 65535]))
+            if shape > 2:
+                report[7] = chance.randrange(16)  # a command of CTAP2
+            if report[4] == wire.LOCK and report[7] <= 10:
+                report[7] = 0  # a lock that holds would only make the next client wait
+            send_and_drain(channel, bytes(report))
+    assert key.process.poll() is None, key.said()
+    wait_for("an answer", lambda: quietly(answers, key), 30)
+    grown = resident_kilobytes(key.process.pid) - before
+    with capsys.disabled():
+        print(f"; resident memory {grown:+d} kB")
+    assert grown < 4096, "memory grew"
+
+
+def send_and_drain(channel, report):
+    """The socket holds few reports: read what has come before more goes in."""
+    for _ in range(5000):
+        try:
+            channel.connection.write_packet(report)
+            break
+        except BlockingIOError:
+            drain(channel)
+            time.sleep(0.001)
+    drain(channel)
+
+
+def drain(channel):
+    try:
+        while True:
+            channel.connection.read_packet()
+    except BlockingIOError:
+        pass
+
+
+def quietly(check, *arguments):
+    try:
+        check(*arguments)
+        return True
+    except (AssertionError, OSError):
+        return False
+
+
+@pytest.mark.parametrize("reports", [1, 2, 17, 30])
+def test_half_a_message(key, reports):
+    """The client that sent it gets ERROR 05 in its time; if it is gone, nobody waits for it."""
+    with wire.Channel(key.socket) as channel:
+        channel.send(wire.PING, bytes(1800), reports)
+        (kind, content), delay, _ = channel.final(5)
+        assert (kind, content) == (wire.ERROR, b"\x05")
+        assert 0.4 <= delay <= 1.5
+        channel.send(wire.PING, b"x")
+        assert channel.receive() == (wire.PING, b"x")
+    with wire.Channel(key.socket) as channel:
+        channel.send(wire.PING, bytes(1800), reports)
+    wait_for("an answer", lambda: quietly(answers, key), 5)
+
+
+def test_client_that_leaves_in_mid_prompt(key):
+    key.pinentry.set("never")
+    asked = key.pinentry.asked()
+    request = {1: bytes(32), 2: {"id": "example.com"}, 3: {"id": b"u"}, 4: [{"type": "public-key", "alg": -7}]}
+    with wire.Channel(key.socket) as channel:
+        channel.send(wire.CBOR, b"\x01" + cbor.encode(request))
+        wait_for("prompt", lambda: key.pinentry.asked() > asked)
+    key.pinentry.set("approve")
+    wait_for("an answer", lambda: quietly(answers, key), 35)
+
+
+@pytest.mark.parametrize("size", [0, 1, 57, 58, 116, 117, 1024, 7608, 7609])
+def test_echo(key, size):
+    content = random.Random(size).randbytes(size)
+    with wire.Channel(key.socket) as channel:
+        channel.send(wire.PING, content)
+        assert channel.receive() == (wire.PING, content)
+
+
+@pytest.mark.parametrize(
+    "kind, content, error",
+    [
+        (wire.CBOR, b"", 0x03),
+        (wire.MSG, b"", 0x03),
+        (wire.KEEPALIVE, b"\1", 0x01),
+        (wire.ERROR, b"\1", 0x01),
+        (0xC0, b"", 0x01),
+        (wire.LOCK, b"\x0b", 0x02),
+    ],
+    ids=lambda value: f"{value:02x}" if isinstance(value, int) else value.hex() or "empty",
+)
+def test_wrong_command(key, kind, content, error):
+    with wire.Channel(key.socket) as channel:
+        channel.send(kind, content)
+        assert channel.receive() == (wire.ERROR, bytes([error]))
+
+
+def test_other_channels_wait(key):
+    key.pinentry.set("approve", delay=1)
+    asked = key.pinentry.asked()
+    with wire.Channel(key.socket) as first, wire.Channel(key.socket) as second:
+        first.send(wire.CBOR, b"\x0b")
+        wait_for("prompt", lambda: key.pinentry.asked() > asked)
+        second.send(wire.PING, b"x")
+        assert second.receive() == (wire.ERROR, b"\x06")
+        (kind, content), _, _ = first.final()
+        assert (kind, content) == (wire.CBOR, b"\0")
+        second.send(wire.PING, b"x")
+        assert second.receive() == (wire.PING, b"x")
+
+
+MALFORMED = {
+    "unknown command": (b"\x77", 0x01),
+    "no parameters": (b"\x01", None),
+    "not a map": (b"\x01\x80", None),
+    "cut off": (b"\x01\xa1\x01", 0x12),
+    "trailing byte": (b"\x02" + cbor.encode({1: "example.com", 2: bytes(32)}) + b"\0", 0x12),
+    "keys out of order": (b"\x02" + bytes.fromhex("a2025820") + bytes(32) + bytes.fromhex("01616b"), 0x12),
+    "key twice": (b"\x02" + bytes.fromhex("a201616b01616b"), 0x12),
+    "indefinite length": (b"\x02" + bytes.fromhex("bf01616bff"), 0x12),
+    "not the shortest form": (b"\x02" + bytes.fromhex("a21801616b025820") + bytes(32), 0x12),
+    "text that is not UTF-8": (b"\x02" + bytes.fromhex("a20161ff025820") + bytes(32), 0x12),
+    "nested five deep": (b"\x02" + bytes.fromhex("a101818181818100"), 0x12),
+    "wrong type": (b"\x02" + cbor.encode({1: 5, 2: bytes(32)}), 0x11),
+    "no clientDataHash": (b"\x02" + cbor.encode({1: "example.com"}), 0x14),
+    "no rp": (b"\x01" + cbor.encode({1: bytes(32), 3: {"id": b"u"}, 4: []}), 0x14),
+    "larger than maxMsgSize": (b"\x02" + cbor.encode({1: "example.com", 2: bytes(32), 9: bytes(2000)}), 0x39),
+    "rk in getAssertion": (b"\x02" + cbor.encode({1: "e.com", 2: bytes(32), 5: {"rk": True}}), 0x2B),
+    "up false in makeCredential": (
+        b"\x01" + cbor.encode({1: bytes(32), 2: {"id": "e.com"}, 3: {"id": b"u"},
+                               4: [{"type": "public-key", "alg": -7}], 7: {"up": False}}), 0x2C),
+    "a bad entry after a good one": (
+        b"\x02" + cbor.encode({1: "e.com", 2: bytes(32), 3: [{"type": "public-key", "id": b"x"}, {"type": 1}]}), None),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_request(key, name):
+    request, status = MALFORMED[name]
+    asked = key.pinentry.asked()
+    with wire.Channel(key.socket) as channel:
+        channel.send(wire.CBOR, request)
+        (kind, content), _, _ = channel.final()
+    assert kind == wire.CBOR and len(content) == 1 and content[0], content.hex()
+    assert status is None or content[0] == status, f"{content[0]:02x}, not {status:02x}"
+    assert key.pinentry.asked() == asked, "a malformed request prompted"

@@ -1,0 +1,29 @@
+"""An authenticator of one's own for each test: these tests break things."""
+
+import pytest
+from fido2.ctap2 import Ctap2
+from judges.derivation import Phrase
+from support import wire
+from support.authenticator import PHRASE, Authenticator
+from support.ceremonies import register
+
+
+@pytest.fixture
+def key(tmp_path):
+    made = Authenticator(tmp_path / "key")
+    made.init()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory):
+    """A state directory with a vault and a store that holds one credential; only ever copied."""
+    made = Authenticator(tmp_path_factory.mktemp("pristine") / "key")
+    made.init()
+    with made:
+        made.unlock()
+        device = wire.fido2_device(made.socket)
+        made.passkey = register(Ctap2(device), Phrase(PHRASE), "kept.example", rk=True, uv=True)
+        device.close()
+    return made

@@ -1,0 +1,173 @@
+"""Damage to the vault or the store: an error that names the file and what to do, and not one byte of it changed."""
+
+import contextlib
+import random
+import shutil
+import sqlite3
+
+import pytest
+from fido2 import cbor
+from fido2.ctap2 import Ctap2
+from support import wire
+from support.authenticator import Authenticator, wait_for
+from support.ceremonies import sign_in
+
+FILES = ["vault", "credentials.sqlite"]
+
+
+@pytest.fixture
+def damaged(pristine, tmp_path):
+    """A copy to damage."""
+    key = Authenticator(tmp_path / "key")
+    shutil.copytree(pristine.state, key.state)
+    (key.state / "daemon.lock").unlink(missing_ok=True)
+    yield key
+    key.stop()
+
+
+class Harmless(Exception):
+    """It works: nothing that matters was damaged."""
+
+
+def snapshot(key):
+    return {path.name: path.read_bytes() for path in key.state.iterdir() if path.name in FILES}
+
+
+def refuses_and_names(key, name, seconds=30):
+    """Start it and ask for something that needs the vault: it must not work, and must say which file."""
+    before = snapshot(key)
+    key.start(wait=False)
+    try:
+        wait_for("end or device", lambda: key.process.poll() is not None or key.socket.is_socket(), seconds)
+        if key.process.poll() is None:
+            with wire.Channel(key.socket) as channel:
+                channel.send(wire.CBOR, b"\x04")
+                (_, content), _, _ = channel.final()
+                assert content[0] == 0, "getInfo failed"
+                channel.send(wire.CBOR, make_resident_credential())
+                (_, content), _, _ = channel.final(seconds)
+                if content[0] == 0:
+                    raise Harmless
+    finally:
+        said = key.said()
+        if key.process.poll() is None:
+            key.stop()
+        key.process = None
+    assert f"{key.state}/{name}" in said, f"{name} is not named in: {said}"
+    assert snapshot(key) == before, f"{name} was changed"
+    return said
+
+
+def make_resident_credential():
+    return b"\x01" + cbor.encode({1: bytes(32), 2: {"id": "example.com"}, 3: {"id": b"u", "name": "u"},
+                                  4: [{"type": "public-key", "alg": -7}], 7: {"rk": True, "uv": True}})
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("part", [0, 1, 0.1, 0.5, 0.9, -1])
+def test_truncated(damaged, name, part):
+    path = damaged.state / name
+    content = path.read_bytes()
+    size = part if part in (0, 1) else len(content) - 1 if part == -1 else int(len(content) * part)
+    path.write_bytes(content[:size])
+    refuses_and_names(damaged, name)
+
+
+@pytest.mark.parametrize("position", range(12))
+def test_one_byte_of_the_vault_flipped(damaged, position):
+    """Twelve places over the whole file; every byte is flipped in Tests/VaultTests."""
+    path = damaged.state / "vault"
+    content = bytearray(path.read_bytes())
+    at = position * (len(content) - 1) // 11
+    content[at] ^= 1 << random.Random(position).randrange(8)
+    path.write_bytes(content)
+    refuses_and_names(damaged, "vault")
+
+
+class TestStore:
+    """SQLite has no checksums of its own, so a flipped byte either was of no account or is found."""
+
+    @pytest.fixture
+    def passkey(self, pristine):
+        return pristine.passkey
+
+    def works(self, key, passkey):
+        """Everything is as before: the passkey signs, and without an allow list too."""
+        with key:
+            key.unlock()
+            device = wire.fido2_device(key.socket)
+            sign_in(Ctap2(device), passkey, listed=False, uv=True)
+            device.close()
+
+    def test_copy_works(self, damaged, passkey):
+        self.works(damaged, passkey)
+
+    @pytest.mark.parametrize("number", range(24))
+    def test_one_byte_flipped(self, damaged, passkey, number):
+        path = damaged.state / "credentials.sqlite"
+        content = bytearray(path.read_bytes())
+        at = number * (len(content) - 1) // 23 if number else 0
+        content[at] ^= 1 << random.Random(number).randrange(8)
+        path.write_bytes(content)
+        try:
+            refuses_and_names(damaged, "credentials.sqlite")
+        except Harmless:
+            self.works(damaged, passkey)
+
+    def test_sealed_row_flipped(self, damaged, pristine):
+        """Every blob of the credential's row, by SQL: well-formed for SQLite, wrong for us."""
+        path = damaged.state / "credentials.sqlite"
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            columns = [row[1] for row in database.execute("PRAGMA table_info(credential)") if row[2].upper() == "BLOB"]
+            row = database.execute(f"SELECT {', '.join(columns)} FROM credential").fetchone()
+        assert {"accountTag", "rpTag", "credentialTag", "sealed", "nonce"} <= set(columns)
+        for column, value in zip(columns, row):
+            shutil.copy(pristine.state / "credentials.sqlite", path)
+            flipped = bytearray(value)
+            flipped[len(flipped) // 2] ^= 1
+            with contextlib.closing(sqlite3.connect(path)) as database:
+                database.execute(f"UPDATE credential SET {column} = ?", [bytes(flipped)])
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                database.commit()
+            damaged.log.unlink(missing_ok=True)
+            refuses_and_names(damaged, "credentials.sqlite")
+
+    def test_deleted(self, damaged):
+        """An absent store is never taken for an empty one: that would be a key without its PIN and its tombstones."""
+        for path in damaged.state.glob("credentials.sqlite*"):
+            path.unlink()
+        said = refuses_and_names(damaged, "credentials.sqlite")
+        assert f"{damaged.state}/vault" in said, "the vault is not named"
+        assert not (damaged.state / "credentials.sqlite").exists(), "an empty store was made unasked"
+        assert "new-store" in said, "what to do is not said"
+
+    def test_of_another_vault(self, damaged, tmp_path):
+        other = Authenticator(tmp_path / "other")
+        other.init()
+        shutil.copy(other.state / "credentials.sqlite", damaged.state)
+        said = refuses_and_names(damaged, "credentials.sqlite")
+        assert f"{damaged.state}/vault" in said, "the vault is not named"
+
+    def test_new_store_after_the_passphrase(self, damaged, passkey):
+        for path in damaged.state.glob("credentials.sqlite*"):
+            path.unlink()
+        damaged.start()
+        damaged.ask("recover", "--new-store", passphrase="not the passphrase", status=4)
+        assert not (damaged.state / "credentials.sqlite").exists()
+        damaged.ask("recover", "--new-store")
+        device = wire.fido2_device(damaged.socket)
+        sign_in(Ctap2(device), passkey, uv=True)
+        device.close()
+
+
+def test_vault_deleted(damaged):
+    (damaged.state / "vault").unlink()
+    said = refuses_and_names(damaged, "vault")
+    assert "liquid-auth init" in said, "what to do is not said"
+
+
+def test_vault_is_never_overwritten(pristine):
+    before = (pristine.state / "vault").read_bytes()
+    done = pristine.run("init", "--import", "--state-dir", pristine.state, stdin="x\n", status=1)
+    assert str(pristine.state) in done.stderr
+    assert (pristine.state / "vault").read_bytes() == before

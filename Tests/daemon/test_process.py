@@ -1,0 +1,221 @@
+"""What the daemon is to the system: one a store, private, quick to go, and durable before it answers."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+
+import pytest
+from fido2.ctap2 import Ctap2
+from judges.derivation import Phrase
+from support import wire
+from support.authenticator import BIN, PHRASE, Authenticator, wait_for
+from support.ceremonies import register
+
+PHRASE_ = Phrase(PHRASE)
+
+
+def run_second(key):
+    """The same daemon again, on the same state directory but another socket."""
+    return subprocess.run(
+        [str(BIN / "liquid-authenticator"), "--state-dir", str(key.state), "--control", str(key.folder / "c2.sock"),
+         "--transport", f"unix:{key.folder / 'second.sock'}"],
+        capture_output=True, text=True, timeout=20, env=key.environment,
+    )
+
+
+def test_second_daemon_is_refused_with_the_pid_of_the_first(key):
+    with key:
+        second = run_second(key)
+        assert second.returncode != 0
+        assert re.search(rf"\b{key.process.pid}\b", second.stderr), second.stderr
+        assert not (key.folder / "second.sock").exists()
+        channel_works(key)
+
+
+def test_after_kill_the_next_one_starts(key):
+    key.start()
+    key.stop(signal.SIGKILL)
+    with key:
+        channel_works(key)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "in mid-prompt"])
+def test_signal_leaves_no_device(key, number, busy):
+    key.start()
+    if busy:
+        key.unlock()
+        key.pinentry.set("never")
+        channel = wire.Channel(key.socket)
+        channel.send(wire.CBOR, b"\x0b")
+        wait_for("prompt", lambda: key.pinentry.asked() > 0)
+    assert key.stop(number, seconds=5) == 0, key.said()
+    assert not key.socket.exists(), "the socket is left"
+    assert not key.control_socket.exists(), "the control socket is left"
+    for event in key.pinentry.events("start"):
+        wait_for("end of the dialog", lambda: not alive(event["pid"]), 5)
+
+
+def test_signal_leaves_no_pty(tmp_path):
+    key = Authenticator(tmp_path / "key", transport="pty")
+    key.init()
+    key.start()
+    path = re.search(r"/dev/pts/\d+", key.said())[0]
+    descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY)
+    assert key.stop() == 0
+    with pytest.raises(OSError):
+        os.write(descriptor, bytes(65))
+    os.close(descriptor)
+
+
+def test_not_dumpable(tmp_path):
+    """Core limit 0; and /proc/PID/mem of a process that is not dumpable belongs to root, whoever runs it.
+
+    Root's own processes look alike either way, so root looks at a daemon of `nobody`.
+    """
+    with tempfile.TemporaryDirectory(prefix="liquid-auth-") as folder:
+        wrapper = []
+        if os.geteuid() == 0:
+            wrapper = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+        key = Authenticator(pathlib.Path(folder) / "key", wrapper=wrapper)
+        key.binary = shutil.copy(BIN / "liquid-authenticator", folder)  # where anybody may run it
+        key.init()
+        if wrapper:
+            for path in [pathlib.Path(folder), *pathlib.Path(folder).rglob("*")]:
+                shutil.chown(path, "nobody", "nogroup")
+        with key:
+            pid = key.process.pid
+            limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
+            assert re.search(r"Max core file size\s+0\s+0", limits), limits
+            assert "\nUid:\t0\t" not in pathlib.Path(f"/proc/{pid}/status").read_text()
+            assert os.stat(f"/proc/{pid}/mem").st_uid == 0, "the daemon is dumpable"
+
+
+def test_modes(key):
+    with key:
+        key.unlock()
+        device = wire.fido2_device(key.socket)
+        register(Ctap2(device), PHRASE_, rk=True, uv=True)
+        device.close()
+        found = {path.name: path.stat() for path in [key.state, *key.state.iterdir()]}
+        assert {"vault", "credentials.sqlite"} <= set(found)
+        for name, status in found.items():
+            expected = 0o700 if stat.S_ISDIR(status.st_mode) else 0o600
+            assert stat.S_IMODE(status.st_mode) == expected, f"{name}: {status.st_mode:o}"
+        assert stat.S_IMODE(key.socket.stat().st_mode) & 0o077 == 0, "others can reach the device's socket"
+        assert stat.S_IMODE(key.control_socket.stat().st_mode) & 0o077 == 0, "others can reach the control socket"
+
+
+class Trace:
+    """`strace -f` of a daemon: its system calls in order."""
+
+    calls = "fsync,fdatasync,rename,renameat,renameat2,sendto,sendmsg,write,writev,pwrite64,pwritev,openat,close,unlink"
+
+    def __init__(self, path, *traced):
+        self.path = path
+        self.command = ["strace", "-f", "-y", "-s", "16", "-e", f"trace={','.join(traced) or self.calls}", "-o", path]
+
+    def lines(self):
+        return self.path.read_text("utf-8", "replace").splitlines()
+
+
+def test_record_is_on_disk_before_the_answer_leaves(tmp_path):
+    """In the order of system calls: the store is written, then fsynced or fdatasynced, and only then the answer goes."""
+    trace = Trace(tmp_path / "trace")
+    key = Authenticator(tmp_path / "key", wrapper=trace.command)
+    key.init()
+    with key:
+        key.unlock()
+        device = wire.fido2_device(key.socket)
+        ctap = Ctap2(device)
+        register(ctap, PHRASE_, rk=True, uv=True)
+        before = len(trace.lines())
+        register(ctap, PHRASE_, rk=True, uv=True)
+        during = trace.lines()[before:]
+        device.close()
+    answers = [at for at, line in enumerate(during) if re.search(r"\b(sendto|sendmsg|write)\(\d+<(socket|UNIX)", line)
+               and not keepalive(line)]
+    store = [at for at, line in enumerate(during) if "pwrite64" in line and "credentials.sqlite" in line]
+    synced = [at for at, line in enumerate(during) if re.search(r"f(data)?sync\(", line) and "credentials.sqlite" in line]
+    assert store and synced and answers, "\n".join(during)
+    assert max(store) < max(synced) < min(at for at in answers if at > min(store)), "\n".join(during)
+
+
+def keepalive(line):
+    """The reports of a KEEPALIVE: channel (4 bytes), BB."""
+    return bool(re.search(r"(\\273)", line))
+
+
+def test_vault_is_written_atomically(tmp_path):
+    """A temporary file, fsync, rename, and fsync of the directory."""
+    trace = Trace(tmp_path / "trace", "openat", "fsync", "fdatasync", "rename", "renameat", "renameat2", "linkat", "link")
+    key = Authenticator(tmp_path / "key")
+    key.init(wrapper=trace.command)
+    text = "\n".join(trace.lines())
+    renamed = re.search(r'(rename\w*|link\w*)\(.*/vault"', text)
+    assert renamed, text
+    assert re.search(r"fsync\(\d+<[^>]*vault[^>]*>", text[: renamed.start()]), "no fsync of the file before the rename"
+    assert re.search(r"fsync\(\d+<[^>]*/state>", text[renamed.end() :]), "no fsync of the directory after the rename"
+
+
+class TestPinentry:
+    """A person who cannot be asked has not agreed, and the log says why."""
+
+    def deny_and_say(self, key, *words):
+        with key:
+            key.unlock()
+            with wire.Channel(key.socket) as channel:
+                channel.send(wire.CBOR, b"\x0b")
+                (kind, content), delay, _ = channel.final(45)
+                assert (kind, content) == (wire.CBOR, b"\x27"), content.hex()
+                said = key.said().lower()
+                assert "pinentry" in said and any(word in said for word in words), said
+                channel.send(wire.PING, b"x")
+                assert channel.receive() == (wire.PING, b"x")
+            return delay
+
+    def test_missing(self, key):
+        key.pinentry_program = key.folder / "no-such-pinentry"
+        self.deny_and_say(key, str(key.pinentry_program).lower())
+
+    @pytest.mark.parametrize("behaviour", ["die", "crash", "die-first", "garbage", "garbage-first", "refuse", "no-newline",
+                                           "overlong"])
+    def test_dying_or_talking_nonsense(self, key, behaviour):
+        key.pinentry.set(behaviour)
+        self.deny_and_say(key, "pinentry")
+
+    def test_hanging_before_its_greeting(self, key):
+        key.pinentry.set("silent")
+        assert self.deny_and_say(key, "pinentry") < 35
+
+    def test_hanging_in_the_dialog_is_a_time_out(self, key):
+        """The dialog is there but nobody answers; it is ended even if it ignores SIGTERM."""
+        key.pinentry.set("deaf", child=True)
+        with key:
+            key.unlock()
+            with wire.Channel(key.socket) as channel:
+                channel.send(wire.CBOR, b"\x0b")
+                (kind, content), delay, _ = channel.final(45)
+                assert (kind, content) == (wire.CBOR, b"\x2f")
+                assert 29 < delay < 36
+            for event in key.pinentry.events("start") + key.pinentry.events("child"):
+                wait_for("end of the dialog", lambda: not alive(event["pid"]), 5)
+
+
+def alive(pid):
+    """A zombie is not."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def channel_works(key):
+    with wire.Channel(key.socket) as channel:
+        channel.send(wire.PING, b"x")
+        assert channel.receive() == (wire.PING, b"x")

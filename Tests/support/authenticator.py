@@ -1,0 +1,192 @@
+"""Starts our programs as a person would, with a state directory and a pinentry of the test's own."""
+
+import json
+import os
+import pathlib
+import pty
+import select
+import signal
+import subprocess
+import time
+
+BIN = pathlib.Path(os.environ.get("LIQUID_AUTH_BIN", ".build/release")).resolve()
+PINENTRY = pathlib.Path(__file__).with_name("pinentry.py").resolve()
+PHRASE = (
+    "salon zoo engage submit smile frost later decide wing sight chaos renew "
+    "lizard rely canal coral scene hobby scare step bus leaf tobacco slice"
+)
+PASSPHRASE = "correct horse battery staple"
+
+
+def wait_for(what, condition, seconds=20.0):
+    """The first truthy answer of `condition`."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"no {what} within {seconds} s")
+
+
+class Pinentry:
+    """The test's hand on its pinentry program: what it answers from now on, and what it showed."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.control, self.log = folder / "pinentry.json", folder / "pinentry.log"
+        self.environment = {"PINENTRY_CONTROL": str(self.control), "PINENTRY_LOG": str(self.log)}
+        self.log.touch()
+        self.set()
+
+    def set(self, behaviour="approve", passphrase=PASSPHRASE, **members):
+        """See support/pinentry.py for the members."""
+        self.control.with_suffix(".count").unlink(missing_ok=True)
+        pathlib.Path(str(self.control) + ".count").unlink(missing_ok=True)
+        text = json.dumps({"behaviour": behaviour, "passphrase": passphrase, **members})
+        fresh = self.control.with_suffix(".new")
+        fresh.write_text(text)
+        fresh.replace(self.control)
+
+    def events(self, name: str) -> list[dict]:
+        """Of every dialog so far. A line still being written is left for next time."""
+        lines = self.log.read_text("utf-8").splitlines(keepends=True)
+        found = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [event for event in found if event["event"] == name]
+
+    def asked(self) -> int:
+        return len(self.events("ask"))
+
+
+def on_terminal(command, answers, environment=None, seconds=120.0):
+    """Run a command on a terminal of its own; type each answer when its prompt has come.
+
+    `answers` is a list of (text of the prompt, line to type); the line may be a function of all that was shown so far.
+    Returns the exit status and what the terminal showed.
+    """
+    child, terminal = pty.fork()
+    if child == 0:
+        try:
+            os.execvpe(command[0], list(map(str, command)), environment or dict(os.environ))
+        finally:
+            os._exit(127)
+    shown, searched, answers = "", 0, list(answers)
+    end = time.monotonic() + seconds
+    try:
+        while time.monotonic() < end:
+            if select.select([terminal], [], [], 0.1)[0]:
+                try:
+                    piece = os.read(terminal, 65536)
+                except OSError:  # the other side has closed it
+                    break
+                if not piece:
+                    break
+                shown += piece.decode("utf-8", "replace")
+            if answers and (at := shown.lower().find(answers[0][0].lower(), searched)) >= 0:
+                searched = at + len(answers[0][0])
+                line = answers.pop(0)[1]
+                os.write(terminal, (line(shown) if callable(line) else line).encode() + b"\n")
+        else:
+            os.kill(child, signal.SIGKILL)
+            raise AssertionError(f"{command} did not end within {seconds} s; it showed:\n{shown}")
+    finally:
+        _, status = os.waitpid(child, 0)
+        os.close(terminal)
+    assert not answers, f"{command} never asked {answers[0][0]!r}; it showed:\n{shown}"
+    return os.waitstatus_to_exitcode(status), shown
+
+
+class Authenticator:
+    """One state directory, its vault, and the daemon that works on it."""
+
+    def __init__(self, folder: pathlib.Path, transport: str = "unix", verification: str = "passphrase", wrapper=()):
+        self.folder = folder
+        self.state = folder / "state"
+        self.control_socket = folder / "control.sock"
+        self.socket = folder / "ctap.sock"
+        self.transport = f"unix:{self.socket}" if transport == "unix" else transport
+        self.verification = verification
+        self.wrapper = list(wrapper)
+        self.extra: list[str] = []
+        self.binary = BIN / "liquid-authenticator"
+        self.pinentry_program = PINENTRY
+        folder.mkdir(parents=True, exist_ok=True)
+        self.pinentry = Pinentry(folder)
+        self.log = folder / "daemon.log"
+        self.process: subprocess.Popen | None = None
+
+    @property
+    def environment(self):
+        # The modules of the tests are for Debian's python3, and pinentry.py runs under it too.
+        return {**os.environ, **self.pinentry.environment, "XDG_STATE_HOME": str(self.folder / "xdg")}
+
+    # The command.
+
+    def command(self, *arguments):
+        return [str(BIN / "liquid-auth"), *map(str, arguments)]
+
+    def run(self, *arguments, stdin="", status=0, wrapper=()):
+        """`liquid-auth …` for this state directory and daemon; secrets go in as lines of standard input."""
+        done = subprocess.run(
+            [*wrapper, *self.command(*arguments)], input=stdin, text=True, capture_output=True, timeout=120,
+            env=self.environment,
+        )
+        assert done.returncode == status, f"liquid-auth {arguments} ended with {done.returncode}: {done.stderr}"
+        return done
+
+    def init(self, *options, phrase: str = PHRASE, passphrase: str = PASSPHRASE, wrapper=()):
+        arguments = ["init", "--import", "--state-dir", self.state, *options]
+        return self.run(*arguments, stdin=f"{phrase}\n{passphrase}\n", wrapper=wrapper)
+
+    def ask(self, *arguments, passphrase: str = PASSPHRASE, **settings):
+        """A command that asks the daemon; it gets the passphrase if it wants one."""
+        return self.run(*arguments, "--control", self.control_socket, stdin=f"{passphrase}\n", **settings).stdout
+
+    def unlock(self):
+        self.ask("unlock")
+
+    # The daemon.
+
+    def start(self, wait=True):
+        assert self.process is None
+        self.output = open(self.log, "ab")
+        self.process = subprocess.Popen(
+            self.wrapper
+            + [
+                str(self.binary), "--state-dir", str(self.state), "--control", str(self.control_socket), "--transport", self.transport, "--verification", self.verification,
+                "--prompt", "pinentry", "--pinentry", str(self.pinentry_program), *self.extra,
+            ],
+            stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, env=self.environment,
+        )
+        if wait:
+            wait_for("device; " + self.said(), self.attached)
+        return self
+
+    def attached(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"the daemon ended with {self.process.returncode}: {self.said()}")
+        if self.transport.startswith("unix:"):
+            return self.socket.is_socket()
+        return self.said().count("/dev/") > 0
+
+    def said(self) -> str:
+        return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+
+    def stop(self, number=signal.SIGTERM, seconds=10):
+        """End the daemon; returns its exit status."""
+        process, self.process = self.process, None
+        if process is None:
+            return None
+        process.send_signal(number)
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"the daemon did not end within {seconds} s of signal {number}") from None
+        finally:
+            self.output.close()
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()

@@ -1,0 +1,82 @@
+"""CTAP2 ceremonies by python-fido2's `Ctap2`, each response verified as a relying party would."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+from fido2.attestation import PackedAttestation
+from fido2.cose import CoseKey
+from fido2.ctap2 import Ctap2
+from judges.derivation import Phrase, judge
+from judges.relying_parties import AT, BE, BS, ED, UP, UV, raw_key
+from judges.strict_cbor import authenticator_data
+
+ES256, EDDSA = -7, -8
+
+
+@dataclass
+class Made:
+    """A registered credential."""
+
+    rp_id: str
+    user_id: bytes
+    id: bytes
+    key: CoseKey
+    verdict: str
+    extensions: dict | None
+
+    @property
+    def descriptor(self):
+        return {"type": "public-key", "id": self.id}
+
+
+def parameters(*algorithms):
+    return [{"type": "public-key", "alg": algorithm} for algorithm in algorithms]
+
+
+def client_data_hash():
+    return secrets.token_bytes(32)
+
+
+def register(
+    ctap: Ctap2, phrase: Phrase, rp_id="example.com", user_id=None, rk=False, uv=False, algorithms=(ES256,), exclude=None,
+    extensions=None, name="alice", **calling,
+) -> Made:
+    """makeCredential; then signature, flags, ids and keys are checked, the last two against the phrase."""
+    user_id = secrets.token_bytes(32) if user_id is None else user_id
+    challenge = client_data_hash()
+    options = {name: True for name, wanted in (("rk", rk), ("uv", uv)) if wanted}
+    response = ctap.make_credential(
+        challenge, {"id": rp_id, "name": rp_id}, {"id": user_id, "name": name, "displayName": name.title()},
+        parameters(*algorithms), exclude, extensions, options or None, **calling,
+    )
+    data = response.auth_data
+    hash_, flags, count, aaguid, credential_id, key, outputs = authenticator_data(bytes(data))
+    assert hash_ == hashlib.sha256(rp_id.encode()).digest()
+    assert flags == UP | AT | BE | BS | (UV if uv else 0) | (ED if outputs else 0), f"{flags:02x}"
+    assert count == 0
+    assert response.fmt == "packed" and set(response.att_stmt) == {"alg", "sig"}
+    PackedAttestation().verify(response.att_stmt, data, challenge)  # type: ignore[no-untyped-call]
+    verdict = judge(phrase, rp_id, credential_id, raw_key(key), user_id)
+    assert ("non-discoverable" in verdict) is not rk, verdict
+    return Made(rp_id, user_id, credential_id, CoseKey.parse(key), verdict, outputs)
+
+
+def sign_in(ctap: Ctap2, made: Made, listed=True, uv=False, up=True, extensions=None, **calling):
+    """getAssertion with this credential; then signature and flags are checked. Returns the response."""
+    challenge = client_data_hash()
+    options = {name: value for name, value in (("uv", uv or None), ("up", None if up else False)) if value is not None}
+    response = ctap.get_assertion(
+        made.rp_id, challenge, [made.descriptor] if listed else None, extensions, options or None, **calling
+    )
+    check_assertion(response, made, challenge, uv, up)
+    return response
+
+
+def check_assertion(response, made: Made, challenge: bytes, uv=False, up=True):
+    hash_, flags, count, _, _, _, outputs = authenticator_data(bytes(response.auth_data))
+    assert hash_ == hashlib.sha256(made.rp_id.encode()).digest()
+    assert flags == BE | BS | (UP if up else 0) | (UV if uv else 0) | (ED if outputs else 0), f"{flags:02x}"
+    assert count == 0
+    assert response.credential == made.descriptor
+    response.verify(challenge, made.key)
