@@ -1,0 +1,216 @@
+"""Chromium and Firefox, each driven as its own test protocol wants it: open a page, run a script, click.
+
+No virtual authenticator, no WebAuthn switch, no sandbox turned off: they find the key as they would a person's.
+"""
+
+import json
+import pathlib
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+
+class BrowserError(Exception):
+    pass
+
+
+def wait_for(what, condition, seconds):
+    """The first truthy answer of `condition`, asked ten times a second."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.1)
+    raise BrowserError(f"no {what} within {seconds} s")
+
+
+class Browser:
+    """What the steps need of a browser."""
+
+    name: str
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        self.log = open(folder / f"{self.name}.log", "wb")
+        self.at = None
+
+    def open(self, address: str): ...
+
+    def script(self, body: str): ...
+
+    def click(self, selector: str): ...
+
+    def screenshot(self) -> str: ...
+
+    def close(self): ...
+
+    def run(self, origin: str, request: dict, seconds: int = 180) -> dict:
+        """One ceremony of page.html, which is opened anew only for another site."""
+        if self.at != origin:
+            self.open(origin + "/")
+            self.at = origin
+        self.script(f"window.request = {json.dumps(request)}; window.outcome = null")
+        self.click("#go")
+        return wait_for("outcome", lambda: self.script("return window.outcome"), seconds)
+
+    def spawn(self, *command):
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+
+    def finish(self, *processes):
+        for process in processes:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.log.close()
+
+
+class Chromium(Browser):
+    """Through chromedriver's HTTP (W3C WebDriver)."""
+
+    name = "chromium"
+    flags = [
+        "--headless=new", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--disable-sync",
+        "--disable-background-networking", "--disable-component-update", "--disable-extensions", "--disable-breakpad",
+        "--disable-default-apps", "--password-store=basic",
+    ]
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        # Started by us and not by chromedriver, which does not wait long enough for a slow guest.
+        self.process = self.spawn(
+            "chromium", *self.flags, f"--user-data-dir={folder}/chromium", "--remote-debugging-port=9222", "about:blank"
+        )
+        self.driver = self.spawn("chromedriver", "--port=9515")
+        self.base = "http://127.0.0.1:9515"
+        wait_for("DevTools", lambda: self._answers("http://127.0.0.1:9222/json/version"), 300)
+        wait_for("chromedriver", lambda: self._answers(self.base + "/status"), 120)
+        wanted = {"goog:chromeOptions": {"debuggerAddress": "127.0.0.1:9222"}, "timeouts": {"pageLoad": 180_000}}
+        self.base += "/session/" + self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
+
+    @staticmethod
+    def _answers(address):
+        try:
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def _call(self, method, path, content=None):
+        body = None if content is None else json.dumps(content).encode()
+        request = urllib.request.Request(self.base + path, body, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=400) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise BrowserError(json.load(error)["value"]["message"]) from None
+
+    def open(self, address):
+        self._call("POST", "/url", {"url": address})
+
+    def script(self, body):
+        return self._call("POST", "/execute/sync", {"script": body, "args": []})
+
+    def click(self, selector):
+        found = self._call("POST", "/element", {"using": "css selector", "value": selector})
+        self._call("POST", f"/element/{next(iter(found.values()))}/click", {})
+
+    def screenshot(self):
+        return self._call("GET", "/screenshot")
+
+    def close(self):
+        try:
+            self._call("DELETE", "")
+        except (BrowserError, OSError):
+            pass
+        finally:
+            self.finish(self.driver, self.process)
+
+
+class Firefox(Browser):
+    """Through Marionette on port 2828: `LENGTH:[0,ID,COMMAND,PARAMETERS]` and `LENGTH:[1,ID,ERROR,RESULT]`."""
+
+    name = "firefox"
+    preferences = {
+        "security.webauth.webauthn_enable_softtoken": False,
+        "security.webauth.webauthn_enable_usbtoken": True,
+        "dom.ipc.processCount": 1,
+        "fission.autostart": False,
+        "app.update.enabled": False,
+        "datareporting.policy.dataSubmissionEnabled": False,
+        "toolkit.telemetry.enabled": False,
+        "browser.shell.checkDefaultBrowser": False,
+        "browser.startup.homepage_override.mstone": "ignore",
+        "browser.safebrowsing.malware.enabled": False,
+        "browser.safebrowsing.phishing.enabled": False,
+        "network.captive-portal-service.enabled": False,
+        "network.connectivity-service.enabled": False,
+        "extensions.update.enabled": False,
+    }
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        profile = folder / "firefox"
+        profile.mkdir()
+        lines = [f'user_pref("{name}", {json.dumps(value)});\n' for name, value in self.preferences.items()]
+        (profile / "user.js").write_text("".join(lines))
+        self.process = self.spawn(
+            "firefox-esr", "--marionette", "--headless", "--no-remote", "--profile", str(profile)
+        )
+        self.connection = wait_for("Marionette", self._connect, 180)
+        self.stream = self.connection.makefile("rb")
+        self._receive()  # its greeting
+        self.last = 0
+        self._call("WebDriver:NewSession", {})
+
+    @staticmethod
+    def _connect():
+        try:
+            return socket.create_connection(("127.0.0.1", 2828), timeout=180)
+        except OSError:
+            return None
+
+    def _receive(self):
+        digits = b""
+        while (byte := self.stream.read(1)) != b":":
+            if not byte:
+                raise BrowserError("firefox closed the connection")
+            digits += byte
+        return json.loads(self.stream.read(int(digits)))
+
+    def _call(self, command, parameters):
+        self.last += 1
+        frame = json.dumps([0, self.last, command, parameters]).encode()
+        self.connection.sendall(b"%d:%s" % (len(frame), frame))
+        _, number, error, result = self._receive()
+        if error or number != self.last:
+            raise BrowserError(f"{command}: {error}")
+        return result
+
+    def open(self, address):
+        self._call("WebDriver:Navigate", {"url": address})
+
+    def script(self, body):
+        # Without a sandbox of its own the script sees the page's window itself.
+        return self._call("WebDriver:ExecuteScript", {"script": body, "args": [], "sandbox": None})["value"]
+
+    def click(self, selector):
+        found = self._call("WebDriver:FindElement", {"using": "css selector", "value": selector})["value"]
+        self._call("WebDriver:ElementClick", {"id": next(iter(found.values()))})
+
+    def screenshot(self):
+        return self._call("WebDriver:TakeScreenshot", {"full": False, "hash": False})["value"]
+
+    def close(self):
+        try:
+            self._call("Marionette:Quit", {"flags": ["eForceQuit"]})
+            self.process.wait(30)
+        except (BrowserError, OSError, subprocess.TimeoutExpired):
+            pass
+        finally:
+            self.connection.close()
+            self.finish(self.process)

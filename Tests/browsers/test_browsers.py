@@ -1,0 +1,134 @@
+"""The whole way: a page, a browser, hidraw, uhid, our daemon, a person who answers, and back to the relying party.
+
+Each browser has its own vault directory and its own sites, and goes through the steps in this order against both
+relying parties; each step prints one line. `PHRASE` is all that the recovery steps keep of the first directory.
+"""
+
+import base64
+import os
+import pathlib
+
+import pytest
+from judges.derivation import Phrase, judge
+from judges.relying_parties import PyWebAuthn, PythonFido2
+from support.authenticator import PHRASE, Authenticator
+
+from .browsers import Chromium, Firefox
+
+WORK = pathlib.Path(os.environ.get("BROWSERS_WORK", "/tmp"))
+LIBRARIES = [PyWebAuthn, PythonFido2]
+SECOND_FACTOR = {"account": "second-factor"}
+PASSKEY = {"account": "passkey", "rk": "required", "uv": "required"}
+
+
+class Visit:
+    """One browser, one authenticator, and a site of each library."""
+
+    def __init__(self, browser_class):
+        self.folder = WORK / browser_class.name
+        self.folder.mkdir()
+        self.phrase = Phrase(PHRASE)
+        self.authenticator = self.plug_in("first")
+        self.sites = {kind.library: kind(f"{browser_class.name}.{kind.library.replace('_', '-')}.localhost")
+                      for kind in LIBRARIES}
+        self.browser = browser_class(self.folder)
+
+    def plug_in(self, name):
+        """A daemon on an empty state directory into which only the phrase was put."""
+        self.authenticator = Authenticator(self.folder / name, transport="uhid")
+        self.authenticator.init()
+        self.authenticator.start()
+        self.authenticator.unlock()
+        return self.authenticator
+
+    def step(self, library, name, expected_error=None, **request):
+        site = self.sites[library]
+        before = self.authenticator.pinentry.asked()
+        outcome = self.browser.run(site.origin, request)
+        asked = self.authenticator.pinentry.asked() - before
+        verdict = self.verdict(site, request, outcome)
+        print(f"{self.browser.name:9}{library:14}{name:52}{outcome['ms']:7.0f} ms  {asked} prompt"
+              f"{'s' if asked != 1 else ' '}  {verdict}", flush=True)
+        if outcome.get("error") != expected_error:
+            image = self.browser.screenshot()
+            (WORK / f"{self.browser.name}-failure.png").write_bytes(base64.b64decode(image))
+            raise AssertionError(f"{name}: {outcome}; the daemon said:\n{self.authenticator.said()}")
+        return outcome, asked
+
+    def verdict(self, site, request, outcome):
+        """In a word; a registration is held against what the phrase gives."""
+        if "error" in outcome:
+            # "Error" is what the page throws when the relying party does not accept the response.
+            return outcome["message"] if outcome["error"] == "Error" else outcome["error"]
+        if request["ceremony"] != "register":
+            return "signature verified"
+        account = site.account(request["account"])
+        made = account.credentials[-1]
+        return judge(self.phrase, site.rp_id, made.id, made.public_key, account.id)
+
+    def close(self):
+        self.browser.close()
+        self.authenticator.stop()
+        for site in self.sites.values():
+            site.close()
+
+
+@pytest.fixture(scope="module", params=[Chromium, Firefox], ids=lambda kind: kind.name)
+def visit(request):
+    visit = Visit(request.param)
+    yield visit
+    visit.close()
+
+
+@pytest.mark.parametrize("library", [kind.library for kind in LIBRARIES])
+class TestFirstMachine:
+    def test_second_factor(self, visit, library):
+        _, asked = visit.step(library, "register, not discoverable", ceremony="register", **SECOND_FACTOR)
+        assert asked == 1
+        _, asked = visit.step(library, "sign in with it", ceremony="sign in", **SECOND_FACTOR)
+        assert asked == 1
+
+    def test_passkey(self, visit, library):
+        visit.step(library, "register, discoverable, verified", ceremony="register", **PASSKEY)
+        outcome, asked = visit.step(library, "sign in, empty allow list, verified", ceremony="sign in", uv="required")
+        assert outcome["account"] == PASSKEY["account"]
+        assert asked == 1, "verification and presence are one dialog"
+
+    def test_excluded(self, visit, library):
+        for account in (SECOND_FACTOR, PASSKEY):
+            known = len(visit.sites[library].account(account["account"]).credentials)
+            visit.step(library, f"register again, {account['account']} excluded", "InvalidStateError",
+                       ceremony="register", exclude=True, **account)
+            assert len(visit.sites[library].account(account["account"]).credentials) == known
+
+    def test_denied(self, visit, library):
+        visit.authenticator.pinentry.set("deny")
+        try:
+            visit.step(library, "register, refused by the person", "NotAllowedError", ceremony="register",
+                       account="nobody")
+            visit.step(library, "sign in, refused by the person", "NotAllowedError", ceremony="sign in",
+                       **SECOND_FACTOR)
+        finally:
+            visit.authenticator.pinentry.set("approve")
+
+
+@pytest.fixture(scope="module")
+def second_machine(visit):
+    """The browser stays; the key is pulled, and another, made from the phrase alone, is plugged in."""
+    first = visit.authenticator
+    assert first.stop() == 0
+    yield visit.plug_in("second")
+    visit.authenticator.stop()
+    visit.authenticator = first
+
+
+@pytest.mark.parametrize("library", [kind.library for kind in LIBRARIES])
+class TestSecondMachine:
+    def test_recovers_what_the_site_names(self, visit, second_machine, library):
+        visit.step(library, "second machine: sign in, not discoverable", ceremony="sign in", **SECOND_FACTOR)
+        visit.step(library, "second machine: sign in, sealed discoverable id", ceremony="sign in",
+                   account=PASSKEY["account"], uv="required")
+
+    def test_then_has_the_passkey_back(self, visit, second_machine, library):
+        outcome, _ = visit.step(library, "second machine: sign in, empty allow list", ceremony="sign in", uv="required")
+        assert outcome["account"] == PASSKEY["account"]
