@@ -64,7 +64,7 @@ def send_and_drain(channel, report):
     """The socket holds few reports: read what has come before more goes in."""
     for _ in range(5000):
         try:
-            channel.connection.write_packet(report)
+            channel.connection.socket.send(report)
             break
         except BlockingIOError:
             drain(channel)
@@ -75,7 +75,7 @@ def send_and_drain(channel, report):
 def drain(channel):
     try:
         while True:
-            channel.connection.read_packet()
+            channel.connection.tap.report(channel.connection.socket.recv(64))
     except BlockingIOError:
         pass
 
