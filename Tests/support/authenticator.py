@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -59,8 +60,8 @@ class Pinentry:
 def on_terminal(command, answers, environment=None, seconds=120.0):
     """Run a command on a terminal of its own; type each answer when its prompt has come.
 
-    `answers` is a list of (text of the prompt, line to type); the line may be a function of all that was shown so far.
-    Returns the exit status and what the terminal showed.
+    `answers` is a list of (pattern of the prompt, line to type); the line may be a function of the match and of all
+    that was shown so far. Returns the exit status and what the terminal showed.
     """
     child, terminal = pty.fork()
     if child == 0:
@@ -71,22 +72,20 @@ def on_terminal(command, answers, environment=None, seconds=120.0):
     shown, searched, answers = "", 0, list(answers)
     end = time.monotonic() + seconds
     try:
-        while time.monotonic() < end:
+        while True:
+            if time.monotonic() > end:
+                os.kill(child, signal.SIGKILL)
+                raise AssertionError(f"{command} did not end within {seconds} s; it showed:\n{shown}")
             if select.select([terminal], [], [], 0.1)[0]:
                 try:
                     piece = os.read(terminal, 65536)
                 except OSError:  # the other side has closed it
                     break
-                if not piece:
-                    break
                 shown += piece.decode("utf-8", "replace")
-            if answers and (at := shown.lower().find(answers[0][0].lower(), searched)) >= 0:
-                searched = at + len(answers[0][0])
+            if answers and (prompt := re.compile(answers[0][0]).search(shown, searched)):
+                searched = prompt.end()
                 line = answers.pop(0)[1]
-                os.write(terminal, (line(shown) if callable(line) else line).encode() + b"\n")
-        else:
-            os.kill(child, signal.SIGKILL)
-            raise AssertionError(f"{command} did not end within {seconds} s; it showed:\n{shown}")
+                os.write(terminal, (line(prompt, shown) if callable(line) else line).encode() + b"\n")
     finally:
         _, status = os.waitpid(child, 0)
         os.close(terminal)
@@ -111,6 +110,7 @@ class Authenticator:
         folder.mkdir(parents=True, exist_ok=True)
         self.pinentry = Pinentry(folder)
         self.log = folder / "daemon.log"
+        self.mark = 0
         self.process: subprocess.Popen | None = None
 
     @property
@@ -148,6 +148,7 @@ class Authenticator:
     def start(self, wait=True):
         assert self.process is None
         self.output = open(self.log, "ab")
+        self.mark = self.output.tell()
         self.process = subprocess.Popen(
             self.wrapper
             + [
@@ -165,10 +166,11 @@ class Authenticator:
             raise AssertionError(f"the daemon ended with {self.process.returncode}: {self.said()}")
         if self.transport.startswith("unix:"):
             return self.socket.is_socket()
-        return self.said().count("/dev/") > 0
+        return "the device is " in self.said()
 
     def said(self) -> str:
-        return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+        """What the daemon logged since it was started last."""
+        return self.log.read_bytes()[self.mark :].decode("utf-8", "replace") if self.log.exists() else ""
 
     def stop(self, number=signal.SIGTERM, seconds=10):
         """End the daemon; returns its exit status."""
