@@ -1,13 +1,16 @@
 """Starts our programs as a person would, with a state directory and a pinentry of the test's own."""
 
+import atexit
 import json
 import os
 import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 BIN = pathlib.Path(os.environ.get("LIQUID_AUTH_BIN", ".build/release")).resolve()
@@ -57,15 +60,20 @@ class Pinentry:
         return len(self.events("ask"))
 
 
-def on_terminal(command, answers, environment=None, seconds=120.0):
+def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
     """Run a command on a terminal of its own; type each answer when its prompt has come.
 
-    `answers` is a list of (pattern of the prompt, line to type); the line may be a function of the match and of all
-    that was shown so far. Returns the exit status and what the terminal showed.
+    `answers` is a list of (pattern of the prompt, line to type); the line may be a function of the match. `output` is a
+    file that takes standard output and standard error, so that only what goes to the terminal itself is shown.
+    Returns the exit status and what the terminal showed.
     """
     child, terminal = pty.fork()
     if child == 0:
         try:
+            if output:
+                descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+                os.dup2(descriptor, 1)
+                os.dup2(descriptor, 2)
             os.execvpe(command[0], list(map(str, command)), environment or dict(os.environ))
         finally:
             os._exit(127)
@@ -82,10 +90,10 @@ def on_terminal(command, answers, environment=None, seconds=120.0):
                 except OSError:  # the other side has closed it
                     break
                 shown += piece.decode("utf-8", "replace")
-            if answers and (prompt := re.compile(answers[0][0]).search(shown, searched)):
-                searched = prompt.end()
+            if answers and (match := re.compile(answers[0][0]).search(shown, searched)):
+                searched = match.end()
                 line = answers.pop(0)[1]
-                os.write(terminal, (line(prompt, shown) if callable(line) else line).encode() + b"\n")
+                os.write(terminal, (line(match) if callable(line) else line).encode() + b"\n")
     finally:
         _, status = os.waitpid(child, 0)
         os.close(terminal)
@@ -135,6 +143,22 @@ class Authenticator:
     def init(self, *options, phrase: str = PHRASE, passphrase: str = PASSPHRASE, wrapper=()):
         arguments = ["init", "--import", "--state-dir", self.state, *options]
         return self.run(*arguments, stdin=f"{phrase}\n{passphrase}\n", wrapper=wrapper)
+
+    _made: dict[tuple, pathlib.Path] = {}
+
+    def install(self, *options, vault: int = 0):
+        """As after `init`, with a vault that was made once in this run: Argon2id costs a second and 256 MiB each time.
+
+        Another number is another vault of the same phrase.
+        """
+        made = Authenticator._made.get((options, vault))
+        if not made:
+            made = pathlib.Path(tempfile.mkdtemp(prefix="liquid-auth-made-"))
+            atexit.register(shutil.rmtree, made, ignore_errors=True)
+            Authenticator(made).init(*options)
+            Authenticator._made[options, vault] = made
+        shutil.copytree(made / "state", self.state)
+        return self
 
     def ask(self, *arguments, passphrase: str = PASSPHRASE, **settings):
         """A command that asks the daemon; it gets the passphrase if it wants one."""
