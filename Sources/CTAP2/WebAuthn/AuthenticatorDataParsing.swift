@@ -1,0 +1,84 @@
+public import CBOR
+import CryptoPrimitives
+
+// What a relying party reads: the other direction of the wire types beside this file.
+
+extension AuthenticatorData {
+  /// Reads authenticator data, to the last byte: WebAuthn §6.1.
+  ///
+  /// - Throws: ``CBORError/invalid(_:)`` when a part is missing or left over, or does not fit its flag.
+  public init(parsing bytes: [UInt8]) throws(CBORError) {
+    var rest = bytes[...]
+    guard let rpIDHash = RPIDHash(bytes: try rest.take(32)) else { throw .invalid("no rpIdHash") }
+    let flags = Flags(rawValue: try rest.take(1)[0])
+    let signCount = UInt32(bigEndianBytes: try rest.take(4))
+    let attested = flags.contains(.attestedCredentialData) ? try AttestedCredentialData(taking: &rest) : nil
+    var extensions = CBORMap()
+    if flags.contains(.extensionData) {
+      guard let map = try CBORDecoder.decode(Array(rest)).map, !map.isEmpty else {
+        throw .invalid("the ED flag without extension outputs")
+      }
+      extensions = map
+      rest = []
+    }
+    guard rest.isEmpty else { throw .invalid("\(rest.count) bytes behind the authenticator data") }
+    self.init(
+      rpIDHash: rpIDHash, flags: flags, signCount: signCount, attestedCredentialData: attested, extensions: extensions)
+  }
+}
+
+extension AttestedCredentialData {
+  /// Takes attested credential data off the front: WebAuthn §6.5.1.
+  fileprivate init(taking rest: inout ArraySlice<UInt8>) throws(CBORError) {
+    let aaguid = AAGUID(bytes: try rest.take(16))
+    let credentialID = try rest.take(Int(UInt16(bigEndianBytes: try rest.take(2))))
+    // CBOR does not tell where an item ends before it is read, but a key of one algorithm has one length.
+    for algorithm in COSEAlgorithm.allCases {
+      let encoding = Array(rest.prefix(COSEKey.encodedLength(algorithm)))
+      guard let map = try? CBORDecoder.decode(encoding).map, let key = try? COSEKey(map) else { continue }
+      rest = rest.dropFirst(encoding.count)
+      self.init(aaguid: aaguid, credentialID: credentialID, publicKey: key)
+      return
+    }
+    throw .invalid("a credential without a public key that is supported")
+  }
+}
+
+extension COSEKey {
+  /// The length of a key's one encoding, in bytes.
+  static func encodedLength(_ algorithm: COSEAlgorithm) -> Int {
+    switch algorithm {
+    case .es256: 77
+    case .edDSA: 42
+    }
+  }
+
+  /// Reads a key: the members that its algorithm has, and no others.
+  ///
+  /// - Throws: ``CBORError/invalid(_:)`` for another key, or a point that is not on the curve.
+  public init(_ map: CBORMap) throws(CBORError) {
+    let x = try map.requiredBytes(-2)
+    let publicKey: CredentialPublicKey
+    switch COSEAlgorithm(rawValue: try map.requiredInt(3)) {
+    case .es256:
+      guard let point = try? P256.PublicKey(x: x, y: try map.requiredBytes(-3)) else {
+        throw .invalid("no point of P-256")
+      }
+      publicKey = .es256(point)
+    case .edDSA:
+      guard x.count == 32 else { throw .invalid("an Ed25519 key of \(x.count) bytes") }
+      publicKey = .edDSA(x)
+    case nil: throw .invalid("a key of an algorithm that is not supported")
+    }
+    self.init(publicKey)
+    guard self.map == map else { throw .invalid("a key with other members than its algorithm has") }
+  }
+}
+
+extension ArraySlice<UInt8> {
+  fileprivate mutating func take(_ count: Int) throws(CBORError) -> [UInt8] {
+    guard self.count >= count else { throw .invalid("authenticator data end too early") }
+    defer { self = dropFirst(count) }
+    return Array(prefix(count))
+  }
+}
