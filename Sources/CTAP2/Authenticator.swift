@@ -18,6 +18,8 @@ public struct Authenticator: Sendable {
 
   /// What getNextAssertion goes on with; any other command drops it.
   var remaining: RemainingAssertions?
+  /// The last signature counter of a credential that U2F registered.
+  var lastU2FSignCount: UInt32 = 0
 
   /// Composes an authenticator.
   ///

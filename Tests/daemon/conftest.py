@@ -10,7 +10,8 @@ from support.ceremonies import register
 
 @pytest.fixture
 def key(tmp_path):
-    made = Authenticator(tmp_path / "key").install()
+    made = Authenticator(tmp_path / "key")
+    made.init()
     yield made
     made.stop()
 
@@ -18,7 +19,8 @@ def key(tmp_path):
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory):
     """A state directory with a vault and a store that holds one credential; only ever copied."""
-    made = Authenticator(tmp_path_factory.mktemp("pristine") / "key").install()
+    made = Authenticator(tmp_path_factory.mktemp("pristine") / "key")
+    made.init()
     with made:
         made.unlock()
         device = wire.fido2_device(made.socket)

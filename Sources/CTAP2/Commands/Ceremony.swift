@@ -1,15 +1,10 @@
 import CBOR
 import CryptoPrimitives
 
-/// What one registration or sign-in signs over: the request's part of it, and what the person did.
+/// What one registration or sign-in signs over; presence and verification come from the consent that signing uses up.
 struct Ceremony: Sendable {
   let clientDataHash: [UInt8]
-  let rpID: String
   let extensions: RequestedExtensions
-  /// UP as it happened.
-  let userPresent: Bool
-  /// UV as it happened.
-  let userVerified: Bool
 
   /// The attestation of a new credential: CTAP §6.1.2, step 19.
   func attestation(
@@ -18,46 +13,52 @@ struct Ceremony: Sendable {
     let key = try vault.privateKey(of: credential)
     let attested = AttestedCredentialData(
       aaguid: .liquidAuth, credentialID: credential.id, publicKey: COSEKey(key.publicKey))
-    let data = try authenticatorData(of: credential, attested: attested, vault: vault).bytes
+    let data = try authenticatorData(of: credential, attested: attested, signCount: 0, vault: vault, consent: consent)
     switch format {
-    case .none: return .none(authenticatorData: data)
+    case .none: return .none(authenticatorData: data.bytes)
     case .packed:
       return .packed(
-        authenticatorData: data, algorithm: credential.algorithm,
-        signature: try key.signature(over: data + clientDataHash, consent: consent))
+        authenticatorData: data.bytes, algorithm: credential.algorithm,
+        signature: try key.signature(over: data.bytes + clientDataHash, consent: consent))
     }
   }
 
   /// The assertion of a credential: CTAP §6.2.2, step 13.
   func assertion(
-    of credential: Credential, vault: OpenVault, consent: consuming UserConsent
+    of credential: Credential, signCount: UInt32, vault: OpenVault, consent: consuming UserConsent
   ) throws(CTAPError) -> GetAssertion.Response {
-    let data = try authenticatorData(of: credential, attested: nil, vault: vault).bytes
-    let signature = try vault.privateKey(of: credential).signature(over: data + clientDataHash, consent: consent)
+    let data = try authenticatorData(
+      of: credential, attested: nil, signCount: signCount, vault: vault, consent: consent)
+    let user = credential.user(userVerified: consent.userVerified)
+    let signature = try vault.privateKey(of: credential)
+      .signature(over: data.bytes + clientDataHash, consent: consent)
     return GetAssertion.Response(
-      credential: PublicKeyCredentialDescriptor(id: credential.id), authenticatorData: data, signature: signature,
-      user: credential.user(userVerified: userVerified))
+      credential: PublicKeyCredentialDescriptor(id: credential.id), authenticatorData: data.bytes,
+      signature: signature, user: user)
   }
 
-  /// BE and BS are always set and signCount is always 0: the phrase makes the credential on every machine
-  /// (Recovery §4).
   private func authenticatorData(
-    of credential: Credential, attested: AttestedCredentialData?, vault: OpenVault
+    of credential: Credential, attested: AttestedCredentialData?, signCount: UInt32, vault: OpenVault,
+    consent: borrowing UserConsent
   ) throws(CTAPError) -> AuthenticatorData {
+    let rpIDHash = credential.rpIDHash
     let outputs = try extensions.outputs(
       ExtensionCeremony(
-        vault: vault, rpIDHash: credential.rpIDHash, clientDataHash: clientDataHash, credentialID: credential.id,
-        userPresent: userPresent, userVerified: userVerified))
-    var flags: AuthenticatorData.Flags = [.backupEligible, .backupState]
-    if userPresent { flags.insert(.userPresent) }
-    if userVerified { flags.insert(.userVerified) }
+        vault: vault, rpIDHash: rpIDHash, clientDataHash: clientDataHash, credentialID: credential.id,
+        userPresent: consent.userPresent, userVerified: consent.userVerified))
+    var flags = credential.backupFlags
+    if consent.userPresent { flags.insert(.userPresent) }
+    if consent.userVerified { flags.insert(.userVerified) }
     return AuthenticatorData(
-      rpIDHash: credential.rpIDHash, flags: flags, signCount: 0, attestedCredentialData: attested,
-      extensions: outputs)
+      rpIDHash: rpIDHash, flags: flags, signCount: signCount, attestedCredentialData: attested, extensions: outputs)
   }
 }
 
 extension Credential {
+  /// BE and BS: the phrase makes the credential again on every machine, and what U2F registered said nothing of it
+  /// (Recovery §4).
+  fileprivate var backupFlags: AuthenticatorData.Flags { kind == .u2f ? [] : [.backupEligible, .backupState] }
+
   /// What the answer tells of the account: nothing for a non-discoverable credential, and names only to who verified
   /// the person (CTAP §6.2.2, step 13).
   fileprivate func user(userVerified: Bool) -> PublicKeyCredentialUserEntity? {

@@ -43,14 +43,15 @@ public enum GetAssertion: AuthenticatorCommand {
     }
 
     // 10.2, 11–13. One credential signs; accounts that were found without an allowList wait for getNextAssertion.
-    let ceremony = Ceremony(
-      clientDataHash: request.clientDataHash, rpID: request.rpIdentifier, extensions: extensions,
-      userPresent: consent.userPresent, userVerified: consent.userVerified)
-    var response = try ceremony.assertion(of: first, vault: vault, consent: consent)
+    let ceremony = Ceremony(clientDataHash: request.clientDataHash, extensions: extensions)
+    let (userPresent, userVerified) = (consent.userPresent, consent.userVerified)
+    var response = try ceremony.assertion(
+      of: first, signCount: authenticator.signCount(of: first), vault: vault, consent: consent)
     if request.allowList.isEmpty, credentials.count > 1 {
       response.numberOfCredentials = credentials.count
       authenticator.remaining = RemainingAssertions(
-        ceremony: ceremony, credentials: credentials.dropFirst(), context: context, since: authenticator.now())
+        ceremony: ceremony, credentials: credentials.dropFirst(), userPresent: userPresent, userVerified: userVerified,
+        context: context, since: authenticator.now())
     }
     return response
   }
@@ -70,6 +71,16 @@ public enum GetAssertion: AuthenticatorCommand {
       return error
     }
     return CTAPError(.noCredentials, "no credential of the request is ours and may be used")
+  }
+}
+
+extension Authenticator {
+  /// 0 for what the phrase makes on every machine; servers of U2F refuse a counter that does not grow, and a clock
+  /// grows on every machine (Recovery §4).
+  mutating func signCount(of credential: Credential) -> UInt32 {
+    guard credential.kind == .u2f else { return 0 }
+    lastU2FSignCount = max(lastU2FSignCount &+ 1, UInt32(truncatingIfNeeded: wallClock() / 1000))
+    return lastU2FSignCount
   }
 }
 

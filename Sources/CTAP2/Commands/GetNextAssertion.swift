@@ -20,8 +20,9 @@ public enum GetNextAssertion: AuthenticatorCommand {
       throw CTAPError(.notAllowed, "there is no assertion to go on from")
     }
 
-    // 4–6. The person agreed to all accounts at once: the flags are those of the first answer.
-    let response = try remaining.ceremony.assertion(of: credential, vault: vault, consent: remaining.consent())
+    // 4–6. The flags are those of the first answer.
+    let response = try remaining.ceremony.assertion(
+      of: credential, signCount: authenticator.signCount(of: credential), vault: vault, consent: remaining.consent())
 
     // 7, 8.
     remaining.since = now
@@ -34,13 +35,13 @@ public enum GetNextAssertion: AuthenticatorCommand {
 struct RemainingAssertions: Sendable {
   let ceremony: Ceremony
   var credentials: ArraySlice<Credential>
+  /// UP and UV as they happened, when the person agreed to all accounts at once.
+  let userPresent, userVerified: Bool
   /// Only this client goes on, and only until the device is replugged.
   let context: RequestContext
   /// When the last answer was made.
   var since: Duration
 
-  /// The part in the first answer's consent that belongs to the next account.
-  fileprivate func consent() -> UserConsent {
-    UserConsent(userPresent: ceremony.userPresent, userVerified: ceremony.userVerified)
-  }
+  /// The next account's part in that consent.
+  fileprivate func consent() -> UserConsent { UserConsent(userPresent: userPresent, userVerified: userVerified) }
 }

@@ -47,9 +47,7 @@ public enum MakeCredential: AuthenticatorCommand {
       registration, discoverable: request.options.rk == true, known: known, vault: vault, consent: consent)
 
     // 15.2, 19. The outputs, and the statement over them.
-    let ceremony = Ceremony(
-      clientDataHash: request.clientDataHash, rpID: request.rp.id, extensions: extensions,
-      userPresent: consent.userPresent, userVerified: consent.userVerified)
+    let ceremony = Ceremony(clientDataHash: request.clientDataHash, extensions: extensions)
     let attestation = try ceremony.attestation(
       of: credential, format: request.attestationFormat, vault: vault, consent: consent)
 
@@ -60,14 +58,13 @@ public enum MakeCredential: AuthenticatorCommand {
     return Response(attestation: attestation)
   }
 
-  /// Step 12: CREDENTIAL_EXCLUDED whatever the person does, a CANCEL excepted; no hit yields the account's highest
+  /// Step 12: CREDENTIAL_EXCLUDED whatever the person does, a CANCEL excepted; without a hit, the account's highest
   /// known counter.
   ///
-  /// A hit that is visible only to who verified the person (credProtect 3) asks for verification, and is as if absent
-  /// when that fails.
+  /// A hit that only a verified person may see (credProtect 3) asks for verification, and is as if absent when that
+  /// fails.
   private static func refuseExcluded(
-    _ request: Request, policy: CredentialPolicy, verification: Bool, vault: OpenVault,
-    _ authenticator: Authenticator
+    _ request: Request, policy: CredentialPolicy, verification: Bool, vault: OpenVault, _ authenticator: Authenticator
   ) async throws(CTAPError) -> UInt32? {
     let findings: ExcludeListFindings
     do throws(StoreError) {
@@ -77,20 +74,22 @@ public enum MakeCredential: AuthenticatorCommand {
     } catch {
       throw CTAPError(error)
     }
-    let open = findings.hits.first { $0.policy.allows(userVerified: false) }
-    guard let hit = open ?? findings.hits.first else { return findings.highestKnownCounter }
+    let visible = findings.hits.first { $0.policy.allows(userVerified: false) }
+    guard let hit = visible ?? findings.hits.first else { return findings.highestKnownCounter }
 
+    let excluded = CTAPError(.credentialExcluded, "a credential of the excludeList is ours")
+    let consent: UserConsent
     do throws(CTAPError) {
-      let consent = try await authenticator.confirm(request.prompt(.alreadyRegistered), verification: open == nil)
-      do throws(StoreError) {
-        try vault.rememberUse(of: hit, user: request.user, now: authenticator.wallClock(), consent: consent)
-      } catch {
-        throw CTAPError(error)
-      }
+      consent = try await authenticator.confirm(request.prompt(.alreadyRegistered), verification: visible == nil)
     } catch {
-      if open == nil || error.status == .keepaliveCancel || error.status == .other { throw error }
+      throw visible == nil || error.status == .keepaliveCancel ? error : excluded
     }
-    throw CTAPError(.credentialExcluded, "a credential of the excludeList is ours")
+    do throws(StoreError) {
+      try vault.rememberUse(of: hit, user: request.user, now: authenticator.wallClock(), consent: consent)
+    } catch {
+      throw CTAPError(error)
+    }
+    throw excluded
   }
 }
 

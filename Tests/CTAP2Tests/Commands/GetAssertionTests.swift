@@ -231,6 +231,25 @@ extension TestWorld {
     }
   }
 
+  @Test func `what U2F registered signs in with a counter that grows, and without BE and BS`() async throws {
+    var world = TestWorld()
+    let rpIDHash = RPIDHash(rpID: Requests.rpID)
+    let parameters = try #require(CredentialParameters.u2f(salt: [UInt8](repeating: 5, count: 16), epoch: 0))
+    let id = try TestPhrase.keys.sealedID(parameters, rpIDHash: rpIDHash)
+    let publicKey = try TestPhrase.keys.privateKey(parameters, rpID: Requests.rpID).publicKey
+    for expected in [UInt32(1_790_000_000), 1_790_000_001] {
+      let answer = await world.getAssertion(Requests.getAssertion(allowing: [id]))
+      let bytes = try #require(answer.map?[2]?.bytes)
+      let data = try AuthenticatorData(parsing: bytes)
+      #expect(data.flags == .userPresent)
+      #expect(data.signCount == expected)
+      #expect(answer.map?[4] == nil)
+      let signature = try #require(answer.map?[3]?.bytes)
+      #expect(publicKey.isValidSignature(signature, for: bytes + Requests.clientDataHash))
+    }
+    #expect(world.store.writes == 0)
+  }
+
   @Test func `a write-back that fails makes no answer`() async throws {
     var world = TestWorld()
     let id = try await world.register().credentialID
