@@ -131,7 +131,7 @@ install_device_access() {
             as_root groupadd --system liquid-auth
         fi
     fi
-    [[ -c /dev/uhid ]] || as_root modprobe uhid 2>/dev/null || true
+    [[ -c /dev/uhid ]] || (as_root modprobe uhid) 2>/dev/null || true
     [[ -c /dev/uhid ]] || return 0
     [[ $(stat -c '%G %a' /dev/uhid) == 'liquid-auth 660' ]] && return 0
     as_root udevadm control --reload

@@ -16,6 +16,8 @@ public struct StateDirectoryError: Error, Sendable, Equatable, CustomStringConve
     case damaged
     /// The store is not the one of this vault.
     case foreignStore
+    /// The store refused.
+    case unusableStore
     /// Another process works on this directory.
     case inUse(pid: Int32)
     /// The passphrase opens no slot of the vault.

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Vault
 
 extension StateDirectory {
   /// More than any vault of ours: two hundred slots fit.
@@ -28,7 +29,7 @@ extension StateDirectory {
       count += more
     }
     guard (1...Self.vaultSizeLimit).contains(count) else {
-      throw damagedVault(count == 0 ? "it is empty" : "it is too large")
+      throw fault(.damaged(count == 0 ? "it is empty" : "it is too large"))
     }
     return Array(bytes.prefix(count))
   }
@@ -38,14 +39,6 @@ extension StateDirectory {
 
   /// Replaces the vault, durably: a crash at any moment leaves the old one or the new one, whole.
   public func replaceVault(_ bytes: [UInt8]) throws(StateDirectoryError) { try writeVault(bytes, replacing: true) }
-
-  /// What is said of a vault that is not what we wrote.
-  func damagedVault(_ why: String) -> StateDirectoryError {
-    StateDirectoryError(
-      .damaged,
-      "the vault \(vaultPath) is damaged: \(why); put a good copy there, or move it away and run: liquid-auth init --import"
-    )
-  }
 
   /// Temporary file, fsync, rename, fsync of the directory.
   ///

@@ -64,7 +64,7 @@ import Testing
     try temporary.write(bytes, to: "vault")
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
     #expect(error?.reason == .damaged)
-    #expect(error?.description.hasPrefix("the vault \(directory.vaultPath) is damaged: \(why); ") == true)
+    #expect(error?.description.hasPrefix("\(directory.vaultPath): damaged vault: \(why); ") == true)
     #expect(temporary.bytes(of: "vault") == bytes)
   }
 

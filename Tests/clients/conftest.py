@@ -1,22 +1,15 @@
-"""What the client tests share: an authenticator on `unix:`, one on `pty`, and the count of what was read strictly."""
+"""What the client tests share: an authenticator on `unix:`, and one on `pty`."""
 
 import re
 
 import pytest
-from support import wire
 from support.authenticator import Authenticator
-
-
-def authenticator(tmp_path, **settings):
-    made = Authenticator(tmp_path / "key", **settings)
-    made.init()
-    return made
 
 
 @pytest.fixture(scope="module")
 def key(tmp_path_factory):
     """One that is unlocked and answers "yes", on a socket; a test that changes its person puts it back."""
-    with authenticator(tmp_path_factory.mktemp("unix")) as made:
+    with Authenticator(tmp_path_factory.mktemp("unix")).install() as made:
         made.unlock()
         yield made
 
@@ -30,14 +23,8 @@ def willing_person(request):
 
 @pytest.fixture(scope="module")
 def pty_key(tmp_path_factory):
-    with authenticator(tmp_path_factory.mktemp("pty"), transport="pty") as made:
+    with Authenticator(tmp_path_factory.mktemp("pty"), transport="pty").install() as made:
         made.unlock()
         made.pty = re.search(r"/dev/pts/\d+", made.said())[0]
         yield made
 
-
-def pytest_terminal_summary(terminalreporter):
-    reader = wire.READER
-    terminalreporter.write_line(
-        f"read strictly: {reader.messages} messages, {reader.octets} bytes, in {wire.REPORTS} reports of the daemon"
-    )

@@ -10,7 +10,7 @@ from fido2.ctap2 import Ctap2
 from fido2.server import Fido2Server
 from fido2.webauthn import PublicKeyCredentialRpEntity
 from judges.derivation import Phrase
-from support import wire
+from support import figures, wire
 from support.authenticator import PHRASE
 from support.ceremonies import EDDSA, ES256, check_assertion, client_data_hash, parameters, register, sign_in
 
@@ -239,7 +239,7 @@ class TestPerson:
         dialogs_are_gone(key)
 
     @pytest.mark.parametrize("uv", [False, True], ids=["presence", "verification"])
-    def test_cancel_in_mid_prompt(self, key, uv, capsys):
+    def test_cancel_in_mid_prompt(self, key, uv):
         """CTAPHID_CANCEL by hand, so that the delay is ours and not python-fido2's."""
         key.pinentry.set("never")
         with wire.Channel(key.socket) as channel:
@@ -252,8 +252,8 @@ class TestPerson:
                     break
             channel.send(wire.CANCEL)
             (kind, content), delay, _ = channel.final()
-            with capsys.disabled():
-                print(f"\n  cancel in mid-prompt ({'verification' if uv else 'presence'}): {delay * 1000:.1f} ms")
+            asked_for = "verification" if uv else "presence"
+            figures.note(f"CANCEL to status 2D, {asked_for} dialog open", figures.milliseconds(delay))
             assert (kind, content) == (wire.CBOR, b"\x2d")
             channel.send(wire.CANCEL)
             assert channel.receive(0.5) is None, "a second CANCEL was answered"
@@ -266,7 +266,7 @@ class TestPerson:
         with refused(ERR.KEEPALIVE_CANCEL):
             register(ctap, phrase, event=event)
 
-    def test_keepalive_at_least_every_100_ms(self, key, capsys):
+    def test_keepalive_at_least_every_100_ms(self, key):
         key.pinentry.set("approve", delay=1.5)
         with wire.Channel(key.socket) as channel:
             channel.send(wire.CBOR, make_credential_bytes())
@@ -274,10 +274,10 @@ class TestPerson:
         assert (kind, content[0]) == (wire.CBOR, 0)
         times = [at for at, _ in beats]
         gaps = sorted(after - before for before, after in zip(times, times[1:]))
-        with capsys.disabled():
-            print(f"\n  {len(beats)} keepalives, gaps: median {gaps[len(gaps) // 2] * 1000:.0f} ms, "
-                  f"longest {gaps[-1] * 1000:.0f} ms")
-        assert len(beats) >= 14 and gaps[len(gaps) // 2] <= 0.101
+        median, longest = gaps[len(gaps) // 2], gaps[-1]
+        figures.note("keepalives in a dialog of 1.5 s",
+                     f"{len(beats)}, gaps of {median * 1000:.0f} ms, the longest {longest * 1000:.0f} ms")
+        assert len(beats) >= 14 and median <= 0.101
         assert beats[-1][1] == 2, "the status is not UPNEEDED while the person is asked"
 
 

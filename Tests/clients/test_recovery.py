@@ -15,14 +15,20 @@ PHRASE_ = Phrase(PHRASE)
 class Machine:
     """One machine that has the phrase: state directory, daemon, client."""
 
-    def __init__(self, folder, *options):
-        self.key = Authenticator(folder)
-        self.key.init(*options)
+    def __init__(self, folder, number, *options):
+        self.key = Authenticator(folder).install(*options, vault=number)
         self.plug()
 
     def plug(self):
         self.key.start()
         self.key.unlock()
+        self.device = wire.fido2_device(self.key.socket)
+        self.ctap = Ctap2(self.device)
+
+    def replug(self):
+        """As pulling a key out and in: CTAP lets a reset in only soon after power-up."""
+        self.device.close()
+        self.key.ask("device", "replug")
         self.device = wire.fido2_device(self.key.socket)
         self.ctap = Ctap2(self.device)
 
@@ -48,7 +54,7 @@ def machine(tmp_path):
     made = []
 
     def make(name, *options):
-        made.append(Machine(tmp_path / name, *options))
+        made.append(Machine(tmp_path / name, len(made), *options))
         return made[-1]
 
     yield make
@@ -124,8 +130,7 @@ def test_reset_and_accept_before_reset(machine):
     here = machine("here")
     factor = here.register()
     passkey = here.register(rp_id="passkey.example", user_id=b"alice", rk=True, uv=True)
-    here.unplug()
-    here.plug()  # CTAP lets a reset in only soon after power-up
+    here.replug()
     here.ctap.reset()
     here.refuses(factor)
     here.refuses(passkey)
@@ -142,19 +147,10 @@ def test_reset_and_accept_before_reset(machine):
 def test_reset_is_a_promise_of_one_machine(machine):
     one, two = machine("one"), machine("two")
     factor = one.register()
-    one.unplug()
-    one.plug()
+    one.replug()
     one.ctap.reset()
     one.refuses(factor)
     two.sign_in(factor)
-
-
-def test_reset_is_refused_later(machine):
-    here = machine("here")
-    here.sign_in(here.register())
-    with pytest.raises(CtapError) as caught:
-        here.ctap.reset()
-    assert caught.value.code == CtapError.ERR.NOT_ALLOWED
 
 
 def test_removed_credential_stays_dead(machine):

@@ -10,8 +10,7 @@ from support.ceremonies import register
 
 @pytest.fixture
 def key(tmp_path):
-    made = Authenticator(tmp_path / "key")
-    made.init()
+    made = Authenticator(tmp_path / "key").install()
     yield made
     made.stop()
 
@@ -19,8 +18,7 @@ def key(tmp_path):
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory):
     """A state directory with a vault and a store that holds one credential; only ever copied."""
-    made = Authenticator(tmp_path_factory.mktemp("pristine") / "key")
-    made.init()
+    made = Authenticator(tmp_path_factory.mktemp("pristine") / "key").install()
     with made:
         made.unlock()
         device = wire.fido2_device(made.socket)

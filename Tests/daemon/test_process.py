@@ -62,8 +62,7 @@ def test_signal_leaves_no_device(key, number, busy):
 
 
 def test_signal_leaves_no_pty(tmp_path):
-    key = Authenticator(tmp_path / "key", transport="pty")
-    key.init()
+    key = Authenticator(tmp_path / "key", transport="pty").install()
     key.start()
     path = re.search(r"/dev/pts/\d+", key.said())[0]
     descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY)
@@ -84,7 +83,7 @@ def test_not_dumpable(tmp_path):
             wrapper = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
         key = Authenticator(pathlib.Path(folder) / "key", wrapper=wrapper)
         key.binary = shutil.copy(BIN / "liquid-authenticator", folder)  # where anybody may run it
-        key.init()
+        key.install()
         if wrapper:
             for path in [pathlib.Path(folder), *pathlib.Path(folder).rglob("*")]:
                 shutil.chown(path, "nobody", "nogroup")
@@ -118,7 +117,7 @@ class Trace:
 
     def __init__(self, path, *traced):
         self.path = path
-        self.command = ["strace", "-f", "-y", "-s", "16", "-e", f"trace={','.join(traced) or self.calls}", "-o", path]
+        self.command = ["strace", "-D", "-f", "-y", "-s", "16", "-e", f"trace={','.join(traced) or self.calls}", "-o", path]
 
     def lines(self):
         return self.path.read_text("utf-8", "replace").splitlines()
@@ -127,8 +126,7 @@ class Trace:
 def test_record_is_on_disk_before_the_answer_leaves(tmp_path):
     """In the order of system calls: the store is written, then fsynced or fdatasynced, and only then the answer goes."""
     trace = Trace(tmp_path / "trace")
-    key = Authenticator(tmp_path / "key", wrapper=trace.command)
-    key.init()
+    key = Authenticator(tmp_path / "key", wrapper=trace.command).install()
     with key:
         key.unlock()
         device = wire.fido2_device(key.socket)

@@ -1,12 +1,16 @@
 """Starts our programs as a person would, with a state directory and a pinentry of the test's own."""
 
+import atexit
 import json
 import os
 import pathlib
 import pty
+import re
 import select
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 BIN = pathlib.Path(os.environ.get("LIQUID_AUTH_BIN", ".build/release")).resolve()
@@ -56,37 +60,40 @@ class Pinentry:
         return len(self.events("ask"))
 
 
-def on_terminal(command, answers, environment=None, seconds=120.0):
+def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
     """Run a command on a terminal of its own; type each answer when its prompt has come.
 
-    `answers` is a list of (text of the prompt, line to type); the line may be a function of all that was shown so far.
+    `answers` is a list of (pattern of the prompt, line to type); the line may be a function of the match. `output` is a
+    file that takes standard output and standard error, so that only what goes to the terminal itself is shown.
     Returns the exit status and what the terminal showed.
     """
     child, terminal = pty.fork()
     if child == 0:
         try:
+            if output:
+                descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+                os.dup2(descriptor, 1)
+                os.dup2(descriptor, 2)
             os.execvpe(command[0], list(map(str, command)), environment or dict(os.environ))
         finally:
             os._exit(127)
     shown, searched, answers = "", 0, list(answers)
     end = time.monotonic() + seconds
     try:
-        while time.monotonic() < end:
+        while True:
+            if time.monotonic() > end:
+                os.kill(child, signal.SIGKILL)
+                raise AssertionError(f"{command} did not end within {seconds} s; it showed:\n{shown}")
             if select.select([terminal], [], [], 0.1)[0]:
                 try:
                     piece = os.read(terminal, 65536)
                 except OSError:  # the other side has closed it
                     break
-                if not piece:
-                    break
                 shown += piece.decode("utf-8", "replace")
-            if answers and (at := shown.lower().find(answers[0][0].lower(), searched)) >= 0:
-                searched = at + len(answers[0][0])
+            if answers and (match := re.compile(answers[0][0]).search(shown, searched)):
+                searched = match.end()
                 line = answers.pop(0)[1]
-                os.write(terminal, (line(shown) if callable(line) else line).encode() + b"\n")
-        else:
-            os.kill(child, signal.SIGKILL)
-            raise AssertionError(f"{command} did not end within {seconds} s; it showed:\n{shown}")
+                os.write(terminal, (line(match) if callable(line) else line).encode() + b"\n")
     finally:
         _, status = os.waitpid(child, 0)
         os.close(terminal)
@@ -111,6 +118,7 @@ class Authenticator:
         folder.mkdir(parents=True, exist_ok=True)
         self.pinentry = Pinentry(folder)
         self.log = folder / "daemon.log"
+        self.mark = 0
         self.process: subprocess.Popen | None = None
 
     @property
@@ -136,6 +144,22 @@ class Authenticator:
         arguments = ["init", "--import", "--state-dir", self.state, *options]
         return self.run(*arguments, stdin=f"{phrase}\n{passphrase}\n", wrapper=wrapper)
 
+    _made: dict[tuple, pathlib.Path] = {}
+
+    def install(self, *options, vault: int = 0):
+        """As after `init`, with a vault that was made once in this run: Argon2id costs a second and 256 MiB each time.
+
+        Another number is another vault of the same phrase.
+        """
+        made = Authenticator._made.get((options, vault))
+        if not made:
+            made = pathlib.Path(tempfile.mkdtemp(prefix="liquid-auth-made-"))
+            atexit.register(shutil.rmtree, made, ignore_errors=True)
+            Authenticator(made).init(*options)
+            Authenticator._made[options, vault] = made
+        shutil.copytree(made / "state", self.state)
+        return self
+
     def ask(self, *arguments, passphrase: str = PASSPHRASE, **settings):
         """A command that asks the daemon; it gets the passphrase if it wants one."""
         return self.run(*arguments, "--control", self.control_socket, stdin=f"{passphrase}\n", **settings).stdout
@@ -148,6 +172,7 @@ class Authenticator:
     def start(self, wait=True):
         assert self.process is None
         self.output = open(self.log, "ab")
+        self.mark = self.output.tell()
         self.process = subprocess.Popen(
             self.wrapper
             + [
@@ -165,10 +190,11 @@ class Authenticator:
             raise AssertionError(f"the daemon ended with {self.process.returncode}: {self.said()}")
         if self.transport.startswith("unix:"):
             return self.socket.is_socket()
-        return self.said().count("/dev/") > 0
+        return "the device is " in self.said()
 
     def said(self) -> str:
-        return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+        """What the daemon logged since it was started last."""
+        return self.log.read_bytes()[self.mark :].decode("utf-8", "replace") if self.log.exists() else ""
 
     def stop(self, number=signal.SIGTERM, seconds=10):
         """End the daemon; returns its exit status."""

@@ -66,23 +66,46 @@ class Tap:
 
 
 class SocketConnection(CtapHidConnection):
-    """The three methods that python-fido2's own HID client needs."""
+    """The three methods that python-fido2's own HID client needs.
+
+    As with a hidraw node, whoever is connected sees the answers to all; python-fido2 takes another channel's for an
+    error, so they are left out here. What is ours is read strictly.
+    """
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.connect(str(path))
         self.socket.settimeout(60)
         self.tap = Tap()
+        self.channels: set[bytes] = set()
+        self.nonce = b""
 
     def write_packet(self, data):
+        if data[4] & 0x80 and data[4] != CANCEL:
+            self.forget()
+        self.channels.add(bytes(data[:4]))
+        if data[4] == INIT:
+            self.nonce = bytes(data[7:15])
         self.socket.send(data)
 
+    def forget(self):
+        """Drop what has come since nobody was reading."""
+        while select.select([self.socket], [], [], 0)[0] and self.socket.recv(4096):
+            pass
+
+    def is_ours(self, report: bytes) -> bool:
+        if report[:4] == b"\xff\xff\xff\xff" and report[4] == INIT:
+            return report[7:15] == self.nonce
+        return report[:4] in self.channels
+
     def read_packet(self):
-        report = self.socket.recv(4096)
-        if not report:
-            raise OSError("the device is gone")
-        self.tap.report(report)
-        return report
+        while True:
+            report = self.socket.recv(4096)
+            if not report:
+                raise OSError("the device is gone")
+            if self.is_ours(report):
+                self.tap.report(report)
+                return report
 
     def close(self):
         self.socket.close()

@@ -1,6 +1,6 @@
+import CLinux
 import CTAP2
 import CryptoPrimitives
-import CLinux
 import Glibc
 
 /// One question and one line of answer on a terminal.

@@ -1,0 +1,80 @@
+public import CTAP2
+public import CredentialDB
+public import CryptoPrimitives
+import Glibc
+public import Vault
+
+// MARK: - Looking, without a passphrase
+
+extension StateDirectory {
+  /// Looks at vault and store as far as that needs no passphrase; nothing is changed.
+  ///
+  /// - Throws: what stands in the way of unlocking: a file that is missing, not private, or cannot be ours.
+  public func check() throws(StateDirectoryError) {
+    _ = try sealedVault()
+    try checkStore()
+  }
+
+  /// The vault, read and still sealed.
+  func sealedVault() throws(StateDirectoryError) -> VaultFile {
+    let bytes = try readVault()
+    do {
+      return try VaultFile(decoding: bytes)
+    } catch {
+      throw fault(error)
+    }
+  }
+
+  private func checkStore() throws(StateDirectoryError) {
+    var status = stat()
+    guard lstat(storePath, &status) == 0 else {
+      guard errno == ENOENT else { throw .system("open", storePath) }
+      throw StateDirectoryError(
+        .missing,
+        "the store \(storePath) of the vault \(vaultPath) is missing; put it back, or make an empty one with: "
+          + "liquid-auth recover --new-store")
+    }
+    try Privacy.check(status, storePath, type: S_IFREG, mode: "600")
+  }
+}
+
+// MARK: - Unlocking
+
+extension StateDirectory {
+  /// Opens the vault; takes as long as its slots ask for, about a second and 256 MiB.
+  ///
+  /// - Throws: `wrongPassphrase`, `system(ENOMEM)`, or what `check` throws.
+  public func unlock(passphrase: SecretBytes) throws(StateDirectoryError) -> VaultContent {
+    let vault = try sealedVault()
+    do {
+      return try vault.open(passphrase: passphrase)
+    } catch {
+      throw fault(error)
+    }
+  }
+
+  /// Opens the store that belongs to the vault; an absent one is never taken for an empty one (Recovery §1).
+  public func openStore(
+    of content: VaultContent, keys: CredentialKeys
+  ) throws(StateDirectoryError) -> CredentialDB {
+    try checkStore()
+    do {
+      return try CredentialDB(opening: storePath, vaultPath: vaultPath, keys: keys, storeID: content.storeID)
+    } catch {
+      throw StateDirectoryError(.unusableStore, error.description)
+    }
+  }
+}
+
+extension StateDirectory {
+  /// What the vault says of itself, with the file's name in front.
+  func fault(_ error: VaultError) -> StateDirectoryError {
+    let reason: StateDirectoryError.Reason =
+      switch error {
+      case .wrongPassphrase: .wrongPassphrase
+      case .outOfMemory: .system(errno: ENOMEM)
+      case .notAVault, .unsupportedVersion, .damaged, .limitExceeded: .damaged
+      }
+    return StateDirectoryError(reason, "\(vaultPath): \(error)")
+  }
+}

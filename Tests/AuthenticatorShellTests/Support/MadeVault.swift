@@ -1,0 +1,29 @@
+import CTAP2
+import CredentialDB
+import CryptoPrimitives
+import Foundation
+import StateDirectory
+import Vault
+
+/// A state directory with a vault and its store, gone with the value.
+final class MadeVault: Sendable {
+  let directory: StateDirectory
+  let keys: CredentialKeys
+
+  /// - Parameter cost: of a try of the passphrase; `nil` for the least that there is.
+  init(passphrase: String, cost: PassphraseCost? = nil) throws {
+    let path = FileManager.default.temporaryDirectory.path + "/vault-" + UUID().uuidString
+    directory = try StateDirectory(creating: path)
+    let content = try VaultContent(
+      mainKey: .random(count: 64), ed25519Root: .random(count: 96), storeID: randomBytes(16), created: 1)
+    keys = CredentialKeys(mainKey: content.mainKey)
+    var generator = SystemRandomNumberGenerator()
+    let vault = try VaultFile(
+      sealing: content, passphrase: secret(passphrase), cost: cost ?? PassphraseCost(opsLimit: 1, memLimit: 8192),
+      using: &generator)
+    try CredentialDB.create(at: directory.storePath, keys: keys, state: StoreState(storeID: content.storeID))
+    try directory.createVault(vault.encoded)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: directory.path) }
+}

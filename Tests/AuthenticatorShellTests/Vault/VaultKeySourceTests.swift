@@ -1,0 +1,219 @@
+import CTAP2
+import CryptoPrimitives
+import Foundation
+import StateDirectory
+import Synchronization
+import Testing
+import Vault
+
+@testable import liquid_authenticator
+
+@Suite struct VaultKeySourceTests {
+  let made: MadeVault
+  let lines = Lines()
+
+  init() throws { made = try MadeVault(passphrase: "right") }
+
+  final class Lines: Sendable {
+    private let all = Mutex<[String]>([])
+    var lines: [String] { all.withLock { $0 } }
+    func add(_ line: String) { all.withLock { $0.append(line) } }
+  }
+
+  private func source(_ dialogs: any DialogBackEnd) -> VaultKeySource {
+    VaultKeySource(directory: made.directory, dialogs: dialogs, log: lines.add)
+  }
+
+  // MARK: Asking
+
+  @Test func `a locked vault is opened by its passphrase, and asked for once`() async throws {
+    let dialogs = ScriptedDialogs(typed: ["right"])
+    let source = source(dialogs)
+    #expect(source.current == nil)
+    #expect(source.status == VaultStatus(isUnlocked: false, fingerprint: nil, fault: nil))
+    let vault = try await source.open()
+    #expect(vault.keys.fingerprint == made.keys.fingerprint)
+    #expect(try vault.store.allCredentials() == [])
+    #expect(try await source.open().keys.fingerprint == made.keys.fingerprint)
+    #expect(dialogs.seen.withLock { $0 } == ["passphrase Unlock your passkeys?"])
+    #expect(source.status == VaultStatus(isUnlocked: true, fingerprint: made.keys.fingerprint, fault: nil))
+  }
+
+  @Test func `a wrong passphrase is said, and tried again`() async throws {
+    let dialogs = ScriptedDialogs(typed: ["wrong", "", "right"])
+    _ = try await source(dialogs).open()
+    #expect(
+      dialogs.seen.withLock { $0.dropFirst() } == ["Wrong passphrase, 2 tries left", "Wrong passphrase, 1 try left"])
+  }
+
+  @Test func `three wrong passphrases decline the command, and leave the vault locked`() async {
+    let source = source(ScriptedDialogs(typed: ["1", "2", "3", "right"]))
+    await #expect(throws: UserInteractionError.declined) { try await source.open() }
+    #expect(source.current == nil)
+    #expect(lines.lines.isEmpty)
+  }
+
+  @Test func `who closes the dialog declines the command`() async {
+    await #expect(throws: UserInteractionError.declined) { try await source(ScriptedDialogs()).open() }
+  }
+
+  @Test func `through a pinentry it is one dialog`() async throws {
+    let scripted = try ScriptedPinentry(["passphrase": "right", "wrong": 1])
+    _ = try await source(scripted.backEnd()).open()
+    let asks = try scripted.events("ask")
+    #expect(asks.map(\.description) == Array(repeating: PromptText.unlock.description, count: 2))
+    #expect(asks.map(\.error) == [nil, "Wrong passphrase, 2 tries left"])
+    #expect(try scripted.events("start").count == 1)
+  }
+
+  @Test func `a cancelled task withdraws the dialog, and the vault stays locked`() async throws {
+    let scripted = try ScriptedPinentry(["behaviour": "never"])
+    let source = source(scripted.backEnd())
+    let task = Task { try await source.open() }
+    try await scripted.awaitEvent("ask")
+    task.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
+    #expect(source.current == nil)
+    #expect(try scripted.isGone)
+  }
+
+  // MARK: Files that are missing or damaged
+
+  @Test func `a damaged vault declines without a dialog, and the log names the file`() async throws {
+    let bytes = try made.directory.readVault()
+    try made.directory.replaceVault(Array(bytes.dropLast()))
+    let dialogs = ScriptedDialogs(typed: ["right"])
+    let source = source(dialogs)
+    await #expect(throws: UserInteractionError.declined) { try await source.open() }
+    #expect(dialogs.seen.withLock { $0 } == [])
+    #expect(lines.lines.count == 1)
+    #expect(lines.lines.first?.hasPrefix("\(made.directory.vaultPath): damaged vault: ") == true)
+    #expect(source.status.fault?.reason == .damaged)
+    #expect(try made.directory.readVault() == Array(bytes.dropLast()))
+  }
+
+  @Test(arguments: ["vault", "credentials.sqlite"])
+  func `a missing file declines without a dialog, and the log says what to do`(name: String) async throws {
+    try FileManager.default.removeItem(atPath: "\(made.directory.path)/\(name)")
+    let dialogs = ScriptedDialogs(typed: ["right"])
+    let source = source(dialogs)
+    await #expect(throws: UserInteractionError.declined) { try await source.open() }
+    #expect(dialogs.seen.withLock { $0 } == [])
+    #expect(lines.lines.count == 1)
+    #expect(lines.lines.first?.contains("\(made.directory.path)/\(name)") == true)
+    #expect(lines.lines.first?.contains("liquid-auth ") == true)
+    #expect(!FileManager.default.fileExists(atPath: "\(made.directory.path)/\(name)"))
+  }
+
+  @Test func `a damaged store declines after one dialog, and the log names the file`() async throws {
+    let path = made.directory.storePath
+    var bytes = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path)))
+    bytes[bytes.count - 1] ^= 1
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    let dialogs = ScriptedDialogs(typed: ["right", "right"])
+    await #expect(throws: UserInteractionError.declined) { try await source(dialogs).open() }
+    #expect(dialogs.seen.withLock { $0 } == ["passphrase Unlock your passkeys?"])
+    #expect(lines.lines.count == 1)
+    #expect(lines.lines.first?.contains(path) == true)
+    #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: path))) == bytes)
+  }
+
+  // MARK: The control door
+
+  @Test func `unlocking and locking by command`() async throws {
+    let source = source(ScriptedDialogs())
+    try await source.unlock(passphrase: secret("right"))
+    #expect(source.current?.keys.fingerprint == made.keys.fingerprint)
+    #expect(source.verify(secret("right")) == .right)
+    source.lock()
+    #expect(source.current == nil)
+    #expect(source.verify(secret("right")) == .locked)
+    #expect(source.status == VaultStatus(isUnlocked: false, fingerprint: nil, fault: nil))
+  }
+
+  @Test func `a wrong passphrase by command is an error, also while it is open`() async throws {
+    let source = source(ScriptedDialogs())
+    for _ in 0..<2 {
+      let error = await #expect(throws: StateDirectoryError.self) {
+        try await source.unlock(passphrase: secret("wrong"))
+      }
+      #expect(error?.reason == .wrongPassphrase)
+      try await source.unlock(passphrase: secret("right"))
+    }
+    #expect(source.current != nil)
+  }
+
+  @Test func `a ceremony that goes on while the vault is locked keeps its store, and unlocking finds it`() async throws
+  {
+    let source = source(ScriptedDialogs())
+    try await source.unlock(passphrase: secret("right"))
+    let inCeremony = try #require(source.current)
+    source.lock()
+    try await source.unlock(passphrase: secret("right"))
+    #expect(try inCeremony.store.state() == source.current?.store.state())
+  }
+
+  @Test func `many unlockings at once open one store`() async throws {
+    let source = source(ScriptedDialogs(typed: ["right"]))
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for number in 0..<8 {
+        group.addTask {
+          if number % 2 == 0 {
+            try await source.unlock(passphrase: secret("right"))
+          } else {
+            _ = try await source.open()
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(lines.lines.isEmpty)
+    #expect(try source.current?.store.allCredentials() == [])
+  }
+
+  // MARK: Verification
+
+  @Test func `eight wrong passphrases in a row lock the vault, and unlocking gives eight more`() async throws {
+    let source = source(ScriptedDialogs(typed: ["right"]))
+    _ = try await source.open()
+    for left in (1...7).reversed() { #expect(source.verify(secret("wrong")) == .wrong(triesLeft: left)) }
+    #expect(source.verify(secret("wrong")) == .blocked)
+    #expect(source.current == nil)
+    #expect(lines.lines == ["the passphrase was wrong 8 times in a row: the vault is locked"])
+    #expect(source.verify(secret("right")) == .locked)
+    _ = try await source.open()
+    #expect(source.verify(secret("wrong")) == .wrong(triesLeft: 7))
+  }
+
+  // MARK: Memory
+
+  /// What Argon2 takes is given back; and other tasks run meanwhile.
+  @Test func `unlocking at the standard cost holds up nobody and keeps no memory`() async throws {
+    let made = try MadeVault(passphrase: "right", cost: .standard)
+    let source = VaultKeySource(directory: made.directory, dialogs: ScriptedDialogs(typed: ["right"]), log: lines.add)
+    let before = try Self.residentMebibytes()
+    let ticking = Task {
+      var ticks = 0
+      while !Task.isCancelled {
+        try? await Task.sleep(for: .milliseconds(5))
+        ticks += 1
+      }
+      return ticks
+    }
+    let start = ContinuousClock.now
+    _ = try await source.open()
+    let duration = ContinuousClock.now - start
+    ticking.cancel()
+    // 100 ms is the longest time between two keepalives.
+    #expect(await ticking.value > Int(duration / .milliseconds(100)))
+    // Other tests of this process may be in the middle of an Argon2 of their own.
+    for _ in 0..<1000 where try Self.residentMebibytes() - before >= 64 { try await Task.sleep(for: .milliseconds(20)) }
+    #expect(try Self.residentMebibytes() - before < 64)
+  }
+
+  private static func residentMebibytes() throws -> Int {
+    let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
+    return (Int(pages[1]) ?? 0) * sysconf(Int32(_SC_PAGESIZE)) / 1_048_576
+  }
+}

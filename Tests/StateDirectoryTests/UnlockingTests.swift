@@ -1,0 +1,128 @@
+import CTAP2
+import CredentialDB
+import CryptoPrimitives
+import Foundation
+import StateDirectory
+import Testing
+import Vault
+
+@Suite struct UnlockingTests {
+  let temporary: TemporaryDirectory
+  let directory: StateDirectory
+  static let mainKey = SecretBytes(count: 64) { $0.initializeMemory(as: UInt8.self, repeating: 7) }
+  static let storeID = [UInt8](repeating: 0xA5, count: 16)
+
+  init() throws {
+    temporary = try TemporaryDirectory()
+    directory = try StateDirectory(opening: temporary.path)
+    let root = SecretBytes(count: 96) { $0.initializeMemory(as: UInt8.self, repeating: 9) }
+    let content = try VaultContent(mainKey: Self.mainKey, ed25519Root: root, storeID: Self.storeID, created: 1)
+    var generator = SystemRandomNumberGenerator()
+    let vault = try VaultFile(
+      sealing: content, passphrase: secret("right"), cost: PassphraseCost(opsLimit: 1, memLimit: 8192),
+      using: &generator)
+    try CredentialDB.create(
+      at: directory.storePath, keys: CredentialKeys(mainKey: Self.mainKey), state: StoreState(storeID: Self.storeID))
+    try directory.createVault(vault.encoded)
+  }
+
+  private func secret(_ text: String) -> SecretBytes {
+    var bytes = Array(text.utf8)
+    return SecretBytes(consuming: &bytes)
+  }
+
+  private func openStore() throws -> CredentialDB {
+    let content = try directory.unlock(passphrase: secret("right"))
+    return try directory.openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey))
+  }
+
+  @Test func `vault and store that belong together are opened`() throws {
+    try directory.check()
+    let content = try directory.unlock(passphrase: secret("right"))
+    #expect(content.mainKey.isEqual(to: Self.mainKey))
+    #expect(try openStore().state() == StoreState(storeID: Self.storeID))
+  }
+
+  @Test func `another passphrase is wrong, and the file's name stands in front`() throws {
+    let error = #expect(throws: StateDirectoryError.self) { try directory.unlock(passphrase: secret("wrong")) }
+    #expect(error?.reason == .wrongPassphrase)
+    #expect(error?.description.hasPrefix("\(directory.vaultPath): the passphrase is wrong, or") == true)
+  }
+
+  @Test func `a vault that is cut off anywhere is damaged, and stays as it is`() throws {
+    let whole = try directory.readVault()
+    for count in [1, 2, 20, whole.count / 2, whole.count - 1] {
+      try temporary.write(Array(whole.prefix(count)), to: "vault")
+      for look in [true, false] {
+        let error = #expect(throws: StateDirectoryError.self) {
+          if look { try directory.check() } else { _ = try directory.unlock(passphrase: secret("right")) }
+        }
+        #expect(error?.reason == .damaged)
+        #expect(error?.description.hasPrefix("\(directory.vaultPath): ") == true)
+      }
+      #expect(temporary.bytes(of: "vault") == Array(whole.prefix(count)))
+    }
+  }
+
+  @Test func `a vault with any one byte changed does not open, and stays as it is`() throws {
+    let whole = try directory.readVault()
+    for index in whole.indices {
+      var changed = whole
+      changed[index] ^= 1
+      try temporary.write(changed, to: "vault")
+      let error = #expect(throws: StateDirectoryError.self) { try directory.unlock(passphrase: secret("right")) }
+      #expect(error?.description.contains(directory.vaultPath) == true, "byte \(index)")
+      #expect(temporary.bytes(of: "vault") == changed)
+    }
+  }
+
+  @Test func `a store that is missing is not made`() throws {
+    let content = try directory.unlock(passphrase: secret("right"))
+    try FileManager.default.removeItem(atPath: directory.storePath)
+    for look in [true, false] {
+      let error = #expect(throws: StateDirectoryError.self) {
+        if look {
+          try directory.check()
+        } else {
+          _ = try directory.openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey))
+        }
+      }
+      #expect(error?.reason == .missing)
+      #expect(
+        error?.description
+          == "the store \(directory.storePath) of the vault \(directory.vaultPath) is missing; put it back, "
+          + "or make an empty one with: liquid-auth recover --new-store")
+    }
+    #expect(temporary.names == ["vault"])
+  }
+
+  @Test func `a store of another vault is refused by both names`() throws {
+    let other = CredentialKeys(mainKey: SecretBytes.random(count: 64))
+    try FileManager.default.removeItem(atPath: directory.storePath)
+    try CredentialDB.create(at: directory.storePath, keys: other, state: StoreState(storeID: Self.storeID))
+    let before = temporary.bytes(of: "credentials.sqlite")
+    let error = #expect(throws: StateDirectoryError.self) { try openStore() }
+    #expect(error?.reason == .unusableStore)
+    #expect(error?.description.contains(directory.storePath) == true)
+    #expect(temporary.bytes(of: "credentials.sqlite") == before)
+  }
+
+  @Test func `a store with another id is refused by both names`() throws {
+    try FileManager.default.removeItem(atPath: directory.storePath)
+    try CredentialDB.create(
+      at: directory.storePath, keys: CredentialKeys(mainKey: Self.mainKey),
+      state: StoreState(storeID: [UInt8](repeating: 1, count: 16)))
+    let error = #expect(throws: StateDirectoryError.self) { try openStore() }
+    #expect(error?.reason == .unusableStore)
+    #expect(error?.description.contains(directory.storePath) == true)
+    #expect(error?.description.contains(directory.vaultPath) == true)
+    #expect(error?.description.contains("liquid-auth recover --new-store") == true)
+  }
+
+  @Test func `a store that others can read is refused`() throws {
+    try temporary.set(mode: 0o644, of: "credentials.sqlite")
+    let error = #expect(throws: StateDirectoryError.self) { try directory.check() }
+    #expect(error?.reason == .notPrivate)
+    #expect(error?.description.contains("chmod 600 '\(directory.storePath)'") == true)
+  }
+}

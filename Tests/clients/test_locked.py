@@ -1,0 +1,192 @@
+"""A vault that is locked: the device is there, and the first command that needs the vault asks for its passphrase."""
+
+import time
+
+import pytest
+from fido2 import cbor
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from judges.derivation import Phrase
+from support import figures, wire
+from support.authenticator import PHRASE, Authenticator, wait_for
+from support.ceremonies import ES256, client_data_hash, parameters, register, sign_in
+
+ERR = CtapError.ERR
+OWN = Phrase(PHRASE)
+
+
+@pytest.fixture
+def locked(tmp_path):
+    with Authenticator(tmp_path / "key").install() as made:
+        yield made
+
+
+@pytest.fixture
+def ctap(locked):
+    device = wire.fido2_device(locked.socket)
+    yield Ctap2(device)
+    device.close()
+
+
+def dialogs(key):
+    return [event["command"] for event in key.pinentry.events("ask")]
+
+
+def refused(code, call, *arguments, **wishes):
+    with pytest.raises(CtapError) as caught:
+        call(*arguments, **wishes)
+    assert caught.value.code == code, caught.value
+
+
+def test_what_needs_no_vault_never_prompts(locked, ctap):
+    started = time.monotonic()
+    with wire.Channel(locked.socket) as channel:
+        channel.send(wire.PING, b"x")
+        assert channel.receive() == (wire.PING, b"x")
+        channel.send(wire.WINK)
+        assert channel.receive() == (wire.WINK, b"")
+    assert ctap.get_info().options["uv"] is True
+    assert time.monotonic() - started < 1
+    assert locked.pinentry.asked() == 0
+
+
+def test_selection_asks_for_presence_only(locked, ctap):
+    ctap.selection()
+    assert dialogs(locked) == ["CONFIRM"]
+
+
+def test_first_ceremony_asks_for_the_passphrase_and_then_names_the_site(locked, ctap):
+    made = register(ctap, OWN, "first.example")
+    unlocking, presence = locked.pinentry.events("ask")
+    assert (unlocking["command"], presence["command"]) == ("GETPIN", "CONFIRM")
+    assert "first.example" in presence["description"]
+    sign_in(ctap, made)
+    assert dialogs(locked) == ["GETPIN", "CONFIRM", "CONFIRM"]
+
+
+def test_verification_is_asked_for_by_itself(locked, ctap):
+    """Unlocking named no site, so it is no consent to one."""
+    made = register(ctap, OWN, "verified.example", uv=True)
+    assert dialogs(locked) == ["GETPIN", "GETPIN"]
+    sign_in(ctap, made, uv=True)
+    assert len(dialogs(locked)) == 3
+
+
+def test_silent_request_needs_the_vault_too(locked, ctap):
+    with wire.Channel(locked.socket) as channel:
+        request = {1: "example.com", 2: bytes(32), 3: [{"type": "public-key", "id": bytes(32)}], 5: {"up": False}}
+        channel.send(wire.CBOR, b"\x02" + cbor.encode(request))
+        (kind, content), _, _ = channel.final()
+        assert (kind, content) == (wire.CBOR, b"\x2e")
+    assert dialogs(locked) == ["GETPIN"]
+
+
+def test_keepalives_go_on_while_the_vault_is_opened(locked):
+    """Over the dialog, and over Argon2id after it."""
+    locked.pinentry.set(delay=0.5)
+    with wire.Channel(locked.socket) as channel:
+        channel.send(wire.CBOR, registration())
+        (kind, content), _, beats = channel.final()
+    assert (kind, content[0]) == (wire.CBOR, 0)
+    times = [at for at, _ in beats]
+    gaps = sorted(after - before for before, after in zip(times, times[1:]))
+    first, second = locked.pinentry.events("ask")
+    opening = second["time"] - first["time"] - 0.5
+    figures.note("passphrase to open vault (Argon2id, 256 MiB)", figures.milliseconds(opening))
+    figures.note("keepalives meanwhile", f"{len(beats)}, the longest gap {gaps[-1] * 1000:.0f} ms")
+    assert gaps[len(gaps) // 2] <= 0.101 and gaps[-1] < 0.5
+    assert {status for _, status in beats} <= {1, 2}
+
+
+def test_wrong_passphrase_and_then_the_right_one(locked, ctap):
+    locked.pinentry.set(wrong=1)
+    register(ctap, OWN)
+    tries = locked.pinentry.events("ask")
+    assert [event["command"] for event in tries] == ["GETPIN", "GETPIN", "CONFIRM"]
+    assert "error" not in tries[0] and "wrong" in tries[1]["error"].lower()
+
+
+def test_wrong_passphrase_three_times(locked, ctap):
+    locked.pinentry.set(passphrase="not the passphrase")
+    refused(ERR.OPERATION_DENIED, register, ctap, OWN)
+    assert dialogs(locked) == ["GETPIN"] * 3
+    locked.pinentry.set()
+    register(ctap, OWN)
+    assert dialogs(locked) == ["GETPIN"] * 4 + ["CONFIRM"]
+
+
+def test_dialog_closed(locked, ctap):
+    locked.pinentry.set("cancel")
+    refused(ERR.OPERATION_DENIED, register, ctap, OWN)
+    refused(ERR.OPERATION_DENIED, ctap.get_assertion, "example.com", client_data_hash())
+
+
+def test_cancel_in_the_passphrase_dialog(locked):
+    locked.pinentry.set("never")
+    with wire.Channel(locked.socket) as channel:
+        channel.send(wire.CBOR, registration())
+        wait_for("dialog", locked.pinentry.asked)
+        channel.send(wire.CANCEL)
+        (kind, content), delay, _ = channel.final()
+    assert (kind, content) == (wire.CBOR, b"\x2d")
+    figures.note("CANCEL to status 2D, passphrase dialog open", figures.milliseconds(delay))
+
+
+def test_cancel_while_the_vault_is_being_opened(locked, ctap):
+    """Argon2id cannot be stopped, but nobody waits for it; the next ceremony works."""
+    with wire.Channel(locked.socket) as channel:
+        channel.send(wire.CBOR, registration())
+        wait_for("passphrase", lambda: locked.pinentry.events("answer"))
+        channel.send(wire.CANCEL)
+        (kind, content), delay, _ = channel.final()
+    assert (kind, content) == (wire.CBOR, b"\x2d")
+    figures.note("CANCEL to status 2D, Argon2id at work", figures.milliseconds(delay))
+    register(ctap, OWN)
+
+
+def test_lock_and_unlock_by_the_command(locked, ctap):
+    locked.unlock()
+    made = register(ctap, OWN)
+    assert dialogs(locked) == ["CONFIRM"]
+    locked.run("lock", "--control", locked.control_socket)
+    sign_in(ctap, made)
+    assert dialogs(locked) == ["CONFIRM", "GETPIN", "CONFIRM"]
+
+
+def test_verification_blocked_after_too_many_wrong_passphrases(locked, ctap):
+    """Eight wrong tries in a row lock the vault; opening it anew, with Argon2id's cost a try, is the only way on."""
+    locked.unlock()
+    locked.pinentry.set(passphrase="not the passphrase")
+    for _ in range(2):
+        refused(ERR.OPERATION_DENIED, register, ctap, OWN, uv=True)
+    refused(ERR.PIN_BLOCKED, register, ctap, OWN, uv=True)
+    assert dialogs(locked) == ["GETPIN"] * 8
+    locked.pinentry.set()
+    register(ctap, OWN, uv=True)
+    assert dialogs(locked) == ["GETPIN"] * 10
+
+
+class TestWithoutVerification:
+    """`--verification none`."""
+
+    @pytest.fixture
+    def ctap(self, tmp_path):
+        with Authenticator(tmp_path / "key", verification="none").install() as made:
+            made.unlock()
+            device = wire.fido2_device(made.socket)
+            yield Ctap2(device)
+            device.close()
+
+    def test_uv_is_absent_and_refused(self, ctap):
+        assert "uv" not in ctap.get_info().options
+        refused(ERR.INVALID_OPTION, register, ctap, OWN, uv=True)
+        refused(ERR.INVALID_OPTION, ctap.get_assertion, "example.com", client_data_hash(), options={"uv": True})
+
+    def test_passkeys_work_by_presence(self, ctap):
+        made = register(ctap, OWN, rk=True)
+        assert sign_in(ctap, made, listed=False).user == {"id": made.user_id}
+
+
+def registration():
+    request = {1: bytes(32), 2: {"id": "example.com"}, 3: {"id": b"u", "name": "u"}, 4: parameters(ES256)}
+    return b"\x01" + cbor.encode(request)

@@ -1,0 +1,322 @@
+"""The command `liquid-auth` as a person and as a script use it; every key that it prints is derived again in Python."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+from fido2.ctap2 import Ctap2
+from judges import vectors
+from judges.derivation import Phrase, p256_public_key, sha256, user_id_text
+from support import wire
+from support.authenticator import PASSPHRASE, PHRASE, Authenticator, on_terminal
+from support.ceremonies import register, sign_in
+
+OWN = Phrase(PHRASE)
+FAILED, NOT_RUNNING, WRONG_PASSPHRASE, WRONG_USAGE = 1, 2, 3, 64
+NEW = "a passphrase of my own"
+
+
+@pytest.fixture
+def empty(tmp_path):
+    """No vault yet."""
+    return Authenticator(tmp_path / "key")
+
+
+def fails(key, *arguments, status, stdin=""):
+    """The exit status, nothing on standard output, and one line of ours on standard error, which is returned."""
+    done = key.run(*arguments, status=status, stdin=stdin)
+    assert done.stdout == ""
+    if status != WRONG_USAGE:
+        assert re.fullmatch(r"liquid-auth: [a-z‘“\"/-][^\n]*[^.\n]\n", done.stderr), done.stderr
+    return done.stderr
+
+
+class TestInitOnTheTerminal:
+    """A new phrase: shown once, on the terminal only, and three words asked back."""
+
+    def init(self, key, words=3 * ["right"], passphrases=(NEW, NEW), *options, status=0):
+        """`words` says of each question whether its answer is right; returns what went to the terminal and elsewhere."""
+        phrase = {}
+
+        def learn(match):
+            found = dict((int(number), word) for number, word in re.findall(r"\b(\d+)\. ([a-z]+)", match.string))
+            phrase.update(found)
+            return ""
+
+        def answer(right):
+            return lambda match: phrase[int(match[1])] if right == "right" else "wrong"
+
+        answers = [(r"written down: ", learn)]
+        answers += [(r"Word (\d+): ", answer(right)) for right in words]
+        answers += list(zip(["New passphrase for the vault: ", "The passphrase again: "] * 2, passphrases))
+        elsewhere = key.folder / "output"
+        command = key.command("init", "--state-dir", key.state, *options)
+        code, shown = on_terminal(command, answers, key.environment, output=elsewhere)
+        assert code == status, shown + elsewhere.read_text()
+        return " ".join(phrase[number] for number in sorted(phrase)), shown, elsewhere.read_text()
+
+    @pytest.mark.parametrize("count", [24, 12])
+    def test_new_phrase(self, empty, count):
+        phrase, shown, elsewhere = self.init(empty, 3 * ["right"], (NEW, NEW), "--words", count)
+        words = phrase.split()
+        assert len(words) == count
+        assert f"fingerprint {Phrase(phrase).fingerprint.hex()}" in elsewhere
+        for word in words:
+            assert not re.search(rf"\b{word}\b", elsewhere), "the phrase left the terminal"
+        assert len(re.findall(rf"\b1\. +{words[0]}\b", shown)) == 1, "the phrase was shown again"
+        assert NEW not in shown, "the passphrase was echoed"
+        asked = [int(number) for number in re.findall(r"Word (\d+): ", shown)]
+        assert len(set(asked)) == 3 and set(asked) <= set(range(1, count + 1))
+        with empty:
+            empty.ask("unlock", passphrase=NEW)
+
+    def test_words_differ_from_time_to_time(self, tmp_path):
+        phrases = {self.init(Authenticator(tmp_path / name))[0] for name in ("one", "two")}
+        assert len(phrases) == 2
+
+    def test_a_wrong_word_and_then_the_right_one(self, empty):
+        self.init(empty, ["right", "wrong", "right", "right"])
+        assert (empty.state / "vault").exists()
+
+    def test_wrong_words(self, empty):
+        *_, elsewhere = self.init(empty, ["right", "wrong", "wrong", "wrong"], (), status=FAILED)
+        assert elsewhere.startswith("liquid-auth: ") and "nothing was made" in elsewhere
+        assert not (empty.state / "vault").exists() and not (empty.state / "credentials.sqlite").exists()
+
+    def test_passphrases_that_differ(self, empty):
+        self.init(empty, 3 * ["right"], (NEW, "another passphrase", NEW, NEW))
+        assert (empty.state / "vault").exists()
+
+    def test_without_a_terminal(self, empty):
+        done = subprocess.run(empty.command("init", "--state-dir", empty.state), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, start_new_session=True, timeout=60)
+        assert done.returncode == FAILED and "terminal" in done.stderr and done.stdout == ""
+        assert not (empty.state / "vault").exists()
+
+    def test_import_is_not_echoed(self, empty):
+        answers = [("Phrase: ", PHRASE), ("New passphrase", NEW), ("again", NEW)]
+        command = empty.command("init", "--import", "--state-dir", empty.state)
+        code, shown = on_terminal(command, answers, empty.environment)
+        assert code == 0, shown
+        assert "salon" not in shown and NEW not in shown
+        assert OWN.fingerprint.hex() in shown
+
+
+class TestImport:
+    def test_white_space_and_case_are_folded(self, empty):
+        typed = "\u00a0" + PHRASE.upper().replace(" ", " \t\u2003")
+        assert OWN.fingerprint.hex() in empty.init(phrase=typed).stdout
+
+    @pytest.mark.parametrize(
+        "phrase, said",
+        [
+            (PHRASE.replace("engage", "engagf"), "engagf"),
+            (PHRASE.replace("engage", "éngage"), "éngage"),
+            (PHRASE.replace("slice", "salon"), "checksum"),
+            (PHRASE.rsplit(" ", 1)[0], "23"),
+            ("", "0"),
+        ],
+        ids=["unknown word", "not ASCII", "checksum", "23 words", "nothing"],
+    )
+    def test_phrase_that_is_none(self, empty, phrase, said):
+        said_instead = fails(empty, "init", "--import", "--state-dir", empty.state, status=FAILED,
+                             stdin=f"{phrase}\n{NEW}\n")
+        assert said in said_instead, said_instead
+        assert not (empty.state / "vault").exists()
+
+    @pytest.mark.parametrize("passphrase", ["", "short", "aaaaaaaaaaaa", "x" * 257])
+    def test_passphrase_that_is_none(self, empty, passphrase):
+        fails(empty, "init", "--import", "--state-dir", empty.state, status=WRONG_PASSPHRASE,
+              stdin=f"{PHRASE}\n{passphrase}\n")
+        assert not (empty.state / "vault").exists()
+
+    def test_an_existing_vault_is_never_overwritten(self, key):
+        before = {path.name: path.read_bytes() for path in key.state.iterdir()}
+        said = fails(key, "init", "--import", "--state-dir", key.state, status=FAILED, stdin=f"{PHRASE}\n{NEW}\n")
+        assert str(key.state / "vault") in said
+        assert {name: (key.state / name).read_bytes() for name in before} == before
+
+
+class TestDerive:
+    def derive(self, key, *arguments):
+        return json.loads(key.run("derive", "--json", *arguments, stdin=PHRASE + "\n").stdout)
+
+    @pytest.mark.parametrize("case", vectors.load("deterministic-p256")["computed"]["domainKeys"])
+    def test_vector(self, empty, case):
+        found = self.derive(empty, "--origin", case["origin"], "--user-handle", case["userHandle"],
+                            "--counter", case["counter"])
+        assert found["publicKey"] == case["publicKeyRawXY"]
+        assert found["credentialId"] == case["credentialId_sha256_of_rawXY"]
+
+    @pytest.mark.parametrize("counter", [0, 1, 65_536])
+    @pytest.mark.parametrize("user_id", [b"alice", bytes(range(250, 256)), "żółw".encode()], ids=lambda user: user.hex())
+    def test_key_and_id(self, empty, user_id, counter):
+        found = self.derive(empty, "--origin", "example.com", "--user-handle-hex", user_id.hex(), "--counter", counter)
+        scalar = OWN.deterministic_p256(b"example.com", user_id_text(user_id), counter)
+        expected = p256_public_key(scalar)
+        assert found == {"publicKey": expected.hex(), "credentialId": sha256(expected).hex()}
+
+    def test_text_for_people(self, empty):
+        done = empty.run("derive", "--origin", "example.com", "--user-handle", "alice", stdin=PHRASE + "\n")
+        expected = OWN.discoverable(b"example.com", b"alice")
+        scalar = OWN.deterministic_p256(b"example.com", b"alice", 0)
+        assert expected.public_key.hex() in done.stdout and expected.hash_id.hex() in done.stdout
+        assert scalar.hex() not in done.stdout + done.stderr and OWN.main_key.hex() not in done.stdout + done.stderr
+
+    def test_wrong_usage(self, empty):
+        fails(empty, "derive", "--origin", "example.com", status=WRONG_USAGE, stdin=PHRASE)
+        fails(empty, "derive", "--origin", "a", "--user-handle-hex", "abc", status=WRONG_USAGE, stdin=PHRASE)
+        fails(empty, "derive", "--origin", "a", "--user-handle", "b", status=FAILED, stdin="not a phrase\n")
+
+
+class TestStatus:
+    def status(self, key, code):
+        return json.loads(key.run("status", "--json", "--state-dir", key.state, "--control", key.control_socket,
+                                  status=code).stdout)
+
+    def test_not_running(self, key):
+        found = self.status(key, NOT_RUNNING)
+        assert found["running"] is False and found["vault"] == "present" and found["processId"] is None
+        assert found["stateDirectory"] == str(key.state)
+
+    def test_no_vault(self, empty):
+        assert self.status(empty, NOT_RUNNING)["vault"] == "missing"
+
+    def test_running(self, key):
+        with key:
+            found = self.status(key, 0)
+            assert (found["running"], found["vault"], found["attached"]) == (True, "locked", True)
+            assert found["processId"] == key.process.pid
+            assert found["transport"] == key.transport and found["verification"] == "passphrase"
+            assert found["fingerprint"] is None and found["credentials"] is None and found["problems"] == []
+            key.unlock()
+            found = self.status(key, 0)
+            assert found["vault"] == "unlocked"
+            assert found["fingerprint"] == OWN.fingerprint.hex() and found["credentials"] == 0
+            assert key.pinentry.asked() == 0
+
+    def test_text_for_people(self, key):
+        with key:
+            said = key.run("status", "--state-dir", key.state, "--control", key.control_socket).stdout
+            assert str(key.process.pid) in said and str(key.state) in said and "locked" in said
+
+
+class TestLock:
+    def test_not_running(self, key):
+        for command in ("unlock", "lock", "device attach", "credentials list", "recover --accept-before-reset"):
+            said = fails(key, *command.split(), "--control", key.control_socket, status=NOT_RUNNING, stdin="x\n")
+            assert str(key.control_socket) in said
+
+    def test_wrong_passphrase(self, key):
+        with key:
+            for command in ("unlock", "credentials list", "recover --accept-before-reset"):
+                fails(key, *command.split(), "--control", key.control_socket, status=WRONG_PASSPHRASE,
+                      stdin="not the passphrase\n")
+
+    def test_an_open_vault_does_not_spare_the_passphrase(self, key):
+        """Another program of the same user gets no list of accounts for nothing."""
+        with key:
+            key.unlock()
+            fails(key, "credentials", "list", "--control", key.control_socket, status=WRONG_PASSPHRASE,
+                  stdin="not the passphrase\n")
+
+    def test_on_the_terminal(self, key):
+        with key:
+            command = key.command("unlock", "--control", key.control_socket)
+            code, shown = on_terminal(command, [("Passphrase of the vault: ", PASSPHRASE)], key.environment)
+            assert code == 0 and PASSPHRASE not in shown, shown
+
+
+class TestCredentials:
+    @pytest.fixture
+    def stocked(self, key):
+        """Two passkeys of one site and one of another, newest last."""
+        with key:
+            key.unlock()
+            device = wire.fido2_device(key.socket)
+            ctap = Ctap2(device)
+            key.made = [
+                register(ctap, OWN, rp_id, user, rk=True, uv=True, name=user.decode())
+                for rp_id, user in [("one.example", b"alice"), ("one.example", b"bob"), ("two.example", b"carol")]
+            ]
+            key.ctap = ctap
+            yield key
+            device.close()
+
+    def listed(self, key):
+        return json.loads(key.ask("credentials", "list", "--json"))
+
+    def test_list_and_show(self, stocked):
+        found = self.listed(stocked)
+        assert [entry["credentialId"] for entry in found] == [made.id.hex() for made in reversed(stocked.made)]
+        text = stocked.ask("credentials", "list")
+        for made, entry in zip(reversed(stocked.made), found):
+            assert (entry["rpId"], entry["userHandle"]) == (made.rp_id, made.user_id.hex())
+            assert (entry["name"], entry["displayName"]) == (made.user_id.decode(), made.user_id.decode().title())
+            assert (entry["algorithm"], entry["counter"], entry["source"]) == (-7, 0, "registered")
+            shown = json.loads(stocked.ask("credentials", "show", made.id.hex()[:12], "--json"))
+            expected = OWN.discoverable(made.rp_id.encode(), made.user_id)
+            assert shown == {**entry, "publicKey": expected.public_key.hex()}
+            assert made.id.hex()[:12] in text and made.rp_id in text
+            assert made.id.hex() in stocked.ask("credentials", "show", made.id.hex())
+
+    def test_rename(self, stocked):
+        made = stocked.made[0]
+        stocked.ask("credentials", "rename", made.id.hex()[:12], "--name", "al", "--display-name", "Al \u202e of Bidi")
+        entry = next(entry for entry in self.listed(stocked) if entry["credentialId"] == made.id.hex())
+        assert (entry["name"], entry["displayName"]) == ("al", "Al \u202e of Bidi")
+        assert "\u202e" not in stocked.ask("credentials", "list"), "a name can turn the terminal's text around"
+        assert sign_in(stocked.ctap, made, uv=True).user["name"] == "al"
+
+    def test_remove(self, stocked):
+        gone = stocked.made.pop(1)
+        assert "bob" in stocked.ask("credentials", "remove", gone.id.hex()[:12])
+        assert gone.id.hex() not in {entry["credentialId"] for entry in self.listed(stocked)}
+        assert len(self.listed(stocked)) == 2
+
+    def test_digits_that_name_none_or_several(self, stocked):
+        ask = ["--control", stocked.control_socket]
+        for digits in ("ffffffff", "01", "zz"):
+            fails(stocked, "credentials", "show", digits, *ask, status=FAILED, stdin=PASSPHRASE + "\n")
+
+    def test_empty(self, key):
+        with key:
+            assert self.listed(key) == []
+
+
+class TestHelp:
+    COMMANDS = ["", "init", "status", "credentials", "credentials list", "credentials show", "credentials rename",
+                "credentials remove", "recover", "derive", "lock", "unlock", "device", "device attach", "device detach",
+                "device replug", "demo"]
+
+    @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command or "liquid-auth")
+    def test_help(self, empty, command):
+        done = empty.run(*command.split(), "--help")
+        assert "USAGE:" in done.stdout and done.stderr == ""
+
+    def test_exit_codes_are_documented(self, empty):
+        assert re.search(r"exit codes: 0 .* 1 .* 2 .* 3 .* 64 ", empty.run("--help").stdout.lower().replace("\n", " "))
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_completions(self, empty, shell):
+        script = empty.run("--generate-completion-script", shell).stdout
+        assert "credentials" in script and "liquid-auth" in script
+        if shell == "bash":
+            subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+    @pytest.mark.parametrize("command", ["nonsense", "init --words 13", "init --credential-ids other",
+                                         "recover", "recover --new-store --accept-before-reset", "credentials rename 01"])
+    def test_wrong_usage(self, empty, command):
+        fails(empty, *command.split(), status=WRONG_USAGE)
+
+
+def test_demo(empty):
+    """A registration and a sign-in in one process, with each step told; no device, vault or daemon."""
+    done = empty.run("demo")
+    assert done.stderr == ""
+    said = done.stdout.lower()
+    for step in ("regist", "sign", "verif"):
+        assert step in said, done.stdout
+    assert not os.path.exists(empty.state)

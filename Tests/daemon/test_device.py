@@ -1,0 +1,146 @@
+"""`liquid-auth device`: pulled out and plugged in, the device has lost what a real key loses without power."""
+
+import json
+import os
+import time
+
+import pytest
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from judges.derivation import Phrase
+from support import figures, wire
+from support.authenticator import PHRASE, Authenticator, wait_for
+from support.ceremonies import register, sign_in
+
+OWN = Phrase(PHRASE)
+ERR = CtapError.ERR
+
+
+def device(key, action):
+    return key.run("device", action, "--control", key.control_socket).stdout
+
+
+def node(key):
+    return json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)["node"]
+
+
+def refused(code, call, *arguments, **wishes):
+    with pytest.raises(CtapError) as caught:
+        call(*arguments, **wishes)
+    assert caught.value.code == code, caught.value
+
+
+def test_detach_and_attach(key):
+    with key:
+        channel = wire.Channel(key.socket)
+        assert "detached" in device(key, "detach")
+        assert not key.socket.exists()
+        with pytest.raises(OSError):
+            channel.send(wire.PING, b"x")
+            channel.connection.read_packet()
+        device(key, "detach")  # what is out stays out
+        assert "attached" in device(key, "attach")
+        assert key.socket.is_socket()
+        device(key, "attach")
+        with wire.Channel(key.socket) as again:
+            again.send(wire.PING, b"x")
+            assert again.receive() == (wire.PING, b"x")
+
+
+def test_channels_are_forgotten(key):
+    with key:
+        with wire.Channel(key.socket) as channel:
+            old = channel.id
+        device(key, "replug")
+        with wire.Channel(key.socket, allocate=False) as channel:
+            channel.id = old
+            channel.send(wire.PING, b"x")
+            assert channel.receive() == (wire.ERROR, b"\x0b")
+
+
+def test_assertions_that_wait_are_forgotten_but_the_vault_stays_open(key):
+    with key:
+        key.unlock()
+        client = wire.fido2_device(key.socket)
+        made = [register(Ctap2(client), OWN, "many.example", user, rk=True, uv=True) for user in (b"one", b"two")]
+        assert Ctap2(client).get_assertion("many.example", bytes(32), options={"uv": True}).number_of_credentials == 2
+        client.close()
+        device(key, "replug")
+        client = wire.fido2_device(key.socket)
+        refused(ERR.NOT_ALLOWED, Ctap2(client).get_next_assertion)
+        asked = key.pinentry.asked()
+        sign_in(Ctap2(client), made[0])
+        assert [event["command"] for event in key.pinentry.events("ask")[asked:]] == ["CONFIRM"]
+        client.close()
+
+
+def test_reset_window(key):
+    """Open for ten seconds after power-up, whatever the person would say later; `replug` opens it again."""
+    with key:
+        plugged_in = time.monotonic()
+        key.unlock()
+        client = wire.fido2_device(key.socket)
+        made = register(Ctap2(client), OWN)
+        time.sleep(max(0, plugged_in + 10.2 - time.monotonic()))
+        asked = key.pinentry.asked()
+        refused(ERR.NOT_ALLOWED, Ctap2(client).reset)
+        assert key.pinentry.asked() == asked, "a reset that cannot be was asked for"
+        sign_in(Ctap2(client), made)
+        client.close()
+
+        device(key, "replug")
+        client = wire.fido2_device(key.socket)
+        key.pinentry.set("deny")
+        refused(ERR.OPERATION_DENIED, Ctap2(client).reset)
+        key.pinentry.set()
+        sign_in(Ctap2(client), made)
+        Ctap2(client).reset()
+        assert "reset" in key.pinentry.events("ask")[-1]["description"].lower()
+        refused(ERR.NO_CREDENTIALS, sign_in, Ctap2(client), made)
+        client.close()
+
+
+def test_pulled_out_in_mid_prompt(key):
+    with key:
+        key.unlock()
+        key.pinentry.set("never")
+        channel = wire.Channel(key.socket)
+        channel.send(wire.CBOR, b"\x0b")
+        wait_for("prompt", key.pinentry.asked)
+        started = time.monotonic()
+        device(key, "detach")
+        wait_for("end of the dialog", lambda: key.pinentry.events("signal") or key.pinentry.events("eof"), 5)
+        figures.note("device detach to closed dialog", figures.milliseconds(time.monotonic() - started))
+        key.pinentry.set()
+        device(key, "attach")
+        client = wire.fido2_device(key.socket)
+        Ctap2(client).selection()
+        client.close()
+
+
+def test_locking_ends_what_waits_for_nobody(key):
+    """`lock` is never behind a prompt."""
+    with key:
+        key.unlock()
+        key.pinentry.set("never")
+        with wire.Channel(key.socket) as channel:
+            channel.send(wire.CBOR, b"\x0b")
+            wait_for("prompt", key.pinentry.asked)
+            started = time.monotonic()
+            key.run("lock", "--control", key.control_socket)
+            assert time.monotonic() - started < 5
+            assert key.run("status", "--json", "--control", key.control_socket).stdout.count('"locked"') == 1
+            channel.send(wire.CANCEL)
+            channel.final()
+
+
+def test_pty_is_another_one(tmp_path):
+    with Authenticator(tmp_path / "key", transport="pty").install() as key:
+        first = node(key)
+        descriptor = os.open(first, os.O_RDWR | os.O_NOCTTY)
+        device(key, "detach")
+        with pytest.raises(OSError):
+            os.write(descriptor, bytes(65))
+        os.close(descriptor)
+        device(key, "attach")
+        assert os.path.exists(node(key))

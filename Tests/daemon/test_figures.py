@@ -1,0 +1,98 @@
+"""What the daemon costs: nothing while idle, little memory, a short start. README's table is made of these figures."""
+
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import time
+
+import pytest
+from fido2.ctap2 import Ctap2
+from judges.derivation import Phrase
+from support import figures, wire
+from support.authenticator import BIN, PHRASE, Authenticator
+from support.ceremonies import register
+
+SECONDS = 10
+STARTS = 15
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    """Unlocked, attached, and idle again after one ceremony."""
+    with Authenticator(tmp_path_factory.mktemp("idle") / "key").install() as key:
+        key.unlock()
+        client = wire.fido2_device(key.socket)
+        register(Ctap2(client), Phrase(PHRASE), rk=True, uv=True)
+        client.close()
+        time.sleep(1)
+        yield key
+
+
+def wake_ups(pid):
+    """How often the kernel has taken each thread off a processor: a thread that wakes is taken off once more."""
+    found = {}
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        counts = re.findall(r"voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text())
+        found[task.name] = sum(map(int, counts))
+    return found
+
+
+def test_no_wake_ups_by_the_kernels_count(used):
+    before = wake_ups(used.process.pid)
+    time.sleep(SECONDS)
+    after = wake_ups(used.process.pid)
+    figures.note(f"wake-ups in {SECONDS} s, idle", f"{sum(after.values()) - sum(before.values())} in {len(after)} threads")
+    assert after == before
+
+
+def test_no_system_calls_by_strace(used, tmp_path):
+    """The command of README's table. strace itself interrupts each thread once to attach, and that is not counted."""
+    prefix = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    if prefix and not shutil.which("sudo"):
+        pytest.skip("to trace a process that forbids it needs root")
+    table = tmp_path / "calls"
+    command = ["timeout", "-s", "INT", str(SECONDS), "strace", "-c", "-f", "-o", str(table), "-p", str(used.process.pid)]
+    done = subprocess.run([*prefix, *command], capture_output=True, text=True, timeout=SECONDS + 20)
+    assert "attached" in done.stderr, done.stderr
+    calls = re.findall(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(?!total)(\w+)$", table.read_text(), re.M)
+    figures.note(f"strace -c -f, {SECONDS} s, idle", ", ".join(f"{count} {name}" for count, name in calls) or "no calls")
+    assert not calls, table.read_text()
+
+
+def test_resident_memory(used):
+    status = pathlib.Path(f"/proc/{used.process.pid}/status").read_text()
+    sizes = {name: int(value) for name, value in re.findall(r"^(VmRSS|RssAnon|VmHWM|VmLck):\s+(\d+) kB", status, re.M)}
+    figures.note("resident memory, unlocked, after a ceremony",
+                 f"{sizes['VmRSS'] / 1024:.1f} MB, of which {sizes['RssAnon'] / 1024:.1f} MB its own")
+    assert sizes["VmLck"] > 0, "no memory is locked"
+    assert sizes["VmRSS"] < 24 * 1024, "Argon2id's memory was not given back"
+
+
+def test_start_up(key):
+    """From exec to the device being there."""
+    delays = []
+    for _ in range(STARTS):
+        started = time.perf_counter()
+        key.start(wait=False)
+        while not key.socket.exists():
+            assert time.perf_counter() - started < 20 and key.process.poll() is None, key.said()
+            time.sleep(0.0002)
+        delays.append(time.perf_counter() - started)
+        key.stop()
+    figures.note("start to device visible", f"median {statistics.median(delays) * 1000:.1f} ms, "
+                 f"best {min(delays) * 1000:.1f} ms of {STARTS}")
+
+
+def test_size_and_libraries():
+    daemon = BIN / "liquid-authenticator"
+    libraries = subprocess.run(["ldd", daemon], capture_output=True, text=True, check=True).stdout
+    stripped = subprocess.run(["strip", "-o", "/dev/stdout", daemon], capture_output=True)
+    sizes = [f"{daemon.stat().st_size / 1e6:.1f} MB"]
+    if stripped.returncode == 0 and stripped.stdout:
+        sizes.append(f"{len(stripped.stdout) / 1e6:.1f} MB stripped")
+    figures.note("size of liquid-authenticator", ", ".join(sizes))
+    assert "Foundation" not in libraries
+    assert b"FoundationEssentials" not in daemon.read_bytes(), "Foundation is in the daemon"
