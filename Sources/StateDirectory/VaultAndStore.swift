@@ -1,0 +1,119 @@
+public import CTAP2
+import CredentialDB
+public import CryptoPrimitives
+import Glibc
+public import Vault
+
+// The caller holds the directory's lock.
+extension StateDirectory {
+  /// Makes a vault and the empty store that belongs to it; when this throws, neither is there.
+  ///
+  /// The vault comes last: a directory with a vault is complete.
+  ///
+  /// - Parameters:
+  ///   - mainKey: 64 bytes.
+  ///   - ed25519Root: 96 bytes.
+  ///   - passphrase: what opens the vault from now on.
+  ///   - credentialIDForm: the form of the ids of new credentials.
+  ///   - created: Unix milliseconds.
+  ///   - cost: what each try of the passphrase costs.
+  /// - Throws: `exists` when there is a vault or a store already; both stay as they are.
+  public func makeVaultAndStore(
+    mainKey: SecretBytes, ed25519Root: SecretBytes, passphrase: SecretBytes, credentialIDForm: CredentialIDForm,
+    created: UInt64, cost: PassphraseCost = .standard
+  ) throws(StateDirectoryError) {
+    try checkNoVault()
+    try checkNoStore()
+    let storeID = randomBytes(Self.storeIDSize)
+    let vault: VaultFile
+    do {
+      let content = try VaultContent(
+        mainKey: mainKey, ed25519Root: ed25519Root, storeID: storeID, created: created)
+      var generator = SystemRandomNumberGenerator()
+      vault = try VaultFile(sealing: content, passphrase: passphrase, cost: cost, using: &generator)
+    } catch {
+      throw self.error(error)
+    }
+    try makeStore(StoreState(storeID: storeID, credentialIDForm: credentialIDForm), mainKey: mainKey) {
+      () throws(StateDirectoryError) in
+      try createVault(vault.encoded)
+    }
+  }
+
+  /// Makes an empty store where there is none, and ties the vault to it: `liquid-auth recover --new-store`, Recovery §1.
+  ///
+  /// - Throws: `wrongPassphrase`; `exists` when there is a store, sound or not, or a part of one.
+  public func makeNewStore(passphrase: SecretBytes) throws(StateDirectoryError) {
+    try checkNoStore()
+    let storeID = randomBytes(Self.storeIDSize)
+    var vault = try readVaultFile()
+    let content: VaultContent
+    do {
+      var generator = SystemRandomNumberGenerator()
+      content = try vault.replaceStoreID(with: storeID, passphrase: passphrase, using: &generator)
+    } catch {
+      throw self.error(error)
+    }
+    let encoded = vault.encoded
+    try makeStore(StoreState(storeID: storeID), mainKey: content.mainKey) { () throws(StateDirectoryError) in
+      try replaceVault(encoded)
+    }
+  }
+
+  /// The vault's file, read and not opened.
+  public func readVaultFile() throws(StateDirectoryError) -> VaultFile {
+    let bytes = try readVault()
+    do { return try VaultFile(decoding: bytes) } catch { throw self.error(error) }
+  }
+
+  /// Refuses where a vault is: for who wants to know before a person is asked for anything.
+  public func checkNoVault() throws(StateDirectoryError) {
+    guard !Self.isThere(vaultPath) else {
+      throw StateDirectoryError(
+        .exists, "there is a vault already, \(vaultPath); it is not overwritten: move it away, or give --state-dir DIR")
+    }
+  }
+
+  /// What a vault's fault is called, with the name of its file.
+  public func error(_ error: VaultError) -> StateDirectoryError {
+    switch error {
+    case .wrongPassphrase: StateDirectoryError(.wrongPassphrase, "\(vaultPath): \(error)")
+    case .outOfMemory: StateDirectoryError(.system(errno: ENOMEM), "\(vaultPath): \(error)")
+    default: StateDirectoryError(.damaged, "\(vaultPath): \(error)")
+    }
+  }
+
+  private static let storeIDSize = 16
+
+  /// Makes a store and then what refers to it; without the second, the first goes again.
+  private func makeStore(
+    _ state: StoreState, mainKey: SecretBytes, then commit: () throws(StateDirectoryError) -> Void
+  ) throws(StateDirectoryError) {
+    do {
+      try CredentialDB.create(at: storePath, keys: CredentialKeys(mainKey: mainKey), state: state)
+    } catch {
+      throw StateDirectoryError(.unusableStore, error.description)
+    }
+    do {
+      try commit()
+    } catch {
+      for path in storeFiles { unlink(path) }
+      throw error
+    }
+  }
+
+  /// A log beside a store that is not its own would be played into it, so not even that may be there.
+  private func checkNoStore() throws(StateDirectoryError) {
+    guard let found = storeFiles.first(where: Self.isThere) else { return }
+    throw StateDirectoryError(
+      .exists, "there is a store already, \(found); it is not overwritten: move it away, or give --state-dir DIR")
+  }
+
+  /// The store, and what SQLite keeps beside one that is open or was not closed.
+  private var storeFiles: [String] { ["", "-wal", "-shm", "-journal"].map { storePath + $0 } }
+
+  private static func isThere(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0 || errno != ENOENT
+  }
+}

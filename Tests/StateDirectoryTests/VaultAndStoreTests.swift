@@ -1,0 +1,140 @@
+import CTAP2
+import CredentialDB
+import CryptoPrimitives
+import Foundation
+import StateDirectory
+import Testing
+import Vault
+
+@Suite struct VaultAndStoreTests {
+  let temporary: TemporaryDirectory
+  let directory: StateDirectory
+  static let passphrase = secret(Array("correct horse".utf8))
+  static let mainKey = secret([UInt8](repeating: 7, count: 64))
+  static let root = secret([UInt8](repeating: 8, count: 96))
+
+  init() throws {
+    temporary = try TemporaryDirectory()
+    directory = try StateDirectory(opening: temporary.path)
+  }
+
+  private func make(form: CredentialIDForm = .sealed) throws {
+    try directory.makeVaultAndStore(
+      mainKey: Self.mainKey, ed25519Root: Self.root, passphrase: Self.passphrase, credentialIDForm: form, created: 42,
+      cost: PassphraseCost(opsLimit: 1, memLimit: 8192))
+  }
+
+  private func openStore() throws -> (content: VaultContent, state: StoreState) {
+    let content = try directory.readVaultFile().open(passphrase: Self.passphrase)
+    let store = try CredentialDB(
+      opening: directory.storePath, vaultPath: directory.vaultPath, keys: CredentialKeys(mainKey: content.mainKey),
+      storeID: content.storeID)
+    return (content, try store.state())
+  }
+
+  @Test(arguments: CredentialIDForm.allCases)
+  func `a vault and its store are made together and belong to each other`(_ form: CredentialIDForm) throws {
+    try make(form: form)
+    let (content, state) = try openStore()
+    #expect(content.mainKey.isEqual(to: Self.mainKey))
+    #expect(content.ed25519Root.isEqual(to: Self.root))
+    #expect(content.created == 42)
+    #expect(state == StoreState(storeID: content.storeID, epoch: 0, floor: 0, credentialIDForm: form))
+    #expect(try temporary.mode(of: "vault") == 0o600)
+    #expect(try temporary.mode(of: "credentials.sqlite") == 0o600)
+  }
+
+  @Test(arguments: ["vault", "credentials.sqlite", "credentials.sqlite-wal", "credentials.sqlite-journal"])
+  func `nothing that is there is overwritten, and nothing is added`(_ name: String) throws {
+    try temporary.write([1, 2, 3], to: name)
+    let error = #expect(throws: StateDirectoryError.self) { try make() }
+    #expect(error?.reason == .exists)
+    #expect(error?.description.contains("\(temporary.path)/\(name);") == true)
+    #expect(temporary.names == [name])
+    #expect(temporary.bytes(of: name) == [1, 2, 3])
+  }
+
+  @Test func `a vault that cannot be written takes its store with it`() throws {
+    // A directory cannot be removed as what a crash left of a vault.
+    try FileManager.default.createDirectory(atPath: temporary.path + "/vault.new", withIntermediateDirectories: false)
+    #expect(throws: StateDirectoryError.self) { try make() }
+    #expect(temporary.names == ["vault.new"])
+  }
+
+  @Test func `a store that is lost is made anew, empty, with another id`() throws {
+    try make(form: .hash)
+    let old = try openStore().content
+    try FileManager.default.removeItem(atPath: directory.storePath)
+    try directory.makeNewStore(passphrase: Self.passphrase)
+    let (content, state) = try openStore()
+    #expect(content.storeID != old.storeID)
+    #expect(content.mainKey.isEqual(to: old.mainKey))
+    #expect(content.ed25519Root.isEqual(to: old.ed25519Root))
+    #expect(content.created == old.created)
+    #expect(state == StoreState(storeID: content.storeID))
+  }
+
+  @Test func `a wrong passphrase makes no store`() throws {
+    try make()
+    try FileManager.default.removeItem(atPath: directory.storePath)
+    let vault = temporary.bytes(of: "vault")
+    let error = #expect(throws: StateDirectoryError.self) {
+      try directory.makeNewStore(passphrase: secret(Array("wrong".utf8)))
+    }
+    #expect(error?.reason == .wrongPassphrase)
+    #expect(temporary.bytes(of: "vault") == vault)
+    #expect(temporary.names == ["vault"])
+  }
+
+  @Test func `a store that is there is never replaced, sound or not`() throws {
+    try make()
+    #expect(throws: StateDirectoryError.self) { try directory.makeNewStore(passphrase: Self.passphrase) }
+    _ = try openStore()
+    try temporary.write([0], to: "credentials.sqlite")
+    let error = #expect(throws: StateDirectoryError.self) { try directory.makeNewStore(passphrase: Self.passphrase) }
+    #expect(error?.reason == .exists)
+    #expect(temporary.bytes(of: "credentials.sqlite") == [0])
+  }
+
+  @Test func `a new store needs a vault`() throws {
+    let error = #expect(throws: StateDirectoryError.self) { try directory.makeNewStore(passphrase: Self.passphrase) }
+    #expect(error?.reason == .missing)
+    #expect(temporary.names.isEmpty)
+  }
+
+  @Test(arguments: [[], [0xA5], [0xA5, 0x01, 0x02], [UInt8](repeating: 0xFF, count: 300)] as [[UInt8]])
+  func `a damaged vault is named and stays as it is`(_ bytes: [UInt8]) throws {
+    try temporary.write(bytes, to: "vault")
+    let error = #expect(throws: StateDirectoryError.self) { try directory.makeNewStore(passphrase: Self.passphrase) }
+    #expect(error?.reason == .damaged)
+    #expect(error?.description.contains(directory.vaultPath) == true)
+    #expect(temporary.bytes(of: "vault") == bytes)
+    #expect(temporary.names == ["vault"])
+  }
+}
+
+private func secret(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes { SecretBytes(copying: $0) } }
+
+@Suite struct ControlSocketPathTests {
+  static let cases: [(stateDirectory: String?, variables: [String: String], path: String)] = [
+    (nil, ["XDG_RUNTIME_DIR": "/run/user/7", "HOME": "/h"], "/run/user/7/liquid-auth/control.sock"),
+    ("/s", ["XDG_RUNTIME_DIR": "/run/user/7", "HOME": "/h"], "/s/control.sock"),
+    (nil, ["XDG_RUNTIME_DIR": "run", "HOME": "/h"], "/h/.local/state/liquid-auth/control.sock"),
+    (nil, ["XDG_STATE_HOME": "/x", "HOME": "/h"], "/x/liquid-auth/control.sock"),
+    (nil, ["XDG_RUNTIME_DIR": "/run/user/7"], "/run/user/7/liquid-auth/control.sock"),
+  ]
+
+  @Test(arguments: cases)
+  func `the socket is in the runtime directory, or beside the vault`(
+    _ stateDirectory: String?, _ variables: [String: String], _ path: String
+  ) throws {
+    #expect(
+      try StateDirectory.controlSocketPath(stateDirectory: stateDirectory) { variables[$0] } == path)
+  }
+
+  @Test func `without any home there is no socket`() {
+    #expect(throws: StateDirectoryError.self) {
+      try StateDirectory.controlSocketPath(stateDirectory: nil) { _ in nil }
+    }
+  }
+}
