@@ -2,7 +2,7 @@ public import CBOR
 
 /// What the authenticator tells about itself, without waiting for anybody:
 /// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
-/// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory}.
+/// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?}.
 public struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// How the vault stands.
   public enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -40,12 +40,15 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
   public var problems: [String]
   /// Where vault and store are.
   public var stateDirectory: String
+  /// How many credentials the store has; only while unlocked.
+  public var credentials: UInt64?
 
   /// Joins the members.
   public init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
     access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
-    problems: [String] = [], stateDirectory: String
+    problems: [String] = [], stateDirectory: String,
+    credentials: UInt64? = nil
   ) {
     self.processID = processID
     self.vault = vault
@@ -59,6 +62,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     self.waiting = waiting
     self.problems = problems
     self.stateDirectory = stateDirectory
+    self.credentials = credentials
   }
 
   /// Reads the members.
@@ -83,6 +87,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
       problems.append(text)
     }
     stateDirectory = try told(members.requiredText(12))
+    credentials = try told(members.optionalUnsigned(13))
   }
 
   /// The members of the answer.
@@ -95,6 +100,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     members[5] = node.map(CBORValue.text)
     members[6] = access.map(CBORValue.text)
     members[9] = fingerprint.map(CBORValue.bytes)
+    members[13] = credentials.map(CBORValue.unsigned)
     return members
   }
 }

@@ -56,8 +56,8 @@ public struct CredentialNames: Hashable, Sendable {
   }
 }
 
-/// What is known of a credential whose record is lost:
-/// {1: rp.id, 2: user.id, 3: counter, 4: COSE algorithm, 5: credProtect, 6: id form}.
+/// What is known of a credential with a hash id whose record is lost, Recovery §9:
+/// {1: rp.id, 2: user.id, 3: counter, 4: COSE algorithm, 5: credProtect}.
 public struct CredentialRecovery: Hashable, Sendable {
   /// The relying party's id.
   public var rpID: String
@@ -69,20 +69,16 @@ public struct CredentialRecovery: Hashable, Sendable {
   public var algorithm: Int64
   /// The credProtect level, 1 to 3.
   public var credProtect: UInt8
-  /// The form of its id: 0 sealed, 1 hash, Recovery §4.
-  public var idForm: UInt8
 
   /// Joins the members.
   public init(
-    rpID: String, userHandle: [UInt8], counter: UInt32 = 0, algorithm: Int64 = -7, credProtect: UInt8 = 1,
-    idForm: UInt8 = 1
+    rpID: String, userHandle: [UInt8], counter: UInt32 = 0, algorithm: Int64 = -7, credProtect: UInt8 = 1
   ) {
     self.rpID = rpID
     self.userHandle = userHandle
     self.counter = counter
     self.algorithm = algorithm
     self.credProtect = credProtect
-    self.idForm = idForm
   }
 
   init(_ members: CBORMap) throws(ControlFailure) {
@@ -91,20 +87,18 @@ public struct CredentialRecovery: Hashable, Sendable {
     counter = try members.requiredInteger(3, as: UInt32.self)
     algorithm = try told(members.requiredInt(4))
     credProtect = try members.requiredInteger(5, as: UInt8.self)
-    idForm = try members.requiredInteger(6, as: UInt8.self)
     guard !rpID.isEmpty else { throw ControlFailure(.invalidParameter, "the relying party's id is empty") }
     guard 1...64 ~= userHandle.count else {
       throw ControlFailure(.invalidLength, "the user handle has \(userHandle.count) bytes; it must have 1 to 64")
     }
-    guard [-7, -8].contains(algorithm), 1...3 ~= credProtect, idForm <= 1 else {
-      throw ControlFailure(.invalidParameter, "the algorithm, the credProtect level or the id form is not one of ours")
+    guard [-7, -8].contains(algorithm), 1...3 ~= credProtect else {
+      throw ControlFailure(.invalidParameter, "the algorithm or the credProtect level is not one of ours")
     }
   }
 
   var members: CBORMap {
     [
       1: .text(rpID), 2: .bytes(userHandle), 3: .number(counter), 4: CBORValue(algorithm), 5: .number(credProtect),
-      6: .number(idForm),
     ]
   }
 }

@@ -47,8 +47,8 @@ import Testing
     Case("remove", .removeCredential(reference), [0x57, 0xA2] + referenceMembers),
     Case(
       "recover", .recoverCredential(CredentialRecovery(rpID: "a.example", userHandle: [7], counter: 65_536)),
-      [0x58, 0xA6, 0x01, 0x69] + Array("a.example".utf8)
-        + [0x02, 0x41, 0x07, 0x03, 0x1A, 0x00, 0x01, 0x00, 0x00, 0x04, 0x26, 0x05, 0x01, 0x06, 0x01]),
+      [0x58, 0xA5, 0x01, 0x69] + Array("a.example".utf8)
+        + [0x02, 0x41, 0x07, 0x03, 0x1A, 0x00, 0x01, 0x00, 0x00, 0x04, 0x26, 0x05, 0x01]),
     Case("accept what was before the reset", .acceptBeforeReset, [0x59]),
     Case("a new store", .newStore(passphrase: secret("pass")), [0x5A, 0xA1, 0x00, 0x44] + Array("pass".utf8)),
     Case("attach", .device(.attach), [0x5B, 0xA1, 0x01, 0x01]),
@@ -146,18 +146,17 @@ import Testing
   }
 
   static let recoveries: [(String, CBORMap, ControlStatus)] = [
-    ("an empty rp.id", [1: "", 2: .bytes([7]), 3: 0, 4: -7, 5: 1, 6: 1], .invalidParameter),
-    ("an empty user handle", [1: "a", 2: .bytes([]), 3: 0, 4: -7, 5: 1, 6: 1], .invalidLength),
+    ("an empty rp.id", [1: "", 2: .bytes([7]), 3: 0, 4: -7, 5: 1], .invalidParameter),
+    ("an empty user handle", [1: "a", 2: .bytes([]), 3: 0, 4: -7, 5: 1], .invalidLength),
     (
-      "a user handle of 65 bytes", [1: "a", 2: .bytes(.init(repeating: 0, count: 65)), 3: 0, 4: -7, 5: 1, 6: 1],
+      "a user handle of 65 bytes", [1: "a", 2: .bytes(.init(repeating: 0, count: 65)), 3: 0, 4: -7, 5: 1],
       .invalidLength
     ),
-    ("a counter of 33 bits", [1: "a", 2: .bytes([7]), 3: 0x1_0000_0000, 4: -7, 5: 1, 6: 1], .invalidParameter),
-    ("an algorithm that we do not have", [1: "a", 2: .bytes([7]), 3: 0, 4: -257, 5: 1, 6: 1], .invalidParameter),
-    ("credProtect 0", [1: "a", 2: .bytes([7]), 3: 0, 4: -7, 5: 0, 6: 1], .invalidParameter),
-    ("credProtect 4", [1: "a", 2: .bytes([7]), 3: 0, 4: -7, 5: 4, 6: 1], .invalidParameter),
-    ("an id form that does not exist", [1: "a", 2: .bytes([7]), 3: 0, 4: -7, 5: 1, 6: 2], .invalidParameter),
-    ("no counter", [1: "a", 2: .bytes([7]), 4: -7, 5: 1, 6: 1], .missingParameter),
+    ("a counter of 33 bits", [1: "a", 2: .bytes([7]), 3: 0x1_0000_0000, 4: -7, 5: 1], .invalidParameter),
+    ("an algorithm that we do not have", [1: "a", 2: .bytes([7]), 3: 0, 4: -257, 5: 1], .invalidParameter),
+    ("credProtect 0", [1: "a", 2: .bytes([7]), 3: 0, 4: -7, 5: 0], .invalidParameter),
+    ("credProtect 4", [1: "a", 2: .bytes([7]), 3: 0, 4: -7, 5: 4], .invalidParameter),
+    ("no counter", [1: "a", 2: .bytes([7]), 4: -7, 5: 1], .missingParameter),
   ]
 
   @Test(arguments: recoveries)
