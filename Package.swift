@@ -83,6 +83,8 @@ let package = Package(
         ],
         swiftSettings: settings),
       .testTarget(
-        name: "CommandShellTests", dependencies: ["liquid-auth"], swiftSettings: settings),
+        name: "CommandShellTests",
+        dependencies: ["liquid-auth", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "CLinux", "TestVectors"],
+        swiftSettings: settings),
     ]
 )

@@ -1,1 +1,1 @@
-print("x")
+await LiquidAuthCommand.start()

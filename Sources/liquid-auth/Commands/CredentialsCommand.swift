@@ -1,0 +1,127 @@
+import ArgumentParser
+import ControlDoor
+
+/// `liquid-auth credentials`.
+struct CredentialsCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "credentials",
+    abstract: "See and change the passkeys of this machine.",
+    discussion: """
+      Each of these asks for the vault's passphrase at the terminal; without a terminal it is the first line of \
+      standard input. A passkey is named by the first digits of its id, as `list` shows them. Only discoverable \
+      passkeys are kept on this machine; of the others nothing is stored.
+      """,
+    subcommands: [List.self, Show.self, Rename.self, Remove.self])
+
+  struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "List the passkeys, the newest first.")
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+      let connection = try place.connect()
+      try connection.unlock()
+      let all = try connection.credentials()
+      StandardStream.output.write(
+        output.json ? JSON.array(all.map(\.json)).description : CredentialText.list(all))
+    }
+  }
+
+  struct Show: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Show everything that is known of one passkey.")
+    @Argument(help: "The first digits of its id.") var id: String
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+      let connection = try place.connect()
+      try connection.unlock()
+      let reference = try CredentialsCommand.find(id, among: connection.credentials()).reference
+      let credential: CredentialDescription = try connection.ask(.showCredential(reference))
+      StandardStream.output.write(output.json ? credential.json.description : CredentialText.whole(credential))
+    }
+  }
+
+  struct Rename: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Change what this machine calls a passkey.",
+      discussion: "An empty name removes it. The site's own names do not change.")
+    @Argument(help: "The first digits of its id.") var id: String
+    @Option(help: "The account's name.") var name: String?
+    @Option(help: "The name that is shown for the account.") var displayName: String?
+    @OptionGroup var place: PlaceOptions
+
+    func validate() throws {
+      guard name != nil || displayName != nil else { throw ValidationError("give --name or --display-name") }
+      let longest = CredentialNames.maximumSize
+      guard max(name?.utf8.count ?? 0, displayName?.utf8.count ?? 0) <= longest else {
+        throw ValidationError("a name has at most \(longest) bytes")
+      }
+    }
+
+    func run() throws {
+      let connection = try place.connect()
+      try connection.unlock()
+      let reference = try CredentialsCommand.find(id, among: connection.credentials()).reference
+      let names = CredentialNames(name: name, displayName: displayName)
+      let _: Done = try connection.ask(.renameCredential(reference, names: names))
+      StandardStream.output.write("renamed")
+    }
+  }
+
+  struct Remove: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Remove a passkey from this machine.",
+      discussion: """
+        The site does not learn of it: remove the passkey there too. It cannot be used here any more; a new \
+        registration at the site makes another one.
+        """)
+    @Argument(help: "The first digits of its id.") var id: String
+    @OptionGroup var place: PlaceOptions
+
+    func run() throws {
+      let connection = try place.connect()
+      try connection.unlock()
+      let credential = try CredentialsCommand.find(id, among: connection.credentials())
+      let _: Done = try connection.ask(.removeCredential(credential.reference))
+      StandardStream.output.write(
+        "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)")
+    }
+  }
+
+  /// The fewest digits that name a passkey.
+  static let fewestDigits = 4
+
+  /// The one credential whose id begins with these digits.
+  static func find(
+    _ digits: String, among all: [CredentialDescription]
+  ) throws(CommandFailure) -> CredentialDescription {
+    let digits = digits.lowercased()
+    guard digits.count >= fewestDigits else {
+      throw CommandFailure("give at least \(fewestDigits) digits of the id; see: liquid-auth credentials list")
+    }
+    let found = all.filter { $0.credentialID.hexadecimal.hasPrefix(digits) }
+    guard let first = found.first else {
+      throw CommandFailure("no passkey has an id that begins with \(digits); see: liquid-auth credentials list")
+    }
+    guard found.count == 1 else {
+      throw CommandFailure("\(found.count) passkeys have an id that begins with \(digits); give more digits")
+    }
+    return first
+  }
+}
+
+extension ControlConnection {
+  /// All credentials, page by page.
+  func credentials() throws(CommandFailure) -> [CredentialDescription] {
+    var all: [CredentialDescription] = []
+    var start: UInt64? = 0
+    while let position = start {
+      let page: CredentialPage = try ask(.listCredentials(start: position))
+      all += page.credentials
+      // A page that leads back would never end.
+      start = page.next.flatMap { $0 > position ? $0 : nil }
+    }
+    return all
+  }
+}

@@ -1,0 +1,122 @@
+import ArgumentParser
+import CTAP2
+import CryptoPrimitives
+import DeterministicKeys
+import Glibc
+
+/// `liquid-auth derive`: the public side of one passkey, from the phrase.
+struct DeriveCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "derive",
+    abstract: "Show the public key and id that a phrase gives one account at one site.",
+    discussion: """
+      Reads the phrase from standard input, one line; at a terminal it is asked for and not shown. Prints the public \
+      key (X then Y, 64 bytes) and the credential id of the hash form (32 bytes) as hexadecimal digits. A private key \
+      is never printed. Nothing is read from or written to the vault.
+      """)
+
+  @Option(help: "The site: its relying party id, such as example.com.")
+  var origin: String
+
+  @Option(help: "The account's user handle, as text.")
+  var userHandle: String?
+
+  @Option(help: ArgumentHelp("The account's user handle, as hexadecimal digits.", valueName: "hex"))
+  var userHandleHex: String?
+
+  @Option(help: "Which of the account's registrations: 0 for the first.")
+  var counter: UInt32 = 0
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws { _ = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex) }
+
+  func run() throws {
+    let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
+    let derived = try Self.derive(
+      from: PhraseInput.read(), origin: origin, userHandle: handle, counter: counter)
+    StandardStream.output.write(output.json ? derived.json.description : derived.text)
+  }
+
+  /// What may be shown of a derived credential.
+  struct Derived: Equatable {
+    let publicKey: [UInt8]
+    let credentialID: [UInt8]
+
+    var json: JSON { ["publicKey": .hex(publicKey), "credentialId": .hex(credentialID)] }
+    var text: String {
+      table([["public key", publicKey.hexadecimal], ["credential id", credentialID.hexadecimal]])
+    }
+  }
+
+  /// `text(user.id)` of Recovery §3: the bytes, or the ASCII of their base64url where they are no UTF-8.
+  private static func text(of userHandle: [UInt8]) -> [UInt8] {
+    String(validating: userHandle, as: UTF8.self) == nil ? Array(Base64URL.encode(userHandle).utf8) : userHandle
+  }
+
+  /// Derives by deterministic P-256, Recovery §3, and forgets the private key.
+  static func derive(
+    from phrase: BIP39Phrase, origin: String, userHandle: [UInt8], counter: UInt32
+  ) throws(CommandFailure) -> Derived {
+    do throws(CryptoError) {
+      let publicKey = try DeterministicP256.privateKey(
+        mainKey: MainKey.derive(from: phrase), origin: Array(origin.utf8), userHandle: Self.text(of: userHandle),
+        counter: counter
+      ).publicKey
+      return Derived(publicKey: publicKey.raw, credentialID: SHA256.hash(publicKey.raw))
+    } catch .scalarOutOfRange {
+      throw CommandFailure("counter \(counter) gives no key; give the next --counter")
+    } catch {
+      throw CommandFailure(error.description)
+    }
+  }
+}
+
+/// A user handle on the command line, as text or as digits.
+enum UserHandleOption {
+  static func bytes(text: String?, hexadecimal: String?) throws -> [UInt8] {
+    switch (text, hexadecimal) {
+    case (let text?, nil): return Array(text.utf8)
+    case (nil, let digits?):
+      guard let bytes = [UInt8](hexadecimal: digits) else {
+        throw ValidationError("--user-handle-hex takes an even number of hexadecimal digits")
+      }
+      return bytes
+    default: throw ValidationError("give either --user-handle or --user-handle-hex")
+    }
+  }
+}
+
+/// A phrase from whoever runs the command.
+enum PhraseInput {
+  /// From the terminal without echo when standard input is one, otherwise its first line.
+  static func read() throws(CommandFailure) -> BIP39Phrase {
+    let line: SecretBytes
+    if isatty(STDIN_FILENO) == 1, let terminal = Terminal() {
+      line = try terminal.askSecret("Phrase: ")
+    } else {
+      line = try StandardInput.secretLine("the phrase")
+    }
+    return try parse(line)
+  }
+
+  static func parse(_ line: SecretBytes) throws(CommandFailure) -> BIP39Phrase {
+    do { return try BIP39Phrase(parsing: line) } catch { throw CommandFailure(error.description) }
+  }
+}
+
+/// Standard input that is no terminal: a line for each secret.
+enum StandardInput {
+  static func secretLine(_ what: String) throws(CommandFailure) -> SecretBytes {
+    do {
+      return try SecretLine.read(from: STDIN_FILENO, isEdited: false)
+    } catch {
+      switch error {
+      case .tooLong: throw CommandFailure("\(what) is longer than \(SecretLine.maximumSize) bytes")
+      case .ended, .cancelled: throw CommandFailure("standard input ends before \(what)")
+      case .system(let number):
+        throw CommandFailure("cannot read standard input: \(String(cString: strerror(number)))")
+      }
+    }
+  }
+}

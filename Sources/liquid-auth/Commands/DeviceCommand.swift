@@ -1,0 +1,37 @@
+import ArgumentParser
+import ControlDoor
+
+/// `liquid-auth device`.
+struct DeviceCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "device",
+    abstract: "Plug the authenticator's device in or out.",
+    subcommands: [Attach.self, Detach.self, Replug.self])
+
+  struct Attach: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Plug the device in.")
+    @OptionGroup var place: PlaceOptions
+    func run() throws { try perform(.attach, at: place) }
+  }
+
+  struct Detach: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Pull the device out: browsers do not see it; the vault stays as it is.")
+    @OptionGroup var place: PlaceOptions
+    func run() throws { try perform(.detach, at: place) }
+  }
+
+  struct Replug: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Pull the device out and plug it in again, as a reset needs it.")
+    @OptionGroup var place: PlaceOptions
+    func run() throws { try perform(.replug, at: place) }
+  }
+
+  private static func perform(_ action: DeviceAction, at place: PlaceOptions) throws(CommandFailure) {
+    let connection = try place.connect()
+    let _: Done = try connection.ask(.device(action))
+    let status: AuthenticatorStatus = try connection.ask(.status)
+    StandardStream.output.write(status.attached ? "attached\(status.node.map { " as \($0)" } ?? "")" : "detached")
+  }
+}

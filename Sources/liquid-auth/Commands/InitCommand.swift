@@ -1,0 +1,126 @@
+import ArgumentParser
+import CTAP2
+import CryptoPrimitives
+import DeterministicKeys
+import Glibc
+import StateDirectory
+
+/// `liquid-auth init`: makes the vault and its empty store.
+struct InitCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "init",
+    abstract: "Make the vault, from a new phrase or one that you have.",
+    discussion: """
+      A new phrase is shown once, on the terminal and nowhere else, and three of its words are asked back. With \
+      --import the phrase is typed and not shown. Then a passphrase for the vault is chosen, at least 8 characters. The \
+      vault holds the keys that come from the phrase, never the phrase. An existing vault is never overwritten.
+
+      For scripts: with --import and a standard input that is no terminal, its first line is the phrase and its second \
+      the passphrase. A new phrase always needs a terminal.
+      """)
+
+  @Flag(name: .customLong("import"), help: "Type an existing phrase instead of making a new one.")
+  var isImport = false
+
+  @Option(help: ArgumentHelp("How many words a new phrase has: 12, 15, 18, 21 or 24.", valueName: "count"))
+  var words = 24
+
+  @Option(help: ArgumentHelp("The form of the ids of new passkeys: sealed or hash.", valueName: "form"))
+  var credentialIds = IDForm.sealed
+
+  @OptionGroup var place: PlaceOptions
+
+  enum IDForm: String, ExpressibleByArgument, CaseIterable {
+    case sealed, hash
+
+    var form: CredentialIDForm { self == .sealed ? .sealed : .hash }
+  }
+
+  func validate() throws {
+    guard BIP39Phrase.wordCounts.contains(words) else {
+      throw ValidationError("--words is one of 12, 15, 18, 21 and 24")
+    }
+  }
+
+  func run() throws {
+    try Self.make(
+      in: place.statePath(), ask: isImport ? .existingPhrase : .newPhrase(words: words), form: credentialIds.form)
+  }
+
+  /// Where the phrase comes from.
+  enum Source {
+    case existingPhrase
+    case newPhrase(words: Int)
+  }
+
+  private static func make(in path: String, ask source: Source, form: CredentialIDForm) throws(CommandFailure) {
+    let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(creating: path) }
+    // Nobody is asked for anything that cannot be used.
+    let lock = try orFailure { () throws(StateDirectoryError) in
+      try directory.checkNoVault()
+      return try directory.lock()
+    }
+    defer { withExtendedLifetime(lock) {} }
+    let (phrase, passphrase) = try secrets(source)
+    let (mainKey, root) = try keys(of: phrase)
+    try orFailure { () throws(StateDirectoryError) in
+      try directory.makeVaultAndStore(
+        mainKey: mainKey, ed25519Root: root, passphrase: passphrase, credentialIDForm: form,
+        created: unixMilliseconds())
+    }
+    StandardStream.output.write(
+      """
+      made \(directory.vaultPath.printable)
+      fingerprint \(Subkey.fingerprint(of: mainKey).hexadecimal)
+      next: start the authenticator with: liquid-authenticator
+      """)
+  }
+
+  private static func secrets(
+    _ source: Source
+  ) throws(CommandFailure) -> (phrase: BIP39Phrase, passphrase: SecretBytes) {
+    switch source {
+    case .newPhrase(let words):
+      guard let terminal = Terminal() else {
+        throw CommandFailure(
+          "a new phrase is shown on a terminal only, and there is none; run this in one, or give --import")
+      }
+      let phrase = BIP39Phrase.generate(words: words)
+      var generator = SystemRandomNumberGenerator()
+      try PhraseDialogue.confirm(phrase, on: terminal, using: &generator)
+      return (phrase, try PassphraseDialogue.new(on: terminal))
+    case .existingPhrase:
+      guard isatty(STDIN_FILENO) == 1, let terminal = Terminal() else { return try piped() }
+      let phrase = try PhraseInput.parse(terminal.askSecret("Phrase: "))
+      return (phrase, try PassphraseDialogue.new(on: terminal))
+    }
+  }
+
+  /// The first two lines of standard input.
+  private static func piped() throws(CommandFailure) -> (phrase: BIP39Phrase, passphrase: SecretBytes) {
+    let phrase = try PhraseInput.parse(StandardInput.secretLine("the phrase"))
+    let passphrase = try StandardInput.secretLine("the passphrase")
+    if let objection = PassphraseRule.objection(to: passphrase) { throw CommandFailure(objection, code: .passphrase) }
+    return (phrase, passphrase)
+  }
+
+  private static func keys(of phrase: BIP39Phrase) throws(CommandFailure) -> (SecretBytes, SecretBytes) {
+    do throws(CryptoError) {
+      return (try MainKey.derive(from: phrase), try BIP32Ed25519.root(from: phrase))
+    } catch {
+      throw CommandFailure(error.description)
+    }
+  }
+}
+
+/// What the state directory refuses, as the command's failure.
+func orFailure<Result>(_ body: () throws(StateDirectoryError) -> Result) throws(CommandFailure) -> Result {
+  do { return try body() } catch { throw CommandFailure(error) }
+}
+
+/// Now, as records have it.
+func unixMilliseconds() -> UInt64 {
+  var now = timespec()
+  clock_gettime(CLOCK_REALTIME, &now)
+  return UInt64(max(0, now.tv_sec)) * 1000 + UInt64(now.tv_nsec) / 1_000_000
+}

@@ -1,0 +1,53 @@
+import ArgumentParser
+import Glibc
+import StateDirectory
+
+/// Where vault, store and control socket are.
+struct PlaceOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The directory of vault and store.", valueName: "dir"))
+  var stateDir: String?
+
+  @Option(help: ArgumentHelp("The authenticator's control socket.", valueName: "path"))
+  var control: String?
+}
+
+extension PlaceOptions {
+  /// The state directory's path: the option, or `$XDG_STATE_HOME/liquid-auth`.
+  func statePath() throws(CommandFailure) -> String {
+    if let stateDir { return stateDir }
+    do { return try StateDirectory.defaultPath(environment: environmentVariable) } catch { throw CommandFailure(error) }
+  }
+
+  /// The control socket's path: the option, or where the authenticator of this state directory listens.
+  func controlPath(
+    environment: (String) -> String? = environmentVariable
+  ) throws(CommandFailure) -> String {
+    if let control { return control }
+    do {
+      return try StateDirectory.controlSocketPath(stateDirectory: stateDir, environment: environment)
+    } catch {
+      throw CommandFailure(error)
+    }
+  }
+
+  /// A connection to the authenticator.
+  func connect() throws(CommandFailure) -> ControlConnection { try .open(controlPath()) }
+}
+
+/// How results are written.
+struct OutputOptions: ParsableArguments {
+  @Flag(help: "Write the result as JSON, for programs.")
+  var json = false
+}
+
+/// A variable of the environment; an empty one is as if unset.
+func environmentVariable(_ name: String) -> String? {
+  guard let value = getenv(name), value.pointee != 0 else { return nil }
+  return String(cString: value)
+}
+
+extension CommandFailure {
+  init(_ error: StateDirectoryError) {
+    self.init(error.description, code: error.reason == .wrongPassphrase ? .passphrase : .failed)
+  }
+}

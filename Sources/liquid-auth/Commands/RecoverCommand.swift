@@ -1,0 +1,83 @@
+import ArgumentParser
+import ControlDoor
+
+/// `liquid-auth recover`.
+struct RecoverCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "recover",
+    abstract: "Bring back what the phrase can bring back.",
+    discussion: """
+      Most passkeys come back by themselves, when their site sends their id. Three things need this command, one at a \
+      time; each asks for the vault's passphrase, at the terminal or as the first line of standard input.
+
+      --rp and --user-handle write the record of a passkey whose id is a hash, for sites that send no id.
+      --accept-before-reset takes a reset of this machine back, for what the phrase can open.
+      --new-store makes an empty store where the store is lost; its names and settings do not come back.
+      """)
+
+  @Flag(help: "Make an empty store in place of the one that is lost.")
+  var newStore = false
+
+  @Flag(help: "Accept again what was made before a reset.")
+  var acceptBeforeReset = false
+
+  @Option(help: ArgumentHelp("The site: its relying party id, such as example.com.", valueName: "id"))
+  var rp: String?
+
+  @Option(help: "The account's user handle, as text.")
+  var userHandle: String?
+
+  @Option(help: ArgumentHelp("The account's user handle, as hexadecimal digits.", valueName: "hex"))
+  var userHandleHex: String?
+
+  @Option(help: "Which of the account's registrations: 0 for the first.")
+  var counter: UInt32 = 0
+
+  @Option(help: "The algorithm of its key: ES256 or EdDSA.")
+  var alg: Algorithm = .es256
+
+  @Option(help: "The protection that the site asked for: 1, 2 or 3.")
+  var credProtect: UInt8 = 1
+
+  @OptionGroup var place: PlaceOptions
+  @OptionGroup var output: OutputOptions
+
+  enum Algorithm: String, ExpressibleByArgument, CaseIterable {
+    case es256 = "ES256"
+    case edDSA = "EdDSA"
+
+    var identifier: Int64 { self == .es256 ? -7 : -8 }
+  }
+
+  func validate() throws {
+    guard [newStore, acceptBeforeReset, rp != nil].count(where: { $0 }) == 1 else {
+      throw ValidationError("give one of --new-store, --accept-before-reset, and --rp with --user-handle")
+    }
+    if let rp { _ = try recovery(rp) }
+  }
+
+  func run() throws {
+    let connection = try place.connect()
+    if newStore {
+      let _: Done = try connection.ask(.newStore(passphrase: PassphraseInput.read()))
+      return StandardStream.output.write("made an empty store")
+    }
+    try connection.unlock()
+    if let rp {
+      let credential: CredentialDescription = try connection.ask(.recoverCredential(recovery(rp)))
+      return StandardStream.output.write(output.json ? credential.json.description : CredentialText.whole(credential))
+    }
+    let _: Done = try connection.ask(.acceptBeforeReset)
+    StandardStream.output.write("accepted: what the phrase opens works again, whenever it was made")
+  }
+
+  private func recovery(_ rpID: String) throws -> CredentialRecovery {
+    let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
+    guard !rpID.isEmpty, 1...64 ~= handle.count else {
+      throw ValidationError("--rp must not be empty, and a user handle has 1 to 64 bytes")
+    }
+    guard 1...3 ~= credProtect else { throw ValidationError("--cred-protect is 1, 2 or 3") }
+    return CredentialRecovery(
+      rpID: rpID, userHandle: handle, counter: counter, algorithm: alg.identifier, credProtect: credProtect)
+  }
+}

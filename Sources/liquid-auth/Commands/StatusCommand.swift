@@ -1,0 +1,56 @@
+import ArgumentParser
+import ControlDoor
+import StateDirectory
+
+/// `liquid-auth status`: how things are, and why not.
+struct StatusCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status",
+    abstract: "Tell how things are, and what to do where something is wrong.",
+    discussion: """
+      Works with and without a running authenticator, and never asks for anything. Ends with exit code 0 when a browser \
+      can use the authenticator now, 2 when it is not running, and 1 when something else is in the way.
+      """)
+
+  @OptionGroup var place: PlaceOptions
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    let report = try Self.report(place)
+    StandardStream.output.write(output.json ? report.json.description : report.text)
+    guard report.problems.isEmpty else { throw ExitCode(report.status == nil ? 2 : 1) }
+  }
+
+  private static func report(_ place: PlaceOptions) throws(CommandFailure) -> StatusReport {
+    do throws(CommandFailure) {
+      return StatusReport(running: try place.connect().ask(.status), system: .current)
+    } catch  where error.code == .notRunning {
+      return StatusReport(
+        stateDirectory: try place.statePath(), vault: VaultFinding(at: try place.statePath()), notRunning: error,
+        system: .current)
+    }
+  }
+}
+
+/// What a look at the state directory tells while no authenticator runs.
+struct VaultFinding: Equatable {
+  /// Whether there is a vault that can be read.
+  var isThere: Bool
+  /// What is wrong with it.
+  var problem: String?
+
+  init(isThere: Bool, problem: String? = nil) {
+    self.isThere = isThere
+    self.problem = problem
+  }
+
+  /// Looks; changes nothing.
+  init(at path: String) {
+    do throws(StateDirectoryError) {
+      _ = try StateDirectory(opening: path).readVault()
+      self.init(isThere: true)
+    } catch {
+      self.init(isThere: false, problem: error.description)
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import ControlDoor
+import CryptoPrimitives
+import Glibc
+
+/// A connection to the authenticator that runs: one question, one answer.
+struct ControlConnection: ~Copyable {
+  private let descriptor: Int32
+
+  private init(owning descriptor: Int32) { self.descriptor = descriptor }
+
+  /// Connects, and agrees on the version.
+  ///
+  /// - Throws: `notRunning` when nobody listens there.
+  static func open(_ path: String) throws(CommandFailure) -> ControlConnection {
+    let connection = ControlConnection(owning: try connected(to: path))
+    let _: Hello = try connection.ask(.hello(version: ControlMessage.version))
+    return connection
+  }
+
+  deinit { close(descriptor) }
+
+  /// Asks, and waits for the answer as long as it takes.
+  func ask<Answer: ControlAnswer>(
+    _ request: ControlRequest, for answer: Answer.Type = Answer.self
+  ) throws(CommandFailure) -> Answer {
+    let message = request.encoded
+    let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+    guard sent == message.count else { throw Self.broken(errno) }
+    var buffer = [UInt8](repeating: 0, count: ControlMessage.maximumSize + 1)
+    var count = -1
+    repeat { count = recv(descriptor, &buffer, buffer.count, 0) } while count < 0 && errno == EINTR
+    guard count > 0 else { throw Self.broken(count == 0 ? ECONNRESET : errno) }
+    do {
+      return try Answer(decoding: Array(buffer.prefix(count)))
+    } catch {
+      throw CommandFailure(error)
+    }
+  }
+
+  private static func broken(_ number: Int32) -> CommandFailure {
+    CommandFailure(
+      "the authenticator broke off: \(String(cString: strerror(number))); see its log, and run: liquid-auth status")
+  }
+
+  private static func connected(to path: String) throws(CommandFailure) -> Int32 {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
+      throw CommandFailure("the path of the control socket is too long: \(path); give a shorter one with --control")
+    }
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+    let descriptor = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw notRunning(path, errno) }
+    let result = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    guard result == 0 else {
+      defer { close(descriptor) }
+      throw notRunning(path, errno)
+    }
+    return descriptor
+  }
+
+  private static func notRunning(_ path: String, _ number: Int32) -> CommandFailure {
+    guard number == ENOENT || number == ECONNREFUSED else {
+      return CommandFailure("cannot reach the authenticator at \(path): \(String(cString: strerror(number)))")
+    }
+    return CommandFailure(
+      "the authenticator is not running (nobody listens at \(path)); start it with: liquid-authenticator",
+      code: .notRunning)
+  }
+}

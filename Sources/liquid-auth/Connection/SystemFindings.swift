@@ -1,0 +1,84 @@
+import Glibc
+
+/// What this system gives to an authenticator of the person who asks.
+struct SystemFindings: Equatable {
+  /// The group that udev lets at `/dev/uhid`.
+  static let group = "liquid-auth"
+
+  /// What is known of `/dev/uhid`.
+  enum UHID: Equatable {
+    /// It can be opened.
+    case usable
+    /// It is not there.
+    case absent
+    /// It is there, and not for us.
+    case forbidden
+  }
+
+  /// What became of `/dev/uhid`.
+  var uhid: UHID
+  /// Whether the group exists.
+  var groupExists: Bool
+  /// Whether the person is one of its members.
+  var isMember: Bool
+  /// Whether this very session has the group's rights: those of one that began before do not grow.
+  var sessionHasGroup: Bool
+
+  /// Why the device cannot appear, and what to do; `nil` when it can.
+  var uhidProblem: String? {
+    switch uhid {
+    case .usable: nil
+    case .absent: "there is no /dev/uhid; load its driver with: sudo modprobe uhid"
+    case .forbidden where !groupExists:
+      "you may not open /dev/uhid; install the udev rule with: scripts/run"
+    case .forbidden where !isMember:
+      "you may not open /dev/uhid; join its group with: sudo usermod --append --groups \(Self.group) \"$USER\", "
+        + "and log in again"
+    case .forbidden where !sessionHasGroup:
+      "you are in the group \(Self.group), but this session began before that; log in again, or start with: "
+        + "sg \(Self.group) liquid-authenticator"
+    case .forbidden:
+      "you may not open /dev/uhid although you are in the group \(Self.group); apply the udev rule with: "
+        + "sudo udevadm control --reload && sudo udevadm trigger /dev/uhid"
+    }
+  }
+}
+
+extension SystemFindings {
+  /// Looks at this system; opens nothing.
+  static var current: SystemFindings {
+    let record = getgrnam(group)
+    var isMember = false
+    var sessionHasGroup = false
+    if let record {
+      sessionHasGroup = currentGroups.contains(record.pointee.gr_gid)
+      isMember = sessionHasGroup || members(of: record).contains(userName)
+    }
+    return SystemFindings(
+      uhid: uhidNow, groupExists: record != nil, isMember: isMember, sessionHasGroup: sessionHasGroup)
+  }
+
+  private static var uhidNow: UHID {
+    if access("/dev/uhid", R_OK | W_OK) == 0 { return .usable }
+    return errno == EACCES ? .forbidden : .absent
+  }
+
+  private static var currentGroups: [gid_t] {
+    let count = getgroups(0, nil)
+    guard count > 0 else { return [getegid()] }
+    var groups = [gid_t](repeating: 0, count: Int(count))
+    return Array(groups.prefix(Int(max(0, getgroups(count, &groups))))) + [getegid()]
+  }
+
+  private static var userName: String { getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "" }
+
+  private static func members(of group: UnsafeMutablePointer<Glibc.group>) -> [String] {
+    var names: [String] = []
+    var next = group.pointee.gr_mem
+    while let pointer = next, let name = pointer.pointee {
+      names.append(String(cString: name))
+      next = pointer + 1
+    }
+    return names
+  }
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+import Glibc
+
+/// `liquid-auth`: set-up and management of the authenticator.
+struct LiquidAuthCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "liquid-auth",
+    abstract: "Set up and manage passkeys that a phrase brings back.",
+    discussion: """
+      The authenticator itself is another program, liquid-authenticator. It holds the passkeys while it runs; this \
+      command talks to it over a socket that only you can use.
+
+      Exit codes: 0 done; 1 failed or refused; 2 the authenticator is not running; 3 the passphrase is wrong, or is \
+      needed and cannot be asked for; 64 the command was written wrong.
+
+      Completions for your shell: liquid-auth --generate-completion-script bash|zsh|fish
+      """,
+    subcommands: [
+      InitCommand.self, StatusCommand.self, CredentialsCommand.self, RecoverCommand.self, DeriveCommand.self,
+      UnlockCommand.self, LockCommand.self, DeviceCommand.self,
+    ])
+
+  /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.
+  static func start() async -> Never {
+    do {
+      var command = try parseAsRoot()
+      if var asynchronous = command as? any AsyncParsableCommand {
+        try await asynchronous.run()
+      } else {
+        try command.run()
+      }
+      Glibc.exit(0)
+    } catch let failure as CommandFailure {
+      StandardStream.error.write("liquid-auth: \(failure.description.printable)")
+      Glibc.exit(failure.code.rawValue)
+    } catch {
+      // Help, completions and mistakes in the command line.
+      exit(withError: error)
+    }
+  }
+}

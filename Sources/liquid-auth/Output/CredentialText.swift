@@ -1,0 +1,96 @@
+import ControlDoor
+
+/// How credentials are shown to people.
+enum CredentialText {
+  /// How many digits of an id a list shows.
+  ///
+  /// Sealed ids all begin with 01, then come 24 bytes that look like chance.
+  static let digitsShown = 12
+
+  static func list(_ credentials: [CredentialDescription]) -> String {
+    guard !credentials.isEmpty else { return "no passkeys are stored on this machine" }
+    return table(
+      [["ID", "SITE", "ACCOUNT", "MADE"]]
+        + credentials.map { credential in
+          [
+            String(credential.credentialID.hexadecimal.prefix(digitsShown)), credential.rpID.printable,
+            account(credential), UTCTime(milliseconds: credential.created).date,
+          ]
+        })
+  }
+
+  static func whole(_ credential: CredentialDescription) -> String {
+    var rows = [
+      ["site", credential.rpID.printable],
+      ["account", account(credential)],
+      ["user handle", credential.userID.hexadecimal],
+      ["credential id", credential.credentialID.hexadecimal],
+      ["algorithm", CredentialNames.algorithm(credential.algorithm)],
+      ["counter", String(credential.counter)],
+      ["protection", protection(credential.credProtect)],
+      ["made", UTCTime(milliseconds: credential.created).text],
+      ["changed", UTCTime(milliseconds: credential.changed).text],
+      ["source", CredentialNames.source(credential.source)],
+    ]
+    if let publicKey = credential.publicKey { rows.append(["public key", publicKey.hexadecimal]) }
+    return table(rows)
+  }
+
+  /// The name by which the account is known, in its shortest true form.
+  static func account(_ credential: CredentialDescription) -> String {
+    switch (credential.name, credential.displayName) {
+    case (let name?, let displayName?) where !name.utf8.elementsEqual(displayName.utf8):
+      "\(name.printable) (\(displayName.printable))"
+    case (let name?, _): name.printable
+    case (nil, let displayName?): displayName.printable
+    case (nil, nil): "user handle \(credential.userID.hexadecimal)"
+    }
+  }
+
+  private static func protection(_ level: UInt8) -> String {
+    switch level {
+    case 2: "2: found without its id only after verification"
+    case 3: "3: used only after verification"
+    default: "1: presence is enough"
+    }
+  }
+}
+
+extension CredentialNames {
+  static func algorithm(_ identifier: Int64) -> String {
+    switch identifier {
+    case -7: "ES256"
+    case -8: "EdDSA"
+    default: String(identifier)
+    }
+  }
+
+  static func source(_ number: UInt8) -> String {
+    switch number {
+    case 0: "registered"
+    case 1: "recovered"
+    default: "imported"
+    }
+  }
+}
+
+extension CredentialDescription {
+  /// The credential for programs; bytes as hexadecimal digits, times as Unix milliseconds.
+  var json: JSON {
+    var members: [JSON.Member] = [
+      .init(name: "rpId", value: .string(rpID)),
+      .init(name: "userHandle", value: .hex(userID)),
+      .init(name: "name", value: JSON(name)),
+      .init(name: "displayName", value: JSON(displayName)),
+      .init(name: "credentialId", value: .hex(credentialID)),
+      .init(name: "algorithm", value: .number(algorithm)),
+      .init(name: "counter", value: .number(Int64(counter))),
+      .init(name: "credProtect", value: .number(Int64(credProtect))),
+      .init(name: "created", value: .number(Int64(clamping: created))),
+      .init(name: "changed", value: .number(Int64(clamping: changed))),
+      .init(name: "source", value: .string(CredentialNames.source(source))),
+    ]
+    if let publicKey { members.append(.init(name: "publicKey", value: .hex(publicKey))) }
+    return .object(members)
+  }
+}

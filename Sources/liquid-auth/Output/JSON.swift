@@ -1,0 +1,75 @@
+/// A JSON value (RFC 8259) that a program reads from standard output.
+///
+/// Members keep the order in which they are written, so that output is the same from run to run.
+enum JSON: Equatable {
+  case null
+  case bool(Bool)
+  case number(Int64)
+  case string(String)
+  case array([JSON])
+  case object([Member])
+
+  /// A name and its value.
+  struct Member: Equatable {
+    let name: String
+    let value: JSON
+  }
+
+  /// A text, or `null`.
+  init(_ text: String?) { self = text.map(JSON.string) ?? .null }
+
+  /// Bytes as lower-case hexadecimal digits.
+  static func hex(_ bytes: [UInt8]) -> JSON { .string(bytes.hexadecimal) }
+}
+
+extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {
+  init(dictionaryLiteral members: (String, JSON)...) {
+    self = .object(members.map { Member(name: $0.0, value: $0.1) })
+  }
+
+  init(arrayLiteral elements: JSON...) { self = .array(elements) }
+}
+
+extension JSON: CustomStringConvertible {
+  /// The value's text: two spaces of indentation, empty arrays and objects on one line.
+  var description: String { text(indentation: "") }
+
+  private func text(indentation: String) -> String {
+    switch self {
+    case .null: "null"
+    case .bool(let truth): truth ? "true" : "false"
+    case .number(let number): String(number)
+    case .string(let text): Self.quoted(text)
+    case .array(let elements):
+      Self.enclosed("[", elements.map { $0.text(indentation: indentation + "  ") }, "]", indentation)
+    case .object(let members):
+      Self.enclosed(
+        "{", members.map { "\(Self.quoted($0.name)): \($0.value.text(indentation: indentation + "  "))" }, "}",
+        indentation)
+    }
+  }
+
+  private static func enclosed(_ open: String, _ items: [String], _ close: String, _ indentation: String) -> String {
+    guard !items.isEmpty else { return open + close }
+    let separator = "\n\(indentation)  "
+    return open + separator + items.joined(separator: "," + separator) + "\n" + indentation + close
+  }
+
+  /// A string with its quotes.
+  ///
+  /// What RFC 8259 §7 demands is escaped, and so is what would act on a terminal.
+  private static func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"", "\\": result += "\\\(scalar)"
+      case "\n": result += "\\n"
+      case "\r": result += "\\r"
+      case "\t": result += "\\t"
+      case _ where scalar.actsOnTerminal: result += scalar.utf16.map { "\\u" + $0.hexadecimal }.joined()
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "\""
+  }
+}

@@ -1,0 +1,79 @@
+extension Unicode.Scalar {
+  /// Whether a terminal would obey this instead of showing it, or show what follows in another order or not at all.
+  var actsOnTerminal: Bool {
+    switch properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: true
+    default: false
+    }
+  }
+}
+
+extension String {
+  /// This text on one line of a terminal.
+  ///
+  /// It comes from outside: what would act on the terminal is shown as `\u{…}`.
+  var printable: String {
+    var result = ""
+    for scalar in unicodeScalars {
+      if scalar.actsOnTerminal {
+        result += "\\u{\(String(scalar.value, radix: 16))}"
+      } else {
+        result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  /// This text with spaces behind it up to `width` characters.
+  func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+}
+
+extension FixedWidthInteger where Self: UnsignedInteger {
+  /// Lower-case hexadecimal digits, all of them.
+  var hexadecimal: String {
+    let digits = String(self, radix: 16)
+    return String(repeating: "0", count: Self.bitWidth / 4 - digits.count) + digits
+  }
+}
+
+extension [UInt8] {
+  /// Lower-case hexadecimal digits.
+  var hexadecimal: String { map(\.hexadecimal).joined() }
+
+  /// Reads hexadecimal digits of either case; `nil` for an odd count or anything else.
+  init?(hexadecimal text: String) {
+    let digits = Array(text.utf8)
+    guard digits.count.isMultiple(of: 2) else { return nil }
+    self = []
+    for index in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = Self.value(ofDigit: digits[index]), let low = Self.value(ofDigit: digits[index + 1]) else {
+        return nil
+      }
+      append(high << 4 | low)
+    }
+  }
+
+  private static func value(ofDigit digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+}
+
+/// Rows in columns that are as wide as their widest cell; the last column runs free.
+func table(_ rows: [[String]]) -> String {
+  var widths: [Int] = []
+  for row in rows {
+    for (column, cell) in row.enumerated() {
+      if column == widths.count { widths.append(0) }
+      widths[column] = max(widths[column], cell.count)
+    }
+  }
+  return rows.map { row in
+    row.enumerated().map { column, cell in column == row.count - 1 ? cell : cell.padded(to: widths[column] + 2) }
+      .joined()
+  }.joined(separator: "\n")
+}

@@ -1,0 +1,95 @@
+import ControlDoor
+
+/// Everything that `liquid-auth status` says, before it is text or JSON.
+struct StatusReport: Equatable {
+  /// What the authenticator told; `nil` when it does not run.
+  let status: AuthenticatorStatus?
+  /// Where vault and store are.
+  let stateDirectory: String
+  /// In one word: missing, locked, unlocked, unusable, or present when nobody has opened it.
+  let vault: String
+  /// What is wrong and what to do, the first thing first.
+  let problems: [String]
+
+  /// An authenticator runs.
+  init(running status: AuthenticatorStatus, system: SystemFindings) {
+    self.status = status
+    stateDirectory = status.stateDirectory
+    vault =
+      switch status.vault {
+      case .missing: "missing"
+      case .locked: "locked"
+      case .unlocked: "unlocked"
+      case .unusable: "unusable"
+      }
+    var problems = status.problems
+    if !status.attached, problems.isEmpty {
+      problems.append(
+        status.transport == "uhid" ? system.uhidProblem ?? Self.detached : Self.detached)
+    }
+    if status.vault == .missing, problems.isEmpty {
+      problems.append("there is no vault; make one with: liquid-auth init")
+    }
+    self.problems = problems
+  }
+
+  private static let detached = "the device is detached; plug it in with: liquid-auth device attach"
+
+  /// No authenticator runs.
+  init(stateDirectory: String, vault: VaultFinding, notRunning: CommandFailure, system: SystemFindings) {
+    status = nil
+    self.stateDirectory = stateDirectory
+    self.vault = vault.isThere ? "present" : "missing"
+    problems = [vault.problem, system.uhidProblem, notRunning.description].compactMap { $0 }
+  }
+}
+
+extension StatusReport {
+  /// For people.
+  var text: String {
+    var rows: [[String]]
+    if let status {
+      rows = [
+        ["authenticator", "running, process \(status.processID)"],
+        ["device", Self.device(status)],
+        ["vault", vault + (status.fingerprint.map { ", fingerprint \($0.hexadecimal)" } ?? "")],
+        ["verification", status.verification],
+        ["prompts", status.prompt + (status.waiting ? ", one is waiting for you now" : "")],
+      ]
+      if let count = status.credentials { rows.insert(["passkeys", "\(count) on this machine"], at: 3) }
+    } else {
+      rows = [["authenticator", "not running"], ["vault", vault]]
+    }
+    rows.append(["state", stateDirectory])
+    let lines = table(rows.map { $0.map(\.printable) })
+    return problems.isEmpty
+      ? lines : lines + "\n\nto do\n" + problems.map { "- \($0.printable)" }.joined(separator: "\n")
+  }
+
+  private static func device(_ status: AuthenticatorStatus) -> String {
+    guard status.attached else { return "detached (\(status.transport))" }
+    let node = status.node.map { " as \($0)" } ?? ""
+    let access = status.access.map { "; \($0)" } ?? ""
+    return "attached\(node) (\(status.transport))\(access)"
+  }
+
+  /// For programs; members that are not known are `null`.
+  var json: JSON {
+    [
+      "running": .bool(status != nil),
+      "processId": status.map { .number(Int64($0.processID)) } ?? .null,
+      "vault": .string(vault),
+      "fingerprint": status?.fingerprint.map(JSON.hex) ?? .null,
+      "credentials": status?.credentials.map { .number(Int64(clamping: $0)) } ?? .null,
+      "transport": JSON(status?.transport),
+      "attached": status.map { .bool($0.attached) } ?? .null,
+      "node": JSON(status?.node),
+      "access": JSON(status?.access),
+      "verification": JSON(status?.verification),
+      "prompt": JSON(status?.prompt),
+      "waiting": status.map { .bool($0.waiting) } ?? .null,
+      "stateDirectory": .string(stateDirectory),
+      "problems": .array(problems.map(JSON.string)),
+    ]
+  }
+}

@@ -1,0 +1,65 @@
+import CryptoPrimitives
+import DeterministicKeys
+
+/// Shows a new phrase once, and makes sure that it is on paper.
+///
+/// The words go from locked memory to the terminal; none becomes a `String`.
+enum PhraseDialogue {
+  /// How many words are asked back.
+  static let wordsAskedBack = 3
+  /// How often each may be typed.
+  static let tries = 3
+
+  /// Shows the phrase and asks words of it back, at positions that chance picks.
+  static func confirm(
+    _ phrase: BIP39Phrase, on terminal: borrowing Terminal, using generator: inout some RandomNumberGenerator
+  ) throws(CommandFailure) {
+    let secret = phrase.utf8
+    let words = ranges(ofWordsIn: secret)
+    try terminal.onSecondScreen { () throws(CommandFailure) in
+      show(secret, words, on: terminal)
+      _ = try terminal.askLine("\nPress Enter when they are written down: ")
+    }
+    for position in words.indices.shuffled(using: &generator).prefix(wordsAskedBack).sorted() {
+      try ask(for: position, of: secret, words, on: terminal)
+    }
+  }
+
+  private static func show(_ secret: SecretBytes, _ words: [Range<Int>], on terminal: borrowing Terminal) {
+    terminal.show("Your phrase, \(words.count) words. Write them down in this order, on paper.\n")
+    terminal.show("They bring your passkeys back on any machine, and give them to whoever finds them.\n")
+    terminal.show("They are not shown again.\n\n")
+    for (position, word) in words.enumerated() {
+      terminal.show("\(position < 9 ? "  " : " ")\(position + 1). ")
+      secret.withUnsafeBytes { terminal.show(UnsafeRawBufferPointer(rebasing: $0[word])) }
+      let endsRow = position % 4 == 3 || position == words.count - 1
+      terminal.show(endsRow ? "\n" : String(repeating: " ", count: max(1, 10 - word.count)))
+    }
+  }
+
+  private static func ask(
+    for position: Int, of secret: SecretBytes, _ words: [Range<Int>], on terminal: borrowing Terminal
+  ) throws(CommandFailure) {
+    for _ in 0..<tries {
+      let typed = try terminal.askLine("Word \(position + 1): ")
+      let isRight = secret.withUnsafeBytes { phrase in
+        typed.withUnsafeBytes { trimmed($0).elementsEqual(phrase[words[position]], by: { $0 | 0x20 == $1 }) }
+      }
+      if isRight { return }
+      terminal.show("that is not word \(position + 1); look at your paper\n")
+    }
+    throw CommandFailure("the words on paper are not those of the phrase; nothing was made, start again")
+  }
+
+  /// Words are separated by single spaces: Recovery §1.
+  private static func ranges(ofWordsIn secret: SecretBytes) -> [Range<Int>] {
+    secret.withUnsafeBytes { bytes in
+      bytes.split(separator: 0x20).map { $0.startIndex..<$0.endIndex }
+    }
+  }
+
+  private static func trimmed(_ line: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer> {
+    let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
+    return line[...].drop(while: isSpace).prefix { !isSpace($0) }
+  }
+}

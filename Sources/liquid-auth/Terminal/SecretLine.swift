@@ -1,0 +1,75 @@
+import CryptoPrimitives
+import Glibc
+
+/// Reads one line that is a secret, byte by byte into locked memory.
+enum SecretLine {
+  /// The longest line, bytes: a phrase of 24 words and much white space.
+  static let maximumSize = 1024
+
+  /// Why there is no line.
+  enum Failure: Error, Equatable {
+    /// The input ended before a line began.
+    case ended
+    /// Control-C, or Control-D on an empty line.
+    case cancelled
+    /// More than `maximumSize` bytes.
+    case tooLong
+    /// The system refused: its error number.
+    case system(Int32)
+  }
+
+  /// Reads up to a line feed or the end of the input; neither is part of the line.
+  ///
+  /// - Parameter isEdited: whether the keys of a terminal work on the line (backspace, Control-U, Control-W, Control-C,
+  ///   Control-D), because the terminal itself passes them on.
+  static func read(from descriptor: Int32, isEdited: Bool) throws(Failure) -> SecretBytes {
+    var length = 0
+    let memory = try SecretBytes(count: maximumSize) { memory throws(Failure) in
+      length = try fill(memory, from: descriptor, isEdited: isEdited)
+    }
+    return memory.withUnsafeBytes { SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(length))) }
+  }
+
+  private static func fill(
+    _ memory: UnsafeMutableRawBufferPointer, from descriptor: Int32, isEdited: Bool
+  ) throws(Failure) -> Int {
+    var length = 0
+    while true {
+      guard let byte = try next(descriptor) else {
+        guard length > 0 else { throw .ended }
+        return length
+      }
+      switch (byte, isEdited) {
+      case (0x0A, _), (0x0D, true): return length
+      case (0x03, true): throw .cancelled
+      case (0x04, true): if length == 0 { throw .cancelled }
+      case (0x7F, true), (0x08, true): length = lengthWithoutLastCharacter(memory, length)
+      case (0x15, true), (0x17, true): length = 0
+      default:
+        guard length < memory.count else { throw .tooLong }
+        memory[length] = byte
+        length += 1
+      }
+    }
+  }
+
+  private static func next(_ descriptor: Int32) throws(Failure) -> UInt8? {
+    var byte: UInt8 = 0
+    while true {
+      let count = Glibc.read(descriptor, &byte, 1)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw .system(errno) }
+      return count == 0 ? nil : byte
+    }
+  }
+
+  /// A character of UTF-8 is its first byte and the continuation bytes (10xxxxxx) behind it.
+  private static func lengthWithoutLastCharacter(_ memory: UnsafeMutableRawBufferPointer, _ length: Int) -> Int {
+    var length = length
+    while length > 0 {
+      length -= 1
+      if memory[length] & 0xC0 != 0x80 { break }
+    }
+    return length
+  }
+}

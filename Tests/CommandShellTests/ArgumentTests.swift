@@ -1,0 +1,100 @@
+import ArgumentParser
+import Testing
+
+@testable import liquid_auth
+
+@Suite struct ArgumentTests {
+  static let refused: [[String]] = [
+    ["bogus"],
+    ["init", "--words", "13"],
+    ["init", "--credential-ids", "short"],
+    ["derive"],
+    ["derive", "--origin", "a"],
+    ["derive", "--origin", "a", "--user-handle", "b", "--user-handle-hex", "62"],
+    ["derive", "--origin", "a", "--user-handle-hex", "6"],
+    ["derive", "--origin", "a", "--user-handle-hex", "6g"],
+    ["derive", "--origin", "a", "--user-handle", "b", "--counter", "-1"],
+    ["derive", "--origin", "a", "--user-handle", "b", "--counter", "4294967296"],
+    ["recover"],
+    ["recover", "--new-store", "--accept-before-reset"],
+    ["recover", "--rp", "a"],
+    ["recover", "--rp", "", "--user-handle", "b"],
+    ["recover", "--rp", "a", "--user-handle", ""],
+    ["recover", "--rp", "a", "--user-handle", String(repeating: "b", count: 65)],
+    ["recover", "--rp", "a", "--user-handle", "b", "--alg", "RS256"],
+    ["recover", "--rp", "a", "--user-handle", "b", "--cred-protect", "4"],
+    ["credentials", "show"],
+    ["credentials", "rename", "0123"],
+    ["credentials", "rename", "0123", "--name", String(repeating: "n", count: 256)],
+    ["device", "explode"],
+  ]
+
+  @Test(arguments: refused)
+  func `a command that is written wrong ends with 64 and says how it is written`(_ arguments: [String]) {
+    do {
+      _ = try LiquidAuthCommand.parseAsRoot(arguments)
+      Issue.record("it is accepted")
+    } catch {
+      #expect(LiquidAuthCommand.exitCode(for: error).rawValue == 64)
+      #expect(LiquidAuthCommand.fullMessage(for: error).contains("Usage: liquid-auth"))
+    }
+  }
+
+  static let taken: [[String]] = [
+    ["init"],
+    ["init", "--import", "--credential-ids", "hash", "--state-dir", "/s"],
+    ["init", "--words", "12"],
+    ["status", "--json", "--control", "/c"],
+    ["credentials", "list", "--json"],
+    ["credentials", "show", "0123"],
+    ["credentials", "rename", "0123", "--display-name", ""],
+    ["credentials", "remove", "0123"],
+    ["derive", "--origin", "a", "--user-handle", "", "--counter", "4294967295"],
+    ["derive", "--origin", "a", "--user-handle-hex", "00fF", "--json"],
+    ["recover", "--new-store"],
+    ["recover", "--accept-before-reset"],
+    ["recover", "--rp", "a", "--user-handle-hex", "ff", "--counter", "1", "--alg", "EdDSA", "--cred-protect", "3"],
+    ["lock"],
+    ["unlock"],
+    ["device", "attach"],
+    ["device", "detach"],
+    ["device", "replug"],
+  ]
+
+  @Test(arguments: taken)
+  func `what the help promises is accepted`(_ arguments: [String]) throws {
+    _ = try LiquidAuthCommand.parseAsRoot(arguments)
+  }
+
+  @Test(arguments: [
+    [], ["init"], ["status"], ["credentials"], ["credentials", "list"], ["credentials", "show"],
+    ["credentials", "rename"], ["credentials", "remove"], ["recover"], ["derive"], ["unlock"], ["lock"], ["device"],
+  ])
+  func `every command has help`(_ command: [String]) {
+    do {
+      var help = try LiquidAuthCommand.parseAsRoot(command + ["--help"])
+      try help.run()
+      Issue.record("no help")
+    } catch {
+      #expect(LiquidAuthCommand.exitCode(for: error) == .success)
+      #expect(LiquidAuthCommand.fullMessage(for: error).hasPrefix("OVERVIEW: "))
+    }
+  }
+
+  @Test(
+    arguments: [
+      (nil, nil, "/run/user/7/liquid-auth/control.sock"),
+      (nil, "/c", "/c"),
+      ("/s", nil, "/s/control.sock"),
+      ("/s", "/c", "/c"),
+    ] as [(String?, String?, String)])
+  func `the control socket is where the authenticator listens`(
+    _ stateDirectory: String?, _ control: String?, _ path: String
+  ) throws {
+    var place = PlaceOptions()
+    place.stateDir = stateDirectory
+    place.control = control
+    let variables = ["XDG_RUNTIME_DIR": "/run/user/7", "HOME": "/home/p"]
+    #expect(try place.controlPath { variables[$0] } == path)
+  }
+}

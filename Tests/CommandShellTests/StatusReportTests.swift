@@ -1,0 +1,118 @@
+import ControlDoor
+import Testing
+
+@testable import liquid_auth
+
+@Suite struct StatusReportTests {
+  static let fine = SystemFindings(uhid: .usable, groupExists: true, isMember: true, sessionHasGroup: true)
+
+  static func running(
+    vault: AuthenticatorStatus.VaultCondition = .unlocked, attached: Bool = true, problems: [String] = []
+  ) -> AuthenticatorStatus {
+    AuthenticatorStatus(
+      processID: 42, vault: vault, transport: "uhid", attached: attached, node: attached ? "/dev/hidraw3" : nil,
+      access: attached ? "you may open it" : nil, verification: "passphrase", prompt: "pinentry",
+      fingerprint: vault == .unlocked ? [0xC0, 0xFF, 0xEE, 0x00] : nil, problems: problems, stateDirectory: "/s",
+      credentials: vault == .unlocked ? 3 : nil)
+  }
+
+  @Test func `all is well`() {
+    let report = StatusReport(running: Self.running(), system: Self.fine)
+    #expect(report.problems.isEmpty)
+    #expect(
+      report.text == """
+        authenticator  running, process 42
+        device         attached as /dev/hidraw3 (uhid); you may open it
+        vault          unlocked, fingerprint c0ffee00
+        passkeys       3 on this machine
+        verification   passphrase
+        prompts        pinentry
+        state          /s
+        """)
+  }
+
+  @Test func `a locked vault is no problem: the first ceremony asks`() {
+    let report = StatusReport(running: Self.running(vault: .locked), system: Self.fine)
+    #expect(report.problems.isEmpty)
+    #expect(report.text.contains("vault          locked\n"))
+    #expect(!report.text.contains("passkeys"))
+  }
+
+  @Test func `a prompt that waits is told`() {
+    var status = Self.running()
+    status.waiting = true
+    #expect(
+      StatusReport(running: status, system: Self.fine).text.contains(
+        "prompts        pinentry, one is waiting for you now\n"))
+  }
+
+  @Test func `what the authenticator names comes first and alone`() {
+    let report = StatusReport(
+      running: Self.running(vault: .unusable, attached: false, problems: ["the vault /s/vault is damaged"]),
+      system: Self.fine)
+    #expect(report.problems == ["the vault /s/vault is damaged"])
+    #expect(report.text.hasSuffix("\n\nto do\n- the vault /s/vault is damaged"))
+  }
+
+  @Test func `a detached device names why it cannot appear, else how to attach it`() {
+    var system = Self.fine
+    #expect(
+      StatusReport(running: Self.running(attached: false), system: system).problems
+        == ["the device is detached; plug it in with: liquid-auth device attach"])
+    system.uhid = .absent
+    #expect(
+      StatusReport(running: Self.running(attached: false), system: system).problems
+        == ["there is no /dev/uhid; load its driver with: sudo modprobe uhid"])
+  }
+
+  @Test func `without an authenticator, vault, device and authenticator are looked at in this order`() {
+    var system = Self.fine
+    system.uhid = .absent
+    let report = StatusReport(
+      stateDirectory: "/s", vault: VaultFinding(isThere: false, problem: "no vault"),
+      notRunning: CommandFailure("not running", code: .notRunning), system: system)
+    #expect(
+      report.problems == ["no vault", "there is no /dev/uhid; load its driver with: sudo modprobe uhid", "not running"])
+    #expect(
+      report.text.hasPrefix(
+        "authenticator  not running\nvault          missing\nstate          /s\n\nto do\n- no vault\n"))
+  }
+
+  @Test func `JSON always has the same members`() {
+    let names = { (report: StatusReport) -> [String] in
+      guard case .object(let members) = report.json else { return [] }
+      return members.map(\.name)
+    }
+    let running = names(StatusReport(running: Self.running(), system: Self.fine))
+    let notRunning = names(
+      StatusReport(
+        stateDirectory: "/s", vault: VaultFinding(isThere: true), notRunning: CommandFailure("x"), system: Self.fine))
+    #expect(running == notRunning)
+    #expect(
+      running == [
+        "running", "processId", "vault", "fingerprint", "credentials", "transport", "attached", "node", "access",
+        "verification", "prompt", "waiting", "stateDirectory", "problems",
+      ])
+  }
+
+  static let forbidden: [(groupExists: Bool, isMember: Bool, sessionHasGroup: Bool, remedy: String)] = [
+    (false, false, false, "scripts/run"),
+    (true, false, false, "sudo usermod --append --groups liquid-auth \"$USER\""),
+    (true, true, false, "sg liquid-auth liquid-authenticator"),
+    (true, true, true, "sudo udevadm control --reload"),
+  ]
+
+  @Test(arguments: forbidden)
+  func `a device that may not be opened has its own remedy`(
+    _ groupExists: Bool, _ isMember: Bool, _ sessionHasGroup: Bool, _ remedy: String
+  ) {
+    let findings = SystemFindings(
+      uhid: .forbidden, groupExists: groupExists, isMember: isMember, sessionHasGroup: sessionHasGroup)
+    #expect(findings.uhidProblem?.contains(remedy) == true)
+  }
+
+  @Test func `a device that can be opened is no problem, whatever the groups`() {
+    #expect(
+      SystemFindings(uhid: .usable, groupExists: false, isMember: false, sessionHasGroup: false).uhidProblem == nil)
+  }
+}

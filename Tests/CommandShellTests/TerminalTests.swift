@@ -1,0 +1,260 @@
+import CLinux
+import CryptoPrimitives
+import DeterministicKeys
+import Foundation
+import Synchronization
+import Testing
+
+@testable import liquid_auth
+
+/// A pseudo terminal with a person at its other end, who types a line when a prompt has come.
+final class Person: Sendable {
+  private let controller: Int32
+  private let shownBytes = Mutex<[UInt8]>([])
+  private let finished = DispatchSemaphore(value: 0)
+  /// The side that a program opens.
+  let terminal: Int32
+
+  /// - Parameter answers: what to wait for, and what is typed then, Enter included.
+  convenience init(_ answers: [(prompt: String, keys: String)]) throws {
+    let rest = Mutex(answers[...])
+    try self.init { shown in
+      rest.withLock { rest in
+        guard let next = rest.first, shown.contains(next.prompt) else { return nil }
+        return rest.removeFirst().keys
+      }
+    }
+  }
+
+  /// - Parameter react: what is typed at the sight of what was shown since the last answer, or nothing yet.
+  init(_ react: @escaping @Sendable (String) -> String?) throws {
+    var controller: Int32 = -1
+    var terminal: Int32 = -1
+    var path = [CChar](repeating: 0, count: 64)
+    try #require(clinux_open_pty(&controller, &terminal, &path, path.count) == 0)
+    self.controller = controller
+    self.terminal = terminal
+    _ = fcntl(controller, F_SETFL, 0)  // reading waits
+    // As a terminal window has it: lines are edited and echoed.
+    var settings = termios()
+    tcgetattr(terminal, &settings)
+    settings.c_iflag |= tcflag_t(ICRNL)
+    settings.c_oflag |= tcflag_t(OPOST | ONLCR)
+    settings.c_lflag |= tcflag_t(ICANON | ECHO | ISIG | IEXTEN)
+    tcsetattr(terminal, TCSANOW, &settings)
+    Thread { self.read(react) }.start()
+  }
+
+  private func read(_ react: (String) -> String?) {
+    var seen = 0
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = Glibc.read(controller, &buffer, buffer.count)
+      guard count > 0 else { break }
+      let shown = shownBytes.withLock { shown in
+        shown += buffer.prefix(count)
+        return shown
+      }
+      guard let keys = react(String(decoding: shown[seen...], as: UTF8.self)) else { continue }
+      seen = shown.count
+      _ = write(controller, Array(keys.utf8), keys.utf8.count)
+    }
+    finished.signal()
+  }
+
+  /// Everything that was shown, once the program has closed its side.
+  func shown() -> String {
+    finished.wait()
+    close(controller)
+    return shownBytes.withLock { String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+@Suite struct TerminalTests {
+  private static func ask(
+    _ keys: String, hidden: Bool = true
+  ) throws -> (line: Result<[UInt8], CommandFailure>, shown: String) {
+    let person = try Person([("Say: ", keys)])
+    func line() throws(CommandFailure) -> [UInt8] {
+      let terminal = Terminal(owning: person.terminal)
+      return try (hidden ? terminal.askSecret("Say: ") : terminal.askLine("Say: ")).bytes
+    }
+    let result: Result<[UInt8], CommandFailure>
+    do throws(CommandFailure) { result = .success(try line()) } catch { result = .failure(error) }
+    return (result, person.shown())
+  }
+
+  static let typed: [(keys: String, line: String)] = [
+    ("open sesame\n", "open sesame"),
+    ("open sesame\r", "open sesame"),
+    ("\n", ""),
+    ("wrong\u{15}right\n", "right"),
+    ("wrong\u{17}right\n", "right"),
+    ("ab\u{7F}c\n", "ac"),
+    ("é\u{7F}用\u{8}x\n", "x"),
+    ("\u{7F}\u{7F}a\n", "a"),
+    ("a\u{4}b\n", "ab"),
+    ("tab\tbed\n", "tab\tbed"),
+  ]
+
+  @Test(arguments: typed)
+  func `a secret is edited as it is typed, and not shown`(_ keys: String, _ line: String) throws {
+    let (result, shown) = try Self.ask(keys)
+    #expect(result == .success(Array(line.utf8)))
+    #expect(shown == "Say: \r\n")
+  }
+
+  @Test(arguments: ["\u{3}", "abc\u{3}", "\u{4}"])
+  func `Control-C, and Control-D on an empty line, cancel`(_ keys: String) throws {
+    let (result, shown) = try Self.ask(keys)
+    #expect(result == .failure(CommandFailure("cancelled; nothing was changed")))
+    #expect(shown == "Say: \r\n")
+  }
+
+  @Test func `a secret that is too long is refused`() throws {
+    let (result, _) = try Self.ask(String(repeating: "x", count: 1025) + "\n")
+    #expect(result == .failure(CommandFailure("the line is longer than 1024 bytes; nothing was changed")))
+  }
+
+  @Test func `an open line is echoed`() throws {
+    let (result, shown) = try Self.ask("abandon\n", hidden: false)
+    #expect(result == .success(Array("abandon".utf8)))
+    #expect(shown == "Say: abandon\r\n")
+  }
+
+  @Test(arguments: ["secret\n", "\u{3}"])
+  func `the terminal is afterwards as it was`(_ keys: String) throws {
+    let person = try Person([("Say: ", keys)])
+    let other = dup(person.terminal)
+    var before = termios()
+    tcgetattr(other, &before)
+    func ask() { _ = try? Terminal(owning: person.terminal).askSecret("Say: ") }
+    ask()
+    var after = termios()
+    tcgetattr(other, &after)
+    close(other)
+    #expect(after.c_lflag == before.c_lflag)
+    #expect(after.c_iflag == before.c_iflag)
+    _ = person.shown()
+  }
+}
+
+@Suite struct PassphraseDialogueTests {
+  private static func choose(
+    _ answers: [(prompt: String, keys: String)]
+  ) throws -> (passphrase: Result<[UInt8], CommandFailure>, shown: String) {
+    let person = try Person(answers)
+    func choose() throws(CommandFailure) -> [UInt8] {
+      try PassphraseDialogue.new(on: Terminal(owning: person.terminal)).bytes
+    }
+    let result: Result<[UInt8], CommandFailure>
+    do throws(CommandFailure) { result = .success(try choose()) } catch { result = .failure(error) }
+    return (result, person.shown())
+  }
+
+  @Test func `a passphrase is typed twice`() throws {
+    let (result, shown) = try Self.choose([("vault: ", "correct horse\n"), ("again: ", "correct horse\n")])
+    #expect(result == .success(Array("correct horse".utf8)))
+    #expect(!shown.contains("horse"))
+  }
+
+  @Test func `what is too weak, or not the same twice, is asked for again`() throws {
+    let (result, shown) = try Self.choose([
+      ("vault: ", "short\n"), ("vault: ", "correct horse\n"), ("again: ", "correct house\n"),
+      ("vault: ", "battery staple\n"), ("again: ", "battery staple\n"),
+    ])
+    #expect(result == .success(Array("battery staple".utf8)))
+    #expect(shown.contains("a passphrase needs at least 8 characters; try another"))
+    #expect(shown.contains("the two are not the same; try again"))
+  }
+
+  @Test func `three tries are all`() throws {
+    let (result, _) = try Self.choose(Array(repeating: ("vault: ", "short\n"), count: 3))
+    #expect(result == .failure(CommandFailure("no passphrase was chosen; nothing was made")))
+  }
+
+  @Test(arguments: [
+    ("eightbyt", true), ("seven b", false), ("aaaaaaaaaaaa", false), ("abababababab", false), ("tab\tis out", false),
+    ("用户é1", true), (String(repeating: "abcd", count: 64), true), (String(repeating: "abcd", count: 64) + "e", false),
+  ])
+  func `the rule asks for length and some variety`(_ passphrase: String, _ isTaken: Bool) {
+    let secret = Array(passphrase.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
+    #expect((PassphraseRule.objection(to: secret) == nil) == isTaken)
+  }
+}
+
+@Suite struct PhraseDialogueTests {
+  static let words =
+    "legal winner thank year wave sausage worth useful legal winner thank yellow".split(separator: " ").map(String.init)
+
+  /// Picks what a hand-made sequence says.
+  struct Sequence: RandomNumberGenerator {
+    var state: UInt64
+    mutating func next() -> UInt64 {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return state
+    }
+  }
+
+  private static func confirm(
+    seed: UInt64, typing word: @escaping @Sendable (Int) -> String
+  ) throws -> (failure: CommandFailure?, shown: String) {
+    let text = Array(words.joined(separator: " ").utf8)
+    let phrase = try BIP39Phrase(parsing: text.withUnsafeBytes { SecretBytes(copying: $0) })
+    let person = try Person { shown in
+      if shown.contains("written down: ") { return "\n" }
+      guard let prompt = try? #/Word (\d+): $/#.firstMatch(in: shown), let number = Int(prompt.1) else { return nil }
+      return word(number - 1) + "\n"
+    }
+    func confirm() -> CommandFailure? {
+      var generator = Sequence(state: seed)
+      do throws(CommandFailure) {
+        try PhraseDialogue.confirm(phrase, on: Terminal(owning: person.terminal), using: &generator)
+        return nil
+      } catch {
+        return error
+      }
+    }
+    return (confirm(), person.shown())
+  }
+
+  @Test(arguments: [1, 2, 3, 4] as [UInt64])
+  func `the words are shown in order, and three of them asked back`(_ seed: UInt64) throws {
+    let (failure, shown) = try Self.confirm(seed: seed) { Self.words[$0] }
+    #expect(failure == nil)
+    let listed = shown.matches(of: #/(\d+)\. ([a-z]+)/#).map { (Int($0.1), String($0.2)) }
+    #expect(listed.map(\.0) == Array(1...12))
+    #expect(listed.map(\.1) == Self.words)
+    let asked = shown.matches(of: #/Word (\d+): /#).compactMap { Int($0.1) }
+    #expect(asked.count == 3)
+    #expect(asked == Set(asked).sorted())
+  }
+
+  @Test func `other chance asks for other words`() throws {
+    let asked = try (1...8).map { seed in
+      try Self.confirm(seed: seed) { Self.words[$0] }.shown.matches(of: #/Word (\d+): /#).map { String($0.1) }
+    }
+    #expect(Set(asked).count > 1)
+  }
+
+  @Test func `capitals and spaces around a word do not matter`() throws {
+    #expect(try Self.confirm(seed: 5) { "  \(Self.words[$0].uppercased()) " }.failure == nil)
+  }
+
+  @Test(arguments: ["", "zoo", "legal winner"])
+  func `a wrong word may be typed three times`(_ wrong: String) throws {
+    let (failure, shown) = try Self.confirm(seed: 6) { _ in wrong }
+    #expect(
+      failure == CommandFailure("the words on paper are not those of the phrase; nothing was made, start again"))
+    #expect(shown.matches(of: #/Word (\d+): /#).count == 3)
+  }
+
+  @Test func `Control-D instead of a word cancels`() throws {
+    let (failure, _) = try Self.confirm(seed: 7) { _ in "\u{4}" }
+    #expect(failure == CommandFailure("cancelled; nothing was changed"))
+  }
+}
+
+extension SecretBytes {
+  var bytes: [UInt8] { withUnsafeBytes { Array($0) } }
+}

@@ -1,0 +1,143 @@
+import ControlDoor
+import Foundation
+import Testing
+
+@testable import liquid_auth
+
+@Suite struct TextTests {
+  @Test(arguments: [
+    ("example.com", "example.com"),
+    ("用户 é", "用户 é"),
+    ("a\nb", "a\\u{a}b"),
+    ("\u{1B}[31mred", "\\u{1b}[31mred"),
+    ("\u{9B}K", "\\u{9b}K"),
+    ("moc.\u{202E}evil", "moc.\\u{202e}evil"),
+    ("zero\u{200B}width", "zero\\u{200b}width"),
+    ("\u{2029}\u{E000}\u{378}", "\\u{2029}\\u{e000}\\u{378}"),
+  ])
+  func `what would act on a terminal is spelled out`(_ text: String, _ shown: String) {
+    #expect(text.printable == shown)
+  }
+
+  @Test func `a table has its columns under each other`() {
+    #expect(table([["a", "bb", "c"], ["aaaa", "b", ""]]) == "a     bb  c\naaaa  b   ")
+    #expect(table([]) == "")
+  }
+
+  @Test(arguments: [("", []), ("00fF", [0x00, 0xFF]), ("a0B1", [0xA0, 0xB1])] as [(String, [UInt8])])
+  func `hexadecimal digits are read in either case`(_ text: String, _ bytes: [UInt8]) {
+    #expect([UInt8](hexadecimal: text) == bytes)
+    #expect(bytes.hexadecimal == text.lowercased())
+  }
+
+  @Test(arguments: ["0", "0g", "0x00", " 00", "00 ", "００", "-1"])
+  func `anything else is no hexadecimal`(_ text: String) {
+    #expect([UInt8](hexadecimal: text) == nil)
+  }
+
+  @Test(
+    arguments: [
+      0, 1_000, 951_782_400_000, 951_868_799_999, 4_107_542_400_000, 1_700_000_000_000, 1_795_219_200_000,
+      253_402_300_799_999,
+    ] as [UInt64])
+  func `a time is the one of the calendar`(_ milliseconds: UInt64) {
+    let formatter = DateFormatter()
+    formatter.locale = Locale(identifier: "en_US_POSIX")
+    formatter.timeZone = TimeZone(secondsFromGMT: 0)
+    formatter.dateFormat = "yyyy-MM-dd HH:mm:ss 'UTC'"
+    let expected = formatter.string(from: Date(timeIntervalSince1970: Double(milliseconds / 1000)))
+    #expect(UTCTime(milliseconds: milliseconds).text == expected)
+    #expect(UTCTime(milliseconds: milliseconds).date == String(expected.prefix(10)))
+  }
+
+  @Test func `days from 1970 to 2400 have their dates`() throws {
+    var calendar = Calendar(identifier: .gregorian)
+    calendar.timeZone = try #require(TimeZone(secondsFromGMT: 0))
+    for day in stride(from: 0, to: 157_055, by: 53) {
+      let date = Date(timeIntervalSince1970: Double(day) * 86_400)
+      let parts = calendar.dateComponents([.year, .month, .day], from: date)
+      let expected = [parts.year, parts.month, parts.day].map { $0 ?? -1 }
+      let found = UTCTime(milliseconds: UInt64(day) * 86_400_000).date.split(separator: "-").map { Int($0) ?? -1 }
+      guard found == expected else {
+        Issue.record("day \(day) is \(found), not \(expected)")
+        return
+      }
+    }
+  }
+}
+
+@Suite struct CredentialTextTests {
+  static func credential(
+    id: [UInt8] = [0x01, 0xAB, 0xCD, 0xEF, 0x01, 0x23, 0x45], name: String? = nil, displayName: String? = nil
+  ) -> CredentialDescription {
+    CredentialDescription(
+      rpID: "example.com", userID: [0xA1], name: name, displayName: displayName, credentialID: id, algorithm: -7,
+      counter: 2, policy: 0b011, created: 1_000, changed: 86_400_000, source: 1)
+  }
+
+  @Test func `a list has a line for each passkey`() {
+    let list = CredentialText.list([Self.credential(name: "alice", displayName: "Alice"), Self.credential()])
+    #expect(
+      list == """
+        ID            SITE         ACCOUNT         MADE
+        01abcdef0123  example.com  alice (Alice)   1970-01-01
+        01abcdef0123  example.com  user handle a1  1970-01-01
+        """)
+    #expect(CredentialText.list([]) == "no passkeys are stored on this machine")
+  }
+
+  @Test func `one passkey is told in full`() {
+    var credential = Self.credential(name: "alice\u{1B}")
+    credential.publicKey = [0xBE, 0xEF]
+    #expect(
+      CredentialText.whole(credential) == """
+        site           example.com
+        account        alice\\u{1b}
+        user handle    a1
+        credential id  01abcdef012345
+        algorithm      ES256
+        counter        2
+        protection     3: used only after verification
+        made           1970-01-01 00:00:01 UTC
+        changed        1970-01-02 00:00:00 UTC
+        source         recovered
+        public key     beef
+        """)
+  }
+
+  @Test func `JSON has every member, and null for names that are absent`() {
+    #expect(
+      Self.credential().json.description == """
+        {
+          "rpId": "example.com",
+          "userHandle": "a1",
+          "name": null,
+          "displayName": null,
+          "credentialId": "01abcdef012345",
+          "algorithm": -7,
+          "counter": 2,
+          "credProtect": 3,
+          "created": 1000,
+          "changed": 86400000,
+          "source": "recovered"
+        }
+        """)
+  }
+
+  @Test func `a passkey is found by the first digits of its id`() throws {
+    let all = [Self.credential(), Self.credential(id: [0x01, 0xAB, 0xCE]), Self.credential(id: [0xFF, 0x00, 0x00])]
+    #expect(try CredentialsCommand.find("01ABcd", among: all) == all[0])
+    #expect(try CredentialsCommand.find("ff00", among: all) == all[2])
+  }
+
+  @Test(arguments: [
+    ("ff0", "give at least 4 digits of the id; see: liquid-auth credentials list"),
+    ("01ab", "2 passkeys have an id that begins with 01ab; give more digits"),
+    ("0000", "no passkey has an id that begins with 0000; see: liquid-auth credentials list"),
+    ("zzzz", "no passkey has an id that begins with zzzz; see: liquid-auth credentials list"),
+  ])
+  func `digits that name no passkey, or several, are refused`(_ digits: String, _ reason: String) {
+    let all = [Self.credential(), Self.credential(id: [0x01, 0xAB, 0xCE])]
+    #expect(throws: CommandFailure(reason)) { try CredentialsCommand.find(digits, among: all) }
+  }
+}
