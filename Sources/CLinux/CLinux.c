@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -77,4 +78,12 @@ int clinux_open_pty(int *controller, int *terminal, char *path, size_t size) {
   close(ours);
   errno = error;
   return -1;
+}
+
+int clinux_peer_user(int socket, uid_t *user) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
+  *user = peer.uid;
+  return 0;
 }

@@ -23,3 +23,6 @@ int clinux_forbid_dumps(void);
 /// Opens a pseudo terminal in raw mode, both ends close-on-exec, the controlling end non-blocking, the other end mode 0600
 /// and its path in `path`. Returns 0, or -1 with errno and nothing open.
 int clinux_open_pty(int *controller, int *terminal, char *path, size_t size);
+
+/// The user who called connect(2) on a Unix socket, SO_PEERCRED: 0, or -1 with errno.
+int clinux_peer_user(int socket, uid_t *user);

@@ -1,0 +1,146 @@
+import ControlDoor
+import Glibc
+import Synchronization
+
+/// Serves the control socket: one poll thread reads, a task a request answers.
+///
+/// A connection is read again only when its request was answered, so one that floods us floods itself. Nothing here
+/// waits for a client: an answer that its socket does not take at once ends the connection. A client that goes away
+/// cancels its request.
+final class ControlListener: Polled {
+  /// The most connections at a time.
+  static let maximumConnections = 32
+
+  private struct Connection {
+    let number: UInt64
+    let session: ControlSession
+    var request: Task<Void, Never>?
+  }
+
+  private struct State {
+    var connections: [Int32: Connection] = [:]
+    var lastNumber: UInt64 = 0
+    var thread: PollThread?
+  }
+
+  private let state = Mutex(State())
+  private let socket: ControlSocket
+  private let makeSession: @Sendable (UInt64) -> ControlSession
+  private let log: @Sendable (String) -> Void
+
+  /// Begins to serve a socket, until `stop`.
+  ///
+  /// - Parameter makeSession: makes the session of the connection with this number; none is given twice.
+  init(
+    _ socket: consuming ControlSocket, makeSession: @escaping @Sendable (UInt64) -> ControlSession,
+    log: @escaping @Sendable (String) -> Void
+  ) throws(TransportError) {
+    self.socket = socket
+    self.makeSession = makeSession
+    self.log = log
+    // Under the lock: the thread serves nobody before it can be woken.
+    try state.withLock { state throws(TransportError) in state.thread = try PollThread(self) }
+  }
+
+  /// Ends the service: the socket's file is gone, every request is cancelled and every connection closed.
+  func stop() {
+    guard let thread = state.withLock({ $0.thread.take() }) else { return }
+    socket.removeFile()
+    thread.stop()
+    state.withLock { state in
+      for descriptor in state.connections.keys { Self.end(descriptor, in: &state) }
+    }
+  }
+
+  // MARK: The poll thread
+
+  func interests() -> (descriptors: [pollfd], timeout: Int32) {
+    let connections = state.withLock { state in
+      // Without an event asked for, poll still tells that the other side has gone.
+      state.connections.map { pollfd(fd: $0, events: $1.request == nil ? Int16(POLLIN) : 0, revents: 0) }
+    }
+    return ([.readable(socket.descriptor)] + connections, -1)
+  }
+
+  func ready(_ descriptors: [pollfd]) {
+    for ready in descriptors.dropFirst() where ready.revents != 0 { receive(on: ready.fd) }
+    if descriptors[0].revents != 0 { accept() }
+  }
+
+  private func accept() {
+    while let (descriptor, user) = socket.accept() {
+      guard user == geteuid() else {
+        log("the control socket refuses user \(user)")
+        close(descriptor)
+        continue
+      }
+      state.withLock { state in
+        guard state.connections.count < Self.maximumConnections else {
+          Self.send(ControlFailure(.busy, "too many programs are connected; try again").encoded, on: descriptor)
+          close(descriptor)
+          return
+        }
+        state.lastNumber += 1
+        state.connections[descriptor] = Connection(number: state.lastNumber, session: makeSession(state.lastNumber))
+      }
+    }
+  }
+
+  private func receive(on descriptor: Int32) {
+    withUnsafeTemporaryAllocation(byteCount: ControlMessage.maximumSize + 1, alignment: 1) { buffer in
+      state.withLock { receive(on: descriptor, into: buffer, &$0) }
+    }
+  }
+
+  private func receive(on descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, _ state: inout State) {
+    guard let connection = state.connections[descriptor] else { return }
+    // While a request is being answered, all that poll can tell is that nobody waits for the answer any more.
+    let count = connection.request == nil ? recv(descriptor, buffer.baseAddress, buffer.count, 0) : 0
+    if count < 0, errno == EINTR || errno == EAGAIN { return }
+    guard count > 0 else { return Self.end(descriptor, in: &state) }
+    // A passphrase may be in it.
+    defer { UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(count)).wipe() }
+    do throws(ControlFailure) {
+      let request = try ControlRequest(decoding: UnsafeRawBufferPointer(rebasing: buffer.prefix(count)))
+      state.connections[descriptor]?.request = Task {
+        let answer = await connection.session.answer(to: request)
+        self.finish(answer, on: descriptor, connection.number)
+      }
+    } catch {
+      let isSent = Self.send(error.encoded, on: descriptor)
+      if !isSent || count > ControlMessage.maximumSize { Self.end(descriptor, in: &state) }
+    }
+  }
+
+  // MARK: Any thread
+
+  /// Sends an answer, if its connection is still the one that asked.
+  private func finish(_ answer: [UInt8], on descriptor: Int32, _ number: UInt64) {
+    let thread = state.withLock { state -> PollThread? in
+      guard state.connections[descriptor]?.number == number else { return nil }
+      state.connections[descriptor]?.request = nil
+      if !Self.send(answer, on: descriptor) { Self.end(descriptor, in: &state) }
+      return state.thread
+    }
+    thread?.wake()
+  }
+
+  private static func end(_ descriptor: Int32, in state: inout State) {
+    state.connections.removeValue(forKey: descriptor)?.request?.cancel()
+    close(descriptor)
+  }
+
+  @discardableResult
+  private static func send(_ message: [UInt8], on descriptor: Int32) -> Bool {
+    message.withUnsafeBytes {
+      Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
+    } == message.count
+  }
+}
+
+extension UnsafeMutableRawBufferPointer {
+  /// Overwrites all bytes, also where the compiler sees no reason to.
+  fileprivate func wipe() {
+    if let baseAddress { explicit_bzero(baseAddress, count) }
+  }
+}

@@ -1,0 +1,79 @@
+import CTAP2
+import ControlDoor
+import Glibc
+
+/// One connection's requests, from the first to the last: what may be asked, and by whom it is answered.
+///
+/// It knows nothing of sockets. Its client waits for each answer before it asks again.
+actor ControlSession {
+  private let client: UInt64
+  private let desk: any ControlDesk
+  /// Unix milliseconds.
+  private let wallClock: @Sendable () -> UInt64
+  private var isGreeted = false
+  /// Whether this connection has given the vault's passphrase: only then it may see and change credentials.
+  private var isVerified = false
+
+  init(client: UInt64, desk: any ControlDesk, wallClock: @escaping @Sendable () -> UInt64) {
+    self.client = client
+    self.desk = desk
+    self.wallClock = wallClock
+  }
+
+  /// The packet that answers a request.
+  func answer(to request: ControlRequest) async -> [UInt8] {
+    do throws(ControlFailure) {
+      return try await respond(to: request)
+    } catch {
+      return error.encoded
+    }
+  }
+
+  private func respond(to request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
+    if case .hello(let version) = request { return try greet(version).encoded }
+    guard isGreeted else { throw ControlFailure(.versionMismatch, "the first request of a connection must be hello") }
+    switch request {
+    case .hello: return []
+    case .ctap(let message): return await desk.respond(to: message, client: client)
+    case .status: return await desk.status().encoded
+    case .lock: await desk.lock()
+    case .device(let action): try await desk.device(action)
+    case .newStore(let passphrase): try await desk.newStore(passphrase)
+    case .unlock(let passphrase):
+      isVerified = false
+      try await desk.unlock(passphrase)
+      isVerified = true
+    default: return try await manage(request)
+    }
+    return Done().encoded
+  }
+
+  private func greet(_ version: UInt64) throws(ControlFailure) -> Hello {
+    guard version == ControlMessage.version else {
+      throw ControlFailure(
+        .versionMismatch,
+        "the command speaks version \(version) of the control door, the authenticator version "
+          + "\(ControlMessage.version); restart the authenticator after an update")
+    }
+    isGreeted = true
+    return Hello(processID: getpid())
+  }
+
+  /// What only the owner may do: the passphrase first, then in turn with the ceremonies.
+  private func manage(_ request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
+    guard isVerified else { throw ControlFailure(.passphraseRequired, "the vault's passphrase is needed first") }
+    let now = wallClock()
+    return try await desk.withOpenVault { vault throws(ControlFailure) in
+      switch request {
+      case .listCredentials(let start): return try vault.page(start: start).encoded
+      case .showCredential(let reference): return try vault.description(of: reference).encoded
+      case .renameCredential(let reference, let names): try vault.rename(reference, names, now: now)
+      case .removeCredential(let reference): try vault.remove(reference, now: now)
+      case .recoverCredential(let recovery): return try vault.recover(recovery, now: now).encoded
+      case .acceptBeforeReset: try vault.acceptBeforeReset()
+      default: throw ControlFailure(.invalidCommand, "no such command")
+      }
+      return Done().encoded
+    }
+  }
+}
