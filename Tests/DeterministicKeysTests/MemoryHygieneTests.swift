@@ -87,6 +87,7 @@ extension MemoryHygieneTests.Use {
     scan.remember(scalar)
     let key = try P256.PrivateKey(scalar: scalar)
     _ = try key.signature(for: [1, 2, 3])
+    _ = key.publicKey
     scan.remember(try key.sharedSecret(with: P256.PrivateKey.random().publicKey))
   }
 
