@@ -51,4 +51,54 @@ import Testing
     #expect(!Ed25519.isValidSignature(signature, for: [1], publicKey: key.publicKey + [0]))
     #expect(!Ed25519.isValidSignature(signature, for: [1], publicKey: []))
   }
+
+  /// L = 2^252 + 27742317777372353535851937790883648493, little-endian.
+  private static let order = hex("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010")
+
+  @Test func `a multiple of the order has no public point`() throws {
+    for scalar in [Self.order, Array(repeating: 0, count: 32)] {
+      #expect(throws: CryptoError.scalarOutOfRange) {
+        try scalar.withUnsafeBytes { scalar throws(CryptoError) in try Ed25519.multiplyBase(by: scalar) }
+      }
+    }
+  }
+
+  @Test func `points add as their scalars do`() throws {
+    let points = try (1...5).map { try multiplyBase(by: UInt8($0)) }
+    #expect(try Ed25519.add(points[0], points[1]) == points[2])
+    #expect(try Ed25519.add(points[1], points[2]) == points[4])
+    #expect(points[0] == hex("5866666666666666666666666666666666666666666666666666666666666666"))
+  }
+
+  @Test func `what is no point is not added`() throws {
+    let point = try multiplyBase(by: 1)
+    // y = 2 is on no point of the curve.
+    #expect(throws: CryptoError.invalidPoint) { try Ed25519.add(point, [2] + Array(repeating: 0, count: 31)) }
+    #expect(throws: CryptoError.invalidLength) { try Ed25519.add(point, point + [0]) }
+    #expect(throws: CryptoError.invalidLength) { try Ed25519.add([], point) }
+  }
+
+  @Test func `scalars are computed modulo the order`() {
+    var (reduced, sum) = ([UInt8](repeating: 9, count: 32), [UInt8](repeating: 9, count: 32))
+    let wide = Self.order + [UInt8](repeating: 0, count: 32)
+    wide.withUnsafeBytes { wide in reduced.withUnsafeMutableBytes { Ed25519.reduce(wide, into: $0) } }
+    #expect(reduced == Array(repeating: 0, count: 32))
+    // 7 · (L - 1) + 8 = 1 modulo L.
+    let (seven, eight) = ([7] + [UInt8](repeating: 0, count: 31), [8] + [UInt8](repeating: 0, count: 31))
+    let minusOne = [Self.order[0] - 1] + Self.order[1...]
+    seven.withUnsafeBytes { seven in
+      minusOne.withUnsafeBytes { minusOne in
+        eight.withUnsafeBytes { eight in
+          sum.withUnsafeMutableBytes { Ed25519.multiplyAdd(seven, minusOne, eight, into: $0) }
+        }
+      }
+    }
+    #expect(sum == [1] + Array(repeating: 0, count: 31))
+  }
+
+  private func multiplyBase(by number: UInt8) throws -> [UInt8] {
+    try ([number] + [UInt8](repeating: 0, count: 31)).withUnsafeBytes { scalar throws(CryptoError) in
+      try Ed25519.multiplyBase(by: scalar)
+    }
+  }
 }

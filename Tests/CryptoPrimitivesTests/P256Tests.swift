@@ -47,6 +47,31 @@ import Testing
     #expect(key.publicKey.isValidSignature(try key.signature(for: []), for: []))
   }
 
+  @Test(arguments: [
+    (
+      "sample", "efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716",
+      "f7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8"
+    ),
+    (
+      "test", "f1abb023518351cd71d881567b1ea663ed3efcf6c5132b354f28d3b0b7d38367",
+      "019f4113742a2b14bd25926b49c649155f267e60d3814b4c0cc84250e46f0083"
+    ),
+  ]) func `signatures of RFC 6979 are valid under its key`(_ message: String, _ r: String, _ s: String) throws {
+    // RFC 6979 §A.2.5, with SHA-256.
+    let scalar = "c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721"
+    let key = try P256.PrivateKey(scalar: SecretBytes(hex: scalar)).publicKey
+    #expect(key.x == hex("60fed4ba255a9d31c961eb74c6356d68c049b8923b61fa6ce669622e60f29fb6"))
+    #expect(key.y == hex("7903fe1008b8bc99a41ae9e95628bc64f2f1b20c2d7e9f5177a3c294d4462299"))
+    let integers = [r, s].flatMap { half in
+      let digits = hex(half).drop { $0 == 0 }
+      let padded = (digits.first ?? 0) >= 0x80 ? [0] + digits : Array(digits)
+      return [2, UInt8(padded.count)] + padded
+    }
+    let signature = [0x30, UInt8(integers.count)] + integers
+    #expect(key.isValidSignature(signature, for: Array(message.utf8)))
+    #expect(!key.isValidSignature(signature, for: Array((message + " ").utf8)))
+  }
+
   @Test func `signatures are DER of 8 to 72 bytes`() throws {
     let key = try P256.PrivateKey.random()
     for index in 0..<64 {
