@@ -17,10 +17,10 @@ public struct AlgorandAccount: Sendable {
 }
 
 extension OpenVault {
-  /// The accounts that this vault signs with; so far the first one.
+  /// The account that signs for this vault: the first one.
   ///
   /// - Throws: `BIP32Error.invalidRoot` where the vault holds something else than a root.
-  public func algorandAccounts() throws(BIP32Error) -> [AlgorandAccount] {
-    [try AlgorandAccount(BIP32Ed25519(root: ed25519Root))]
+  public func algorandAccount() throws(BIP32Error) -> AlgorandAccount {
+    try AlgorandAccount(BIP32Ed25519(root: ed25519Root))
   }
 }

@@ -125,17 +125,14 @@ struct CredentialRecognition {
     return matches
   }
 
-  /// What phone wallets make for the vault's accounts in use: one set of ids a relying party.
+  /// What phone wallets make for the vault's account in use: one set of ids a relying party.
   ///
   /// They have no epoch, so that a floor above 0 ends them all.
   func phoneCandidates() -> [Candidate] {
-    guard state.floor == 0 else { return [] }
-    let accounts = (try? vault.algorandAccounts()) ?? []
-    return accounts.flatMap { account in
-      candidates(
-        userID: Array(account.address.text.utf8), counters: Self.candidateCounters, algorithm: .es256,
-        policy: CredentialPolicy(), provenance: .phone)
-    }
+    guard state.floor == 0, let account = try? vault.algorandAccount() else { return [] }
+    return candidates(
+      userID: Array(account.address.text.utf8), counters: Self.candidateCounters, algorithm: .es256,
+      policy: CredentialPolicy(), provenance: .phone)
   }
 
   /// What this phrase makes for one account where the ids are hashes: eight epochs from the floor on.

@@ -6,52 +6,6 @@ import Testing
 
 @testable import CTAP2
 
-/// The member `liquid` of `keys-and-recovery.json`.
-private struct LiquidVectors: Decodable, Sendable {
-  let liquid: Content
-
-  struct Content: Decodable, Sendable {
-    let address: String
-    let publicKey: Hex
-    let reservedTags: [String]
-    let accepted: [Accepted]
-    let refused: [Refused]
-  }
-
-  private static let loaded = Result { try VectorFile("keys-and-recovery").decode(LiquidVectors.self).liquid }
-
-  static func load() throws -> Content { try loaded.get() }
-}
-
-private struct Accepted: Decodable, Sendable, CustomTestStringConvertible {
-  let name: String
-  let command: String
-  let rpId: String
-  let clientDataJSON: String?
-  let clientDataHash: Hex
-  let credentialId: Hex?
-  let input: Hex
-  let signingInput: Hex
-  let signature: Hex
-  let output: Hex
-  let authDataExtensions: Hex
-
-  var testDescription: String { name }
-}
-
-private struct Refused: Decodable, Sendable, CustomTestStringConvertible {
-  let why: String
-  let status: Hex
-  let command: String
-  let rpId: String
-  let clientDataHash: Hex
-  let input: Hex
-  let up: Bool?
-  let uv: Bool?
-
-  var testDescription: String { why }
-}
-
 private func context(
   command: String, rpID: String, clientDataHash: [UInt8], up: Bool = true, uv: Bool = true
 ) -> LiquidRequest.Context {
@@ -64,7 +18,7 @@ private func context(
   private static let challenge = "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBgSg"
   let account: AlgorandAccount
 
-  init() throws { account = try #require(try Machine().vault.algorandAccounts().first) }
+  init() throws { account = try Machine().vault.algorandAccount() }
 
   @Test func `the first account of the vault is the one of the vectors`() throws {
     let vectors = try LiquidVectors.load()
@@ -79,7 +33,7 @@ private func context(
   }
 
   @Test(arguments: try LiquidVectors.load().accepted)
-  fileprivate func `an accepted input is signed byte for byte`(_ vector: Accepted) throws {
+  func `an accepted input is signed byte for byte`(_ vector: LiquidVectors.Accepted) throws {
     let request = try LiquidRequest(
       CBORDecoder.decode(vector.input.bytes),
       in: context(command: vector.command, rpID: vector.rpId, clientDataHash: vector.clientDataHash.bytes))
@@ -98,7 +52,7 @@ private func context(
   }
 
   @Test(arguments: try LiquidVectors.load().refused)
-  fileprivate func `a refused input ends the command with its status`(_ vector: Refused) throws {
+  func `a refused input ends the command with its status`(_ vector: LiquidVectors.Refused) throws {
     let input = try CBORDecoder.decode(vector.input.bytes)
     let error = #expect(throws: CTAPError.self) {
       try LiquidRequest(

@@ -1,0 +1,59 @@
+public import CBOR
+import DeterministicKeys
+
+/// liquid: an Algorand account of the vault signs with the passkey, in one prompt (Recovery §11).
+///
+/// Its output stands in the authenticator data, so that the passkey's signature covers it.
+public enum LiquidExtension: AuthenticatorExtension {
+  /// The extension identifier.
+  public static let identifier = "liquid"
+
+  /// Takes the challenge form or the bound form.
+  public static func makeCredential(
+    _ input: CBORValue, _ request: MakeCredential.Request
+  ) throws(CTAPError) -> (any ExtensionProcessing)? {
+    Processing(
+      request: try LiquidRequest(
+        input,
+        in: LiquidRequest.Context(
+          ceremony: .create, rpID: request.rp.id, clientDataHash: request.clientDataHash,
+          userPresence: request.options.up != false, userVerification: request.options.uv == true)))
+  }
+
+  /// Takes the challenge form or the bound form; each assertion has an output of its own.
+  public static func getAssertion(
+    _ input: CBORValue, _ request: GetAssertion.Request
+  ) throws(CTAPError) -> (any ExtensionProcessing)? {
+    Processing(
+      request: try LiquidRequest(
+        input,
+        in: LiquidRequest.Context(
+          ceremony: .get, rpID: request.rpIdentifier, clientDataHash: request.clientDataHash,
+          userPresence: request.options.up != false, userVerification: request.options.uv == true)))
+  }
+
+  private struct Processing: ExtensionProcessing {
+    let request: LiquidRequest
+
+    /// The person sees who asks, and which account would answer.
+    func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError) {
+      prompt.origin = request.origin
+      prompt.algorandAddress = try account(of: vault).address.text
+    }
+
+    func output(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORValue? {
+      .map(
+        try request.output(
+          credentialID: ceremony.credentialID, account: account(of: ceremony.vault),
+          userPresent: ceremony.userPresent, userVerified: ceremony.userVerified))
+    }
+
+    private func account(of vault: OpenVault) throws(CTAPError) -> AlgorandAccount {
+      do throws(BIP32Error) {
+        return try vault.algorandAccount()
+      } catch {
+        throw CTAPError(.other, "the vault has no Algorand account: \(error)")
+      }
+    }
+  }
+}
