@@ -79,7 +79,7 @@ let package = Package(
         name: "AuthenticatorShellTests",
         dependencies: [
           "liquid-authenticator", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "Vault",
-          "CredentialDB", "StateDirectory", "CLinux",
+          "CredentialDB", "StateDirectory", "CLinux", argumentParser,
         ],
         swiftSettings: settings),
       .testTarget(

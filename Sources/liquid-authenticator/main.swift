@@ -1,1 +1,1 @@
-print("x")
+DaemonCommand.start()

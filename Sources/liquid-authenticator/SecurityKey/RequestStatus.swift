@@ -1,49 +1,62 @@
 import CTAP2
 import CTAPHID
+import Synchronization
 
 /// Tells the client of the request that runs in this task what it waits for.
 enum RequestStatus {
-  /// Where the request came from over CTAPHID, takes its status; `nil` for requests of the control door.
+  /// Takes the status of a request that came over CTAPHID; `nil` for requests of the control door.
   @TaskLocal static var report: (@Sendable (KeepaliveStatus) async -> Void)?
+}
 
-  /// Says "waiting for the person" while `body` runs.
-  static func upNeeded<Answer: ~Copyable>(
+/// The prompts that are open: told in keepalives and in `liquid-auth status`.
+final class OpenPrompts: Sendable {
+  private let count = Atomic(0)
+
+  /// Whether somebody is being asked something now.
+  var isAnybodyAsked: Bool { count.load(ordering: .relaxed) > 0 }
+
+  /// Counts a prompt and says "waiting for the person" while `body` runs.
+  func during<Answer: ~Copyable>(
     _ body: () async throws(UserInteractionError) -> Answer
   ) async throws(UserInteractionError) -> Answer {
-    await report?(.upNeeded)
+    count.add(1, ordering: .relaxed)
+    defer { count.subtract(1, ordering: .relaxed) }
+    await RequestStatus.report?(.upNeeded)
     do throws(UserInteractionError) {
       let answer = try await body()
-      await report?(.processing)
+      await RequestStatus.report?(.processing)
       return answer
     } catch {
-      await report?(.processing)
+      await RequestStatus.report?(.processing)
       throw error
     }
   }
 }
 
-/// Says in the keepalives that the device waits for its person, for as long as a prompt is open.
+/// Says that the device waits for its person, for as long as a prompt is open.
 struct StatusReportingInteraction: UserInteraction {
   let base: any UserInteraction
+  let prompts: OpenPrompts
 
   var canVerify: Bool { base.canVerify }
 
   func confirm(
     _ prompt: UserPrompt, verification: Bool
   ) async throws(UserInteractionError) -> UserConsent {
-    try await RequestStatus.upNeeded { () async throws(UserInteractionError) -> UserConsent in
+    try await prompts.during { () async throws(UserInteractionError) -> UserConsent in
       try await base.confirm(prompt, verification: verification)
     }
   }
 }
 
-/// Says in the keepalives that the device waits for its person while the passphrase is asked for.
+/// Says that the device waits for its person, while the passphrase is asked for.
 struct StatusReportingKeySource: KeySource {
   let base: any KeySource
+  let prompts: OpenPrompts
 
   var current: OpenVault? { base.current }
 
   func open() async throws(UserInteractionError) -> OpenVault {
-    try await RequestStatus.upNeeded { () async throws(UserInteractionError) -> OpenVault in try await base.open() }
+    try await prompts.during { () async throws(UserInteractionError) -> OpenVault in try await base.open() }
   }
 }

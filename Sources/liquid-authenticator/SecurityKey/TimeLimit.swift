@@ -26,27 +26,6 @@ struct TimeLimitedInteraction: UserInteraction {
   }
 }
 
-/// Ends a passphrase prompt that nobody answers, so that a client that died does not keep the key busy for ever.
-struct TimeLimitedKeySource: KeySource {
-  /// How long a person has to unlock: a passphrase is longer to type than a button to press.
-  static let unlocking = Duration.seconds(120)
-
-  let base: any KeySource
-  let limit: Duration
-  let timepiece: any Timepiece
-
-  var current: OpenVault? { base.current }
-
-  func open() async throws(UserInteractionError) -> OpenVault {
-    let handover = Handover<OpenVault>()
-    try await withTimeLimit(limit, on: timepiece) { () async throws(UserInteractionError) in
-      handover.put(try await base.open())
-    }
-    guard let vault = handover.take() else { throw .declined }
-    return vault
-  }
-}
-
 /// Carries one value from one task to another.
 private final class Handover<Value: ~Copyable & Sendable>: Sendable {
   private let value = Mutex<Value?>(nil)

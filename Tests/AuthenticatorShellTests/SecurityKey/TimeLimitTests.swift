@@ -68,10 +68,14 @@ struct TimeLimitTests {
 
   @Test func `the status is "waiting for the person" exactly while a prompt is open`() async {
     let (statuses, report) = AsyncStream.makeStream(of: KeepaliveStatus.self)
-    let interaction = StatusReportingInteraction(base: Person(answers: answers))
+    let prompts = OpenPrompts()
+    let interaction = StatusReportingInteraction(base: Person(answers: answers), prompts: prompts)
     answer.yield(true)
     answer.yield(false)
-    await RequestStatus.$report.withValue({ report.yield($0) }) {
+    await RequestStatus.$report.withValue({
+      #expect(prompts.isAnybodyAsked)
+      report.yield($0)
+    }) {
       for _ in 0..<2 {
         do throws(UserInteractionError) {
           let consent = try await interaction.confirm(UserPrompt(purpose: .select), verification: false)
@@ -83,6 +87,7 @@ struct TimeLimitTests {
       }
     }
     report.finish()
+    #expect(!prompts.isAnybodyAsked)
     var told: [KeepaliveStatus] = []
     for await status in statuses { told.append(status) }
     #expect(told == [.upNeeded, .processing, .upNeeded, .processing])

@@ -1,0 +1,73 @@
+import CTAP2
+import CTAPHID
+import Glibc
+import StateDirectory
+
+/// The whole daemon: every part is made here, and knows only those that it is given.
+final class Daemon: Sendable {
+  /// The extensions, in the order in which getInfo names them.
+  static let extensions: [any AuthenticatorExtension.Type] = [CredProtect.self]
+
+  private let desk: Desk
+  private let key: SecurityKey
+  private let lock: DirectoryLock
+
+  /// Forbids the process what it must not do, takes the state directory, and puts the parts together.
+  init(_ options: DaemonOptions, log: Log) throws(StartError) {
+    try StartError.from(Hardening.apply)
+    let directory = try StartError.from { () throws(StateDirectoryError) in try Self.directory(options) }
+    lock = try StartError.from(directory.lock)
+
+    let timepiece = SystemTimepiece()
+    let people = People(options, directory, timepiece: timepiece, log: log)
+    let authenticator = Authenticator(
+      keySource: people.keySource, interaction: people.interaction, extensions: Self.extensions,
+      randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: timepiece.now) },
+      wallClock: Self.unixMilliseconds, report: { CeremonyLog.line($0).map(log.info) })
+    let desk = Desk(options: options, directory: directory, people: people, queue: RequestQueue(authenticator))
+    key = SecurityKey(
+      transport: Self.transport(options.transport, timepiece), timepiece: timepiece, log: log
+    ) { message, channel, poweredUpAt in
+      let context = RequestContext(
+        channel: UInt64(channel.rawValue), poweredUpAt: Instant(nanoseconds: 0).duration(to: poweredUpAt))
+      return await desk.respond(to: message, in: context)
+    }
+    self.desk = desk
+  }
+
+  /// Makes the device appear.
+  func start() async throws(StartError) {
+    do throws(TransportError) {
+      try await key.attach()
+    } catch {
+      throw StartError(error)
+    }
+  }
+
+  /// Takes the device away, withdraws what is under way, and forgets the secrets.
+  func stop() async {
+    await key.detach()
+    // Our turn comes when the last prompt is closed.
+    _ = try? await desk.queue.submit { _ in }
+    desk.people.vault.lock()
+  }
+
+  private static func directory(_ options: DaemonOptions) throws(StateDirectoryError) -> StateDirectory {
+    if let path = options.stateDir { return try StateDirectory(creating: path) }
+    return try StateDirectory(creating: StateDirectory.defaultPath(environment: Environment.value))
+  }
+
+  private static func transport(_ choice: TransportChoice, _ timepiece: any Timepiece) -> any ReportTransport {
+    switch choice {
+    case .uhid: UHIDTransport(timepiece: timepiece)
+    case .unix(let path): UnixSocketTransport(path: path)
+    case .pty: PTYTransport(timepiece: timepiece)
+    }
+  }
+
+  @Sendable private static func unixMilliseconds() -> UInt64 {
+    var now = timespec()
+    clock_gettime(CLOCK_REALTIME, &now)
+    return UInt64(clamping: now.tv_sec) * 1000 + UInt64(now.tv_nsec) / 1_000_000
+  }
+}
