@@ -2,6 +2,7 @@ import CTAP2
 import CTAPHID
 import Glibc
 import StateDirectory
+import Synchronization
 
 /// The whole daemon: every part is made here, and knows only those that it is given.
 final class Daemon: Sendable {
@@ -11,12 +12,16 @@ final class Daemon: Sendable {
   private let desk: Desk
   private let key: SecurityKey
   private let lock: DirectoryLock
+  private let controlPath: String
+  private let control = Mutex<ControlListener?>(nil)
+  private let log: Log
 
   /// Forbids the process what it must not do, takes the state directory, and puts the parts together.
   init(_ options: DaemonOptions, log: Log) throws(StartError) {
     try StartError.from(Hardening.apply)
     let directory = try StartError.from { () throws(StateDirectoryError) in try Self.directory(options) }
     lock = try StartError.from(directory.lock)
+    controlPath = try StartError.from { () throws(StateDirectoryError) in try Self.controlPath(options) }
 
     let timepiece = SystemTimepiece()
     let people = People(options, directory, timepiece: timepiece, log: log)
@@ -33,12 +38,19 @@ final class Daemon: Sendable {
       return await desk.respond(to: message, in: context)
     }
     self.desk = desk
+    self.log = log
   }
 
-  /// Makes the device appear.
+  /// Makes the device appear, then opens the control door.
   func start() async throws(StartError) {
     do throws(TransportError) {
       try await key.attach()
+      let socket = try ControlSocket(listeningAt: controlPath)
+      let door = KeyDesk(desk: desk, key: key)
+      let listener = try ControlListener(
+        socket, makeSession: { ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds) },
+        log: log.warning)
+      control.withLock { $0 = listener }
     } catch {
       throw StartError(error)
     }
@@ -46,6 +58,7 @@ final class Daemon: Sendable {
 
   /// Takes the device away, withdraws what is under way, and forgets the secrets.
   func stop() async {
+    control.withLock { $0.take() }?.stop()
     await key.detach()
     // Our turn comes when the last prompt is closed.
     _ = try? await desk.queue.submit { _ in }
@@ -55,6 +68,11 @@ final class Daemon: Sendable {
   private static func directory(_ options: DaemonOptions) throws(StateDirectoryError) -> StateDirectory {
     if let path = options.stateDir { return try StateDirectory(creating: path) }
     return try StateDirectory(creating: StateDirectory.defaultPath(environment: Environment.value))
+  }
+
+  private static func controlPath(_ options: DaemonOptions) throws(StateDirectoryError) -> String {
+    if let path = options.control { return path }
+    return try StateDirectory.controlSocketPath(stateDirectory: options.stateDir, environment: Environment.value)
   }
 
   private static func transport(_ choice: TransportChoice, _ timepiece: any Timepiece) -> any ReportTransport {

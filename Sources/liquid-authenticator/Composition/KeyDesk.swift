@@ -1,0 +1,112 @@
+import CTAP2
+import CTAPHID
+import ControlDoor
+import CryptoPrimitives
+import Glibc
+import StateDirectory
+
+/// The desk as the control door sees it, which knows the device too.
+struct KeyDesk: ControlDesk {
+  let desk: Desk
+  let key: SecurityKey
+
+  func status() async -> AuthenticatorStatus {
+    let vault = desk.people.vault.status
+    let node = await key.node
+    return AuthenticatorStatus(
+      processID: getpid(), vault: condition(of: vault), transport: desk.options.transport.defaultValueDescription,
+      attached: await key.isAttached, node: node?.path, access: node?.access,
+      verification: desk.options.verification.rawValue, prompt: prompt, fingerprint: vault.fingerprint,
+      waiting: desk.people.prompts.isAnybodyAsked, problems: vault.fault.map { [$0.description] } ?? [],
+      stateDirectory: desk.directory.path)
+  }
+
+  func lock() async { desk.people.vault.lock() }
+
+  func device(_ action: DeviceAction) async throws(ControlFailure) {
+    do throws(TransportError) {
+      switch action {
+      case .attach: try await key.attach()
+      case .detach: await key.detach()
+      case .replug: try await key.replug()
+      }
+    } catch {
+      throw ControlFailure(.unavailable, error.description)
+    }
+  }
+
+  func unlock(_ passphrase: SecretBytes) async throws(ControlFailure) {
+    do throws(StateDirectoryError) {
+      try await desk.people.vault.unlock(passphrase: passphrase)
+    } catch {
+      throw ControlFailure(error)
+    }
+  }
+
+  func newStore(_ passphrase: SecretBytes) async throws(ControlFailure) {
+    let directory = desk.directory
+    desk.people.vault.lock()
+    let outcome = await inTurn { _ in
+      await OwnThread.run {
+        Result { () throws(StateDirectoryError) in
+          try directory.makeNewStore(passphrase: passphrase)
+        }
+      }.mapError(ControlFailure.init)
+    }
+    try outcome.get()
+  }
+
+  func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
+    // CTAPHID's channels are numbers of 32 bits. Without a device, the time for a reset is over.
+    let poweredUpAt = await key.poweredUpAt ?? Instant(nanoseconds: 0)
+    let context = RequestContext(
+      channel: 1 << 32 + client, poweredUpAt: Instant(nanoseconds: 0).duration(to: poweredUpAt))
+    return await desk.respond(to: message, in: context)
+  }
+
+  func withOpenVault<Answer: Sendable>(
+    _ body: @escaping @Sendable (OpenVault) throws(ControlFailure) -> Answer
+  ) async throws(ControlFailure) -> Answer {
+    let vault = desk.people.vault
+    let outcome = await inTurn { _ in
+      Result { () throws(ControlFailure) in
+        guard let open = vault.current else {
+          throw ControlFailure(.passphraseRequired, "the vault is locked; the passphrase is needed again")
+        }
+        return try body(open)
+      }
+    }
+    return try outcome.get()
+  }
+
+  /// Works in the turn of the ceremonies, unless the client goes away before it comes.
+  private func inTurn<Answer: Sendable>(
+    _ work: @Sendable (inout Authenticator) async -> Result<Answer, ControlFailure>
+  ) async -> Result<Answer, ControlFailure> {
+    do throws(CancellationError) {
+      return try await desk.queue.submit(work)
+    } catch {
+      return .failure(ControlFailure(.keepaliveCancel, "the request was withdrawn"))
+    }
+  }
+
+  private var prompt: String {
+    switch desk.options.prompt {
+    case .pinentry: "pinentry (\(desk.options.pinentry))"
+    case .terminal: "terminal"
+    }
+  }
+
+  private func condition(of vault: VaultStatus) -> AuthenticatorStatus.VaultCondition {
+    if vault.isUnlocked { return .unlocked }
+    guard let fault = vault.fault else { return .locked }
+    return fault.reason == .missing && access(desk.directory.vaultPath, F_OK) != 0 ? .missing : .unusable
+  }
+}
+
+extension ControlFailure {
+  /// What is wrong with vault or store, as the answer to a request.
+  init(_ error: StateDirectoryError) {
+    self.init(error.reason == .wrongPassphrase ? .wrongPassphrase : .unavailable, error.description)
+  }
+}
