@@ -7,7 +7,7 @@ import Synchronization
 /// The whole daemon: every part is made here, and knows only those that it is given.
 final class Daemon: Sendable {
   /// The extensions, in the order in which getInfo names them.
-  static let extensions: [any AuthenticatorExtension.Type] = [CredProtect.self]
+  static let extensions: [any AuthenticatorExtension.Type] = [CredProtect.self, LiquidExtension.self]
 
   private let desk: Desk
   private let key: SecurityKey

@@ -13,12 +13,16 @@ struct KeyDesk: ControlDesk {
   func status() async -> AuthenticatorStatus {
     let vault = desk.people.vault.status
     let node = await key.node
+    // The store is for one at a time, and a ceremony may wait for a person.
+    let credentials = await desk.queue.ifFree { [vault = desk.people.vault] in
+      (try? vault.current?.store.allCredentials())?.count
+    }
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: desk.options.transport.defaultValueDescription,
       attached: await key.isAttached, node: node?.path, access: node?.access,
       verification: desk.options.verification.rawValue, prompt: prompt, fingerprint: vault.fingerprint,
       waiting: desk.people.prompts.isAnybodyAsked, problems: vault.fault.map { [$0.description] } ?? [],
-      stateDirectory: desk.directory.path)
+      stateDirectory: desk.directory.path, credentials: credentials.flatMap(\.self).map(UInt64.init))
   }
 
   func lock() async { desk.people.vault.lock() }

@@ -34,6 +34,9 @@ actor RequestQueue<Authenticator: Sendable> {
     return answer
   }
 
+  /// Runs `work` if nobody else is being served; `nil` instead of waiting.
+  func ifFree<Answer: Sendable>(_ work: @Sendable () -> Answer) -> Answer? { isTaken ? nil : work() }
+
   private func takeTurn() async throws(CancellationError) {
     guard !Task.isCancelled else { throw CancellationError() }
     guard isTaken else {
