@@ -49,7 +49,7 @@ def test_get_info_tells_only_what_is_whole(key, ctap):
     info = ctap.get_info()
     assert info.versions == ["FIDO_2_0"]
     assert set(info.extensions) == {"credProtect", "liquid"}
-    assert info.options == {"rk": True, "up": True, "uv": True, "plat": False, "makeCredUvNotRqd": True}
+    assert info.options == {"rk": True, "up": True, "uv": True, "plat": False}
     assert (info.max_msg_size, info.max_creds_in_list, info.max_cred_id_length) == (1800, 8, 128)
     assert info.transports == ["usb"] and info.attestation_formats == ["packed"]
     assert info.algorithms == parameters(ES256, EDDSA)

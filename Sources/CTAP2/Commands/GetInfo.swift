@@ -43,8 +43,12 @@ public enum GetInfo: AuthenticatorCommand {
     }
 
     /// `uv` is absent, not false, without verification: there is nothing that the platform could set up.
+    ///
+    /// makeCredUvNotRqd is true of us (see `MakeCredential`) and still not told: of a key that has uv and no
+    /// pinUvAuthToken, Chromium takes it as leave to ask for no verification in any registration, not even where the
+    /// site requires it. An authenticator of FIDO_2_0 need not tell it.
     private var options: CBORMap {
-      var options: CBORMap = ["rk": true, "up": true, "plat": false, "makeCredUvNotRqd": true]
+      var options: CBORMap = ["rk": true, "up": true, "plat": false]
       if userVerification { options["uv"] = true }
       return options
     }

@@ -96,7 +96,7 @@ public enum MakeCredential: AuthenticatorCommand {
 extension CeremonyOptions {
   /// Steps 5 to 8 of CTAP §6.1.2: whether the person is to be verified by our own means.
   ///
-  /// 6. There is no alwaysUv. 8. makeCredUvNotRqd is true.
+  /// 6. There is no alwaysUv. 8. What makeCredUvNotRqd says is true of us, though getInfo does not tell it.
   fileprivate func verification(in authenticator: Authenticator) throws(CTAPError) -> Bool {
     let canVerify = authenticator.interaction.canVerify
     // 5.
