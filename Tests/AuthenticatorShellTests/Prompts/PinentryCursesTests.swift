@@ -1,0 +1,70 @@
+import CTAP2
+import CryptoPrimitives
+import Foundation
+import Testing
+
+@testable import liquid_authenticator
+
+/// The real program of the distribution, with a person at its terminal.
+@Suite(.serialized, .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/pinentry-curses")))
+struct PinentryCursesTests {
+  let terminal: PseudoTerminal
+
+  init() throws { terminal = try PseudoTerminal() }
+
+  private var pinentry: Pinentry {
+    Pinentry(
+      program: "pinentry-curses", environment: { ["TERM": "xterm", "LANG": "C.UTF-8"][$0] }, terminal: terminal.path,
+      limits: Pinentry.Limits(answer: .seconds(15))
+    ) { line in Issue.record("\(line)") }
+  }
+
+  /// Waits until the dialog shows these words, and then long enough for it to take keys.
+  private func awaitDialog(_ words: String) async throws {
+    for _ in 0..<500 {
+      if terminal.screen.contains(words) { break }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    #expect(terminal.screen.contains(words), "\(terminal.screen.debugDescription)")
+    try await Task.sleep(for: .milliseconds(200))
+  }
+
+  @Test func `a passphrase is typed`() async throws {
+    let pinentry = pinentry
+    let task = Task {
+      try await pinentry.passphrase(PromptText.unlock) { passphrase -> PassphraseVerdict<[UInt8]> in
+        .accepted(passphrase.withUnsafeBytes { Array($0) })
+      }
+    }
+    try await awaitDialog("Unlock your passkeys?")
+    terminal.type("correct 100% horse\r")
+    #expect(try await task.value == Array("correct 100% horse".utf8))
+    #expect(!terminal.screen.contains("horse"))
+  }
+
+  @Test func `one button agrees and the other refuses`() async throws {
+    let text = PromptText(UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice"))
+    let pinentry = pinentry
+    let agreed = Task { try await pinentry.confirm(text) }
+    try await awaitDialog("Site: example.com")
+    #expect(terminal.screen.contains("Sign in") && terminal.screen.contains("Deny"))
+    terminal.type("\r")
+    try await agreed.value
+
+    let refused = Task { try await pinentry.confirm(text) }
+    try await Task.sleep(for: .milliseconds(500))
+    terminal.type("\t\r")
+    await #expect(throws: UserInteractionError.declined) { try await refused.value }
+  }
+
+  @Test func `a cancelled task ends it, and the terminal echoes again`() async throws {
+    let pinentry = pinentry
+    let task = Task { try await pinentry.confirm(PromptText.unlock) }
+    try await awaitDialog("Unlock your passkeys?")
+    let start = ContinuousClock.now
+    task.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
+    #expect(ContinuousClock.now - start < .milliseconds(500))
+    #expect(terminal.echoes)
+  }
+}
