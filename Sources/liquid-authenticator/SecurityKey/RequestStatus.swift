@@ -3,9 +3,15 @@ import CTAPHID
 import Synchronization
 
 /// Tells the client of the request that runs in this task what it waits for.
-enum RequestStatus {
-  /// Takes the status of a request that came over CTAPHID; `nil` for requests of the control door.
-  @TaskLocal static var report: (@Sendable (KeepaliveStatus) async -> Void)?
+///
+/// A value around the closure, and not the closure itself: optimised by Swift 6.3, `withValue` of a task local whose type
+/// is a function is handed no type and crashes.
+struct RequestStatus: Sendable {
+  /// That of a request that came over CTAPHID; `nil` for requests of the control door.
+  @TaskLocal static var current: RequestStatus?
+
+  /// Takes each new status.
+  let report: @Sendable (KeepaliveStatus) async -> Void
 }
 
 /// The prompts that are open: told in keepalives and in `liquid-auth status`.
@@ -21,13 +27,13 @@ final class OpenPrompts: Sendable {
   ) async throws(UserInteractionError) -> Answer {
     count.add(1, ordering: .relaxed)
     defer { count.subtract(1, ordering: .relaxed) }
-    await RequestStatus.report?(.upNeeded)
+    await RequestStatus.current?.report(.upNeeded)
     do throws(UserInteractionError) {
       let answer = try await body()
-      await RequestStatus.report?(.processing)
+      await RequestStatus.current?.report(.processing)
       return answer
     } catch {
-      await RequestStatus.report?(.processing)
+      await RequestStatus.current?.report(.processing)
       throw error
     }
   }

@@ -154,8 +154,8 @@ actor SecurityKey {
     let number = life.number
     let poweredUpAt = life.poweredUpAt
     let task = Task { [respond] in
-      let report: @Sendable (KeepaliveStatus) async -> Void = { await self.setStatus($0, of: transaction, in: number) }
-      let answer: [UInt8] = await RequestStatus.$report.withValue(report) {
+      let status = RequestStatus { await self.setStatus($0, of: transaction, in: number) }
+      let answer: [UInt8] = await RequestStatus.$current.withValue(status) {
         switch request.kind {
         case .cbor: return await respond(request.payload, request.channel, poweredUpAt)
         // Told as not implemented (NMSG), so that the machine refuses it. ISO 7816-4: instruction not supported.

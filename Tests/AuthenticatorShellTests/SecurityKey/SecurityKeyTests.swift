@@ -13,7 +13,7 @@ struct SecurityKeyTests {
       let message: [UInt8]
       let channel: ChannelID
       let poweredUpAt: Instant
-      let status: (@Sendable (KeepaliveStatus) async -> Void)?
+      let status: RequestStatus?
       let answer: @Sendable ([UInt8]) -> Void
     }
 
@@ -28,7 +28,7 @@ struct SecurityKeyTests {
         let (answers, answer) = AsyncStream.makeStream(of: [UInt8].self)
         self.incoming.yield(
           Call(
-            message: message, channel: channel, poweredUpAt: poweredUpAt, status: RequestStatus.report,
+            message: message, channel: channel, poweredUpAt: poweredUpAt, status: RequestStatus.current,
             answer: { answer.yield($0) }))
         for await answer in answers { return answer }
         return [CTAPStatus.keepaliveCancel.rawValue]
@@ -84,7 +84,7 @@ struct SecurityKeyTests {
       timepiece.advance(by: .milliseconds(80))
       #expect(await host.event() == .keepalive(.processing))
     }
-    await call.status?(.upNeeded)
+    await call.status?.report(.upNeeded)
     #expect(await host.event() == .keepalive(.upNeeded))
     call.answer([0])
     #expect(await host.event() == .response(.cbor, [0]))
@@ -164,7 +164,7 @@ struct SecurityKeyTests {
     #expect(await again.open() != nil)
     try again.ask(.cbor, [2])
     let new = try #require(await calls.next())
-    await old.status?(.upNeeded)
+    await old.status?.report(.upNeeded)
     old.answer([0, 1])
     new.answer([0, 2])
     #expect(await again.event() == .response(.cbor, [0, 2]))

@@ -72,10 +72,11 @@ struct TimeLimitTests {
     let interaction = StatusReportingInteraction(base: Person(answers: answers), prompts: prompts)
     answer.yield(true)
     answer.yield(false)
-    await RequestStatus.$report.withValue({
+    let status = RequestStatus {
       #expect(prompts.isAnybodyAsked)
       report.yield($0)
-    }) {
+    }
+    await RequestStatus.$current.withValue(status) {
       for _ in 0..<2 {
         do throws(UserInteractionError) {
           let consent = try await interaction.confirm(UserPrompt(purpose: .select), verification: false)
