@@ -68,9 +68,20 @@ extension Credential {
   }
 }
 
-// MARK: - Errors of keys, mapped once
+// MARK: - Errors of the store and of keys, mapped once
 
 extension OpenVault {
+  /// Keeps what the use of a credential, with consent, teaches this machine: Recovery §7.
+  func remember(
+    _ credential: Credential, user: PublicKeyCredentialUserEntity? = nil, now: UInt64, consent: borrowing UserConsent
+  ) throws(CTAPError) {
+    do throws(StoreError) {
+      try rememberUse(of: credential, user: user, now: now, consent: consent)
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+
   fileprivate func privateKey(of credential: Credential) throws(CTAPError) -> CredentialPrivateKey {
     do throws(CryptoError) { return try keys.privateKey(of: credential) } catch { throw CTAPError(error) }
   }

@@ -14,7 +14,7 @@ public enum GetAssertion: AuthenticatorCommand {
     // 1, 2. There is no PIN, and so no token.
     try await request.pinUvAuth.refuse(on: authenticator)
 
-    // 3–5. UP and UV start as false. There is no alwaysUv.
+    // 3–5. UP and UV start as false; there is no alwaysUv.
     try request.options.checkForAssertion(in: authenticator)
 
     // 10.1. Extensions check their input before anybody is asked; what we do not have is passed over.
@@ -26,21 +26,14 @@ public enum GetAssertion: AuthenticatorCommand {
     guard let first = credentials.first else { throw await refuseWithoutCredentials(request, authenticator) }
 
     // 6.2, 8, 9. One dialog asks for verification, when it is wanted, and presence; or nobody is asked.
-    let consent: UserConsent
-    if request.isSilent {
-      consent = UserConsent.silent()
-    } else {
-      var prompt = request.prompt(for: credentials)
-      try extensions.describe(in: &prompt, vault: vault)
-      consent = try await authenticator.confirm(prompt, verification: request.verification)
-    }
+    var prompt = request.prompt(for: credentials)
+    try extensions.describe(in: &prompt, vault: vault)
+    let consent =
+      request.isSilent
+      ? UserConsent.silent() : try await authenticator.confirm(prompt, verification: request.verification)
 
     // What an id that was not in the store teaches is durable before the answer exists (Recovery §7).
-    do throws(StoreError) {
-      try vault.rememberUse(of: first, now: authenticator.wallClock(), consent: consent)
-    } catch {
-      throw CTAPError(error)
-    }
+    try vault.remember(first, now: authenticator.wallClock(), consent: consent)
 
     // 10.2, 11–13. One credential signs; accounts that were found without an allowList wait for getNextAssertion.
     let ceremony = Ceremony(clientDataHash: request.clientDataHash, extensions: extensions)

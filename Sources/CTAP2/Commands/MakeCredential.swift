@@ -40,10 +40,21 @@ public enum MakeCredential: AuthenticatorCommand {
     try extensions.describe(in: &prompt, vault: vault)
     let consent = try await authenticator.confirm(prompt, verification: verification)
 
+    // 16–19. The key pair, its record and its attestation.
+    return try make(
+      request, algorithm: algorithm, extensions: extensions, known: known, vault: vault, on: &authenticator,
+      consent: consent)
+  }
+
+  /// Steps 16 to 19, once the person has agreed.
+  private static func make(
+    _ request: Request, algorithm: COSEAlgorithm, extensions: RequestedExtensions, known: UInt32?, vault: OpenVault,
+    on authenticator: inout Authenticator, consent: consuming UserConsent
+  ) throws(CTAPError) -> Response {
     // 16–18. A new key pair, of which only what derives it again is kept.
     let registration = CredentialRegistration(
       rpID: request.rp.id, user: request.user, algorithm: algorithm, policy: extensions.policy)
-    let (credential, record) = try authenticator.make(
+    let credential = try authenticator.makeCredential(
       registration, discoverable: request.options.rk == true, known: known, vault: vault, consent: consent)
 
     // 15.2, 19. The outputs, and the statement over them.
@@ -52,7 +63,7 @@ public enum MakeCredential: AuthenticatorCommand {
       of: credential, format: request.attestationFormat, vault: vault, consent: consent)
 
     // 17.3. The record is durable before the answer exists.
-    if let record {
+    if let record = credential.record {
       do throws(StoreError) { try vault.save(record) } catch { throw CTAPError(error) }
     }
     return Response(attestation: attestation)
@@ -84,11 +95,7 @@ public enum MakeCredential: AuthenticatorCommand {
     } catch {
       throw visible == nil || error.status == .keepaliveCancel ? error : excluded
     }
-    do throws(StoreError) {
-      try vault.rememberUse(of: hit, user: request.user, now: authenticator.wallClock(), consent: consent)
-    } catch {
-      throw CTAPError(error)
-    }
+    try vault.remember(hit, user: request.user, now: authenticator.wallClock(), consent: consent)
     throw excluded
   }
 }
@@ -111,20 +118,17 @@ extension CeremonyOptions {
 }
 
 extension Authenticator {
-  /// Steps 16 to 18 of CTAP §6.1.2: the credential, and its record if it is to be discoverable.
-  fileprivate mutating func make(
+  /// Steps 16 to 18 of CTAP §6.1.2: the credential; a discoverable one has a record, which is not kept yet.
+  fileprivate mutating func makeCredential(
     _ registration: CredentialRegistration, discoverable: Bool, known: UInt32?, vault: OpenVault,
     consent: borrowing UserConsent
-  ) throws(CTAPError) -> (credential: Credential, record: CredentialSource?) {
+  ) throws(CTAPError) -> Credential {
     do throws(CredentialRegistrationError) {
-      guard discoverable else {
-        return (
-          try vault.makeNonDiscoverableCredential(registration, using: &randomness, consent: consent), nil
-        )
+      if discoverable {
+        return Credential(
+          record: try vault.makeDiscoverableCredential(registration, known: known, now: wallClock(), consent: consent))
       }
-      let record = try vault.makeDiscoverableCredential(
-        registration, known: known, now: wallClock(), consent: consent)
-      return (Credential(record: record), record)
+      return try vault.makeNonDiscoverableCredential(registration, using: &randomness, consent: consent)
     } catch {
       throw CTAPError(error)
     }

@@ -254,8 +254,19 @@ extension TestWorld {
     var world = TestWorld()
     let id = try await world.register().credentialID
     var other = TestWorld()
-    other.store.fail(with: StoreError("the disk is full"))
+    other.store.fill()
     #expect(await other.getAssertion(Requests.getAssertion(allowing: [id])).bytes == [0x7F])
+    #expect(other.person.shown.count == 1)
+    #expect(await other.getAssertion(Requests.getAssertion(allowing: [id], up: false)).status == .success)
+  }
+
+  @Test func `a store that cannot be read ends the command before the person is asked`() async throws {
+    var world = TestWorld()
+    world.store.fail(with: StoreError("cannot read the store"))
+    for ids in [[], [[1]]] as [[[UInt8]]] {
+      #expect(await world.getAssertion(Requests.getAssertion(allowing: ids)).bytes == [0x7F])
+    }
+    #expect(world.person.shown.isEmpty)
   }
 }
 

@@ -151,12 +151,18 @@ import Testing
 
   @Test func `a record that cannot be made durable makes no answer`() async throws {
     var world = TestWorld()
-    let person = world.person
-    world.store.fail(with: StoreError("the disk is full"))
+    world.store.fill()
     #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true)).bytes == [0x7F])
-    world.store.fail(with: nil)
+    #expect(world.person.shown.count == 1)
     #expect(try world.store.allCredentials().isEmpty)
-    #expect(person.shown.isEmpty)
+    #expect(world.reports.all.last?.error?.reason.contains("no space left") == true)
+  }
+
+  @Test func `a store that cannot be read ends the command before the person is asked`() async {
+    var world = TestWorld()
+    world.store.fail(with: StoreError("cannot read the store"))
+    #expect(await world.makeCredential(Requests.makeCredential()).bytes == [0x7F])
+    #expect(world.person.shown.isEmpty)
   }
 
   @Test func `an epoch whose counters are used up has no room`() async throws {

@@ -17,6 +17,9 @@ final class ObservedStore: CredentialStore {
   /// How many calls changed something.
   var writes: Int { observation.withLock { $0.writes } }
 
+  /// As a full disk does: reading goes on, writing fails.
+  func fill() { store.isFull = true }
+
   /// What every call throws from now on.
   func fail(with error: StoreError?) { observation.withLock { $0.failure = error } }
 
