@@ -82,6 +82,43 @@ import Testing
     }
   }
 
+  /// A value of any kind, three levels deep at most.
+  private func anyValue(_ generator: inout SeededGenerator, depth: Int = 3) -> CBORValue {
+    let keys: [CBORValue] = [1, 2, -7, "id", "type", "alg", "rk", "uv", "public-key", "liquid", "credProtect"]
+    switch generator.next() % (depth > 0 ? 8 : 6) {
+    case 0: return .unsigned(generator.next() >> (generator.next() % 64))
+    case 1: return .negative(generator.next() >> (generator.next() % 64))
+    case 2: return .bytes([UInt8](repeating: 1, count: Int(generator.next() % 130)))
+    case 3: return .text(String(repeating: "é", count: Int(generator.next() % 70)))
+    case 4: return .bool(generator.next().isMultiple(of: 2))
+    case 5: return keys[Int(generator.next() % UInt64(keys.count))]
+    case 6: return .array((0..<generator.next() % 4).map { _ in anyValue(&generator, depth: depth - 1) })
+    default:
+      return .map(
+        CBORMap(
+          (0..<generator.next() % 4).map { _ in
+            (keys[Int(generator.next() % UInt64(keys.count))], anyValue(&generator, depth: depth - 1))
+          }))
+    }
+  }
+
+  @Test func `2000 requests with members of any kind are answered, with a status of the standard`() async {
+    var generator = SeededGenerator()
+    var statuses: Set<CTAPStatus> = []
+    for round in 0..<2000 {
+      var world = TestWorld()
+      var request =
+        round.isMultiple(of: 2) ? Requests.makeCredential(uv: true) : Requests.getAssertion(allowing: [[1]], uv: true)
+      for _ in 0...generator.next() % 2 {
+        request[.unsigned(generator.next() % 13)] = anyValue(&generator)
+      }
+      let answer = await world.send(round.isMultiple(of: 2) ? 0x01 : 0x02, request)
+      if let status = answer.status { statuses.insert(status) }
+      #expect(answer.status == .success ? answer.map != nil : answer.bytes.count == 1, "round \(round): \(request)")
+    }
+    #expect(statuses.isSuperset(of: [.success, .cborUnexpectedType, .missingParameter, .noCredentials]))
+  }
+
   @Test func `every beginning of a request is answered, and none prompts`() async {
     let request = [0x01] + CBOREncoder.encode(.map(Requests.makeCredential(uv: true)))
     for count in 1..<request.count {

@@ -68,13 +68,18 @@ final class HandClock: Sendable {
   func advance(by duration: Duration) { time.withLock { $0 += duration } }
 }
 
-/// Chance that is the same in every run.
-struct CountingGenerator: RandomNumberGenerator, Sendable {
-  private var state: UInt64 = 0
+/// Chance that is the same in every run: SplitMix64.
+struct SeededGenerator: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  init(seed: UInt64 = 0) { state = seed }
 
   mutating func next() -> UInt64 {
-    state += 1
-    return state &* 0x9E37_79B9_7F4A_7C15
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var bits = state
+    bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+    return bits ^ (bits >> 31)
   }
 }
 
@@ -103,7 +108,7 @@ struct TestWorld {
   init(
     canVerify: Bool = true, isOpen: Bool = true,
     state: StoreState = StoreState(storeID: [UInt8](repeating: 7, count: 16)),
-    extensions: [any AuthenticatorExtension.Type] = [CredProtect.self]
+    extensions: [any AuthenticatorExtension.Type] = [CredProtect.self, LiquidExtension.self]
   ) {
     let clock = clock
     let reports = reports
@@ -112,7 +117,7 @@ struct TestWorld {
     keySource = TestKeySource(store: store, isOpen: isOpen)
     context = RequestContext(channel: 1, poweredUpAt: clock.now)
     authenticator = Authenticator(
-      keySource: keySource, interaction: person, extensions: extensions, randomness: CountingGenerator(),
+      keySource: keySource, interaction: person, extensions: extensions, randomness: SeededGenerator(),
       now: { clock.now }, wallClock: { Self.wallClock }, report: { reports.append($0) })
   }
 
