@@ -11,7 +11,7 @@ from fido2.server import Fido2Server
 from fido2.webauthn import PublicKeyCredentialRpEntity
 from judges.derivation import Phrase
 from support import figures, wire
-from support.authenticator import PHRASE
+from support.authenticator import PHRASE, Authenticator
 from support.ceremonies import EDDSA, ES256, check_assertion, client_data_hash, parameters, register, sign_in
 
 ERR = CtapError.ERR
@@ -57,19 +57,26 @@ def test_get_info_tells_only_what_is_whole(key, ctap):
     assert key.pinentry.asked() == asked, "getInfo prompted"
 
 
-def test_high_level_client_and_server(key):
-    """The library's client and server between them decide; ours is only the device."""
+def test_high_level_client_and_server(tmp_path):
+    """The library's client and server between them decide; ours is only the device.
+
+    Without verification: of a key that has it the library's client asks for a PIN/UV auth protocol too, which comes
+    with clientPIN.
+    """
     origin = "https://example.com"
     server = Fido2Server(PublicKeyCredentialRpEntity(id="example.com", name="Example"), attestation="direct")
-    device = wire.fido2_device(key.socket)
-    client = Fido2Client(device, DefaultClientDataCollector(origin), user_interaction=UserInteraction())
-    user = {"id": b"high-level", "name": "alice"}
-    options, state = server.register_begin(user, user_verification="discouraged")
-    made = server.register_complete(state, client.make_credential(options.public_key))
-    options, state = server.authenticate_begin([made.credential_data], user_verification="discouraged")
-    answer = client.get_assertion(options.public_key).get_response(0)
-    assert server.authenticate_complete(state, [made.credential_data], answer) == made.credential_data
-    device.close()
+    with Authenticator(tmp_path / "key", verification="none").install() as key:
+        key.unlock()
+        key.pinentry.set("approve")
+        device = wire.fido2_device(key.socket)
+        client = Fido2Client(device, DefaultClientDataCollector(origin), user_interaction=UserInteraction())
+        user = {"id": b"high-level", "name": "alice"}
+        options, state = server.register_begin(user, user_verification="discouraged")
+        made = server.register_complete(state, client.make_credential(options.public_key))
+        options, state = server.authenticate_begin([made.credential_data], user_verification="discouraged")
+        answer = client.get_assertion(options.public_key).get_response(0)
+        assert server.authenticate_complete(state, [made.credential_data], answer) == made.credential_data
+        device.close()
 
 
 @pytest.mark.parametrize("algorithm", [ES256, EDDSA])
