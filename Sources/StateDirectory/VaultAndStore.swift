@@ -32,7 +32,7 @@ extension StateDirectory {
       var generator = SystemRandomNumberGenerator()
       vault = try VaultFile(sealing: content, passphrase: passphrase, cost: cost, using: &generator)
     } catch {
-      throw self.error(error)
+      throw fault(error)
     }
     try makeStore(StoreState(storeID: storeID, credentialIDForm: credentialIDForm), mainKey: mainKey) {
       () throws(StateDirectoryError) in
@@ -46,13 +46,13 @@ extension StateDirectory {
   public func makeNewStore(passphrase: SecretBytes) throws(StateDirectoryError) {
     try checkNoStore()
     let storeID = randomBytes(Self.storeIDSize)
-    var vault = try readVaultFile()
+    var vault = try sealedVault()
     let content: VaultContent
     do {
       var generator = SystemRandomNumberGenerator()
       content = try vault.replaceStoreID(with: storeID, passphrase: passphrase, using: &generator)
     } catch {
-      throw self.error(error)
+      throw fault(error)
     }
     let encoded = vault.encoded
     try makeStore(StoreState(storeID: storeID), mainKey: content.mainKey) { () throws(StateDirectoryError) in
@@ -60,26 +60,11 @@ extension StateDirectory {
     }
   }
 
-  /// The vault's file, read and not opened.
-  public func readVaultFile() throws(StateDirectoryError) -> VaultFile {
-    let bytes = try readVault()
-    do { return try VaultFile(decoding: bytes) } catch { throw self.error(error) }
-  }
-
   /// Refuses where a vault is: for who wants to know before a person is asked for anything.
   public func checkNoVault() throws(StateDirectoryError) {
     guard !Self.isThere(vaultPath) else {
       throw StateDirectoryError(
         .exists, "there is a vault already, \(vaultPath); it is not overwritten: move it away, or give --state-dir DIR")
-    }
-  }
-
-  /// What a vault's fault is called, with the name of its file.
-  public func error(_ error: VaultError) -> StateDirectoryError {
-    switch error {
-    case .wrongPassphrase: StateDirectoryError(.wrongPassphrase, "\(vaultPath): \(error)")
-    case .outOfMemory: StateDirectoryError(.system(errno: ENOMEM), "\(vaultPath): \(error)")
-    default: StateDirectoryError(.damaged, "\(vaultPath): \(error)")
     }
   }
 

@@ -25,11 +25,8 @@ import Vault
   }
 
   private func openStore() throws -> (content: VaultContent, state: StoreState) {
-    let content = try directory.readVaultFile().open(passphrase: Self.passphrase)
-    let store = try CredentialDB(
-      opening: directory.storePath, vaultPath: directory.vaultPath, keys: CredentialKeys(mainKey: content.mainKey),
-      storeID: content.storeID)
-    return (content, try store.state())
+    let content = try directory.unlock(passphrase: Self.passphrase)
+    return (content, try directory.openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey)).state())
   }
 
   @Test(arguments: CredentialIDForm.allCases)
