@@ -79,12 +79,15 @@ let package = Package(
         name: "AuthenticatorShellTests",
         dependencies: [
           "liquid-authenticator", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "Vault",
-          "CredentialDB", "StateDirectory", "CLinux", argumentParser,
+          "CredentialDB", "StateDirectory", "CLinux", "TestSupport", argumentParser,
         ],
         swiftSettings: settings),
       .testTarget(
         name: "CommandShellTests",
-        dependencies: ["liquid-auth", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "CLinux", "TestVectors"],
+        dependencies: [
+          "liquid-auth", "CBOR", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "CLinux",
+          "TestVectors",
+        ],
         swiftSettings: settings),
     ]
 )

@@ -1,0 +1,78 @@
+import CTAP2
+import CTAPHID
+import CryptoPrimitives
+import DeterministicKeys
+import Glibc
+
+/// A whole security key in this process: reports in, reports out, the same parts that the authenticator runs.
+struct DemoDevice {
+  /// What it tells: a line for each thing that a person would see.
+  typealias Teller = @Sendable (String) -> Void
+
+  private var machine: CTAPHIDStateMachine
+  private var authenticator: Authenticator
+  private var instant: Int64 = 0
+
+  /// A key on a phrase, with an empty store.
+  init(phrase: BIP39Phrase, tell: @escaping Teller) throws(CryptoError) {
+    let keys = CredentialKeys(mainKey: try MainKey.derive(from: phrase))
+    let vault = OpenVault(
+      keys: keys, ed25519Root: try BIP32Ed25519.root(from: phrase), store: DemoStore(keys: keys))
+    authenticator = Authenticator(
+      keySource: OpenKeySource(vault: vault), interaction: DemoPerson(tell: tell), extensions: [CredProtect.self],
+      randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: unixMilliseconds, report: { _ in })
+    machine = CTAPHIDStateMachine(
+      identity: DeviceIdentity(major: 0, minor: 1, build: 0, capabilities: [.wink, .cbor, .nmsg]), firstChannel: 1)
+  }
+
+  /// Takes one report from the host, and gives those that answer it.
+  mutating func receive(_ report: Report) async -> [Report] {
+    instant += 1
+    var sent: [Report] = []
+    for action in machine.receive(report, at: Instant(nanoseconds: instant)) {
+      switch action {
+      case .send(let report): sent.append(report)
+      case .dispatch(let request):
+        let context = RequestContext(channel: UInt64(request.channel.rawValue), poweredUpAt: .zero)
+        let answer = await authenticator.respond(to: request.payload, in: context)
+        for case .send(let report) in machine.respond(answer, to: request.transaction) { sent.append(report) }
+      case .cancel, .wink: break  // the demo's client does neither
+      }
+    }
+    return sent
+  }
+}
+
+/// A vault that is open because the phrase is here.
+private struct OpenKeySource: KeySource {
+  let vault: OpenVault
+
+  var current: OpenVault? { vault }
+
+  func open() async throws(UserInteractionError) -> OpenVault { vault }
+}
+
+/// Answers in a person's place, and says so each time.
+///
+/// Only a phrase that the demo has just made is behind it.
+private struct DemoPerson: UserInteraction {
+  let tell: DemoDevice.Teller
+
+  var canVerify: Bool { true }
+
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool
+  ) async throws(UserInteractionError) -> UserConsent {
+    let what =
+      switch prompt.purpose {
+      case .register: "register"
+      case .alreadyRegistered: "learn that there is a passkey already"
+      case .signIn: "sign in"
+      case .select: "select this key"
+      case .reset: "reset"
+      }
+    let verified = verification ? ", verified" : ""
+    tell("the demo agrees in your place\(verified): \(what) at \(prompt.rpID ?? "this key")")
+    return UserConsent(userPresent: true, userVerified: verification)
+  }
+}

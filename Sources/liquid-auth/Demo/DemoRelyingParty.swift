@@ -1,0 +1,103 @@
+import CBOR
+import CTAP2
+import CryptoPrimitives
+
+/// The site of the demo: it asks, remembers public keys, and believes nothing that it has not verified.
+struct DemoRelyingParty {
+  static let rpID = "demo.example"
+  static let origin = "https://demo.example"
+
+  /// What the site remembers of a passkey.
+  struct Account: Equatable {
+    let credentialID: [UInt8]
+    let publicKey: CredentialPublicKey
+    var signCount: UInt32
+  }
+
+  /// What `navigator.credentials.create()` is called with.
+  struct CreationRequest {
+    let clientData = DemoRelyingParty.clientData(type: "webauthn.create")
+    var userID: [UInt8]
+    var isDiscoverable: Bool
+    var excluded: [[UInt8]] = []
+  }
+
+  /// What `navigator.credentials.get()` is called with.
+  struct SignInRequest {
+    let clientData = DemoRelyingParty.clientData(type: "webauthn.get")
+    var allowed: [[UInt8]]
+    var needsVerification: Bool
+  }
+
+  /// One thing that was verified.
+  struct Check: Equatable {
+    let name: String
+    let holds: Bool
+  }
+
+  /// Client data as browsers write them (WebAuthn §5.8.1.1), with a fresh challenge.
+  private static func clientData(type: String) -> [UInt8] {
+    let challenge = Base64URL.encode(randomBytes(32))
+    return Array(
+      "{\"type\":\"\(type)\",\"challenge\":\"\(challenge)\",\"origin\":\"\(origin)\",\"crossOrigin\":false}".utf8)
+  }
+
+  /// Verifies a registration: WebAuthn §7.1, as far as it concerns the authenticator.
+  static func verify(
+    _ answer: CBORMap, of request: CreationRequest
+  ) throws(CBORError) -> (account: Account, checks: [Check]) {
+    let authData = try answer.requiredBytes(0x02)
+    let parsed = try AuthenticatorData(parsing: authData)
+    guard let credential = parsed.attestedCredentialData else { throw .missing("the attested credential data") }
+    let statement = try answer.requiredMap(0x03)
+    let signed = authData + SHA256.hash(request.clientData)
+    let publicKey = credential.publicKey.publicKey
+    var checks = common(parsed, verified: request.isDiscoverable, attested: true)
+    checks += [
+      Check(name: "the AAGUID is ours", holds: credential.aaguid == .liquidAuth),
+      Check(name: "the attestation is packed, by the key itself", holds: try answer.requiredText(0x01) == "packed"),
+      Check(
+        name: "the attestation's signature is valid",
+        holds: publicKey.isValidSignature(try statement.requiredBytes("sig"), for: signed)),
+      Check(
+        name: "the same signature over other data is not valid",
+        holds: !publicKey.isValidSignature(try statement.requiredBytes("sig"), for: signed + [0])),
+    ]
+    let account = Account(
+      credentialID: credential.credentialID, publicKey: publicKey, signCount: parsed.signCount)
+    return (account, checks)
+  }
+
+  /// Verifies a sign-in: WebAuthn §7.2, as far as it concerns the authenticator.
+  static func verify(
+    _ answer: CBORMap, of request: SignInRequest, with account: Account, userID: [UInt8]?
+  ) throws(CBORError) -> [Check] {
+    let authData = try answer.requiredBytes(0x02)
+    let parsed = try AuthenticatorData(parsing: authData)
+    let signature = try answer.requiredBytes(0x03)
+    let signed = authData + SHA256.hash(request.clientData)
+    let user = try answer.optionalMap(0x04)?.requiredBytes("id")
+    return common(parsed, verified: request.needsVerification, attested: false) + [
+      Check(
+        name: "the credential is the registered one",
+        holds: try answer.requiredMap(0x01).requiredBytes("id") == account.credentialID),
+      Check(name: "the user handle is \(userID == nil ? "not told" : "the account's")", holds: user == userID),
+      Check(name: "the signature is valid", holds: account.publicKey.isValidSignature(signature, for: signed)),
+      Check(
+        name: "the same signature over other data is not valid",
+        holds: !account.publicKey.isValidSignature(signature, for: signed + [0])),
+    ]
+  }
+
+  private static func common(_ data: AuthenticatorData, verified: Bool, attested: Bool) -> [Check] {
+    // A passkey that the phrase gives back is backed up from the start, and its counter says nothing: Recovery §4.
+    var flags: AuthenticatorData.Flags = [.userPresent, .backupEligible, .backupState]
+    if verified { flags.insert(.userVerified) }
+    if attested { flags.insert(.attestedCredentialData) }
+    return [
+      Check(name: "rpIdHash is that of \(rpID)", holds: data.rpIDHash == RPIDHash(rpID: rpID)),
+      Check(name: "the flags are \(verified ? "UP UV BE BS" : "UP BE BS")", holds: data.flags == flags),
+      Check(name: "the signature counter is 0", holds: data.signCount == 0),
+    ]
+  }
+}

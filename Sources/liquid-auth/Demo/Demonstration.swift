@@ -1,0 +1,138 @@
+import CBOR
+import CTAP2
+import CTAPHID
+import CryptoPrimitives
+import DeterministicKeys
+
+/// The demo's course: register, sign in, and again on a second key that has only the phrase.
+final class Demonstration: Sendable {
+  /// What happened, in order.
+  enum Event: Equatable, Sendable {
+    /// Something begins.
+    case step(String)
+    /// Something is the case.
+    case note(String)
+    /// Something was verified, or not.
+    case check(String, holds: Bool)
+  }
+
+  private let tell: @Sendable (Event) -> Void
+  private static let userID = Array("alice".utf8)
+
+  /// - Parameter tell: takes each event as it happens.
+  init(tell: @escaping @Sendable (Event) -> Void) { self.tell = tell }
+
+  /// Runs all of it.
+  ///
+  /// - Returns: whether every check held.
+  /// - Throws: when a step could not be made at all.
+  func run() async throws -> Bool {
+    tell(.step("a phrase that only this demo knows"))
+    let phrase = BIP39Phrase.generate()
+    tell(.note("24 words, in locked memory; they are not shown and end with the demo"))
+
+    var key = try await plugIn(phrase, "a security key in this process, spoken to as over USB")
+    var results = [try await describe(&key)]
+    let passkey = try await register(&key, isDiscoverable: true, "register a passkey, with verification", &results)
+    results.append(try await signIn(&key, passkey, listed: false, "sign in without a user name"))
+    results.append(try await registerAgain(&key, passkey))
+    let factor = try await register(&key, isDiscoverable: false, "register a second factor", &results)
+    results.append(try await signIn(&key, factor, listed: true, "sign in with the second factor"))
+
+    var other = try await plugIn(phrase, "another machine: the same phrase, and nothing stored")
+    results.append(try await signIn(&other, factor, listed: true, "the second factor is back"))
+    results.append(try await signIn(&other, passkey, listed: true, "the passkey is back, as the site sends its id"))
+    results.append(try await signIn(&other, passkey, listed: false, "and from now on without a user name"))
+
+    var stranger = try await plugIn(.generate(), "a third machine: another phrase")
+    results.append(try await refuse(&stranger, passkey))
+    return results.allSatisfy { $0 }
+  }
+
+  /// A passkey as the site knows it.
+  private struct Passkey {
+    let account: DemoRelyingParty.Account
+    let isDiscoverable: Bool
+  }
+
+  private func plugIn(_ phrase: BIP39Phrase, _ title: String) async throws -> DemoClient {
+    tell(.step(title))
+    let device = try DemoDevice(phrase: phrase) { [tell] in tell(.note($0)) }
+    var client = DemoClient(device)
+    tell(.note("CTAPHID allocates channel \(try await client.open().rawValue.hexadecimal)"))
+    return client
+  }
+
+  private func describe(_ client: inout DemoClient) async throws -> Bool {
+    let info = try await client.getInfo()
+    tell(.note("it speaks \(try info.requiredArray(0x01).compactMap(\.text).joined(separator: ", "))"))
+    return check("getInfo tells our AAGUID", try info.requiredBytes(0x03) == AAGUID.liquidAuth.bytes)
+  }
+
+  private func register(
+    _ client: inout DemoClient, isDiscoverable: Bool, _ title: String, _ results: inout [Bool]
+  ) async throws -> Passkey {
+    tell(.step(title))
+    let request = DemoRelyingParty.CreationRequest(userID: Self.userID, isDiscoverable: isDiscoverable)
+    let answer = try await counted(&client) { client async throws(DemoClient.Failure) in
+      try await client.create(request)
+    }
+    let (account, checks) = try DemoRelyingParty.verify(answer, of: request)
+    tell(.note("public key \(account.publicKey.bytes.hexadecimal)"))
+    tell(.note("credential id of \(account.credentialID.count) bytes, \(account.credentialID.hexadecimal.prefix(24))…"))
+    results += checks.map { check($0.name, $0.holds) }
+    return Passkey(account: account, isDiscoverable: isDiscoverable)
+  }
+
+  private func signIn(
+    _ client: inout DemoClient, _ passkey: Passkey, listed: Bool, _ title: String
+  ) async throws -> Bool {
+    tell(.step(title))
+    let request = DemoRelyingParty.SignInRequest(
+      allowed: listed ? [passkey.account.credentialID] : [], needsVerification: passkey.isDiscoverable)
+    let answer = try await counted(&client) { client async throws(DemoClient.Failure) in
+      try await client.get(request)
+    }
+    let checks = try DemoRelyingParty.verify(
+      answer, of: request, with: passkey.account, userID: passkey.isDiscoverable ? Self.userID : nil)
+    return checks.map { check($0.name, $0.holds) }.allSatisfy { $0 }
+  }
+
+  private func registerAgain(_ client: inout DemoClient, _ passkey: Passkey) async throws -> Bool {
+    tell(.step("register once more, where the site excludes what it knows"))
+    var request = DemoRelyingParty.CreationRequest(userID: Self.userID, isDiscoverable: true)
+    request.excluded = [passkey.account.credentialID]
+    do {
+      _ = try await client.create(request)
+      return check("the second registration is refused", false)
+    } catch {
+      return check("the second registration is refused", error == .refused(CTAPStatus.credentialExcluded.rawValue))
+    }
+  }
+
+  private func refuse(_ client: inout DemoClient, _ passkey: Passkey) async throws -> Bool {
+    let request = DemoRelyingParty.SignInRequest(allowed: [passkey.account.credentialID], needsVerification: false)
+    do {
+      _ = try await client.get(request)
+      return check("it does not know the passkey", false)
+    } catch {
+      return check("it does not know the passkey", error == .refused(CTAPStatus.noCredentials.rawValue))
+    }
+  }
+
+  /// Runs one command, and tells how many reports went over the transport.
+  private func counted(
+    _ client: inout DemoClient, _ command: (inout DemoClient) async throws(DemoClient.Failure) -> CBORMap
+  ) async throws -> CBORMap {
+    let before = (client.reportsSent, client.reportsReceived)
+    let answer = try await command(&client)
+    let (sent, received) = (client.reportsSent - before.0, client.reportsReceived - before.1)
+    tell(.note("reports of 64 bytes: \(sent) to the key, \(received) back"))
+    return answer
+  }
+
+  private func check(_ name: String, _ holds: Bool) -> Bool {
+    tell(.check(name, holds: holds))
+    return holds
+  }
+}
