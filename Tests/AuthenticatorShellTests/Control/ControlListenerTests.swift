@@ -1,0 +1,303 @@
+import ControlDoor
+import Foundation
+import Synchronization
+import Testing
+
+@testable import liquid_authenticator
+
+/// A door in a directory of its own.
+final class OpenDoor: Sendable {
+  let desk = ScriptedDesk()
+  let directory: String
+  let path: String
+  let listener: ControlListener
+
+  init() throws {
+    // Short: the path of a socket has at most 107 bytes.
+    directory = "/tmp/liquid-auth-door-" + UUID().uuidString.prefix(8)
+    path = directory + "/control.sock"
+    let desk = desk
+    listener = try ControlListener(
+      ControlSocket(listeningAt: path),
+      makeSession: { ControlSession(client: $0, desk: desk, wallClock: { 1 }) }, log: { _ in })
+  }
+
+  deinit {
+    listener.stop()
+    try? FileManager.default.removeItem(atPath: directory)
+  }
+
+  func connect() throws -> Client { try #require(Client(path)) }
+}
+
+/// The other end of the door.
+final class Client: Sendable {
+  let descriptor: Int32
+
+  init?(_ path: String) {
+    descriptor = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+    let result = withUnsafePointer(to: address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    guard result == 0 else {
+      close(descriptor)
+      return nil
+    }
+    // A test that would hang fails instead; on a busy machine other tests may keep the pool for a while.
+    var limit = timeval(tv_sec: 180, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  deinit { close(descriptor) }
+
+  @discardableResult
+  func send(_ packet: [UInt8]) -> Bool {
+    Glibc.send(descriptor, packet, packet.count, Int32(MSG_NOSIGNAL)) == packet.count
+  }
+
+  /// The next packet; empty at the end of the connection, `nil` when none comes.
+  ///
+  /// Waits on a thread of its own: the few of the pool are the door's.
+  func receive() async -> [UInt8]? {
+    let descriptor = descriptor
+    return await OwnThread.run {
+      var buffer = [UInt8](repeating: 0, count: ControlMessage.maximumSize + 1)
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      return count < 0 ? nil : Array(buffer.prefix(count))
+    }
+  }
+
+  func ask(_ packet: [UInt8]) async -> [UInt8]? { send(packet) ? await receive() : nil }
+
+  func greet() async { _ = await ask([0x50, 0xA1, 0x01, 0x01]) }
+}
+
+@Suite struct ControlListenerTests {
+  @Test func `the socket is for its owner alone, and so is its directory`() async throws {
+    let door = try OpenDoor()
+    var status = stat()
+    #expect(lstat(door.path, &status) == 0)
+    #expect(status.st_mode == S_IFSOCK | 0o600)
+    #expect(lstat(door.directory, &status) == 0)
+    #expect(status.st_mode == S_IFDIR | 0o700)
+    door.listener.stop()
+    #expect(lstat(door.path, &status) != 0)
+  }
+
+  @Test func `a request is answered, and the next one too`() async throws {
+    let door = try OpenDoor()
+    let client = try door.connect()
+    #expect(await client.ask([0x51])?.first == 0xF0)
+    let hello = try Hello(decoding: try #require(await client.ask([0x50, 0xA1, 0x01, 0x01])))
+    #expect(hello == Hello(processID: getpid()))
+    #expect(await client.ask([0x52]) == [0x00])
+    #expect(await client.ask([0x04]) == [0x00, 0x04])
+  }
+
+  @Test func `connections do not share what they were told`() async throws {
+    let door = try OpenDoor()
+    let (one, two) = (try door.connect(), try door.connect())
+    await one.greet()
+    #expect(await one.ask([0x52]) == [0x00])
+    #expect(await two.ask([0x52])?.first == 0xF0)
+    await two.greet()
+    #expect(await two.ask([0x52]) == [0x00])
+    #expect(await one.ask([0x02])?.first == 0x00)
+    #expect(await two.ask([0x02])?.first == 0x00)
+    #expect(door.desk.calls.withLock { $0 }.suffix(2) == ["ctap [2] of 1", "ctap [2] of 2"])
+  }
+
+  @Test func `a request that waits holds up nobody else`() async throws {
+    let door = try OpenDoor()
+    door.desk.gate.close()
+    let (waiting, other) = (try door.connect(), try door.connect())
+    await waiting.greet()
+    await other.greet()
+    waiting.send([0x01])
+    #expect(await other.ask([0x51])?.first == 0x00)
+    #expect(await other.ask([0x52]) == [0x00])
+    door.desk.gate.open()
+    #expect(await waiting.receive() == [0x00, 0x01])
+  }
+
+  @Test func `requests of one connection are answered one after another`() async throws {
+    let door = try OpenDoor()
+    door.desk.gate.close()
+    let client = try door.connect()
+    await client.greet()
+    for number in 1...9 as ClosedRange<UInt8> { client.send([number]) }
+    door.desk.gate.open()
+    for number in 1...9 as ClosedRange<UInt8> { #expect(await client.receive() == [0x00, number]) }
+  }
+
+  @Test func `who goes away withdraws the request`() async throws {
+    let door = try OpenDoor()
+    door.desk.gate.close()
+    var client: Client? = try door.connect()
+    await client?.greet()
+    client?.send([0x01])
+    try await eventually { door.desk.gate.count == 1 }
+    client = nil
+    try await eventually { door.desk.gate.count == 0 }
+  }
+
+  @Test func `a program that never reads its answers loses its connection, and no other does`() async throws {
+    let door = try OpenDoor()
+    let (deaf, other) = (try door.connect(), try door.connect())
+    await other.greet()
+    await deaf.greet()
+    // Nothing waits for ever: at last the door hangs up, or takes no more.
+    let ended = Mutex(false)
+    Thread {
+      while deaf.send([0x51]) {}
+      ended.withLock { $0 = true }
+    }.start()
+    try await eventually { ended.withLock { $0 } }
+    #expect(await other.ask([0x52]) == [0x00])
+  }
+
+  struct Malformed: CustomTestStringConvertible {
+    let testDescription: String
+    let packet: [UInt8]
+    let status: UInt8
+
+    init(_ description: String, _ packet: [UInt8], _ status: UInt8) {
+      testDescription = description
+      self.packet = packet
+      self.status = status
+    }
+  }
+
+  static let malformed: [Malformed] = [
+    Malformed("no command of ours", [0x5F], 0x01),
+    Malformed("broken CBOR", [0x51, 0xA1], 0x12),
+    Malformed("a passphrase that is a text", [0x53, 0xA1, 0x00, 0x61, 0x61], 0x11),
+    Malformed("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), 0x03),
+  ]
+
+  @Test(arguments: malformed)
+  func `a malformed request is answered, and the connection goes on`(_ example: Malformed) async throws {
+    let door = try OpenDoor()
+    let client = try door.connect()
+    await client.greet()
+    #expect(await client.ask(example.packet)?.first == example.status)
+    #expect(await client.ask([0x52]) == [0x00])
+  }
+
+  @Test func `a packet that is too long ends its connection`() async throws {
+    let door = try OpenDoor()
+    let client = try door.connect()
+    await client.greet()
+    #expect(await client.ask([0x51] + [UInt8](repeating: 0, count: 65_536))?.first == 0x03)
+    #expect(await client.receive()?.isEmpty != false)
+  }
+
+  @Test func `more connections than there are places are told so`() async throws {
+    let door = try OpenDoor()
+    let clients = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
+    for client in clients { await client.greet() }
+    let late = try door.connect()
+    #expect(await late.receive()?.first == ControlStatus.busy.rawValue)
+    #expect(await clients.last?.ask([0x52]) == [0x00])
+  }
+
+  @Test func `ten thousand random packets leave the door open`() async throws {
+    let door = try OpenDoor()
+    var generator = SeededGenerator(state: 42)
+    for round in 0..<100 {
+      guard let client = Client(door.path) else {
+        Issue.record("round \(round): nobody listens")
+        return
+      }
+      await client.greet()
+      for _ in 0..<100 {
+        let packet = (0..<Int.random(in: 1...48, using: &generator)).map { _ in
+          UInt8.random(in: 0...255, using: &generator)
+        }
+        guard await client.ask(packet)?.isEmpty == false else {
+          Issue.record("round \(round): no answer to \(packet)")
+          return
+        }
+      }
+    }
+    let client = try door.connect()
+    await client.greet()
+    #expect(await client.ask([0x52]) == [0x00])
+  }
+
+  @Test func `ending the door withdraws requests and closes connections`() async throws {
+    let door = try OpenDoor()
+    door.desk.gate.close()
+    let client = try door.connect()
+    await client.greet()
+    client.send([0x01])
+    try await eventually { door.desk.gate.count == 1 }
+    door.listener.stop()
+    #expect(await client.receive()?.isEmpty != false)
+    try await eventually { door.desk.gate.count == 0 }
+    #expect(Client(door.path) == nil)
+  }
+}
+
+@Suite struct ControlSocketTests {
+  @Test func `what a crash left is replaced`() async throws {
+    let path = "/tmp/liquid-auth-sock-" + UUID().uuidString.prefix(8)
+    defer { unlink(path) }
+    func crash() throws { _ = try ControlSocket(listeningAt: path) }
+    try crash()
+    #expect(access(path, F_OK) == 0)
+    let socket = try ControlSocket(listeningAt: path)
+    #expect(Client(path) != nil)
+    socket.removeFile()
+  }
+
+  @Test func `a socket at which somebody listens is not taken over`() async throws {
+    let door = try OpenDoor()
+    let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: door.path) }
+    #expect(
+      error?.description
+        == "another authenticator listens at \(door.path); end it first, or give another path with --control")
+    #expect(Client(door.path) != nil)
+  }
+
+  @Test func `a file that is no socket is not removed`() async throws {
+    let path = "/tmp/liquid-auth-file-" + UUID().uuidString.prefix(8)
+    defer { unlink(path) }
+    try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
+    #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
+    #expect(FileManager.default.contents(atPath: path) == Data([1, 2, 3]))
+  }
+
+  @Test func `a path that is too long, or in no directory, is an error that names it`() {
+    for path in ["/tmp/" + String(repeating: "x", count: 104), "/no/such/directory/control.sock"] {
+      let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
+      #expect(error?.description.contains(path) == true)
+    }
+  }
+}
+
+/// Chance that is the same in every run.
+private struct SeededGenerator: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state ^= state << 13
+    state ^= state >> 7
+    state ^= state << 17
+    return state
+  }
+}
+
+/// Waits until something is so, at most two minutes.
+private func eventually(_ condition: () -> Bool) async throws {
+  for _ in 0..<12_000 {
+    if condition() { return }
+    try await Task.sleep(for: .milliseconds(10))
+  }
+  Issue.record("it never came to that")
+}

@@ -1,0 +1,86 @@
+import CTAP2
+import ControlDoor
+import CryptoPrimitives
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import liquid_authenticator
+
+@Suite struct ControlSessionTests {
+  let desk = ScriptedDesk()
+  let session: ControlSession
+
+  init() { session = ControlSession(client: 5, desk: desk, wallClock: { 1_000 }) }
+
+  private func ask(_ request: ControlRequest) async -> ControlStatus? {
+    await session.answer(to: request).first.map(ControlStatus.init(rawValue:))
+  }
+
+  private static func passphrase(_ bytes: [UInt8] = ScriptedDesk.passphrase) -> SecretBytes {
+    bytes.withUnsafeBytes { SecretBytes(copying: $0) }
+  }
+
+  static let others: [ControlRequest] = [
+    .ctap([0x04]), .status, .lock, .unlock(passphrase: passphrase()), .newStore(passphrase: passphrase()),
+    .listCredentials(start: 0), .acceptBeforeReset, .device(.detach),
+  ]
+
+  @Test(arguments: others.indices)
+  func `before hello nothing is done`(_ index: Int) async {
+    #expect(await ask(Self.others[index]) == .versionMismatch)
+    #expect(desk.calls.withLock { $0 }.isEmpty)
+  }
+
+  @Test(arguments: [0, 2, UInt64.max])
+  func `hello of another version is refused, and does not count`(_ version: UInt64) async {
+    #expect(await ask(.hello(version: version)) == .versionMismatch)
+    #expect(await ask(.status) == .versionMismatch)
+  }
+
+  @Test func `hello tells version and process`() async throws {
+    let hello = try Hello(decoding: await session.answer(to: .hello(version: 1)))
+    #expect(hello.version == 1)
+    #expect(hello.processID > 1)
+  }
+
+  @Test func `what needs no passphrase is passed on`() async throws {
+    _ = await ask(.hello(version: 1))
+    #expect(await session.answer(to: .ctap([0x04])) == [0x00, 0x04])
+    #expect(try AuthenticatorStatus(decoding: await session.answer(to: .status)).processID == 7)
+    #expect(await ask(.lock) == .ok)
+    #expect(await ask(.device(.replug)) == .ok)
+    #expect(await ask(.newStore(passphrase: Self.passphrase())) == .ok)
+    #expect(desk.calls.withLock { $0 } == ["ctap [4] of 5", "lock", "device replug", "newStore"])
+  }
+
+  @Test func `a failure is answered with its reason`() async {
+    _ = await ask(.hello(version: 1))
+    let answer = await session.answer(to: .device(.attach))
+    #expect(answer == ControlFailure(.unavailable, "cannot open /dev/uhid").encoded)
+  }
+
+  static let managing: [ControlRequest] = [
+    .listCredentials(start: 0), .showCredential(reference), .removeCredential(reference),
+    .renameCredential(reference, names: CredentialNames(name: "x")),
+    .recoverCredential(CredentialRecovery(rpID: "a", userHandle: [1])), .acceptBeforeReset,
+  ]
+  static let reference = CredentialReference(rpID: "a", credentialID: [1])
+
+  @Test(arguments: managing.indices)
+  func `credentials need the passphrase on this connection, also while the vault is open`(_ index: Int) async throws {
+    let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
+    let vault = OpenVault(
+      keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
+    desk.vault.withLock { $0 = vault }
+    _ = await ask(.hello(version: 1))
+    #expect(await ask(Self.managing[index]) == .passphraseRequired)
+    #expect(await ask(.unlock(passphrase: Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
+    #expect(await ask(Self.managing[index]) == .passphraseRequired)
+    #expect(await ask(.unlock(passphrase: Self.passphrase())) == .ok)
+    #expect(await ask(Self.managing[index]) != .passphraseRequired)
+    // A wrong passphrase takes back what the right one gave.
+    #expect(await ask(.unlock(passphrase: Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
+    #expect(await ask(Self.managing[index]) == .passphraseRequired)
+  }
+}

@@ -1,0 +1,108 @@
+import CTAP2
+import ControlDoor
+import CryptoPrimitives
+import Synchronization
+import TestSupport
+
+@testable import liquid_authenticator
+
+/// A desk that behaves: a passphrase, a vault in memory, and CTAP2 requests that wait until they are let go.
+final class ScriptedDesk: ControlDesk {
+  static let passphrase: [UInt8] = Array("correct horse".utf8)
+
+  /// The requests that came, in order.
+  let calls = Mutex<[String]>([])
+  /// The vault, open or not.
+  let vault: Mutex<OpenVault?>
+  /// CTAP2 requests wait here.
+  let gate = Gate()
+
+  init(vault: OpenVault? = nil) { self.vault = Mutex(vault) }
+
+  private func note(_ call: String) { calls.withLock { $0.append(call) } }
+
+  func status() async -> AuthenticatorStatus {
+    AuthenticatorStatus(
+      processID: 7, vault: .locked, transport: "pty", attached: true, verification: "none", prompt: "terminal",
+      stateDirectory: "/s")
+  }
+
+  func lock() async { note("lock") }
+
+  func device(_ action: DeviceAction) async throws(ControlFailure) {
+    note("device \(action)")
+    if action == .attach { throw ControlFailure(.unavailable, "cannot open /dev/uhid") }
+  }
+
+  func unlock(_ passphrase: SecretBytes) async throws(ControlFailure) {
+    guard passphrase.withUnsafeBytes({ $0.elementsEqual(Self.passphrase) }) else {
+      throw ControlFailure(.wrongPassphrase, "the passphrase is wrong")
+    }
+    note("unlock")
+  }
+
+  func newStore(_ passphrase: SecretBytes) async throws(ControlFailure) { note("newStore") }
+
+  func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
+    note("ctap \(message) of \(client)")
+    return await gate.wait() ? [0x00] + message : [0x2D]
+  }
+
+  func withOpenVault<Result: Sendable>(
+    _ body: @escaping @Sendable (OpenVault) throws(ControlFailure) -> Result
+  ) async throws(ControlFailure) -> Result {
+    guard let vault = vault.withLock({ $0 }) else { throw ControlFailure(.passphraseRequired, "the vault is locked") }
+    return try body(vault)
+  }
+}
+
+/// Lets requests through, now or later; a cancelled one is told so at once.
+final class Gate: Sendable {
+  private struct State {
+    var isOpen = true
+    var waiting: [Int: CheckedContinuation<Bool, Never>] = [:]
+    var cancelled: Set<Int> = []
+    var last = 0
+  }
+
+  private let state = Mutex(State())
+
+  /// How many requests wait.
+  var count: Int { state.withLock { $0.waiting.count } }
+
+  func close() { state.withLock { $0.isOpen = false } }
+
+  func open() {
+    let waiting = state.withLock { state in
+      defer { state.waiting = [:] }
+      state.isOpen = true
+      return state.waiting.values
+    }
+    for request in waiting { request.resume(returning: true) }
+  }
+
+  /// Whether the request may go on; `false` when it was cancelled.
+  func wait() async -> Bool {
+    let number = state.withLock { state in
+      state.last += 1
+      return state.last
+    }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let answer: Bool? = state.withLock { state in
+          if state.cancelled.contains(number) { return false }
+          if state.isOpen { return true }
+          state.waiting[number] = continuation
+          return nil
+        }
+        if let answer { continuation.resume(returning: answer) }
+      }
+    } onCancel: {
+      let waiting = state.withLock { state in
+        state.cancelled.insert(number)
+        return state.waiting.removeValue(forKey: number)
+      }
+      waiting?.resume(returning: false)
+    }
+  }
+}
