@@ -9,6 +9,8 @@ final class Daemon: Sendable {
   /// The extensions, in the order in which getInfo names them.
   static let extensions: [any AuthenticatorExtension.Type] = [CredProtect.self, LiquidExtension.self]
 
+  /// The threads on which all tasks run.
+  let workers: Workers
   private let desk: Desk
   private let key: SecurityKey
   private let lock: DirectoryLock
@@ -23,15 +25,18 @@ final class Daemon: Sendable {
     lock = try StartError.from(directory.lock)
     controlPath = try StartError.from { () throws(StateDirectoryError) in try Self.controlPath(options) }
 
-    let timepiece = SystemTimepiece()
-    let people = People(options, directory, timepiece: timepiece, log: log)
+    let timepiece = try StartError.from { () throws(TransportError) in try SystemTimepiece() }
+    let workers = try StartError.from { () throws(TransportError) in try Workers() }
+    self.workers = workers
+    let people = People(options, directory, timepiece: timepiece, workers: workers, log: log)
     let authenticator = Authenticator(
       keySource: people.keySource, interaction: people.interaction, extensions: Self.extensions,
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: timepiece.now) },
       wallClock: Self.unixMilliseconds, report: { CeremonyLog.line($0).map(log.info) })
     let desk = Desk(options: options, directory: directory, people: people, queue: RequestQueue(authenticator))
     key = SecurityKey(
-      transport: Self.transport(options.transport, timepiece), timepiece: timepiece, log: log
+      transport: Self.transport(options.transport, timepiece), timepiece: timepiece, workers: workers,
+      log: log
     ) { message, channel, poweredUpAt in
       let context = RequestContext(
         channel: UInt64(channel.rawValue), poweredUpAt: Instant(nanoseconds: 0).duration(to: poweredUpAt))
@@ -48,7 +53,8 @@ final class Daemon: Sendable {
       let socket = try ControlSocket(listeningAt: controlPath)
       let door = KeyDesk(desk: desk, key: key)
       let listener = try ControlListener(
-        socket, makeSession: { ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds) },
+        socket, workers: workers,
+        makeSession: { ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds) },
         log: log.warning)
       control.withLock { $0 = listener }
     } catch {

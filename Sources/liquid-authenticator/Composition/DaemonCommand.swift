@@ -29,7 +29,7 @@ struct DaemonCommand: ParsableCommand {
       log.error(error.description)
       throw ExitCode.failure
     }
-    Task {
+    Task(executorPreference: daemon.workers) {
       do throws(StartError) {
         try await daemon.start()
       } catch {
@@ -39,7 +39,7 @@ struct DaemonCommand: ParsableCommand {
       }
     }
     log.info("ends after \(signals.wait())")
-    Task {
+    Task(executorPreference: daemon.workers) {
       await daemon.stop()
       Glibc.exit(EXIT_SUCCESS)
     }

@@ -14,7 +14,7 @@ struct KeyDesk: ControlDesk {
     let vault = desk.people.vault.status
     let node = await key.node
     // The store is for one at a time, and a ceremony may wait for a person.
-    let credentials = await desk.queue.ifFree { [vault = desk.people.vault] in
+    let credentials = desk.queue.ifFree { [vault = desk.people.vault] in
       (try? vault.current?.store.allCredentials())?.count
     }
     return AuthenticatorStatus(

@@ -10,18 +10,23 @@ struct People: Sendable {
   private let dialogs: any DialogBackEnd
   private let verifies: Bool
   private let timepiece: any Timepiece
+  private let workers: any TaskExecutor
 
-  init(_ options: DaemonOptions, _ directory: StateDirectory, timepiece: any Timepiece, log: Log) {
+  init(
+    _ options: DaemonOptions, _ directory: StateDirectory, timepiece: any Timepiece, workers: any TaskExecutor, log: Log
+  ) {
     dialogs = Self.dialogs(options, log: log)
     verifies = options.verification == .passphrase
     vault = VaultKeySource(directory: directory, dialogs: dialogs, log: log.warning)
     self.timepiece = timepiece
+    self.workers = workers
   }
 
   /// Asks a person for presence and verification, for 30 s at most, and has it said in the keepalives.
   var interaction: any UserInteraction {
     let asks = DialogInteraction(dialogs: dialogs, verify: verifies ? vault.verify : nil)
-    let limited = TimeLimitedInteraction(base: asks, limit: TimeLimitedInteraction.presence, timepiece: timepiece)
+    let limited = TimeLimitedInteraction(
+      base: asks, limit: TimeLimitedInteraction.presence, timepiece: timepiece, workers: workers)
     return StatusReportingInteraction(base: limited, prompts: prompts)
   }
 

@@ -26,16 +26,19 @@ final class ControlListener: Polled {
   private let state = Mutex(State())
   private let socket: ControlSocket
   private let makeSession: @Sendable (UInt64) -> ControlSession
+  private let workers: any TaskExecutor
   private let log: @Sendable (String) -> Void
 
   /// Begins to serve a socket, until `stop`.
   ///
   /// - Parameter makeSession: makes the session of the connection with this number; none is given twice.
   init(
-    _ socket: consuming ControlSocket, makeSession: @escaping @Sendable (UInt64) -> ControlSession,
+    _ socket: consuming ControlSocket, workers: any TaskExecutor,
+    makeSession: @escaping @Sendable (UInt64) -> ControlSession,
     log: @escaping @Sendable (String) -> Void
   ) throws(TransportError) {
     self.socket = socket
+    self.workers = workers
     self.makeSession = makeSession
     self.log = log
     // Under the lock: the thread serves nobody before it can be woken.
@@ -102,7 +105,7 @@ final class ControlListener: Polled {
     defer { UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(count)).wipe() }
     do throws(ControlFailure) {
       let request = try ControlRequest(decoding: UnsafeRawBufferPointer(rebasing: buffer.prefix(count)))
-      state.connections[descriptor]?.request = Task {
+      state.connections[descriptor]?.request = Task(executorPreference: workers) {
         let answer = await connection.session.answer(to: request)
         self.finish(answer, on: descriptor, connection.number)
       }

@@ -1,24 +1,33 @@
+import Synchronization
+
 /// The one line in which both doors wait for the authenticator.
 ///
 /// Whoever has the turn has the authenticator to himself until his request is answered: a ceremony that waits for a
 /// person is not entered again. The work runs in the caller's task, so that cancelling that task withdraws its prompt.
-actor RequestQueue<Authenticator: Sendable> {
-  private var authenticator: Authenticator
-  /// Whether a request is being served.
-  private(set) var isTaken = false
-  private var waiting: [Waiter] = []
-  private var lastTicket: UInt64 = 0
+final class RequestQueue<Authenticator: Sendable>: Sendable {
+  private struct State {
+    var authenticator: Authenticator
+    var isTaken = false
+    var waiting: [(ticket: UInt64, turn: CheckedContinuation<Bool, Never>)] = []
+    var lastTicket: UInt64 = 0
 
-  /// How many requests wait in line.
-  var waitingCount: Int { waiting.count }
-
-  private struct Waiter {
-    let ticket: UInt64
-    let turn: CheckedContinuation<Bool, Never>
+    /// Takes the turn if it is free.
+    mutating func take() -> Bool {
+      guard !isTaken else { return false }
+      isTaken = true
+      return true
+    }
   }
 
+  private let state: Mutex<State>
+
   /// Takes the authenticator over.
-  init(_ authenticator: Authenticator) { self.authenticator = authenticator }
+  init(_ authenticator: Authenticator) { state = Mutex(State(authenticator: authenticator)) }
+
+  /// Whether a request is being served.
+  var isTaken: Bool { state.withLock(\.isTaken) }
+  /// How many requests wait in line.
+  var waitingCount: Int { state.withLock(\.waiting.count) }
 
   /// Runs `work` when all that came before is done.
   ///
@@ -28,41 +37,57 @@ actor RequestQueue<Authenticator: Sendable> {
   ) async throws(CancellationError) -> Answer {
     try await takeTurn()
     defer { passTurn() }
-    var authenticator = authenticator
+    var authenticator = state.withLock(\.authenticator)
     let answer = await work(&authenticator)
-    self.authenticator = authenticator
+    state.withLock { [authenticator] in $0.authenticator = authenticator }
     return answer
   }
 
   /// Runs `work` if nobody else is being served; `nil` instead of waiting.
-  func ifFree<Answer: Sendable>(_ work: @Sendable () -> Answer) -> Answer? { isTaken ? nil : work() }
+  func ifFree<Answer>(_ work: () -> Answer) -> Answer? {
+    guard state.withLock({ $0.take() }) else { return nil }
+    defer { passTurn() }
+    return work()
+  }
 
   private func takeTurn() async throws(CancellationError) {
     guard !Task.isCancelled else { throw CancellationError() }
-    guard isTaken else {
-      isTaken = true
-      return
+    if state.withLock({ $0.take() }) { return }
+    let ticket = state.withLock { state in
+      state.lastTicket += 1
+      return state.lastTicket
     }
-    lastTicket += 1
-    let ticket = lastTicket
     let hasTurn = await withTaskCancellationHandler {
-      await withCheckedContinuation { waiting.append(Waiter(ticket: ticket, turn: $0)) }
+      await withCheckedContinuation { wait($0, ticket) }
     } onCancel: {
-      Task { await self.leave(ticket) }
+      leave(ticket)
     }
     guard hasTurn else { throw CancellationError() }
   }
 
+  private func wait(_ turn: CheckedContinuation<Bool, Never>, _ ticket: UInt64) {
+    let hasTurn = state.withLock { state -> Bool? in
+      // A cancellation that comes later finds the ticket; one that came before would not.
+      if Task.isCancelled { return false }
+      if state.take() { return true }
+      state.waiting.append((ticket, turn))
+      return nil
+    }
+    if let hasTurn { turn.resume(returning: hasTurn) }
+  }
+
   private func leave(_ ticket: UInt64) {
-    guard let index = waiting.firstIndex(where: { $0.ticket == ticket }) else { return }
-    waiting.remove(at: index).turn.resume(returning: false)
+    let turn = state.withLock { state in
+      state.waiting.firstIndex { $0.ticket == ticket }.map { state.waiting.remove(at: $0).turn }
+    }
+    turn?.resume(returning: false)
   }
 
   private func passTurn() {
-    if waiting.isEmpty {
-      isTaken = false
-    } else {
-      waiting.removeFirst().turn.resume(returning: true)
+    let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+      state.isTaken = !state.waiting.isEmpty
+      return state.waiting.isEmpty ? nil : state.waiting.removeFirst().turn
     }
+    next?.resume(returning: true)
   }
 }

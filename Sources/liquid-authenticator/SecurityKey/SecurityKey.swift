@@ -25,17 +25,20 @@ actor SecurityKey {
   private let transport: any ReportTransport
   private let respond: Responder
   private let timepiece: any Timepiece
+  private let workers: any TaskExecutor
   private let log: Log
   private var life: Life?
   private var lives: UInt64 = 0
 
   /// A key that is not plugged in yet.
   init(
-    transport: any ReportTransport, timepiece: any Timepiece, log: Log, respond: @escaping Responder
+    transport: any ReportTransport, timepiece: any Timepiece, workers: any TaskExecutor, log: Log,
+    respond: @escaping Responder
   ) {
     self.transport = transport
     self.respond = respond
     self.timepiece = timepiece
+    self.workers = workers
     self.log = log
   }
 
@@ -56,11 +59,11 @@ actor SecurityKey {
     let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
     life = Life(number: lives, link: link, poweredUpAt: timepiece.now, machine: machine)
     // Reports are taken one after another by this one task: their order is the protocol.
-    Task { [number = lives] in
-      for await report in link.reports { receive(report, in: number) }
-      ended(number)
+    Task(executorPreference: workers) { [number = lives] in
+      for await report in link.reports { await self.receive(report, in: number) }
+      await self.ended(number)
     }
-    Task { [number = lives] in found(await link.node(), in: number) }
+    Task(executorPreference: workers) { [number = lives] in await self.found(await link.node(), in: number) }
   }
 
   /// Tells the person where the device is, once that is known.
@@ -153,7 +156,7 @@ actor SecurityKey {
     let transaction = request.transaction
     let number = life.number
     let poweredUpAt = life.poweredUpAt
-    let task = Task { [respond] in
+    let task = Task(executorPreference: workers) { [respond] in
       let status = RequestStatus { await self.setStatus($0, of: transaction, in: number) }
       let answer: [UInt8] = await RequestStatus.$current.withValue(status) {
         switch request.kind {
@@ -162,7 +165,7 @@ actor SecurityKey {
         case .msg: return [0x6D, 0x00]
         }
       }
-      self.answer(answer, to: transaction, in: number)
+      await self.answer(answer, to: transaction, in: number)
     }
     self.life?.request = (transaction, task)
   }
@@ -172,9 +175,9 @@ actor SecurityKey {
     guard let life, let deadline = life.machine.deadline else { return }
     if let alarm = life.alarm, alarm <= deadline { return }
     self.life?.alarm = deadline
-    Task { [timepiece, number = life.number] in
+    Task(executorPreference: workers) { [timepiece, number = life.number] in
       do throws(CancellationError) { try await timepiece.sleep(until: deadline) } catch { return }
-      self.ring(in: number)
+      await self.ring(in: number)
     }
   }
 }

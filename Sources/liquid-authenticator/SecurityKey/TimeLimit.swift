@@ -10,6 +10,7 @@ struct TimeLimitedInteraction: UserInteraction {
   let base: any UserInteraction
   let limit: Duration
   let timepiece: any Timepiece
+  let workers: any TaskExecutor
 
   var canVerify: Bool { base.canVerify }
 
@@ -18,7 +19,7 @@ struct TimeLimitedInteraction: UserInteraction {
   ) async throws(UserInteractionError) -> UserConsent {
     // A consent cannot be copied, so it is handed from the asking task to this one.
     let handover = Handover<UserConsent>()
-    try await withTimeLimit(limit, on: timepiece) { () async throws(UserInteractionError) in
+    try await withTimeLimit(limit, timepiece, workers) { () async throws(UserInteractionError) in
       handover.put(try await base.confirm(prompt, verification: verification))
     }
     guard let consent = handover.take() else { throw .declined }
@@ -40,15 +41,15 @@ private final class Handover<Value: ~Copyable & Sendable>: Sendable {
 
 /// Runs `body` and cancels it after `limit`: what was cancelled because of that ends as `timedOut`.
 private func withTimeLimit(
-  _ limit: Duration, on timepiece: any Timepiece,
+  _ limit: Duration, _ timepiece: any Timepiece, _ workers: any TaskExecutor,
   _ body: @escaping @Sendable () async throws(UserInteractionError) -> Void
 ) async throws(UserInteractionError) {
   let deadline = timepiece.now.advanced(by: limit)
-  let asking = Task { () -> UserInteractionError? in
+  let asking = Task(executorPreference: workers) { () -> UserInteractionError? in
     do throws(UserInteractionError) { try await body() } catch { return error }
     return nil
   }
-  let watch = Task {
+  let watch = Task(executorPreference: workers) {
     do throws(CancellationError) { try await timepiece.sleep(until: deadline) } catch { return false }
     asking.cancel()
     return true

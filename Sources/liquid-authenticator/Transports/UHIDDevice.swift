@@ -20,7 +20,8 @@ final class UHIDDevice: DeviceLink, Polled {
   private let descriptor: Int32
   private let outgoing: Mutex<Outgoing>
   private let timepiece: any Timepiece
-  private let search: Task<DeviceNode?, Never>
+  private let serial: String
+  private let watch: HIDRawWatch?
   private let thread = Mutex<PollThread?>(nil)
 
   /// Creates the device; the descriptor is closed with it.
@@ -28,12 +29,12 @@ final class UHIDDevice: DeviceLink, Polled {
   /// - Parameter watch: listens to udev since before.
   init(descriptor: Int32, watch: HIDRawWatch?, timepiece: any Timepiece) throws(TransportError) {
     // HID_UNIQ, by which udev's events are known to be of this device.
-    let serial = String(UInt64.random(in: 0 ... .max), radix: 16)
+    serial = String(UInt64.random(in: 0 ... .max), radix: 16)
+    self.watch = watch
     self.descriptor = descriptor
     self.timepiece = timepiece
     outgoing = Mutex(Outgoing(descriptor: descriptor))
     (reports, incoming) = ReportBuffer.make()
-    search = Task { await OwnThread.run { watch?.wait(serial: serial) } }
     let identity = UHIDIdentity.self
     var event = cuhid_create2(
       identity.name, "liquid-authenticator", serial, identity.vendor, identity.product, identity.reportDescriptor,
@@ -51,7 +52,9 @@ final class UHIDDevice: DeviceLink, Polled {
     }
   }
 
-  func node() async -> DeviceNode? { await search.value }
+  func node() async -> DeviceNode? {
+    await OwnThread.run { [watch, serial] in watch?.wait(serial: serial) }
+  }
 
   func send(_ reports: [Report]) {
     let waits = outgoing.withLock { outgoing in

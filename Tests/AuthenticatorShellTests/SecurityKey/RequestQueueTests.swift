@@ -17,7 +17,7 @@ struct RequestQueueTests {
     // Only a request that waits in line can be behind the first.
     var others: [Task<[Int], any Error>] = []
     for number in 2...4 {
-      let before = await queue.waitingCount
+      let before = queue.waitingCount
       others.append(
         Task {
           try await queue.submit { served in
@@ -25,7 +25,7 @@ struct RequestQueueTests {
             return served
           }
         })
-      while await queue.waitingCount == before, await queue.isTaken { await Task.yield() }
+      while queue.waitingCount == before, queue.isTaken { await Task.yield() }
     }
     gate.yield()
     #expect(try await first.value == [1])
@@ -36,12 +36,12 @@ struct RequestQueueTests {
     let queue = RequestQueue<[Int]>([])
     let (gates, gate) = AsyncStream.makeStream(of: Void.self)
     let first = Task { try await queue.submit { _ in for await _ in gates { break } } }
-    while await !queue.isTaken { await Task.yield() }
+    while !queue.isTaken { await Task.yield() }
     let withdrawn = Task { try await queue.submit { $0.append(2) } }
-    while await queue.waitingCount < 1 { await Task.yield() }
+    while queue.waitingCount < 1 { await Task.yield() }
     withdrawn.cancel()
     await #expect(throws: CancellationError.self) { try await withdrawn.value }
-    #expect(await queue.waitingCount == 0)
+    #expect(queue.waitingCount == 0)
     gate.yield()
     try await first.value
     #expect(try await queue.submit { $0 } == [])
@@ -57,7 +57,7 @@ struct RequestQueueTests {
     }
     task.cancel()
     _ = try? await task.value
-    while await queue.isTaken { await Task.yield() }
+    while queue.isTaken { await Task.yield() }
   }
 
   @Test func `a task that is cancelled already does not take a turn`() async {
@@ -68,6 +68,13 @@ struct RequestQueueTests {
     }
     task.cancel()
     await #expect(throws: CancellationError.self) { try await task.value }
-    #expect(await queue.isTaken == false)
+    #expect(queue.isTaken == false)
+  }
+
+  @Test func `who does not want to wait is told at once that somebody is being served`() async throws {
+    let queue = RequestQueue<Int>(0)
+    #expect(queue.ifFree { 7 } == 7)
+    #expect(!queue.isTaken)
+    #expect(try await queue.submit { _ in queue.ifFree { 7 } } == nil)
   }
 }

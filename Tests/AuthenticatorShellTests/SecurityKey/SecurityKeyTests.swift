@@ -44,7 +44,8 @@ struct SecurityKeyTests {
 
   init() {
     key = SecurityKey(
-      transport: transport, timepiece: timepiece, log: Log(isJournal: false, output: lines.add), respond: desk.respond)
+      transport: transport, timepiece: timepiece, workers: globalConcurrentExecutor,
+      log: Log(isJournal: false, output: lines.add), respond: desk.respond)
   }
 
   func openHost() async throws -> Host {

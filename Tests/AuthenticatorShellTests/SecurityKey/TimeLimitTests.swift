@@ -26,7 +26,8 @@ struct TimeLimitTests {
   init() { (answers, answer) = AsyncStream.makeStream(of: Bool.self) }
 
   var limited: TimeLimitedInteraction {
-    TimeLimitedInteraction(base: Person(answers: answers), limit: .seconds(30), timepiece: timepiece)
+    TimeLimitedInteraction(
+      base: Person(answers: answers), limit: .seconds(30), timepiece: timepiece, workers: globalConcurrentExecutor)
   }
 
   /// What became of a prompt, in a form that can be compared.

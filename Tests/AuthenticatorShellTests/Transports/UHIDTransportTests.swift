@@ -12,11 +12,11 @@ struct UHIDTransportTests {
     let link: any DeviceLink
     let created: [UInt8]
 
-    init(timepiece: any Timepiece = SystemTimepiece()) throws {
+    init(timepiece: (any Timepiece)? = nil) throws {
       let (ours, theirs) = try Descriptor.pair()
       end = ours
       let transport = UHIDTransport(
-        timepiece: timepiece, open: { () throws(TransportError) in theirs }, watch: { nil })
+        timepiece: try timepiece ?? SystemTimepiece(), open: { () throws(TransportError) in theirs }, watch: { nil })
       link = try transport.attach()
       created = try ours.read()
     }
@@ -154,7 +154,7 @@ struct UHIDTransportTests {
   @Test func `a kernel that goes away ends the stream`() async throws {
     let (ours, theirs) = try Descriptor.pair()
     let transport = UHIDTransport(
-      timepiece: SystemTimepiece(), open: { () throws(TransportError) in theirs }, watch: { nil })
+      timepiece: try SystemTimepiece(), open: { () throws(TransportError) in theirs }, watch: { nil })
     let link = try transport.attach()
     shutdown(ours.number, Int32(SHUT_RDWR))
     var reports = link.reports.makeAsyncIterator()

@@ -1,0 +1,41 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import liquid_authenticator
+
+struct WorkersTests {
+  @Test func `tasks and the actors that they call run on the workers' threads`() async throws {
+    actor Counter {
+      var threads: Set<pthread_t> = []
+      func note() { threads.insert(currentThread()) }
+    }
+    let workers = try Workers(count: 2)
+    let counter = Counter()
+    let tasks = (0..<50).map { _ in
+      Task(executorPreference: workers) {
+        await counter.note()
+        await Task.yield()
+        await counter.note()
+        return currentThread()
+      }
+    }
+    var threads: Set<pthread_t> = []
+    for task in tasks { threads.insert(await task.value) }
+    #expect((1...2).contains(threads.count))
+    #expect(await counter.threads.isSubset(of: threads))
+  }
+
+  @Test func `one worker that is held up does not hold up the others`() async throws {
+    let workers = try Workers(count: 2)
+    let (ours, theirs) = try Descriptor.pair()
+    let other = Descriptor(theirs)
+    let held = Task(executorPreference: workers) { try other.read() }
+    let free = Task(executorPreference: workers) { 7 }
+    #expect(await free.value == 7)
+    try ours.write([1])
+    #expect(try await held.value == [1])
+  }
+}
+
+private func currentThread() -> pthread_t { pthread_self() }
