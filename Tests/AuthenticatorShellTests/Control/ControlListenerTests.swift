@@ -19,7 +19,8 @@ final class OpenDoor: Sendable {
     let desk = desk
     listener = try ControlListener(
       ControlSocket(listeningAt: path),
-      makeSession: { ControlSession(client: $0, desk: desk, wallClock: { 1 }) }, log: { _ in })
+      workers: globalConcurrentExecutor, makeSession: { ControlSession(client: $0, desk: desk, wallClock: { 1 }) },
+      log: { _ in })
   }
 
   deinit {
