@@ -34,8 +34,18 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       StandardStream.error.write("liquid-auth: \(failure.description.printable)")
       Glibc.exit(failure.code.rawValue)
     } catch {
-      // Help, completions and mistakes in the command line.
-      exit(withError: error)
+      // Help and completions are no mistakes.
+      guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
+      StandardStream.error.write(mistake(error))
+      Glibc.exit(ExitCode.validationFailure.rawValue)
     }
+  }
+
+  /// A mistake in the command line, in our voice: what is wrong, then how the command is written.
+  static func mistake(_ error: any Error) -> String {
+    let (message, whole) = (message(for: error), fullMessage(for: error))
+    let usage = whole.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
+    let first = message.first.map { String($0).lowercased() } ?? ""
+    return "liquid-auth: \(first)\(message.dropFirst())\n\(usage)"
   }
 }

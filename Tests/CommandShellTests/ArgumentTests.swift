@@ -36,7 +36,9 @@ import Testing
       Issue.record("it is accepted")
     } catch {
       #expect(LiquidAuthCommand.exitCode(for: error).rawValue == 64)
-      #expect(LiquidAuthCommand.fullMessage(for: error).contains("Usage: liquid-auth"))
+      let lines = LiquidAuthCommand.mistake(error).split(separator: "\n")
+      #expect(lines.first?.wholeMatch(of: #/liquid-auth: [^A-Z].*/#) != nil)
+      #expect(lines.dropFirst().first?.hasPrefix("Usage: liquid-auth ") == true)
     }
   }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import ControlDoor
+import StateDirectory
 
 /// `liquid-auth recover`.
 struct RecoverCommand: ParsableCommand {
@@ -12,7 +13,8 @@ struct RecoverCommand: ParsableCommand {
 
       --rp and --user-handle write the record of a passkey whose id is a hash, for sites that send no id.
       --accept-before-reset takes a reset of this machine back, for what the phrase can open.
-      --new-store makes an empty store where the store is lost; its names and settings do not come back.
+      --new-store makes an empty store where the store is lost; its names and settings do not come back. It works \
+      without a running authenticator too.
       """)
 
   @Flag(help: "Make an empty store in place of the one that is lost.")
@@ -57,11 +59,11 @@ struct RecoverCommand: ParsableCommand {
   }
 
   func run() throws {
-    let connection = try place.connect()
     if newStore {
-      let _: Done = try connection.ask(.newStore(passphrase: PassphraseInput.read()))
+      try Self.makeNewStore(place)
       return StandardStream.output.write("made an empty store")
     }
+    let connection = try place.connect()
     try connection.unlock()
     if let rp {
       let credential: CredentialDescription = try connection.ask(.recoverCredential(recovery(rp)))
@@ -69,6 +71,21 @@ struct RecoverCommand: ParsableCommand {
     }
     let _: Done = try connection.ask(.acceptBeforeReset)
     StandardStream.output.write("accepted: what the phrase opens works again, whenever it was made")
+  }
+
+  /// By the authenticator that works on the directory; where none runs, here.
+  private static func makeNewStore(_ place: PlaceOptions) throws(CommandFailure) {
+    do throws(CommandFailure) {
+      let connection = try place.connect()
+      let _: Done = try connection.ask(.newStore(passphrase: PassphraseInput.read()))
+    } catch  where error.code == .notRunning {
+      let path = try place.statePath()
+      let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
+      let lock = try orFailure(directory.lock)
+      defer { withExtendedLifetime(lock) {} }
+      let passphrase = try PassphraseInput.read()
+      try orFailure { () throws(StateDirectoryError) in try directory.makeNewStore(passphrase: passphrase) }
+    }
   }
 
   private func recovery(_ rpID: String) throws -> CredentialRecovery {

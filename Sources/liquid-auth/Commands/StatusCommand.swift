@@ -1,5 +1,6 @@
 import ArgumentParser
 import ControlDoor
+import Glibc
 import StateDirectory
 
 /// `liquid-auth status`: how things are, and why not.
@@ -34,9 +35,9 @@ struct StatusCommand: ParsableCommand {
 
 /// What a look at the state directory tells while no authenticator runs.
 struct VaultFinding: Equatable {
-  /// Whether there is a vault that can be read.
+  /// Whether there is a vault.
   var isThere: Bool
-  /// What is wrong with it.
+  /// What is wrong with it or its store.
   var problem: String?
 
   init(isThere: Bool, problem: String? = nil) {
@@ -47,10 +48,10 @@ struct VaultFinding: Equatable {
   /// Looks; changes nothing.
   init(at path: String) {
     do throws(StateDirectoryError) {
-      _ = try StateDirectory(opening: path).readVault()
+      try StateDirectory(opening: path).check()
       self.init(isThere: true)
     } catch {
-      self.init(isThere: false, problem: error.description)
+      self.init(isThere: access(path + "/vault", F_OK) == 0, problem: error.description)
     }
   }
 }

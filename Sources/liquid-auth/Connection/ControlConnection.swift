@@ -19,10 +19,12 @@ struct ControlConnection: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// Asks, and waits for the answer as long as it takes.
+  /// Asks, and waits for the answer: as long as it takes where a person or a key derivation is waited for.
   func ask<Answer: ControlAnswer>(
     _ request: ControlRequest, for answer: Answer.Type = Answer.self
   ) throws(CommandFailure) -> Answer {
+    var limit = timeval(tv_sec: request.isAnsweredAtOnce ? Self.patience : 0, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     let message = request.encoded
     let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     guard sent == message.count else { throw Self.broken(errno) }
@@ -37,8 +39,14 @@ struct ControlConnection: ~Copyable {
     }
   }
 
+  /// How many seconds an answer may take that waits for nobody.
+  private static let patience = 20
+
   private static func broken(_ number: Int32) -> CommandFailure {
-    CommandFailure(
+    guard number != EAGAIN else {
+      return CommandFailure("the authenticator does not answer; see its log, and start it again")
+    }
+    return CommandFailure(
       "the authenticator broke off: \(String(cString: strerror(number))); see its log, and run: liquid-auth status")
   }
 
@@ -71,5 +79,15 @@ struct ControlConnection: ~Copyable {
     return CommandFailure(
       "the authenticator is not running (nobody listens at \(path)); start it with: liquid-authenticator",
       code: .notRunning)
+  }
+}
+
+extension ControlRequest {
+  /// Whether the answer waits for no person and no key derivation.
+  fileprivate var isAnsweredAtOnce: Bool {
+    switch self {
+    case .hello, .status, .lock: true
+    default: false
+    }
   }
 }

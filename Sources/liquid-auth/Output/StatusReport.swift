@@ -69,7 +69,7 @@ extension StatusReport {
   private static func device(_ status: AuthenticatorStatus) -> String {
     guard status.attached else { return "detached (\(status.transport))" }
     let node = status.node.map { " as \($0)" } ?? ""
-    let access = status.access.map { "; \($0)" } ?? ""
+    let access = status.access.map { "; \($0) may open it" } ?? ""
     return "attached\(node) (\(status.transport))\(access)"
   }
 
