@@ -7,11 +7,12 @@ relying parties; each step prints one line. `PHRASE` is all that the recovery st
 import base64
 import os
 import pathlib
+import time
 
 import pytest
 from judges.derivation import Phrase, judge
 from judges.relying_parties import PyWebAuthn, PythonFido2
-from support.authenticator import PHRASE, Authenticator
+from support.authenticator import PHRASE, Authenticator, wait_for
 
 from .browsers import Chromium, Firefox
 
@@ -25,21 +26,31 @@ class Visit:
     """One browser, one authenticator, and a site of each library."""
 
     def __init__(self, browser_class):
-        self.folder = WORK / browser_class.name
-        self.folder.mkdir()
+        self.name = browser_class.name
+        self.folder = WORK / self.name
         self.phrase = Phrase(PHRASE)
-        self.authenticator = self.plug_in("first")
-        self.sites = {kind.library: kind(f"{browser_class.name}.{kind.library.replace('_', '-')}.localhost")
-                      for kind in LIBRARIES}
+        self.sites = {
+            kind.library: kind(f"{self.name}.{kind.library.replace('_', '-')}.localhost") for kind in LIBRARIES
+        }
+        began = time.monotonic()
         self.browser = browser_class(self.folder)
+        self.tell("browser is up", began)
+        self.authenticator = self.plug_in("first")
 
     def plug_in(self, name):
-        """A daemon on an empty state directory into which only the phrase was put."""
+        """A daemon on a state directory into which only the phrase was put (machines.py)."""
+        began = time.monotonic()
         self.authenticator = Authenticator(self.folder / name, transport="uhid")
-        self.authenticator.init()
-        self.authenticator.start()
+        self.authenticator.start(wait=False)
+        wait_for("device", self.authenticator.attached, 120)
+        self.tell(f"{name} machine: {self.authenticator.said().splitlines()[-1].split(': ', 1)[1]}", began)
+        began = time.monotonic()
         self.authenticator.unlock()
+        self.tell(f"{name} machine: vault opened", began)
         return self.authenticator
+
+    def tell(self, what, began):
+        print(f"{self.name:9}{'':14}{what:52}{(time.monotonic() - began) * 1000:7.0f} ms", flush=True)
 
     def step(self, library, name, expected_error=None, **request):
         site = self.sites[library]

@@ -134,7 +134,7 @@ class Authenticator:
     def run(self, *arguments, stdin="", status=0, wrapper=()):
         """`liquid-auth …` for this state directory and daemon; secrets go in as lines of standard input."""
         done = subprocess.run(
-            [*wrapper, *self.command(*arguments)], input=stdin, text=True, capture_output=True, timeout=120,
+            [*wrapper, *self.command(*arguments)], input=stdin, text=True, capture_output=True, timeout=300,
             env=self.environment,
         )
         assert done.returncode == status, f"liquid-auth {arguments} ended with {done.returncode}: {done.stderr}"
