@@ -11,7 +11,7 @@ public enum ControlRequest: Sendable {
   case status
   /// Forgets what the vault holds. It never waits for a person. Answer: nothing.
   case lock
-  /// Opens the vault, and lets this connection manage credentials until it closes or the vault is locked. Answer: nothing.
+  /// Opens the vault, and lets this connection manage credentials while the vault is open. Answer: nothing.
   case unlock(passphrase: SecretBytes)
   /// A page of the stored credentials, newest first; `start` is 0 or the `next` of the page before. Answer:
   /// ``CredentialPage``.

@@ -7,6 +7,9 @@ import Testing
 
 /// A door in a directory of its own.
 final class OpenDoor: Sendable {
+  /// As in the daemon; the pool of the tests may be busy with other tests.
+  private static let workers = Result { () throws(TransportError) in try Workers() }
+
   let desk = ScriptedDesk()
   let directory: String
   let path: String
@@ -19,7 +22,7 @@ final class OpenDoor: Sendable {
     let desk = desk
     listener = try ControlListener(
       ControlSocket(listeningAt: path),
-      workers: globalConcurrentExecutor, makeSession: { ControlSession(client: $0, desk: desk, wallClock: { 1 }) },
+      workers: Self.workers.get(), makeSession: { ControlSession(client: $0, desk: desk, wallClock: { 1 }) },
       log: { _ in })
   }
 
