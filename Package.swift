@@ -51,6 +51,16 @@ let package = Package(
       name: "TestSupport", dependencies: ["CTAP2", "CryptoPrimitives"], path: "Tests/TestSupport",
       swiftSettings: settings),
   ]
+    + [
+      // What scripts/bench runs; no product.
+      .executableTarget(
+        name: "Benchmarks",
+        dependencies: [
+          "CTAP2", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives", "CredentialDB", "StateDirectory",
+          "Vault",
+          "TestSupport", argumentParser,
+        ], path: "Tests/Benchmarks", swiftSettings: settings)
+    ]
     + room("CryptoPrimitives", ["COpenSSL", "CSodium"])
     + room("DeterministicKeys", ["CryptoPrimitives"])
     + room("CBOR", ["CCBOR"])

@@ -1,0 +1,61 @@
+import ArgumentParser
+import Glibc
+
+/// What `scripts/bench` runs: measures, judges nothing, and prints tables of ratios within this one run.
+struct BenchmarksCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "benchmarks", abstract: "Measures the authenticator against floors beside it.",
+    subcommands: [Measure.self, Echo.self], defaultSubcommand: Measure.self)
+
+  /// Parses the command line and runs; `main.swift` is this one call.
+  static func start() async { await main() }
+}
+
+/// The measurements, in the order of the tables.
+struct Measure: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(abstract: "Measures everything.")
+
+  @Option(help: "Where the programs of a release build are.")
+  var bin: String
+  @Option(help: "Where Tests/support/pinentry.py is.")
+  var pinentry: String
+  @Option(help: "An empty directory of our own on a real disk, for vaults and stores.")
+  var folder: String
+  @Option(help: "How often each thing is done; the 99th percentile wants some hundreds.")
+  var samples = 2000
+  @Option(help: "How many credentials the larger store holds.")
+  var credentials = 10_000
+
+  func validate() throws {
+    guard samples >= 10, credentials >= 10 else { throw ValidationError("at least 10 of each") }
+  }
+
+  func run() async throws {
+    let programs = Programs(bin: bin, pinentry: pinentry)
+    try SignIn(programs: programs, folder: folder, samples: samples).measure(stored: [10, credentials])
+    try await Registration(folder: folder, samples: samples).measure()
+    try Footprint(programs: programs, folder: folder).measure()
+  }
+}
+
+/// The programs that are measured, and those that are needed for it.
+struct Programs {
+  let bin: String
+  let pinentry: String
+
+  var daemon: String { bin + "/liquid-authenticator" }
+  var command: String { bin + "/liquid-auth" }
+  /// This very program.
+  let benchmarks = "/proc/self/exe"
+}
+
+/// Why nothing could be measured.
+struct BenchmarkError: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+
+  static func system(_ action: String) -> BenchmarkError {
+    BenchmarkError("cannot \(action): \(String(cString: strerror(errno)))")
+  }
+}

@@ -1,0 +1,68 @@
+import Glibc
+
+/// A program that was started, and is ended with the last reference to it.
+final class ChildProcess {
+  let id: pid_t
+  private var hasEnded = false
+
+  /// Starts a program.
+  ///
+  /// - Parameters:
+  ///   - input: what it reads from its standard input, at most as much as a pipe holds.
+  ///   - log: the file that takes what it says; its standard output too.
+  ///   - environment: variables beside ours.
+  init(
+    _ program: String, _ arguments: [String], input: String = "", log: String = "/dev/null",
+    environment: [String] = []
+  ) throws(BenchmarkError) {
+    var ends: [Int32] = [0, 0]
+    guard pipe(&ends) == 0 else { throw .system("make a pipe") }
+    defer { close(ends[0]) }
+    _ = write(ends[1], input, input.utf8.count)
+    close(ends[1])
+
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
+    posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    posix_spawn_file_actions_adddup2(&actions, 1, 2)
+
+    var pointers = ([program] + arguments).map { strdup($0) } + [nil]
+    var variables = environment.map { strdup($0) }
+    defer { (pointers + variables).forEach { free($0) } }
+    var inherited = environ
+    while let variable = inherited.pointee {
+      variables.append(strdup(variable))
+      inherited += 1
+    }
+    variables.append(nil)
+    var id = pid_t()
+    guard posix_spawn(&id, program, &actions, nil, &pointers, &variables) == 0 else {
+      throw .system("start \(program)")
+    }
+    self.id = id
+  }
+
+  deinit { if !hasEnded { stop() } }
+
+  /// Asks it to end, and waits for that.
+  func stop() {
+    kill(id, SIGTERM)
+    _ = wait()
+  }
+
+  /// Waits until it ends by itself; returns its exit status, −1 for a signal.
+  func wait() -> Int32 {
+    var status: Int32 = 0
+    while waitpid(id, &status, 0) < 0, errno == EINTR {}
+    hasEnded = true
+    return status & 0x7F == 0 ? status >> 8 & 0xFF : -1
+  }
+}
+
+/// Runs a program to its end.
+func run(_ program: String, _ arguments: [String], input: String = "", log: String) throws(BenchmarkError) {
+  let status = try ChildProcess(program, arguments, input: input, log: log).wait()
+  guard status == 0 else { throw BenchmarkError("\(program) ended with \(status); see \(log)") }
+}

@@ -1,0 +1,116 @@
+import CBOR
+import CTAP2
+import CryptoPrimitives
+import Glibc
+import TestSupport
+import Vault
+
+/// makeCredential in this process, by a person who always agrees, with and without the durable write.
+struct Registration {
+  let folder: String
+  let samples: Int
+
+  /// So many of one kind are measured before the turn passes.
+  private static let turn = 10
+
+  func measure() async throws {
+    let key = try KeyInUse(folder: folder + "/registration", cost: PassphraseCost(opsLimit: 1, memLimit: 8192))
+    let durable = try key.open()
+    let inMemory = OpenVault(
+      keys: key.keys, ed25519Root: durable.ed25519Root, store: InMemoryCredentialStore(keys: key.keys))
+    var rows = [
+      Row("rk=false", inMemory, rk: false), Row("rk=true, in memory", inMemory, rk: true),
+      Row("rk=true, durable", durable, rk: true),
+    ]
+    let disk = try DiskFloor(at: key.folder + "/floor")
+    for _ in 0..<(samples / Self.turn) {
+      for index in rows.indices {
+        let isDurable = index == rows.count - 1
+        for _ in 0..<Self.turn {
+          try rows[index].comparison.floor.measure {
+            try Self.floor()
+            if isDurable { try disk.write() }
+          }
+        }
+        for _ in 0..<Self.turn { try await rows[index].measure() }
+      }
+    }
+    Text.table(
+      "makeCredential in process, \(samples) of each. Floor: one key pair and one signature; durable: and one fdatasync.",
+      [Comparison.header] + rows.map(\.comparison.cells))
+  }
+
+  /// The two operations on the curve that no registration can be without.
+  private static func floor() throws {
+    let key = try P256.PrivateKey(scalar: SecretBytes.random(count: P256.fieldSize))
+    guard key.publicKey.raw.count == 2 * P256.fieldSize else { return }
+    _ = try key.signature(for: [UInt8](repeating: 1, count: 300))
+  }
+
+  private struct Row {
+    private var authenticator: Authenticator
+    private let message: [UInt8]
+    var comparison: Comparison
+
+    init(_ name: String, _ vault: OpenVault, rk: Bool) {
+      authenticator = Authenticator(
+        keySource: OpenKeySource(vault: vault), interaction: AgreeingPerson(),
+        extensions: [CredProtect.self, LiquidExtension.self], randomness: SystemRandomNumberGenerator(),
+        now: { .zero }, wallClock: { 0 }, report: { _ in })
+      message =
+        [MakeCredential.code]
+        + CBOREncoder.encode(
+          .map(
+            [
+              1: .bytes([UInt8](0..<32)), 2: ["id": "example.com"],
+              3: ["id": .bytes(Array("alice".utf8)), "name": "alice", "displayName": "Alice"],
+              4: [["alg": -7, "type": "public-key"]], 7: ["rk": .bool(rk), "uv": true],
+            ] as CBORMap))
+      comparison = Comparison(name: name)
+    }
+
+    mutating func measure() async throws(BenchmarkError) {
+      let (context, message) = (RequestContext(channel: 1, poweredUpAt: .zero), message)
+      var authenticator = authenticator
+      let answer = await comparison.subject.measure { await authenticator.respond(to: message, in: context) }
+      guard answer.first == 0 else { throw BenchmarkError("makeCredential answered status \(answer.first ?? 0)") }
+      self.authenticator = authenticator
+    }
+  }
+}
+
+/// Says yes at once.
+private struct AgreeingPerson: UserInteraction {
+  let canVerify = true
+
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+    UserConsent(userPresent: true, userVerified: verification)
+  }
+}
+
+/// A vault that is always open.
+private struct OpenKeySource: KeySource {
+  let vault: OpenVault
+  var current: OpenVault? { vault }
+
+  func open() async throws(UserInteractionError) -> OpenVault { vault }
+}
+
+/// The least that a durable change costs: one page at the end of a file, synchronised.
+private final class DiskFloor {
+  private let descriptor: Int32
+  private let page = [UInt8](repeating: 1, count: 4096)
+
+  init(at path: String) throws(BenchmarkError) {
+    descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw .system("open \(path)") }
+  }
+
+  deinit { close(descriptor) }
+
+  func write() throws(BenchmarkError) {
+    guard Glibc.write(descriptor, page, page.count) == page.count, fdatasync(descriptor) == 0 else {
+      throw .system("write a page")
+    }
+  }
+}

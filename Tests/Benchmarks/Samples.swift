@@ -1,0 +1,86 @@
+import Glibc
+
+/// How long something took, time after time, in nanoseconds.
+struct Samples {
+  private var nanoseconds: [UInt64] = []
+
+  /// Measures one more.
+  mutating func measure<R>(_ body: () throws -> R) rethrows -> R {
+    let start = Self.now
+    let result = try body()
+    nanoseconds.append(Self.now - start)
+    return result
+  }
+
+  /// Measures one more that may suspend.
+  mutating func measure<R>(_ body: () async throws -> R) async rethrows -> R {
+    let start = Self.now
+    let result = try await body()
+    nanoseconds.append(Self.now - start)
+    return result
+  }
+
+  /// The smallest value that `percent` of the samples do not exceed.
+  func percentile(_ percent: Int) -> UInt64 {
+    let sorted = nanoseconds.sorted()
+    return sorted.isEmpty ? 0 : sorted[(sorted.count - 1) * percent / 100]
+  }
+
+  var median: UInt64 { percentile(50) }
+
+  private static var now: UInt64 {
+    var now = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
+  }
+}
+
+/// A subject, and the least that it could have taken, measured by turns in the same minute.
+struct Comparison {
+  let name: String
+  var floor = Samples()
+  var subject = Samples()
+
+  static let header = ["", "median", "floor", "ratio", "p99", "floor", "ratio"]
+
+  var cells: [String] {
+    [name]
+      + [50, 99].flatMap { percent in
+        let (subject, floor) = (subject.percentile(percent), floor.percentile(percent))
+        return [Text.microseconds(subject), Text.microseconds(floor), Text.ratio(subject, to: floor)]
+      }
+  }
+}
+
+/// Numbers and tables for people.
+enum Text {
+  static func microseconds(_ nanoseconds: UInt64) -> String { "\((nanoseconds + 500) / 1000) µs" }
+
+  static func ratio(_ a: UInt64, to b: UInt64) -> String { b == 0 ? "–" : decimal(Double(a) / Double(b), 2) + " ×" }
+
+  static func decimal(_ value: Double, _ places: Int) -> String {
+    let scale = (0..<places).reduce(1) { scale, _ in scale * 10 }
+    let number = Int((value * Double(scale)).rounded())
+    let fraction = String(number % scale)
+    return "\(number / scale)." + String(repeating: "0", count: places - fraction.count) + fraction
+  }
+
+  /// Prints a table that is Markdown too.
+  static func table(_ title: String, _ rows: [[String]]) {
+    let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+    func line(_ cells: [String]) -> String {
+      let padded = cells.indices.map { column in
+        let space = String(repeating: " ", count: widths[column] - cells[column].count)
+        return column == 0 ? cells[column] + space : space + cells[column]
+      }
+      return "| " + padded.joined(separator: " | ") + " |"
+    }
+    let rule = widths.indices.map { String(repeating: "-", count: widths[$0] + 1) + ($0 == 0 ? "-" : ":") }
+    print("\(title)\n")
+    print(line(rows[0]))
+    print("|" + rule.joined(separator: "|") + "|")
+    rows.dropFirst().forEach { print(line($0)) }
+    print()
+    fflush(nil)
+  }
+}
