@@ -1,0 +1,66 @@
+import CBOR
+import CTAP2
+import CryptoPrimitives
+import TestVectors
+import Testing
+
+/// The credentials of the contract's vectors, made and used by whole commands.
+@Suite struct VectorCeremonyTests {
+  /// What the commands can ask for: largeBlobKey (policy bit 2) comes with its extension, U2F has no rp.id.
+  private static func cases(_ kind: String) throws -> [KeysAndRecovery.Case] {
+    try KeysAndRecovery.load().credentials.filter {
+      $0.kind == kind && $0.rpId != nil && $0.policy.bytes[0] & 0b100 == 0
+    }
+  }
+
+  private func key(of vector: KeysAndRecovery.Case) throws -> CredentialPublicKey {
+    let bytes = vector.publicKey.bytes
+    return vector.algorithm == "EdDSA"
+      ? .edDSA(bytes) : .es256(try P256.PublicKey(x: Array(bytes[..<32]), y: Array(bytes[32...])))
+  }
+
+  @Test(arguments: try cases("discoverable"))
+  func `a registration makes the vector's key and id`(vector: KeysAndRecovery.Case) async throws {
+    let rpID = try #require(vector.rpId)
+    let counter = try #require(vector.counter)
+    var world = TestWorld(state: StoreState(storeID: [], epoch: vector.epoch))
+    var registration: ParsedAuthenticatorData?
+    for _ in 0...counter & 0xFFFF {
+      registration = try await world.register(
+        userID: vector.userId.bytes, rpID: rpID, credProtect: Int(vector.policy.bytes[0] & 0b11),
+        algorithms: [vector.algorithm == "EdDSA" ? -8 : -7])
+    }
+    let made = try #require(registration)
+    #expect(made.credentialID == (vector.sealed?.id ?? vector.hashId)?.bytes)
+    #expect(made.coseKey == COSEKey(try key(of: vector)).map)
+    #expect(try world.store.allCredentials().map(\.counter) == [counter])
+  }
+
+  @Test(arguments: try cases("discoverable") + cases("non-discoverable"))
+  func `the vector's sealed id signs in with the vector's key on a new machine`(
+    vector: KeysAndRecovery.Case
+  ) async throws {
+    guard let id = vector.sealed?.id.bytes else { return }
+    var world = TestWorld()
+    let answer = await world.getAssertion(
+      Requests.getAssertion(allowing: [id], uv: true, rpID: try #require(vector.rpId)))
+    let data = try #require(answer.map?[2]?.bytes)
+    let signature = try #require(answer.map?[3]?.bytes)
+    #expect(try key(of: vector).isValidSignature(signature, for: data + Requests.clientDataHash))
+    let isDiscoverable = vector.kind == "discoverable"
+    #expect(answer.map?[4] == (isDiscoverable ? ["id": .bytes(vector.userId.bytes)] : nil))
+    #expect(try world.store.allCredentials().map(\.id) == (isDiscoverable ? [id] : []))
+    #expect(try world.store.state().epoch == vector.epoch)
+  }
+
+  @Test func `a phone wallet's id signs in, names no user and leaves no record`() async throws {
+    let vectors = try KeysAndRecovery.load()
+    for id in vectors.phoneCandidates.ids.values {
+      var world = TestWorld()
+      let answer = await world.getAssertion(
+        Requests.getAssertion(allowing: [id.bytes], rpID: vectors.phoneCandidates.rpId))
+      #expect(answer.map?.pairs.map(\.key) == [1, 2, 3])
+      #expect(world.store.writes == 0)
+    }
+  }
+}
