@@ -1,9 +1,12 @@
 """What the client tests share: an authenticator on `unix:`, and one on `pty`."""
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.authenticator import Authenticator
+from support import wire
+from support.authenticator import Authenticator, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -28,3 +31,40 @@ def pty_key(tmp_path_factory):
         made.pty = re.search(r"/dev/pts/\d+", made.said())[0]
         yield made
 
+
+@pytest.fixture(scope="session", autouse=True)
+def waits(request, tmp_path_factory):
+    """What takes half a minute begins with the run and is looked at by its last module, test_waits.py."""
+    if not any(item.path.name == "test_waits.py" for item in request.session.items):
+        yield None
+        return
+    folder = tmp_path_factory.mktemp("waits")
+    with (
+        Authenticator(folder / "alone").install() as alone,
+        Authenticator(folder / "left").install() as left,
+        ThreadPoolExecutor() as threads,
+    ):
+        for key in (alone, left):
+            key.unlock()
+            key.pinentry.set("never")
+        yield {
+            "alone": (alone, threads.submit(request_that_nobody_answers, alone)),
+            "left": (left, threads.submit(request_that_nobody_waits_for, left)),
+        }
+
+
+def request_that_nobody_answers(key):
+    """Its answer, the seconds until then, and the keepalives."""
+    with wire.Channel(key.socket) as channel:
+        channel.send(wire.CBOR, b"\x0b")
+        return channel.final()
+
+
+def request_that_nobody_waits_for(key):
+    """The seconds from the end of its client until the next one is served."""
+    with wire.Channel(key.socket) as channel:
+        channel.send(wire.CBOR, b"\x0b")
+        wait_for("prompt", key.pinentry.asked)
+    left = time.monotonic()
+    wait_for("an answer", lambda: wire.answers(key.socket) or time.sleep(0.5), 45)
+    return time.monotonic() - left

@@ -6,11 +6,11 @@ import secrets
 import subprocess
 
 import pytest
-from judges.derivation import Phrase, judge
+from judges.derivation import judge
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 from support import wire
-from support.authenticator import PHRASE
+from support.ceremonies import OWN
 
 
 def b64(data):
@@ -86,7 +86,7 @@ def test_token_info_read_strictly(device):
 @pytest.mark.parametrize("options", [(), ("-r", "-v"), ("-v",)], ids=["non-resident", "resident", "verified"])
 def test_make_verify_assert_verify(tmp_path, device, options, algorithm):
     made = Credential(tmp_path, device, *options, algorithm=algorithm)
-    verdict = judge(Phrase(PHRASE), made.rp_id, made.id, made.public_key, made.user_id)
+    verdict = judge(OWN, made.rp_id, made.id, made.public_key, made.user_id)
     assert ("non-discoverable" in verdict) is ("-r" not in options)
     made.verify(made.sign("-p"), "-p")
     made.verify(made.sign("-p", "-t", "uv=true"), "-p", "-v")

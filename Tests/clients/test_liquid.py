@@ -9,14 +9,12 @@ from fido2 import cbor
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
 from judges import vectors
-from judges.derivation import Phrase, algorand_address, algorand_public_key, sha256
+from judges.derivation import algorand_address, algorand_public_key, sha256
 from judges.strict_cbor import authenticator_data
 from nacl.signing import VerifyKey
 from support import wire
-from support.authenticator import PHRASE
-from support.ceremonies import ES256, parameters, register
+from support.ceremonies import ES256, OWN, parameters, register
 
-OWN = Phrase(PHRASE)
 PUBLIC_KEY = algorand_public_key(OWN.ed25519_root)
 ADDRESS = algorand_address(PUBLIC_KEY).decode()
 VECTORS = vectors.load("keys-and-recovery")["liquid"]

@@ -6,13 +6,11 @@ import pytest
 from fido2 import cbor
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
-from judges.derivation import Phrase
 from support import figures, wire
-from support.authenticator import PHRASE, Authenticator, wait_for
-from support.ceremonies import ES256, client_data_hash, parameters, register, sign_in
+from support.authenticator import Authenticator, wait_for
+from support.ceremonies import ES256, OWN, client_data_hash, parameters, register, sign_in
 
 ERR = CtapError.ERR
-OWN = Phrase(PHRASE)
 
 
 @pytest.fixture

@@ -4,12 +4,11 @@ import pytest
 from fido2.cose import CoseKey
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
-from judges.derivation import Phrase, p256_public_key
+from judges.derivation import p256_public_key
 from support import wire
-from support.authenticator import PHRASE, Authenticator
-from support.ceremonies import Made, register, sign_in
+from support.authenticator import Authenticator
+from support.ceremonies import OWN, Made, register, sign_in
 
-PHRASE_ = Phrase(PHRASE)
 
 
 class Machine:
@@ -37,7 +36,7 @@ class Machine:
         self.key.stop()
 
     def register(self, **wishes):
-        return register(self.ctap, PHRASE_, **wishes)
+        return register(self.ctap, OWN, **wishes)
 
     def sign_in(self, made, **wishes):
         return sign_in(self.ctap, made, **wishes)
@@ -93,12 +92,12 @@ def test_id_that_a_phone_wallet_made(machine):
     here = machine("here")
     for counter in (0, 15):
         rp_id = b"debug.liquidauth.com"
-        key = p256_public_key(PHRASE_.phone_scalar(rp_id, counter))
+        key = p256_public_key(OWN.phone_scalar(rp_id, counter))
         cose = CoseKey.parse({1: 2, 3: -7, -1: 1, -2: key[:32], -3: key[32:]})
-        made = Made(rp_id.decode(), b"", PHRASE_.phone_id(rp_id, counter), cose, "phone", None)
+        made = Made(rp_id.decode(), b"", OWN.phone_id(rp_id, counter), cose, "phone", None)
         assert here.sign_in(made).user is None
         here.refuses(made, listed=False)
-    beyond = Made("debug.liquidauth.com", b"", PHRASE_.phone_id(b"debug.liquidauth.com", 16), cose, "phone", None)
+    beyond = Made("debug.liquidauth.com", b"", OWN.phone_id(b"debug.liquidauth.com", 16), cose, "phone", None)
     here.refuses(beyond)
 
 

@@ -7,10 +7,10 @@ import secrets
 import pytest
 from fido2 import cbor
 from fido2.ctap2 import Ctap2
-from judges.derivation import Phrase, judge
+from judges.derivation import judge
 from judges.relying_parties import PyWebAuthn, PythonFido2, Refused, b64, unb64
 from support import wire
-from support.authenticator import PHRASE
+from support.ceremonies import OWN
 
 LIBRARIES = [PyWebAuthn, PythonFido2]
 
@@ -82,7 +82,7 @@ def test_second_factor(site, ctap, uv):
     register(site, ctap, account="alice", uv=uv)
     account = site.account("alice")
     made = account.credentials[0]
-    assert judge(Phrase(PHRASE), site.rp_id, made.id, made.public_key, account.id) == "sealed id, non-discoverable"
+    assert judge(OWN, site.rp_id, made.id, made.public_key, account.id) == "sealed id, non-discoverable"
     assert sign_in(site, ctap, account="alice", uv=uv)["account"] == "alice"
 
 

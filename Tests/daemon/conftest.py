@@ -2,10 +2,9 @@
 
 import pytest
 from fido2.ctap2 import Ctap2
-from judges.derivation import Phrase
 from support import wire
-from support.authenticator import PHRASE, Authenticator
-from support.ceremonies import register
+from support.authenticator import Authenticator
+from support.ceremonies import OWN, register
 
 
 @pytest.fixture
@@ -22,6 +21,6 @@ def pristine(tmp_path_factory):
     with made:
         made.unlock()
         device = wire.fido2_device(made.socket)
-        made.passkey = register(Ctap2(device), Phrase(PHRASE), "kept.example", rk=True, uv=True)
+        made.passkey = register(Ctap2(device), OWN, "kept.example", rk=True, uv=True)
         device.close()
     return made

@@ -11,9 +11,8 @@ from judges import vectors
 from judges.derivation import Phrase, p256_public_key, sha256, user_id_text
 from support import wire
 from support.authenticator import PASSPHRASE, PHRASE, Authenticator, on_terminal
-from support.ceremonies import register, sign_in
+from support.ceremonies import OWN, register, sign_in
 
-OWN = Phrase(PHRASE)
 FAILED, NOT_RUNNING, WRONG_PASSPHRASE, WRONG_USAGE = 1, 2, 3, 64
 NEW = "a passphrase of my own"
 

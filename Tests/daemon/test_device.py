@@ -7,12 +7,10 @@ import time
 import pytest
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
-from judges.derivation import Phrase
 from support import figures, wire
-from support.authenticator import PHRASE, Authenticator, wait_for
-from support.ceremonies import register, sign_in
+from support.authenticator import Authenticator, wait_for
+from support.ceremonies import OWN, register, sign_in
 
-OWN = Phrase(PHRASE)
 ERR = CtapError.ERR
 
 

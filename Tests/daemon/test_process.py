@@ -11,12 +11,10 @@ import tempfile
 
 import pytest
 from fido2.ctap2 import Ctap2
-from judges.derivation import Phrase
 from support import wire
-from support.authenticator import BIN, PHRASE, Authenticator, wait_for
-from support.ceremonies import register
+from support.authenticator import BIN, Authenticator, wait_for
+from support.ceremonies import OWN, register
 
-PHRASE_ = Phrase(PHRASE)
 
 
 def run_second(key):
@@ -57,8 +55,7 @@ def test_signal_leaves_no_device(key, number, busy):
     assert key.stop(number, seconds=5) == 0, key.said()
     assert not key.socket.exists(), "the socket is left"
     assert not key.control_socket.exists(), "the control socket is left"
-    for event in key.pinentry.events("start"):
-        wait_for("end of the dialog", lambda: not alive(event["pid"]), 5)
+    key.pinentry.wait_for_no_dialog()
 
 
 def test_signal_leaves_no_pty(tmp_path):
@@ -99,7 +96,7 @@ def test_modes(key):
     with key:
         key.unlock()
         device = wire.fido2_device(key.socket)
-        register(Ctap2(device), PHRASE_, rk=True, uv=True)
+        register(Ctap2(device), OWN, rk=True, uv=True)
         device.close()
         found = {path.name: path.stat() for path in [key.state, *key.state.iterdir()]}
         assert {"vault", "credentials.sqlite"} <= set(found)
@@ -131,9 +128,9 @@ def test_record_is_on_disk_before_the_answer_leaves(tmp_path):
         key.unlock()
         device = wire.fido2_device(key.socket)
         ctap = Ctap2(device)
-        register(ctap, PHRASE_, rk=True, uv=True)
+        register(ctap, OWN, rk=True, uv=True)
         before = len(trace.lines())
-        register(ctap, PHRASE_, rk=True, uv=True)
+        register(ctap, OWN, rk=True, uv=True)
         during = trace.lines()[before:]
         device.close()
     answers = [at for at, line in enumerate(during) if re.search(r"\b(sendto|sendmsg|write)\(\d+<(socket|UNIX)", line)
@@ -201,16 +198,7 @@ class TestPinentry:
                 (kind, content), delay, _ = channel.final(45)
                 assert (kind, content) == (wire.CBOR, b"\x2f")
                 assert 29 < delay < 36
-            for event in key.pinentry.events("start") + key.pinentry.events("child"):
-                wait_for("end of the dialog", lambda: not alive(event["pid"]), 5)
-
-
-def alive(pid):
-    """A zombie is not."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+            key.pinentry.wait_for_no_dialog()
 
 
 def channel_works(key):

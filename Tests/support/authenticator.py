@@ -9,6 +9,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -58,6 +59,19 @@ class Pinentry:
 
     def asked(self) -> int:
         return len(self.events("ask"))
+
+    def wait_for_no_dialog(self, seconds=5):
+        """Until every pinentry that was started has ended, and what it may have started with it."""
+        for event in self.events("start") + self.events("child"):
+            wait_for("end of a dialog", lambda: not is_alive(event["pid"]), seconds)
+
+
+def is_alive(pid):
+    """A zombie is not."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
@@ -189,8 +203,13 @@ class Authenticator:
         if self.process.poll() is not None:
             raise AssertionError(f"the daemon ended with {self.process.returncode}: {self.said()}")
         if self.transport.startswith("unix:"):
-            return self.socket.is_socket()
+            return self.listens()
         return "the device is " in self.said()
+
+    def listens(self):
+        """A file alone may be what a daemon that was killed has left."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            return client.connect_ex(str(self.socket)) == 0
 
     def said(self) -> str:
         """What the daemon logged since it was started last."""

@@ -184,6 +184,20 @@ class Channel:
         self.close()
 
 
+def answers(path) -> bool:
+    """Whether a new client gets a channel, an echo and getInfo."""
+    try:
+        with Channel(path) as channel:
+            channel.send(PING, b"still there")
+            if channel.receive() != (PING, b"still there"):
+                return False
+            channel.send(CBOR, b"\x04")
+            kind, content = channel.receive()
+            return (kind, content[0]) == (CBOR, 0)
+    except (AssertionError, OSError):
+        return False
+
+
 class PtyTap:
     """A pty in front of the daemon's: what libfido2 writes goes through, what the daemon answers is read strictly."""
 
