@@ -186,18 +186,19 @@ public struct CTAPHIDStateMachine: Sendable {
 
   // MARK: Messages
 
-  /// Refuses what is not offered, and lengths that no message of the command can have, at its first report.
+  /// Refuses lengths that no message of the command can have, then what is not offered, at the first report.
   private func check(_ command: CTAPHIDCommand, length: Int) throws(CTAPHIDError) {
-    let lengths: ClosedRange<Int>
+    let (lengths, isOffered): (ClosedRange<Int>, Bool)
     switch command {
-    case .ping: lengths = 0...CTAPHIDMessage.maximumLength
-    case .cbor where identity.capabilities.contains(.cbor): lengths = 1...CTAPHIDMessage.maximumLength
-    case .msg where !identity.capabilities.contains(.nmsg): lengths = 1...CTAPHIDMessage.maximumLength
-    case .wink where identity.capabilities.contains(.wink): lengths = 0...0
-    case .lock: lengths = 1...1
+    case .ping: (lengths, isOffered) = (0...CTAPHIDMessage.maximumLength, true)
+    case .cbor: (lengths, isOffered) = (1...CTAPHIDMessage.maximumLength, identity.capabilities.contains(.cbor))
+    case .msg: (lengths, isOffered) = (1...CTAPHIDMessage.maximumLength, !identity.capabilities.contains(.nmsg))
+    case .wink: (lengths, isOffered) = (0...0, identity.capabilities.contains(.wink))
+    case .lock: (lengths, isOffered) = (1...1, true)
     default: throw .invalidCommand
     }
     guard lengths.contains(length) else { throw .invalidLength }
+    guard isOffered else { throw .invalidCommand }
   }
 
   private mutating func advance(_ assembler: MessageAssembler, at now: Instant) -> [Action] {

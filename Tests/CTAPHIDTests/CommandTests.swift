@@ -29,9 +29,11 @@ struct CommandTests {
   }
 
   @Test(arguments: ["90", "83"])
-  func `CBOR and MSG without payload are refused with 03`(command: String) {
-    var device = Device.open(capabilities: [.cbor])
-    #expect(device.receive("0a0b0c01 \(command) 0000") == refused(.invalidLength))
+  func `CBOR and MSG without payload are refused with 03, offered or not`(command: String) {
+    for capabilities in [[.cbor], [.nmsg]] as [Capabilities] {
+      var device = Device.open(capabilities: capabilities)
+      #expect(device.receive("0a0b0c01 \(command) 0000") == refused(.invalidLength))
+    }
   }
 
   @Test func `MSG is refused with 01 when the NMSG capability is told`() {
