@@ -11,19 +11,12 @@ struct SystemTimepieceTests {
     #expect(timepiece.now >= deadline)
   }
 
-  @Test func `who sleeps for less wakes first, whoever began first`() async throws {
+  @Test func `who sleeps for long does not hold up who sleeps for less`() async throws {
     let timepiece = try SystemTimepiece()
-    let start = timepiece.now
-    let order = await withTaskGroup(of: Int.self) { group in
-      for milliseconds in [60, 1, 30] {
-        group.addTask {
-          try? await timepiece.sleep(until: start.advanced(by: .milliseconds(milliseconds)))
-          return milliseconds
-        }
-      }
-      return await group.reduce(into: []) { $0.append($1) }
-    }
-    #expect(order == [1, 30, 60])
+    let long = Task { try await timepiece.sleep(until: timepiece.now.advanced(by: .seconds(3600))) }
+    try await timepiece.sleep(until: timepiece.now.advanced(by: .milliseconds(1)))
+    long.cancel()
+    await #expect(throws: CancellationError.self) { try await long.value }
   }
 
   @Test func `a time that is over is no sleep`() async throws {

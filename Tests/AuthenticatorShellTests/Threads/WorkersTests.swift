@@ -30,7 +30,7 @@ struct WorkersTests {
     let workers = try Workers(count: 2)
     let (ours, theirs) = try Descriptor.pair()
     let other = Descriptor(theirs)
-    let held = Task(executorPreference: workers) { try other.read() }
+    let held = Task(executorPreference: workers) { try other.read(waiting: -1) }
     let free = Task(executorPreference: workers) { 7 }
     #expect(await free.value == 7)
     try ours.write([1])
