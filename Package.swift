@@ -77,7 +77,7 @@ let package = Package(
         name: "liquid-authenticator",
         dependencies: [
           "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
-          "StateDirectory", "CUHID", "CUdev", "CLinux", argumentParser,
+          "StateDirectory", "CUHID", "CUdev", "CLinux",
         ], swiftSettings: settings),
       .executableTarget(
         name: "liquid-auth",
@@ -89,7 +89,7 @@ let package = Package(
         name: "AuthenticatorShellTests",
         dependencies: [
           "liquid-authenticator", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "Vault",
-          "CredentialDB", "StateDirectory", "CLinux", "TestSupport", argumentParser,
+          "CredentialDB", "StateDirectory", "CLinux", "TestSupport",
         ],
         swiftSettings: settings),
       .testTarget(

@@ -46,17 +46,16 @@ final class Daemon: Sendable {
     self.log = log
   }
 
-  /// Makes the device appear, then opens the control door.
+  /// Opens the control door, then makes the device appear: who sees the device finds the door open.
   func start() async throws(StartError) {
     do throws(TransportError) {
-      try await key.attach()
       let socket = try ControlSocket(listeningAt: controlPath)
       let door = KeyDesk(desk: desk, key: key)
       let listener = try ControlListener(
         socket, workers: workers,
-        makeSession: { ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds) },
-        log: log.warning)
+        makeSession: { ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds) }, log: log.warning)
       control.withLock { $0 = listener }
+      try await key.attach()
     } catch {
       throw StartError(error)
     }

@@ -1,33 +1,18 @@
-import ArgumentParser
 import Glibc
 
 /// `liquid-authenticator`: the key itself.
-struct DaemonCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "liquid-authenticator",
-    abstract: "A security key whose passkeys a phrase brings back.",
-    discussion: """
-      It runs until it is told to stop (SIGTERM, SIGINT) and takes its device with it. Set up a vault first with \
-      liquid-auth init; while it runs, liquid-auth looks after it.
-
-      Exit codes: 0 stopped; 1 could not start; 64 the command was written wrong.
-      """)
-
-  @OptionGroup var options: DaemonOptions
-
-  /// Parses the command line and runs; `main.swift` is this one call.
-  static func start() { main() }
-
+enum DaemonCommand {
   /// The main thread begins, sleeps until a signal comes, and ends; everything else happens on others.
-  func run() throws {
+  static func start() -> Never {
     let log = Log.standardError(environment: Environment.value)
+    let options = options()
     let signals = StopSignals()
     let daemon: Daemon
     do throws(StartError) {
       daemon = try Daemon(options, log: log)
     } catch {
       log.error(error.description)
-      throw ExitCode.failure
+      exit(EXIT_FAILURE)
     }
     Task(executorPreference: daemon.workers) {
       do throws(StartError) {
@@ -35,17 +20,33 @@ struct DaemonCommand: ParsableCommand {
       } catch {
         log.error(error.description)
         await daemon.stop()
-        Glibc.exit(EXIT_FAILURE)
+        exit(EXIT_FAILURE)
       }
     }
     log.info("ends after \(signals.wait())")
     Task(executorPreference: daemon.workers) {
       await daemon.stop()
-      Glibc.exit(EXIT_SUCCESS)
+      exit(EXIT_SUCCESS)
     }
     // A second signal, or five seconds in which a prompt did not end, and the kernel takes the device away.
     alarm(5)
     _ = signals.wait()
-    throw ExitCode.failure
+    exit(EXIT_FAILURE)
+  }
+
+  private static func options() -> DaemonOptions {
+    do throws(DaemonOptions.Refusal) {
+      return try DaemonOptions(Array(CommandLine.arguments.dropFirst()))
+    } catch {
+      switch error {
+      case .help:
+        print(DaemonOptions.help, terminator: "")
+        exit(EXIT_SUCCESS)
+      case .usage(let reason):
+        let line = "liquid-authenticator: \(Log.printable(reason)); see: liquid-authenticator --help\n"
+        write(STDERR_FILENO, line, line.utf8.count)
+        exit(EX_USAGE)
+      }
+    }
   }
 }

@@ -1,13 +1,12 @@
-import ArgumentParser
-
 /// Where the key appears.
-enum TransportChoice: ExpressibleByArgument, Equatable, Sendable {
+enum TransportChoice: Equatable, Sendable {
   case uhid
   case unix(String)
   case pty
 
-  init?(argument: String) {
-    switch argument {
+  /// Reads `uhid`, `unix:PATH` or `pty`.
+  init?(_ text: String) {
+    switch text {
     case "uhid": self = .uhid
     case "pty": self = .pty
     case let socket where socket.hasPrefix("unix:") && socket.utf8.count > 5:
@@ -16,10 +15,8 @@ enum TransportChoice: ExpressibleByArgument, Equatable, Sendable {
     }
   }
 
-  static var allValueStrings: [String] { ["uhid", "unix:PATH", "pty"] }
-
-  /// As it was written on the command line.
-  var defaultValueDescription: String {
+  /// As it is written on the command line.
+  var name: String {
     switch self {
     case .uhid: "uhid"
     case .unix(let path): "unix:" + path
@@ -29,39 +26,99 @@ enum TransportChoice: ExpressibleByArgument, Equatable, Sendable {
 }
 
 /// Built-in user verification.
-enum VerificationChoice: String, ExpressibleByArgument, CaseIterable, Sendable {
+enum VerificationChoice: String, Sendable {
   case passphrase
   case none
 }
 
 /// Where the person is asked.
-enum PromptChoice: String, ExpressibleByArgument, CaseIterable, Sendable {
+enum PromptChoice: String, Sendable {
   case pinentry
   case terminal
 }
 
 /// The options of the daemon.
-struct DaemonOptions: ParsableArguments {
-  @Option(help: "Where the key appears.")
+///
+/// They are read here and not by the library that `liquid-auth` uses: that one brings Foundation, twice as much code as
+/// all of the key.
+struct DaemonOptions: Equatable, Sendable {
   var transport = TransportChoice.uhid
-
-  @Option(help: "How a site's demand to verify you is met: by the vault's passphrase, or not at all.")
   var verification = VerificationChoice.passphrase
-
-  @Option(help: "Where you are asked: in a window, or on this terminal.")
   var prompt = PromptChoice.pinentry
-
-  @Option(help: ArgumentHelp("The program that shows the window.", valueName: "program"))
   var pinentry = "pinentry"
-
-  @Option(
-    help: ArgumentHelp(
-      "Where vault and credentials are. Default: $XDG_STATE_HOME/liquid-auth or ~/.local/state/liquid-auth.",
-      valueName: "dir"))
   var stateDir: String?
-
-  @Option(
-    help: ArgumentHelp(
-      "The socket for liquid-auth. Default: $XDG_RUNTIME_DIR/liquid-auth/control.sock.", valueName: "path"))
   var control: String?
+
+  /// Why a command line is none of ours.
+  enum Refusal: Error, Equatable {
+    /// The person asks for help.
+    case help
+    /// Lower case, no full stop: what is wrong.
+    case usage(String)
+  }
+
+  /// Reads the arguments behind the program's name: `--option value` or `--option=value`; of two, the last counts.
+  init(_ arguments: [String]) throws(Refusal) {
+    var rest = arguments[...]
+    while let argument = rest.popFirst() {
+      if argument == "--help" || argument == "-h" { throw .help }
+      guard argument.hasPrefix("--") else { throw .usage("there is no argument ‘\(argument)’") }
+      let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      guard Self.names.contains(parts[0]) else { throw .usage("there is no option ‘\(parts[0])’") }
+      guard let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty else {
+        throw .usage("the option \(parts[0]) wants a value")
+      }
+      try set(parts[0], value)
+    }
+  }
+
+  private static let names = [
+    "--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control",
+  ]
+
+  private mutating func set(_ name: String, _ value: String) throws(Refusal) {
+    switch name {
+    case "--transport": transport = try Self.choice(name, value, TransportChoice.init)
+    case "--verification": verification = try Self.choice(name, value, VerificationChoice.init)
+    case "--prompt": prompt = try Self.choice(name, value, PromptChoice.init)
+    case "--pinentry": pinentry = value
+    case "--state-dir": stateDir = value
+    default: control = value
+    }
+  }
+
+  private static func choice<Choice>(
+    _ name: String, _ value: String, _ read: (String) -> Choice?
+  ) throws(Refusal) -> Choice {
+    guard let choice = read(value) else { throw .usage("the option \(name) cannot be ‘\(value)’") }
+    return choice
+  }
+
+  /// What `--help` prints.
+  static let help = """
+    A security key whose passkeys a phrase brings back.
+
+    It runs until it is told to stop (SIGTERM, SIGINT) and takes its device with it.
+    Set up a vault first with: liquid-auth init. While it runs, liquid-auth looks
+    after it.
+
+    USAGE: liquid-authenticator [OPTION...]
+
+      --transport uhid|unix:PATH|pty    Where the key appears. (default: uhid)
+      --verification passphrase|none    How a site's demand to verify you is met: by
+                                        the vault's passphrase, or not at all.
+                                        (default: passphrase)
+      --prompt pinentry|terminal        Where you are asked: in a window, or on this
+                                        terminal. (default: pinentry)
+      --pinentry PROGRAM                What shows the window. (default: pinentry)
+      --state-dir DIR                   Where vault and credentials are. (default:
+                                        $XDG_STATE_HOME/liquid-auth, or
+                                        ~/.local/state/liquid-auth)
+      --control PATH                    The socket for liquid-auth. (default:
+                                        $XDG_RUNTIME_DIR/liquid-auth/control.sock)
+      -h, --help                        Show this.
+
+    Exit codes: 0 stopped; 1 could not start; 64 the command was written wrong.
+
+    """
 }

@@ -18,7 +18,7 @@ struct KeyDesk: ControlDesk {
       (try? vault.current?.store.allCredentials())?.count
     }
     return AuthenticatorStatus(
-      processID: getpid(), vault: condition(of: vault), transport: desk.options.transport.defaultValueDescription,
+      processID: getpid(), vault: condition(of: vault), transport: desk.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
       verification: desk.options.verification.rawValue, prompt: prompt, fingerprint: vault.fingerprint,
       waiting: desk.people.prompts.isAnybodyAsked, problems: vault.fault.map { [$0.description] } ?? [],

@@ -1,11 +1,10 @@
-import ArgumentParser
 import Testing
 
 @testable import liquid_authenticator
 
 struct DaemonOptionsTests {
   @Test func `without options it is the kernel's device, asked for in a window, verified by the passphrase`() throws {
-    let options = try DaemonOptions.parse([])
+    let options = try DaemonOptions([])
     #expect(options.transport == .uhid)
     #expect(options.verification == .passphrase)
     #expect(options.prompt == .pinentry)
@@ -16,30 +15,50 @@ struct DaemonOptionsTests {
 
   @Test(arguments: [
     ("uhid", TransportChoice.uhid), ("pty", .pty), ("unix:/run/key.sock", .unix("/run/key.sock")),
-    ("unix:a", .unix("a")),
+    ("unix:a=b", .unix("a=b")),
   ])
   func `a transport is read as it is told`(text: String, transport: TransportChoice) throws {
-    #expect(try DaemonOptions.parse(["--transport", text]).transport == transport)
-    #expect(transport.defaultValueDescription == text)
+    #expect(try DaemonOptions(["--transport", text]).transport == transport)
+    #expect(try DaemonOptions(["--transport=" + text]).transport == transport)
+    #expect(transport.name == text)
   }
 
   @Test(arguments: [
-    ["--transport", "usb"], ["--transport", "unix:"], ["--transport"], ["--verification", "always"],
-    ["--prompt", "none"], ["--approve-everything"], ["--presence-timeout", "1"], ["extra"],
+    (["--transport", "usb"], "the option --transport cannot be ‘usb’"),
+    (["--transport", "unix:"], "the option --transport cannot be ‘unix:’"),
+    (["--transport"], "the option --transport wants a value"),
+    (["--control="], "the option --control wants a value"),
+    (["--state-dir", ""], "the option --state-dir wants a value"),
+    (["--verification", "always"], "the option --verification cannot be ‘always’"),
+    (["--prompt", "none"], "the option --prompt cannot be ‘none’"),
+    (["--approve-everything"], "there is no option ‘--approve-everything’"),
+    (["--presence-timeout", "1"], "there is no option ‘--presence-timeout’"),
+    (["extra"], "there is no argument ‘extra’"), ([""], "there is no argument ‘’"),
   ])
-  func `what is not an option is refused`(arguments: [String]) {
-    #expect(throws: (any Error).self) { try DaemonOptions.parse(arguments) }
+  func `what is no option is refused, and the reason told`(arguments: [String], reason: String) {
+    #expect(throws: DaemonOptions.Refusal.usage(reason)) { try DaemonOptions(arguments) }
   }
 
-  @Test func `all options are taken`() throws {
-    let options = try DaemonOptions.parse([
-      "--verification", "none", "--prompt", "terminal", "--pinentry", "/bin/true", "--state-dir", "/s", "--control",
-      "/c",
+  @Test(arguments: [["--help"], ["-h"], ["--prompt", "terminal", "--help"]])
+  func `help is help wherever it stands`(arguments: [String]) {
+    #expect(throws: DaemonOptions.Refusal.help) { try DaemonOptions(arguments) }
+  }
+
+  @Test func `all options are taken, and of two the last counts`() throws {
+    let options = try DaemonOptions([
+      "--verification", "none", "--prompt", "terminal", "--pinentry", "/bin/false", "--pinentry=/bin/true",
+      "--state-dir", "/s", "--control", "/c",
     ])
     #expect(options.verification == VerificationChoice.none)
     #expect(options.prompt == .terminal)
     #expect(options.pinentry == "/bin/true")
     #expect(options.stateDir == "/s")
     #expect(options.control == "/c")
+  }
+
+  @Test func `help names every option`() {
+    for name in ["--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control", "--help"] {
+      #expect(DaemonOptions.help.contains("  \(name) ") || DaemonOptions.help.contains(", \(name) "))
+    }
   }
 }
