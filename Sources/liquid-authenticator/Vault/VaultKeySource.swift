@@ -52,7 +52,10 @@ final class VaultKeySource: KeySource {
         guard let content = try await content(passphrase) else { return .ended(.cancelled) }
         return .accepted(try await install(content, passphrase))
       } catch  where error.reason == .wrongPassphrase {
-        return tries.wrong(then: .declined)
+        let verdict: PassphraseVerdict<OpenVault> = tries.wrong(then: .declined)
+        // Damage in a slot looks like a wrong passphrase, so the log names the file.
+        if case .ended = verdict { log(error.description) }
+        return verdict
       } catch {
         return .ended(decline(error))
       }
