@@ -4,12 +4,13 @@ import contextlib
 import random
 import shutil
 import sqlite3
+import subprocess
 
 import pytest
 from fido2 import cbor
 from fido2.ctap2 import Ctap2
 from support import wire
-from support.authenticator import Authenticator, wait_for
+from support.authenticator import PASSPHRASE, Authenticator, wait_for
 from support.ceremonies import sign_in
 
 FILES = ["vault", "credentials.sqlite"]
@@ -73,14 +74,30 @@ def test_truncated(damaged, name, part):
     refuses_and_names(damaged, name)
 
 
+def flip(path, at, bit):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1 << bit
+    path.write_bytes(content)
+
+
 @pytest.mark.parametrize("position", range(12))
 def test_one_byte_of_the_vault_flipped(damaged, position):
     """Twelve places over the whole file; every byte is flipped in Tests/VaultTests."""
     path = damaged.state / "vault"
-    content = bytearray(path.read_bytes())
-    at = position * (len(content) - 1) // 11
-    content[at] ^= 1 << random.Random(position).randrange(8)
-    path.write_bytes(content)
+    flip(path, position * (path.stat().st_size - 1) // 11, random.Random(position).randrange(8))
+    before = snapshot(damaged)
+    with damaged:
+        done = subprocess.run(damaged.command("unlock", "--control", damaged.control_socket), text=True,
+                              input=PASSPHRASE + "\n", capture_output=True, timeout=60)
+        assert done.returncode in (1, 3) and str(path) in done.stderr, done
+    assert snapshot(damaged) == before
+
+
+def test_damage_that_looks_like_a_wrong_passphrase(damaged):
+    """In the salt of the slot. The dialog can only say "wrong"; the log says which file it may be."""
+    path = damaged.state / "vault"
+    salt = path.read_bytes().index(b"\xa6\x01\x01\x02\x50") + 5
+    flip(path, salt, 0)
     refuses_and_names(damaged, "vault")
 
 
@@ -105,30 +122,32 @@ class TestStore:
     @pytest.mark.parametrize("number", range(24))
     def test_one_byte_flipped(self, damaged, passkey, number):
         path = damaged.state / "credentials.sqlite"
-        content = bytearray(path.read_bytes())
-        at = number * (len(content) - 1) // 23 if number else 0
-        content[at] ^= 1 << random.Random(number).randrange(8)
-        path.write_bytes(content)
+        flip(path, number * (path.stat().st_size - 1) // 23, random.Random(number).randrange(8))
         try:
             refuses_and_names(damaged, "credentials.sqlite")
         except Harmless:
             self.works(damaged, passkey)
 
     def test_sealed_row_flipped(self, damaged, pristine):
-        """Every blob of the credential's row, by SQL: well-formed for SQLite, wrong for us."""
+        """Every blob of the credential's row, by SQL: well-formed for SQLite, wrong for us.
+
+        But for keyTag, which would cost a derivation a row and only makes a new credential step aside (Recovery §7).
+        """
         path = damaged.state / "credentials.sqlite"
         with contextlib.closing(sqlite3.connect(path)) as database:
             columns = [row[1] for row in database.execute("PRAGMA table_info(credential)") if row[2].upper() == "BLOB"]
             row = database.execute(f"SELECT {', '.join(columns)} FROM credential").fetchone()
-        assert {"accountTag", "rpTag", "credentialTag", "sealed", "nonce"} <= set(columns)
+        assert set(columns) == {"accountTag", "rpTag", "credentialTag", "keyTag", "nonce", "sealed"}
         for column, value in zip(columns, row):
+            if column == "keyTag":
+                continue
             shutil.copy(pristine.state / "credentials.sqlite", path)
             flipped = bytearray(value)
             flipped[len(flipped) // 2] ^= 1
             with contextlib.closing(sqlite3.connect(path)) as database:
                 database.execute(f"UPDATE credential SET {column} = ?", [bytes(flipped)])
-                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 database.commit()
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             refuses_and_names(damaged, "credentials.sqlite")
 
     def test_deleted(self, damaged):
