@@ -124,7 +124,7 @@ class Chromium(Browser):
         body = None if content is None else json.dumps(content).encode()
         request = urllib.request.Request(self.base + path, body, {"Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=400) as answer:
+            with urllib.request.urlopen(request, timeout=600) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise BrowserError(json.load(error)["value"]["message"]) from None
@@ -170,6 +170,16 @@ class Firefox(Browser):
         "network.captive-portal-service.enabled": False,
         "network.connectivity-service.enabled": False,
         "extensions.update.enabled": False,
+        # What a start would fetch or show, and a guest without network only waits for.
+        "app.normandy.enabled": False,
+        "messaging-system.rsexperimentloader.enabled": False,
+        "services.settings.server": "data:,",
+        "browser.startup.page": 0,
+        "browser.newtabpage.enabled": False,
+        "browser.newtabpage.activity-stream.feeds.topsites": False,
+        "browser.topsites.contile.enabled": False,
+        "browser.aboutConfig.showWarning": False,
+        "toolkit.startup.max_resumed_crashes": -1,
     }
 
     def start(self):
@@ -187,7 +197,7 @@ class Firefox(Browser):
     @staticmethod
     def _connect():
         try:
-            return socket.create_connection(("127.0.0.1", 2828), timeout=180)
+            return socket.create_connection(("127.0.0.1", 2828), timeout=600)
         except OSError:
             return None
 

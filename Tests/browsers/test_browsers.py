@@ -11,10 +11,10 @@ import time
 
 import pytest
 from judges.derivation import Phrase, judge
-from judges.relying_parties import PyWebAuthn, PythonFido2
+from judges.relying_parties import UV, PyWebAuthn, PythonFido2
 from support.authenticator import PHRASE, Authenticator, wait_for
 
-from .browsers import Chromium, Firefox
+from .browsers import BrowserError, Chromium, Firefox
 
 WORK = pathlib.Path(os.environ.get("BROWSERS_WORK", "/tmp"))
 LIBRARIES = [PyWebAuthn, PythonFido2]
@@ -55,7 +55,12 @@ class Visit:
     def step(self, library, name, expected_error=None, **request):
         site = self.sites[library]
         before = self.authenticator.pinentry.asked()
-        outcome = self.browser.run(site.origin, request)
+        try:
+            outcome = self.browser.run(site.origin, request)
+        except (BrowserError, OSError) as error:
+            print(f"{self.name:9}{library:14}{name:52}{type(error).__name__}: {error}", flush=True)
+            print(self.authenticator.said(), self.authenticator.pinentry.events("ask")[-1:], flush=True)
+            raise
         asked = self.authenticator.pinentry.asked() - before
         verdict = self.verdict(site, request, outcome)
         print(f"{self.browser.name:9}{library:14}{name:52}{outcome['ms']:7.0f} ms  {asked} prompt"
@@ -64,6 +69,10 @@ class Visit:
             image = self.browser.screenshot()
             (WORK / f"{self.browser.name}-failure.png").write_bytes(base64.b64decode(image))
             raise AssertionError(f"{name}: {outcome}; the daemon said:\n{self.authenticator.said()}")
+        if expected_error is None:
+            verified = bool(int(outcome["flags"], 16) & UV)
+            dialog = self.authenticator.pinentry.events("ask")[-1]["command"]
+            assert verified is (dialog == "GETPIN"), f"UV is {verified}, but the dialog was {dialog}"
         return outcome, asked
 
     def verdict(self, site, request, outcome):
