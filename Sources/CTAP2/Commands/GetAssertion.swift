@@ -45,6 +45,9 @@ public enum GetAssertion: AuthenticatorCommand {
       authenticator.remaining = RemainingAssertions(
         ceremony: ceremony, credentials: credentials.dropFirst(), userPresent: userPresent, userVerified: userVerified,
         context: context, since: authenticator.now())
+    } else if request.allowList.isEmpty {
+      // The prompt named the only account there is. Without this Chromium shows an account chooser after it.
+      response.userSelected = userPresent
     }
     return response
   }

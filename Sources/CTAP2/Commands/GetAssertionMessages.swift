@@ -62,14 +62,17 @@ extension GetAssertion {
     public let user: PublicKeyCredentialUserEntity?
     /// How many accounts there are, when more than one; in the first answer only.
     public var numberOfCredentials: Int?
+    /// Whether the person agreed to this very account in our own prompt, so that the platform need not ask again.
+    public var userSelected = false
 
-    /// 1 credential, 2 authData, 3 signature, 4 user, 5 numberOfCredentials.
+    /// 1 credential, 2 authData, 3 signature, 4 user, 5 numberOfCredentials, 6 userSelected.
     public var parameters: CBORMap? {
       var members: CBORMap = [
         0x01: .map(credential.cbor), 0x02: .bytes(authenticatorData), 0x03: .bytes(signature),
       ]
       members[0x04] = user.map { .map($0.cbor) }
       members[0x05] = numberOfCredentials.map { CBORValue($0) }
+      if userSelected { members[0x06] = true }
       return members
     }
   }

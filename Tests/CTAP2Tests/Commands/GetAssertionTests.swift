@@ -77,6 +77,18 @@ extension TestWorld {
     #expect(found.map?[4] == ["id": .bytes(Requests.userID)])
   }
 
+  @Test func `the only account of a site was selected in our prompt, so that no browser asks once more`() async throws {
+    var world = TestWorld()
+    let registration = try await world.register()
+    #expect(await world.getAssertion(Requests.getAssertion()).map?[6] == true)
+    #expect(await world.getAssertion(Requests.getAssertion(up: false)).map?[6] == nil)
+    #expect(await world.getAssertion(Requests.getAssertion(allowing: [registration.credentialID])).map?[6] == nil)
+    _ = try await world.register(userID: [1])
+    let several = await world.getAssertion(Requests.getAssertion())
+    #expect(several.map?[5] == 2)
+    #expect(several.map?[6] == nil)
+  }
+
   @Test func `verification without presence being asked for still has both`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
