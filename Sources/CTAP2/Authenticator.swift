@@ -72,6 +72,9 @@ public struct Authenticator: Sendable {
     return try await command.run(request, in: context, on: &self)
   }
 
+  /// Ends a getAssertion that is not told to its end: somebody changed what the answers would be made of.
+  public mutating func forgetRemainingAssertions() { remaining = nil }
+
   /// Whatever comes in between, and whoever else comes, ends a getAssertion that is not told to its end: CTAP §6.
   private mutating func dropState(unlessContinuedBy code: UInt8, in context: RequestContext) {
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
@@ -121,6 +124,17 @@ extension Authenticator {
   func openVault() async throws(CTAPError) -> OpenVault {
     if let vault = keySource.current { return vault }
     do throws(UserInteractionError) { return try await keySource.open() } catch { throw CTAPError(error) }
+  }
+
+  /// Asks the person about what the open vault is to do; locked while the dialog was open, it does nothing any more.
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, with vault: OpenVault
+  ) async throws(CTAPError) -> UserConsent {
+    let consent = try await confirm(prompt, verification: verification)
+    guard keySource.current?.unlocking === vault.unlocking else {
+      throw CTAPError(.operationDenied, "the vault was locked meanwhile")
+    }
+    return consent
   }
 
   /// Asks the person; with `verification`, one dialog for presence and verification.

@@ -15,6 +15,13 @@ extension StateDirectory {
     try checkStore()
   }
 
+  /// What is said of a vault file that opens, but to other secrets than the vault that is open.
+  public func otherVault() -> StateDirectoryError {
+    StateDirectoryError(
+      .wrongPassphrase,
+      "\(vaultPath) is not the vault that is open; put the right file back, or lock the vault first: liquid-auth lock")
+  }
+
   /// The vault, read and still sealed.
   func sealedVault() throws(StateDirectoryError) -> VaultFile {
     let bytes = try readVault()

@@ -135,6 +135,34 @@ import Testing
     #expect(world.keySource.openings == 1)
   }
 
+  @Test func `a vault that is locked while the person is asked does nothing any more, though the person agrees`()
+    async throws
+  {
+    var world = TestWorld()
+    let id = try await world.register().credentialID
+    let writes = world.store.writes
+    let messages: [(UInt8, CBORMap)] = [
+      (0x01, Requests.makeCredential(rk: true, uv: true)),
+      (0x01, Requests.makeCredential(uv: true)),
+      (0x02, Requests.getAssertion(allowing: [id])),
+      (0x02, Requests.getAssertion(uv: true)),
+      (0x07, CBORMap()),
+    ]
+    for (code, parameters) in messages {
+      for isOpenedAgain in [false, true] {
+        _ = try await world.keySource.open()
+        let keySource = world.keySource
+        world.person.will(
+          .agreeAfter {
+            keySource.lock()
+            if isOpenedAgain { keySource.unlock() }
+          })
+        #expect(await world.send(code, parameters).bytes == [0x27])
+      }
+    }
+    #expect(world.store.writes == writes)
+  }
+
   @Test(arguments: [
     (UserInteractionError.declined, [UInt8(0x27)]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
     (.verificationFailed, [0x27]), (.verificationBlocked, [0x32]),

@@ -30,7 +30,8 @@ public enum GetAssertion: AuthenticatorCommand {
     try extensions.describe(in: &prompt, vault: vault)
     let consent =
       request.isSilent
-      ? UserConsent.silent() : try await authenticator.confirm(prompt, verification: request.verification)
+      ? UserConsent.silent()
+      : try await authenticator.confirm(prompt, verification: request.verification, with: vault)
 
     // What an id that was not in the store teaches is durable before the answer exists (Recovery §7).
     try vault.remember(first, now: authenticator.wallClock(), consent: consent)
@@ -44,7 +45,7 @@ public enum GetAssertion: AuthenticatorCommand {
       response.numberOfCredentials = credentials.count
       authenticator.remaining = RemainingAssertions(
         ceremony: ceremony, credentials: credentials.dropFirst(), userPresent: userPresent, userVerified: userVerified,
-        context: context, since: authenticator.now())
+        context: context, unlocking: vault.unlocking, since: authenticator.now())
     } else if request.allowList.isEmpty {
       // The prompt named the only account there is. Without this Chromium shows an account chooser after it.
       response.userSelected = userPresent

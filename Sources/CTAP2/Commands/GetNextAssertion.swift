@@ -15,7 +15,8 @@ public enum GetNextAssertion: AuthenticatorCommand {
     let now = authenticator.now()
     guard
       var remaining = authenticator.remaining.take(), now - remaining.since <= patience,
-      let vault = authenticator.keySource.current, let credential = remaining.credentials.popFirst()
+      let vault = authenticator.keySource.current, vault.unlocking === remaining.unlocking,
+      let credential = remaining.credentials.popFirst()
     else {
       throw CTAPError(.notAllowed, "there is no assertion to go on from")
     }
@@ -39,6 +40,8 @@ struct RemainingAssertions: Sendable {
   let userPresent, userVerified: Bool
   /// Only this client goes on, and only until the device is replugged.
   let context: RequestContext
+  /// Only while the vault stays open as it was.
+  let unlocking: Unlocking
   /// When the last answer was made.
   var since: Duration
 

@@ -38,7 +38,7 @@ public enum MakeCredential: AuthenticatorCommand {
     // 11.2, 13, 14. One dialog asks for verification, when it is wanted, and presence.
     var prompt = request.prompt(.register)
     try extensions.describe(in: &prompt, vault: vault)
-    let consent = try await authenticator.confirm(prompt, verification: verification)
+    let consent = try await authenticator.confirm(prompt, verification: verification, with: vault)
 
     // 16–19. The key pair, its record and its attestation.
     return try make(
@@ -91,7 +91,8 @@ public enum MakeCredential: AuthenticatorCommand {
     let excluded = CTAPError(.credentialExcluded, "a credential of the excludeList is ours")
     let consent: UserConsent
     do throws(CTAPError) {
-      consent = try await authenticator.confirm(request.prompt(.alreadyRegistered), verification: visible == nil)
+      consent = try await authenticator.confirm(
+        request.prompt(.alreadyRegistered), verification: visible == nil, with: vault)
     } catch {
       throw visible == nil || error.status == .keepaliveCancel ? error : excluded
     }

@@ -20,7 +20,7 @@ public enum Reset: AuthenticatorCommand {
     let vault = try await authenticator.openVault()
     _ = try stateAfterReset(of: vault)
     let prompt = UserPrompt(purpose: .reset(importedPasskeys: try importedPasskeys(in: vault)))
-    _ = try await authenticator.confirm(prompt, verification: false)
+    _ = try await authenticator.confirm(prompt, verification: false, with: vault)
     let state = try stateAfterReset(of: vault)
     do throws(StoreError) { try vault.store.removeAll(state: state) } catch { throw CTAPError(error) }
     return NoResponse()

@@ -1,5 +1,11 @@
 public import CryptoPrimitives
 
+/// One unlocking of the vault, told from every other by identity: what began under it does not go on under another.
+public final class Unlocking: Sendable {
+  /// A new one.
+  public init() {}
+}
+
 /// What is there to work with while the vault is open.
 public struct OpenVault: Sendable {
   /// Everything that is derived from the main key.
@@ -8,6 +14,8 @@ public struct OpenVault: Sendable {
   public let ed25519Root: SecretBytes
   /// The credentials of this machine.
   public let store: any CredentialStore
+  /// The unlocking that this came from; it holds no secret and may be kept.
+  public let unlocking = Unlocking()
 
   /// Joins what one unlocking yields.
   public init(keys: CredentialKeys, ed25519Root: SecretBytes, store: any CredentialStore) {

@@ -39,21 +39,24 @@ struct KeyDesk: ControlDesk {
     }
   }
 
-  func unlock(_ passphrase: SecretBytes) async throws(ControlFailure) {
+  func unlock(_ passphrase: SecretBytes) async throws(ControlFailure) -> Unlocking {
     do throws(StateDirectoryError) {
-      try await desk.people.vault.unlock(passphrase: passphrase)
+      if let unlocking = try await desk.people.vault.unlock(passphrase: passphrase) { return unlocking }
     } catch {
       throw ControlFailure(error)
     }
+    throw ControlFailure(.keepaliveCancel, "the vault was locked meanwhile, or the request withdrawn")
   }
 
   func newStore(_ passphrase: SecretBytes) async throws(ControlFailure) {
     let directory = desk.directory
-    desk.people.vault.lock()
-    let outcome = await inTurn { _ in
+    let vault = desk.people.vault
+    let outcome = await inTurn {
       await OwnThread.run {
         Result { () throws(StateDirectoryError) in
           try directory.makeNewStore(passphrase: passphrase)
+          // What was open belonged to the store that was lost.
+          vault.lock()
         }
       }.mapError(ControlFailure.init)
     }
@@ -72,7 +75,7 @@ struct KeyDesk: ControlDesk {
     _ body: @escaping @Sendable (OpenVault) throws(ControlFailure) -> Answer
   ) async throws(ControlFailure) -> Answer {
     let vault = desk.people.vault
-    let outcome = await inTurn { _ in
+    let outcome = await inTurn {
       Result { () throws(ControlFailure) in
         guard let open = vault.current else {
           throw ControlFailure(.passphraseRequired, "the vault is locked; the passphrase is needed again")
@@ -83,12 +86,16 @@ struct KeyDesk: ControlDesk {
     return try outcome.get()
   }
 
-  /// Works in the turn of the ceremonies, unless the client goes away before it comes.
+  /// Works in the turn of the ceremonies, unless the client goes away before it comes; a sign-in whose accounts are not
+  /// told to the end ends, because they may change.
   private func inTurn<Answer: Sendable>(
-    _ work: @Sendable (inout Authenticator) async -> Result<Answer, ControlFailure>
+    _ work: @Sendable () async -> Result<Answer, ControlFailure>
   ) async -> Result<Answer, ControlFailure> {
     do throws(CancellationError) {
-      return try await desk.queue.submit(work)
+      return try await desk.queue.submit { authenticator in
+        authenticator.forgetRemainingAssertions()
+        return await work()
+      }
     } catch {
       return .failure(ControlFailure(.keepaliveCancel, "the request was withdrawn"))
     }

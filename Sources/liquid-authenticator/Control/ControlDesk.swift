@@ -12,7 +12,9 @@ protocol ControlDesk: Sendable {
   func device(_ action: DeviceAction) async throws(ControlFailure)
 
   /// Verifies the vault's passphrase in full, and opens the vault if it is locked.
-  func unlock(_ passphrase: SecretBytes) async throws(ControlFailure)
+  ///
+  /// - Returns: that unlocking; what it allows ends when the vault is locked.
+  func unlock(_ passphrase: SecretBytes) async throws(ControlFailure) -> Unlocking
   /// Makes an empty store where there is none, after the vault's passphrase.
   func newStore(_ passphrase: SecretBytes) async throws(ControlFailure)
 

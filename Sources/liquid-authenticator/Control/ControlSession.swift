@@ -11,8 +11,9 @@ actor ControlSession {
   /// Unix milliseconds.
   private let wallClock: @Sendable () -> UInt64
   private var isGreeted = false
-  /// Whether this connection has given the vault's passphrase: only then it may see and change credentials.
-  private var isVerified = false
+  /// The unlocking for which this connection has given the passphrase: only then, and only until the vault is locked, it
+  /// may see and change credentials.
+  private var verified: Unlocking?
 
   init(client: UInt64, desk: any ControlDesk, wallClock: @escaping @Sendable () -> UInt64) {
     self.client = client
@@ -40,9 +41,8 @@ actor ControlSession {
     case .device(let action): try await desk.device(action)
     case .newStore(let passphrase): try await desk.newStore(passphrase)
     case .unlock(let passphrase):
-      isVerified = false
-      try await desk.unlock(passphrase)
-      isVerified = true
+      verified = nil
+      verified = try await desk.unlock(passphrase)
     default: return try await manage(request)
     }
     return Done().encoded
@@ -61,9 +61,11 @@ actor ControlSession {
 
   /// What only the owner may do: the passphrase first, then in turn with the ceremonies.
   private func manage(_ request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
-    guard isVerified else { throw ControlFailure(.passphraseRequired, "the vault's passphrase is needed first") }
+    let required = ControlFailure(.passphraseRequired, "the vault's passphrase is needed first")
+    guard let verified else { throw required }
     let now = wallClock()
     return try await desk.withOpenVault { vault throws(ControlFailure) in
+      guard vault.unlocking === verified else { throw required }
       switch request {
       case .listCredentials(let start): return try vault.page(start: start).encoded
       case .showCredential(let reference): return try vault.description(of: reference).encoded

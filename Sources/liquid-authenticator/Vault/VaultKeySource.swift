@@ -17,9 +17,15 @@ final class VaultKeySource: KeySource {
   private let state = Mutex(State())
   /// Held while a store is being opened, by one thread at a time.
   private let opening = Mutex(())
+  /// Those who give a passphrase at the control door wait here: each costs 256 MiB, so there is one at a time.
+  private let turns = RequestQueue(())
 
   private struct State {
     var open: OpenVault?
+    /// What the open vault came from: another vault that is put in its file's place does not pass for it.
+    var mainKey: SecretBytes?
+    /// How many times the vault was locked: an unlocking that began before the last one comes too late.
+    var lockings = 0
     /// A store that is still in use by a ceremony outlives a locking, and cannot be opened a second time beside itself.
     weak var store: CredentialDB?
     var storeID: [UInt8] = []
@@ -47,10 +53,15 @@ final class VaultKeySource: KeySource {
       throw decline(error)
     }
     let tries = TriesLeft(DialogInteraction.triesPerDialog)
+    let lockings = state.withLock { $0.lockings }
     return try await dialogs.passphrase(.unlock) { [self] passphrase in
       do throws(StateDirectoryError) {
         guard let content = try await content(passphrase) else { return .ended(.cancelled) }
-        return .accepted(try await install(content, passphrase))
+        guard let vault = try await install(content, passphrase, unlessLockedSince: lockings) else {
+          log("the vault was locked while it was being opened; the request is denied")
+          return .ended(.declined)
+        }
+        return .accepted(vault)
       } catch  where error.reason == .wrongPassphrase {
         let verdict: PassphraseVerdict<OpenVault> = tries.wrong(then: .declined)
         // Damage in a slot looks like a wrong passphrase, so the log names the file.
@@ -67,19 +78,37 @@ final class VaultKeySource: KeySource {
   /// Opens the vault with a passphrase that came through the control door; when it is open, the passphrase is compared
   /// in full all the same.
   ///
-  /// - Throws: `wrongPassphrase`; or why vault or store cannot be opened.
-  func unlock(passphrase: SecretBytes) async throws(StateDirectoryError) {
+  /// Whoever comes meanwhile waits, and is not served any more if he goes away.
+  ///
+  /// - Returns: the unlocking, to be compared later; `nil` when the task was cancelled or the vault locked meanwhile.
+  /// - Throws: `wrongPassphrase`, also for a vault that is not the open one; or why vault or store cannot be opened.
+  @discardableResult
+  func unlock(passphrase: SecretBytes) async throws(StateDirectoryError) -> Unlocking? {
+    let lockings = state.withLock { $0.lockings }
     let directory = directory
-    let result = await OwnThread.run {
-      Result { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
+    let opened: Result<VaultContent, StateDirectoryError>
+    do {
+      opened = try await turns.submit { _ in
+        await OwnThread.run {
+          Result { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
+        }
+      }
+    } catch {
+      return nil
     }
-    _ = try await install(result.get(), passphrase)
+    return try await install(opened.get(), passphrase, unlessLockedSince: lockings)?.unlocking
   }
 
   /// Forgets everything that the vault holds.
+  ///
+  /// A ceremony that waits for a person is declined when he answers.
   func lock() {
-    state.withLock { $0.open = nil }
-    verifier.forget()
+    state.withLock { state in
+      state.open = nil
+      state.mainKey = nil
+      state.lockings += 1
+      verifier.forget()
+    }
   }
 
   /// Compares a passphrase with that of the open vault; one wrong try too many locks it.
@@ -102,27 +131,42 @@ final class VaultKeySource: KeySource {
     }?.get()
   }
 
+  /// Keeps what was opened and remembers the passphrase, both or neither; `nil` when the vault was locked meanwhile.
   private func install(
-    _ content: VaultContent, _ passphrase: SecretBytes
-  ) async throws(StateDirectoryError) -> OpenVault {
+    _ content: VaultContent, _ passphrase: SecretBytes, unlessLockedSince lockings: Int
+  ) async throws(StateDirectoryError) -> OpenVault? {
     try await OwnThread.run { [self] in
       Result { () throws(StateDirectoryError) in
-        try opening.withLock { _ throws(StateDirectoryError) -> OpenVault in
-          let vault = if let current { current } else { try openVault(content) }
-          verifier.remember(passphrase)
-          return vault
+        try opening.withLock { _ throws(StateDirectoryError) -> OpenVault? in
+          let vault = try openVault(content)
+          return state.withLock { state in
+            guard state.lockings == lockings else { return nil }
+            state.open = vault
+            state.mainKey = content.mainKey
+            verifier.remember(passphrase)
+            return vault
+          }
         }
       }
     }.get()
   }
 
+  /// The open vault, if `content` is what it came from; or the vault that it makes with the store.
   private func openVault(_ content: VaultContent) throws(StateDirectoryError) -> OpenVault {
+    let (open, mainKey, kept) = state.withLock { state in
+      (state.open, state.mainKey, state.storeID == content.storeID ? state.store : nil)
+    }
+    if let open, let mainKey {
+      guard mainKey.isEqual(to: content.mainKey) else { throw directory.otherVault() }
+      return open
+    }
     let keys = CredentialKeys(mainKey: content.mainKey)
-    let kept = state.withLock { $0.storeID == content.storeID ? $0.store : nil }
     let store = if let kept { kept } else { try directory.openStore(of: content, keys: keys) }
-    let vault = OpenVault(keys: keys, ed25519Root: content.ed25519Root, store: store)
-    state.withLock { $0 = State(open: vault, store: store, storeID: content.storeID) }
-    return vault
+    state.withLock { state in
+      state.store = store
+      state.storeID = content.storeID
+    }
+    return OpenVault(keys: keys, ed25519Root: content.ed25519Root, store: store)
   }
 
   private func decline(_ error: StateDirectoryError) -> UserInteractionError {

@@ -79,6 +79,12 @@ import Testing
     #expect(await ask(Self.managing[index]) == .passphraseRequired)
     #expect(await ask(.unlock(passphrase: Self.passphrase())) == .ok)
     #expect(await ask(Self.managing[index]) != .passphraseRequired)
+    // A vault that was locked and opened by somebody else is another matter.
+    desk.vault.withLock { vault in
+      vault = OpenVault(
+        keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
+    }
+    #expect(await ask(Self.managing[index]) == .passphraseRequired)
     // A wrong passphrase takes back what the right one gave.
     #expect(await ask(.unlock(passphrase: Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
     #expect(await ask(Self.managing[index]) == .passphraseRequired)

@@ -34,11 +34,12 @@ final class ScriptedDesk: ControlDesk {
     if action == .attach { throw ControlFailure(.unavailable, "cannot open /dev/uhid") }
   }
 
-  func unlock(_ passphrase: SecretBytes) async throws(ControlFailure) {
+  func unlock(_ passphrase: SecretBytes) async throws(ControlFailure) -> Unlocking {
     guard passphrase.withUnsafeBytes({ $0.elementsEqual(Self.passphrase) }) else {
       throw ControlFailure(.wrongPassphrase, "the passphrase is wrong")
     }
     note("unlock")
+    return vault.withLock { $0?.unlocking } ?? Unlocking()
   }
 
   func newStore(_ passphrase: SecretBytes) async throws(ControlFailure) { note("newStore") }

@@ -50,7 +50,9 @@ import Vault
     let source = source(ScriptedDialogs(typed: ["1", "2", "3", "right"]))
     await #expect(throws: UserInteractionError.declined) { try await source.open() }
     #expect(source.current == nil)
-    #expect(lines.lines.isEmpty)
+    // A slot that is damaged looks like a wrong passphrase, so the file is named.
+    #expect(lines.lines.count == 1)
+    #expect(lines.lines.first?.hasPrefix("\(made.directory.vaultPath): the passphrase is wrong, or ") == true)
   }
 
   @Test func `who closes the dialog declines the command`() async {
@@ -152,6 +154,50 @@ import Vault
     source.lock()
     try await source.unlock(passphrase: secret("right"))
     #expect(try inCeremony.store.state() == source.current?.store.state())
+  }
+
+  @Test func `another vault in the place of the open one's file does not pass for it`() async throws {
+    let source = source(ScriptedDialogs())
+    try await source.unlock(passphrase: secret("right"))
+    let unlocking = try #require(source.current).unlocking
+    let other = try MadeVault(passphrase: "other")
+    try made.directory.replaceVault(other.directory.readVault())
+    let error = await #expect(throws: StateDirectoryError.self) {
+      try await source.unlock(passphrase: secret("other"))
+    }
+    #expect(error?.reason == .wrongPassphrase)
+    #expect(error?.description.hasPrefix("\(made.directory.vaultPath) is not the vault that is open; ") == true)
+    #expect(source.current?.unlocking === unlocking)
+    #expect(source.verify(secret("right")) == .right)
+    #expect(source.verify(secret("other")) == .wrong(triesLeft: 7))
+  }
+
+  @Test func `an unlocking that began before a locking comes too late`() async throws {
+    // The passphrase is typed and tried; the vault is locked before it is kept.
+    let source = source(ScriptedDialogs())
+    let unlocking = try await source.unlock(passphrase: secret("right"))
+    source.lock()
+    let again = try await source.unlock(passphrase: secret("right"))
+    #expect(unlocking !== again)
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<20 {
+        group.addTask { _ = try? await source.unlock(passphrase: secret("right")) }
+        group.addTask { source.lock() }
+      }
+    }
+    source.lock()
+    #expect(source.current == nil)
+    #expect(source.verify(secret("right")) == .locked)
+  }
+
+  @Test func `who goes away while others unlock is not served`() async throws {
+    let source = source(ScriptedDialogs())
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await source.unlock(passphrase: secret("right"))
+    }
+    #expect(try await task.value == nil)
+    #expect(source.current == nil)
   }
 
   @Test func `many unlockings at once open one store`() async throws {

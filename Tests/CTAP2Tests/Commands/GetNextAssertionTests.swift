@@ -98,4 +98,19 @@ import Testing
     #expect(await world.getNextAssertion().bytes == [0x30])
     #expect(world.keySource.openings == 0)
   }
+
+  @Test func `a vault that was locked and opened again does not go on with it`() async throws {
+    var (world, _) = try await threeAccounts()
+    _ = await world.getAssertion(Requests.getAssertion())
+    world.keySource.lock()
+    _ = try await world.keySource.open()
+    #expect(await world.getNextAssertion().bytes == [0x30])
+  }
+
+  @Test func `what changes the credentials ends it`() async throws {
+    var (world, _) = try await threeAccounts()
+    _ = await world.getAssertion(Requests.getAssertion())
+    world.authenticator.forgetRemainingAssertions()
+    #expect(await world.getNextAssertion().bytes == [0x30])
+  }
 }

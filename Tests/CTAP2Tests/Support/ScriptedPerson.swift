@@ -7,6 +7,8 @@ final class ScriptedPerson: UserInteraction {
   enum Deed: Sendable {
     /// Agrees, and passes verification when it is asked for.
     case agree
+    /// Agrees, after something else has happened.
+    case agreeAfter(@Sendable () -> Void)
     /// Agrees, but what the back end tells of it is this.
     case answer(userPresent: Bool, userVerified: Bool)
     /// Does not agree.
@@ -47,6 +49,9 @@ final class ScriptedPerson: UserInteraction {
     }
     switch deed {
     case .agree: return UserConsent(userPresent: true, userVerified: verification)
+    case .agreeAfter(let event):
+      event()
+      return UserConsent(userPresent: true, userVerified: verification)
     case .answer(let userPresent, let userVerified):
       return UserConsent(userPresent: userPresent, userVerified: userVerified)
     case .fail(let error): throw error

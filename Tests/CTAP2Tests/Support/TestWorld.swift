@@ -25,38 +25,45 @@ enum TestPhrase {
 /// A vault that is open, or opens when it is asked to.
 final class TestKeySource: KeySource {
   private struct State {
-    var isOpen: Bool
+    var open: OpenVault?
     var openings = 0
     var error: UserInteractionError?
   }
 
-  private let vault: OpenVault
+  private let store: any CredentialStore
   private let state: Mutex<State>
 
   init(store: any CredentialStore, isOpen: Bool = true) {
-    vault = OpenVault(keys: TestPhrase.keys, ed25519Root: TestPhrase.ed25519Root, store: store)
-    state = Mutex(State(isOpen: isOpen))
+    self.store = store
+    state = Mutex(State(open: isOpen ? Self.vault(store) : nil))
   }
 
-  var current: OpenVault? { state.withLock { $0.isOpen } ? vault : nil }
+  private static func vault(_ store: any CredentialStore) -> OpenVault {
+    OpenVault(keys: TestPhrase.keys, ed25519Root: TestPhrase.ed25519Root, store: store)
+  }
+
+  var current: OpenVault? { state.withLock { $0.open } }
 
   /// How often the passphrase was asked for.
   var openings: Int { state.withLock { $0.openings } }
 
   func lock(thenFailWith error: UserInteractionError? = nil) {
     state.withLock { state in
-      state.isOpen = false
+      state.open = nil
       state.error = error
     }
   }
+
+  func unlock() { state.withLock { $0.open = Self.vault(store) } }
 
   func open() async throws(UserInteractionError) -> OpenVault {
     try state.withLock { state throws(UserInteractionError) in
       state.openings += 1
       if let error = state.error { throw error }
-      state.isOpen = true
+      let vault = state.open ?? Self.vault(store)
+      state.open = vault
+      return vault
     }
-    return vault
   }
 }
 
