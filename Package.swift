@@ -83,7 +83,7 @@ let package = Package(
         name: "liquid-auth",
         dependencies: [
           "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
-          "StateDirectory", argumentParser,
+          "StateDirectory", "CLinux", argumentParser,
         ], swiftSettings: settings),
       .testTarget(
         name: "AuthenticatorShellTests",

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import Glibc
 
 /// `liquid-auth`: set-up and management of the authenticator.
@@ -21,7 +22,13 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     ])
 
   /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.
+  ///
+  /// Phrase and passphrase pass through this process: no core dumps, and no reading by programs of the same user.
   static func start() async -> Never {
+    guard clinux_forbid_dumps() == 0 else {
+      StandardStream.error.write("liquid-auth: cannot forbid core dumps: \(String(cString: strerror(errno)))")
+      Glibc.exit(1)
+    }
     do {
       var command = try parseAsRoot()
       if var asynchronous = command as? any AsyncParsableCommand {
