@@ -105,13 +105,16 @@ EOF
 release_flags=(-c release --static-swift-stdlib)
 release=$repo/.build/release
 
-# build_release [NAME...]: the two programs, and what else is named.
+# The programs of the project; the daemon is `liquid-authenticator`.
+programs=(liquid-authenticator liquid-auth)
+
+# build_release PRODUCT...: `swift build` builds one product at a time.
 build_release() {
     install_packages "${packages_to_build[@]}"
     install_swift
     local product log=$repo/.build/release-build.log
     mkdir -p "$repo/.build"
-    for product in liquid-authenticator liquid-auth "$@"; do
+    for product; do
         swift build --package-path "$repo" "${release_flags[@]}" --product "$product" >"$log" 2>&1 || {
             cat "$log" >&2
             fail "the release build of $product failed"
