@@ -75,6 +75,17 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
+  /// Looks at a store that nobody has open, as far as that needs no keys; nothing is changed.
+  ///
+  /// - Throws: an error that names the file: it is missing, of a newer version, or cannot be what we wrote.
+  public static func inspect(_ path: String, vaultPath: String) throws(StoreError) {
+    do throws(StoreFault) {
+      _ = try StoreFile(path: path).inspect()
+    } catch {
+      throw error.error(store: path, vault: vaultPath)
+    }
+  }
+
   private func with<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(StoreError) -> R {
     do throws(StoreFault) {
       return try session.withLock { session throws(StoreFault) in try body(session) }

@@ -15,6 +15,18 @@ extension StateDirectory {
     try checkStore()
   }
 
+  /// Looks closer at a store that nobody has open: the caller holds the directory's lock.
+  ///
+  /// - Throws: as `check`, and what can be told without keys of a store that is damaged.
+  public func checkAtRest() throws(StateDirectoryError) {
+    try check()
+    do {
+      try CredentialDB.inspect(storePath, vaultPath: vaultPath)
+    } catch {
+      throw StateDirectoryError(.unusableStore, error.description)
+    }
+  }
+
   /// What is said of a vault file that opens, but to other secrets than the vault that is open.
   public func otherVault() -> StateDirectoryError {
     StateDirectoryError(

@@ -96,6 +96,16 @@ import Vault
     #expect(temporary.names == ["vault"])
   }
 
+  @Test func `a store that is cut off is damaged before a passphrase is known, and stays as it is`() throws {
+    try directory.checkAtRest()
+    let cut = try #require(temporary.bytes(of: "credentials.sqlite")).dropLast()
+    try temporary.write(Array(cut), to: "credentials.sqlite")
+    let error = #expect(throws: StateDirectoryError.self) { try directory.checkAtRest() }
+    #expect(error?.reason == .unusableStore)
+    #expect(error?.description.hasPrefix("the store \(directory.storePath) is damaged: ") == true)
+    #expect(temporary.bytes(of: "credentials.sqlite") == Array(cut))
+  }
+
   @Test func `a store of another vault is refused by both names`() throws {
     let other = CredentialKeys(mainKey: SecretBytes.random(count: 64))
     try FileManager.default.removeItem(atPath: directory.storePath)

@@ -14,6 +14,7 @@ from support.authenticator import PASSPHRASE, Authenticator, wait_for
 from support.ceremonies import sign_in
 
 FILES = ["vault", "credentials.sqlite"]
+UNUSABLE_STATE = 78
 
 
 @pytest.fixture
@@ -34,13 +35,19 @@ def snapshot(key):
     return {path.name: path.read_bytes() for path in key.state.iterdir() if path.name in FILES}
 
 
+def starts(key, seconds=30):
+    """Whether it does; if not, it says by its exit status that starting again is of no use."""
+    key.start(wait=False)
+    wait_for("end or device", lambda: key.process.poll() is not None or key.socket.is_socket(), seconds)
+    assert key.process.poll() in (None, UNUSABLE_STATE), key.said()
+    return key.process.poll() is None
+
+
 def refuses_and_names(key, name, seconds=30):
     """Start it and ask for something that needs the vault: it must not work, and must say which file."""
     before = snapshot(key)
-    key.start(wait=False)
     try:
-        wait_for("end or device", lambda: key.process.poll() is not None or key.socket.is_socket(), seconds)
-        if key.process.poll() is None:
+        if starts(key, seconds):
             with wire.Channel(key.socket) as channel:
                 channel.send(wire.CBOR, b"\x04")
                 (_, content), _, _ = channel.final()
@@ -86,10 +93,12 @@ def test_one_byte_of_the_vault_flipped(damaged, position):
     path = damaged.state / "vault"
     flip(path, position * (path.stat().st_size - 1) // 11, random.Random(position).randrange(8))
     before = snapshot(damaged)
-    with damaged:
+    if starts(damaged):
         done = subprocess.run(damaged.command("unlock", "--control", damaged.control_socket), text=True,
                               input=PASSPHRASE + "\n", capture_output=True, timeout=60)
         assert done.returncode in (1, 3) and str(path) in done.stderr, done
+    else:
+        assert str(path) in damaged.said()
     assert snapshot(damaged) == before
 
 
@@ -166,22 +175,58 @@ class TestStore:
         said = refuses_and_names(damaged, "credentials.sqlite")
         assert f"{damaged.state}/vault" in said, "the vault is not named"
 
-    def test_new_store_after_the_passphrase(self, damaged, passkey):
+    @pytest.mark.parametrize("running", [False, True], ids=["at rest", "under the running daemon"])
+    def test_new_store_after_the_passphrase(self, damaged, passkey, running):
+        if running:
+            damaged.start()
         for path in damaged.state.glob("credentials.sqlite*"):
             path.unlink()
-        damaged.start()
-        damaged.ask("recover", "--new-store", passphrase="not the passphrase", status=3)
+        command = ["recover", "--new-store", "--state-dir", damaged.state]
+        damaged.ask(*command, passphrase="not the passphrase", status=3)
         assert not (damaged.state / "credentials.sqlite").exists()
-        damaged.ask("recover", "--new-store")
+        damaged.ask(*command)
+        if not running:
+            damaged.start()
         device = wire.fido2_device(damaged.socket)
         sign_in(Ctap2(device), passkey, uv=True)
         device.close()
 
 
-def test_vault_deleted(damaged):
+class TestStart:
+    """Without a sound vault and store there is no key, and whoever mends them has the directory for himself."""
+
+    def test_without_a_state_directory(self, tmp_path):
+        key = Authenticator(tmp_path / "key")
+        assert not starts(key)
+        assert str(key.state) in key.said() and "liquid-auth init" in key.said()
+        assert not key.state.exists(), "a directory was made unasked"
+
+    def test_without_a_vault_and_after_init(self, tmp_path):
+        key = Authenticator(tmp_path / "key")
+        key.state.mkdir(mode=0o700)
+        assert not starts(key)
+        assert f"{key.state}/vault" in key.said() and "liquid-auth init" in key.said()
+        key.stop()
+        key.init()
+        with key:
+            key.unlock()
+
+    @pytest.mark.parametrize("name, remedy", [("vault", "init --import"), ("credentials.sqlite", "recover --new-store")])
+    def test_with_a_damaged_file(self, damaged, name, remedy):
+        path = damaged.state / name
+        path.write_bytes(path.read_bytes()[:-1])
+        before = snapshot(damaged)
+        assert not starts(damaged)
+        assert str(path) in damaged.said() and f"liquid-auth {remedy}" in damaged.said()
+        assert snapshot(damaged) == before
+
+
+def test_vault_deleted_under_the_running_daemon(damaged):
+    damaged.start()
     (damaged.state / "vault").unlink()
-    said = refuses_and_names(damaged, "vault")
-    assert "liquid-auth init" in said, "what to do is not said"
+    done = subprocess.run(damaged.command("unlock", "--control", damaged.control_socket), text=True,
+                          input=PASSPHRASE + "\n", capture_output=True, timeout=60)
+    assert done.returncode == 1 and f"{damaged.state}/vault" in done.stderr and "liquid-auth init" in done.stderr, done
 
 
 def test_vault_is_never_overwritten(pristine):

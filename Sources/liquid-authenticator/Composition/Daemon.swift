@@ -19,10 +19,13 @@ final class Daemon: Sendable {
   private let log: Log
 
   /// Forbids the process what it must not do, takes the state directory, and puts the parts together.
+  ///
+  /// Without a vault and a store there is no key: whoever makes or mends them needs the directory for himself.
   init(_ options: DaemonOptions, log: Log) throws(StartError) {
     try StartError.from(Hardening.apply)
     let directory = try StartError.from { () throws(StateDirectoryError) in try Self.directory(options) }
     lock = try StartError.from(directory.lock)
+    try StartError.from(directory.checkAtRest)
     controlPath = try StartError.from { () throws(StateDirectoryError) in try Self.controlPath(options) }
 
     let timepiece = try StartError.from { () throws(TransportError) in try SystemTimepiece() }
@@ -71,8 +74,8 @@ final class Daemon: Sendable {
   }
 
   private static func directory(_ options: DaemonOptions) throws(StateDirectoryError) -> StateDirectory {
-    if let path = options.stateDir { return try StateDirectory(creating: path) }
-    return try StateDirectory(creating: StateDirectory.defaultPath(environment: Environment.value))
+    if let path = options.stateDir { return try StateDirectory(opening: path) }
+    return try StateDirectory(opening: StateDirectory.defaultPath(environment: Environment.value))
   }
 
   private static func controlPath(_ options: DaemonOptions) throws(StateDirectoryError) -> String {

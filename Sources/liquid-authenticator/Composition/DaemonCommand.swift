@@ -12,7 +12,7 @@ enum DaemonCommand {
       daemon = try Daemon(options, log: log)
     } catch {
       log.error(error.description)
-      exit(EXIT_FAILURE)
+      exit(error.exitStatus)
     }
     Task(executorPreference: daemon.workers) {
       do throws(StartError) {
@@ -20,7 +20,7 @@ enum DaemonCommand {
       } catch {
         log.error(error.description)
         await daemon.stop()
-        exit(EXIT_FAILURE)
+        exit(error.exitStatus)
       }
     }
     log.info("ends after \(signals.wait())")

@@ -118,7 +118,8 @@ struct DaemonOptions: Equatable, Sendable {
                                         $XDG_RUNTIME_DIR/liquid-auth/control.sock)
       -h, --help                        Show this.
 
-    Exit codes: 0 stopped; 1 could not start; 64 the command was written wrong.
+    Exit codes: 0 stopped; 1 could not start; 64 the command was written wrong;
+    78 vault or store is missing, damaged, or open to others.
 
     """
 }
