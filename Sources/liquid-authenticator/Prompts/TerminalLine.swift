@@ -34,11 +34,16 @@ enum TerminalLine {
     var during = before
     during.c_lflag |= tcflag_t(ICANON | ISIG | ECHO)
     if !echo { during.c_lflag &= ~tcflag_t(ECHO) }
-    // TCSAFLUSH throws away what was typed before the question, and afterwards what was typed of the answer.
+    // What was typed before the question is thrown away, and afterwards what was typed of the answer. TCSAFLUSH passes
+    // over what the kernel has not given to the terminal's line discipline yet; tcflush does not.
     guard tcsetattr(terminal, TCSAFLUSH, &during) == 0 else {
       throw failure("cannot set \(path): \(SystemNumber(errno))")
     }
-    defer { tcsetattr(terminal, TCSAFLUSH, &before) }
+    defer {
+      tcsetattr(terminal, TCSAFLUSH, &before)
+      tcflush(terminal, TCIFLUSH)
+    }
+    tcflush(terminal, TCIFLUSH)
     write(question, terminal)
     do {
       let answer = try line(from: terminal, until: deadline, cancellation, body)
