@@ -11,6 +11,10 @@ struct Pinentry: DialogBackEnd {
     var setUp: Duration = .seconds(10)
     /// For the person, each time; whoever asked may have given up long before.
     var answer: Duration = .seconds(120)
+    /// For a program that has answered, to close its window; then it is told to end.
+    var closing: Duration = .milliseconds(500)
+    /// For a program that was told to end; then it is killed.
+    var ending: Duration = .milliseconds(60)
   }
 
   /// A path, or a name that is looked up in PATH.
@@ -84,15 +88,17 @@ struct Pinentry: DialogBackEnd {
       }
       answer = try await body(session)
     } catch {
-      let grace = error.endsByItself ? Self.closingTime : .zero
-      throw outcome(of: error, ending: await OwnThread.run { session.end(grace: grace) })
+      throw outcome(of: error, ending: await end(session, closesItself: error.endsByItself))
     }
-    await OwnThread.run { _ = session.end(grace: Self.closingTime) }
+    _ = await end(session, closesItself: true)
     return answer
   }
 
-  /// How long a pinentry that has answered may take to close its window.
-  private static let closingTime = Duration.milliseconds(500)
+  private func end(_ session: PinentrySession, closesItself: Bool) async -> ChildProcess.Ending? {
+    await OwnThread.run { [limits] in
+      session.end(grace: closesItself ? limits.closing : .zero, thenKilledAfter: limits.ending)
+    }
+  }
 
   private func step<Answer: Sendable>(
     _ body: @escaping @Sendable (Cancellation) throws(PinentrySession.Stop) -> Answer

@@ -61,7 +61,9 @@ struct PinentrySession: Sendable {
   /// Ends the program; `grace` is for one that has answered and closes its window by itself.
   ///
   /// - Returns: how it ended, when it did so by itself.
-  func end(grace: Duration) -> ChildProcess.Ending? { child.end(grace: grace) }
+  func end(grace: Duration, thenKilledAfter patience: Duration) -> ChildProcess.Ending? {
+    child.end(grace: grace, thenKilledAfter: patience)
+  }
 
   /// Sends what a pinentry may not know, which is no reason not to ask the person.
   private func send(

@@ -34,7 +34,7 @@ import Testing
     func add(_ line: String) { all.withLock { $0.append(line) } }
   }
 
-  private func backEnd(limit: Duration = .seconds(20)) -> Terminal {
+  private func backEnd(limit: Duration = .seconds(60)) -> Terminal {
     Terminal(path: terminal.path, limit: limit, log: lines.add)
   }
 
@@ -111,10 +111,8 @@ import Testing
     }
     #expect(try await terminal.awaitScreen(endingWith: echo ? Self.question : Self.entry))
     terminal.type("half a passphra")
-    let start = ContinuousClock.now
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
-    #expect(ContinuousClock.now - start < .milliseconds(500))
     #expect(terminal.screen.hasSuffix("\n  (withdrawn)\n"))
     let after = terminal.settings
     #expect((after.c_lflag, after.c_iflag, after.c_oflag) == (before.c_lflag, before.c_iflag, before.c_oflag))

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The test's end of a socket, pipe or terminal, closed with the value; it waits for 5 s at most.
+/// The test's end of a socket, pipe or terminal, closed with the value; it waits for a minute at most.
 final class Descriptor: Sendable {
   let number: Int32
 
@@ -21,7 +21,7 @@ final class Descriptor: Sendable {
   }
 
   /// What one read gives; empty at the end.
-  func read(_ limit: Int = 8192, waiting: Int32 = 5000) throws -> [UInt8] {
+  func read(_ limit: Int = 8192, waiting: Int32 = 60_000) throws -> [UInt8] {
     guard isReadable(within: waiting) else { throw Failure(ETIMEDOUT) }
     var bytes = [UInt8](repeating: 0, count: limit)
     let count = Glibc.read(number, &bytes, limit)

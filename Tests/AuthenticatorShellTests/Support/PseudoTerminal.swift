@@ -61,9 +61,15 @@ final class PseudoTerminal: Sendable {
     }
   }
 
+  /// Forgets what was shown so far.
+  func wipe() {
+    _ = screen
+    seen.withLock { $0 = [] }
+  }
+
   /// Waits until the screen ends with these words.
   func awaitScreen(endingWith text: String) async throws -> Bool {
-    for _ in 0..<500 {
+    for _ in 0..<6000 {
       if screen.hasSuffix(text) { return true }
       try await Task.sleep(for: .milliseconds(10))
     }

@@ -56,7 +56,7 @@ final class ScriptedPinentry: Sendable {
   /// The back end that is tested.
   func backEnd(
     program other: String? = nil, environment: [String: String] = [:], terminal: String? = nil,
-    limits: Pinentry.Limits = Pinentry.Limits()
+    limits: Pinentry.Limits = Pinentry.Limits(setUp: .seconds(60), closing: .seconds(60))
   ) -> Pinentry {
     Pinentry(program: other ?? program, environment: { environment[$0] }, terminal: terminal, limits: limits) { line in
       self.logged.withLock { $0.append(line) }
@@ -74,11 +74,11 @@ final class ScriptedPinentry: Sendable {
 
   /// Waits for an event; the program runs by itself.
   func awaitEvent(_ name: String) async throws {
-    for _ in 0..<1000 {
+    for _ in 0..<6000 {
       if try !events(name).isEmpty { return }
       try await Task.sleep(for: .milliseconds(10))
     }
-    Issue.record("no event \(name) within 10 s: \(try events)")
+    Issue.record("no event \(name) within a minute: \(try events)")
   }
 
   /// Whether every process that it started is gone and reaped.
