@@ -4,13 +4,15 @@ import json
 import os
 import re
 import subprocess
+import sys
+import tempfile
 
 import pytest
 from fido2.ctap2 import Ctap2
 from judges import vectors
 from judges.derivation import Phrase, p256_public_key, sha256, user_id_text
 from support import wire
-from support.authenticator import PASSPHRASE, PHRASE, Authenticator, on_terminal
+from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, on_terminal
 from support.ceremonies import OWN, register, sign_in
 
 FAILED, NOT_RUNNING, WRONG_PASSPHRASE, WRONG_USAGE = 1, 2, 3, 64
@@ -226,6 +228,22 @@ class TestLock:
             command = key.command("unlock", "--control", key.control_socket)
             code, shown = on_terminal(command, [("Passphrase of the vault: ", PASSPHRASE)], key.environment)
             assert code == 0 and PASSPHRASE not in shown, shown
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_a_socket_that_another_user_planted_is_told_nothing():
+    with tempfile.TemporaryDirectory(prefix="liquid-auth-") as folder:
+        os.chmod(folder, 0o1777)
+        path = f"{folder}/control.sock"
+        plant = ("import os, socket, sys; os.setgid(65534); os.setuid(65534); s = socket.socket(socket.AF_UNIX, "
+                 "socket.SOCK_SEQPACKET); s.bind(sys.argv[1]); os.chmod(sys.argv[1], 0o666); s.listen(); print('ready', "
+                 "flush=True); print(s.accept()[0].recv(8192))")
+        thief = subprocess.Popen([sys.executable, "-c", plant, path], stdout=subprocess.PIPE, text=True)
+        assert thief.stdout.readline() == "ready\n"
+        done = subprocess.run([str(BIN / "liquid-auth"), "unlock", "--control", path], input=PASSPHRASE + "\n",
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == FAILED and "user 65534" in done.stderr and path in done.stderr, done
+        assert thief.communicate(timeout=60)[0] == "b''\n", "the planted socket was told something"
 
 
 class TestCredentials:

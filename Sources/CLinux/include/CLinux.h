@@ -24,5 +24,5 @@ int clinux_forbid_dumps(void);
 /// and its path in `path`. Returns 0, or -1 with errno and nothing open.
 int clinux_open_pty(int *controller, int *terminal, char *path, size_t size);
 
-/// The user who called connect(2) on a Unix socket, SO_PEERCRED: 0, or -1 with errno.
+/// The user at the other end of a Unix socket, who called connect(2) or listen(2), SO_PEERCRED: 0, or -1 with errno.
 int clinux_peer_user(int socket, uid_t *user);

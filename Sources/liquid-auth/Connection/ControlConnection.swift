@@ -1,6 +1,8 @@
+import CLinux
 import ControlDoor
 import CryptoPrimitives
 import Glibc
+import StateDirectory
 
 /// A connection to the authenticator that runs: one question, one answer.
 struct ControlConnection: ~Copyable {
@@ -51,25 +53,36 @@ struct ControlConnection: ~Copyable {
   }
 
   private static func connected(to path: String) throws(CommandFailure) -> Int32 {
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    let bytes = Array(path.utf8)
-    guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
-      throw CommandFailure("the path of the control socket is too long: \(path); give a shorter one with --control")
+    guard let address = SocketAddress(path) else {
+      throw CommandFailure(
+        "the path of the control socket has 1 to \(SocketAddress.maximumPathSize) bytes: \(path); give another with "
+          + "--control")
     }
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
     let descriptor = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw notRunning(path, errno) }
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-      }
-    }
-    guard result == 0 else {
+    guard address.connect(descriptor) else {
       defer { close(descriptor) }
       throw notRunning(path, errno)
     }
+    do throws(CommandFailure) {
+      try checkPeer(of: descriptor, path, expected: geteuid())
+    } catch {
+      close(descriptor)
+      throw error
+    }
     return descriptor
+  }
+
+  /// Whoever listens is told a passphrase: it must be a program of the same user, and not even of root.
+  static func checkPeer(of descriptor: Int32, _ path: String, expected: uid_t) throws(CommandFailure) {
+    var user = uid_t.max
+    guard clinux_peer_user(descriptor, &user) == 0 else {
+      throw CommandFailure("cannot tell who listens at \(path): \(String(cString: strerror(errno)))")
+    }
+    guard user == expected else {
+      throw CommandFailure(
+        "user \(user), and not you, listens at \(path); do not trust it, and give another path with --control")
+    }
   }
 
   private static func notRunning(_ path: String, _ number: Int32) -> CommandFailure {

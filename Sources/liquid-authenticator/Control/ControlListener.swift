@@ -24,6 +24,7 @@ final class ControlListener: Polled {
   }
 
   private let state = Mutex(State())
+  private let arrivals = ArrivalPause()
   private let socket: ControlSocket
   private let makeSession: @Sendable (UInt64) -> ControlSession
   private let workers: any TaskExecutor
@@ -62,30 +63,42 @@ final class ControlListener: Polled {
       // Without an event asked for, poll still tells that the other side has gone.
       state.connections.map { pollfd(fd: $0, events: $1.request == nil ? Int16(POLLIN) : 0, revents: 0) }
     }
-    return ([.readable(socket.descriptor)] + connections, -1)
+    let (arriving, timeout) = arrivals.interest(in: socket.descriptor)
+    return ([arriving] + connections, timeout)
   }
 
   func ready(_ descriptors: [pollfd]) {
     for ready in descriptors.dropFirst() where ready.revents != 0 { receive(on: ready.fd) }
+    arrivals.end()
     if descriptors[0].revents != 0 { accept() }
   }
 
   private func accept() {
-    while let (descriptor, user) = socket.accept() {
-      guard user == geteuid() else {
-        log("the control socket refuses user \(user)")
+    while true {
+      switch socket.accept() {
+      case .none: return
+      case .noRoom: return arrivals.begin()
+      case .connection(let descriptor): serve(descriptor)
+      }
+    }
+  }
+
+  /// Takes a connection of our own user into the list.
+  private func serve(_ descriptor: Int32) {
+    let user = ControlSocket.user(of: descriptor)
+    guard user == geteuid() else {
+      log("the control socket refuses \(user.map { "user \($0)" } ?? "a program of an unknown user")")
+      close(descriptor)
+      return
+    }
+    state.withLock { state in
+      guard state.connections.count < Self.maximumConnections else {
+        Self.send(ControlFailure(.busy, "too many programs are connected; try again").encoded, on: descriptor)
         close(descriptor)
-        continue
+        return
       }
-      state.withLock { state in
-        guard state.connections.count < Self.maximumConnections else {
-          Self.send(ControlFailure(.busy, "too many programs are connected; try again").encoded, on: descriptor)
-          close(descriptor)
-          return
-        }
-        state.lastNumber += 1
-        state.connections[descriptor] = Connection(number: state.lastNumber, session: makeSession(state.lastNumber))
-      }
+      state.lastNumber += 1
+      state.connections[descriptor] = Connection(number: state.lastNumber, session: makeSession(state.lastNumber))
     }
   }
 

@@ -84,11 +84,32 @@ final class PollThread: Sendable {
       while !signal.hasEnded {
         let (wanted, timeout) = polled.interests()
         var descriptors = wanted + [pollfd(fd: signal.descriptor, events: Int16(POLLIN), revents: 0)]
-        guard poll(&descriptors, nfds_t(descriptors.count), timeout) >= 0 || errno == EINTR else { return }
+        guard poll(&descriptors, nfds_t(descriptors.count), timeout) >= 0 else {
+          // EINTR; or there is no memory, or the limit of descriptors was lowered, which may pass: what this thread
+          // serves would otherwise be deaf for good.
+          if errno != EINTR { usleep(100_000) }
+          continue
+        }
         if descriptors.removeLast().revents != 0 { signal.clear() }
         if !signal.hasEnded { polled.ready(descriptors) }
       }
     }
+  }
+}
+
+/// Leaves a listening socket alone while the system has no room for another connection: poll(2) would tell of the one
+/// that waits at once and again.
+///
+/// It ends with the next thing that happens, which may have made room, and after a second.
+final class ArrivalPause: Sendable {
+  private let isOn = Atomic(false)
+
+  func begin() { isOn.store(true, ordering: .relaxed) }
+  func end() { isOn.store(false, ordering: .relaxed) }
+
+  /// What to wait for; poll(2) passes over a descriptor of −1.
+  func interest(in listener: Int32) -> (descriptor: pollfd, timeout: Int32) {
+    isOn.load(ordering: .relaxed) ? (.readable(-1), 1000) : (.readable(listener), -1)
   }
 }
 

@@ -12,12 +12,13 @@ final class UnixSocketDevice: DeviceLink, Polled {
   let reports: AsyncStream<Report>
 
   private let incoming: AsyncStream<Report>.Continuation
-  private let listener: UnixSocketTransport.Listener
+  private let listener: ListeningSocket
   private let clients = Mutex<[Int32]>([])
+  private let arrivals = ArrivalPause()
   private let thread = Mutex<PollThread?>(nil)
 
   /// Serves the clients of the listener, which is closed with the device.
-  init(_ listener: UnixSocketTransport.Listener) throws(TransportError) {
+  init(_ listener: ListeningSocket) throws(TransportError) {
     self.listener = listener
     (reports, incoming) = ReportBuffer.make()
     do throws(TransportError) {
@@ -55,11 +56,13 @@ final class UnixSocketDevice: DeviceLink, Polled {
   // MARK: The reading thread
 
   func interests() -> (descriptors: [pollfd], timeout: Int32) {
-    ([.readable(listener.descriptor)] + clients.withLock { $0 }.map(pollfd.readable), -1)
+    let (arriving, timeout) = arrivals.interest(in: listener.descriptor)
+    return ([arriving] + clients.withLock { $0 }.map(pollfd.readable), timeout)
   }
 
   func ready(_ descriptors: [pollfd]) {
     for client in descriptors.dropFirst() where client.isReadable && !read(client.fd) { drop(client.fd) }
+    arrivals.end()
     if descriptors[0].isReadable { accept() }
   }
 
@@ -81,15 +84,16 @@ final class UnixSocketDevice: DeviceLink, Polled {
   }
 
   private func accept() {
-    let client = Glibc.accept(listener.descriptor, nil, nil)
-    guard client >= 0 else { return }
-    let accepted = clients.withLock { clients in
-      guard clients.count < Self.clientLimit, fcntl(client, F_SETFD, FD_CLOEXEC) == 0,
-        fcntl(client, F_SETFL, O_NONBLOCK) == 0
-      else { return false }
-      clients.append(client)
-      return true
+    switch listener.accept() {
+    case .none: return
+    case .noRoom: arrivals.begin()
+    case .connection(let client):
+      let isTaken = clients.withLock { clients in
+        guard clients.count < Self.clientLimit else { return false }
+        clients.append(client)
+        return true
+      }
+      if !isTaken { Glibc.close(client) }
     }
-    if !accepted { Glibc.close(client) }
   }
 }

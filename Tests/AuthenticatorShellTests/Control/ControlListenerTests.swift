@@ -249,9 +249,13 @@ final class Client: Sendable {
 }
 
 @Suite struct ControlSocketTests {
+  let directory: TemporaryDirectory
+  var path: String { directory.path + "/control.sock" }
+
+  init() throws { directory = try TemporaryDirectory() }
+
   @Test func `what a crash left is replaced`() async throws {
-    let path = "/tmp/liquid-auth-sock-" + UUID().uuidString.prefix(8)
-    defer { unlink(path) }
+    let path = path
     func crash() throws { _ = try ControlSocket(listeningAt: path) }
     try crash()
     #expect(access(path, F_OK) == 0)
@@ -265,23 +269,34 @@ final class Client: Sendable {
     let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: door.path) }
     #expect(
       error?.description
-        == "another authenticator listens at \(door.path); end it first, or give another path with --control")
+        == "somebody listens at \(door.path) already; end it first, or give another path with --control")
     #expect(Client(door.path) != nil)
   }
 
   @Test func `a file that is no socket is not removed`() async throws {
-    let path = "/tmp/liquid-auth-file-" + UUID().uuidString.prefix(8)
-    defer { unlink(path) }
     try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
     #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
     #expect(FileManager.default.contents(atPath: path) == Data([1, 2, 3]))
   }
 
-  @Test func `a path that is too long, or in no directory, is an error that names it`() {
-    for path in ["/tmp/" + String(repeating: "x", count: 104), "/no/such/directory/control.sock"] {
-      let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
-      #expect(error?.description.contains(path) == true)
-    }
+  @Test func `a path that is too long is an error that names it`() {
+    let path = "/tmp/" + String(repeating: "x", count: 104)
+    let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
+    #expect(error?.description.contains(path) == true)
+  }
+
+  @Test func `a directory that is not there, and cannot be made, is named`() {
+    let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: "/no/such/control.sock") }
+    #expect(error?.description == "cannot find the directory /no/such: No such file or directory")
+  }
+
+  @Test func `a directory that others may write to is refused`() {
+    chmod(directory.path, 0o777)
+    let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
+    #expect(
+      error?.description == "others may write to \(directory.path) (mode 777); close it with: "
+        + "chmod go-w '\(directory.path)', or give another path with --control")
+    #expect(access(path, F_OK) != 0)
   }
 }
 

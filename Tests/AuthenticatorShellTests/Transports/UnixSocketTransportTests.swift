@@ -1,5 +1,6 @@
 import CTAPHID
 import Glibc
+import StateDirectory
 import Testing
 
 @testable import liquid_authenticator
@@ -13,7 +14,7 @@ struct UnixSocketTransportTests {
 
   func connect() throws -> Descriptor {
     let client = Descriptor(socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0))
-    guard try SocketAddress(path).connect(client.number) else { throw Descriptor.Failure(errno) }
+    guard try #require(SocketAddress(path)).connect(client.number) else { throw Descriptor.Failure(errno) }
     return client
   }
 
@@ -112,7 +113,7 @@ struct UnixSocketTransportTests {
 
   @Test func `a stale socket is taken over`() throws {
     let left = Descriptor(socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0))
-    #expect(try SocketAddress(path).bind(left.number))
+    #expect(try #require(SocketAddress(path)).bind(left.number))
     let link = try transport.attach()
     link.close()
   }
@@ -145,6 +146,19 @@ struct UnixSocketTransportTests {
     close(open(path, O_CREAT | O_WRONLY, 0o600))
     link.close()
     #expect(access(path, F_OK) == 0)
+  }
+
+  @Test func `a directory that others may write to is refused`() throws {
+    chmod(directory.path, 0o770)
+    #expect {
+      try transport.attach()
+    } throws: {
+      "\($0)" == "others may write to \(directory.path) (mode 770); close it with: chmod go-w '\(directory.path)', "
+        + "or name another path"
+    }
+    // As in /tmp, where nobody can take away what is another's.
+    chmod(directory.path, 0o1777)
+    try transport.attach().close()
   }
 
   @Test(arguments: ["", String(repeating: "x", count: 108)])

@@ -1,0 +1,112 @@
+import Glibc
+import StateDirectory
+
+/// A SOCK_SEQPACKET socket that listens, for its owner alone, and the file that leads to it.
+struct ListeningSocket: Sendable {
+  let path: String
+  /// Non-blocking; whoever has the value closes it.
+  let descriptor: Int32
+  private let device: dev_t
+  private let inode: ino_t
+
+  /// Listens at a path; a socket that a crash left is replaced, one that somebody listens at is not.
+  ///
+  /// - Parameter elsewhere: what the person can do when the path will not do: "name another path".
+  init(at path: String, elsewhere: String) throws(TransportError) {
+    guard let address = SocketAddress(path) else {
+      throw TransportError(
+        "a socket's path has 1 to \(SocketAddress.maximumPathSize) bytes, not \(path.utf8.count): \(path); \(elsewhere)"
+      )
+    }
+    try Self.checkDirectory(of: path, elsewhere)
+    try Self.removeStale(path, address, elsewhere)
+    let descriptor = try Self.make()
+    do throws(TransportError) {
+      // Linux gives the file the mode of the descriptor: at no moment may another user connect.
+      guard fchmod(descriptor, 0o600) == 0, address.bind(descriptor), listen(descriptor, 16) == 0 else {
+        throw TransportError("listen at \(path)", errno: errno)
+      }
+      var status = stat()
+      guard lstat(path, &status) == 0 else { throw TransportError("find \(path)", errno: errno) }
+      (device, inode) = (status.st_dev, status.st_ino)
+    } catch {
+      close(descriptor)
+      throw error
+    }
+    self.path = path
+    self.descriptor = descriptor
+  }
+
+  /// Removes the file, if it still is the one that was made here.
+  func removeFile() {
+    var status = stat()
+    guard lstat(path, &status) == 0, status.st_dev == device, status.st_ino == inode else { return }
+    unlink(path)
+  }
+
+  // MARK: Accepting
+
+  /// What accept(2) came to.
+  enum Arrival {
+    /// A connection, non-blocking.
+    case connection(Int32)
+    case none
+    /// The system has no descriptor or memory for it: it waits, and `poll` would tell of it at once and again.
+    case noRoom
+  }
+
+  func accept() -> Arrival {
+    let connection = Glibc.accept(descriptor, nil, nil)
+    guard connection >= 0 else {
+      return [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) ? .noRoom : .none
+    }
+    guard fcntl(connection, F_SETFD, FD_CLOEXEC) == 0, fcntl(connection, F_SETFL, O_NONBLOCK) == 0 else {
+      close(connection)
+      return .none
+    }
+    return .connection(connection)
+  }
+
+  // MARK: The file
+
+  private static func make() throws(TransportError) -> Int32 {
+    let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    let descriptor = socket(AF_UNIX, type, 0)
+    guard descriptor >= 0 else { throw TransportError("make a socket", errno: errno) }
+    return descriptor
+  }
+
+  /// Where others may write, they could put a socket of their own in the place of ours, and be told what is for us.
+  private static func checkDirectory(of path: String, _ elsewhere: String) throws(TransportError) {
+    let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+    let name = directory.isEmpty ? (path.first == "/" ? "/" : ".") : directory
+    var status = stat()
+    guard stat(name, &status) == 0 else { throw TransportError("find the directory \(name)", errno: errno) }
+    guard status.st_uid == geteuid() else {
+      throw TransportError("\(name) belongs to another user (uid \(status.st_uid)); \(elsewhere)")
+    }
+    // In a directory with the sticky bit, others can add files, and cannot take ours away.
+    guard status.st_mode & 0o022 == 0 || status.st_mode & S_ISVTX != 0 else {
+      let mode = String(status.st_mode & 0o777, radix: 8)
+      throw TransportError(
+        "others may write to \(name) (mode \(mode)); close it with: chmod go-w '\(name)', or \(elsewhere)")
+    }
+  }
+
+  /// Removes what a process that died has left; anything else is not ours to remove.
+  private static func removeStale(
+    _ path: String, _ address: SocketAddress, _ elsewhere: String
+  ) throws(TransportError) {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return }
+    guard status.st_mode & S_IFMT == S_IFSOCK else {
+      throw TransportError("\(path) is not a socket; move it away, or \(elsewhere)")
+    }
+    let probe = try make()
+    defer { close(probe) }
+    guard !address.connect(probe), errno == ECONNREFUSED else {
+      throw TransportError("somebody listens at \(path) already; end it first, or \(elsewhere)")
+    }
+    guard unlink(path) == 0 else { throw TransportError("remove the stale socket \(path)", errno: errno) }
+  }
+}

@@ -1,0 +1,55 @@
+"""Too few descriptors: what cannot be served waits, costs nothing meanwhile, and is served when there is room again."""
+
+import os
+import pathlib
+import resource
+import socket
+import time
+
+from support import wire
+from support.authenticator import wait_for
+
+
+def limit(key, count):
+    resource.prlimit(key.process.pid, resource.RLIMIT_NOFILE, (count, 4096))
+
+
+def processor_seconds(key):
+    """What the daemon has used so far, by the kernel's count."""
+    fields = pathlib.Path(f"/proc/{key.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def opened(key):
+    return len(os.listdir(f"/proc/{key.process.pid}/fd"))
+
+
+def test_a_connection_that_there_is_no_descriptor_for(key):
+    """On both sockets; accept(2) that fails leaves them readable, and poll(2) would tell so without end."""
+    with key:
+        limit(key, opened(key))
+        waiting = []
+        for path in (key.socket, key.control_socket):
+            client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            client.connect(str(path))
+            waiting.append(client)
+        before = processor_seconds(key)
+        time.sleep(2)
+        spent = processor_seconds(key) - before
+        assert spent < 0.2, f"{spent} s of a processor in 2 s"
+        limit(key, 1024)
+        wait_for("a client that waited", lambda: wire.answers(key.socket))
+        key.unlock()
+        for client in waiting:
+            client.close()
+
+
+def test_fewer_descriptors_than_are_waited_for(key):
+    """poll(2) refuses altogether then; its threads go on when it does not any more."""
+    with key:
+        limit(key, 1)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            client.connect(str(key.socket))
+            time.sleep(0.5)
+            limit(key, 1024)
+            wait_for("a client", lambda: wire.answers(key.socket))
