@@ -3,6 +3,7 @@
 No virtual authenticator, no WebAuthn switch, no sandbox turned off: they find the key as they would a person's.
 """
 
+import base64
 import json
 import pathlib
 import socket
@@ -10,6 +11,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+
+from .screen import Screen
 
 
 class BrowserError(Exception):
@@ -53,12 +56,18 @@ class Browser:
 
     def click(self, selector: str): ...
 
-    def screenshot(self) -> str: ...
+    def picture(self, path: pathlib.Path): ...
+
+    def acknowledge(self, picture: pathlib.Path):
+        """Click away what keeps the browser from telling the page of a refusal: nothing, unless it says otherwise."""
 
     def close(self): ...
 
-    def run(self, origin: str, request: dict, seconds: int = 180) -> dict:
-        """One ceremony of page.html, which is opened anew only for another site."""
+    def run(self, origin: str, request: dict, refusal: pathlib.Path | None = None, seconds: int = 180) -> dict:
+        """One ceremony of page.html, which is opened anew only for another site.
+
+        `refusal` is where the picture goes of what must be clicked when the ceremony is refused.
+        """
         if self.at != origin:
             try:
                 self.open(origin + "/")
@@ -71,10 +80,12 @@ class Browser:
             self.at = origin
         self.script(f"window.request = {json.dumps(request)}; window.outcome = null")
         self.click("#go")
+        if refusal:
+            self.acknowledge(refusal)
         return wait_for("outcome", lambda: self.script("return window.outcome"), seconds)
 
-    def spawn(self, *command):
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+    def spawn(self, *command, environment=None):
+        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
 
     def finish(self, *processes):
         for process in processes:
@@ -88,22 +99,30 @@ class Browser:
 
 
 class Chromium(Browser):
-    """Through chromedriver's HTTP (W3C WebDriver)."""
+    """Through chromedriver's HTTP (W3C WebDriver).
+
+    With a window: it tells of a refusal in a sheet of its own, and the page hears nothing until somebody clicks there.
+    """
 
     name = "chromium"
     flags = [
-        "--headless=new", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--disable-sync",
-        "--disable-background-networking", "--disable-component-update", "--disable-extensions", "--disable-breakpad",
-        "--disable-default-apps", "--password-store=basic", "--renderer-process-limit=1",
+        f"--window-size={Screen.width},{Screen.height}", "--window-position=0,0", "--no-first-run", "--disable-gpu",
+        "--disable-dev-shm-usage", "--disable-sync", "--disable-background-networking", "--disable-component-update",
+        "--disable-extensions", "--disable-breakpad", "--disable-default-apps", "--password-store=basic", "--renderer-process-limit=1",
         # Each starts a process or a model of its own, which an emulated guest feels.
         "--disable-features=OptimizationGuideOnDeviceModel,OptimizationGuideModelDownloading,OptimizationHints,"
         "MediaRouter,Translate,SpareRendererForSitePerProcess",
     ]
+    # The colour of the button that closes a sheet; where the page begins below the bars, which have it too; and the
+    # middle of the place at a sheet's right edge where its last button stands.
+    closing_colour, page_top, last_button = "#D3E3FD", 90, 550
 
     def start(self):
+        self.screen = Screen(self.log)
         # Started by us and not by chromedriver, which does not wait long enough for a slow guest.
         self.process = self.spawn(
-            "chromium", *self.flags, f"--user-data-dir={self.profile}", "--remote-debugging-port=9222", "about:blank"
+            "chromium", *self.flags, f"--user-data-dir={self.profile}", "--remote-debugging-port=9222", "about:blank",
+            environment=self.screen.environment,
         )
         self.driver = self.spawn("chromedriver", "--port=9515")
         self.base = "http://127.0.0.1:9515"
@@ -139,8 +158,25 @@ class Chromium(Browser):
         found = self._call("POST", "/element", {"using": "css selector", "value": selector})
         self._call("POST", f"/element/{next(iter(found.values()))}/click", {})
 
-    def screenshot(self):
-        return self._call("GET", "/screenshot")
+    def picture(self, path):
+        self.screen.picture(path)
+
+    def acknowledge(self, picture):
+        x, y = wait_for("sheet that tells of the refusal", lambda: self._way_out(picture), 180)
+        self.screen.click(x, y)
+
+    def _way_out(self, picture):
+        """Where to click to close the sheet that tells of a refusal, if it is there.
+
+        Its last button is "Try again", and the one that closes it stands left of that. The sheet that waits for the key
+        has only one button, which is its last.
+        """
+        self.picture(picture)
+        button = self.screen.find(self.closing_colour, picture, below=self.page_top)
+        if not button:
+            return None
+        left, top, width, height = button
+        return (left + width // 2, top + height // 2) if left + width < self.last_button else None
 
     def close(self):
         try:
@@ -148,7 +184,7 @@ class Chromium(Browser):
         except (BrowserError, OSError):
             pass
         finally:
-            self.finish(self.driver, self.process)
+            self.finish(self.driver, self.process, self.screen.server)
 
 
 class Firefox(Browser):
@@ -229,8 +265,9 @@ class Firefox(Browser):
         found = self._call("WebDriver:FindElement", {"using": "css selector", "value": selector})["value"]
         self._call("WebDriver:ElementClick", {"id": next(iter(found.values()))})
 
-    def screenshot(self):
-        return self._call("WebDriver:TakeScreenshot", {"full": False, "hash": False})["value"]
+    def picture(self, path):
+        taken = self._call("WebDriver:TakeScreenshot", {"full": False, "hash": False})["value"]
+        path.write_bytes(base64.b64decode(taken))
 
     def close(self):
         try:

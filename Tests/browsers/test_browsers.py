@@ -4,9 +4,9 @@ Each browser has its own vault directory and its own sites, and goes through the
 relying parties; each step prints one line. `PHRASE` is all that the recovery steps keep of the first directory.
 """
 
-import base64
 import os
 import pathlib
+import subprocess
 import time
 
 import pytest
@@ -20,7 +20,6 @@ WORK = pathlib.Path(os.environ.get("BROWSERS_WORK", "/tmp"))
 LIBRARIES = [PyWebAuthn, PythonFido2]
 SECOND_FACTOR = {"account": "second-factor"}
 PASSKEY = {"account": "passkey", "rk": "required", "uv": "required"}
-
 
 # What the daemon logs when it answers so that a browser must raise this error.
 ANSWERED = {"InvalidStateError": "credentialExcluded", "NotAllowedError": "operationDenied"}
@@ -59,29 +58,25 @@ class Visit:
     def step(self, library, name, expected_error=None, **request):
         site = self.sites[library]
         before = self.authenticator.pinentry.asked()
-        if expected_error and self.name == "chromium":
-            request["patience"] = 30_000
+        picture = WORK / f"{self.name}-{library}-{name.replace(',', '').replace(' ', '-')}.png"
         try:
-            outcome = self.browser.run(site.origin, request)
-        except (BrowserError, OSError) as error:
+            outcome = self.browser.run(site.origin, request, picture if expected_error else None)
+        except (BrowserError, OSError, subprocess.SubprocessError) as error:
             print(f"{self.name:9}{library:14}{name:52}{type(error).__name__}: {error}", flush=True)
             print(self.authenticator.said(), self.authenticator.pinentry.events("ask")[-1:], flush=True)
+            self.browser.picture(picture)
             raise
         asked = self.authenticator.pinentry.asked() - before
         verdict = self.verdict(site, request, outcome)
+        clicked = f"; clicked, see {picture.name}" if expected_error and picture.exists() else ""
         print(f"{self.browser.name:9}{library:14}{name:52}{outcome['ms']:7.0f} ms  {asked} prompt"
-              f"{'s' if asked != 1 else ' '}  {verdict}", flush=True)
-        accepted = [expected_error]
-        if expected_error and self.name == "chromium":
-            # Chromium says it in a sheet that waits for a click, and tells the page nothing before; without a window
-            # nobody can click, so the page gives up, and the daemon's log is held to what it answered.
-            accepted.append("TimeoutError")
-            assert ANSWERED[expected_error] in self.authenticator.said().splitlines()[-1], self.authenticator.said()
-        if outcome.get("error") not in accepted:
-            image = self.browser.screenshot()
-            (WORK / f"{self.browser.name}-failure.png").write_bytes(base64.b64decode(image))
+              f"{'s' if asked != 1 else ' '}  {verdict}{clicked}", flush=True)
+        if outcome.get("error") != expected_error:
+            self.browser.picture(picture)
             raise AssertionError(f"{name}: {outcome}; the daemon said:\n{self.authenticator.said()}")
-        if expected_error is None:
+        if expected_error:
+            assert ANSWERED[expected_error] in self.authenticator.said().splitlines()[-1], self.authenticator.said()
+        else:
             verified = bool(int(outcome["flags"], 16) & UV)
             dialog = self.authenticator.pinentry.events("ask")[-1]["command"]
             assert verified is (dialog == "GETPIN"), f"UV is {verified}, but the dialog was {dialog}"
