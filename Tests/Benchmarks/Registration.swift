@@ -93,7 +93,7 @@ private struct OpenKeySource: KeySource {
   let vault: OpenVault
   var current: OpenVault? { vault }
 
-  func open() async throws(UserInteractionError) -> OpenVault { vault }
+  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 /// The least that a durable change costs: one page at the end of a file, synchronised.

@@ -34,5 +34,12 @@ public protocol KeySource: Sendable {
   ///
   /// A vault or store that is missing or damaged cannot be opened: the back end logs which file and what to do, and
   /// the command ends as `declined`.
-  func open() async throws(UserInteractionError) -> OpenVault
+  /// - Parameter prompt: what the vault is wanted for, so that the person sees why the passphrase is asked for; it is no
+  ///   consent to it. `nil` when that is not known yet.
+  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault
+}
+
+extension KeySource {
+  /// Opens the vault for something that is not known yet.
+  public func open() async throws(UserInteractionError) -> OpenVault { try await open(for: nil) }
 }

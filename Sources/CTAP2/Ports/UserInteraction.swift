@@ -26,6 +26,8 @@ public struct UserPrompt: Sendable, Equatable {
   public var accountDisplayName: String?
   /// How many accounts the request can sign in with, when more than one.
   public var accountCount: Int
+  /// With `register`: the account has a passkey on this machine, which the new one takes the place of.
+  public var replacesPasskey: Bool
   /// With the `liquid` extension: the Algorand address (58 characters) that would sign.
   public var algorandAddress: String?
   /// With the `liquid` extension in challenge form: the origin that the client data name.
@@ -34,13 +36,14 @@ public struct UserPrompt: Sendable, Equatable {
   /// Makes a prompt; everything but the purpose may be absent.
   public init(
     purpose: Purpose, rpID: String? = nil, accountName: String? = nil, accountDisplayName: String? = nil,
-    accountCount: Int = 1, algorandAddress: String? = nil, origin: String? = nil
+    accountCount: Int = 1, replacesPasskey: Bool = false, algorandAddress: String? = nil, origin: String? = nil
   ) {
     self.purpose = purpose
     self.rpID = rpID
     self.accountName = accountName
     self.accountDisplayName = accountDisplayName
     self.accountCount = accountCount
+    self.replacesPasskey = replacesPasskey
     self.algorandAddress = algorandAddress
     self.origin = origin
   }

@@ -49,7 +49,7 @@ private struct OpenKeySource: KeySource {
 
   var current: OpenVault? { vault }
 
-  func open() async throws(UserInteractionError) -> OpenVault { vault }
+  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 /// Answers in a person's place, and says so each time.

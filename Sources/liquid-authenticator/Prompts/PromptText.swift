@@ -23,11 +23,19 @@ struct PromptText: Sendable, Equatable {
   /// The whole text: the headline, an empty line, the details.
   var description: String { ([headline, ""] + details).joined(separator: "\n") }
 
-  /// Asked when a command needs the vault and it is locked.
-  static let unlock = PromptText(
-    headline: "Unlock your passkeys?",
-    details: ["A program wants to use this authenticator, and its vault is locked."],
-    agree: "Unlock", refuse: "Deny")
+  /// Asked when a command needs the vault and it is locked: who wants it, and what for.
+  static func unlock(for prompt: UserPrompt? = nil) -> PromptText {
+    let (wish, details) =
+      switch prompt?.purpose {
+      case .register, .alreadyRegistered: ("make a new passkey", prompt?.siteLines ?? [])
+      case .signIn: ("sign in with a passkey", prompt?.siteLines ?? [])
+      case .reset: ("reset this authenticator", [])
+      case .select, nil: ("use this authenticator", [])
+      }
+    return PromptText(
+      headline: "Unlock your passkeys?", details: details + ["A program wants to \(wish), and the vault is locked."],
+      agree: "Unlock", refuse: "Deny")
+  }
 
   /// What the field's error line says after a wrong passphrase.
   static func wrongPassphrase(triesLeft: Int) -> String {
@@ -41,7 +49,7 @@ extension PromptText {
     switch prompt.purpose {
     case .register:
       self.init(
-        headline: "Make a new passkey?", details: prompt.siteLines + prompt.algorandLines,
+        headline: "Make a new passkey?", details: prompt.siteLines + prompt.replacementLines + prompt.algorandLines,
         agree: "Make passkey", refuse: "Deny")
     case .alreadyRegistered:
       self.init(
@@ -87,6 +95,10 @@ extension UserPrompt {
       lines.append("Name: \(ShownText.name(accountDisplayName))")
     }
     return lines
+  }
+
+  fileprivate var replacementLines: [String] {
+    replacesPasskey ? ["It replaces the passkey that this account has here."] : []
   }
 
   fileprivate var algorandLines: [String] {

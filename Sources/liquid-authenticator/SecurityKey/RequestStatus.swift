@@ -62,7 +62,7 @@ struct StatusReportingKeySource: KeySource {
 
   var current: OpenVault? { base.current }
 
-  func open() async throws(UserInteractionError) -> OpenVault {
-    try await prompts.during { () async throws(UserInteractionError) -> OpenVault in try await base.open() }
+  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
+    try await prompts.during { () async throws(UserInteractionError) -> OpenVault in try await base.open(for: prompt) }
   }
 }

@@ -45,7 +45,7 @@ final class VaultKeySource: KeySource {
 
   var current: OpenVault? { state.withLock { $0.open } }
 
-  func open() async throws(UserInteractionError) -> OpenVault {
+  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
     if let current { return current }
     do {
       try directory.check()
@@ -54,7 +54,7 @@ final class VaultKeySource: KeySource {
     }
     let tries = TriesLeft(DialogInteraction.triesPerDialog)
     let lockings = state.withLock { $0.lockings }
-    return try await dialogs.passphrase(.unlock) { [self] passphrase in
+    return try await dialogs.passphrase(.unlock(for: prompt)) { [self] passphrase in
       do throws(StateDirectoryError) {
         guard let content = try await content(passphrase) else { return .ended(.cancelled) }
         guard let vault = try await install(content, passphrase, unlessLockedSince: lockings) else {

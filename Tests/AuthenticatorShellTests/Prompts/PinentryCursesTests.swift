@@ -28,7 +28,7 @@ struct PinentryCursesTests {
   @Test func `a passphrase is typed`() async throws {
     let pinentry = pinentry
     let task = Task {
-      try await pinentry.passphrase(PromptText.unlock) { passphrase -> PassphraseVerdict<[UInt8]> in
+      try await pinentry.passphrase(PromptText.unlock()) { passphrase -> PassphraseVerdict<[UInt8]> in
         .accepted(passphrase.withUnsafeBytes { Array($0) })
       }
     }
@@ -56,7 +56,7 @@ struct PinentryCursesTests {
 
   @Test func `a cancelled task ends it, and the terminal echoes again`() async throws {
     let pinentry = pinentry
-    let task = Task { try await pinentry.confirm(PromptText.unlock) }
+    let task = Task { try await pinentry.confirm(PromptText.unlock()) }
     try await awaitDialog("Unlock your passkeys?")
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }

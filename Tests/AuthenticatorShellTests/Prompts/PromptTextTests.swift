@@ -37,6 +37,17 @@ import Testing
         """,
       buttons: ["Make passkey", "Deny"]),
     Case(
+      testDescription: "register, in the place of another",
+      prompt: UserPrompt(purpose: .register, rpID: "example.com", accountName: "alice", replacesPasskey: true),
+      text: """
+        Make a new passkey?
+
+        Site: example.com
+        Account: "alice"
+        It replaces the passkey that this account has here.
+        """,
+      buttons: ["Make passkey", "Deny"]),
+    Case(
       testDescription: "already registered",
       prompt: UserPrompt(purpose: .alreadyRegistered, rpID: "example.com", accountName: "alice"),
       text: """
@@ -159,11 +170,26 @@ import Testing
     #expect([text.agree, text.refuse] == expected.buttons)
   }
 
-  @Test func `unlocking says why it is asked`() {
-    #expect(
-      PromptText.unlock.description
-        == "Unlock your passkeys?\n\nA program wants to use this authenticator, and its vault is locked.")
-    #expect([PromptText.unlock.agree, PromptText.unlock.refuse] == ["Unlock", "Deny"])
+  @Test(arguments: [
+    (nil, "A program wants to use this authenticator, and the vault is locked."),
+    (UserPrompt(purpose: .select), "A program wants to use this authenticator, and the vault is locked."),
+    (
+      UserPrompt(purpose: .reset(importedPasskeys: 0)),
+      "A program wants to reset this authenticator, and the vault is locked."
+    ),
+    (
+      UserPrompt(purpose: .signIn, rpID: "example.com\n"),
+      "Site: example.com\\u{A}\nA program wants to sign in with a passkey, and the vault is locked."
+    ),
+    (
+      UserPrompt(purpose: .register, rpID: "example.com", accountName: "alice"),
+      "Site: example.com\nAccount: \"alice\"\nA program wants to make a new passkey, and the vault is locked."
+    ),
+  ])
+  func `unlocking says who wants it, and what for`(prompt: UserPrompt?, details: String) {
+    let text = PromptText.unlock(for: prompt)
+    #expect(text.description == "Unlock your passkeys?\n\n" + details)
+    #expect([text.agree, text.refuse] == ["Unlock", "Deny"])
   }
 
   @Test(arguments: [(2, "Wrong passphrase, 2 tries left"), (1, "Wrong passphrase, 1 try left")])

@@ -56,7 +56,7 @@ final class TestKeySource: KeySource {
 
   func unlock() { state.withLock { $0.open = Self.vault(store) } }
 
-  func open() async throws(UserInteractionError) -> OpenVault {
+  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
     try state.withLock { state throws(UserInteractionError) in
       state.openings += 1
       if let error = state.error { throw error }
