@@ -254,9 +254,12 @@ import Vault
   }
 
   @Test func `a try of the passphrase leaves its thread to others`() async throws {
-    // They take their tasks in the order in which they came, so who runs first does not depend on how long a try takes.
+    // The thread takes its tasks in the order in which they came. The try takes long enough for its task to be waiting,
+    // and not to find it done already.
     let workers = try Workers(count: 1)
-    let source = source(TriedBesideAnother(workers: workers, lines: lines))
+    let made = try MadeVault(passphrase: "right", cost: .standard)
+    let dialogs = TriedBesideAnother(workers: workers, lines: lines)
+    let source = VaultKeySource(directory: made.directory, dialogs: dialogs, log: lines.add)
     await Task(executorPreference: workers) { _ = try? await source.open() }.value
     #expect(lines.lines == ["another task", "the try has ended"])
   }
