@@ -108,7 +108,8 @@ class Chromium(Browser):
     flags = [
         f"--window-size={Screen.width},{Screen.height}", "--window-position=0,0", "--no-first-run", "--disable-gpu",
         "--disable-dev-shm-usage", "--disable-sync", "--disable-background-networking", "--disable-component-update",
-        "--disable-extensions", "--disable-breakpad", "--disable-default-apps", "--password-store=basic", "--renderer-process-limit=1",
+        "--disable-extensions", "--disable-breakpad", "--disable-default-apps", "--password-store=basic",
+        "--renderer-process-limit=1",
         # Each starts a process or a model of its own, which an emulated guest feels.
         "--disable-features=OptimizationGuideOnDeviceModel,OptimizationGuideModelDownloading,OptimizationHints,"
         "MediaRouter,Translate,SpareRendererForSitePerProcess",
@@ -129,7 +130,8 @@ class Chromium(Browser):
         wait_for("DevTools", lambda: self._answers("http://127.0.0.1:9222/json/version"), 600)
         wait_for("chromedriver", lambda: self._answers(self.base + "/status"), 120)
         wanted = {"goog:chromeOptions": {"debuggerAddress": "127.0.0.1:9222"}, "timeouts": {"pageLoad": 120_000}}
-        self.base += "/session/" + self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
+        session = self._call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        self.base += "/session/" + session["sessionId"]
 
     @staticmethod
     def _answers(address):

@@ -131,10 +131,10 @@ class TestFirstMachine:
     def test_denied(self, visit, library):
         visit.authenticator.pinentry.set("deny")
         try:
-            visit.step(library, "register, refused by the person", "NotAllowedError", ceremony="register",
-                       account="nobody")
-            visit.step(library, "sign in, refused by the person", "NotAllowedError", ceremony="sign in",
-                       **SECOND_FACTOR)
+            for wanted in ({"ceremony": "register", "account": "nobody"}, {"ceremony": "sign in", **SECOND_FACTOR}):
+                name = f"{wanted['ceremony']}, refused by the person"
+                _, asked = visit.step(library, name, "NotAllowedError", **wanted)
+                assert asked == 1, "a refusal ends it"
         finally:
             visit.authenticator.pinentry.set("approve")
 
