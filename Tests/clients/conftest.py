@@ -1,12 +1,11 @@
 """What the client tests share: an authenticator on `unix:`, and one on `pty`."""
 
 import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support import wire
-from support.authenticator import Authenticator, wait_for
+from support.authenticator import Authenticator
 
 
 @pytest.fixture(scope="module")
@@ -39,18 +38,10 @@ def waits(request, tmp_path_factory):
         yield None
         return
     folder = tmp_path_factory.mktemp("waits")
-    with (
-        Authenticator(folder / "alone").install() as alone,
-        Authenticator(folder / "left").install() as left,
-        ThreadPoolExecutor() as threads,
-    ):
-        for key in (alone, left):
-            key.unlock()
-            key.pinentry.set("never")
-        yield {
-            "alone": (alone, threads.submit(request_that_nobody_answers, alone)),
-            "left": (left, threads.submit(request_that_nobody_waits_for, left)),
-        }
+    with Authenticator(folder / "alone").install() as alone, ThreadPoolExecutor() as threads:
+        alone.unlock()
+        alone.pinentry.set("never")
+        yield alone, threads.submit(request_that_nobody_answers, alone)
 
 
 def request_that_nobody_answers(key):
@@ -58,13 +49,3 @@ def request_that_nobody_answers(key):
     with wire.Channel(key.socket) as channel:
         channel.send(wire.CBOR, b"\x0b")
         return channel.final()
-
-
-def request_that_nobody_waits_for(key):
-    """The seconds from the end of its client until the next one is served."""
-    with wire.Channel(key.socket) as channel:
-        channel.send(wire.CBOR, b"\x0b")
-        wait_for("prompt", key.pinentry.asked)
-    left = time.monotonic()
-    wait_for("an answer", lambda: wire.answers(key.socket) or time.sleep(0.5), 45)
-    return time.monotonic() - left

@@ -68,6 +68,20 @@ def drain(channel):
         pass
 
 
+def test_client_that_leaves_in_mid_prompt(key):
+    """Its dialog is withdrawn, and not when it times out: the log tells which. The next one is served."""
+    key.pinentry.set("never")
+    logged = len(key.said())
+    asked = key.pinentry.asked()
+    with wire.Channel(key.socket) as channel:
+        channel.send(wire.CBOR, b"\x0b")
+        wait_for("prompt", lambda: key.pinentry.asked() > asked)
+    key.pinentry.wait_for_no_dialog(60)
+    said = wait_for("a line", lambda: key.said()[logged:])
+    assert "authenticatorSelection" in said and "(keepaliveCancel, " in said, said
+    assert wire.answers(key.socket)
+
+
 @pytest.mark.parametrize("reports", [1, 2, 17, 30])
 def test_half_a_message(key, reports):
     """The client that sent it gets ERROR 05 in its time; if it is gone, nobody waits for it."""

@@ -10,7 +10,7 @@ actor SecurityKey {
     let link: any DeviceLink
     let poweredUpAt: Instant
     var machine: CTAPHIDStateMachine
-    var request: (transaction: CTAPHIDStateMachine.TransactionID, task: Task<Void, Never>)?
+    var request: (transaction: CTAPHIDStateMachine.TransactionID, channel: ChannelID, task: Task<Void, Never>)?
     var node: DeviceNode?
     /// When the timer that is set will ring; it may ring too early, never too late.
     var alarm: Instant?
@@ -60,7 +60,7 @@ actor SecurityKey {
     life = Life(number: lives, link: link, poweredUpAt: timepiece.now, machine: machine)
     // Reports are taken one after another by this one task: their order is the protocol.
     Task(executorPreference: workers) { [number = lives] in
-      for await report in link.reports { await self.receive(report, in: number) }
+      for await event in link.events { await self.receive(event, in: number) }
       await self.ended(number)
     }
     Task(executorPreference: workers) { [number = lives] in await self.found(await link.node(), in: number) }
@@ -103,8 +103,15 @@ actor SecurityKey {
 
   // MARK: Events
 
-  private func receive(_ report: Report, in number: UInt64) {
-    change(number) { machine, now in machine.receive(report, at: now) }
+  private func receive(_ event: DeviceEvent, in number: UInt64) {
+    switch event {
+    case .report(let report): change(number) { machine, now in machine.receive(report, at: now) }
+    case .left(let channel):
+      // Nobody is there to whom a dialog would matter.
+      guard let life, life.number == number, let request = life.request, request.channel == channel ?? request.channel
+      else { return }
+      request.task.cancel()
+    }
   }
 
   private func ring(in number: UInt64) {
@@ -167,7 +174,7 @@ actor SecurityKey {
       }
       await self.answer(answer, to: transaction, in: number)
     }
-    self.life?.request = (transaction, task)
+    self.life?.request = (transaction, request.channel, task)
   }
 
   /// Sets the timer for the machine's deadline, unless one rings before.

@@ -4,11 +4,12 @@ import Synchronization
 
 /// The device behind a pseudo terminal.
 ///
-/// The client's end is kept open here too: a terminal that nobody has open would wake the thread without end.
+/// The client's end is kept open here too: a terminal that nobody has open would wake the thread without end. So nothing
+/// tells that a client has gone, and its prompt stays until it times out.
 final class PTYDevice: DeviceLink, Polled {
-  let reports: AsyncStream<Report>
+  let events: AsyncStream<DeviceEvent>
 
-  private let incoming: AsyncStream<Report>.Continuation
+  private let incoming: AsyncStream<DeviceEvent>.Continuation
   private let controller: Int32
   private let terminal: Int32
   private let path: String
@@ -24,7 +25,7 @@ final class PTYDevice: DeviceLink, Polled {
     self.path = path
     self.timepiece = timepiece
     input = Mutex(PTYInput())
-    (reports, incoming) = ReportBuffer.make()
+    (events, incoming) = DeviceEvent.makeStream()
     do throws(TransportError) {
       let thread = try PollThread(self)
       self.thread.withLock { $0 = thread }
@@ -73,7 +74,7 @@ final class PTYDevice: DeviceLink, Polled {
     let count = read(controller, &bytes, bytes.count)
     guard count > 0 else { return }
     let reports = input.withLock { $0.append(bytes.prefix(count), at: timepiece.now) }
-    reports.forEach { incoming.yield($0) }
+    reports.forEach { incoming.yield(.report($0)) }
   }
 
   /// Writes what the terminal takes; true when something is left for later.

@@ -11,10 +11,10 @@ protocol ReportTransport: Sendable {
 
 /// A device for as long as it is plugged in.
 protocol DeviceLink: Sendable {
-  /// What the host writes, in order; it ends when the device is gone.
+  /// What the host does, in order; it ends when the device is gone.
   ///
-  /// What nobody takes from it is dropped above `ReportBuffer.capacity`, as a kernel's ring does.
-  var reports: AsyncStream<Report> { get }
+  /// What nobody takes from it is dropped above `DeviceEvent.capacity`, as a kernel's ring does.
+  var events: AsyncStream<DeviceEvent> { get }
 
   /// Writes the reports of one message. It never waits: a client that does not read loses reports, as on hidraw.
   func send(_ reports: [Report])
@@ -39,12 +39,17 @@ struct TransportError: Error, CustomStringConvertible {
   }
 }
 
-/// Reports between the thread that reads them and the actor that answers them.
-enum ReportBuffer {
-  /// How many reports wait at most; the longest message has 129.
+/// What the host does to a device, between the thread that reads it and the actor that answers it.
+enum DeviceEvent: Sendable, Equatable {
+  /// The host wrote a report.
+  case report(Report)
+  /// Nobody reads the answers on this channel any more; on any channel, when it is `nil`.
+  case left(ChannelID?)
+
+  /// How many events wait at most; the longest message has 129 reports.
   static let capacity = 2048
 
-  static func make() -> (stream: AsyncStream<Report>, continuation: AsyncStream<Report>.Continuation) {
-    AsyncStream.makeStream(of: Report.self, bufferingPolicy: .bufferingOldest(capacity))
+  static func makeStream() -> (stream: AsyncStream<DeviceEvent>, continuation: AsyncStream<DeviceEvent>.Continuation) {
+    AsyncStream.makeStream(of: DeviceEvent.self, bufferingPolicy: .bufferingOldest(capacity))
   }
 }

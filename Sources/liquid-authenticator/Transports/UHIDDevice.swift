@@ -14,9 +14,9 @@ final class UHIDDevice: DeviceLink, Polled {
     var hasEnded = false
   }
 
-  let reports: AsyncStream<Report>
+  let events: AsyncStream<DeviceEvent>
 
-  private let incoming: AsyncStream<Report>.Continuation
+  private let incoming: AsyncStream<DeviceEvent>.Continuation
   private let descriptor: Int32
   private let outgoing: Mutex<Outgoing>
   private let timepiece: any Timepiece
@@ -34,7 +34,7 @@ final class UHIDDevice: DeviceLink, Polled {
     self.descriptor = descriptor
     self.timepiece = timepiece
     outgoing = Mutex(Outgoing(descriptor: descriptor))
-    (reports, incoming) = ReportBuffer.make()
+    (events, incoming) = DeviceEvent.makeStream()
     let identity = UHIDIdentity.self
     var event = cuhid_create2(
       identity.name, "liquid-authenticator", serial, identity.vendor, identity.product, identity.reportDescriptor,
@@ -105,14 +105,17 @@ final class UHIDDevice: DeviceLink, Polled {
     }
     switch uhid_event_type(event.type) {
     case UHID_OUTPUT:
-      if let report = Self.report(of: event) { incoming.yield(report) }
+      if let report = Self.report(of: event) { incoming.yield(.report(report)) }
     case UHID_GET_REPORT, UHID_SET_REPORT:
       // The kernel's caller waits for up to 5 s unless it is told at once that there is no such report.
       var length = 0
       var refusal = cuhid_refusal(&event, &length)
       _ = Glibc.write(descriptor, &refusal, length)
+    case UHID_CLOSE:
+      // The last client has closed the node: nobody waits for an answer.
+      incoming.yield(.left(nil))
     default:
-      // START, STOP, OPEN and CLOSE: nothing depends on whether a client has the node open.
+      // START, STOP and OPEN: a client makes itself known by its reports.
       break
     }
   }

@@ -9,18 +9,19 @@ final class UnixSocketDevice: DeviceLink, Polled {
   /// How many clients may be connected; one more is turned away.
   static let clientLimit = 32
 
-  let reports: AsyncStream<Report>
+  let events: AsyncStream<DeviceEvent>
 
-  private let incoming: AsyncStream<Report>.Continuation
+  private let incoming: AsyncStream<DeviceEvent>.Continuation
   private let listener: ListeningSocket
-  private let clients = Mutex<[Int32]>([])
+  /// The clients, each with the channel that it wrote on last.
+  private let clients = Mutex<[Int32: ChannelID?]>([:])
   private let arrivals = ArrivalPause()
   private let thread = Mutex<PollThread?>(nil)
 
   /// Serves the clients of the listener, which is closed with the device.
   init(_ listener: ListeningSocket) throws(TransportError) {
     self.listener = listener
-    (reports, incoming) = ReportBuffer.make()
+    (events, incoming) = DeviceEvent.makeStream()
     do throws(TransportError) {
       let thread = try PollThread(self)
       self.thread.withLock { $0 = thread }
@@ -35,7 +36,7 @@ final class UnixSocketDevice: DeviceLink, Polled {
 
   func send(_ reports: [Report]) {
     clients.withLock { clients in
-      for client in clients {
+      for client in clients.keys {
         for report in reports { _ = Glibc.send(client, report.bytes, report.bytes.count, Int32(MSG_NOSIGNAL)) }
       }
     }
@@ -47,8 +48,8 @@ final class UnixSocketDevice: DeviceLink, Polled {
     thread.stop()
     Glibc.close(listener.descriptor)
     clients.withLock { clients in
-      clients.forEach { Glibc.close($0) }
-      clients = []
+      clients.keys.forEach { Glibc.close($0) }
+      clients = [:]
     }
     incoming.finish()
   }
@@ -57,7 +58,7 @@ final class UnixSocketDevice: DeviceLink, Polled {
 
   func interests() -> (descriptors: [pollfd], timeout: Int32) {
     let (arriving, timeout) = arrivals.interest(in: listener.descriptor)
-    return ([arriving] + clients.withLock { $0 }.map(pollfd.readable), timeout)
+    return ([arriving] + clients.withLock { $0.keys.map(pollfd.readable) }, timeout)
   }
 
   func ready(_ descriptors: [pollfd]) {
@@ -72,15 +73,19 @@ final class UnixSocketDevice: DeviceLink, Polled {
     let count = recv(client, &packet, packet.count, 0)
     guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
     // A packet of another size is no report, and is not answered.
-    if let report = Report(hostBytes: packet.prefix(count)) { incoming.yield(report) }
+    if let report = Report(hostBytes: packet.prefix(count)) {
+      clients.withLock { $0[client] = report.channel }
+      incoming.yield(.report(report))
+    }
     return true
   }
 
   private func drop(_ client: Int32) {
-    clients.withLock { clients in
-      clients.removeAll { $0 == client }
-      Glibc.close(client)
+    let channel = clients.withLock { clients in
+      defer { Glibc.close(client) }
+      return clients.removeValue(forKey: client) ?? nil
     }
+    if let channel { incoming.yield(.left(channel)) }
   }
 
   private func accept() {
@@ -90,7 +95,7 @@ final class UnixSocketDevice: DeviceLink, Polled {
     case .connection(let client):
       let isTaken = clients.withLock { clients in
         guard clients.count < Self.clientLimit else { return false }
-        clients.append(client)
+        clients[client] = .some(nil)
         return true
       }
       if !isTaken { Glibc.close(client) }

@@ -99,7 +99,7 @@ struct SecurityKeyTests {
   @Test func `a half message times out on the key's clock`() async throws {
     var host = try await openHost()
     for report in try host.client.request(.ping, [UInt8](repeating: 1, count: 200)).dropLast() {
-      host.link.host.yield(report)
+      host.link.host.yield(.report(report))
     }
     await timepiece.sleepers(1)
     // The alarm of the first report rings too early for the last one: it is set anew.
@@ -114,6 +114,25 @@ struct SecurityKeyTests {
     _ = try #require(await calls.next())
     host.cancel()
     #expect(await host.event() == .response(.cbor, [0x2D]))
+  }
+
+  @Test func `a request whose client has left is withdrawn, and that of another channel is not`() async throws {
+    var host = try await openHost()
+    var calls = desk.calls.makeAsyncIterator()
+    try host.ask(.cbor, [1])
+    let first = try #require(await calls.next())
+    host.link.host.yield(.left(.broadcast))
+    try host.ask(.cbor, [9])
+    #expect(await host.event() == .failed(.channelBusy), "the first goes on")
+    first.answer([0, 1])
+    #expect(await host.event() == .response(.cbor, [0, 1]))
+
+    for channel in [host.client.channel, nil] {
+      try host.ask(.cbor, [1])
+      _ = try #require(await calls.next())
+      host.link.host.yield(.left(channel))
+      #expect(await host.event() == .response(.cbor, [0x2D]))
+    }
   }
 
   @Test func `CANCEL right behind the request is not lost`() async throws {

@@ -21,14 +21,14 @@ final class MemoryTransport: ReportTransport {
 
 /// One attachment.
 final class MemoryLink: DeviceLink {
-  let reports: AsyncStream<Report>
-  let host: AsyncStream<Report>.Continuation
+  let events: AsyncStream<DeviceEvent>
+  let host: AsyncStream<DeviceEvent>.Continuation
   let sent: AsyncStream<Report>
   private let device: AsyncStream<Report>.Continuation
   private let closed = Mutex(false)
 
   init() {
-    (reports, host) = AsyncStream.makeStream(of: Report.self)
+    (events, host) = DeviceEvent.makeStream()
     (sent, device) = AsyncStream.makeStream(of: Report.self)
   }
 
@@ -57,15 +57,15 @@ struct Host {
   }
 
   mutating func open() async -> ClientMachine.Event? {
-    link.host.yield(client.open(nonce: [1, 2, 3, 4, 5, 6, 7, 8]))
+    link.host.yield(.report(client.open(nonce: [1, 2, 3, 4, 5, 6, 7, 8])))
     return await event()
   }
 
   func ask(_ command: CTAPHIDCommand, _ payload: [UInt8]) throws {
-    for report in try client.request(command, payload) { link.host.yield(report) }
+    for report in try client.request(command, payload) { link.host.yield(.report(report)) }
   }
 
-  func cancel() { link.host.yield(client.cancellation) }
+  func cancel() { link.host.yield(.report(client.cancellation)) }
 
   /// The next event from the device; `nil` once it is gone.
   mutating func event() async -> ClientMachine.Event? {
@@ -73,5 +73,14 @@ struct Host {
       if let event = client.receive(report) { return event }
     }
     return nil
+  }
+}
+
+extension DeviceLink {
+  /// What the host writes; the rest is passed over.
+  var reports: AsyncCompactMapSequence<AsyncStream<DeviceEvent>, Report> {
+    events.compactMap { event in
+      if case .report(let report) = event { report } else { nil }
+    }
   }
 }

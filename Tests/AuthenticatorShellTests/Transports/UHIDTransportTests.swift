@@ -117,6 +117,16 @@ struct UHIDTransportTests {
     #expect(Array(answer.prefix(10)) == [reply, 0, 0, 0, 0x78, 0x56, 0x34, 0x12, UInt8(EIO), 0])
   }
 
+  @Test func `CLOSE, when the last client has closed the node, is told behind what was written before`() async throws {
+    let kernel = try Kernel()
+    defer { kernel.link.close() }
+    try kernel.output([0] + Self.payload)
+    try kernel.end.write([5] + [UInt8](repeating: 0, count: 4379))
+    var events = kernel.link.events.makeAsyncIterator()
+    #expect(await events.next() == .report(try #require(Report(Self.payload))))
+    #expect(await events.next() == .left(nil))
+  }
+
   @Test func `START, OPEN, CLOSE, STOP and unknown events are taken without an answer`() async throws {
     let kernel = try Kernel()
     defer { kernel.link.close() }

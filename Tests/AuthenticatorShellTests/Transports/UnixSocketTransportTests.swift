@@ -86,6 +86,21 @@ struct UnixSocketTransportTests {
     }
   }
 
+  @Test func `a client that goes away is told with the channel that it wrote on last`() async throws {
+    let link = try transport.attach()
+    defer { link.close() }
+    let silent = try connect()
+    let client = try connect()
+    try client.write(Self.payload)
+    var events = link.events.makeAsyncIterator()
+    let report = try #require(Report(Self.payload))
+    #expect(await events.next() == .report(report))
+    // Nothing is under way for a client that wrote nothing.
+    shutdown(silent.number, Int32(SHUT_RDWR))
+    shutdown(client.number, Int32(SHUT_RDWR))
+    #expect(await events.next() == .left(report.channel))
+  }
+
   @Test func `a client that goes away is forgotten`() async throws {
     let link = try transport.attach()
     defer { link.close() }
