@@ -6,11 +6,11 @@ import CSodium
 /// read-only once they are filled, and wiped when the last reference goes. Where the limit of locked memory
 /// (`RLIMIT_MEMLOCK`) is exhausted, `sodium_malloc` goes on without the lock: everything else still holds.
 ///
-/// One instance costs some pages and system calls, so it suits what lives for a while. A secret that lives for one
-/// call only is better off in ``withWipedBytes(count:_:)``.
+/// One instance costs a page and system calls, so it suits what lives for a while. A secret that lives for one call
+/// only is better off in ``withWipedBytes(count:_:)``.
 public final class SecretBytes: Sendable {
   /// Never written again after `init`, so any thread may read it.
-  private nonisolated(unsafe) let buffer: UnsafeMutableRawBufferPointer
+  private let memory: GuardedMemory
 
   /// Allocates `count` zeroed bytes and lets `fill` write them once.
   ///
@@ -18,23 +18,13 @@ public final class SecretBytes: Sendable {
   public init<E: Error>(
     count: Int, filledBy fill: (UnsafeMutableRawBufferPointer) throws(E) -> Void
   ) throws(E) {
-    Sodium.start()
-    guard let address = sodium_malloc(count) else {
-      fatalError("out of memory: cannot allocate \(count) guarded bytes")  // as Swift's own allocator does
-    }
-    let buffer = UnsafeMutableRawBufferPointer(start: address, count: count)
-    sodium_memzero(address, count)
-    do throws(E) {
-      try fill(buffer)
-    } catch {
-      sodium_free(address)
-      throw error
-    }
-    _ = sodium_mprotect_readonly(address)
-    self.buffer = buffer
+    memory = GuardedMemory.take(count)
+    // When this throws, `deinit` runs, as all there is to initialise is.
+    try fill(memory.bytes)
+    memory.protect()
   }
 
-  deinit { sodium_free(buffer.baseAddress) }
+  deinit { memory.giveBack() }
 
   /// Copies bytes that the caller holds, and wipes, elsewhere.
   public convenience init(copying bytes: UnsafeRawBufferPointer) {
@@ -56,16 +46,16 @@ public final class SecretBytes: Sendable {
   }
 
   /// How many bytes there are.
-  public var count: Int { buffer.count }
+  public var count: Int { memory.bytes.count }
 
   /// Lends the bytes for the duration of `body`, which must not let the pointer or a copy escape.
   public func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
-    try body(UnsafeRawBufferPointer(buffer))
+    try body(UnsafeRawBufferPointer(memory.bytes))
   }
 
   /// Whether both hold the same bytes; the time taken tells only whether the lengths are equal.
   public func isEqual(to other: SecretBytes) -> Bool {
-    count == other.count && sodium_memcmp(buffer.baseAddress, other.buffer.baseAddress, count) == 0
+    count == other.count && sodium_memcmp(memory.bytes.baseAddress, other.memory.bytes.baseAddress, count) == 0
   }
 }
 

@@ -14,6 +14,21 @@ import Testing
     #expect(SecretBytes(count: 5) { $0[2] = 7 }.revealed == Hex([0, 0, 7, 0, 0]))
   }
 
+  @Test func `nothing of a secret is left for the next one of its size`() {
+    for _ in 0..<20 {
+      _ = SecretBytes.random(count: 48)
+      #expect(SecretBytes(count: 48) { _ in }.revealed == Hex([UInt8](repeating: 0, count: 48)))
+    }
+  }
+
+  @Test func `two secrets never share memory, nor after one that was given up`() {
+    _ = try? SecretBytes(count: 32) { _ throws(CryptoError) in throw .invalidLength }
+    let secrets = (0..<20).map { number in SecretBytes([UInt8](repeating: number, count: 32)) }
+    for (number, secret) in secrets.enumerated() {
+      #expect(secret.revealed == Hex([UInt8](repeating: UInt8(number), count: 32)))
+    }
+  }
+
   @Test func `a secret may be empty`() {
     #expect(SecretBytes([]).count == 0)
     #expect(SecretBytes([]).isEqual(to: SecretBytes([])))

@@ -1,0 +1,47 @@
+import CSodium
+import Synchronization
+
+/// A piece of memory for secrets, from `sodium_malloc`: between guard pages, locked, left out of core dumps.
+///
+/// To make a piece and to return it costs ten system calls, more time than a signature. So the last ones that were given
+/// back are kept, wiped, for the next secrets of their size: a ceremony derives its key where the one before did.
+struct GuardedMemory: @unchecked Sendable {
+  /// How many pieces are kept at most, each a locked page between guards.
+  private static let capacity = 8
+
+  private static let kept = Mutex<[GuardedMemory]>([])
+
+  /// Written by one thread, between `take` and `protect`.
+  let bytes: UnsafeMutableRawBufferPointer
+
+  /// A piece of `count` zeroed bytes.
+  static func take(_ count: Int) -> GuardedMemory {
+    let found = kept.withLock { kept in
+      kept.lastIndex { $0.bytes.count == count }.map { kept.remove(at: $0) }
+    }
+    return found ?? make(count)
+  }
+
+  private static func make(_ count: Int) -> GuardedMemory {
+    Sodium.start()
+    guard let address = sodium_malloc(count) else {
+      fatalError("out of memory: cannot allocate \(count) guarded bytes")  // as Swift's own allocator does
+    }
+    sodium_memzero(address, count)
+    return GuardedMemory(bytes: UnsafeMutableRawBufferPointer(start: address, count: count))
+  }
+
+  /// Ends the writing: who writes from now on ends the process.
+  func protect() { _ = bytes.baseAddress.map(sodium_mprotect_readonly) }
+
+  /// Wipes the piece, to which nobody refers any more, and keeps it in the place of the one that was kept longest.
+  func giveBack() {
+    _ = bytes.baseAddress.map(sodium_mprotect_readwrite)
+    sodium_memzero(bytes.baseAddress, bytes.count)
+    let oldest = Self.kept.withLock { kept in
+      kept.append(self)
+      return kept.count > Self.capacity ? kept.removeFirst() : nil
+    }
+    if let oldest { sodium_free(oldest.bytes.baseAddress) }
+  }
+}
