@@ -2,6 +2,7 @@
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
+#include <openssl/ecdsa.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/obj_mac.h>
@@ -29,3 +30,20 @@ static inline EVP_PKEY *liquid_p256_key(unsigned char *point, unsigned char *sca
   EVP_PKEY_CTX_free(context);
   return key;
 }
+
+// Signs a SHA-256 digest with a scalar of the group's: ECDSA in DER, at most ECDSA_size bytes. 0 on failure.
+//
+// An EVP_PKEY would build the curve anew, which takes as long as the signature; an EC_KEY copies the group that is there.
+// OpenSSL 3 calls EC_KEY deprecated and has no other road to this.
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+static inline int liquid_p256_sign(
+    const EC_GROUP *group, const BIGNUM *scalar, const unsigned char digest[32], unsigned char *signature,
+    unsigned int *count) {
+  EC_KEY *key = EC_KEY_new();
+  int done = key && EC_KEY_set_group(key, group) == 1 && EC_KEY_set_private_key(key, scalar) == 1
+      && ECDSA_sign(0, digest, 32, signature, count, key) == 1;
+  EC_KEY_free(key);
+  return done;
+}
+#pragma clang diagnostic pop

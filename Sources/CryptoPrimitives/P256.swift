@@ -85,7 +85,7 @@ final class P256Key: @unchecked Sendable {
     self.pointer = pointer
   }
 
-  /// A private key from a valid scalar, without its point: signing and ECDH need none.
+  /// A private key from a valid scalar, without its point: ECDH needs none.
   init(scalar: SecretBytes) throws(CryptoError) {
     OpenSSL.start()
     let pointer = withWipedBytes(count: P256.fieldSize) { native in

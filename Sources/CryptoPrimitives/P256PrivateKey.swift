@@ -4,8 +4,8 @@ import Synchronization
 extension P256 {
   /// A private key: a scalar d with 1 ≤ d < n.
   ///
-  /// What is costly to compute from the scalar is computed when it is first asked for, and kept: the public key for
-  /// those who only look at it, the signing key for those who only sign.
+  /// What is costly to compute from the scalar is computed when it is first asked for, and kept: the public key, and
+  /// OpenSSL's key for ECDH. Signing needs neither.
   public struct PrivateKey: Sendable {
     private let pair: P256Pair
 
@@ -33,16 +33,8 @@ extension P256 {
     /// The nonce is OpenSSL's: drawn by chance and hashed with the scalar and the digest, so that two signatures over
     /// one message differ, and a weak generator does not give the key away.
     public func signature(for message: [UInt8]) throws(CryptoError) -> [UInt8] {
-      let key = try pair.key()
-      guard let context = EVP_MD_CTX_new() else { throw OpenSSL.failure() }
-      defer { EVP_MD_CTX_free(context) }
-      var signature = [UInt8](repeating: 0, count: Int(EVP_PKEY_get_size(key.pointer)))
-      var count = signature.count
-      guard
-        EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key.pointer) == 1,
-        EVP_DigestSign(context, &signature, &count, message, message.count) == 1
-      else { throw OpenSSL.failure() }
-      return Array(signature.prefix(count))
+      guard let signature = pair.sign(digest: SHA256.hash(message)) else { throw OpenSSL.failure() }
+      return signature
     }
 
     /// ECDH: the first coordinate (32 bytes, big-endian) of the product of this scalar and that point.
@@ -69,6 +61,9 @@ private final class P256Pair: Sendable {
   private let knownPublicKey = Mutex<P256.PublicKey?>(nil)
   private let knownKey = Mutex<P256Key?>(nil)
 
+  /// Two integers of 33 bytes, each with a head of 2, and the head of both.
+  private static let maximumSignatureSize = 72
+
   /// The group, built once; OpenSSL only reads it.
   private nonisolated(unsafe) static let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
 
@@ -93,24 +88,41 @@ private final class P256Pair: Sendable {
     }
   }
 
+  /// SEQUENCE { r, s } in DER over a digest of 32 bytes; `nil` when OpenSSL fails, which has the reason.
+  func sign(digest: [UInt8]) -> [UInt8]? {
+    withNumber { group, number, _ in
+      var signature = [UInt8](repeating: 0, count: Self.maximumSignatureSize)
+      var count: CUnsignedInt = 0
+      guard liquid_p256_sign(group, number, digest, &signature, &count) == 1 else { return nil }
+      return Array(signature.prefix(Int(count)))
+    }
+  }
+
   /// 04 ‖ X ‖ Y, in constant time; `nil` only when memory runs out.
-  ///
-  /// The number is a copy of the scalar in OpenSSL's locked heap, cleared before this returns.
   private func point() -> [UInt8]? {
+    withNumber { group, number, context in
+      guard let point = EC_POINT_new(group) else { return nil }
+      defer { EC_POINT_clear_free(point) }
+      var octets = [UInt8](repeating: 0, count: 1 + 2 * P256.fieldSize)
+      guard
+        EC_POINT_mul(group, point, number, nil, nil, context) == 1,
+        EC_POINT_point2oct(group, point, POINT_CONVERSION_UNCOMPRESSED, &octets, octets.count, context) == octets.count
+      else { return nil }
+      return octets
+    }
+  }
+
+  /// Lends the group and the scalar as a number: a copy in OpenSSL's locked heap, cleared before this returns.
+  private func withNumber(
+    _ body: (_ group: OpaquePointer, _ number: OpaquePointer, _ context: OpaquePointer) -> [UInt8]?
+  ) -> [UInt8]? {
     OpenSSL.start()
     guard let group = Self.group, let context = BN_CTX_secure_new() else { return nil }
     defer { BN_CTX_free(context) }
     guard let number = BN_secure_new() else { return nil }
     defer { BN_clear_free(number) }
-    guard let point = EC_POINT_new(group) else { return nil }
-    defer { EC_POINT_clear_free(point) }
     BN_set_flags(number, BN_FLG_CONSTTIME)
-    var octets = [UInt8](repeating: 0, count: 1 + 2 * P256.fieldSize)
-    guard
-      scalar.withUnsafeBytes({ BN_bin2bn($0.bytes, CInt($0.count), number) }) != nil,
-      EC_POINT_mul(group, point, number, nil, nil, context) == 1,
-      EC_POINT_point2oct(group, point, POINT_CONVERSION_UNCOMPRESSED, &octets, octets.count, context) == octets.count
-    else { return nil }
-    return octets
+    guard scalar.withUnsafeBytes({ BN_bin2bn($0.bytes, CInt($0.count), number) }) != nil else { return nil }
+    return body(group, number, context)
   }
 }
