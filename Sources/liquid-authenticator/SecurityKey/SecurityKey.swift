@@ -58,11 +58,7 @@ actor SecurityKey {
     lives += 1
     let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
     life = Life(number: lives, link: link, poweredUpAt: timepiece.now, machine: machine)
-    // Reports are taken one after another by this one task: their order is the protocol.
-    Task(executorPreference: workers) { [number = lives] in
-      for await event in link.events { await self.receive(event, in: number) }
-      await self.ended(number)
-    }
+    Task(executorPreference: workers) { [number = lives] in await self.receiveAll(from: link, in: number) }
     Task(executorPreference: workers) { [number = lives] in await self.found(await link.node(), in: number) }
   }
 
@@ -102,6 +98,14 @@ actor SecurityKey {
   }
 
   // MARK: Events
+
+  /// Takes events one after another, in one task: the order of reports is the protocol.
+  ///
+  /// All of it runs on the actor: outside of it, each report would cost a change of threads or two.
+  private func receiveAll(from link: any DeviceLink, in number: UInt64) async {
+    for await event in link.events { receive(event, in: number) }
+    ended(number)
+  }
 
   private func receive(_ event: DeviceEvent, in number: UInt64) {
     switch event {

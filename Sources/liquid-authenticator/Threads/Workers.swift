@@ -5,15 +5,24 @@ import Synchronization
 ///
 /// Swift's own pool on Linux looks after its threads once a second for as long as the process lives. These sleep until
 /// there is something to do, so that a key that lies idle costs nothing. They live as long as the process.
+///
+/// A task that leaves an actor, or starts another and ends, goes on where it was: what a job leaves behind waits until it
+/// pauses, and wakes no other thread for it. A job must therefore not block for long once it has started another.
 final class Workers: TaskExecutor {
-  private let jobs = Mutex<[UnownedJob]>([])
-  /// Counts the jobs that wait; its memory stays where it is, as the C library wants it.
-  private nonisolated(unsafe) let waiting: UnsafeMutablePointer<sem_t>
+  private struct Line {
+    var jobs: [UnownedJob] = []
+    var sleepers = 0
+    var threads: [pthread_t] = []
+  }
+
+  private let line = Mutex(Line())
+  /// Raised once for each sleeper that is to wake; its memory stays where it is, as the C library wants it.
+  private nonisolated(unsafe) let alarm: UnsafeMutablePointer<sem_t>
 
   /// Starts the threads; two, so that keepalives go on while one is in the store.
   init(count: Int = 2) throws(TransportError) {
-    waiting = .allocate(capacity: 1)
-    sem_init(waiting, 0, 0)
+    alarm = .allocate(capacity: 1)
+    sem_init(alarm, 0, 0)
     for _ in 0..<count {
       var thread = pthread_t()
       let error = pthread_create(&thread, nil, runWorker, Unmanaged.passRetained(self).toOpaque())
@@ -24,17 +33,36 @@ final class Workers: TaskExecutor {
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    jobs.withLock { $0.append(job) }
-    sem_post(waiting)
+    let wakesSomebody = line.withLock { line in
+      line.jobs.append(job)
+      // The first job that waits needs nobody else when one of these threads has put it there: it looks here next.
+      if line.jobs.count == 1, line.threads.contains(pthread_self()) { return false }
+      guard line.sleepers > 0 else { return false }
+      line.sleepers -= 1
+      return true
+    }
+    if wakesSomebody { sem_post(alarm) }
   }
 
   fileprivate func run() -> Never {
+    line.withLock { $0.threads.append(pthread_self()) }
     let executor = asUnownedTaskExecutor()
     while true {
-      guard sem_wait(waiting) == 0 else { continue }
-      if let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { job.runSynchronously(on: executor) }
+      if let job = next() { job.runSynchronously(on: executor) } else { sleep() }
     }
   }
+
+  /// The job that waits longest; `nil`, and this thread counts as a sleeper, when there is none.
+  private func next() -> UnownedJob? {
+    line.withLock { line in
+      guard line.jobs.isEmpty else { return line.jobs.removeFirst() }
+      line.sleepers += 1
+      return nil
+    }
+  }
+
+  /// Sleeps until it is this thread's turn to wake; a signal is not.
+  private func sleep() { while sem_wait(alarm) != 0 {} }
 }
 
 /// What each thread runs; C calls it, so it is bound to no actor.

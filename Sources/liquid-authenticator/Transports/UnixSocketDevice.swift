@@ -8,6 +8,8 @@ import Synchronization
 final class UnixSocketDevice: DeviceLink, Polled {
   /// How many clients may be connected; one more is turned away.
   static let clientLimit = 32
+  /// How many packets of one client are read before the others are looked at.
+  private static let turn = 16
 
   let events: AsyncStream<DeviceEvent>
 
@@ -62,18 +64,19 @@ final class UnixSocketDevice: DeviceLink, Polled {
   }
 
   func ready(_ descriptors: [pollfd]) {
-    for client in descriptors.dropFirst() where client.isReadable && !read(client.fd) { drop(client.fd) }
+    for client in descriptors.dropFirst() where client.isReadable && !readAll(client.fd) { drop(client.fd) }
     arrivals.end()
     if descriptors[0].isReadable { accept() }
   }
 
-  /// Takes one packet; false when the client has gone.
-  private func read(_ client: Int32) -> Bool {
+  /// Takes the packets that are there, so many at most that other clients have their turn; false when it has gone.
+  private func readAll(_ client: Int32) -> Bool {
     var packet = [UInt8](repeating: 0, count: Report.size + 2)
-    let count = recv(client, &packet, packet.count, 0)
-    guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
-    // A packet of another size is no report, and is not answered.
-    if let report = Report(hostBytes: packet.prefix(count)) {
+    for _ in 0..<Self.turn {
+      let count = recv(client, &packet, packet.count, 0)
+      guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
+      // A packet of another size is no report, and is not answered.
+      guard let report = Report(hostBytes: packet.prefix(count)) else { continue }
       clients.withLock { $0[client] = report.channel }
       incoming.yield(.report(report))
     }

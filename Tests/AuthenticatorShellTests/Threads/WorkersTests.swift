@@ -26,6 +26,17 @@ struct WorkersTests {
     #expect(await counter.threads.isSubset(of: threads))
   }
 
+  @Test func `what a task starts is done though nobody was woken for it`() async throws {
+    let workers = try Workers(count: 2)
+    let task = Task(executorPreference: workers) {
+      let children = (0..<5).map { number in Task(executorPreference: workers) { number } }
+      var sum = 0
+      for child in children { sum += await child.value }
+      return sum
+    }
+    #expect(await task.value == 10)
+  }
+
   @Test func `one worker that is held up does not hold up the others`() async throws {
     let workers = try Workers(count: 2)
     let (ours, theirs) = try Descriptor.pair()
