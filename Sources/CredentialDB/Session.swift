@@ -15,6 +15,8 @@ final class Session {
   private let putRow: Statement
   private let putState: Statement
   private let getState: Statement
+  /// The state row as it was read since the last change: every command asks for it, and nobody else writes.
+  private var knownState: StoreState?
 
   /// Prepares the statements on a connection whose tables are there.
   init(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) {
@@ -73,7 +75,12 @@ final class Session {
 
   // MARK: - Reading
 
-  func state() throws(StoreFault) -> StoreState { try StoreRows.state(getState, keys: keys) }
+  func state() throws(StoreFault) -> StoreState {
+    if let knownState { return knownState }
+    let state = try StoreRows.state(getState, keys: keys)
+    knownState = state
+    return state
+  }
 
   func entries(
     _ statement: Statement, _ parameters: [Statement.Parameter] = []
@@ -93,6 +100,7 @@ final class Session {
 
   /// Runs `body` as one transaction, synchronised, and then empties the log into the file.
   func durably(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
+    knownState = nil
     try connection.transaction(body)
     connection.emptyLog()
   }
