@@ -46,6 +46,11 @@ struct Log: Sendable {
   static func printable(_ text: String) -> String {
     var line = ""
     for scalar in text.unicodeScalars.prefix(1000) {
+      // Most lines have nothing else, and Unicode's tables are large.
+      if (" "..."~").contains(scalar) {
+        line.unicodeScalars.append(scalar)
+        continue
+      }
       switch scalar.properties.generalCategory {
       case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
         line += "\\u{\(String(scalar.value, radix: 16))}"
