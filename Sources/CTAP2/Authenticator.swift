@@ -16,6 +16,8 @@ public struct Authenticator: Sendable {
   var randomness: any RandomNumberGenerator & Sendable
   private let report: @Sendable (CommandReport) -> Void
 
+  /// Keys, tries and token of clientPIN, for one life of the device.
+  var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
   /// What getNextAssertion goes on with; any other command drops it.
   var remaining: RemainingAssertions?
   /// The last signature counter of a credential that U2F registered.
@@ -75,9 +77,11 @@ public struct Authenticator: Sendable {
   /// Ends a getAssertion that is not told to its end: somebody changed what the answers would be made of.
   public mutating func forgetRemainingAssertions() { remaining = nil }
 
-  /// Whatever comes in between, and whoever else comes, ends a getAssertion that is not told to its end: CTAP §6.
+  /// Whatever comes in between, and whoever else comes, ends a getAssertion that is not told to its end: CTAP §6. A new
+  /// life of the device ends all that was volatile.
   private mutating func dropState(unlessContinuedBy code: UInt8, in context: RequestContext) {
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
+    if pinUVAuth.poweredUpAt != context.poweredUpAt { pinUVAuth = PINUVAuthState(poweredUpAt: context.poweredUpAt) }
   }
 
   private mutating func serve(
@@ -130,26 +134,42 @@ extension Authenticator {
   func confirm(
     _ prompt: UserPrompt, verification: Bool, with vault: OpenVault
   ) async throws(CTAPError) -> UserConsent {
-    let consent = try await confirm(prompt, verification: verification)
-    guard keySource.current?.unlocking === vault.unlocking else {
-      throw CTAPError(.operationDenied, "the vault was locked meanwhile")
+    do throws(UserInteractionError) {
+      return try await ask(prompt, verification: verification, with: vault)
+    } catch {
+      throw CTAPError(error)
     }
-    return consent
   }
 
   /// Asks the person; with `verification`, one dialog for presence and verification.
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(CTAPError) -> UserConsent {
-    // A CANCEL may have come while the vault was opened or the credentials were looked up.
-    guard !Task.isCancelled else { throw CTAPError(UserInteractionError.cancelled) }
-    let consent: UserConsent
     do throws(UserInteractionError) {
-      consent = try await interaction.confirm(prompt, verification: verification)
+      return try await ask(prompt, verification: verification)
     } catch {
       throw CTAPError(error)
     }
-    guard consent.userPresent, consent.userVerified || !verification else {
-      throw CTAPError(.operationDenied, "less than was asked for")
-    }
+  }
+
+  /// As `confirm(_:verification:with:)`, for who tells errors in another way.
+  func ask(
+    _ prompt: UserPrompt, verification: Bool, with vault: OpenVault
+  ) async throws(UserInteractionError) -> UserConsent {
+    let consent = try await ask(prompt, verification: verification)
+    guard keySource.current?.unlocking === vault.unlocking else { throw .declined }
     return consent
+  }
+
+  private func ask(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+    // A CANCEL may have come while the vault was opened or the credentials were looked up.
+    guard !Task.isCancelled else { throw .cancelled }
+    let consent = try await interaction.confirm(prompt, verification: verification)
+    guard consent.userPresent, consent.userVerified || !verification else { throw .declined }
+    return consent
+  }
+
+  /// What is told of the settings: as the open vault has them, or as they stand in clear.
+  func told() throws(CTAPError) -> ToldSettings {
+    guard let vault = keySource.current else { return keySource.told }
+    return try vault.settings().told
   }
 }

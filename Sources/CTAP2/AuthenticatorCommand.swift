@@ -57,6 +57,7 @@ enum AuthenticatorCommands {
     MakeCredential.self,
     GetAssertion.self,
     GetInfo.self,
+    ClientPIN.self,
     Reset.self,
     GetNextAssertion.self,
     Selection.self,

@@ -7,12 +7,25 @@ final class Connection {
   fileprivate let handle: OpaquePointer
 
   /// Opens a file that exists.
-  init(path: String) throws(StoreFault) {
-    var handle: OpaquePointer?
-    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+  convenience init(path: String) throws(StoreFault) {
     // A name that begins with "file:" would be taken for a URI.
-    let name = path.utf8.first == UInt8(ascii: "/") ? path : "./" + path
-    let result = sqlite3_open_v2(name, &handle, flags, nil)
+    try self.init(name: path.utf8.first == UInt8(ascii: "/") ? path : "./" + path, flags: SQLITE_OPEN_READWRITE)
+  }
+
+  /// Opens a file that exists only to look at it: no lock, no log, and no byte is ever written.
+  convenience init(lookingAt path: String) throws(StoreFault) {
+    let isPlain = { (byte: UInt8) in
+      byte >= 0x2D && byte <= 0x39 || byte == 0x5F || byte & 0xDF >= 0x41 && byte & 0xDF <= 0x5A
+    }
+    let escaped = path.utf8.map { byte in
+      isPlain(byte) ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }
+    try self.init(name: "file:\(escaped.joined())?immutable=1", flags: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+  }
+
+  private init(name: String, flags: Int32) throws(StoreFault) {
+    var handle: OpaquePointer?
+    let result = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
     guard let handle, result == SQLITE_OK, sqlite_door_defend(handle) == SQLITE_OK else {
       defer { sqlite3_close_v2(handle) }
       throw .sqlite(code: result, message: String(cString: sqlite3_errmsg(handle)))

@@ -86,6 +86,16 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
+  /// What the store tells of its settings in clear; `nil` where it cannot be read without its keys, or not at all.
+  ///
+  /// Changes that wait in the log after a crash are not seen: they come with the unlocking.
+  public static func told(at path: String) -> ToldSettings? {
+    guard (try? StoreFile(path: path).inspect()) != nil, let connection = try? Connection(lookingAt: path) else {
+      return nil
+    }
+    return try? StoreRows.told(connection)
+  }
+
   private func with<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(StoreError) -> R {
     do throws(StoreFault) {
       return try session.withLock { session throws(StoreFault) in try body(session) }

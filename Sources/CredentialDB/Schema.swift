@@ -39,6 +39,9 @@ enum Schema {
     "CREATE INDEX credentialOfID ON credential (credentialTag)",
     "CREATE INDEX credentialOfKey ON credential (keyTag)",
     "CREATE UNIQUE INDEX credentialInSequence ON credential (sequence)",
-    "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT",
+    """
+    CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL, \
+    told BLOB NOT NULL) STRICT
+    """,
   ]
 }

@@ -43,8 +43,8 @@ final class Session {
       """, connection)
     putState = try Statement(
       """
-      INSERT INTO state (one, nonce, sealed) VALUES (1, ?, ?)
-      ON CONFLICT (one) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed
+      INSERT INTO state (one, nonce, sealed, told) VALUES (1, ?, ?, ?)
+      ON CONFLICT (one) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed, told = excluded.told
       """, connection)
     getState = try Statement(StoreRows.selectState, connection)
   }
@@ -107,7 +107,9 @@ final class Session {
 
   func write(_ state: StoreState) throws(StoreFault) {
     let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
-    try putState.run(.blob(nonce), .blob(sealed { () throws(CryptoError) in try keys.seal(state, nonce: nonce) }))
+    try putState.run(
+      .blob(nonce), .blob(sealed { () throws(CryptoError) in try keys.seal(state, nonce: nonce) }),
+      .blob(state.settings.told.encoded))
   }
 
   func write(_ source: CredentialSource) throws(StoreFault) {

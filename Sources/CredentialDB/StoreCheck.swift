@@ -22,6 +22,9 @@ enum StoreCheck {
     // The state first: it tells a store of another phrase from one whose rows are damaged.
     let state = try StoreRows.state(connection, keys: keys)
     guard state.storeID == storeID else { throw .foreign }
+    guard try StoreRows.told(connection) == state.settings.told else {
+      throw .damaged("its settings in clear are not those under seal")
+    }
     try Statement("SELECT \(StoreRows.columns) FROM credential", connection).forEach { row throws(StoreFault) in
       _ = try StoreRows.entry(row, keys: keys)
     }

@@ -28,6 +28,15 @@ enum StoreRows {
     try state(Statement(selectState, connection), keys: keys)
   }
 
+  /// What stands in clear in that row; `nil` when it is not what we write.
+  static func told(_ connection: Connection) throws(StoreFault) -> ToldSettings? {
+    var told: ToldSettings?
+    try Statement("SELECT told FROM state", connection).forEach { row throws(StoreFault) in
+      told = ToldSettings(decoding: row.blob(0) ?? [])
+    }
+    return told
+  }
+
   static let selectState = "SELECT nonce, sealed FROM state"
 
   static func state(_ statement: Statement, keys: CredentialKeys) throws(StoreFault) -> StoreState {

@@ -19,6 +19,11 @@ public enum SHA256 {
     }
   }
 
+  /// The first `count` (at most 32) bytes of the digest of `secret`.
+  public static func deriveSecret(_ secret: SecretBytes, count: Int = size) -> SecretBytes {
+    truncated(to: count, of: size) { output in secret.withUnsafeBytes { hash($0, into: output) } }
+  }
+
   /// Writes the digest (32 bytes) of the parts to `output`; nothing else of them remains in memory.
   package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
     withState { state in

@@ -82,6 +82,7 @@ struct Registration {
 /// Says yes at once.
 private struct AgreeingPerson: UserInteraction {
   let canVerify = true
+  var verificationTriesLeft: Int { 8 }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
     UserConsent(userPresent: true, userVerified: verification)
@@ -92,6 +93,7 @@ private struct AgreeingPerson: UserInteraction {
 private struct OpenKeySource: KeySource {
   let vault: OpenVault
   var current: OpenVault? { vault }
+  var told: ToldSettings { ToldSettings() }
 
   func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault { vault }
 }

@@ -4,7 +4,7 @@ import TestVectors
 import Testing
 
 @Suite struct AuthenticatorTests {
-  @Test(arguments: [UInt8](0...255).filter { ![0x01, 0x02, 0x04, 0x07, 0x08, 0x0B].contains($0) })
+  @Test(arguments: [UInt8](0...255).filter { ![0x01, 0x02, 0x04, 0x06, 0x07, 0x08, 0x0B].contains($0) })
   func `a command that is not whole is invalid, whatever follows`(code: UInt8) async {
     var world = TestWorld(isOpen: false)
     #expect(await world.send([code]).bytes == [0x01])
@@ -59,7 +59,7 @@ import Testing
     }
     let items = try VectorFile("opensk-ctap2-params-corpus").decode(File.self).items
     #expect(items.count == 30)
-    for code: UInt8 in [0x01, 0x02, 0x04, 0x07, 0x08, 0x0B, 0x06, 0x0A] {
+    for code: UInt8 in [0x01, 0x02, 0x04, 0x06, 0x07, 0x08, 0x0B, 0x0A] {
       for item in items {
         var world = TestWorld()
         let answer = await world.send([code] + item.hex.bytes)

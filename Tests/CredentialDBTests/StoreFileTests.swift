@@ -1,10 +1,10 @@
-import CTAP2
 import CryptoPrimitives
 import Foundation
 import TestSupport
 import TestVectors
 import Testing
 
+@testable import CTAP2
 @testable import CredentialDB
 
 @Suite struct `Store file` {
@@ -34,6 +34,30 @@ import Testing
   @Test func `a new store is one file, for its owner alone`() throws {
     #expect(try directory.names == ["credentials.sqlite"])
     #expect(try mode("credentials.sqlite") == 0o600)
+  }
+
+  @Test func `its settings are told without its keys, and nothing is written for that`() throws {
+    #expect(CredentialDB.told(at: directory.path()) == ToldSettings())
+    var state = Given.state
+    state.settings.pin = StoredPIN(hash: [UInt8](repeating: 1, count: 16), length: 4, retries: 5)
+    state.settings.minimumPINLength = 6
+    let open = try CredentialDB.open(directory)
+    try open.setState(state)
+    let before = try directory.bytes()
+    let told = CredentialDB.told(at: directory.path())
+    #expect(told?.isPINSet == true && told?.pinRetries == 5 && told?.minimumPINLength == 6)
+    #expect(try directory.bytes() == before)
+    #expect(try open.state() == state)
+
+    #expect(CredentialDB.told(at: directory.path("other.sqlite")) == nil)
+    try directory.write(Array("no store".utf8), "no store?#%.sqlite")
+    #expect(CredentialDB.told(at: directory.path("no store?#%.sqlite")) == nil)
+  }
+
+  @Test func `a name that a URI would read otherwise is told too`() throws {
+    let name = "a b?c#d%20é.sqlite"
+    try CredentialDB.create(at: directory.path(name), keys: Given.keys, state: Given.state)
+    #expect(CredentialDB.told(at: directory.path(name)) == ToldSettings())
   }
 
   @Test func `while it is open the log is for its owner alone, and there is no shared memory`() throws {

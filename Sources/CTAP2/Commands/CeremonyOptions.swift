@@ -16,6 +16,11 @@ struct CeremonyOptions: Sendable {
     up = try map?.optionalBool("up")
     uv = try map?.optionalBool("uv")
   }
+
+  private init(rk: Bool?, up: Bool?) { (self.rk, self.up, uv) = (rk, up, nil) }
+
+  /// The same without `uv`: a pinUvAuthParam takes its place.
+  var withoutVerification: Self { Self(rk: rk, up: up) }
 }
 
 /// `pinUvAuthParam` and `pinUvAuthProtocol` of makeCredential and getAssertion.
@@ -25,16 +30,89 @@ struct PINUVAuthParameters: Sendable {
   /// The protocol of that token.
   let version: UInt64?
 
-  /// Steps 1 and 2 of CTAP §6.1.2 and §6.2.2, for an authenticator without clientPIN and pinUvAuthToken.
-  func refuse(on authenticator: Authenticator) async throws(CTAPError) {
-    guard let param else { return }
-    // 1. Empty: platforms of CTAP 2.0 ask "is it this key that you mean?" in this way, also of keys without a PIN.
+  /// Steps 1 and 2 of CTAP §6.1.2 and §6.2.2: the MAC to check, if there is one.
+  func read(on authenticator: Authenticator) async throws(CTAPError) -> PINUVAuthParam? {
+    guard let param else { return nil }
+    // 1. Empty: platforms of CTAP 2.0 ask "is it this key that you mean?" in this way.
     if param.isEmpty {
       _ = try await authenticator.confirm(UserPrompt(purpose: .select), verification: false)
-      throw CTAPError(.pinNotSet, "an empty pinUvAuthParam was answered by the person")
+      throw CTAPError(
+        try authenticator.told().isPINSet ? .pinInvalid : .pinNotSet,
+        "an empty pinUvAuthParam was answered by the person")
     }
-    // 2. There is no token, so there is no protocol that we support.
-    guard version != nil else { throw CTAPError(.missingParameter, "pinUvAuthParam without pinUvAuthProtocol") }
-    throw CTAPError(.invalidParameter, "a pinUvAuthProtocol that is not supported")
+    // 2.
+    guard let version else { throw CTAPError(.missingParameter, "pinUvAuthParam without pinUvAuthProtocol") }
+    return PINUVAuthParam(bytes: param, version: try PINUVAuthProtocol(number: version))
+  }
+}
+
+/// A pinUvAuthParam that is to be checked.
+struct PINUVAuthParam: Sendable {
+  let bytes: [UInt8]
+  let version: PINUVAuthProtocol
+}
+
+/// How a ceremony comes by its user verification.
+enum CeremonyVerification: Sendable {
+  /// It has none.
+  case none
+  /// In its own dialog, by our own means.
+  case builtIn
+  /// It happened when the pinUvAuthToken was given.
+  case byToken
+
+  /// Whether the person is verified, or will be before anything is signed.
+  var isWanted: Bool { self != .none }
+}
+
+extension Authenticator {
+  /// Whether a person can be verified at all: "protected by some form of user verification".
+  func isProtected(_ settings: AuthenticatorSettings) -> Bool { interaction.canVerify || settings.pin != nil }
+
+  /// How the ceremony is verified, once the vault is open: a token is checked and bound, and alwaysUv has its say
+  /// (CTAP §6.1.2, steps 6 and 11; §6.2.2, steps 5 and 6).
+  ///
+  /// - Parameters:
+  ///   - isExempt: alwaysUv has no say in a request that asks for no presence.
+  mutating func verification(
+    _ param: PINUVAuthParam?, _ options: CeremonyOptions, over clientDataHash: [UInt8],
+    for permission: TokenPermissions, rpID: String, settings: AuthenticatorSettings, isExempt: Bool, vault: OpenVault
+  ) throws(CTAPError) -> CeremonyVerification {
+    let isAlways = settings.alwaysUV && !isExempt
+    guard isProtected(settings) else {
+      if isAlways { throw CTAPError(.puatRequired, "alwaysUv is on, and no PIN is set") }
+      if param != nil { throw CTAPError(.pinNotSet, "a pinUvAuthParam, and no PIN is set") }
+      return .none
+    }
+    if let param {
+      try pinUVAuth.authorize(
+        param.bytes, param.version, over: clientDataHash, for: permission, unlocking: vault.unlocking, now: now())
+      try pinUVAuth.bindToken(to: rpID)
+      return .byToken
+    }
+    if options.uv == true || isAlways && interaction.canVerify { return .builtIn }
+    if isAlways { throw CTAPError(.puatRequired, "alwaysUv is on, and the request brings no token") }
+    return .none
+  }
+
+  /// Whether the presence that came with the token stands for this prompt.
+  ///
+  /// A prompt with an Algorand address is always shown: what is signed there is told nowhere else.
+  func spares(_ prompt: UserPrompt, _ verification: CeremonyVerification) -> Bool {
+    verification == .byToken && pinUVAuth.userPresent(at: now()) && prompt.algorandAddress == nil
+  }
+
+  /// The consent of a ceremony: what the token brought, and one dialog for what is missing.
+  func consent(
+    _ prompt: UserPrompt, _ verification: CeremonyVerification, with vault: OpenVault
+  ) async throws(CTAPError) -> UserConsent {
+    if spares(prompt, verification) { return UserConsent(userPresent: true, userVerified: true) }
+    switch verification {
+    case .byToken:
+      let consent = try await confirm(prompt, verification: false, with: vault)
+      return UserConsent(userPresent: consent.userPresent, userVerified: true)
+    case .builtIn: return try await confirm(prompt, verification: true, with: vault)
+    case .none: return try await confirm(prompt, verification: false, with: vault)
+    }
   }
 }

@@ -11,27 +11,38 @@ public enum GetAssertion: AuthenticatorCommand {
   public static func run(
     _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response {
-    // 1, 2. There is no PIN, and so no token.
-    try await request.pinUvAuth.refuse(on: authenticator)
+    // 1, 2. An empty pinUvAuthParam is a question; another one is checked in step 6.
+    let param = try await request.pinUvAuth.read(on: authenticator)
 
-    // 3–5. UP and UV start as false; there is no alwaysUv.
-    try request.options.checkForAssertion(in: authenticator)
+    // 3, 4. UP and UV start as false.
+    let options = try request.options.checkedForAssertion(in: authenticator, hasParam: param != nil)
 
     // 10.1. Extensions check their input before anybody is asked; what we do not have is passed over.
     let extensions = try request.extensions(of: authenticator)
     let vault = try await authenticator.openVault()
 
-    // 7. What could sign, if the verification that is asked for succeeds.
-    let credentials = try request.applicableCredentials(in: vault)
-    guard let first = credentials.first else { throw await refuseWithoutCredentials(request, authenticator) }
+    // 5, 6.1. A token was verified already; with alwaysUv, everything that asks for presence is.
+    let verification = try authenticator.verification(
+      param, options, over: request.clientDataHash, for: .getAssertion, rpID: request.rpIdentifier,
+      settings: vault.settings(), isExempt: options.up == false, vault: vault)
 
-    // 6.2, 8, 9. One dialog asks for verification, when it is wanted, and presence; or nobody is asked.
+    // 7. What could sign, if the verification that is asked for succeeds.
+    let credentials = try request.applicableCredentials(in: vault, verification)
+    guard let first = credentials.first else {
+      throw await refuseWithoutCredentials(request, verification, authenticator)
+    }
+
+    // 6.2, 8, 9. One dialog asks for verification, when it is wanted, and presence, and uses the token up; or nobody is
+    // asked.
     var prompt = request.prompt(for: credentials)
     try extensions.describe(in: &prompt, vault: vault)
+    let isSilent = options.up == false && verification != .builtIn
+    let isShown = !isSilent && !authenticator.spares(prompt, verification)
     let consent =
-      request.isSilent
-      ? UserConsent.silent()
-      : try await authenticator.confirm(prompt, verification: request.verification, with: vault)
+      isSilent
+      ? UserConsent.silent(userVerified: verification == .byToken)
+      : try await authenticator.consent(prompt, verification, with: vault)
+    if !isSilent { authenticator.pinUVAuth.useUpToken() }
 
     // What an id that was not in the store teaches is durable before the answer exists (Recovery §7).
     try vault.remember(first, now: authenticator.wallClock(), consent: consent)
@@ -48,7 +59,7 @@ public enum GetAssertion: AuthenticatorCommand {
         context: context, unlocking: vault.unlocking, since: authenticator.now())
     } else if request.allowList.isEmpty {
       // The prompt named the only account there is. Without this Chromium shows an account chooser after it.
-      response.userSelected = userPresent
+      response.userSelected = isShown
     }
     return response
   }
@@ -58,10 +69,10 @@ public enum GetAssertion: AuthenticatorCommand {
   /// Without an allowList anybody can ask about any site. There, when verification is asked for, it comes first as in
   /// step 6: otherwise the prompt alone would tell that an account is protected from being seen (credProtect 2, 3).
   private static func refuseWithoutCredentials(
-    _ request: Request, _ authenticator: Authenticator
+    _ request: Request, _ verification: CeremonyVerification, _ authenticator: Authenticator
   ) async -> CTAPError {
     do throws(CTAPError) {
-      if request.allowList.isEmpty, request.verification {
+      if request.allowList.isEmpty, verification == .builtIn {
         _ = try await authenticator.confirm(request.prompt(for: []), verification: true)
       }
     } catch {
@@ -83,25 +94,30 @@ extension Authenticator {
 
 extension CeremonyOptions {
   /// Step 4 of CTAP §6.2.2.
-  fileprivate func checkForAssertion(in authenticator: Authenticator) throws(CTAPError) {
-    guard uv != true || authenticator.interaction.canVerify else {
+  fileprivate func checkedForAssertion(
+    in authenticator: Authenticator, hasParam: Bool
+  ) throws(CTAPError) -> CeremonyOptions {
+    guard uv != true || hasParam || authenticator.interaction.canVerify else {
       throw CTAPError(.invalidOption, "verification is not set up")
     }
     guard rk == nil else { throw CTAPError(.unsupportedOption, "rk has no meaning in a sign-in") }
+    return hasParam ? withoutVerification : self
   }
 }
 
 extension GetAssertion.Request {
   /// Step 7 of CTAP §6.2.2: credentials that the allowList names, in its order, or the accounts of the relying party,
   /// the newest first; without those that credProtect keeps from this request.
-  fileprivate func applicableCredentials(in vault: OpenVault) throws(CTAPError) -> [Credential] {
+  fileprivate func applicableCredentials(
+    in vault: OpenVault, _ verification: CeremonyVerification
+  ) throws(CTAPError) -> [Credential] {
     do throws(StoreError) {
       if !allowList.isEmpty {
         return try vault.credentials(
-          allowList: allowList.credentialIDs, rpID: rpIdentifier, userVerified: verification)
+          allowList: allowList.credentialIDs, rpID: rpIdentifier, userVerified: verification.isWanted)
       }
       return try vault.store.credentials(rpIDHash: RPIDHash(rpID: rpIdentifier))
-        .filter { verification || $0.policy.credProtect == .userVerificationOptional }
+        .filter { verification.isWanted || $0.policy.credProtect == .userVerificationOptional }
         .map(Credential.init(record:))
     } catch {
       throw CTAPError(error)
@@ -118,6 +134,8 @@ extension GetAssertion.Request {
 }
 
 extension UserConsent {
-  /// The consent of nobody, for a request that asks for neither presence nor verification: both flags are 0.
-  fileprivate static func silent() -> UserConsent { UserConsent(userPresent: false, userVerified: false) }
+  /// The consent of nobody, for a request that asks nobody: UP is 0, and UV what a token brought.
+  fileprivate static func silent(userVerified: Bool) -> UserConsent {
+    UserConsent(userPresent: false, userVerified: userVerified)
+  }
 }

@@ -36,11 +36,8 @@ extension GetAssertion {
       guard !rpIdentifier.isEmpty else { throw CTAPError(.invalidLength, "rpId is empty") }
     }
 
-    /// Whether the person is to be verified by our own means.
-    var verification: Bool { options.uv == true }
-
-    /// Whether nobody is to be asked anything.
-    var isSilent: Bool { options.up == false && !verification }
+    /// Whether verification is asked for, in either way.
+    var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
 
     /// The extensions that the request asks for and the authenticator has.
     func extensions(of authenticator: Authenticator) throws(CTAPError) -> RequestedExtensions {

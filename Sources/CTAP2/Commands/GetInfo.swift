@@ -15,7 +15,7 @@ public enum GetInfo: AuthenticatorCommand {
   ) async throws(CTAPError) -> Response {
     Response(
       extensions: authenticator.extensions.map { $0.identifier },
-      userVerification: authenticator.interaction.canVerify)
+      userVerification: authenticator.interaction.canVerify, settings: try authenticator.told())
   }
 
   /// The answer of getInfo.
@@ -24,6 +24,8 @@ public enum GetInfo: AuthenticatorCommand {
     public let extensions: [String]
     /// Whether built-in user verification is set up.
     public let userVerification: Bool
+    /// What is told of PIN and settings.
+    public let settings: ToldSettings
 
     /// CTAP §6.4, by member.
     public var parameters: CBORMap? {
@@ -32,23 +34,33 @@ public enum GetInfo: AuthenticatorCommand {
         0x03: .bytes(AAGUID.liquidAuth.bytes),
         0x04: .map(options),
         0x05: CBORValue(Authenticator.maxMsgSize),
+        0x06: .array(PINUVAuthProtocol.byPreference.map { .unsigned($0.rawValue) }),
         0x07: CBORValue(Limits.credentialCountInList),
         0x08: CBORValue(Limits.credentialIDLength),
         0x09: ["usb"],
         0x0A: .array(COSEAlgorithm.allCases.map { ["alg": CBORValue($0.rawValue), "type": "public-key"] }),
+        0x0C: .bool(settings.forcePINChange),
+        0x0D: .unsigned(UInt64(settings.minimumPINLength)),
         0x16: [.text(AttestationObject.Format.packed.rawValue)],
       ]
+      if userVerification { members[0x12] = .unsigned(Self.passcodeInternal) }
       if !extensions.isEmpty { members[0x02] = .array(extensions.map { .text($0) }) }
       return members
     }
 
+    /// uvModality of a passphrase that the authenticator asks for itself: USER_VERIFY_PASSCODE_INTERNAL of the FIDO
+    /// Registry of Predefined Values, §3.1.
+    private static let passcodeInternal: UInt64 = 0x04
+
     /// `uv` is absent, not false, without verification: there is nothing that the platform could set up.
     ///
-    /// makeCredUvNotRqd is true of us (see `MakeCredential`) and still not told: of a key that has uv and no
-    /// pinUvAuthToken, Chromium takes it as leave to ask for no verification in any registration, not even where the
-    /// site requires it. An authenticator of FIDO_2_0 need not tell it.
+    /// makeCredUvNotRqd stands beside pinUvAuthToken only: of a key with uv and without tokens, Chromium takes it as
+    /// leave to ask for no verification at all.
     private var options: CBORMap {
-      var options: CBORMap = ["rk": true, "up": true, "plat": false]
+      var options: CBORMap = [
+        "rk": true, "up": true, "plat": false, "clientPin": .bool(settings.isPINSet), "pinUvAuthToken": true,
+        "makeCredUvNotRqd": .bool(!settings.alwaysUV),
+      ]
       if userVerification { options["uv"] = true }
       return options
     }

@@ -11,16 +11,19 @@ public enum MakeCredential: AuthenticatorCommand {
   public static func run(
     _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response {
-    // 1, 2. There is no PIN, and so no token.
-    try await request.pinUvAuth.refuse(on: authenticator)
+    // 1, 2. An empty pinUvAuthParam is a question; another one is checked in step 11.
+    let param = try await request.pinUvAuth.read(on: authenticator)
 
     // 3. The first algorithm of the list that we have.
     guard let algorithm = request.algorithms.first else {
       throw CTAPError(.unsupportedAlgorithm, "no algorithm of the list is supported")
     }
 
-    // 4–8. UP and UV start as false; what is asked for becomes true with the person's consent.
-    let verification = try request.options.verification(in: authenticator)
+    // 4, 5. UP and UV start as false; what is asked for becomes true with the person's consent.
+    let options = try request.options.checkedForRegistration(in: authenticator, hasParam: param != nil)
+
+    // 7. As far as can be told before the vault is open.
+    try authenticator.refuseUnverifiedPasskey(options, hasParam: param != nil, authenticator.told())
 
     // 9. Attestation tells the model at most; an enterprise cannot have more.
     guard request.enterpriseAttestation == nil else {
@@ -31,14 +34,22 @@ public enum MakeCredential: AuthenticatorCommand {
     let extensions = try request.extensions(of: authenticator)
     let vault = try await authenticator.openVault()
 
+    // 6–8, 11.1. A token was verified already; with alwaysUv, everything is.
+    let settings = try vault.settings()
+    try authenticator.refuseUnverifiedPasskey(options, hasParam: param != nil, settings.told)
+    let verification = try authenticator.verification(
+      param, options, over: request.clientDataHash, for: .makeCredential, rpID: request.rp.id, settings: settings,
+      isExempt: false, vault: vault)
+
     // 12. What is there already is not made again.
     let known = try await refuseExcluded(
       request, policy: extensions.policy, verification: verification, vault: vault, authenticator)
 
-    // 11.2, 13, 14. One dialog asks for verification, when it is wanted, and presence.
+    // 11.2, 13, 14. One dialog asks for verification, when it is wanted, and presence; it uses the token up.
     var prompt = request.prompt(.register)
     try extensions.describe(in: &prompt, vault: vault)
-    let consent = try await authenticator.confirm(prompt, verification: verification, with: vault)
+    let consent = try await authenticator.consent(prompt, verification, with: vault)
+    authenticator.pinUVAuth.useUpToken()
 
     // 16–19. The key pair, its record and its attestation.
     return try make(
@@ -75,13 +86,14 @@ public enum MakeCredential: AuthenticatorCommand {
   /// A hit that only a verified person may see (credProtect 3) asks for verification, and is as if absent when that
   /// fails.
   private static func refuseExcluded(
-    _ request: Request, policy: CredentialPolicy, verification: Bool, vault: OpenVault, _ authenticator: Authenticator
+    _ request: Request, policy: CredentialPolicy, verification: CeremonyVerification, vault: OpenVault,
+    _ authenticator: Authenticator
   ) async throws(CTAPError) -> UInt32? {
     let findings: ExcludeListFindings
     do throws(StoreError) {
       findings = try vault.examine(
         excludeList: request.excludeList.credentialIDs, rpID: request.rp.id, userID: request.user.id,
-        algorithms: request.algorithms, policy: policy, userVerified: verification)
+        algorithms: request.algorithms, policy: policy, userVerified: verification.isWanted)
     } catch {
       throw CTAPError(error)
     }
@@ -91,8 +103,8 @@ public enum MakeCredential: AuthenticatorCommand {
     let excluded = CTAPError(.credentialExcluded, "a credential of the excludeList is ours")
     let consent: UserConsent
     do throws(CTAPError) {
-      consent = try await authenticator.confirm(
-        request.prompt(.alreadyRegistered), verification: visible == nil, with: vault)
+      let needed = visible == nil || verification == .byToken ? verification : .none
+      consent = try await authenticator.consent(request.prompt(.alreadyRegistered), needed, with: vault)
     } catch {
       throw visible == nil || error.status == .keepaliveCancel ? error : excluded
     }
@@ -102,19 +114,30 @@ public enum MakeCredential: AuthenticatorCommand {
 }
 
 extension CeremonyOptions {
-  /// Steps 5 to 8 of CTAP §6.1.2: whether the person is to be verified by our own means.
-  ///
-  /// 6. There is no alwaysUv. 8. What makeCredUvNotRqd says is true of us, though getInfo does not tell it.
-  fileprivate func verification(in authenticator: Authenticator) throws(CTAPError) -> Bool {
-    let canVerify = authenticator.interaction.canVerify
-    // 5.
-    guard uv != true || canVerify else { throw CTAPError(.invalidOption, "verification is not set up") }
-    guard up != false else { throw CTAPError(.invalidOption, "a registration without presence") }
-    // 7. Whoever sets up verification wants passkeys to be made with it. (A PIN to ask for instead there is not.)
-    if canVerify, uv != true, rk == true {
-      throw CTAPError(.operationDenied, "a discoverable credential without verification, which is set up")
+  /// Step 5 of CTAP §6.1.2: the options as they count, `uv` not beside a pinUvAuthParam.
+  fileprivate func checkedForRegistration(
+    in authenticator: Authenticator, hasParam: Bool
+  ) throws(CTAPError) -> CeremonyOptions {
+    guard uv != true || hasParam || authenticator.interaction.canVerify else {
+      throw CTAPError(.invalidOption, "verification is not set up")
     }
-    return uv == true
+    guard up != false else { throw CTAPError(.invalidOption, "a registration without presence") }
+    return hasParam ? withoutVerification : self
+  }
+}
+
+extension Authenticator {
+  /// Step 7 of CTAP §6.1.2: whoever set up verification wants passkeys to be made with it; without a PIN, there is no
+  /// token to ask for instead.
+  fileprivate func refuseUnverifiedPasskey(
+    _ options: CeremonyOptions, hasParam: Bool, _ settings: ToldSettings
+  ) throws(CTAPError) {
+    guard options.rk == true, options.uv != true, !hasParam, !settings.alwaysUV,
+      settings.isPINSet || interaction.canVerify
+    else { return }
+    throw CTAPError(
+      settings.isPINSet ? .puatRequired : .operationDenied,
+      "a discoverable credential without verification, which is set up")
   }
 }
 

@@ -58,6 +58,9 @@ extension MakeCredential {
         purpose: purpose, rpID: rp.id, accountName: user.name, accountDisplayName: user.displayName)
     }
 
+    /// Whether verification is asked for, in either way.
+    var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
+
     /// The extensions that the request asks for and the authenticator has.
     func extensions(of authenticator: Authenticator) throws(CTAPError) -> RequestedExtensions {
       try RequestedExtensions(extensionInputs, of: authenticator.extensions) { type, input throws(CTAPError) in

@@ -89,6 +89,10 @@ extension StoreState {
     /// Ours, where the contract writes "…": `CredentialIDForm`, left out for the default, sealed.
     static let credentialIDForm: CBORValue = 4
     static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm]
+
+    static func isKnown(_ key: CBORValue) -> Bool {
+      all.contains(key) || key.unsigned.map(AuthenticatorSettings.keys.contains) ?? false
+    }
   }
 
   /// How long a storeID is.
@@ -100,6 +104,7 @@ extension StoreState {
       Key.storeID: .bytes(storeID), Key.epoch: .unsigned(UInt64(epoch)), Key.floor: .unsigned(UInt64(floor)),
     ]
     if credentialIDForm != .sealed { map[Key.credentialIDForm] = .unsigned(UInt64(credentialIDForm.rawValue)) }
+    settings.add(to: &map)
     return CBOREncoder.encode(.map(map))
   }
 
@@ -107,13 +112,13 @@ extension StoreState {
   init(plaintext: [UInt8]) throws(SealedRecordError) {
     do throws(CBORError) {
       let map = try CBORDecoder.decode(plaintext).mapOfOurs()
-      try map.refuseOtherKeys(Key.all.contains)
+      try map.refuseOtherKeys(Key.isKnown)
       let form = CredentialIDForm(rawValue: try map.optionalInteger(Key.credentialIDForm) ?? 0)
       let storeID = try map.requiredBytes(Key.storeID)
       guard let form, storeID.count == Self.storeIDLength else { throw .invalid("a storeID or a form of ids") }
       self.init(
         storeID: storeID, epoch: try map.requiredInteger(Key.epoch), floor: try map.requiredInteger(Key.floor),
-        credentialIDForm: form)
+        credentialIDForm: form, settings: try AuthenticatorSettings(map))
     } catch {
       throw .malformed(error.description)
     }

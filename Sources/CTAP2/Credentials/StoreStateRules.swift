@@ -4,13 +4,14 @@ public struct EpochsUsedUp: Error, Equatable, Sendable {}
 // MARK: - Epoch and floor, Recovery §7
 
 extension StoreState {
-  /// A reset: what this machine made or used is dead here from now on.
+  /// A reset: what this machine made or used is dead here from now on, and PIN and settings are gone.
   ///
   /// - Throws: `EpochsUsedUp` in the last epoch; nothing changes then.
   public mutating func reset() throws(EpochsUsedUp) {
     guard epoch < .max else { throw EpochsUsedUp() }
     epoch += 1
     floor = epoch
+    settings = AuthenticatorSettings()
   }
 
   /// The owner takes the reset back for sealed and phone ids: `liquid-auth recover --accept-before-reset`.

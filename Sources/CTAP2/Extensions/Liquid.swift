@@ -17,7 +17,7 @@ public enum LiquidExtension: AuthenticatorExtension {
         input,
         in: LiquidRequest.Context(
           ceremony: .create, rpID: request.rp.id, clientDataHash: request.clientDataHash,
-          userPresence: request.options.up != false, userVerification: request.options.uv == true)))
+          userPresence: request.options.up != false, userVerification: request.asksForVerification)))
   }
 
   /// Takes the challenge form or the bound form; each assertion has an output of its own.
@@ -29,7 +29,7 @@ public enum LiquidExtension: AuthenticatorExtension {
         input,
         in: LiquidRequest.Context(
           ceremony: .get, rpID: request.rpIdentifier, clientDataHash: request.clientDataHash,
-          userPresence: request.options.up != false, userVerification: request.options.uv == true)))
+          userPresence: request.options.up != false, userVerification: request.asksForVerification)))
   }
 
   private struct Processing: ExtensionProcessing {

@@ -8,13 +8,19 @@ public struct StoreState: Sendable, Equatable {
   public var floor: UInt16
   /// The form of the ids of new discoverable credentials.
   public var credentialIDForm: CredentialIDForm
+  /// PIN and settings: local to this machine, gone after a reset.
+  public var settings: AuthenticatorSettings
 
-  /// Makes a state; a new store has epoch 0 and floor 0.
-  public init(storeID: [UInt8], epoch: UInt16 = 0, floor: UInt16 = 0, credentialIDForm: CredentialIDForm = .sealed) {
+  /// Makes a state; a new store has epoch 0, floor 0 and no PIN.
+  public init(
+    storeID: [UInt8], epoch: UInt16 = 0, floor: UInt16 = 0, credentialIDForm: CredentialIDForm = .sealed,
+    settings: AuthenticatorSettings = AuthenticatorSettings()
+  ) {
     self.storeID = storeID
     self.epoch = epoch
     self.floor = floor
     self.credentialIDForm = credentialIDForm
+    self.settings = settings
   }
 }
 

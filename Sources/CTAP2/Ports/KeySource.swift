@@ -30,6 +30,9 @@ public protocol KeySource: Sendable {
   /// What is open now; `nil` while locked. Never prompts.
   var current: OpenVault? { get }
 
+  /// What the store tells of its settings in clear, for as long as the vault is locked. Never prompts.
+  var told: ToldSettings { get }
+
   /// Opens the vault, asking the person for the passphrase when it is locked; cancelling the task withdraws the prompt.
   ///
   /// A vault or store that is missing or damaged cannot be opened: the back end logs which file and what to do, and

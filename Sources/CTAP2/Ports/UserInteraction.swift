@@ -12,13 +12,16 @@ public struct UserPrompt: Sendable, Equatable {
     case signIn
     /// authenticatorSelection, or the empty `pinUvAuthParam` of older platforms: "is it this key that you mean?"
     case select
+    /// authenticatorClientPIN: a program would get a token that shows for a while that the person was verified, and lets
+    /// it do what the permissions say.
+    case authorize(TokenPermissions)
     /// authenticatorReset: what this machine made is ended; `importedPasskeys` of them nothing brings back.
     case reset(importedPasskeys: Int)
   }
 
   /// The ceremony.
   public var purpose: Purpose
-  /// The relying party's id as received; `nil` for `select` and `reset`.
+  /// The relying party's id as received; `nil` where none is concerned.
   public var rpID: String?
   /// The account's `name`, as the request or the store has it.
   public var accountName: String?
@@ -85,6 +88,8 @@ public enum UserInteractionError: Error, Sendable, Equatable {
 public protocol UserInteraction: Sendable {
   /// Whether built-in user verification is set up: getInfo's `uv` option is told when it is, and absent when it is not.
   var canVerify: Bool { get }
+  /// How often verification can fail before it is blocked: uvRetries of CTAP §6.5.5.3.
+  var verificationTriesLeft: Int { get }
 
   /// Shows the prompt and waits for the person; cancelling the task withdraws it.
   ///

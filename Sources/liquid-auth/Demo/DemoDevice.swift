@@ -48,6 +48,7 @@ private struct OpenKeySource: KeySource {
   let vault: OpenVault
 
   var current: OpenVault? { vault }
+  var told: ToldSettings { ToldSettings() }
 
   func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault { vault }
 }
@@ -59,6 +60,7 @@ private struct DemoPerson: UserInteraction {
   let tell: DemoDevice.Teller
 
   var canVerify: Bool { true }
+  var verificationTriesLeft: Int { 8 }
 
   func confirm(
     _ prompt: UserPrompt, verification: Bool
@@ -69,6 +71,7 @@ private struct DemoPerson: UserInteraction {
       case .alreadyRegistered: "learn that there is a passkey already"
       case .signIn: "sign in"
       case .select: "select this key"
+      case .authorize: "let a program go on"
       case .reset: "reset"
       }
     let verified = verification ? ", verified" : ""

@@ -24,7 +24,8 @@ struct People: Sendable {
 
   /// Asks a person for presence and verification, for 30 s at most, and has it said in the keepalives.
   var interaction: any UserInteraction {
-    let asks = DialogInteraction(dialogs: dialogs, verify: verifies ? vault.verify : nil)
+    let asks = DialogInteraction(
+      dialogs: dialogs, verify: verifies ? vault.verify : nil, triesLeft: { [vault] in vault.triesLeft })
     let limited = TimeLimitedInteraction(
       base: asks, limit: TimeLimitedInteraction.presence, timepiece: timepiece, workers: workers)
     return StatusReportingInteraction(base: limited, prompts: prompts)

@@ -11,8 +11,11 @@ struct DialogInteraction: UserInteraction {
   let dialogs: any DialogBackEnd
   /// Compares a passphrase with that of the open vault; `nil` with `--verification none`.
   let verify: (@Sendable (SecretBytes) -> PassphraseVerifier.Outcome)?
+  /// How many wrong passphrases there may still be.
+  var triesLeft: @Sendable () -> Int = { PassphraseVerifier.triesPerUnlocking }
 
   var canVerify: Bool { verify != nil }
+  var verificationTriesLeft: Int { triesLeft() }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
     let text = PromptText(prompt)

@@ -65,6 +65,10 @@ extension PromptText {
         headline: "Is this the authenticator you mean?",
         details: ["A program asks which of your security keys to use. Nothing is signed."],
         agree: "Use this one", refuse: "Not this one")
+    case .authorize(let permissions):
+      self.init(
+        headline: permissions.headline, details: prompt.siteLines(named: prompt.rpID != nil) + permissions.lines,
+        agree: permissions.agree, refuse: "Deny")
     case .reset(let importedPasskeys):
       self.init(
         headline: "Reset this authenticator?", details: Self.resetLines(importedPasskeys), agree: "Reset",
@@ -84,7 +88,34 @@ extension PromptText {
   }
 }
 
+extension TokenPermissions {
+  /// What the program says that it will do next; with a site, that is a registration or a sign-in.
+  fileprivate var headline: String {
+    if contains(.makeCredential) { return "Make a new passkey?" }
+    if contains(.getAssertion) { return "Sign in with your passkey?" }
+    return "Let a program manage this authenticator?"
+  }
+
+  fileprivate var agree: String {
+    if contains(.makeCredential) { return "Make passkey" }
+    return contains(.getAssertion) ? "Sign in" : "Allow"
+  }
+
+  /// What else it may do until the device is plugged in anew, or ten minutes are over.
+  fileprivate var lines: [String] {
+    let deeds: [(TokenPermissions, String)] = [
+      (.credentialManagement, "It may list, rename and remove your passkeys."),
+      (.persistentCredentialManagementReadOnly, "It may list your passkeys until the PIN is changed."),
+      (.largeBlobWrite, "It may change the data that sites keep here."),
+      (.authenticatorConfiguration, "It may change this authenticator's settings."),
+    ]
+    return deeds.filter { contains($0.0) }.map(\.1)
+  }
+}
+
 extension UserPrompt {
+  fileprivate func siteLines(named isNamed: Bool) -> [String] { isNamed ? siteLines : [] }
+
   fileprivate var siteLines: [String] {
     var lines = ["Site: \(rpID.flatMap { $0.isEmpty ? nil : ShownText.host($0) } ?? "(not named)")"]
     if accountCount > 1 { return lines + ["Accounts: \(accountCount), to choose from next"] }

@@ -45,6 +45,7 @@ struct StatusReportingInteraction: UserInteraction {
   let prompts: OpenPrompts
 
   var canVerify: Bool { base.canVerify }
+  var verificationTriesLeft: Int { base.verificationTriesLeft }
 
   func confirm(
     _ prompt: UserPrompt, verification: Bool
@@ -61,6 +62,7 @@ struct StatusReportingKeySource: KeySource {
   let prompts: OpenPrompts
 
   var current: OpenVault? { base.current }
+  var told: ToldSettings { base.told }
 
   func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
     try await prompts.during { () async throws(UserInteractionError) -> OpenVault in try await base.open(for: prompt) }

@@ -13,6 +13,7 @@ struct TimeLimitedInteraction: UserInteraction {
   let workers: any TaskExecutor
 
   var canVerify: Bool { base.canVerify }
+  var verificationTriesLeft: Int { base.verificationTriesLeft }
 
   func confirm(
     _ prompt: UserPrompt, verification: Bool

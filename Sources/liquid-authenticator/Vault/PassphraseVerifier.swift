@@ -38,6 +38,9 @@ final class PassphraseVerifier: Sendable {
   /// Forgets it: the vault is locked.
   func forget() { known.withLock { $0 = nil } }
 
+  /// How many wrong tries there may be before `blocked`; all of them while the vault is locked.
+  var triesLeft: Int { known.withLock { $0?.triesLeft } ?? Self.triesPerUnlocking }
+
   /// Compares a passphrase, in constant time, and counts.
   func verify(_ passphrase: SecretBytes) -> Outcome {
     known.withLock { known in

@@ -14,7 +14,7 @@ final class VaultKeySource: KeySource {
   private let dialogs: any DialogBackEnd
   private let log: @Sendable (String) -> Void
   private let verifier = PassphraseVerifier()
-  private let state = Mutex(State())
+  private let state: Mutex<State>
   /// Held while a store is being opened, by one thread at a time.
   private let opening = Mutex(())
   /// Those who give a passphrase at the control door wait here: each costs 256 MiB, so there is one at a time.
@@ -22,6 +22,8 @@ final class VaultKeySource: KeySource {
 
   private struct State {
     var open: OpenVault?
+    /// What the store tells in clear, while it is not open.
+    var told: ToldSettings
     /// What the open vault came from: another vault that is put in its file's place does not pass for it.
     var mainKey: SecretBytes?
     /// How many times the vault was locked: an unlocking that began before the last one comes too late.
@@ -39,11 +41,14 @@ final class VaultKeySource: KeySource {
     self.directory = directory
     self.dialogs = dialogs
     self.log = log
+    state = Mutex(State(told: directory.toldSettings()))
   }
 
   // MARK: The port
 
   var current: OpenVault? { state.withLock { $0.open } }
+
+  var told: ToldSettings { state.withLock { $0.told } }
 
   func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
     if let current { return current }
@@ -104,12 +109,16 @@ final class VaultKeySource: KeySource {
   /// A ceremony that waits for a person is declined when he answers.
   func lock() {
     state.withLock { state in
+      if let told = try? state.open?.store.state().settings.told { state.told = told }
       state.open = nil
       state.mainKey = nil
       state.lockings += 1
       verifier.forget()
     }
   }
+
+  /// How many wrong passphrases there may be before the vault is locked.
+  var triesLeft: Int { verifier.triesLeft }
 
   /// Compares a passphrase with that of the open vault; one wrong try too many locks it.
   func verify(_ passphrase: SecretBytes) -> PassphraseVerifier.Outcome {

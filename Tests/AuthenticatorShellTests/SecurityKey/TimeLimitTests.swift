@@ -8,6 +8,7 @@ struct TimeLimitTests {
   /// A person who answers when the test says so, and whose prompt is withdrawn by cancellation.
   struct Person: UserInteraction {
     let canVerify = true
+    var verificationTriesLeft: Int { 8 }
     let answers: AsyncStream<Bool>
 
     func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {

@@ -311,8 +311,8 @@ extension TestWorld {
     RequestCase("pinUvAuthParam a text", 6, "x", .cborUnexpectedType),
     RequestCase("pinUvAuthProtocol a text", 7, "1", .cborUnexpectedType),
     RequestCase("pinUvAuthParam without protocol", 6, .bytes([1]), .missingParameter),
-    RequestCase("pinUvAuthProtocol 1", [(6, .bytes([1])), (7, 1)], .invalidParameter),
-    RequestCase("pinUvAuthProtocol 2", [(6, .bytes([1])), (7, 2)], .invalidParameter),
+    RequestCase("pinUvAuthProtocol 0", [(6, .bytes([1])), (7, 0)], .invalidParameter),
+    RequestCase("pinUvAuthProtocol 3", [(6, .bytes([1])), (7, 3)], .invalidParameter),
   ]
 
   @Test(arguments: refused)

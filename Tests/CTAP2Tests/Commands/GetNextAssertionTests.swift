@@ -66,7 +66,9 @@ import Testing
     #expect(await world.getNextAssertion().bytes == [0x30])
   }
 
-  static let interruptions: [[UInt8]] = [[0x04], [0x0B], [0x40], [0x01], [0x02, 0xFF], [0x06, 0xA0]]
+  static let interruptions: [[UInt8]] = [
+    [0x04], [0x0B], [0x40], [0x01], [0x02, 0xFF], [0x06, 0xA0], [0x06, 0xA1, 0x02, 0x01],
+  ]
 
   @Test(arguments: interruptions)
   func `any other message in between ends it`(message: [UInt8]) async throws {

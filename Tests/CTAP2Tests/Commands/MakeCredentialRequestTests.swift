@@ -83,8 +83,7 @@ import Testing
 
   static let pinUvAuth: [RequestCase] = [
     RequestCase("pinUvAuthParam without protocol", 8, .bytes([1]), .missingParameter),
-    RequestCase("pinUvAuthProtocol 1", [(8, .bytes([1])), (9, 1)], .invalidParameter),
-    RequestCase("pinUvAuthProtocol 2", [(8, .bytes([1])), (9, 2)], .invalidParameter),
+    RequestCase("pinUvAuthProtocol 0", [(8, .bytes([1])), (9, 0)], .invalidParameter),
     RequestCase("pinUvAuthProtocol 3", [(8, .bytes([1])), (9, 3)], .invalidParameter),
   ]
 

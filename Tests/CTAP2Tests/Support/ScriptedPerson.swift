@@ -26,9 +26,11 @@ final class ScriptedPerson: UserInteraction {
   private struct Script {
     var deeds: [Deed]
     var shown: [Shown] = []
+    var triesLeft = 8
   }
 
   let canVerify: Bool
+  var verificationTriesLeft: Int { script.withLock { $0.triesLeft } }
   private let script: Mutex<Script>
 
   init(canVerify: Bool = true, _ deeds: Deed...) {
@@ -38,6 +40,9 @@ final class ScriptedPerson: UserInteraction {
 
   /// Every prompt so far.
   var shown: [Shown] { script.withLock { $0.shown } }
+
+  /// Says how often verification can still fail.
+  func hasTriesLeft(_ count: Int) { script.withLock { $0.triesLeft = count } }
 
   /// Says what happens to the prompts that come next.
   func will(_ deeds: Deed...) { script.withLock { $0.deeds = deeds } }

@@ -44,6 +44,8 @@ final class TestKeySource: KeySource {
 
   var current: OpenVault? { state.withLock { $0.open } }
 
+  var told: ToldSettings { (try? store.state().settings.told) ?? ToldSettings() }
+
   /// How often the passphrase was asked for.
   var openings: Int { state.withLock { $0.openings } }
 
@@ -143,7 +145,10 @@ struct TestWorld {
   mutating func getNextAssertion(channel: UInt64? = nil) async -> Answer { await send([0x08], channel: channel) }
 
   /// The device is taken away and plugged in again.
-  mutating func replug() { context = RequestContext(channel: context.channel, poweredUpAt: clock.now) }
+  mutating func replug() {
+    clock.advance(by: .milliseconds(1))
+    context = RequestContext(channel: context.channel, poweredUpAt: clock.now)
+  }
 }
 
 /// What the log would have.

@@ -1,0 +1,290 @@
+import CBOR
+import CryptoPrimitives
+
+/// authenticatorClientPIN: the PIN, and the tokens that stand for a verified person, CTAP §6.5.
+public enum ClientPIN: AuthenticatorCommand {
+  /// CTAP §6.5.
+  public static let code: UInt8 = 0x06
+  /// The name in the standard.
+  public static let name = "authenticatorClientPIN"
+
+  /// CTAP §6.5.5, by sub-command; each checks that its parameters are there before it looks at anything else.
+  public static func run(
+    _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> Response {
+    switch request.subcommand {
+    case .getPINRetries:
+      return .pinRetries(
+        try authenticator.told().pinRetries, needsPowerCycle: authenticator.pinUVAuth.isBlocked)
+    case .getKeyAgreement:
+      return .keyAgreement(try authenticator.pinUVAuth.publicKey(request.requiredVersion()).keyAgreement)
+    case .setPIN: return try await setPIN(request, on: &authenticator)
+    case .changePIN: return try await changePIN(request, on: &authenticator)
+    case .getPinToken, .getPinUvAuthTokenUsingPinWithPermissions:
+      return try await tokenByPIN(request, on: &authenticator)
+    case .getPinUvAuthTokenUsingUvWithPermissions: return try await tokenByVerification(request, on: &authenticator)
+    case .getUVRetries:
+      guard authenticator.interaction.canVerify else { throw noVerification() }
+      return .uvRetries(authenticator.interaction.verificationTriesLeft)
+    }
+  }
+
+  private static func noVerification() -> CTAPError {
+    CTAPError(.invalidSubcommand, "there is no built-in verification")
+  }
+
+  // MARK: setPIN and changePIN
+
+  /// CTAP §6.5.5.5.
+  private static func setPIN(_ request: Request, on authenticator: inout Authenticator) async throws(CTAPError)
+    -> Response
+  {
+    let (version, key) = (try request.requiredVersion(), try request.requiredKeyAgreement())
+    let (encrypted, param) = (try request.requiredNewPIN(), try request.requiredParam())
+    let vault = try await authenticator.openVault()
+    var settings = try vault.settings()
+    guard settings.pin == nil else { throw CTAPError(.pinAuthInvalid, "a PIN is set; change it instead") }
+    let secret = try authenticator.pinUVAuth.sharedSecret(with: P256.PublicKey(keyAgreement: key), version)
+    guard secret.isAuthentic(param, over: encrypted) else {
+      throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not fit newPinEnc")
+    }
+    try settings.setPIN(StoredPIN(decrypting: encrypted, with: secret))
+    try vault.save(settings)
+    return .done
+  }
+
+  /// CTAP §6.5.5.6.
+  private static func changePIN(
+    _ request: Request, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> Response {
+    let (version, key) = (try request.requiredVersion(), try request.requiredKeyAgreement())
+    let (encrypted, hash) = (try request.requiredNewPIN(), try request.requiredPINHash())
+    let param = try request.requiredParam()
+    let vault = try await authenticator.openVault()
+    try authenticator.checkPINCanBeTried(vault)
+    let secret = try authenticator.pinUVAuth.sharedSecret(with: P256.PublicKey(keyAgreement: key), version)
+    guard secret.isAuthentic(param, over: encrypted + hash) else {
+      throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not fit newPinEnc and pinHashEnc")
+    }
+    try authenticator.checkPIN(hash, secret, vault)
+    var settings = try vault.settings()
+    let pin = try StoredPIN(decrypting: encrypted, with: secret)
+    if settings.forcePINChange, let old = settings.pin, constantTimeEqual(old.hash, pin.hash) {
+      throw CTAPError(.pinPolicyViolation, "the PIN must be changed, and this is the old one")
+    }
+    try settings.setPIN(pin)
+    try vault.save(settings)
+    authenticator.pinUVAuth.endToken()
+    return .done
+  }
+
+  // MARK: Tokens
+
+  /// getPinToken and getPinUvAuthTokenUsingPinWithPermissions: CTAP §6.5.5.7.1, §6.5.5.7.2.
+  private static func tokenByPIN(
+    _ request: Request, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> Response {
+    let (version, key) = (try request.requiredVersion(), try request.requiredKeyAgreement())
+    let hash = try request.requiredPINHash()
+    let isLegacy = request.subcommand == .getPinToken
+    let permissions = isLegacy ? TokenPermissions.ofLegacyToken : try request.requiredPermissions()
+    if isLegacy {
+      guard request.permissions == nil, request.rpID == nil else {
+        throw CTAPError(.invalidParameter, "getPinToken takes neither permissions nor rpId")
+      }
+    } else {
+      try permissions.check(rpID: request.rpID)
+    }
+    let vault = try await authenticator.openVault()
+    try authenticator.checkPINCanBeTried(vault)
+    let secret = try authenticator.pinUVAuth.sharedSecret(with: P256.PublicKey(keyAgreement: key), version)
+    try authenticator.checkPIN(hash, secret, vault)
+    guard try !vault.settings().forcePINChange else {
+      throw CTAPError(isLegacy ? .pinInvalid : .pinPolicyViolation, "the PIN must be changed first")
+    }
+    return try token(permissions, request.rpID, secret, userPresent: false, vault, on: &authenticator)
+  }
+
+  /// getPinUvAuthTokenUsingUvWithPermissions: CTAP §6.5.5.7.3.
+  ///
+  /// The one dialog of the ceremony that follows: it gives verification and presence.
+  private static func tokenByVerification(
+    _ request: Request, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> Response {
+    guard authenticator.interaction.canVerify else { throw noVerification() }
+    let (version, key) = (try request.requiredVersion(), try request.requiredKeyAgreement())
+    let permissions = try request.requiredPermissions()
+    try permissions.check(rpID: request.rpID)
+    guard authenticator.interaction.verificationTriesLeft > 0 else {
+      throw CTAPError(.uvBlocked, "verification is blocked; lock and unlock the vault")
+    }
+    let peer = try P256.PublicKey(keyAgreement: key)
+    let vault = try await authenticator.openVault()
+    let prompt = UserPrompt(purpose: .authorize(permissions), rpID: request.rpID)
+    do throws(UserInteractionError) {
+      _ = try await authenticator.ask(prompt, verification: true, with: vault)
+    } catch {
+      throw CTAPError(ofToken: error)
+    }
+    let secret = try authenticator.pinUVAuth.sharedSecret(with: peer, version)
+    return try token(permissions, request.rpID, secret, userPresent: true, vault, on: &authenticator)
+  }
+
+  /// A fresh token, encrypted for the platform; or, of permission pcmr, the one that lasts.
+  private static func token(
+    _ permissions: TokenPermissions, _ rpID: String?, _ secret: PINUVAuthSecret, userPresent: Bool, _ vault: OpenVault,
+    on authenticator: inout Authenticator
+  ) throws(CTAPError) -> Response {
+    if permissions == .persistentCredentialManagementReadOnly {
+      var settings = try vault.settings()
+      let kept = settings.persistentToken ?? randomBytes(32)
+      if settings.persistentToken == nil {
+        settings.persistentToken = kept
+        try vault.save(settings)
+      }
+      return .token(try secret.encrypt(kept.withUnsafeBytes(SecretBytes.init(copying:))))
+    }
+    let token = PINUVAuthToken(
+      version: secret.version, permissions: permissions, rpID: rpID, userPresent: userPresent,
+      unlocking: vault.unlocking, now: authenticator.now())
+    authenticator.pinUVAuth.begin(token)
+    return .token(try secret.encrypt(token.secret))
+  }
+}
+
+extension TokenPermissions {
+  /// What can be asked for here: there is no sensor to enrol (be).
+  private static let offered: Self = [
+    .makeCredential, .getAssertion, .credentialManagement, .largeBlobWrite, .authenticatorConfiguration,
+    .persistentCredentialManagementReadOnly,
+  ]
+
+  /// Checks what a platform asks for: CTAP §6.5.5.7.2, steps 3 to 5.
+  fileprivate func check(rpID: String?) throws(CTAPError) {
+    guard !isEmpty else { throw CTAPError(.invalidParameter, "no permission is asked for") }
+    guard Self.offered.isSuperset(of: self) else {
+      throw CTAPError(.unauthorizedPermission, "a permission that is not offered")
+    }
+    guard !contains(.persistentCredentialManagementReadOnly) || self == .persistentCredentialManagementReadOnly else {
+      throw CTAPError(.unauthorizedPermission, "pcmr stands alone")
+    }
+    guard isDisjoint(with: .needingRPID) || rpID != nil else {
+      throw CTAPError(.missingParameter, "mc and ga ask for an rpId")
+    }
+  }
+}
+
+extension CTAPError {
+  /// Why there is no token: unlike in a ceremony, clientPIN has statuses for verification (CTAP §6.5.5.7.3).
+  fileprivate init(ofToken error: UserInteractionError) {
+    switch error {
+    case .verificationFailed: self.init(.uvInvalid, "the person could not be verified")
+    case .verificationBlocked: self.init(.uvBlocked, "verification is blocked; lock and unlock the vault")
+    default: self.init(error)
+    }
+  }
+}
+
+// MARK: - The PIN, tried and kept
+
+extension Authenticator {
+  /// Whether a PIN can be tried: one is set, the device is not blocked until it is plugged in anew, and tries are left.
+  fileprivate func checkPINCanBeTried(_ vault: OpenVault) throws(CTAPError) {
+    guard let pin = try vault.settings().pin else { throw CTAPError(.pinNotSet, "no PIN is set") }
+    guard pin.retries > 0 else { throw CTAPError(.pinBlocked, "no tries are left; only a reset sets another PIN") }
+    guard !pinUVAuth.isBlocked else {
+      throw CTAPError(.pinAuthBlocked, "three wrong PINs; run liquid-auth device replug to try again")
+    }
+  }
+
+  /// Compares a PIN: a try is spent, durably, before anything is compared (CTAP §6.5.5.6, steps 8 to 14).
+  fileprivate mutating func checkPIN(
+    _ encryptedHash: [UInt8], _ secret: PINUVAuthSecret, _ vault: OpenVault
+  ) throws(CTAPError) {
+    var settings = try vault.settings()
+    guard var pin = settings.pin else { throw CTAPError(.pinNotSet, "no PIN is set") }
+    pin.retries -= 1
+    settings.pin = pin
+    try vault.save(settings)
+
+    let given = secret.decrypt(encryptedHash).map { $0.withUnsafeBytes { Array($0) } }
+    guard let given, constantTimeEqual(given, pin.hash) else {
+      pinUVAuth.countMismatch(secret.version)
+      if pin.retries == 0 { throw CTAPError(.pinBlocked, "a wrong PIN, and no tries are left") }
+      if pinUVAuth.isBlocked { throw CTAPError(.pinAuthBlocked, "three wrong PINs; run liquid-auth device replug") }
+      throw CTAPError(.pinInvalid, "a wrong PIN")
+    }
+    pinUVAuth.forgetMismatches()
+    pin.retries = StoredPIN.retries
+    settings.pin = pin
+    try vault.save(settings)
+  }
+}
+
+extension AuthenticatorSettings {
+  /// Takes a PIN that a platform sent, if it is long enough: what the old one allowed ends with it.
+  fileprivate mutating func setPIN(_ pin: StoredPIN) throws(CTAPError) {
+    guard pin.length >= minimumPINLength else {
+      throw CTAPError(.pinPolicyViolation, "a PIN of less than \(minimumPINLength) characters")
+    }
+    self.pin = pin
+    forcePINChange = false
+    persistentToken = nil
+  }
+}
+
+extension StoredPIN {
+  /// The padded block's size in bytes, and so one more than the longest PIN's.
+  private static let blockSize = 64
+
+  /// Reads newPinEnc: 64 bytes, a PIN of at most 63 in UTF-8 and zeros.
+  ///
+  /// - Throws: `invalidParameter` for a block of another size, `pinPolicyViolation` for what is no text of that length.
+  fileprivate init(decrypting encrypted: [UInt8], with secret: PINUVAuthSecret) throws(CTAPError) {
+    guard let block = secret.decrypt(encrypted), block.count == Self.blockSize else {
+      throw CTAPError(.invalidParameter, "newPinEnc does not hold 64 bytes")
+    }
+    let count = block.withUnsafeBytes { $0.firstIndex(of: 0) ?? $0.count }
+    let length = block.withUnsafeBytes { Self.codePoints(in: $0.prefix(count)) }
+    guard count < Self.blockSize, let length else {
+      throw CTAPError(.pinPolicyViolation, "a PIN of more than 63 bytes, or not in UTF-8")
+    }
+    self.init(
+      hash: block.withUnsafeBytes { Self.hash(UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }, length: length)
+  }
+
+  /// How many code points there are; `nil` for what is not UTF-8.
+  private static func codePoints(in bytes: some Sequence<UInt8>) -> UInt8? {
+    var (parser, iterator, count) = (Unicode.UTF8.ForwardParser(), bytes.makeIterator(), UInt8(0))
+    while true {
+      switch parser.parseScalar(from: &iterator) {
+      case .valid: count += 1
+      case .emptyInput: return count
+      case .error: return nil
+      }
+    }
+  }
+
+  /// LEFT(SHA-256(PIN), 16).
+  private static func hash(_ pin: UnsafeRawBufferPointer) -> [UInt8] {
+    SHA256.deriveSecret(SecretBytes(copying: pin), count: 16).withUnsafeBytes { Array($0) }
+  }
+}
+
+extension OpenVault {
+  /// PIN and settings as the store has them.
+  func settings() throws(CTAPError) -> AuthenticatorSettings {
+    do throws(StoreError) { return try store.state().settings } catch { throw CTAPError(error) }
+  }
+
+  /// Replaces PIN and settings, durably.
+  func save(_ settings: AuthenticatorSettings) throws(CTAPError) {
+    do throws(StoreError) {
+      var state = try store.state()
+      state.settings = settings
+      try store.setState(state)
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+}

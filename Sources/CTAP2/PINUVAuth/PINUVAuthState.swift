@@ -1,0 +1,99 @@
+import CryptoPrimitives
+
+/// What PIN and verification leave in memory until the device is plugged in anew: CTAP §6.5.2, §6.5.3.
+struct PINUVAuthState: Sendable {
+  /// Wrong PINs in a row after which the device wants to be plugged in anew.
+  static let mismatchesInARow = 3
+
+  /// The life of the device that this belongs to.
+  let poweredUpAt: Duration
+  private var keys: [PINUVAuthProtocol: P256.PrivateKey] = [:]
+  private var token: PINUVAuthToken?
+  private var mismatches = 0
+
+  init(poweredUpAt: Duration) { self.poweredUpAt = poweredUpAt }
+
+  // MARK: Key agreement
+
+  /// getPublicKey(): the key of this life of the device, until a wrong PIN ends it.
+  mutating func publicKey(_ version: PINUVAuthProtocol) throws(CTAPError) -> P256.PublicKey {
+    do throws(CryptoError) { return try key(version).publicKey } catch { throw Self.disagreement(error) }
+  }
+
+  /// decapsulate(peerCoseKey).
+  mutating func sharedSecret(
+    with peer: P256.PublicKey, _ version: PINUVAuthProtocol
+  ) throws(CTAPError) -> PINUVAuthSecret {
+    do throws(CryptoError) {
+      return version.sharedSecret(try key(version).sharedSecret(with: peer))
+    } catch {
+      throw Self.disagreement(error)
+    }
+  }
+
+  private mutating func key(_ version: PINUVAuthProtocol) throws(CryptoError) -> P256.PrivateKey {
+    if let key = keys[version] { return key }
+    let key = try P256.PrivateKey.random()
+    keys[version] = key
+    return key
+  }
+
+  private static func disagreement(_ error: CryptoError) -> CTAPError {
+    CTAPError(.other, "no secret can be agreed on: \(error)")
+  }
+
+  // MARK: Wrong PINs
+
+  /// Whether only a new life of the device lets a PIN be tried again.
+  var isBlocked: Bool { mismatches >= Self.mismatchesInARow }
+
+  /// A wrong PIN: the key agreement starts anew, for the one protocol that was used.
+  mutating func countMismatch(_ version: PINUVAuthProtocol) {
+    mismatches += 1
+    keys[version] = nil
+  }
+
+  /// A right PIN.
+  mutating func forgetMismatches() { mismatches = 0 }
+
+  // MARK: The token
+
+  /// Takes a fresh token into use; the one before it is worth nothing any more.
+  mutating func begin(_ token: PINUVAuthToken) { self.token = token }
+
+  /// resetPinUvAuthToken(), for all protocols.
+  mutating func endToken() { token = nil }
+
+  /// Whether the ceremony needs no prompt of its own: the presence that came with the token still counts.
+  func userPresent(at now: Duration) -> Bool { token?.userPresent(at: now) ?? false }
+
+  /// Checks a pinUvAuthParam against the token in use; the relying party that the token is bound to, if any.
+  ///
+  /// - Throws: `pinAuthInvalid` for all that does not fit, also when no token of this protocol is in use.
+  @discardableResult
+  mutating func authorize(
+    _ param: [UInt8], _ version: PINUVAuthProtocol, over message: [UInt8], for permission: TokenPermissions,
+    unlocking: Unlocking, now: Duration
+  ) throws(CTAPError) -> String? {
+    if token?.isInUse(at: now) == false || token?.unlocking !== unlocking { token = nil }
+    guard var current = token, current.version == version else {
+      throw CTAPError(.pinAuthInvalid, "no token of this protocol is in use")
+    }
+    defer { token = current }
+    try current.authorize(param, over: message, for: permission)
+    return current.rpID
+  }
+
+  /// The token's part in a ceremony at a relying party, after `authorize`: CTAP §6.1.2, step 11.1.
+  ///
+  /// - Throws: `pinAuthInvalid` when the token is bound to another one, or its verification was used up.
+  mutating func bindToken(to rpID: String) throws(CTAPError) {
+    guard token?.userVerified == true else {
+      throw CTAPError(.pinAuthInvalid, "what the token verified was used up")
+    }
+    try token?.bind(to: rpID)
+  }
+
+  /// The token's part in a ceremony is over.
+  mutating func useUpToken() { token?.useUp() }
+}

@@ -1,0 +1,85 @@
+import CryptoPrimitives
+
+/// A pinUvAuthToken in use: CTAP §6.5.2.1.
+///
+/// It is in locked memory only, belongs to one life of the device, and there is one at a time: a fresh one ends it.
+struct PINUVAuthToken: Sendable {
+  /// How long a token may wait for its first use.
+  static let firstUse = Duration.seconds(30)
+  /// How long it may be used at all.
+  static let life = Duration.seconds(600)
+  /// How long the presence that came with it counts.
+  static let presence = Duration.seconds(30)
+
+  let version: PINUVAuthProtocol
+  /// The unlocking of the vault that it was given under; it is worth nothing under another.
+  let unlocking: Unlocking
+  /// 32 bytes, in both protocols.
+  let secret: SecretBytes
+  /// What it may still be used for.
+  private(set) var permissions: TokenPermissions
+  /// The relying party that it is bound to, from the beginning or by its first use.
+  private(set) var rpID: String?
+  private var isPresenceFresh: Bool
+  private var isPersonVerified = true
+  private let issued: Duration
+  private var isUsed = false
+
+  /// beginUsingPinUvAuthToken(userIsPresent).
+  init(
+    version: PINUVAuthProtocol, permissions: TokenPermissions, rpID: String?, userPresent: Bool,
+    unlocking: Unlocking, now: Duration
+  ) {
+    self.version = version
+    self.unlocking = unlocking
+    secret = .random(count: 32)
+    self.permissions = permissions
+    self.rpID = rpID
+    isPresenceFresh = userPresent
+    issued = now
+  }
+
+  /// Whether the usage timer still runs.
+  func isInUse(at now: Duration) -> Bool {
+    now - issued <= (isUsed ? Self.life : Self.firstUse)
+  }
+
+  /// getUserPresentFlagValue().
+  func userPresent(at now: Duration) -> Bool { isPresenceFresh && now - issued <= Self.presence }
+
+  /// getUserVerifiedFlagValue().
+  var userVerified: Bool { isPersonVerified }
+
+  /// Checks a pinUvAuthParam and what it is for.
+  ///
+  /// - Throws: `pinAuthInvalid` for all that does not fit.
+  mutating func authorize(
+    _ param: [UInt8], over message: [UInt8], for permission: TokenPermissions
+  ) throws(CTAPError) {
+    guard version.isAuthentic(param, over: message, key: secret) else {
+      throw CTAPError(.pinAuthInvalid, "pinUvAuthParam is not of the token in use")
+    }
+    isUsed = true
+    guard permissions.isSuperset(of: permission) else {
+      throw CTAPError(.pinAuthInvalid, "the token does not permit this")
+    }
+  }
+
+  /// Binds the token to the relying party that it is first used at.
+  ///
+  /// - Throws: `pinAuthInvalid` when it is for another one.
+  mutating func bind(to rpID: String) throws(CTAPError) {
+    guard self.rpID == nil || self.rpID.hasSameBytes(as: rpID) else {
+      throw CTAPError(.pinAuthInvalid, "the token is for another relying party")
+    }
+    self.rpID = rpID
+  }
+
+  /// What a ceremony uses up: clearUserPresentFlag(), clearUserVerifiedFlag(),
+  /// clearPinUvAuthTokenPermissionsExceptLbw().
+  mutating func useUp() {
+    isPresenceFresh = false
+    isPersonVerified = false
+    permissions.formIntersection(.largeBlobWrite)
+  }
+}

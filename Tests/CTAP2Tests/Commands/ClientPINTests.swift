@@ -1,0 +1,460 @@
+import CBOR
+import CryptoPrimitives
+import TestVectors
+import Testing
+
+@testable import CTAP2
+
+/// authenticatorClientPIN, in both protocols: CTAP §6.5.
+@Suite struct ClientPINTests {
+  static let versions = PINUVAuthProtocol.allCases
+
+  private func retries(_ world: inout TestWorld) async -> CBORMap? { await world.send(0x06, [2: 0x01]).map }
+
+  // MARK: Keys and retries
+
+  @Test(arguments: versions) func `the key agreement key has five members and stays`(version: PINUVAuthProtocol) async {
+    var world = TestWorld(isOpen: false)
+    let answer = await world.send(0x06, [1: .unsigned(version.rawValue), 2: 0x02])
+    let key = answer.map?[1]?.map
+    #expect(key?.count == 5)
+    #expect(key?[1] == 2 && key?[3] == -25 && key?[-1] == 1)
+    #expect(key?[-2]?.bytes?.count == 32 && key?[-3]?.bytes?.count == 32)
+    #expect(await world.send(0x06, [1: .unsigned(version.rawValue), 2: 0x02]) == answer)
+    #expect(world.keySource.openings == 0, "the vault is not needed")
+    world.replug()
+    #expect(await world.send(0x06, [1: .unsigned(version.rawValue), 2: 0x02]) != answer)
+  }
+
+  @Test func `retries are told without a PIN, and while locked`() async {
+    var world = TestWorld(isOpen: false)
+    #expect(await world.send(0x06, [2: 0x01]).description == "00a10308")
+    #expect(world.keySource.openings == 0)
+  }
+
+  // MARK: Setting and changing
+
+  @Test(arguments: versions) func `a PIN is set once, and told by getInfo`(version: PINUVAuthProtocol) async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(version)
+    #expect(await world.send([0x04]).map?[4]?.map?["clientPin"] == false)
+    #expect(try await platform.setPIN("1234", in: &world).bytes == [0x00])
+    #expect(await world.send([0x04]).map?[4]?.map?["clientPin"] == true)
+    #expect(try await platform.setPIN("5678", in: &world).status == .pinAuthInvalid)
+    world.keySource.lock()
+    #expect(await world.send([0x04]).map?[4]?.map?["clientPin"] == true, "also while locked")
+    #expect(try world.store.state().settings.pin?.hash == Array(SHA256.hash(Array("1234".utf8)).prefix(16)))
+  }
+
+  static let policy: [([UInt8], CTAPStatus)] = [
+    (Array("123".utf8), .pinPolicyViolation),
+    (Array("éé".utf8), .pinPolicyViolation),
+    (Array("éàüñ".utf8), .success),
+    (Array("🔑🔑🔑🔑".utf8), .success),
+    ([UInt8](repeating: 0x61, count: 63), .success),
+    ([UInt8](repeating: 0x61, count: 64), .pinPolicyViolation),
+    ([0xC3, 0x28, 0x61, 0x61, 0x61], .pinPolicyViolation),
+    ([], .pinPolicyViolation),
+    ([UInt8](repeating: 0x61, count: 80), .invalidParameter),
+  ]
+
+  @Test(arguments: policy) func `a PIN has four code points and 63 bytes`(pin: [UInt8], status: CTAPStatus) async throws
+  {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    #expect(try await platform.setPIN(pin, in: &world).status == status)
+    #expect(try (world.store.state().settings.pin != nil) == (status == .success))
+  }
+
+  @Test(arguments: versions) func `setPIN with another MAC is refused`(version: PINUVAuthProtocol) async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(version)
+    try await platform.agree(with: &world)
+    let encrypted = try platform.padded(Array("1234".utf8))
+    var mac = try platform.mac(encrypted)
+    mac[0] ^= 1
+    let answer = await world.send(
+      0x06,
+      [1: platform.number, 2: 0x03, 3: platform.keyAgreement, 4: .bytes(mac), 5: .bytes(encrypted)])
+    #expect(answer.status == .pinAuthInvalid)
+    #expect(try world.store.state().settings.pin == nil)
+  }
+
+  @Test(arguments: versions) func `changing takes the old PIN`(version: PINUVAuthProtocol) async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(version)
+    #expect(try await platform.changePIN("1234", to: "4321", in: &world).status == .pinNotSet)
+    _ = try await platform.setPIN("1234", in: &world)
+    #expect(try await platform.changePIN("9999", to: "4321", in: &world).status == .pinInvalid)
+    #expect(await retries(&world) == [3: 7])
+    #expect(try await platform.changePIN("1234", to: "43", in: &world).status == .pinPolicyViolation)
+    #expect(await retries(&world) == [3: 8], "the old PIN was right")
+    #expect(try await platform.changePIN("1234", to: "4321", in: &world).bytes == [0x00])
+    #expect(try await platform.askToken(pin: "1234", in: &world).status == .pinInvalid)
+    #expect(try await platform.askToken(pin: "4321", in: &world).status == .success)
+  }
+
+  @Test func `a wrong MAC over a change spends no try`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    try await platform.agree(with: &world)
+    let (encrypted, hash) = (try platform.padded(Array("4321".utf8)), try platform.hash("1234"))
+    let answer = await world.send(
+      0x06,
+      [
+        1: platform.number, 2: 0x04, 3: platform.keyAgreement, 4: .bytes(try platform.mac(encrypted)),
+        5: .bytes(encrypted), 6: .bytes(hash),
+      ])
+    #expect(answer.status == .pinAuthInvalid)
+    #expect(await retries(&world) == [3: 8])
+  }
+
+  // MARK: Wrong PINs
+
+  @Test(arguments: versions) func `three wrong PINs want a power cycle, eight end the PIN`(
+    version: PINUVAuthProtocol
+  ) async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(version)
+    _ = try await platform.setPIN("1234", in: &world)
+    var statuses: [CTAPStatus?] = []
+    for _ in 0..<5 { statuses.append(try await platform.askToken(pin: "9999", in: &world).status) }
+    #expect(statuses == [.pinInvalid, .pinInvalid, .pinAuthBlocked, .pinAuthBlocked, .pinAuthBlocked])
+    #expect(try await platform.askToken(pin: "1234", in: &world).status == .pinAuthBlocked, "the right one too")
+    #expect(await retries(&world) == [3: 5, 4: true], "and no try is spent")
+    world.replug()
+    #expect(await retries(&world) == [3: 5])
+
+    #expect(try await platform.askToken(pin: "1234", in: &world).status == .success)
+    #expect(await retries(&world) == [3: 8], "a right one gives all tries back")
+    statuses = []
+    for _ in 0..<4 {
+      world.replug()
+      for _ in 0..<2 { statuses.append(try await platform.askToken(pin: "9999", in: &world).status) }
+    }
+    #expect(statuses == [CTAPStatus?](repeating: .pinInvalid, count: 7) + [.pinBlocked])
+    world.replug()
+    #expect(try await platform.askToken(pin: "1234", in: &world).status == .pinBlocked)
+    #expect(try await platform.changePIN("1234", to: "4321", in: &world).status == .pinBlocked)
+    #expect(await retries(&world) == [3: 0])
+  }
+
+  @Test func `a wrong PIN ends the key agreement`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    let before = await world.send(0x06, [1: 2, 2: 0x02])
+    _ = try await platform.askToken(pin: "9999", in: &world)
+    #expect(await world.send(0x06, [1: 2, 2: 0x02]) != before)
+  }
+
+  @Test func `a try is spent before it is compared, durably`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    world.store.fill()
+    #expect(try await platform.askToken(pin: "1234", in: &world).status == .other)
+  }
+
+  // MARK: Tokens
+
+  @Test(arguments: versions) func `a token registers and signs in, once`(version: PINUVAuthProtocol) async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(version)
+    _ = try await platform.setPIN("1234", in: &world)
+    let token = try platform.token(try await platform.askToken(pin: "1234", in: &world))
+    let request = Requests.makeCredential(rk: true, changes: token.makeCredential())
+    let made = await world.makeCredential(request)
+    let data = try #require(made.map?[2]?.bytes)
+    #expect(ParsedAuthenticatorData(data)?.flags == 0x5D, "UP, UV, BE, BS, AT")
+    #expect(world.person.shown.map(\.verification) == [false], "the PIN verified, the person is there")
+    #expect(await world.makeCredential(request).status == .pinAuthInvalid, "used up")
+
+    let second = try platform.token(try await platform.askToken(pin: "1234", in: &world))
+    let assertion = await world.getAssertion(Requests.getAssertion(changes: second.getAssertion()))
+    #expect(ParsedAuthenticatorData(try #require(assertion.map?[2]?.bytes))?.flags == 0x1D)
+    #expect(assertion.map?[4]?.map?["name"] == "alice", "names, because the person is verified")
+    #expect(
+      await world.getAssertion(Requests.getAssertion(changes: second.getAssertion())).status == .pinAuthInvalid)
+  }
+
+  @Test func `a silent assertion leaves the token as it is, and its UV flag is set`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    let token = try platform.token(try await platform.askToken(pin: "1234", in: &world))
+    _ = await world.makeCredential(Requests.makeCredential(rk: true, changes: token.makeCredential()))
+    let second = try platform.token(try await platform.askToken(pin: "1234", in: &world))
+    let shown = world.person.shown.count
+    for _ in 0..<2 {
+      let answer = await world.getAssertion(Requests.getAssertion(up: false, changes: second.getAssertion()))
+      #expect(ParsedAuthenticatorData(try #require(answer.map?[2]?.bytes))?.flags == 0x1C)
+    }
+    #expect(world.person.shown.count == shown)
+    #expect(await world.getAssertion(Requests.getAssertion(changes: second.getAssertion())).status == .success)
+  }
+
+  @Test(arguments: versions) func `verification gives a token with presence: one dialog in all`(
+    version: PINUVAuthProtocol
+  ) async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(version)
+    let answer = try await platform.askTokenByVerification(
+      [.makeCredential, .getAssertion], rpID: Requests.rpID, in: &world)
+    let token = try platform.token(answer)
+    #expect(
+      world.person.shown == [
+        .init(
+          prompt: UserPrompt(purpose: .authorize([.makeCredential, .getAssertion]), rpID: Requests.rpID),
+          verification: true)
+      ])
+    let made = await world.makeCredential(Requests.makeCredential(rk: true, changes: token.makeCredential()))
+    #expect(ParsedAuthenticatorData(try #require(made.map?[2]?.bytes))?.flags == 0x5D)
+    #expect(world.person.shown.count == 1)
+  }
+
+  @Test func `the presence of a token lasts 30 s, the token longer`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    let token = try platform.token(
+      try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world))
+    world.clock.advance(by: .seconds(20))
+    let silent = Requests.getAssertion(allowing: [[1]], up: false, changes: token.getAssertion())
+    #expect(await world.getAssertion(silent).status == .noCredentials, "a first use")
+
+    let made = await world.makeCredential(Requests.makeCredential())
+    let data = try #require(made.map?[2]?.bytes)
+    let id = try #require(ParsedAuthenticatorData(data)?.credentialID)
+    #expect(await world.getAssertion(silent).status == .pinAuthInvalid, "a ceremony uses up what is there")
+
+    let second = try platform.token(
+      try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world))
+    world.clock.advance(by: .seconds(20))
+    #expect(
+      await world.getAssertion(Requests.getAssertion(allowing: [id], up: false, changes: second.getAssertion())).status
+        == .success)
+    world.clock.advance(by: .seconds(11))
+    let shown = world.person.shown.count
+    let answer = await world.getAssertion(Requests.getAssertion(allowing: [id], changes: second.getAssertion()))
+    #expect(ParsedAuthenticatorData(try #require(answer.map?[2]?.bytes))?.flags == 0x1D)
+    #expect(world.person.shown.count == shown + 1, "presence is asked for again")
+  }
+
+  static let lives: [(Duration, Duration, CTAPStatus)] = [
+    (.seconds(30), .zero, .success), (.seconds(31), .zero, .pinAuthInvalid),
+    (.seconds(20), .seconds(570), .success), (.seconds(20), .seconds(581), .pinAuthInvalid),
+  ]
+
+  @Test(arguments: lives) func `a token waits 30 s for its first use, and lives for 10 minutes`(
+    first: Duration, second: Duration, status: CTAPStatus
+  ) async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    let token = try platform.token(try await platform.askToken(pin: "1234", in: &world))
+    world.clock.advance(by: first)
+    let silent = Requests.getAssertion(allowing: [[1]], up: false, changes: token.getAssertion())
+    let used = await world.getAssertion(silent).status
+    if second > .zero {
+      #expect(used == .noCredentials)
+      world.clock.advance(by: second)
+    }
+    let answer = second > .zero ? await world.getAssertion(silent).status : used
+    #expect(answer == (status == .success ? .noCredentials : status))
+  }
+
+  @Test func `a fresh token, a changed PIN, a replug and a lock each end the one before`() async throws {
+    for event in 0..<4 {
+      var world = TestWorld()
+      let platform = try TestPlatform(.two)
+      _ = try await platform.setPIN("1234", in: &world)
+      let token = try platform.token(try await platform.askToken(pin: "1234", in: &world))
+      switch event {
+      case 0: _ = try await platform.askToken(pin: "1234", in: &world)
+      case 1: _ = try await platform.changePIN("1234", to: "4321", in: &world)
+      case 2: world.replug()
+      default: world.keySource.lock()
+      }
+      let answer = await world.makeCredential(Requests.makeCredential(rk: true, changes: token.makeCredential()))
+      #expect(answer.status == .pinAuthInvalid, "event \(event)")
+    }
+  }
+
+  @Test func `a token is for its protocol, permission and relying party`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    let other = try platform.token(
+      try await platform.askToken(pin: "1234", .getAssertion, rpID: Requests.rpID, in: &world))
+    #expect(
+      await world.makeCredential(Requests.makeCredential(changes: other.makeCredential())).status == .pinAuthInvalid)
+    let foreign = try platform.token(
+      try await platform.askToken(pin: "1234", .makeCredential, rpID: "other.example", in: &world))
+    #expect(
+      await world.makeCredential(Requests.makeCredential(changes: foreign.makeCredential())).status == .pinAuthInvalid)
+    let fitting = try platform.token(
+      try await platform.askToken(pin: "1234", .makeCredential, rpID: Requests.rpID, in: &world))
+    #expect(
+      await world.makeCredential(Requests.makeCredential(changes: fitting.makeCredential() + [(9, 1)])).status
+        == .pinAuthInvalid)
+    #expect(
+      await world.makeCredential(Requests.makeCredential(changes: fitting.makeCredential() + [(9, 3)])).status
+        == .invalidParameter)
+    #expect(
+      await world.makeCredential(Requests.makeCredential(changes: fitting.makeCredential() + [(9, nil)])).status
+        == .missingParameter)
+    #expect(await world.makeCredential(Requests.makeCredential(changes: fitting.makeCredential())).status == .success)
+  }
+
+  static let permissions: [(CBORMap, CTAPStatus)] = [
+    ([9: 0, 10: "example.com"], .invalidParameter), ([9: 1], .missingParameter), ([9: 2], .missingParameter),
+    ([9: 8, 10: "example.com"], .unauthorizedPermission), ([9: 0x80], .unauthorizedPermission),
+    ([9: 0x44], .unauthorizedPermission), ([:], .missingParameter), ([9: 4], .success), ([9: 0x30], .success),
+    ([9: "1"], .cborUnexpectedType),
+  ]
+
+  @Test(arguments: permissions) func `permissions are asked for by the rules`(
+    members: CBORMap, status: CTAPStatus
+  ) async throws {
+    for subcommand: CBORValue in [0x06, 0x09] {
+      var world = TestWorld()
+      let platform = try TestPlatform(.two)
+      _ = try await platform.setPIN("1234", in: &world)
+      try await platform.agree(with: &world)
+      var request: CBORMap = [1: 2, 2: subcommand, 3: platform.keyAgreement, 6: .bytes(try platform.hash("1234"))]
+      for pair in members.pairs { request[pair.key] = pair.value }
+      #expect(await world.send(0x06, request).status == status)
+      #expect(world.person.shown.isEmpty || status == .success)
+    }
+  }
+
+  @Test func `getPinToken takes no permissions`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    for extra: (CBORValue, CBORValue) in [(9, 1), (10, "example.com")] {
+      try await platform.agree(with: &world)
+      var request: CBORMap = [1: 2, 2: 0x05, 3: platform.keyAgreement, 6: .bytes(try platform.hash("1234"))]
+      request[extra.0] = extra.1
+      #expect(await world.send(0x06, request).status == .invalidParameter)
+    }
+  }
+
+  @Test func `the token of pcmr lasts until the PIN is changed`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    let pcmr = TokenPermissions.persistentCredentialManagementReadOnly
+    let first = try platform.token(try await platform.askToken(pin: "1234", pcmr, in: &world)).secret
+    world.replug()
+    let second = try platform.token(try await platform.askToken(pin: "1234", pcmr, in: &world)).secret
+    #expect(first.isEqual(to: second))
+    _ = try await platform.changePIN("1234", to: "4321", in: &world)
+    let third = try platform.token(try await platform.askToken(pin: "4321", pcmr, in: &world)).secret
+    #expect(!third.isEqual(to: first))
+  }
+
+  // MARK: Verification
+
+  static let refusals: [(UserInteractionError, CTAPStatus)] = [
+    (.declined, .operationDenied), (.timedOut, .userActionTimeout), (.cancelled, .keepaliveCancel),
+    (.verificationFailed, .uvInvalid), (.verificationBlocked, .uvBlocked),
+  ]
+
+  @Test(arguments: refusals) func `who is not verified gets no token`(
+    error: UserInteractionError, status: CTAPStatus
+  ) async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    world.person.will(.fail(error))
+    let answer = try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world)
+    #expect(answer.bytes == [status.rawValue])
+  }
+
+  @Test func `without tries left nobody is asked`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    world.person.hasTriesLeft(0)
+    #expect(await world.send(0x06, [2: 0x07]).description == "00a10500")
+    let answer = try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world)
+    #expect(answer.status == .uvBlocked)
+    #expect(world.person.shown.isEmpty)
+  }
+
+  @Test func `without verification its sub-commands are not there`() async throws {
+    var world = TestWorld(canVerify: false)
+    let platform = try TestPlatform(.two)
+    #expect(await world.send(0x06, [2: 0x07]).status == .invalidSubcommand)
+    let answer = try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world)
+    #expect(answer.status == .invalidSubcommand)
+  }
+
+  // MARK: Malformed
+
+  @Test(arguments: [0x00, 0x08, 0x0A, 0x3E, 0xFF]) func `other sub-commands are not there`(number: Int) async {
+    var world = TestWorld()
+    #expect(await world.send(0x06, [1: 2, 2: CBORValue(number)]).status == .invalidSubcommand)
+  }
+
+  @Test func `each member that is missing is missed, before anybody is asked`() async throws {
+    let needed: [(CBORValue, [CBORValue])] = [
+      (0x02, [1]), (0x03, [1, 3, 4, 5]), (0x04, [1, 3, 4, 5, 6]), (0x05, [1, 3, 6]), (0x06, [1, 3, 9]),
+      (0x09, [1, 3, 6, 9]),
+    ]
+    for (subcommand, keys) in needed {
+      for missing in keys {
+        var world = TestWorld(isOpen: false)
+        let platform = try TestPlatform(.two)
+        var request: CBORMap = [
+          1: 2, 2: subcommand, 3: platform.keyAgreement, 4: .bytes([UInt8](repeating: 0, count: 32)),
+          5: .bytes([UInt8](repeating: 0, count: 80)), 6: .bytes([UInt8](repeating: 0, count: 32)),
+        ]
+        if subcommand == 0x06 || subcommand == 0x09 { (request[9], request[10]) = (3, "example.com") }
+        request[missing] = nil
+        #expect(await world.send(0x06, request).status == .missingParameter, "\(subcommand) without \(missing)")
+        #expect(world.keySource.openings == 0 && world.person.shown.isEmpty)
+      }
+    }
+    var world = TestWorld()
+    #expect(await world.send([0x06]).status == .missingParameter)
+    #expect(await world.send(0x06, [1: 3, 2: 0x02]).status == .invalidParameter)
+  }
+
+  // MARK: Ceremonies of a protected device
+
+  @Test func `an empty pinUvAuthParam tells whether a PIN is set`() async throws {
+    var world = TestWorld()
+    let question = Requests.getAssertion(changes: [(6, .bytes([])), (7, 2)])
+    #expect(await world.getAssertion(question).status == .pinNotSet)
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    #expect(await world.getAssertion(question).status == .pinInvalid)
+    #expect(world.person.shown.map(\.prompt.purpose) == [.select, .select])
+  }
+
+  @Test func `with a PIN and without verification, a passkey wants a token`() async throws {
+    var world = TestWorld(canVerify: false)
+    let platform = try TestPlatform(.two)
+    let param: [(CBORValue, CBORValue?)] = [(8, .bytes([UInt8](repeating: 0, count: 32))), (9, 2)]
+    #expect(await world.makeCredential(Requests.makeCredential(changes: param)).status == .pinNotSet)
+    #expect(await world.makeCredential(Requests.makeCredential(rk: true)).status == .success)
+    _ = try await platform.setPIN("1234", in: &world)
+    #expect(await world.makeCredential(Requests.makeCredential(rk: true)).status == .puatRequired)
+    #expect(await world.makeCredential(Requests.makeCredential()).status == .success, "makeCredUvNotRqd")
+    #expect(await world.makeCredential(Requests.makeCredential(changes: param)).status == .pinAuthInvalid)
+  }
+
+  @Test func `a reset takes the PIN and all tokens`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    let token = try platform.token(try await platform.askToken(pin: "1234", in: &world))
+    world.replug()
+    #expect(await world.send([0x07]).status == .success)
+    #expect(try world.store.state().settings == AuthenticatorSettings())
+    #expect(await world.send([0x04]).map?[4]?.map?["clientPin"] == false)
+    #expect(
+      await world.makeCredential(Requests.makeCredential(changes: token.makeCredential())).status == .pinAuthInvalid)
+  }
+}

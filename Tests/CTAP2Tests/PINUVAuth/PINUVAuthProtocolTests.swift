@@ -1,0 +1,145 @@
+import CBOR
+import CryptoPrimitives
+import TestVectors
+import Testing
+
+@testable import CTAP2
+
+/// `pin-uv-auth-protocol.json`, both protocols byte for byte.
+@Suite struct PINUVAuthProtocolTests {
+  struct Vectors: Decodable {
+    let vectors: [Case]
+
+    struct Case: Decodable {
+      let pinUvAuthProtocol: UInt64
+      let platformPrivateKey, platformPublicX, platformPublicY, authenticatorPublicX, authenticatorPublicY: Hex?
+      let ecdhZ, sharedSecret: Hex
+      let setPin: SetPIN
+      let changePin: ChangePIN
+      let getPinToken: GetToken
+      let authenticate: Authenticate?
+    }
+    struct SetPIN: Decodable {
+      let newPin: String
+      let newPinEnc, pinUvAuthParam: Hex
+    }
+    struct ChangePIN: Decodable {
+      let currentPin, newPin: String
+      let pinHashEnc, newPinEnc, pinUvAuthParam: Hex
+    }
+    struct GetToken: Decodable {
+      let pin: String
+      let pinHashEnc, tokenEnc, token: Hex
+    }
+    struct Authenticate: Decodable {
+      let token, clientDataHash, pinUvAuthParam: Hex
+    }
+  }
+
+  private static func cases() throws -> [Vectors.Case] {
+    try VectorFile("pin-uv-auth-protocol").decode(Vectors.self).vectors
+  }
+
+  private static func secret(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes(SecretBytes.init(copying:)) }
+
+  private static func bytes(_ secret: SecretBytes?) -> [UInt8]? { secret.map { $0.withUnsafeBytes { Array($0) } } }
+
+  private static func block(_ pin: String) -> [UInt8] {
+    Array(pin.utf8) + [UInt8](repeating: 0, count: 64 - pin.utf8.count)
+  }
+
+  private static func hash(_ pin: String) -> [UInt8] { Array(SHA256.hash(Array(pin.utf8)).prefix(16)) }
+
+  @Test func `both sides agree on Z`() throws {
+    let vector = try #require(Self.cases().first)
+    let platform = try P256.PrivateKey(scalar: Self.secret(try #require(vector.platformPrivateKey).bytes))
+    let peer = try P256.PublicKey(
+      keyAgreement: [
+        1: 2, 3: -25, -1: 1, -2: .bytes(#require(vector.authenticatorPublicX).bytes),
+        -3: .bytes(#require(vector.authenticatorPublicY).bytes),
+      ])
+    #expect(Self.bytes(try platform.sharedSecret(with: peer)) == vector.ecdhZ.bytes)
+    #expect(platform.publicKey.keyAgreement[-2] == .bytes(try #require(vector.platformPublicX).bytes))
+    #expect(platform.publicKey.keyAgreement[-3] == .bytes(try #require(vector.platformPublicY).bytes))
+    #expect(platform.publicKey.keyAgreement.count == 5)
+  }
+
+  @Test func `what platforms send opens, and is authentic`() throws {
+    #expect(try Self.cases().map(\.pinUvAuthProtocol) == [1, 2])
+    for vector in try Self.cases() {
+      let version = try PINUVAuthProtocol(number: vector.pinUvAuthProtocol)
+      let secret = version.sharedSecret(Self.secret(vector.ecdhZ.bytes))
+      #expect(Self.bytes(secret.decrypt(vector.setPin.newPinEnc.bytes)) == Self.block(vector.setPin.newPin))
+      #expect(secret.isAuthentic(vector.setPin.pinUvAuthParam.bytes, over: vector.setPin.newPinEnc.bytes))
+      let change = vector.changePin
+      #expect(Self.bytes(secret.decrypt(change.newPinEnc.bytes)) == Self.block(change.newPin))
+      #expect(Self.bytes(secret.decrypt(change.pinHashEnc.bytes)) == Self.hash(change.currentPin))
+      #expect(
+        secret.isAuthentic(change.pinUvAuthParam.bytes, over: change.newPinEnc.bytes + change.pinHashEnc.bytes))
+      #expect(Self.bytes(secret.decrypt(vector.getPinToken.tokenEnc.bytes)) == vector.getPinToken.token.bytes)
+      if let proof = vector.authenticate {
+        #expect(
+          version.authenticate(proof.clientDataHash.bytes, key: Self.secret(proof.token.bytes))
+            == proof.pinUvAuthParam.bytes)
+      }
+    }
+  }
+
+  @Test func `protocol one encrypts to the published bytes, two under a fresh vector each time`() throws {
+    let one = try #require(Self.cases().first), two = try #require(Self.cases().last)
+    let first = PINUVAuthProtocol.one.sharedSecret(Self.secret(one.ecdhZ.bytes))
+    #expect(try first.encrypt(Self.secret(Self.block("1234"))) == one.setPin.newPinEnc.bytes)
+    #expect(try first.encrypt(Self.secret(one.getPinToken.token.bytes)) == one.getPinToken.tokenEnc.bytes)
+
+    let second = PINUVAuthProtocol.two.sharedSecret(Self.secret(two.ecdhZ.bytes))
+    let ciphertexts = try (0..<2).map { _ in try second.encrypt(Self.secret(Self.block("1234"))) }
+    #expect(ciphertexts[0] != ciphertexts[1])
+    for ciphertext in ciphertexts {
+      #expect(ciphertext.count == 80)
+      #expect(Self.bytes(second.decrypt(ciphertext)) == Self.block("1234"))
+    }
+  }
+
+  @Test(arguments: [0, 1, 15, 17, 31, 33]) func `what is not whole blocks does not decrypt`(count: Int) {
+    let bytes = [UInt8](repeating: 1, count: count)
+    for version in PINUVAuthProtocol.allCases {
+      let secret = version.sharedSecret(Self.secret([UInt8](repeating: 9, count: 32)))
+      let isWhole = count.isMultiple(of: 16) && count >= (version == .two ? 16 : 0)
+      #expect((secret.decrypt(bytes) != nil) == isWhole)
+    }
+  }
+
+  @Test func `a MAC of another length, or with any bit changed, is not authentic`() {
+    for version in PINUVAuthProtocol.allCases {
+      let key = Self.secret([UInt8](repeating: 5, count: 32))
+      let mac = version.authenticate([1, 2, 3], key: key)
+      #expect(mac.count == (version == .one ? 16 : 32))
+      #expect(version.isAuthentic(mac, over: [1, 2, 3], key: key))
+      #expect(!version.isAuthentic(mac + [0], over: [1, 2, 3], key: key))
+      #expect(!version.isAuthentic(Array(mac.dropLast()), over: [1, 2, 3], key: key))
+      for bit in 0..<(8 * mac.count) {
+        var changed = mac
+        changed[bit / 8] ^= 1 << (bit % 8)
+        #expect(!version.isAuthentic(changed, over: [1, 2, 3], key: key))
+      }
+    }
+  }
+
+  static let badKeys: [(CBORMap, CTAPStatus)] = {
+    let x = CBORValue.bytes([UInt8](repeating: 1, count: 32))
+    return [
+      ([:], .missingParameter), ([1: 2, 3: -25, -1: 1, -2: x], .missingParameter),
+      ([1: "2", 3: -25, -1: 1, -2: x, -3: x], .cborUnexpectedType),
+      ([1: 1, 3: -25, -1: 1, -2: x, -3: x], .invalidParameter),
+      ([1: 2, 3: -7, -1: 1, -2: x, -3: x], .invalidParameter),
+      ([1: 2, 3: -25, -1: 2, -2: x, -3: x], .invalidParameter),
+      ([1: 2, 3: -25, -1: 1, -2: x, -3: x], .invalidParameter),
+      ([1: 2, 3: -25, -1: 1, -2: .bytes([]), -3: x], .invalidParameter),
+    ]
+  }()
+
+  @Test(arguments: badKeys) func `a key that is none is refused`(map: CBORMap, status: CTAPStatus) {
+    let error = #expect(throws: CTAPError.self) { try P256.PublicKey(keyAgreement: map) }
+    #expect(error?.status == status)
+  }
+}

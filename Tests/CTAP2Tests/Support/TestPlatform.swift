@@ -1,0 +1,116 @@
+import CBOR
+import CryptoPrimitives
+import TestVectors
+import Testing
+
+@testable import CTAP2
+
+/// The other side of clientPIN: what a platform computes from what it is told.
+final class TestPlatform {
+  let version: PINUVAuthProtocol
+  private let key: P256.PrivateKey
+  /// The secret after the last key agreement.
+  private(set) var secret: PINUVAuthSecret?
+
+  init(_ version: PINUVAuthProtocol) throws {
+    self.version = version
+    key = try P256.PrivateKey.random()
+  }
+
+  var number: CBORValue { .unsigned(version.rawValue) }
+  var keyAgreement: CBORValue { .map(key.publicKey.keyAgreement) }
+
+  /// Agrees on a secret with the authenticator's key of now.
+  func agree(with world: inout TestWorld) async throws {
+    let answer = await world.send(0x06, [1: number, 2: 0x02])
+    let map = try #require(answer.map?[1]?.map)
+    secret = version.sharedSecret(try key.sharedSecret(with: P256.PublicKey(keyAgreement: map)))
+  }
+
+  /// A MAC with the shared secret, as the platform makes it.
+  func mac(_ message: [UInt8]) throws -> [UInt8] {
+    version.authenticate(message, key: try #require(secret).authenticationKey)
+  }
+
+  /// newPinEnc of any bytes, padded to 64.
+  func padded(_ pin: [UInt8]) throws -> [UInt8] {
+    try encrypt(pin + [UInt8](repeating: 0, count: max(0, 64 - pin.count)))
+  }
+
+  /// pinHashEnc.
+  func hash(_ pin: String) throws -> [UInt8] { try encrypt(Array(SHA256.hash(Array(pin.utf8)).prefix(16))) }
+
+  func encrypt(_ bytes: [UInt8]) throws -> [UInt8] {
+    try #require(secret).encrypt(bytes.withUnsafeBytes(SecretBytes.init(copying:)))
+  }
+
+  // MARK: Whole exchanges, each after a key agreement of its own
+
+  func setPIN(_ pin: String, in world: inout TestWorld) async throws -> Answer {
+    try await setPIN(Array(pin.utf8), in: &world)
+  }
+
+  func setPIN(_ pin: [UInt8], in world: inout TestWorld) async throws -> Answer {
+    try await agree(with: &world)
+    let encrypted = try padded(pin)
+    return await world.send(
+      0x06, [1: number, 2: 0x03, 3: keyAgreement, 4: .bytes(try mac(encrypted)), 5: .bytes(encrypted)])
+  }
+
+  func changePIN(_ old: String, to new: String, in world: inout TestWorld) async throws -> Answer {
+    try await agree(with: &world)
+    let (encrypted, hash) = (try padded(Array(new.utf8)), try hash(old))
+    return await world.send(
+      0x06,
+      [
+        1: number, 2: 0x04, 3: keyAgreement, 4: .bytes(try mac(encrypted + hash)), 5: .bytes(encrypted),
+        6: .bytes(hash),
+      ])
+  }
+
+  /// getPinToken without permissions, else getPinUvAuthTokenUsingPinWithPermissions.
+  func askToken(
+    pin: String, _ permissions: TokenPermissions? = nil, rpID: String? = nil, in world: inout TestWorld
+  ) async throws -> Answer {
+    try await agree(with: &world)
+    var members: CBORMap = [
+      1: number, 2: permissions == nil ? 0x05 : 0x09, 3: keyAgreement, 6: .bytes(try hash(pin)),
+    ]
+    members[9] = permissions.map { .unsigned($0.rawValue) }
+    members[10] = rpID.map { .text($0) }
+    return await world.send(0x06, members)
+  }
+
+  /// getPinUvAuthTokenUsingUvWithPermissions.
+  func askTokenByVerification(
+    _ permissions: TokenPermissions, rpID: String? = nil, in world: inout TestWorld
+  ) async throws -> Answer {
+    try await agree(with: &world)
+    var members: CBORMap = [1: number, 2: 0x06, 3: keyAgreement, 9: .unsigned(permissions.rawValue)]
+    members[10] = rpID.map { .text($0) }
+    return await world.send(0x06, members)
+  }
+
+  /// The token of an answer.
+  func token(_ answer: Answer) throws -> TestToken {
+    let encrypted = try #require(answer.map?[2]?.bytes)
+    return TestToken(version: version, secret: try #require(secret?.decrypt(encrypted)))
+  }
+}
+
+/// A pinUvAuthToken as a platform holds it.
+struct TestToken {
+  let version: PINUVAuthProtocol
+  let secret: SecretBytes
+
+  /// pinUvAuthParam over a message.
+  func param(_ message: [UInt8]) -> [UInt8] { version.authenticate(message, key: secret) }
+
+  /// The members of a registration or sign-in that this token authorizes.
+  func makeCredential(_ hash: [UInt8] = Requests.clientDataHash) -> [(CBORValue, CBORValue?)] {
+    [(8, .bytes(param(hash))), (9, .unsigned(version.rawValue))]
+  }
+  func getAssertion(_ hash: [UInt8] = Requests.clientDataHash) -> [(CBORValue, CBORValue?)] {
+    [(6, .bytes(param(hash))), (7, .unsigned(version.rawValue))]
+  }
+}
