@@ -47,7 +47,11 @@ def test_get_info_tells_only_what_is_whole(key, ctap):
     info = ctap.get_info()
     assert info.versions == ["FIDO_2_0"]
     assert set(info.extensions) == {"credProtect", "liquid"}
-    assert info.options == {"rk": True, "up": True, "uv": True, "plat": False}
+    assert info.options == {
+        "rk": True, "up": True, "uv": True, "plat": False, "clientPin": False, "pinUvAuthToken": True,
+        "makeCredUvNotRqd": True,
+    }
+    assert info.pin_uv_protocols == [2, 1] and info.min_pin_length == 4 and not info.force_pin_change
     assert (info.max_msg_size, info.max_creds_in_list, info.max_cred_id_length) == (1800, 8, 128)
     assert info.transports == ["usb"] and info.attestation_formats == ["packed"]
     assert info.algorithms == parameters(ES256, EDDSA)

@@ -109,8 +109,9 @@ class Reader:
         if message[0] and len(message) > 1:
             raise NotCanonical(f"status {message[0]:02X} with {len(message) - 1} bytes after it")
         content = decode(message[1:]) if len(message) > 1 else None
-        # COSE keys and extension outputs stand inside authData, which CBOR sees as a byte string.
-        if isinstance(content, dict) and isinstance(content.get(2), bytes) and len(content[2]) >= 37:
+        # COSE keys and extension outputs stand inside authData, which CBOR sees as a byte string. A token of clientPIN is
+        # a byte string too, and the only member.
+        if isinstance(content, dict) and isinstance(content.get(2), bytes) and 3 in content:
             authenticator_data(content[2])
         self.messages += 1
         self.octets += len(message)

@@ -73,4 +73,36 @@ import Testing
     map[4] = [1]
     #expect(throws: CBORError.self) { try COSEKey(map) }
   }
+
+  /// What python-fido2's own tests hold of real devices: `u2f-and-ctap2-messages.json`.
+  private struct Messages: Decodable {
+    let ctap2: CTAP2
+    struct CTAP2: Decodable {
+      let getInfoResponse, getInfoResponseWithUnknownKey, attestedCredentialData, authDataMakeCredential: Hex
+      let authDataGetAssertion, makeCredentialResponse, getAssertionResponse: Hex
+    }
+  }
+
+  @Test func `the messages of real devices are taken apart and put together again`() throws {
+    let messages = try VectorFile("u2f-and-ctap2-messages").decode(Messages.self).ctap2
+    let registration = try AuthenticatorData(parsing: messages.authDataMakeCredential.bytes)
+    #expect(registration.bytes == messages.authDataMakeCredential.bytes)
+    #expect(registration.attestedCredentialData?.bytes == messages.attestedCredentialData.bytes)
+    #expect(registration.signCount == 0x1C)
+    let assertion = try AuthenticatorData(parsing: messages.authDataGetAssertion.bytes)
+    #expect(assertion.bytes == messages.authDataGetAssertion.bytes)
+    #expect(assertion.flags == .userPresent && assertion.signCount == 0x1D)
+
+    for (message, data) in [
+      (messages.makeCredentialResponse, messages.authDataMakeCredential),
+      (messages.getAssertionResponse, messages.authDataGetAssertion),
+    ] {
+      let map = try #require(try CBORDecoder.decode(message.bytes).map)
+      #expect(map[2] == .bytes(data.bytes))
+      #expect(CBOREncoder.encode(.map(map)) == message.bytes)
+    }
+    for message in [messages.getInfoResponse, messages.getInfoResponseWithUnknownKey] {
+      #expect(CBOREncoder.encode(try CBORDecoder.decode(message.bytes)) == message.bytes)
+    }
+  }
 }
