@@ -124,10 +124,10 @@ public struct Authenticator: Sendable {
 // MARK: - What commands ask of the world
 
 extension Authenticator {
-  /// The open vault; asks for the passphrase when it is locked.
-  func openVault() async throws(CTAPError) -> OpenVault {
+  /// The open vault; asks for the passphrase when it is locked, and says what for.
+  func openVault(for prompt: UserPrompt?) async throws(CTAPError) -> OpenVault {
     if let vault = keySource.current { return vault }
-    do throws(UserInteractionError) { return try await keySource.open() } catch { throw CTAPError(error) }
+    do throws(UserInteractionError) { return try await keySource.open(for: prompt) } catch { throw CTAPError(error) }
   }
 
   /// Asks the person about what the open vault is to do; locked while the dialog was open, it does nothing any more.

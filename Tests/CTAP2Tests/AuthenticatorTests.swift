@@ -1,7 +1,8 @@
 import CBOR
-import CTAP2
 import TestVectors
 import Testing
+
+@testable import CTAP2
 
 @Suite struct AuthenticatorTests {
   @Test(arguments: [UInt8](0...255).filter { ![0x01, 0x02, 0x04, 0x06, 0x07, 0x08, 0x0B].contains($0) })
@@ -230,5 +231,22 @@ import Testing
       0x39, 0x3A, 0x3B, 0x3C, 0x3D, 0x3E, 0x3F, 0x40, 0x7F, 0xDF, 0xE0, 0xE1, 0xE2, 0xE3, 0xE4,
     ]
     #expect(CTAPStatus.allCases.map(\.rawValue) == numbers)
+  }
+
+  @Test func `who opens the vault is told what for`() async throws {
+    var wishes: [UserPrompt?] = []
+    for (code, parameters): (UInt8, CBORMap) in [
+      (0x01, Requests.makeCredential()), (0x02, Requests.getAssertion()), (0x07, [:]),
+    ] {
+      var world = TestWorld(isOpen: false)
+      _ = await world.send(code, parameters)
+      wishes += world.keySource.wishes
+    }
+    var world = TestWorld(isOpen: false)
+    let platform = try TestPlatform(.two)
+    _ = try await platform.askTokenByVerification(.getAssertion, rpID: "example.com", in: &world)
+    wishes += world.keySource.wishes
+    #expect(wishes.map(\.?.purpose) == [.register, .signIn, .reset(importedPasskeys: 0), .authorize(.getAssertion)])
+    #expect(wishes.map(\.?.rpID) == ["example.com", "example.com", nil, "example.com"])
   }
 }

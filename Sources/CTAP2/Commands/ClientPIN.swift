@@ -41,7 +41,7 @@ public enum ClientPIN: AuthenticatorCommand {
   {
     let (version, key) = (try request.requiredVersion(), try request.requiredKeyAgreement())
     let (encrypted, param) = (try request.requiredNewPIN(), try request.requiredParam())
-    let vault = try await authenticator.openVault()
+    let vault = try await authenticator.openVault(for: nil)
     var settings = try vault.settings()
     guard settings.pin == nil else { throw CTAPError(.pinAuthInvalid, "a PIN is set; change it instead") }
     let secret = try authenticator.pinUVAuth.sharedSecret(with: P256.PublicKey(keyAgreement: key), version)
@@ -60,7 +60,7 @@ public enum ClientPIN: AuthenticatorCommand {
     let (version, key) = (try request.requiredVersion(), try request.requiredKeyAgreement())
     let (encrypted, hash) = (try request.requiredNewPIN(), try request.requiredPINHash())
     let param = try request.requiredParam()
-    let vault = try await authenticator.openVault()
+    let vault = try await authenticator.openVault(for: nil)
     try authenticator.checkPINCanBeTried(vault)
     let secret = try authenticator.pinUVAuth.sharedSecret(with: P256.PublicKey(keyAgreement: key), version)
     guard secret.isAuthentic(param, over: encrypted + hash) else {
@@ -95,7 +95,8 @@ public enum ClientPIN: AuthenticatorCommand {
     } else {
       try permissions.check(rpID: request.rpID)
     }
-    let vault = try await authenticator.openVault()
+    let vault = try await authenticator.openVault(
+      for: UserPrompt(purpose: .authorize(permissions), rpID: request.rpID))
     try authenticator.checkPINCanBeTried(vault)
     let secret = try authenticator.pinUVAuth.sharedSecret(with: P256.PublicKey(keyAgreement: key), version)
     try authenticator.checkPIN(hash, secret, vault)
@@ -119,8 +120,8 @@ public enum ClientPIN: AuthenticatorCommand {
       throw CTAPError(.uvBlocked, "verification is blocked; lock and unlock the vault")
     }
     let peer = try P256.PublicKey(keyAgreement: key)
-    let vault = try await authenticator.openVault()
     let prompt = UserPrompt(purpose: .authorize(permissions), rpID: request.rpID)
+    let vault = try await authenticator.openVault(for: prompt)
     do throws(UserInteractionError) {
       _ = try await authenticator.ask(prompt, verification: true, with: vault)
     } catch {

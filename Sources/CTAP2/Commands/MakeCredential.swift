@@ -32,7 +32,7 @@ public enum MakeCredential: AuthenticatorCommand {
 
     // 15.1. Extensions check their input before anybody is asked; what we do not have is passed over.
     let extensions = try request.extensions(of: authenticator)
-    let vault = try await authenticator.openVault()
+    let vault = try await authenticator.openVault(for: request.prompt(.register))
 
     // 6–8, 11.1. A token was verified already; with alwaysUv, everything is.
     let settings = try vault.settings()

@@ -17,7 +17,7 @@ public enum Reset: AuthenticatorCommand {
     guard authenticator.now() - context.poweredUpAt <= window else {
       throw CTAPError(.notAllowed, "more than 10 s since the device was created; run liquid-auth device replug")
     }
-    let vault = try await authenticator.openVault()
+    let vault = try await authenticator.openVault(for: UserPrompt(purpose: .reset(importedPasskeys: 0)))
     _ = try stateAfterReset(of: vault)
     let prompt = UserPrompt(purpose: .reset(importedPasskeys: try importedPasskeys(in: vault)))
     _ = try await authenticator.confirm(prompt, verification: false, with: vault)

@@ -29,6 +29,13 @@ struct PromptText: Sendable, Equatable {
       switch prompt?.purpose {
       case .register, .alreadyRegistered: ("make a new passkey", prompt?.siteLines ?? [])
       case .signIn: ("sign in with a passkey", prompt?.siteLines ?? [])
+      case .authorize(let permissions):
+        (
+          permissions.isDisjoint(with: [.makeCredential, .getAssertion])
+            ? "manage this authenticator"
+            : permissions.contains(.makeCredential) ? "make a new passkey" : "sign in with a passkey",
+          prompt?.rpID == nil ? [] : prompt?.siteLines ?? []
+        )
       case .reset: ("reset this authenticator", [])
       case .select, nil: ("use this authenticator", [])
       }

@@ -26,7 +26,7 @@ enum TestPhrase {
 final class TestKeySource: KeySource {
   private struct State {
     var open: OpenVault?
-    var openings = 0
+    var wishes: [UserPrompt?] = []
     var error: UserInteractionError?
   }
 
@@ -47,7 +47,10 @@ final class TestKeySource: KeySource {
   var told: ToldSettings { (try? store.state().settings.told) ?? ToldSettings() }
 
   /// How often the passphrase was asked for.
-  var openings: Int { state.withLock { $0.openings } }
+  var openings: Int { wishes.count }
+
+  /// What the passphrase was asked for.
+  var wishes: [UserPrompt?] { state.withLock { $0.wishes } }
 
   func lock(thenFailWith error: UserInteractionError? = nil) {
     state.withLock { state in
@@ -60,7 +63,7 @@ final class TestKeySource: KeySource {
 
   func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
     try state.withLock { state throws(UserInteractionError) in
-      state.openings += 1
+      state.wishes.append(prompt)
       if let error = state.error { throw error }
       let vault = state.open ?? Self.vault(store)
       state.open = vault
