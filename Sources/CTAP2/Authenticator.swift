@@ -77,8 +77,9 @@ public struct Authenticator: Sendable {
   /// Ends a getAssertion that is not told to its end: somebody changed what the answers would be made of.
   public mutating func forgetRemainingAssertions() { remaining = nil }
 
-  /// Whatever comes in between, and whoever else comes, ends a getAssertion that is not told to its end: CTAP §6. A new
-  /// life of the device ends all that was volatile.
+  /// Whatever comes in between, and whoever else comes, ends a getAssertion that is not told to its end: CTAP §6.
+  ///
+  /// A new life of the device ends all that was volatile.
   private mutating func dropState(unlessContinuedBy code: UInt8, in context: RequestContext) {
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
     if pinUVAuth.poweredUpAt != context.poweredUpAt { pinUVAuth = PINUVAuthState(poweredUpAt: context.poweredUpAt) }
