@@ -115,10 +115,22 @@ public struct VaultFile: Hashable, Sendable {
   // MARK: The vault's key
 
   private func unlock(_ passphrase: SecretBytes) throws(VaultError) -> (slot: Int, key: SecretBytes) {
+    try Self.first(slots) { slot throws(VaultError) in try slot.vaultKey(vaultID: vaultID, passphrase: passphrase) }
+  }
+
+  /// The first slot that opens; one that asks for more memory than there is does not keep the others from being tried.
+  static func first<Key>(
+    _ slots: [VaultSlot], _ open: (VaultSlot) throws(VaultError) -> Key?
+  ) throws(VaultError) -> (slot: Int, key: Key) {
+    var isUntried = false
     for (index, slot) in slots.enumerated() {
-      if let key = try slot.vaultKey(vaultID: vaultID, passphrase: passphrase) { return (index, key) }
+      do throws(VaultError) {
+        if let key = try open(slot) { return (index, key) }
+      } catch .outOfMemory {
+        isUntried = true
+      }
     }
-    throw .wrongPassphrase
+    throw isUntried ? .outOfMemory : .wrongPassphrase
   }
 
   private var associatedData: [UInt8] { Array("liquid-auth vault v1".utf8) + vaultID }

@@ -2,7 +2,8 @@ import CBOR
 import CryptoPrimitives
 import TestVectors
 import Testing
-import Vault
+
+@testable import Vault
 
 /// Argon2id at its cheapest: these tests are about the file.
 let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
@@ -133,6 +134,24 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     let again = try VaultFile(decoding: vault.encoded)
     #expect(try map(again)[3]?.array?.first == foreign)
     #expect(try hex(again.open(passphrase: secret("new")).mainKey) == hex(content.mainKey))
+  }
+
+  @Test func `a slot that asks for more memory than there is does not keep the next from being tried`() throws {
+    let slots = try makeVault().slots + makeVault("other").slots
+    let tried = try VaultFile.first(slots) { slot throws(VaultError) -> String? in
+      if slot == slots[0] { throw .outOfMemory }
+      return "key"
+    }
+    #expect(tried == (1, "key"))
+    #expect(throws: VaultError.outOfMemory) {
+      _ = try VaultFile.first(slots) { slot throws(VaultError) -> String? in
+        if slot == slots[0] { throw .outOfMemory }
+        return nil
+      }
+    }
+    #expect(throws: VaultError.wrongPassphrase) {
+      _ = try VaultFile.first(slots) { _ throws(VaultError) -> String? in nil }
+    }
   }
 
   @Test func `a vault without a passphrase slot does not open`() throws {
