@@ -53,7 +53,13 @@ struct StoreFile {
   func move(to target: StoreFile) throws(StoreFault) {
     try Self.synchronise(path, O_RDONLY)
     guard clinux_rename_new(path, target.path) == 0 else { throw errno == EEXIST ? .exists : .system("make") }
-    try Self.synchronise(target.directory, O_RDONLY | O_DIRECTORY)
+    do throws(StoreFault) {
+      try Self.synchronise(target.directory, O_RDONLY | O_DIRECTORY)
+    } catch {
+      // Whoever is told that it failed finds it as it was before, and can try again.
+      try? target.remove()
+      throw error
+    }
   }
 
   private var directory: String {

@@ -12,7 +12,7 @@ import tempfile
 import pytest
 from fido2.ctap2 import Ctap2
 from support import wire
-from support.authenticator import BIN, Authenticator, wait_for
+from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, wait_for
 from support.ceremonies import OWN, register
 
 
@@ -156,6 +156,23 @@ def test_vault_is_written_atomically(tmp_path):
     assert renamed, text
     assert re.search(r"fsync\(\d+<[^>]*vault[^>]*>", text[: renamed.start()]), "no fsync of the file before the rename"
     assert re.search(r"fsync\(\d+<[^>]*/state>", text[renamed.end() :]), "no fsync of the directory after the rename"
+
+
+def test_init_that_cannot_be_made_durable_leaves_nothing(tmp_path):
+    """Each fsync in turn fails once: then neither vault nor store is there, and the next try works."""
+    for number in range(1, 40):
+        trace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync",
+                 "-e", f"inject=fsync,fdatasync:error=EIO:when={number}"]
+        key = Authenticator(tmp_path / str(number))
+        done = subprocess.run([*trace, *key.command("init", "--import", "--state-dir", key.state)], text=True,
+                              input=f"{PHRASE}\n{PASSPHRASE}\n", capture_output=True, timeout=60)
+        left = sorted(path.name for path in key.state.iterdir() if path.name != "daemon.lock")
+        if done.returncode == 0:
+            assert left == ["credentials.sqlite", "vault"]
+            break
+        assert left == [], f"after fsync {number}: {left}; {done.stderr}"
+    assert 4 <= number < 39, "the calls were not met"
+    Authenticator(tmp_path / "1").init()
 
 
 class TestPinentry:
