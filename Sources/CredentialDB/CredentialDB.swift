@@ -149,6 +149,11 @@ public final class CredentialDB: CredentialStore {
     try with { session throws(StoreFault) in try session.entries(session.all).compactMap(\.record) }
   }
 
+  /// How many records there are, without opening one.
+  public func credentialCount() throws(StoreError) -> Int {
+    try with { session throws(StoreFault) in try session.recordCount() }
+  }
+
   /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
   public func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
     try with { session throws(StoreFault) in

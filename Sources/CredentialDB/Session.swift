@@ -12,6 +12,7 @@ final class Session {
   let ofAccount: Statement
   let all: Statement
   let removeAll: Statement
+  private let count: Statement
   private let putRow: Statement
   private let putState: Statement
   private let getState: Statement
@@ -30,6 +31,7 @@ final class Session {
     ofKey = try select("keyTag = ? ORDER BY sequence DESC")
     ofAccount = try select("accountTag = ?")
     all = try select("rpTag IS NOT NULL ORDER BY sequence DESC")
+    count = try Statement("SELECT count(*) FROM credential WHERE rpTag IS NOT NULL", connection)
     removeAll = try Statement("DELETE FROM credential", connection)
     // A changed name or policy leaves a credential where it stands; a new credential of the account is the newest.
     putRow = try Statement(
@@ -94,6 +96,12 @@ final class Session {
 
   func records(_ statement: Statement, _ tag: [UInt8]) throws(StoreFault) -> [CredentialSource] {
     try entries(statement, [.blob(tag)]).compactMap(\.record)
+  }
+
+  func recordCount() throws(StoreFault) -> Int {
+    var number = 0
+    try count.forEach { number = Int($0.text(0)) ?? 0 }
+    return number
   }
 
   // MARK: - Writing

@@ -28,6 +28,7 @@ enum StoreKind: CaseIterable {
     let store = try make(kind)
     #expect(try store.state() == Given.state)
     #expect(try store.allCredentials() == [])
+    #expect(try store.credentialCount() == 0)
     #expect(try store.credentials(rpIDHash: Given.rp(1)) == [])
     #expect(try store.credential(id: [], rpIDHash: Given.rp(1)) == nil)
     #expect(try store.account(rpIDHash: Given.rp(1), userID: []) == nil)
@@ -65,6 +66,7 @@ enum StoreKind: CaseIterable {
 
     #expect(try store.credentials(rpIDHash: Given.rp(1)) == sources.reversed())
     #expect(try store.allCredentials() == [elsewhere] + sources.reversed())
+    #expect(try store.credentialCount() == 6)
   }
 
   @Test(arguments: StoreKind.allCases)

@@ -63,6 +63,8 @@ package final class InMemoryCredentialStore: CredentialStore {
     content.withLock { $0.newestFirst }.filter { (try? keys.privateKey(of: $0).publicKey.bytes) == publicKey }
   }
 
+  package func credentialCount() throws(StoreError) -> Int { try allCredentials().count }
+
   package func allCredentials() throws(StoreError) -> [CredentialSource] { content.withLock { $0.newestFirst } }
 
   package func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {

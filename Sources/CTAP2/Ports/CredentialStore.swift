@@ -72,6 +72,8 @@ public protocol CredentialStore: Sendable {
   func credentials(publicKey: [UInt8]) throws(StoreError) -> [CredentialSource]
   /// All records, the newest first.
   func allCredentials() throws(StoreError) -> [CredentialSource]
+  /// How many records there are; what they hold is not looked at.
+  func credentialCount() throws(StoreError) -> Int
 
   /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
   func save(_ source: CredentialSource, state: StoreState?) throws(StoreError)

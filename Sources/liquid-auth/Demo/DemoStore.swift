@@ -19,6 +19,8 @@ final class DemoStore: CredentialStore {
 
   func setState(_ state: StoreState) throws(StoreError) { content.withLock { $0.state = state } }
 
+  func credentialCount() throws(StoreError) -> Int { try allCredentials().count }
+
   func allCredentials() throws(StoreError) -> [CredentialSource] {
     content.withLock { $0.accounts.reversed().compactMap(\.entry.record) }
   }

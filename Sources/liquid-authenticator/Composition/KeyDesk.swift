@@ -15,7 +15,7 @@ struct KeyDesk: ControlDesk {
     let node = await key.node
     // The store is for one at a time, and a ceremony may wait for a person.
     let credentials = desk.queue.ifFree { [vault = desk.people.vault] in
-      (try? vault.current?.store.allCredentials())?.count
+      try? vault.current?.store.credentialCount()
     }
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: desk.options.transport.name,

@@ -39,6 +39,7 @@ final class ObservedStore: CredentialStore {
     try read().credentials(publicKey: publicKey)
   }
   func allCredentials() throws(StoreError) -> [CredentialSource] { try read().allCredentials() }
+  func credentialCount() throws(StoreError) -> Int { try read().credentialCount() }
 
   func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
     try write().save(source, state: state)
