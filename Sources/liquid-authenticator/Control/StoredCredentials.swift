@@ -23,10 +23,9 @@ extension OpenVault {
   /// Changes names; the counter stays, Recovery §7.
   func rename(_ reference: CredentialReference, _ names: CredentialNames, now: UInt64) throws(ControlFailure) {
     var source = try credential(reference)
-    // A clock that was set back must not let an older name win a merge.
     source.rename(
       name: Self.changed(source.name, to: names.name),
-      displayName: Self.changed(source.displayName, to: names.displayName), now: max(now, source.changed + 1))
+      displayName: Self.changed(source.displayName, to: names.displayName), now: source.timeOfChange(now))
     let renamed = source
     try told { () throws(StoreError) in try store.save(renamed, state: nil) }
   }
@@ -39,7 +38,7 @@ extension OpenVault {
   /// Removes a credential; a tombstone with its counter stays, Recovery §7.
   func remove(_ reference: CredentialReference, now: UInt64) throws(ControlFailure) {
     let source = try credential(reference)
-    try told { () throws(StoreError) in try store.remove(source, changed: max(now, source.changed + 1)) }
+    try told { () throws(StoreError) in try store.remove(source, changed: source.timeOfChange(now)) }
   }
 
   /// Takes the reset back for what the phrase can open, Recovery §7.
@@ -60,6 +59,11 @@ extension OpenVault {
     }
     return found
   }
+}
+
+extension CredentialSource {
+  /// Now, and yet later than the last change: a clock that was set back must not let an older name win a merge.
+  fileprivate func timeOfChange(_ now: UInt64) -> UInt64 { max(now, changed == .max ? .max : changed + 1) }
 }
 
 // MARK: - Recovery of one record, Recovery §9

@@ -81,6 +81,14 @@ import Testing
       try vault.store.account(rpIDHash: RPIDHash(rpID: "a.example"), userID: [7])?.changed == 5_002)
   }
 
+  @Test func `a record from the end of time is changed and removed as any other`() throws {
+    let reference = try vault.recover(Self.recovery, now: .max).reference
+    try vault.rename(reference, CredentialNames(name: "alice"), now: 6)
+    #expect(try vault.description(of: reference).changed == .max)
+    try vault.remove(reference, now: 6)
+    #expect(try vault.page(start: 0).credentials.isEmpty)
+  }
+
   @Test func `what is not there cannot be shown, renamed or removed`() throws {
     let found = try vault.recover(Self.recovery, now: 5)
     for reference in [Self.reference, CredentialReference(rpID: "b.example", credentialID: found.credentialID)] {
