@@ -19,6 +19,6 @@ public enum ControlMessage {
   /// The command bytes of this page's own requests, within CTAP's vendor range 0x40–0xBF, CTAP §6.
   public static let vendorCommands: ClosedRange<UInt8> = 0x50...0x5F
 
-  /// The longest passphrase, bytes.
+  /// The longest passphrase, bytes, at every door: what one takes, all must take.
   public static let maximumPassphraseSize = 256
 }

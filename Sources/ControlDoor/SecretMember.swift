@@ -44,7 +44,8 @@ enum SecretMember {
     let count = start == 3 ? Int(information) : body[3..<start].reduce(0) { $0 << 8 | Int($1) }
     guard count > [-1, 23, 255][start - 3] else { throw ControlFailure(.invalidCBOR, "a length is longer than needed") }
     guard 1...ControlMessage.maximumPassphraseSize ~= count else {
-      throw ControlFailure(.invalidLength, "the passphrase has \(count) bytes; it must have 1 to 256")
+      throw ControlFailure(
+        .invalidLength, "the passphrase has \(count) bytes; it must have 1 to \(ControlMessage.maximumPassphraseSize)")
     }
     guard body.count >= start + count else { throw ControlFailure(.invalidCBOR, "the request is cut off") }
     return start..<start + count

@@ -1,3 +1,5 @@
+import ControlDoor
+
 /// Why a pinentry showed no dialog, for the log: what happened, then what to do.
 enum PinentryFailure: Equatable, Sendable {
   /// It could not be started.
@@ -32,7 +34,7 @@ enum PinentryFailure: Equatable, Sendable {
       "\(program) cannot show a dialog: \(words); it needs DISPLAY or WAYLAND_DISPLAY, or a terminal in GPG_TTY: "
         + "set one, or \(Self.instead)"
     case .overlong:
-      "\(program) answered with more than \(PinentrySession.passphraseLimit) bytes; type the passphrase again"
+      "\(program) answered with more than \(ControlMessage.maximumPassphraseSize) bytes; type the passphrase again"
     case .system(let number):
       "cannot talk to \(program): \(number)"
     }

@@ -1,4 +1,5 @@
 import CTAP2
+import ControlDoor
 import CryptoPrimitives
 import Glibc
 
@@ -6,9 +7,6 @@ import Glibc
 ///
 /// Each call blocks, and belongs on a thread of its own.
 struct PinentrySession: Sendable {
-  /// The longest passphrase that is read, bytes.
-  static let passphraseLimit = 2048
-
   /// Why a step came to nothing.
   enum Stop: Error, Equatable {
     /// For the person's reasons, or the client's.
@@ -103,7 +101,7 @@ struct PinentrySession: Sendable {
   ) throws(Stop) -> SecretBytes {
     var found: SecretBytes?
     let size = 2 * AssuanLine.limit
-    _ = try SecretBytes(count: size + Self.passphraseLimit) { memory throws(Stop) in
+    _ = try SecretBytes(count: size + ControlMessage.maximumPassphraseSize) { memory throws(Stop) in
       var lines = AssuanLineBuffer(memory: UnsafeMutableRawBufferPointer(rebasing: memory[..<size]))
       var data = UnsafeMutableRawBufferPointer(rebasing: memory[size...])
       let length = try read(&lines, into: &data, until: deadline, cancellation)

@@ -1,4 +1,5 @@
 import CTAP2
+import ControlDoor
 import CryptoPrimitives
 import Foundation
 import Testing
@@ -75,7 +76,7 @@ import Testing
 
   @Test(arguments: [
     "", " ", "correct horse battery staple", "100%", "%41", "%", "a\\b\"c'd", "\u{E9}\u{1F600}\u{5C71}", "e\u{301}",
-    "D x", "OK", "\t", String(repeating: "x", count: 900),
+    "D x", "OK", "\t", String(repeating: "x", count: 256),
   ])
   func `a passphrase arrives byte for byte`(passphrase: String) async throws {
     let scripted = try ScriptedPinentry(["passphrase": passphrase])
@@ -83,7 +84,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("split", "C3A9250A0D20"), ("split", String(repeating: "25", count: 2048)), ("escape-all", "00FF0A0D25414261"),
+    ("split", "C3A9250A0D20"), ("split", String(repeating: "25", count: 256)), ("escape-all", "00FF0A0D25414261"),
     ("empty", ""),
   ])
   func `a passphrase arrives byte for byte, however it is coded`(behaviour: String, hex: String) async throws {
@@ -94,9 +95,9 @@ import Testing
 
   @Test func `a passphrase that is too long denies`() async throws {
     let scripted = try ScriptedPinentry(
-      ["behaviour": "split", "passphraseHex": String(repeating: "41", count: PinentrySession.passphraseLimit + 1)])
+      ["behaviour": "split", "passphraseHex": String(repeating: "41", count: ControlMessage.maximumPassphraseSize + 1)])
     await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.backEnd()) }
-    #expect(scripted.lines == ["\(scripted.program) answered with more than 2048 bytes; type the passphrase again"])
+    #expect(scripted.lines == ["\(scripted.program) answered with more than 256 bytes; type the passphrase again"])
     #expect(try scripted.isGone)
   }
 
