@@ -96,12 +96,3 @@ struct ChildProcess: Sendable {
     return (ends[0], ends[1])
   }
 }
-
-/// An error number of the system, with the system's words.
-struct SystemNumber: Error, Equatable, CustomStringConvertible {
-  let number: Int32
-
-  init(_ number: Int32) { self.number = number }
-
-  var description: String { String(cString: strerror(number)) }
-}

@@ -35,7 +35,7 @@ struct TransportError: Error, CustomStringConvertible {
 
   /// What the system refused, with its own words for why.
   init(_ action: String, errno number: Int32, hint: String? = nil) {
-    description = "cannot \(action): \(SystemError.text(number))" + (hint.map { "; " + $0 } ?? "")
+    description = "cannot \(action): \(SystemNumber(number))" + (hint.map { "; " + $0 } ?? "")
   }
 }
 
