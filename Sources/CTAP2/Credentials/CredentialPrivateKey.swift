@@ -130,6 +130,6 @@ extension CredentialKeys {
 /// `text(user.id)` of Recovery §3: the bytes themselves if they are UTF-8, otherwise the ASCII of their base64url.
 ///
 /// The standard library refuses what RFC 3629 refuses: overlong forms, surrogates, anything above U+10FFFF.
-func userIDText(_ userID: [UInt8]) -> [UInt8] {
+public func userIDText(_ userID: [UInt8]) -> [UInt8] {
   String(validating: userID, as: UTF8.self) == nil ? Array(Base64URL.encode(userID).utf8) : userID
 }

@@ -35,7 +35,7 @@ struct DeriveCommand: ParsableCommand {
     let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
     let derived = try Self.derive(
       from: PhraseInput.read(), origin: origin, userHandle: handle, counter: counter)
-    StandardStream.output.write(output.json ? derived.json.description : derived.text)
+    output.write(derived.text, json: derived.json)
   }
 
   /// What may be shown of a derived credential.
@@ -49,18 +49,13 @@ struct DeriveCommand: ParsableCommand {
     }
   }
 
-  /// `text(user.id)` of Recovery §3: the bytes, or the ASCII of their base64url where they are no UTF-8.
-  private static func text(of userHandle: [UInt8]) -> [UInt8] {
-    String(validating: userHandle, as: UTF8.self) == nil ? Array(Base64URL.encode(userHandle).utf8) : userHandle
-  }
-
   /// Derives by deterministic P-256, Recovery §3, and forgets the private key.
   static func derive(
     from phrase: BIP39Phrase, origin: String, userHandle: [UInt8], counter: UInt32
   ) throws(CommandFailure) -> Derived {
     do throws(CryptoError) {
       let publicKey = try DeterministicP256.privateKey(
-        mainKey: MainKey.derive(from: phrase), origin: Array(origin.utf8), userHandle: Self.text(of: userHandle),
+        mainKey: MainKey.derive(from: phrase), origin: Array(origin.utf8), userHandle: userIDText(userHandle),
         counter: counter
       ).publicKey
       return Derived(publicKey: publicKey.raw, credentialID: SHA256.hash(publicKey.raw))
