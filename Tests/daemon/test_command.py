@@ -246,6 +246,17 @@ def test_a_socket_that_another_user_planted_is_told_nothing():
         assert thief.communicate(timeout=60)[0] == "b''\n", "the planted socket was told something"
 
 
+def test_what_a_program_reads_of_set_up_and_of_the_running_key(empty):
+    done = empty.init("--json", passphrase=PASSPHRASE)
+    assert json.loads(done.stdout) == {"vault": str(empty.state / "vault"), "fingerprint": OWN.fingerprint.hex()}
+    with empty:
+        read = [json.loads(empty.ask(*command.split(), "--json"))
+                for command in ("unlock", "lock", "device detach", "device attach")]
+        node = str(empty.socket)
+        assert read == [{"vault": "unlocked"}, {"vault": "locked"}, {"attached": False, "node": None},
+                        {"attached": True, "node": node}] or read[-1] == {"attached": True, "node": None}
+
+
 class TestCredentials:
     @pytest.fixture
     def stocked(self, key):

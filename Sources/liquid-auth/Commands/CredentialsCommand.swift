@@ -22,8 +22,7 @@ struct CredentialsCommand: ParsableCommand {
       let connection = try place.connect()
       try connection.unlock()
       let all = try connection.credentials()
-      StandardStream.output.write(
-        output.json ? JSON.array(all.map(\.json)).description : CredentialText.list(all))
+      output.write(CredentialText.list(all), json: .array(all.map(\.json)))
     }
   }
 
@@ -38,7 +37,7 @@ struct CredentialsCommand: ParsableCommand {
       try connection.unlock()
       let reference = try CredentialsCommand.find(id, among: connection.credentials()).reference
       let credential: CredentialDescription = try connection.ask(.showCredential(reference))
-      StandardStream.output.write(output.json ? credential.json.description : CredentialText.whole(credential))
+      output.write(CredentialText.whole(credential), json: credential.json)
     }
   }
 

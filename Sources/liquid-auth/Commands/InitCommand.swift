@@ -29,6 +29,7 @@ struct InitCommand: ParsableCommand {
   var credentialIds = IDForm.sealed
 
   @OptionGroup var place: PlaceOptions
+  @OptionGroup var output: OutputOptions
 
   enum IDForm: String, ExpressibleByArgument, CaseIterable {
     case sealed, hash
@@ -43,8 +44,14 @@ struct InitCommand: ParsableCommand {
   }
 
   func run() throws {
-    try Self.make(
+    let made = try Self.make(
       in: place.statePath(), ask: isImport ? .existingPhrase : .newPhrase(words: words), form: credentialIds.form)
+    output.write(
+      """
+      made \(made.path.printable)
+      fingerprint \(made.fingerprint.hexadecimal)
+      next: start the authenticator with: liquid-authenticator
+      """, json: ["vault": .string(made.path), "fingerprint": .hex(made.fingerprint)])
   }
 
   /// Where the phrase comes from.
@@ -53,7 +60,12 @@ struct InitCommand: ParsableCommand {
     case newPhrase(words: Int)
   }
 
-  private static func make(in path: String, ask source: Source, form: CredentialIDForm) throws(CommandFailure) {
+  /// Makes the vault.
+  ///
+  /// - Returns: where it is, and which phrase it holds the keys of (4 bytes).
+  private static func make(
+    in path: String, ask source: Source, form: CredentialIDForm
+  ) throws(CommandFailure) -> (path: String, fingerprint: [UInt8]) {
     let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(creating: path) }
     // Nobody is asked for anything that cannot be used.
     let lock = try orFailure { () throws(StateDirectoryError) in
@@ -68,12 +80,7 @@ struct InitCommand: ParsableCommand {
         mainKey: mainKey, ed25519Root: root, passphrase: passphrase, credentialIDForm: form,
         created: unixMilliseconds())
     }
-    StandardStream.output.write(
-      """
-      made \(directory.vaultPath.printable)
-      fingerprint \(Subkey.fingerprint(of: mainKey).hexadecimal)
-      next: start the authenticator with: liquid-authenticator
-      """)
+    return (directory.vaultPath, Subkey.fingerprint(of: mainKey))
   }
 
   private static func secrets(

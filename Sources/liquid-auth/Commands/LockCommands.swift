@@ -10,10 +10,11 @@ struct LockCommand: ParsableCommand {
     abstract: "Close the vault: the next ceremony asks for its passphrase.")
 
   @OptionGroup var place: PlaceOptions
+  @OptionGroup var output: OutputOptions
 
   func run() throws {
     let _: Done = try place.connect().ask(.lock)
-    StandardStream.output.write("locked")
+    output.write("locked", json: ["vault": .string("locked")])
   }
 }
 
@@ -25,11 +26,12 @@ struct UnlockCommand: ParsableCommand {
     discussion: "Asks for the passphrase at the terminal; without one it is the first line of standard input.")
 
   @OptionGroup var place: PlaceOptions
+  @OptionGroup var output: OutputOptions
 
   func run() throws {
     let connection = try place.connect()
     try connection.unlock()
-    StandardStream.output.write("unlocked")
+    output.write("unlocked", json: ["vault": .string("unlocked")])
   }
 }
 
@@ -56,7 +58,8 @@ enum PassphraseInput {
 
   private static func check(_ passphrase: SecretBytes) throws(CommandFailure) -> SecretBytes {
     guard 1...ControlMessage.maximumPassphraseSize ~= passphrase.count else {
-      throw CommandFailure("that cannot be the passphrase; it has 1 to 256 bytes", code: .passphrase)
+      throw CommandFailure(
+        "that cannot be the passphrase; it has 1 to \(ControlMessage.maximumPassphraseSize) bytes", code: .passphrase)
     }
     return passphrase
   }

@@ -38,6 +38,11 @@ extension PlaceOptions {
 struct OutputOptions: ParsableArguments {
   @Flag(help: "Write the result as JSON, for programs.")
   var json = false
+
+  /// Writes a result as it is wanted.
+  func write(_ text: @autoclosure () -> String, json value: @autoclosure () -> JSON) {
+    StandardStream.output.write(json ? value().description : text())
+  }
 }
 
 /// A variable of the environment; an empty one is as if unset.

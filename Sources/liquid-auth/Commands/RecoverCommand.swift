@@ -67,7 +67,7 @@ struct RecoverCommand: ParsableCommand {
     try connection.unlock()
     if let rp {
       let credential: CredentialDescription = try connection.ask(.recoverCredential(recovery(rp)))
-      return StandardStream.output.write(output.json ? credential.json.description : CredentialText.whole(credential))
+      return output.write(CredentialText.whole(credential), json: credential.json)
     }
     let _: Done = try connection.ask(.acceptBeforeReset)
     StandardStream.output.write("accepted: what the phrase opens works again, whenever it was made")

@@ -18,7 +18,7 @@ struct StatusCommand: ParsableCommand {
 
   func run() throws {
     let report = try Self.report(place)
-    StandardStream.output.write(output.json ? report.json.description : report.text)
+    output.write(report.text, json: report.json)
     guard report.problems.isEmpty else { throw ExitCode(report.status == nil ? 2 : 1) }
   }
 
