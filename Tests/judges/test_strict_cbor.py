@@ -56,8 +56,11 @@ def test_counts_messages_and_looks_into_authenticator_data():
     unsorted = bytes.fromhex("a26162f56161f5")
     with pytest.raises(cbor.NotCanonical):
         reader.response(b"\0" + response(bytes(32) + b"\x81" + bytes(4) + unsorted))
-    assert reader.messages == 3
+    token = b"\xa1\x02\x50" + bytes(16)
+    assert reader.response(b"\0" + token) == (0, {2: bytes(16)})
+    assert reader.messages == 4
 
 
 def response(authenticator_data):
-    return b"\xa1\x02\x58" + bytes([len(authenticator_data)]) + authenticator_data
+    """Members 2 and 3 of an answer that is signed: authData and the signature, here of no bytes."""
+    return b"\xa2\x02\x58" + bytes([len(authenticator_data)]) + authenticator_data + b"\x03\x40"
