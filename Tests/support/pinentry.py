@@ -29,6 +29,8 @@ The control file is an object; every member is optional:
   timeout            ERR 83886142 Timeout             ERR 83886142
   never              no answer until it is killed     the same
   deaf               the same, and ignores SIGTERM    the same
+  wait               none until the control file      the same              (not in a list)
+                     has another word, then that
   die                exits with status 3, no answer   the same
   crash              ends itself by SIGABRT           the same
   garbage            bytes that are no Assuan line    the same
@@ -145,6 +147,10 @@ def wait_for_ever():
         signal.pause()
 
 
+def word_for(command, behaviour):
+    return behaviour.get(command, "approve") if isinstance(behaviour, dict) else behaviour
+
+
 class Dialog:
     """The texts of one dialog and how it answers."""
 
@@ -158,12 +164,14 @@ class Dialog:
         say(line)
 
     def ask(self, command):
-        if isinstance(self.behaviours, dict):
-            self.behaviour = self.behaviours.get(command, "approve")
+        self.behaviour = word_for(command, self.behaviours)
         log("ask", command=command, options=self.options, behaviour=self.behaviour, **self.texts)
         # An error text stands for one try only, as in the real programs.
         self.texts.pop("error", None)
         time.sleep(self.delay)
+        while self.behaviour == "wait":
+            time.sleep(0.02)
+            self.behaviour = word_for(command, settings()[0])
         special = {
             "never": wait_for_ever, "deaf": wait_for_ever,
             "die": lambda: os._exit(3), "crash": os.abort,

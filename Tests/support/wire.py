@@ -111,9 +111,14 @@ class SocketConnection(CtapHidConnection):
         self.socket.close()
 
 
+def descriptor(path) -> HidDescriptor:
+    """Our socket, as python-fido2 tells of a HID device that it found."""
+    return HidDescriptor(str(path), 0x1209, 1, 64, 64, "unix", "0")
+
+
 def fido2_device(path) -> CtapHidDevice:
     """python-fido2's HID device on our socket."""
-    return CtapHidDevice(HidDescriptor(str(path), 0x1209, 1, 64, 64, "unix", "0"), SocketConnection(path))
+    return CtapHidDevice(descriptor(path), SocketConnection(path))
 
 
 class Channel:
