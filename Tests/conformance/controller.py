@@ -1,0 +1,74 @@
+"""The hand on the key, over HTTP: python-fido2's device tests ask for a touch or a re-plug, and here it happens.
+
+They speak to a Raspberry Pi Pico that closes a real key's contact and cuts its power, and name a port of it: `GET /`
+shows that it is there, `GET /usb{N}/touch/on|off` and `GET /usb{N}/power/on|off` do it. An answer other than 200, or
+none within five seconds, fails their test.
+"""
+
+import re
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from support.authenticator import Authenticator
+
+# Where the tests believe that the key is plugged in: their `--pico-port`.
+PORT = 1
+
+
+class Controller:
+    """Serves on a free port of loopback as long as it is entered.
+
+    A touch is a finger that stays: while it is on, each prompt is granted; while it is off, a prompt waits for it.
+    """
+
+    def __init__(self, key: Authenticator):
+        self.key = key
+        self.touch(False)
+        self.server = HTTPServer(("127.0.0.1", 0), self.handler())
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever)
+
+    def touch(self, on: bool):
+        self.key.pinentry.set("approve" if on else "wait")
+
+    def power(self, on: bool):
+        self.key.run("device", "attach" if on else "detach", "--control", self.key.control_socket)
+
+    def perform(self, path: str) -> HTTPStatus:
+        """What a request asks for has happened when this returns."""
+        if path == "/":
+            return HTTPStatus.OK
+        request = re.fullmatch(rf"/usb{PORT}/(touch|power)/(on|off)", path)
+        if not request:
+            return HTTPStatus.NOT_FOUND
+        action = self.touch if request[1] == "touch" else self.power
+        action(request[2] == "on")
+        return HTTPStatus.OK
+
+    def handler(self):
+        controller = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                try:
+                    status = controller.perform(self.path)
+                except AssertionError as failure:  # of `liquid-auth`
+                    return self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, explain=str(failure))
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()

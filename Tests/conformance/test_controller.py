@@ -1,0 +1,62 @@
+"""The controller: nothing is granted without a touch, and what cannot be done is not said to be done."""
+
+import os
+import select
+import subprocess
+import types
+import urllib.error
+import urllib.request
+
+import pytest
+from support.authenticator import PINENTRY, Pinentry
+
+from .controller import PORT, Controller
+
+
+@pytest.fixture
+def key(tmp_path):
+    """The two things of an authenticator that a controller moves; `power` is what became of the device."""
+    made = types.SimpleNamespace(pinentry=Pinentry(tmp_path), control_socket=tmp_path / "control.sock", power=[])
+
+    def run(*arguments):
+        assert made.power is not None, "no daemon"
+        made.power.append(arguments[:2])
+
+    made.run = run
+    return made
+
+
+@pytest.fixture
+def ask(key):
+    with Controller(key) as controller:
+        yield lambda path: urllib.request.urlopen(controller.url + path, timeout=5).status
+
+
+def test_a_prompt_waits_for_the_touch(key, ask):
+    environment = {**os.environ, **key.pinentry.environment}
+    with subprocess.Popen([PINENTRY], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as dialog:
+        assert dialog.stdout.readline().startswith(b"OK")
+        for _ in range(2):
+            dialog.stdin.write(b"CONFIRM\n")
+            dialog.stdin.flush()
+            assert not select.select([dialog.stdout], [], [], 0.2)[0], "nobody touched it"
+            assert ask(f"/usb{PORT}/touch/on") == 200
+            assert dialog.stdout.readline() == b"OK\n"
+            assert ask(f"/usb{PORT}/touch/off") == 200
+
+
+def test_power(key, ask):
+    assert [ask("/"), ask(f"/usb{PORT}/power/off"), ask(f"/usb{PORT}/power/on")] == [200] * 3
+    assert key.power == [("device", "detach"), ("device", "attach")]
+
+
+@pytest.mark.parametrize("path", [f"/usb{PORT + 1}/touch/on", f"/usb{PORT}/touch/maybe", f"/usb{PORT}/touch/on/off"])
+def test_another_request_is_refused(ask, path):
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        ask(path)
+
+
+def test_a_failure_is_told(key, ask):
+    key.power = None
+    with pytest.raises(urllib.error.HTTPError, match="500"):
+        ask(f"/usb{PORT}/power/off")
