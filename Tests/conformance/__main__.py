@@ -1,10 +1,11 @@
 """Run python-fido2's own device tests against our daemon: `python -m conformance FOLDER [PYTEST ARGUMENT...]`.
 
 FOLDER is the unpacked source distribution. Every report of the daemon is read strictly on the way (support/wire.py).
-Exit status 0 only if each test ended as Tests/README.md says.
+What the daemon logged is left beside FOLDER. Exit status 0 only if each test ended as Tests/README.md says.
 """
 
 import pathlib
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -66,6 +67,7 @@ def run(folder: str, arguments: list[str]) -> tuple[int, Results]:
                     ],
                     plugins=[results],
                 )
+        shutil.copy(key.log, pathlib.Path(folder).with_name("daemon.log"))
     return status, results
 
 
