@@ -28,14 +28,14 @@ class Screen:
         self._run("xdotool", "mousemove", x, y, "click", 1)
 
     def find(self, colour: str, picture: pathlib.Path, below: int):
-        """The smallest box that holds all of this colour below that line: (left, top, width, height), or None."""
+        """The smallest box that holds all of this colour below that line: (left, top, right, bottom), or None."""
         # Everything else is made black, and "%@" is the box without the black around it.
         seen = self._run(
             "convert", picture, "-crop", f"{self.width}x{self.height}+0+{below}", "+repage", "-fill", "black",
             "+opaque", colour, "-format", "%@", "info:",
         )
         width, height, left, top = map(int, seen.replace("x", "+").split("+"))
-        return (left, top + below, width, height) if width else None
+        return (left, below + top, left + width, below + top + height) if width else None
 
     def _run(self, *command) -> str:
         return subprocess.run(

@@ -59,8 +59,10 @@ class Visit:
         site = self.sites[library]
         before = self.authenticator.pinentry.asked()
         picture = WORK / f"{self.name}-{library}-{name.replace(',', '').replace(' ', '-')}.png"
+        # Where a browser may have something to say itself: a refusal, or which account.
+        talkative = expected_error or (request["ceremony"] == "sign in" and "account" not in request)
         try:
-            outcome = self.browser.run(site.origin, request, picture if expected_error else None)
+            outcome = self.browser.run(site.origin, request, picture if talkative else None)
         except (BrowserError, OSError, subprocess.SubprocessError) as error:
             print(f"{self.name:9}{library:14}{name:52}{type(error).__name__}: {error}", flush=True)
             print(self.authenticator.said(), self.authenticator.pinentry.events("ask")[-1:], flush=True)
@@ -68,7 +70,7 @@ class Visit:
             raise
         asked = self.authenticator.pinentry.asked() - before
         verdict = self.verdict(site, request, outcome)
-        clicked = f"; clicked, see {picture.name}" if expected_error and picture.exists() else ""
+        clicked = f"; clicked, see {picture.name}" if picture.exists() else ""
         print(f"{self.browser.name:9}{library:14}{name:52}{outcome['ms']:7.0f} ms  {asked} prompt"
               f"{'s' if asked != 1 else ' '}  {verdict}{clicked}", flush=True)
         if outcome.get("error") != expected_error:
@@ -131,9 +133,13 @@ class TestFirstMachine:
     def test_denied(self, visit, library):
         visit.authenticator.pinentry.set("deny")
         try:
-            for wanted in ({"ceremony": "register", "account": "nobody"}, {"ceremony": "sign in", **SECOND_FACTOR}):
-                name = f"{wanted['ceremony']}, refused by the person"
-                _, asked = visit.step(library, name, "NotAllowedError", **wanted)
+            for name, wanted in {
+                "register": {"ceremony": "register", "account": "nobody"},
+                "register verified": {"ceremony": "register", **PASSKEY, "account": "nobody"},
+                "sign in": {"ceremony": "sign in", **SECOND_FACTOR},
+                "sign in verified": {"ceremony": "sign in", "uv": "required"},
+            }.items():
+                _, asked = visit.step(library, f"{name}, refused by the person", "NotAllowedError", **wanted)
                 assert asked == 1, "a refusal ends it"
         finally:
             visit.authenticator.pinentry.set("approve")
