@@ -19,18 +19,26 @@ PORT = 1
 class Controller:
     """Serves on a free port of loopback as long as it is entered.
 
-    A touch is a finger that stays: while it is on, each prompt is granted; while it is off, a prompt waits for it.
+    A touch is a finger that stays: while it is on, each prompt is granted; while it is off, a prompt waits for it. It
+    stays at least until one is granted: the tests leave a clock running, which takes their finger away ten seconds
+    after the touch before, be the key just asking again or not.
     """
 
     def __init__(self, key: Authenticator):
         self.key = key
-        self.touch(False)
+        self.key.pinentry.set("wait")
+        self.granted_before = 0
         self.server = HTTPServer(("127.0.0.1", 0), self.handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.thread = threading.Thread(target=self.server.serve_forever)
 
     def touch(self, on: bool):
-        self.key.pinentry.set("approve" if on else "wait")
+        granted = len(self.key.pinentry.events("answer"))
+        if on:
+            self.granted_before = granted
+            self.key.pinentry.set("approve")
+        elif granted > self.granted_before:
+            self.key.pinentry.set("wait")
 
     def power(self, on: bool):
         self.key.run("device", "attach" if on else "detach", "--control", self.key.control_socket)

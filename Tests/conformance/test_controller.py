@@ -1,5 +1,6 @@
 """The controller: nothing is granted without a touch, and what cannot be done is not said to be done."""
 
+import contextlib
 import os
 import select
 import subprocess
@@ -32,17 +33,46 @@ def ask(key):
         yield lambda path: urllib.request.urlopen(controller.url + path, timeout=5).status
 
 
-def test_a_prompt_waits_for_the_touch(key, ask):
+@pytest.fixture
+def confirm(key):
+    """Opens a dialog and leaves its answer to be read."""
     environment = {**os.environ, **key.pinentry.environment}
-    with subprocess.Popen([PINENTRY], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as dialog:
-        assert dialog.stdout.readline().startswith(b"OK")
-        for _ in range(2):
+    with contextlib.ExitStack() as dialogs:
+
+        def opened():
+            dialog = subprocess.Popen([PINENTRY], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            dialogs.enter_context(dialog)
+            dialogs.callback(dialog.kill)
+            assert dialog.stdout.readline().startswith(b"OK")
             dialog.stdin.write(b"CONFIRM\n")
             dialog.stdin.flush()
-            assert not select.select([dialog.stdout], [], [], 0.2)[0], "nobody touched it"
-            assert ask(f"/usb{PORT}/touch/on") == 200
-            assert dialog.stdout.readline() == b"OK\n"
-            assert ask(f"/usb{PORT}/touch/off") == 200
+            return dialog.stdout
+
+        yield opened
+
+
+def nothing_from(answer) -> bool:
+    return not select.select([answer], [], [], 0.2)[0]
+
+
+def test_a_prompt_waits_for_the_touch(ask, confirm):
+    for _ in range(2):
+        answer = confirm()
+        assert nothing_from(answer)
+        assert ask(f"/usb{PORT}/touch/on") == 200
+        assert answer.readline() == b"OK\n"
+        assert ask(f"/usb{PORT}/touch/off") == 200
+
+
+def test_a_touch_lasts_until_it_is_felt(ask, confirm):
+    ask(f"/usb{PORT}/touch/on")
+    ask(f"/usb{PORT}/touch/off")
+    assert confirm().readline() == b"OK\n"
+    ask(f"/usb{PORT}/touch/off")
+    last = confirm()
+    assert nothing_from(last)
+    ask(f"/usb{PORT}/touch/on")
+    assert last.readline() == b"OK\n"
 
 
 def test_power(key, ask):
