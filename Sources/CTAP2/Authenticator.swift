@@ -20,6 +20,8 @@ public struct Authenticator: Sendable {
   var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
   /// What getNextAssertion goes on with; any other command drops it.
   var remaining: RemainingAssertions?
+  /// The large-blob array that is being written.
+  var largeBlobWrite: LargeBlobWrite?
   /// The last signature counter of a credential that U2F registered.
   var lastU2FSignCount: UInt32 = 0
 
@@ -52,7 +54,7 @@ public struct Authenticator: Sendable {
   /// This is the one place where a ``CTAPError`` becomes a byte. Cancelling the task withdraws a prompt.
   public mutating func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
     let start = now()
-    if let code = message.first { dropState(unlessContinuedBy: code, in: context) }
+    beginCommand(message.first, in: context)
     var outcome = CommandReport(command: nil, rpID: nil, error: nil, elapsed: .zero)
     var answer: [UInt8]
     do throws(CTAPError) {
@@ -70,7 +72,7 @@ public struct Authenticator: Sendable {
   public mutating func perform<Command: AuthenticatorCommand>(
     _ command: Command.Type, _ request: Command.Request, in context: RequestContext
   ) async throws(CTAPError) -> Command.Response {
-    dropState(unlessContinuedBy: command.code, in: context)
+    beginCommand(command.code, in: context)
     return try await command.run(request, in: context, on: &self)
   }
 
@@ -80,7 +82,7 @@ public struct Authenticator: Sendable {
   /// Whatever comes in between, and whoever else comes, ends a getAssertion that is not told to its end: CTAP §6.
   ///
   /// A new life of the device ends all that was volatile.
-  private mutating func dropState(unlessContinuedBy code: UInt8, in context: RequestContext) {
+  mutating func beginCommand(_ code: UInt8?, in context: RequestContext) {
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
     if pinUVAuth.poweredUpAt != context.poweredUpAt { pinUVAuth = PINUVAuthState(poweredUpAt: context.poweredUpAt) }
   }

@@ -61,6 +61,7 @@ enum AuthenticatorCommands {
     Reset.self,
     GetNextAssertion.self,
     Selection.self,
+    LargeBlobs.self,
   ]
 
   static subscript(code: UInt8) -> (any AuthenticatorCommand.Type)? { all.first { $0.code == code } }

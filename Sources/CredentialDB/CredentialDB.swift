@@ -175,11 +175,24 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
-  /// Removes every record and tombstone and writes the new state, in one transaction.
+  /// The serialized large-blob array that was written last.
+  public func largeBlobArray() throws(StoreError) -> [UInt8]? {
+    try with { session throws(StoreFault) in try session.largeBlobArray() }
+  }
+
+  /// Replaces the serialized large-blob array.
+  public func setLargeBlobArray(_ array: [UInt8]) throws(StoreError) {
+    try with { session throws(StoreFault) in
+      try session.durably { () throws(StoreFault) in try session.write(largeBlobArray: array) }
+    }
+  }
+
+  /// Removes every record and tombstone, and the large-blob array, and writes the new state, in one transaction.
   public func removeAll(state: StoreState) throws(StoreError) {
     try with { session throws(StoreFault) in
       try session.durably { () throws(StoreFault) in
         try session.removeAll.run()
+        try session.removeBlobs.run()
         try session.write(state)
       }
     }

@@ -23,6 +23,7 @@ enum Schema {
     row(5, "index", "credentialOfKey", "credential", statements[3]),
     row(6, "index", "credentialInSequence", "credential", statements[4]),
     row(7, "table", "state", "state", statements[5]),
+    row(8, "table", "blobs", "blobs", statements[6]),
   ]
 
   private static func row(_ number: Int, _ type: String, _ name: String, _ table: String, _ sql: String?) -> String {
@@ -43,5 +44,6 @@ enum Schema {
     CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL, \
     told BLOB NOT NULL) STRICT
     """,
+    "CREATE TABLE blobs (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT",
   ]
 }

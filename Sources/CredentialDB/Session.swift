@@ -13,6 +13,9 @@ final class Session {
   let all: Statement
   let removeAll: Statement
   private let count: Statement
+  let removeBlobs: Statement
+  private let putBlobs: Statement
+  private let getBlobs: Statement
   private let putRow: Statement
   private let putState: Statement
   private let getState: Statement
@@ -33,6 +36,13 @@ final class Session {
     all = try select("rpTag IS NOT NULL ORDER BY sequence DESC")
     count = try Statement("SELECT count(*) FROM credential WHERE rpTag IS NOT NULL", connection)
     removeAll = try Statement("DELETE FROM credential", connection)
+    removeBlobs = try Statement("DELETE FROM blobs", connection)
+    putBlobs = try Statement(
+      """
+      INSERT INTO blobs (one, nonce, sealed) VALUES (1, ?, ?)
+      ON CONFLICT (one) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed
+      """, connection)
+    getBlobs = try Statement(StoreRows.selectBlobs, connection)
     // A changed name or policy leaves a credential where it stands; a new credential of the account is the newest.
     putRow = try Statement(
       """
@@ -104,7 +114,16 @@ final class Session {
     return number
   }
 
+  func largeBlobArray() throws(StoreFault) -> [UInt8]? { try StoreRows.largeBlobArray(getBlobs, keys: keys) }
+
   // MARK: - Writing
+
+  func write(largeBlobArray array: [UInt8]) throws(StoreFault) {
+    let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
+    try putBlobs.run(
+      .blob(nonce),
+      .blob(sealed { () throws(CryptoError) in try keys.seal(largeBlobArray: array, nonce: nonce) }))
+  }
 
   /// Runs `body` as one transaction, synchronised, and then empties the log into the file.
   func durably(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {

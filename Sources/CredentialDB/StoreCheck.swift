@@ -25,6 +25,7 @@ enum StoreCheck {
     guard try StoreRows.told(connection) == state.settings.told else {
       throw .damaged("its settings in clear are not those under seal")
     }
+    _ = try StoreRows.largeBlobArray(Statement(StoreRows.selectBlobs, connection), keys: keys)
     try Statement("SELECT \(StoreRows.columns) FROM credential", connection).forEach { row throws(StoreFault) in
       _ = try StoreRows.entry(row, keys: keys)
     }

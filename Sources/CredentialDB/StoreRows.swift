@@ -37,6 +37,21 @@ enum StoreRows {
     return told
   }
 
+  static let selectBlobs = "SELECT nonce, sealed FROM blobs"
+
+  /// Opens the row of `blobs`, if there is one.
+  static func largeBlobArray(_ statement: Statement, keys: CredentialKeys) throws(StoreFault) -> [UInt8]? {
+    var array: [UInt8]?
+    try statement.forEach { row throws(StoreFault) in
+      do {
+        array = try keys.openLargeBlobArray(row.blob(1) ?? [], nonce: row.blob(0) ?? [])
+      } catch {
+        throw .damaged("its large blobs do not open: \(error)")
+      }
+    }
+    return array
+  }
+
   static let selectState = "SELECT nonce, sealed FROM state"
 
   static func state(_ statement: Statement, keys: CredentialKeys) throws(StoreFault) -> StoreState {

@@ -15,6 +15,7 @@ package final class InMemoryCredentialStore: CredentialStore {
     var entries: [Account: (sequence: Int, entry: AccountEntry)] = [:]
     var lastSequence = 0
     var isFull = false
+    var largeBlobArray: [UInt8]?
 
     var newestFirst: [CredentialSource] {
       entries.values.sorted { $0.sequence > $1.sequence }.compactMap(\.entry.record)
@@ -82,9 +83,14 @@ package final class InMemoryCredentialStore: CredentialStore {
     }
   }
 
+  package func largeBlobArray() throws(StoreError) -> [UInt8]? { content.withLock { $0.largeBlobArray } }
+
+  package func setLargeBlobArray(_ array: [UInt8]) throws(StoreError) { try write { $0.largeBlobArray = array } }
+
   package func removeAll(state: StoreState) throws(StoreError) {
     try write { content in
       content.entries = [:]
+      content.largeBlobArray = nil
       content.state = state
     }
   }

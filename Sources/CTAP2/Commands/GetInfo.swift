@@ -30,7 +30,7 @@ public enum GetInfo: AuthenticatorCommand {
     /// CTAP §6.4, by member.
     public var parameters: CBORMap? {
       var members: CBORMap = [
-        0x01: ["FIDO_2_0"],
+        0x01: settings.alwaysUV ? ["FIDO_2_0"] : ["U2F_V2", "FIDO_2_0"],
         0x03: .bytes(AAGUID.liquidAuth.bytes),
         0x04: .map(options),
         0x05: CBORValue(Authenticator.maxMsgSize),
@@ -39,6 +39,7 @@ public enum GetInfo: AuthenticatorCommand {
         0x08: CBORValue(Limits.credentialIDLength),
         0x09: ["usb"],
         0x0A: .array(COSEAlgorithm.allCases.map { ["alg": CBORValue($0.rawValue), "type": "public-key"] }),
+        0x0B: CBORValue(LargeBlobs.capacity),
         0x0C: .bool(settings.forcePINChange),
         0x0D: .unsigned(UInt64(settings.minimumPINLength)),
         0x16: [.text(AttestationObject.Format.packed.rawValue)],
@@ -59,7 +60,7 @@ public enum GetInfo: AuthenticatorCommand {
     private var options: CBORMap {
       var options: CBORMap = [
         "rk": true, "up": true, "plat": false, "clientPin": .bool(settings.isPINSet), "pinUvAuthToken": true,
-        "makeCredUvNotRqd": .bool(!settings.alwaysUV),
+        "makeCredUvNotRqd": .bool(!settings.alwaysUV), "largeBlobs": true,
       ]
       if userVerification { options["uv"] = true }
       return options

@@ -133,6 +133,20 @@ extension CredentialKeys {
     try StoreState(plaintext: openPadded(sealed, nonce: nonce, ad: Self.stateAD))
   }
 
+  private static let blobsAD = Array("large-blobs".utf8)
+
+  /// Seals the serialized large-blob array.
+  ///
+  /// - Parameter nonce: 24 fresh random bytes.
+  public func seal(largeBlobArray array: [UInt8], nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
+    try XChaCha20Poly1305.seal(RowPadding.pad(array), key: self[.record], nonce: nonce, ad: Self.blobsAD)
+  }
+
+  /// Opens the serialized large-blob array.
+  public func openLargeBlobArray(_ sealed: [UInt8], nonce: [UInt8]) throws(SealedRecordError) -> [UInt8] {
+    try openPadded(sealed, nonce: nonce, ad: Self.blobsAD)
+  }
+
   private func openPadded(_ sealed: [UInt8], nonce: [UInt8], ad: [UInt8]) throws(SealedRecordError) -> [UInt8] {
     guard let padded = try? XChaCha20Poly1305.open(sealed, key: self[.record], nonce: nonce, ad: ad) else {
       throw .notAuthentic

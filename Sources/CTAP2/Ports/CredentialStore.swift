@@ -79,6 +79,11 @@ public protocol CredentialStore: Sendable {
   func save(_ source: CredentialSource, state: StoreState?) throws(StoreError)
   /// Turns the account's record into a tombstone with the same counter.
   func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError)
-  /// Removes every record and tombstone and writes the new state, in one transaction.
+  /// The serialized large-blob array that was written last; `nil` if none was.
+  func largeBlobArray() throws(StoreError) -> [UInt8]?
+  /// Replaces the serialized large-blob array.
+  func setLargeBlobArray(_ array: [UInt8]) throws(StoreError)
+
+  /// Removes every record and tombstone, and the large-blob array, and writes the new state, in one transaction.
   func removeAll(state: StoreState) throws(StoreError)
 }

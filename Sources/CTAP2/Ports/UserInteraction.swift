@@ -10,6 +10,10 @@ public struct UserPrompt: Sendable, Equatable {
     case alreadyRegistered
     /// authenticatorGetAssertion: a signature would be given.
     case signIn
+    /// U2F: a new second factor would be made, of a site that is not told by name.
+    case registerSecondFactor
+    /// U2F: a second factor would sign; only where the store has it is the site known.
+    case signInSecondFactor
     /// authenticatorSelection, or the empty `pinUvAuthParam` of older platforms: "is it this key that you mean?"
     case select
     /// authenticatorClientPIN: a program would get a token that shows for a while that the person was verified, and lets

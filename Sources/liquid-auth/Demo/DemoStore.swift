@@ -5,6 +5,7 @@ import Synchronization
 final class DemoStore: CredentialStore {
   private struct Content {
     var state = StoreState(storeID: [UInt8](repeating: 0, count: 16))
+    var largeBlobArray: [UInt8]?
     /// The last saved last.
     var accounts: [(rpIDHash: RPIDHash, userID: [UInt8], entry: AccountEntry)] = []
   }
@@ -49,6 +50,9 @@ final class DemoStore: CredentialStore {
   func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError) {
     put(.tombstone(counter: source.counter, changed: changed), source.rpIDHash, source.userID)
   }
+
+  func largeBlobArray() throws(StoreError) -> [UInt8]? { content.withLock { $0.largeBlobArray } }
+  func setLargeBlobArray(_ array: [UInt8]) throws(StoreError) { content.withLock { $0.largeBlobArray = array } }
 
   func removeAll(state: StoreState) throws(StoreError) {
     content.withLock { $0 = Content(state: state) }

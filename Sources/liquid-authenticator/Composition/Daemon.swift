@@ -13,6 +13,7 @@ final class Daemon: Sendable {
   let workers: Workers
   private let desk: Desk
   private let key: SecurityKey
+  private let u2f: U2FDesk
   private let lock: DirectoryLock
   private let controlPath: String
   private let control = Mutex<ControlListener?>(nil)
@@ -37,13 +38,19 @@ final class Daemon: Sendable {
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: timepiece.now) },
       wallClock: Self.unixMilliseconds, report: { CeremonyLog.line($0).map(log.info) })
     let desk = Desk(options: options, directory: directory, people: people, queue: RequestQueue(authenticator))
+    u2f = U2FDesk(
+      queue: desk.queue, keySource: people.keySource, interaction: people.interaction, timepiece: timepiece,
+      workers: workers)
     key = SecurityKey(
       transport: Self.transport(options.transport, timepiece), timepiece: timepiece, workers: workers,
       log: log
-    ) { message, channel, poweredUpAt in
+    ) { [u2f] kind, message, channel, poweredUpAt in
       let context = RequestContext(
         channel: UInt64(channel.rawValue), poweredUpAt: Instant(nanoseconds: 0).duration(to: poweredUpAt))
-      return await desk.respond(to: message, in: context)
+      return switch kind {
+      case .cbor: await desk.respond(to: message, in: context)
+      case .msg: await u2f.respond(to: message, in: context)
+      }
     }
     self.desk = desk
     self.log = log
@@ -68,6 +75,7 @@ final class Daemon: Sendable {
   func stop() async {
     control.withLock { $0.take() }?.stop()
     await key.detach()
+    await u2f.stop()
     // Our turn comes when the last prompt is closed.
     _ = try? await desk.queue.submit { _ in }
     desk.people.vault.lock()

@@ -37,6 +37,8 @@ struct PromptText: Sendable, Equatable {
           prompt?.rpID == nil ? [] : prompt?.siteLines ?? []
         )
       case .reset: ("reset this authenticator", [])
+      case .registerSecondFactor: ("make a new second factor", [])
+      case .signInSecondFactor: ("sign in with a second factor", [])
       case .select, nil: ("use this authenticator", [])
       }
     return PromptText(
@@ -67,6 +69,13 @@ extension PromptText {
       self.init(
         headline: "Sign in with your passkey?", details: prompt.siteLines + prompt.algorandLines,
         agree: "Sign in", refuse: "Deny")
+    case .registerSecondFactor:
+      self.init(
+        headline: "Make a new second factor?", details: [UserPrompt.hiddenSite], agree: "Make it", refuse: "Deny")
+    case .signInSecondFactor:
+      self.init(
+        headline: "Sign in with your second factor?",
+        details: prompt.rpID == nil ? [UserPrompt.hiddenSite] : prompt.siteLines, agree: "Sign in", refuse: "Deny")
     case .select:
       self.init(
         headline: "Is this the authenticator you mean?",
@@ -121,6 +130,9 @@ extension TokenPermissions {
 }
 
 extension UserPrompt {
+  /// U2F sends a hash of the site's name only.
+  fileprivate static let hiddenSite = "An older kind of request (U2F): it does not say which site it is from."
+
   fileprivate func siteLines(named isNamed: Bool) -> [String] { isNamed ? siteLines : [] }
 
   fileprivate var siteLines: [String] {

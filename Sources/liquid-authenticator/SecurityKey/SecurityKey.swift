@@ -18,9 +18,11 @@ actor SecurityKey {
 
   /// Answers a message of a channel of a device that was created at an instant; cancelling the task withdraws it.
   typealias Responder =
-    @Sendable (_ message: [UInt8], _ channel: ChannelID, _ poweredUpAt: Instant) async -> [UInt8]
+    @Sendable (
+      _ kind: CTAPHIDStateMachine.Request.Kind, _ message: [UInt8], _ channel: ChannelID, _ poweredUpAt: Instant
+    ) async -> [UInt8]
 
-  private static let identity = DeviceIdentity(major: 0, minor: 1, build: 0, capabilities: [.wink, .cbor, .nmsg])
+  private static let identity = DeviceIdentity(major: 0, minor: 1, build: 0, capabilities: [.wink, .cbor])
 
   private let transport: any ReportTransport
   private let respond: Responder
@@ -170,11 +172,7 @@ actor SecurityKey {
     let task = Task(executorPreference: workers) { [respond] in
       let status = RequestStatus { await self.setStatus($0, of: transaction, in: number) }
       let answer: [UInt8] = await RequestStatus.$current.withValue(status) {
-        switch request.kind {
-        case .cbor: return await respond(request.payload, request.channel, poweredUpAt)
-        // Told as not implemented (NMSG), so that the machine refuses it. ISO 7816-4: instruction not supported.
-        case .msg: return [0x6D, 0x00]
-        }
+        await respond(request.kind, request.payload, request.channel, poweredUpAt)
       }
       await self.answer(answer, to: transaction, in: number)
     }

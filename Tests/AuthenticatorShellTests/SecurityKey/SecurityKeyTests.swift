@@ -10,6 +10,7 @@ struct SecurityKeyTests {
   /// Requests as they reach the authenticator, each answered when the test says so.
   final class Desk: Sendable {
     struct Call: Sendable {
+      let kind: CTAPHIDStateMachine.Request.Kind
       let message: [UInt8]
       let channel: ChannelID
       let poweredUpAt: Instant
@@ -24,11 +25,11 @@ struct SecurityKeyTests {
 
     /// Answers with what the test says, or with 2D when the request is withdrawn.
     var respond: SecurityKey.Responder {
-      { message, channel, poweredUpAt in
+      { kind, message, channel, poweredUpAt in
         let (answers, answer) = AsyncStream.makeStream(of: [UInt8].self)
         self.incoming.yield(
           Call(
-            message: message, channel: channel, poweredUpAt: poweredUpAt, status: RequestStatus.current,
+            kind: kind, message: message, channel: channel, poweredUpAt: poweredUpAt, status: RequestStatus.current,
             answer: { answer.yield($0) }))
         for await answer in answers { return answer }
         return [CTAPStatus.keepaliveCancel.rawValue]

@@ -47,6 +47,8 @@ final class ObservedStore: CredentialStore {
   func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError) {
     try write().remove(source, changed: changed)
   }
+  func largeBlobArray() throws(StoreError) -> [UInt8]? { try read().largeBlobArray() }
+  func setLargeBlobArray(_ array: [UInt8]) throws(StoreError) { try write().setLargeBlobArray(array) }
   func removeAll(state: StoreState) throws(StoreError) { try write().removeAll(state: state) }
 
   private func read() throws(StoreError) -> InMemoryCredentialStore {

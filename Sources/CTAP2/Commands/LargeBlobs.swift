@@ -1,0 +1,177 @@
+public import CBOR
+import CryptoPrimitives
+
+/// authenticatorLargeBlobs: one array of bytes that platforms keep here, each entry under a key of its own, CTAP §6.10.
+public enum LargeBlobs: AuthenticatorCommand {
+  /// CTAP §6.10.
+  public static let code: UInt8 = 0x0C
+  /// The name in the standard.
+  public static let name = "authenticatorLargeBlobs"
+  /// The longest array, in bytes: getInfo's maxSerializedLargeBlobArray.
+  public static let capacity = 8192
+  /// The longest fragment, in bytes.
+  static let maxFragmentLength = Authenticator.maxMsgSize - 64
+  /// The shortest array, in bytes: an empty CBOR array and its digest.
+  static let shortestLength = 17
+  /// What a device that was never written to has: 80 ‖ LEFT(SHA-256(80), 16).
+  static let initialArray: [UInt8] = [0x80] + SHA256.hash([0x80]).prefix(16)
+
+  /// CTAP §6.10.2.
+  public static func run(
+    _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> Response {
+    switch request.action {
+    case .get(let count):
+      let array = try await authenticator.openVault(for: nil).largeBlobArray()
+      guard request.offset <= UInt64(array.count) else {
+        throw CTAPError(.invalidParameter, "the offset is behind the array's end")
+      }
+      return Response(config: Array(array.dropFirst(Int(request.offset)).prefix(count)))
+    case .set(let fragment, let length):
+      try await set(fragment, length: length, request, in: context, on: &authenticator)
+      return Response(config: nil)
+    }
+  }
+
+  /// One fragment; the array is replaced with the last one, if its digest is right.
+  private static func set(
+    _ fragment: [UInt8], length: Int?, _ request: Request, in context: RequestContext,
+    on authenticator: inout Authenticator
+  ) async throws(CTAPError) {
+    if let length { authenticator.largeBlobWrite = LargeBlobWrite(context: context, length: length) }
+    guard var write = authenticator.largeBlobWrite, write.context == context,
+      request.offset == UInt64(write.received.count)
+    else { throw CTAPError(.invalidSequence, "a fragment that does not go on where the last one ended") }
+    let vault = try await authenticator.openVault(for: nil)
+    try authenticator.authorize(request, fragment, vault)
+
+    guard write.received.count + fragment.count <= write.length else {
+      throw CTAPError(.invalidParameter, "more bytes than the length that was told")
+    }
+    write.received += fragment
+    guard write.received.count == write.length else { return authenticator.largeBlobWrite = write }
+    authenticator.largeBlobWrite = nil
+    guard Array(SHA256.hash(write.received.dropLast(16)).prefix(16)) == write.received.suffix(16) else {
+      throw CTAPError(.integrityFailure, "the array does not end with its digest")
+    }
+    do throws(StoreError) { try vault.store.setLargeBlobArray(write.received) } catch { throw CTAPError(error) }
+  }
+
+  /// The parameters of authenticatorLargeBlobs: CTAP §6.10.1.
+  public struct Request: AuthenticatorRequest {
+    /// Reading or writing.
+    enum Action: Sendable {
+      /// 0x01: so many bytes.
+      case get(Int)
+      /// 0x02, and 0x04 with the first fragment.
+      case set([UInt8], length: Int?)
+    }
+
+    let action: Action
+    /// 0x03.
+    let offset: UInt64
+    /// 0x05 and 0x06.
+    let param: PINUVAuthParameters
+
+    /// Reads every member; which belong together is step 1 to 4 of CTAP §6.10.2.
+    public init(parameters: CBORMap) throws(CTAPError) {
+      let (get, set, offset, length): (UInt64?, [UInt8]?, UInt64?, UInt64?)
+      do throws(CBORError) {
+        get = try parameters.optionalUnsigned(0x01)
+        set = try parameters.optionalBytes(0x02)
+        offset = try parameters.optionalUnsigned(0x03)
+        length = try parameters.optionalUnsigned(0x04)
+        param = PINUVAuthParameters(
+          param: try parameters.optionalBytes(0x05), version: try parameters.optionalUnsigned(0x06))
+      } catch {
+        throw CTAPError(error)
+      }
+      guard let offset else { throw CTAPError(.invalidParameter, "offset is missing") }
+      self.offset = offset
+      switch (get, set) {
+      case (let get?, nil):
+        guard length == nil, param.param == nil, param.version == nil else {
+          throw CTAPError(.invalidParameter, "get stands with offset alone")
+        }
+        action = .get(try Self.fragment(get))
+      case (nil, let set?):
+        _ = try Self.fragment(UInt64(set.count))
+        action = .set(set, length: try Self.length(length, offset: offset))
+      default: throw CTAPError(.invalidParameter, "neither get nor set, or both")
+      }
+    }
+
+    private static func fragment(_ count: UInt64) throws(CTAPError) -> Int {
+      guard count <= maxFragmentLength else { throw CTAPError(.invalidLength, "a fragment of \(count) bytes") }
+      return Int(count)
+    }
+
+    private static func length(_ length: UInt64?, offset: UInt64) throws(CTAPError) -> Int? {
+      guard offset == 0 else {
+        if length != nil { throw CTAPError(.invalidParameter, "length stands with the first fragment alone") }
+        return nil
+      }
+      guard let length else { throw CTAPError(.invalidParameter, "length is missing") }
+      guard length <= capacity else { throw CTAPError(.largeBlobStorageFull, "an array of \(length) bytes") }
+      guard length >= shortestLength else { throw CTAPError(.invalidParameter, "an array of \(length) bytes") }
+      return Int(length)
+    }
+  }
+
+  /// The answer: `{1: config}` after get, nothing after set.
+  public struct Response: AuthenticatorResponse {
+    let config: [UInt8]?
+    /// 1 config.
+    public var parameters: CBORMap? { config.map { [0x01: .bytes($0)] } }
+  }
+}
+
+/// An array that is being written, fragment after fragment, by one client.
+struct LargeBlobWrite: Sendable {
+  let context: RequestContext
+  let length: Int
+  var received: [UInt8] = []
+
+  init(context: RequestContext, length: Int) { (self.context, self.length) = (context, length) }
+}
+
+extension Authenticator {
+  /// Step 5.5: a device that is protected wants a token of permission lbw over what is written where.
+  fileprivate mutating func authorize(
+    _ request: LargeBlobs.Request, _ fragment: [UInt8], _ vault: OpenVault
+  ) throws(CTAPError) {
+    let settings = try vault.settings()
+    guard isProtected(settings) || settings.alwaysUV else { return }
+    let message =
+      [UInt8](repeating: 0xFF, count: 32) + [LargeBlobs.code, 0x00]
+      + withUnsafeBytes(of: UInt32(truncatingIfNeeded: request.offset).littleEndian) { Array($0) }
+      + SHA256.hash(fragment)
+    try authorize(request.param, over: message, for: .largeBlobWrite, vault: vault)
+  }
+
+  /// Checks the token of a command that manages the device.
+  ///
+  /// - Returns: the relying party that the token is bound to, if any.
+  /// - Throws: `puatRequired` without a pinUvAuthParam, `missingParameter` without its protocol, `pinAuthInvalid` for one
+  ///   that does not fit or does not permit this.
+  @discardableResult
+  mutating func authorize(
+    _ param: PINUVAuthParameters, over message: [UInt8], for permission: TokenPermissions, vault: OpenVault
+  ) throws(CTAPError) -> String? {
+    guard let bytes = param.param else { throw CTAPError(.puatRequired, "a token is needed") }
+    guard let version = param.version else {
+      throw CTAPError(.missingParameter, "pinUvAuthParam without pinUvAuthProtocol")
+    }
+    return try pinUVAuth.authorize(
+      bytes, PINUVAuthProtocol(number: version), over: message, for: permission, unlocking: vault.unlocking, now: now())
+  }
+}
+
+extension OpenVault {
+  /// The array that was written last, or the initial one.
+  fileprivate func largeBlobArray() throws(CTAPError) -> [UInt8] {
+    do throws(StoreError) { return try store.largeBlobArray() ?? LargeBlobs.initialArray } catch {
+      throw CTAPError(error)
+    }
+  }
+}

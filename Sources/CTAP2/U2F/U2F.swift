@@ -1,0 +1,180 @@
+import CryptoPrimitives
+
+/// What a message of U2F comes to.
+public enum U2FOutcome: Sendable, Equatable {
+  /// The whole answer.
+  case answer([UInt8])
+  /// The vault is locked: the host is told to ask again, and the person is asked for the passphrase meanwhile.
+  case needsVault(UserPrompt)
+  /// A person has to agree first: the host is told to ask again, and the person is asked meanwhile.
+  case needsPresence(UserPrompt)
+
+  /// What the host is told while the person is asked: SW_CONDITIONS_NOT_SATISFIED.
+  public static let askAgain = U2FStatus.conditionsNotSatisfied.bytes
+  /// What the host is told after a refusal: SW_COMMAND_NOT_ALLOWED. U2F knows no denial, and would ask for ever.
+  public static let refused = U2FStatus.commandNotAllowed.bytes
+}
+
+/// U2F: registration and sign-in of CTAP1, over CTAPHID_MSG (U2F Raw Message Formats 1.2, and CTAP §7).
+///
+/// Hosts of U2F know no keepalive: they ask again and again until somebody has agreed. So nothing waits here; whoever
+/// calls asks the person meanwhile, and hands the consent in with the message that comes next.
+extension Authenticator {
+  /// Answers a message, or says what it needs first; nothing is drawn or signed before that.
+  ///
+  /// - Parameter consent: that of the person who was asked because of this very message.
+  public mutating func respond(
+    toU2F message: [UInt8], consent: consuming UserConsent?, in context: RequestContext
+  ) -> U2FOutcome {
+    beginCommand(nil, in: context)
+    do throws(U2FStatus) {
+      let command = try U2FCommand(message)
+      switch command.instruction {
+      case .version:
+        guard command.data.isEmpty else { throw .wrongLength }
+        return .answer(Array("U2F_V2".utf8) + U2FStatus.noError.bytes)
+      case .register: return try register(command, consent: consent)
+      case .authenticate: return try authenticate(command, consent: consent)
+      }
+    } catch {
+      return .answer(error.bytes)
+    }
+  }
+
+  // MARK: Registration
+
+  /// U2F Raw Message Formats §4: challenge ‖ application, 32 bytes each.
+  private mutating func register(
+    _ command: U2FCommand, consent: consuming UserConsent?
+  ) throws(U2FStatus) -> U2FOutcome {
+    let data = command.data
+    guard data.count == 64, let application = RPIDHash(bytes: Array(data[32...])) else { throw .wrongLength }
+    let prompt = UserPrompt(purpose: .registerSecondFactor)
+    guard let vault = keySource.current else { return .needsVault(prompt) }
+    try refuseUnderAlwaysUV(vault)
+    guard let consent = consent.take(), consent.userPresent else { return .needsPresence(prompt) }
+
+    let (handle, key) = try makeSecondFactor(application, vault)
+    let publicKey = key.publicKey.bytes
+    let toBeSigned = U2FCertificate.toBeSigned(publicKey: publicKey)
+    // The certificate is part of what the person agreed to.
+    let certificate = U2FCertificate.certificate(
+      toBeSigned,
+      signature: try key.u2fSignature(over: toBeSigned, consent: UserConsent(userPresent: true, userVerified: false)))
+    let signature = try key.u2fSignature(
+      over: [0x00] + application.bytes + data[..<32] + handle + [0x04] + publicKey, consent: consent)
+    return .answer(
+      [0x05, 0x04] + publicKey + [UInt8(handle.count)] + handle + certificate + signature + U2FStatus.noError.bytes)
+  }
+
+  /// A new credential of kind 3, which lives in its key handle alone: Recovery §3, §10.
+  private mutating func makeSecondFactor(
+    _ application: RPIDHash, _ vault: OpenVault
+  ) throws(U2FStatus) -> (handle: [UInt8], key: CredentialPrivateKey) {
+    guard let epoch = try? vault.store.state().epoch else { throw .failure }
+    while true {
+      let salt = randomness.next().bigEndianBytes + randomness.next().bigEndianBytes
+      guard let parameters = CredentialParameters.u2f(salt: salt, epoch: epoch) else { throw .failure }
+      do throws(CryptoError) {
+        let key = try vault.keys.privateKey(parameters, rpIDHash: application)
+        return (try vault.keys.sealedID(parameters, rpIDHash: application), key)
+      } catch .scalarOutOfRange {
+        continue
+      } catch {
+        throw .failure
+      }
+    }
+  }
+
+  // MARK: Sign-in
+
+  /// U2F Raw Message Formats §5: challenge ‖ application ‖ length and key handle.
+  private mutating func authenticate(
+    _ command: U2FCommand, consent: consuming UserConsent?
+  ) throws(U2FStatus) -> U2FOutcome {
+    let data = command.data
+    guard data.count >= 65, data.count == 65 + Int(data[64]), let application = RPIDHash(bytes: Array(data[32..<64]))
+    else { throw .wrongLength }
+    guard let control = Control(rawValue: command.parameter) else { throw .wrongData }
+    let prompt = UserPrompt(purpose: .signInSecondFactor)
+    guard let vault = keySource.current else { return .needsVault(prompt) }
+    try refuseUnderAlwaysUV(vault)
+    guard let (credential, key) = try secondFactor(Array(data[65...]), application, vault) else { throw .wrongData }
+
+    switch control {
+    case .checkOnly: throw .conditionsNotSatisfied
+    case .signWithoutPresence:
+      return try sign(
+        data[..<32], application, credential, key, consent: UserConsent(userPresent: false, userVerified: false))
+    case .enforcePresence:
+      guard let consent = consent.take(), consent.userPresent else {
+        var prompt = prompt
+        prompt.rpID = credential.record?.rpID
+        prompt.accountName = credential.record?.name
+        return .needsPresence(prompt)
+      }
+      return try sign(data[..<32], application, credential, key, consent: consent)
+    }
+  }
+
+  /// P1 of an authentication.
+  private enum Control: UInt8 {
+    case enforcePresence = 0x03
+    case checkOnly = 0x07
+    case signWithoutPresence = 0x08
+  }
+
+  private mutating func sign(
+    _ challenge: ArraySlice<UInt8>, _ application: RPIDHash, _ credential: Credential, _ key: CredentialPrivateKey,
+    consent: consuming UserConsent
+  ) throws(U2FStatus) -> U2FOutcome {
+    let flags: UInt8 = consent.userPresent ? 0x01 : 0x00
+    let counter = signCount(of: credential).bigEndianBytes
+    let signature = try key.u2fSignature(
+      over: application.bytes + [flags] + counter + challenge, consent: consent)
+    return .answer([flags] + counter + signature + U2FStatus.noError.bytes)
+  }
+
+  /// What a key handle names: a row; or a sealed id that opens, is live, and is of a kind that needs no row
+  /// (Recovery §10). ES256 only, and nothing that asks for verification.
+  private func secondFactor(
+    _ handle: [UInt8], _ application: RPIDHash, _ vault: OpenVault
+  ) throws(U2FStatus) -> (Credential, CredentialPrivateKey)? {
+    do {
+      if let record = try vault.store.credential(id: handle, rpIDHash: application) {
+        let credential = Credential(record: record)
+        return credential.servesU2F ? (credential, try vault.keys.privateKey(of: record)) : nil
+      }
+      guard let parameters = vault.keys.open(sealedID: handle, rpIDHash: application),
+        parameters.kind != .discoverable, try vault.store.state().isLive(parameters, account: nil)
+      else { return nil }
+      // Neither kind derives anything from the text of the rp.id, which U2F does not tell.
+      let credential = Credential(id: handle, rpID: "", parameters: parameters, provenance: .sealedID)
+      guard credential.servesU2F else { return nil }
+      return (credential, try vault.keys.privateKey(parameters, rpIDHash: application))
+    } catch CryptoError.scalarOutOfRange {
+      return nil
+    } catch {
+      throw U2FStatus.failure
+    }
+  }
+
+  /// CTAP §7.2.4: with alwaysUv, U2F, which cannot verify anybody, is off.
+  private func refuseUnderAlwaysUV(_ vault: OpenVault) throws(U2FStatus) {
+    guard let settings = try? vault.settings() else { throw .failure }
+    if settings.alwaysUV { throw .commandNotAllowed }
+  }
+}
+
+extension Credential {
+  /// Whether a host of U2F may have its signature.
+  fileprivate var servesU2F: Bool { algorithm == .es256 && policy.allows(userVerified: false) }
+}
+
+extension CredentialPrivateKey {
+  fileprivate func u2fSignature(
+    over message: [UInt8], consent: consuming UserConsent
+  ) throws(U2FStatus) -> [UInt8] {
+    do throws(CryptoError) { return try sign(message, consent: consent) } catch { throw .failure }
+  }
+}

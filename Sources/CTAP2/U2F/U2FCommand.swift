@@ -1,0 +1,62 @@
+/// A message of U2F, as CTAPHID_MSG carries it: an ISO 7816-4 command, short or extended (U2F Raw Message Formats, §3).
+struct U2FCommand: Sendable {
+  /// The instruction, by its number.
+  enum Instruction: UInt8, Sendable {
+    case register = 0x01
+    case authenticate = 0x02
+    case version = 0x03
+  }
+
+  let instruction: Instruction
+  /// P1, which says how to authenticate.
+  let parameter: UInt8
+  let data: [UInt8]
+
+  /// Reads a command, with or without Le.
+  ///
+  /// - Throws: `classNotSupported` for a class other than 0, `instructionNotSupported`, and `wrongLength` for what is
+  ///   neither form.
+  init(_ message: [UInt8]) throws(U2FStatus) {
+    guard message.count >= 4 else { throw .wrongLength }
+    guard message[0] == 0 else { throw .classNotSupported }
+    guard let instruction = Instruction(rawValue: message[1]) else { throw .instructionNotSupported }
+    guard let data = Self.data(message[4...]) else { throw .wrongLength }
+    (self.instruction, parameter, self.data) = (instruction, message[2], data)
+  }
+
+  /// What stands between the lengths; `nil` where they do not fit.
+  private static func data(_ body: ArraySlice<UInt8>) -> [UInt8]? {
+    guard let first = body.first, body.count > 1 else { return [] }  // nothing, or a short Le
+    if first == 0, body.count >= 3 {
+      let rest = body.dropFirst(3)
+      if rest.isEmpty { return [] }  // an extended Le
+      let count = Int(UInt16(bigEndianBytes: body.dropFirst().prefix(2)))
+      return [count, count + 2].contains(rest.count) ? Array(rest.prefix(count)) : nil
+    }
+    let rest = body.dropFirst()
+    return [Int(first), Int(first) + 1].contains(rest.count) ? Array(rest.prefix(Int(first))) : nil
+  }
+}
+
+/// How a message of U2F ends: two bytes behind the answer (U2F Raw Message Formats, §3.3).
+enum U2FStatus: UInt16, Error, Sendable {
+  /// SW_NO_ERROR
+  case noError = 0x9000
+  /// SW_CONDITIONS_NOT_SATISFIED: presence is needed; the host asks again.
+  case conditionsNotSatisfied = 0x6985
+  /// SW_COMMAND_NOT_ALLOWED: the person refused, or alwaysUv is on.
+  case commandNotAllowed = 0x6986
+  /// SW_WRONG_DATA: a key handle that is not ours.
+  case wrongData = 0x6A80
+  /// SW_WRONG_LENGTH
+  case wrongLength = 0x6700
+  /// SW_CLA_NOT_SUPPORTED
+  case classNotSupported = 0x6E00
+  /// SW_INS_NOT_SUPPORTED
+  case instructionNotSupported = 0x6D00
+  /// A vault or store that failed: no precise diagnosis (ISO 7816-4).
+  case failure = 0x6F00
+
+  /// The two bytes.
+  var bytes: [UInt8] { rawValue.bigEndianBytes }
+}

@@ -1,0 +1,125 @@
+import CTAP2
+import CTAPHID
+
+/// Serves hosts of U2F, which ask again and again until the person has agreed: they get an answer at once, and a dialog
+/// stands open meanwhile.
+actor U2FDesk {
+  /// How long a consent, or a refusal, waits for the host to ask again.
+  static let patience = Duration.seconds(10)
+  /// A host that has not asked for so long has gone, and its dialog makes room for another's.
+  static let absence = Duration.seconds(2)
+
+  /// How one dialog went.
+  private enum Outcome: Equatable {
+    case open
+    case unlocked
+    case agreed
+    case refused
+  }
+
+  /// What the person is asked, for one message of one client.
+  private struct Question {
+    let number: Int
+    let message: [UInt8]
+    let context: RequestContext
+    let task: Task<Void, Never>
+    var outcome = Outcome.open
+    /// When the outcome came.
+    var since: Instant
+    /// When the host asked last.
+    var asked: Instant
+  }
+
+  private let queue: RequestQueue<Authenticator>
+  private let keySource: any KeySource
+  private let interaction: any UserInteraction
+  private let timepiece: any Timepiece
+  private let workers: any TaskExecutor
+  private var question: Question?
+  private var questions = 0
+
+  init(
+    queue: RequestQueue<Authenticator>, keySource: any KeySource, interaction: any UserInteraction,
+    timepiece: any Timepiece, workers: any TaskExecutor
+  ) {
+    self.queue = queue
+    self.keySource = keySource
+    self.interaction = interaction
+    self.timepiece = timepiece
+    self.workers = workers
+  }
+
+  /// Answers a message without waiting for anybody.
+  func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
+    let outcome = outcome(of: message, context)
+    if outcome == .refused { return U2FOutcome.refused }
+    let isAgreed = outcome == .agreed
+    if isAgreed { question = nil }
+    let answer = try? await queue.submit { authenticator in
+      authenticator.respond(
+        toU2F: message, consent: isAgreed ? UserConsent(userPresent: true, userVerified: false) : nil, in: context)
+    }
+    switch answer {
+    case .answer(let bytes): return bytes
+    case .needsVault(let prompt):
+      ask(message, context) { [keySource] () async throws(UserInteractionError) in
+        _ = try await keySource.open(for: prompt)
+        return .unlocked
+      }
+    case .needsPresence(let prompt):
+      ask(message, context) { [interaction] () async throws(UserInteractionError) in
+        _ = try await interaction.confirm(prompt, verification: false)
+        return .agreed
+      }
+    case nil: break
+    }
+    return U2FOutcome.askAgain
+  }
+
+  /// Withdraws the dialog: the daemon ends.
+  func stop() async {
+    question?.task.cancel()
+    await question?.task.value
+    question = nil
+  }
+
+  /// How the dialog of this very message went, as long as that counts.
+  private func outcome(of message: [UInt8], _ context: RequestContext) -> Outcome? {
+    guard var current = question, current.message == message, current.context == context else { return nil }
+    let now = timepiece.now
+    guard current.outcome == .open || current.since.duration(to: now) <= Self.patience else {
+      question = nil
+      return nil
+    }
+    current.asked = now
+    question = current
+    return current.outcome
+  }
+
+  /// Opens a dialog for a message, unless it is open already, or another host still waits for its own.
+  private func ask(
+    _ message: [UInt8], _ context: RequestContext,
+    _ body: @escaping @Sendable () async throws(UserInteractionError) -> Outcome
+  ) {
+    let now = timepiece.now
+    if let current = question, current.outcome == .open {
+      let isOurs = current.message == message && current.context == context
+      if isOurs || current.asked.duration(to: now) <= Self.absence { return }
+      current.task.cancel()
+    }
+    questions += 1
+    let task = Task(executorPreference: workers) { [number = questions] in
+      var outcome = Outcome.refused
+      do throws(UserInteractionError) { outcome = try await body() } catch {}
+      await self.end(number, outcome)
+    }
+    question = Question(
+      number: questions, message: message, context: context, task: task, since: now, asked: now)
+  }
+
+  private func end(_ number: Int, _ outcome: Outcome) {
+    guard question?.number == number else { return }
+    question?.outcome = outcome
+    question?.since = timepiece.now
+  }
+}
