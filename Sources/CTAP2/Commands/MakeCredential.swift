@@ -47,6 +47,7 @@ public enum MakeCredential: AuthenticatorCommand {
 
     // 11.2, 13, 14. One dialog asks for verification, when it is wanted, and presence; it uses the token up.
     var prompt = request.prompt(.register)
+    prompt.replacesPasskey = try request.replacesPasskey(in: vault)
     try extensions.describe(in: &prompt, vault: vault)
     let consent = try await authenticator.consent(prompt, verification, with: vault)
     authenticator.pinUVAuth.useUpToken()
@@ -153,6 +154,20 @@ extension Authenticator {
           record: try vault.makeDiscoverableCredential(registration, known: known, now: wallClock(), consent: consent))
       }
       return try vault.makeNonDiscoverableCredential(registration, using: &randomness, consent: consent)
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+}
+
+extension MakeCredential.Request {
+  /// Whether the account has a passkey here, which a discoverable credential takes the place of (Recovery §6).
+  fileprivate func replacesPasskey(in vault: OpenVault) throws(CTAPError) -> Bool {
+    guard options.rk == true else { return false }
+    do throws(StoreError) {
+      let entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rp.id), userID: user.id)
+      if case .record = entry { return true }
+      return false
     } catch {
       throw CTAPError(error)
     }

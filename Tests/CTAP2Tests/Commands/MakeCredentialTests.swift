@@ -56,6 +56,14 @@ import Testing
     #expect(world.store.writes == 1)
   }
 
+  @Test func `the person is told that the account's passkey is replaced, and of nothing else`() async {
+    var world = TestWorld()
+    for (rk, replaces) in [(true, false), (false, false), (true, true)] {
+      #expect(await world.makeCredential(Requests.makeCredential(rk: rk, uv: true)).status == .success)
+      #expect(world.person.shown.last?.prompt.replacesPasskey == replaces)
+    }
+  }
+
   @Test func `EdDSA makes keys of its own form`() async throws {
     for rk in [false, true] {
       var world = TestWorld()
