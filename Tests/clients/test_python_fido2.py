@@ -45,11 +45,11 @@ def refused(code):
 def test_get_info_tells_only_what_is_whole(key, ctap):
     asked = key.pinentry.asked()
     info = ctap.get_info()
-    assert info.versions == ["FIDO_2_0"]
+    assert info.versions == ["U2F_V2", "FIDO_2_0"]
     assert set(info.extensions) == {"credProtect", "liquid"}
     assert info.options == {
         "rk": True, "up": True, "uv": True, "plat": False, "clientPin": False, "pinUvAuthToken": True,
-        "makeCredUvNotRqd": True,
+        "makeCredUvNotRqd": True, "largeBlobs": True,
     }
     assert info.pin_uv_protocols == [2, 1] and info.min_pin_length == 4 and not info.force_pin_change
     assert (info.max_msg_size, info.max_creds_in_list, info.max_cred_id_length) == (1800, 8, 128)
