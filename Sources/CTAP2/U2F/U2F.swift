@@ -11,7 +11,9 @@ public enum U2FOutcome: Sendable, Equatable {
 
   /// What the host is told while the person is asked: SW_CONDITIONS_NOT_SATISFIED.
   public static let askAgain = U2FStatus.conditionsNotSatisfied.bytes
-  /// What the host is told after a refusal: SW_COMMAND_NOT_ALLOWED. U2F knows no denial, and would ask for ever.
+  /// What the host is told after a refusal: SW_COMMAND_NOT_ALLOWED.
+  ///
+  /// U2F knows no denial, and a host would ask for ever.
   public static let refused = U2FStatus.commandNotAllowed.bytes
 }
 
@@ -135,8 +137,9 @@ extension Authenticator {
     return .answer([flags] + counter + signature + U2FStatus.noError.bytes)
   }
 
-  /// What a key handle names: a row; or a sealed id that opens, is live, and is of a kind that needs no row
-  /// (Recovery §10). ES256 only, and nothing that asks for verification.
+  /// What a key handle names: a row; or a sealed id that opens, is live, and is of a kind that needs no row.
+  ///
+  /// ES256 only, and nothing that asks for verification (Recovery §10).
   private func secondFactor(
     _ handle: [UInt8], _ application: RPIDHash, _ vault: OpenVault
   ) throws(U2FStatus) -> (Credential, CredentialPrivateKey)? {
