@@ -110,7 +110,6 @@ def test_echo(key, size):
     [
         (wire.CBOR, b"", 0x03),
         (wire.MSG, b"", 0x03),
-        (wire.MSG, b"\0\3\0\0\0\0\0", 0x01),  # NMSG is told: no U2F
         (wire.KEEPALIVE, b"\1", 0x01),
         (wire.ERROR, b"\1", 0x01),
         (0xC0, b"", 0x01),
