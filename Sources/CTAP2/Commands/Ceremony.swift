@@ -9,48 +9,55 @@ struct Ceremony: Sendable {
   /// The attestation of a new credential: CTAP §6.1.2, step 19.
   func attestation(
     of credential: Credential, format: AttestationObject.Format, vault: OpenVault, consent: consuming UserConsent
-  ) throws(CTAPError) -> AttestationObject {
+  ) throws(CTAPError) -> MakeCredential.Response {
     let key = try vault.privateKey(of: credential)
     let attested = AttestedCredentialData(
       aaguid: .liquidAuth, credentialID: credential.id, publicKey: COSEKey(key.publicKey))
-    let data = try authenticatorData(of: credential, attested: attested, signCount: 0, vault: vault, consent: consent)
+    let outputs = try outputs(for: credential, vault: vault, consent: consent)
+    let data = authenticatorData(of: credential, attested: attested, signCount: 0, outputs, consent: consent)
+    let attestation: AttestationObject
     switch format {
-    case .none: return .none(authenticatorData: data.bytes)
+    case .none: attestation = .none(authenticatorData: data.bytes)
     case .packed:
-      return .packed(
+      attestation = .packed(
         authenticatorData: data.bytes, algorithm: credential.algorithm,
         signature: try key.signature(over: data.bytes + clientDataHash, consent: consent))
     }
+    return MakeCredential.Response(attestation: attestation, extensionMembers: outputs.members)
   }
 
   /// The assertion of a credential: CTAP §6.2.2, step 13.
   func assertion(
     of credential: Credential, signCount: UInt32, vault: OpenVault, consent: consuming UserConsent
   ) throws(CTAPError) -> GetAssertion.Response {
-    let data = try authenticatorData(
-      of: credential, attested: nil, signCount: signCount, vault: vault, consent: consent)
+    let outputs = try outputs(for: credential, vault: vault, consent: consent)
+    let data = authenticatorData(of: credential, attested: nil, signCount: signCount, outputs, consent: consent)
     let user = credential.user(userVerified: consent.userVerified)
     let signature = try vault.privateKey(of: credential)
       .signature(over: data.bytes + clientDataHash, consent: consent)
     return GetAssertion.Response(
       credential: PublicKeyCredentialDescriptor(id: credential.id), authenticatorData: data.bytes,
-      signature: signature, user: user)
+      signature: signature, user: user, extensionMembers: outputs.members)
+  }
+
+  private func outputs(
+    for credential: Credential, vault: OpenVault, consent: borrowing UserConsent
+  ) throws(CTAPError) -> ExtensionOutputs {
+    try extensions.outputs(
+      ExtensionCeremony(
+        vault: vault, credential: credential, userPresent: consent.userPresent, userVerified: consent.userVerified))
   }
 
   private func authenticatorData(
-    of credential: Credential, attested: AttestedCredentialData?, signCount: UInt32, vault: OpenVault,
+    of credential: Credential, attested: AttestedCredentialData?, signCount: UInt32, _ outputs: ExtensionOutputs,
     consent: borrowing UserConsent
-  ) throws(CTAPError) -> AuthenticatorData {
-    let rpIDHash = credential.rpIDHash
-    let outputs = try extensions.outputs(
-      ExtensionCeremony(
-        vault: vault, rpIDHash: rpIDHash, clientDataHash: clientDataHash, credentialID: credential.id,
-        userPresent: consent.userPresent, userVerified: consent.userVerified))
+  ) -> AuthenticatorData {
     var flags = credential.backupFlags
     if consent.userPresent { flags.insert(.userPresent) }
     if consent.userVerified { flags.insert(.userVerified) }
     return AuthenticatorData(
-      rpIDHash: rpIDHash, flags: flags, signCount: signCount, attestedCredentialData: attested, extensions: outputs)
+      rpIDHash: credential.rpIDHash, flags: flags, signCount: signCount, attestedCredentialData: attested,
+      extensions: outputs.authenticatorData)
   }
 }
 

@@ -40,9 +40,9 @@ extension GetAssertion {
     var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
 
     /// The extensions that the request asks for and the authenticator has.
-    func extensions(of authenticator: Authenticator) throws(CTAPError) -> RequestedExtensions {
+    func extensions(of authenticator: inout Authenticator) throws(CTAPError) -> RequestedExtensions {
       try RequestedExtensions(extensionInputs, of: authenticator.extensions) { type, input throws(CTAPError) in
-        try type.getAssertion(input, self)
+        try type.getAssertion(input, self, with: &authenticator.pinUVAuth)
       }
     }
   }
@@ -57,12 +57,15 @@ extension GetAssertion {
     public let signature: [UInt8]
     /// The account of a discoverable credential.
     public let user: PublicKeyCredentialUserEntity?
+    /// Members that extensions add: 7 largeBlobKey.
+    public let extensionMembers: CBORMap
     /// How many accounts there are, when more than one; in the first answer only.
     public var numberOfCredentials: Int?
     /// Whether the person agreed to this very account in our own prompt, so that the platform need not ask again.
     public var userSelected = false
 
-    /// 1 credential, 2 authData, 3 signature, 4 user, 5 numberOfCredentials, 6 userSelected.
+    /// 1 credential, 2 authData, 3 signature, 4 user, 5 numberOfCredentials, 6 userSelected, and what extensions
+    /// add.
     public var parameters: CBORMap? {
       var members: CBORMap = [
         0x01: .map(credential.cbor), 0x02: .bytes(authenticatorData), 0x03: .bytes(signature),
@@ -70,6 +73,7 @@ extension GetAssertion {
       members[0x04] = user.map { .map($0.cbor) }
       members[0x05] = numberOfCredentials.map { CBORValue($0) }
       if userSelected { members[0x06] = true }
+      members.add(extensionMembers)
       return members
     }
   }

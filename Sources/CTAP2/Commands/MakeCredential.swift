@@ -31,7 +31,9 @@ public enum MakeCredential: AuthenticatorCommand {
     }
 
     // 15.1. Extensions check their input before anybody is asked; what we do not have is passed over.
-    let extensions = try request.extensions(of: authenticator)
+    let extensions = try request.extensions(of: &authenticator)
+    var registration = CredentialRegistration(rpID: request.rp.id, user: request.user, algorithm: algorithm)
+    extensions.shape(&registration)
     let vault = try await authenticator.openVault(for: request.prompt(.register))
 
     // 6–8, 11.1. A token was verified already; with alwaysUv, everything is.
@@ -43,7 +45,7 @@ public enum MakeCredential: AuthenticatorCommand {
 
     // 12. What is there already is not made again.
     let known = try await refuseExcluded(
-      request, policy: extensions.policy, verification: verification, vault: vault, authenticator)
+      request, policy: registration.policy, verification: verification, vault: vault, authenticator)
 
     // 11.2, 13, 14. One dialog asks for verification, when it is wanted, and presence; it uses the token up.
     var prompt = request.prompt(.register)
@@ -54,31 +56,28 @@ public enum MakeCredential: AuthenticatorCommand {
 
     // 16–19. The key pair, its record and its attestation.
     return try make(
-      request, algorithm: algorithm, extensions: extensions, known: known, vault: vault, on: &authenticator,
-      consent: consent)
+      registration, request, extensions: extensions, known: known, vault: vault, on: &authenticator, consent: consent)
   }
 
   /// Steps 16 to 19, once the person has agreed.
   private static func make(
-    _ request: Request, algorithm: COSEAlgorithm, extensions: RequestedExtensions, known: UInt32?, vault: OpenVault,
-    on authenticator: inout Authenticator, consent: consuming UserConsent
+    _ registration: CredentialRegistration, _ request: Request, extensions: RequestedExtensions, known: UInt32?,
+    vault: OpenVault, on authenticator: inout Authenticator, consent: consuming UserConsent
   ) throws(CTAPError) -> Response {
     // 16–18. A new key pair, of which only what derives it again is kept.
-    let registration = CredentialRegistration(
-      rpID: request.rp.id, user: request.user, algorithm: algorithm, policy: extensions.policy)
     let credential = try authenticator.makeCredential(
       registration, discoverable: request.options.rk == true, known: known, vault: vault, consent: consent)
 
     // 15.2, 19. The outputs, and the statement over them.
     let ceremony = Ceremony(clientDataHash: request.clientDataHash, extensions: extensions)
-    let attestation = try ceremony.attestation(
+    let response = try ceremony.attestation(
       of: credential, format: request.attestationFormat, vault: vault, consent: consent)
 
     // 17.3. The record is durable before the answer exists.
     if let record = credential.record {
       do throws(StoreError) { try vault.save(record) } catch { throw CTAPError(error) }
     }
-    return Response(attestation: attestation)
+    return response
   }
 
   /// Step 12: CREDENTIAL_EXCLUDED whatever the person does, a CANCEL excepted; without a hit, the account's highest

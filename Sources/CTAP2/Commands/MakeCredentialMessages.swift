@@ -62,9 +62,9 @@ extension MakeCredential {
     var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
 
     /// The extensions that the request asks for and the authenticator has.
-    func extensions(of authenticator: Authenticator) throws(CTAPError) -> RequestedExtensions {
+    func extensions(of authenticator: inout Authenticator) throws(CTAPError) -> RequestedExtensions {
       try RequestedExtensions(extensionInputs, of: authenticator.extensions) { type, input throws(CTAPError) in
-        try type.makeCredential(input, self)
+        try type.makeCredential(input, self, with: &authenticator.pinUVAuth)
       }
     }
   }
@@ -73,13 +73,17 @@ extension MakeCredential {
   public struct Response: AuthenticatorResponse {
     /// Format, authenticator data and statement.
     public let attestation: AttestationObject
+    /// Members that extensions add: 5 largeBlobKey.
+    public let extensionMembers: CBORMap
 
-    /// 1 fmt, 2 authData, 3 attStmt.
+    /// 1 fmt, 2 authData, 3 attStmt, and what extensions add.
     public var parameters: CBORMap? {
-      [
+      var members: CBORMap = [
         0x01: .text(attestation.format.rawValue), 0x02: .bytes(attestation.authenticatorData),
         0x03: .map(attestation.statement),
       ]
+      members.add(extensionMembers)
+      return members
     }
   }
 }

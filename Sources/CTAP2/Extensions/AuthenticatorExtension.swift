@@ -8,25 +8,29 @@ public protocol AuthenticatorExtension: Sendable {
   static var identifier: String { get }
 
   /// Reads and checks the input of a registration, before anybody is asked anything; `nil` has no part in it.
+  ///
+  /// - Parameter pinUVAuth: agrees on a secret with the platform, for an input that is encrypted.
   static func makeCredential(
-    _ input: CBORValue, _ request: MakeCredential.Request
+    _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)?
 
   /// Reads and checks the input of a sign-in, before anybody is asked anything; `nil` has no part in it.
+  ///
+  /// - Parameter pinUVAuth: agrees on a secret with the platform, for an input that is encrypted.
   static func getAssertion(
-    _ input: CBORValue, _ request: GetAssertion.Request
+    _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)?
 }
 
 extension AuthenticatorExtension {
   /// No part in registrations.
   public static func makeCredential(
-    _ input: CBORValue, _ request: MakeCredential.Request
+    _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? { nil }
 
   /// No part in sign-ins.
   public static func getAssertion(
-    _ input: CBORValue, _ request: GetAssertion.Request
+    _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? { nil }
 }
 
@@ -36,31 +40,32 @@ public protocol ExtensionProcessing: Sendable {
   func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError)
 
   /// Adds to what the new credential is.
-  func shape(_ policy: inout CredentialPolicy)
+  func shape(_ registration: inout CredentialRegistration)
 
   /// The output in the authenticator data of one credential; `nil` for none. Called after the person has agreed.
   func output(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORValue?
+
+  /// The output beside the authenticator data: members of the response by their numbers, which nobody signs.
+  func members(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORMap
 }
 
 extension ExtensionProcessing {
   /// Nothing to add.
   public func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError) {}
   /// Nothing to add.
-  public func shape(_ policy: inout CredentialPolicy) {}
+  public func shape(_ registration: inout CredentialRegistration) {}
   /// No output.
   public func output(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORValue? { nil }
+  /// No members.
+  public func members(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORMap { CBORMap() }
 }
 
 /// What an extension may know when it makes its output.
 public struct ExtensionCeremony: Sendable {
   /// The open vault.
   public let vault: OpenVault
-  /// SHA-256 of rp.id.
-  public let rpIDHash: RPIDHash
-  /// The request's clientDataHash, 32 bytes.
-  public let clientDataHash: [UInt8]
   /// The credential that is made or that signs.
-  public let credentialID: [UInt8]
+  public let credential: Credential
   /// UP as it happened.
   public let userPresent: Bool
   /// UV as it happened.
@@ -89,17 +94,33 @@ struct RequestedExtensions: Sendable {
     for (_, processing) in requested { try processing.describe(in: &prompt, vault: vault) }
   }
 
-  /// The policy that the request asks for.
-  var policy: CredentialPolicy {
-    requested.reduce(into: CredentialPolicy()) { $1.processing.shape(&$0) }
+  /// Lets each add to what the new credential is.
+  func shape(_ registration: inout CredentialRegistration) {
+    for (_, processing) in requested { processing.shape(&registration) }
   }
 
-  /// The outputs for the authenticator data: a subset of the inputs, empty when none has one.
-  func outputs(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORMap {
-    var outputs = CBORMap()
+  /// What all of them put out for one credential.
+  func outputs(_ ceremony: ExtensionCeremony) throws(CTAPError) -> ExtensionOutputs {
+    var outputs = ExtensionOutputs()
     for (identifier, processing) in requested {
-      outputs[.text(identifier)] = try processing.output(ceremony)
+      outputs.authenticatorData[.text(identifier)] = try processing.output(ceremony)
+      outputs.members.add(try processing.members(ceremony))
     }
     return outputs
+  }
+}
+
+/// What the extensions of one request put out for one credential.
+struct ExtensionOutputs: Sendable {
+  /// Inside the authenticator data, by identifier: a subset of the inputs, empty when none has one.
+  var authenticatorData = CBORMap()
+  /// Beside the authenticator data, by number.
+  var members = CBORMap()
+}
+
+extension CBORMap {
+  /// Adds the members of another map.
+  mutating func add(_ other: CBORMap) {
+    for pair in other.pairs { self[pair.key] = pair.value }
   }
 }

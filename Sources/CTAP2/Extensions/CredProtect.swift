@@ -7,7 +7,7 @@ public enum CredProtect: AuthenticatorExtension {
 
   /// Takes a level from 1 to 3.
   public static func makeCredential(
-    _ input: CBORValue, _ request: MakeCredential.Request
+    _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
     guard let number = input.unsigned else { throw CTAPError(.cborUnexpectedType, "credProtect is not a number") }
     guard let level = UInt8(exactly: number).flatMap(CredProtectLevel.init(rawValue:)) else {
@@ -19,7 +19,7 @@ public enum CredProtect: AuthenticatorExtension {
   private struct Processing: ExtensionProcessing {
     let level: CredProtectLevel
 
-    func shape(_ policy: inout CredentialPolicy) { policy.credProtect = level }
+    func shape(_ registration: inout CredentialRegistration) { registration.policy.credProtect = level }
 
     func output(_ ceremony: ExtensionCeremony) -> CBORValue? { CBORValue(Int(level.rawValue)) }
   }

@@ -10,7 +10,7 @@ public enum LiquidExtension: AuthenticatorExtension {
 
   /// Takes the challenge form or the bound form.
   public static func makeCredential(
-    _ input: CBORValue, _ request: MakeCredential.Request
+    _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
     Processing(
       request: try LiquidRequest(
@@ -22,7 +22,7 @@ public enum LiquidExtension: AuthenticatorExtension {
 
   /// Takes the challenge form or the bound form; each assertion has an output of its own.
   public static func getAssertion(
-    _ input: CBORValue, _ request: GetAssertion.Request
+    _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
     Processing(
       request: try LiquidRequest(
@@ -44,7 +44,7 @@ public enum LiquidExtension: AuthenticatorExtension {
     func output(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORValue? {
       .map(
         try request.output(
-          credentialID: ceremony.credentialID, account: account(of: ceremony.vault),
+          credentialID: ceremony.credential.id, account: account(of: ceremony.vault),
           userPresent: ceremony.userPresent, userVerified: ceremony.userVerified))
     }
 

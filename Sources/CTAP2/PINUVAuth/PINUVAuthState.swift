@@ -1,7 +1,7 @@
 import CryptoPrimitives
 
 /// What PIN and verification leave in memory until the device is plugged in anew: CTAP §6.5.2, §6.5.3.
-struct PINUVAuthState: Sendable {
+public struct PINUVAuthState: Sendable {
   /// Wrong PINs in a row after which the device wants to be plugged in anew.
   static let mismatchesInARow = 3
 
