@@ -46,6 +46,7 @@ public enum GetInfo: AuthenticatorCommand {
       ]
       if userVerification { members[0x12] = .unsigned(Self.passcodeInternal) }
       if !extensions.isEmpty { members[0x02] = .array(extensions.map { .text($0) }) }
+      if extensions.contains(CredBlob.identifier) { members[0x0F] = CBORValue(CredBlob.maximumLength) }
       return members
     }
 

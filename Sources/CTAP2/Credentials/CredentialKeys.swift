@@ -55,7 +55,7 @@ extension CredentialKeys {
 // MARK: - Secrets that belong to a credential, Recovery §5
 
 extension CredentialKeys {
-  /// CredRandomWithUV or CredRandomWithoutUV (32 bytes) of hmac-secret: CTAP §12.5.
+  /// CredRandomWithUV or CredRandomWithoutUV (32 bytes) of hmac-secret: CTAP §12.7.
   public func credRandom(_ rpIDHash: RPIDHash, id: [UInt8], userVerified: Bool) -> SecretBytes {
     secret(.hmacSecret, [userVerified ? 1 : 0] + rpIDHash.bytes + id)
   }

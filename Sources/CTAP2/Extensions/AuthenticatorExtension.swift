@@ -32,6 +32,14 @@ extension AuthenticatorExtension {
   public static func getAssertion(
     _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? { nil }
+
+  /// Reads the input of an extension that is either asked for, by `true`, or left out.
+  ///
+  /// - Throws: `invalidOption` for `false`, `cborUnexpectedType` for what is no boolean.
+  static func requireTrue(_ input: CBORValue) throws(CTAPError) {
+    guard let isAskedFor = input.bool else { throw CTAPError(.cborUnexpectedType, "\(identifier) is not a boolean") }
+    guard isAskedFor else { throw CTAPError(.invalidOption, "\(identifier) is false") }
+  }
 }
 
 /// What one extension does in one ceremony, made from an input that is in order.

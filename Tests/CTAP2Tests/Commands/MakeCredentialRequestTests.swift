@@ -114,7 +114,7 @@ import Testing
     RequestCase(
       "an excluded entry with transports", 5, [["id": .bytes([1]), "type": "public-key", "transports": ["usb", "x"]]],
       .success),
-    RequestCase("an unknown extension", 6, ["x": 1, "hmac-secret": true], .success),
+    RequestCase("an unknown extension", 6, ["x": 1, "appid": true], .success),
     RequestCase("no option", 7, [:], .success),
     RequestCase("unknown options", 7, ["x": 1, "plat": false], .success),
     RequestCase("up true", 7, ["up": true], .success),

@@ -6,11 +6,17 @@ import Testing
 
 /// The credentials of the contract's vectors, made and used by whole commands.
 @Suite struct VectorCeremonyTests {
-  /// What the commands can ask for: largeBlobKey (policy bit 2) comes with its extension, U2F has no rp.id.
+  /// What the commands can ask for: U2F has no rp.id.
   private static func cases(_ kind: String) throws -> [KeysAndRecovery.Case] {
-    try KeysAndRecovery.load().credentials.filter {
-      $0.kind == kind && $0.rpId != nil && $0.policy.bytes[0] & 0b100 == 0
-    }
+    try KeysAndRecovery.load().credentials.filter { $0.kind == kind && $0.rpId != nil }
+  }
+
+  /// The extensions that ask for a policy.
+  private static func extensions(_ policy: UInt8) -> CBORMap {
+    var extensions: CBORMap = ["credProtect": CBORValue(Int(policy & 0b11))]
+    if policy & 0b100 != 0 { extensions["largeBlobKey"] = true }
+    if policy & 0b1000 != 0 { extensions["thirdPartyPayment"] = true }
+    return extensions
   }
 
   private func key(of vector: KeysAndRecovery.Case) throws -> CredentialPublicKey {
@@ -24,16 +30,18 @@ import Testing
     let rpID = try #require(vector.rpId)
     let counter = try #require(vector.counter)
     var world = TestWorld(state: StoreState(storeID: [], epoch: vector.epoch))
-    var registration: ParsedAuthenticatorData?
-    for _ in 0...counter & 0xFFFF {
-      registration = try await world.register(
-        userID: vector.userId.bytes, rpID: rpID, credProtect: Int(vector.policy.bytes[0] & 0b11),
-        algorithms: [vector.algorithm == "EdDSA" ? -8 : -7])
-    }
-    let made = try #require(registration)
+    let request = Requests.makeCredential(
+      rk: true, uv: true, rpID: rpID, userID: vector.userId.bytes, algorithms: [vector.algorithm == "EdDSA" ? -8 : -7],
+      changes: Requests.registering(Self.extensions(vector.policy.bytes[0])))
+    var answer: Answer?
+    for _ in 0...counter & 0xFFFF { answer = await world.makeCredential(request) }
+    let made = try #require(answer?.data)
     #expect(made.credentialID == (vector.sealed?.id ?? vector.hashId)?.bytes)
     #expect(made.coseKey == COSEKey(try key(of: vector)).map)
     #expect(try world.store.allCredentials().map(\.counter) == [counter])
+    let derived = vector.sealed == nil ? vector.withHashId : vector.withSealedId
+    let isAskedFor = vector.policy.bytes[0] & 0b100 != 0
+    #expect(answer?.map?[5] == (isAskedFor ? derived.map { .bytes($0.largeBlobKey.bytes) } : nil))
   }
 
   @Test(arguments: try cases("discoverable") + cases("non-discoverable"))

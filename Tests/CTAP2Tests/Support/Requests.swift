@@ -35,6 +35,12 @@ enum Requests {
     return parameters
   }
 
+  /// The changes that give a registration extensions.
+  static func registering(_ extensions: CBORMap) -> [(CBORValue, CBORValue?)] { [(6, .map(extensions))] }
+
+  /// The changes that give a sign-in extensions.
+  static func signingIn(_ extensions: CBORMap) -> [(CBORValue, CBORValue?)] { [(4, .map(extensions))] }
+
   /// An allowList or excludeList.
   static func list(_ ids: [[UInt8]]) -> CBORValue {
     .array(ids.map { .map(["id": .bytes($0), "type": "public-key"]) })

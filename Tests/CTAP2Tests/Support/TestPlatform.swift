@@ -44,6 +44,18 @@ final class TestPlatform {
     try #require(secret).encrypt(bytes.withUnsafeBytes(SecretBytes.init(copying:)))
   }
 
+  func decrypt(_ bytes: [UInt8]) throws -> [UInt8] {
+    let plaintext = try #require(secret?.decrypt(bytes))
+    return plaintext.withUnsafeBytes { Array($0) }
+  }
+
+  /// The input of hmac-secret and hmac-secret-mc for salts of any length, after a key agreement of its own.
+  func saltInput(_ salts: [UInt8], in world: inout TestWorld) async throws -> CBORMap {
+    try await agree(with: &world)
+    let saltEnc = try encrypt(salts)
+    return [1: keyAgreement, 2: .bytes(saltEnc), 3: .bytes(try mac(saltEnc)), 4: number]
+  }
+
   // MARK: Whole exchanges, each after a key agreement of its own
 
   func setPIN(_ pin: String, in world: inout TestWorld) async throws -> Answer {

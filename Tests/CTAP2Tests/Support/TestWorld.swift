@@ -102,12 +102,19 @@ struct Answer: Equatable, Sendable, CustomStringConvertible {
   var status: CTAPStatus? { bytes.first.flatMap(CTAPStatus.init(rawValue:)) }
   /// The response map, read by the strict decoder.
   var map: CBORMap? { try? CBORDecoder.decode(Array(bytes.dropFirst())).map }
+  /// The authenticator data of a registration or sign-in.
+  var data: ParsedAuthenticatorData? { map?[2]?.bytes.flatMap(ParsedAuthenticatorData.init) }
   var description: String { Hex(bytes).description }
 }
 
 /// One authenticator with everything around it.
 struct TestWorld {
   static let wallClock: UInt64 = 1_790_000_000_000
+  /// What the daemon offers.
+  static let extensions: [any AuthenticatorExtension.Type] = [
+    CredProtect.self, CredBlob.self, LargeBlobKey.self, MinPINLength.self, HMACSecret.self, HMACSecretMC.self,
+    ThirdPartyPayment.self, LiquidExtension.self,
+  ]
 
   let store: ObservedStore
   let person: ScriptedPerson
@@ -120,7 +127,7 @@ struct TestWorld {
   init(
     canVerify: Bool = true, isOpen: Bool = true,
     state: StoreState = StoreState(storeID: [UInt8](repeating: 7, count: 16)),
-    extensions: [any AuthenticatorExtension.Type] = [CredProtect.self, LiquidExtension.self]
+    extensions: [any AuthenticatorExtension.Type] = Self.extensions
   ) {
     let clock = clock
     let reports = reports

@@ -1,0 +1,47 @@
+public import CBOR
+
+/// hmac-secret: for each salt of the platform a secret that only this credential gives, CTAP §12.7.
+///
+/// WebAuthn calls it `prf`.
+public enum HMACSecret: AuthenticatorExtension {
+  /// The extension identifier.
+  public static let identifier = "hmac-secret"
+
+  /// Takes `true`; every credential has its CredRandoms, whether or not they were asked for (Recovery §5).
+  public static func makeCredential(
+    _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
+  ) throws(CTAPError) -> (any ExtensionProcessing)? {
+    try requireTrue(input)
+    return Enabling()
+  }
+
+  /// Takes encrypted salts, with user presence.
+  public static func getAssertion(
+    _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
+  ) throws(CTAPError) -> (any ExtensionProcessing)? {
+    guard request.options.up != false else {
+      throw CTAPError(.invalidOption, "hmac-secret without user presence")
+    }
+    return try HMACSecretSalts(input, with: &pinUVAuth)
+  }
+
+  private struct Enabling: ExtensionProcessing {
+    func output(_ ceremony: ExtensionCeremony) -> CBORValue? { true }
+  }
+}
+
+/// hmac-secret-mc: the same secrets at once with the registration, CTAP §12.8.
+public enum HMACSecretMC: AuthenticatorExtension {
+  /// The extension identifier.
+  public static let identifier = "hmac-secret-mc"
+
+  /// Takes encrypted salts, beside hmac-secret.
+  public static func makeCredential(
+    _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
+  ) throws(CTAPError) -> (any ExtensionProcessing)? {
+    guard request.extensionInputs[.text(HMACSecret.identifier)] == true else {
+      throw CTAPError(.missingParameter, "hmac-secret-mc without hmac-secret")
+    }
+    return try HMACSecretSalts(input, with: &pinUVAuth)
+  }
+}

@@ -1,0 +1,71 @@
+import CBOR
+import CryptoPrimitives
+
+/// The one or two salts of hmac-secret and hmac-secret-mc, and the secret under which their outputs go back: CTAP §12.7.
+struct HMACSecretSalts: ExtensionProcessing {
+  /// Bytes in a salt, and in its output.
+  private static let size = HMACSHA256.size
+
+  private let sharedSecret: PINUVAuthSecret
+  /// 32 or 64 bytes.
+  private let salts: SecretBytes
+
+  /// Reads `{1: keyAgreement, 2: saltEnc, 3: saltAuth, 4: pinUvAuthProtocol?}`; the protocol is one where none is named.
+  ///
+  /// - Throws: `cborUnexpectedType` and `missingParameter` for members, `invalidParameter` for a protocol or key that is
+  ///   not ours, `pinAuthInvalid` where saltAuth does not fit, `invalidLength` for other than one or two salts.
+  init(_ input: CBORValue, with pinUVAuth: inout PINUVAuthState) throws(CTAPError) {
+    guard let map = input.map else { throw CTAPError(.cborUnexpectedType, "the salts are not in a map") }
+    let (keyAgreement, saltEnc, saltAuth, number): (CBORMap, [UInt8], [UInt8], UInt64)
+    do throws(CBORError) {
+      keyAgreement = try map.requiredMap(1)
+      saltEnc = try map.requiredBytes(2)
+      saltAuth = try map.requiredBytes(3)
+      number = try map.optionalUnsigned(4) ?? PINUVAuthProtocol.one.rawValue
+    } catch {
+      throw CTAPError(error)
+    }
+    try self.init(
+      saltEnc: saltEnc, saltAuth: saltAuth,
+      under: pinUVAuth.sharedSecret(
+        with: P256.PublicKey(keyAgreement: keyAgreement), PINUVAuthProtocol(number: number)))
+  }
+
+  /// Opens the salts with the secret that was agreed on.
+  init(saltEnc: [UInt8], saltAuth: [UInt8], under sharedSecret: PINUVAuthSecret) throws(CTAPError) {
+    guard sharedSecret.isAuthentic(saltAuth, over: saltEnc) else {
+      throw CTAPError(.pinAuthInvalid, "saltAuth does not fit saltEnc")
+    }
+    guard let salts = sharedSecret.decrypt(saltEnc), [Self.size, 2 * Self.size].contains(salts.count) else {
+      throw CTAPError(.invalidLength, "saltEnc does not hold one or two salts")
+    }
+    self.sharedSecret = sharedSecret
+    self.salts = salts
+  }
+
+  /// HMAC-SHA-256(CredRandom, salt) of each salt in its place, encrypted for the platform.
+  ///
+  /// CredRandom tells whether the person was verified in this ceremony.
+  func output(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORValue? {
+    let credential = ceremony.credential
+    let credRandom = ceremony.vault.keys.credRandom(
+      credential.rpIDHash, id: credential.id, userVerified: ceremony.userVerified)
+    return .bytes(try sharedSecret.encrypt(outputs(credRandom)))
+  }
+
+  /// The outputs of all salts, one behind the other.
+  func outputs(_ credRandom: SecretBytes) -> SecretBytes {
+    SecretBytes(count: salts.count) { outputs in
+      salts.withUnsafeBytes { salts in
+        credRandom.withUnsafeBytes { key in
+          for start in stride(from: 0, to: salts.count, by: Self.size) {
+            let place = start..<start + Self.size
+            HMACSHA256.authenticate(
+              UnsafeRawBufferPointer(rebasing: salts[place]), key: key,
+              into: UnsafeMutableRawBufferPointer(rebasing: outputs[place]))
+          }
+        }
+      }
+    }
+  }
+}

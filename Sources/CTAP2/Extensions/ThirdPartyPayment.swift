@@ -1,0 +1,36 @@
+public import CBOR
+
+/// thirdPartyPayment: whether somebody else than the relying party may start a payment with the credential, CTAP §12.9.
+public enum ThirdPartyPayment: AuthenticatorExtension {
+  /// The extension identifier.
+  public static let identifier = "thirdPartyPayment"
+
+  /// Takes a boolean: clients send `false` too, for a credential that is for no payments.
+  public static func makeCredential(
+    _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
+  ) throws(CTAPError) -> (any ExtensionProcessing)? {
+    try isAskedFor(input) ? Enabling() : nil
+  }
+
+  /// Takes a boolean; `false` asks for nothing.
+  public static func getAssertion(
+    _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
+  ) throws(CTAPError) -> (any ExtensionProcessing)? {
+    try isAskedFor(input) ? Telling() : nil
+  }
+
+  private static func isAskedFor(_ input: CBORValue) throws(CTAPError) -> Bool {
+    guard let isAskedFor = input.bool else {
+      throw CTAPError(.cborUnexpectedType, "thirdPartyPayment is not a boolean")
+    }
+    return isAskedFor
+  }
+
+  private struct Enabling: ExtensionProcessing {
+    func shape(_ registration: inout CredentialRegistration) { registration.policy.thirdPartyPayment = true }
+  }
+
+  private struct Telling: ExtensionProcessing {
+    func output(_ ceremony: ExtensionCeremony) -> CBORValue? { .bool(ceremony.credential.policy.thirdPartyPayment) }
+  }
+}

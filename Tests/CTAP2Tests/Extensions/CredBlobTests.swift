@@ -1,0 +1,92 @@
+import CBOR
+import CTAP2
+import Testing
+
+@Suite struct CredBlobTests {
+  private static func register(
+    _ blob: CBORValue, rk: Bool = true, name: String = "alice", in world: inout TestWorld
+  ) async -> Answer {
+    await world.makeCredential(
+      Requests.makeCredential(
+        rk: rk, uv: true, userID: Array(name.utf8), name: name, changes: Requests.registering(["credBlob": blob])))
+  }
+
+  private static let asking = Requests.signingIn(["credBlob": true])
+
+  @Test(arguments: [0, 1, 32, 64])
+  func `bytes of a discoverable credential are kept and told`(count: Int) async throws {
+    var world = TestWorld()
+    let blob = [UInt8](repeating: 0xB0, count: count)
+    let made = try #require(await Self.register(.bytes(blob), in: &world).data)
+    #expect(made.extensions == ["credBlob": true])
+    #expect(try world.store.allCredentials().map(\.credBlob) == [blob])
+    for ids in [[], [made.credentialID]] {
+      let answer = await world.getAssertion(Requests.getAssertion(allowing: ids, changes: Self.asking))
+      #expect(answer.data?.extensions == ["credBlob": .bytes(blob)])
+    }
+  }
+
+  @Test func `more than 64 bytes are not kept, and the output says so`() async throws {
+    var world = TestWorld()
+    let made = try #require(await Self.register(.bytes([UInt8](repeating: 1, count: 65)), in: &world).data)
+    #expect(made.extensions == ["credBlob": false])
+    #expect(try world.store.allCredentials().map(\.credBlob) == [nil])
+    let answer = await world.getAssertion(Requests.getAssertion(changes: Self.asking))
+    #expect(answer.data?.extensions == ["credBlob": .bytes([])])
+  }
+
+  @Test func `a non-discoverable credential has no record for them`() async throws {
+    var world = TestWorld()
+    let made = try #require(await Self.register(.bytes([1, 2, 3]), rk: false, in: &world).data)
+    #expect(made.extensions == ["credBlob": false])
+    let answer = await world.getAssertion(
+      Requests.getAssertion(allowing: [made.credentialID], changes: Self.asking))
+    #expect(answer.data?.extensions == ["credBlob": .bytes([])])
+  }
+
+  @Test func `a credential that was made without is answered with no bytes`() async throws {
+    var world = TestWorld()
+    _ = try await world.register()
+    let answer = await world.getAssertion(Requests.getAssertion(changes: Self.asking))
+    #expect(answer.data?.extensions == ["credBlob": .bytes([])])
+  }
+
+  @Test func `each account is answered with its own, and a newer registration takes its place`() async throws {
+    var world = TestWorld()
+    for (name, blob) in [("alice", 1), ("bob", 2), ("alice", 3)] as [(String, UInt8)] {
+      _ = await Self.register(.bytes([blob]), name: name, in: &world)
+    }
+    let first = await world.getAssertion(Requests.getAssertion(uv: true, changes: Self.asking))
+    let second = await world.getNextAssertion()
+    #expect(first.data?.extensions == ["credBlob": .bytes([3])])
+    #expect(second.data?.extensions == ["credBlob": .bytes([2])])
+  }
+
+  static let refusedRegistrations: [RequestCase] = [
+    RequestCase("a text", 6, ["credBlob": "blob"], .cborUnexpectedType),
+    RequestCase("true, as in a sign-in", 6, ["credBlob": true], .cborUnexpectedType),
+    RequestCase("a list of numbers", 6, ["credBlob": [1, 2, 3]], .cborUnexpectedType),
+  ]
+
+  @Test(arguments: refusedRegistrations)
+  func `refuses in a registration`(_ request: RequestCase) async {
+    var world = TestWorld(isOpen: false)
+    let answer = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: request.changes))
+    #expect(answer.bytes == [request.status.rawValue])
+    #expect(world.keySource.openings == 0)
+  }
+
+  static let refusedSignIns: [RequestCase] = [
+    RequestCase("false", 4, ["credBlob": false], .invalidOption),
+    RequestCase("bytes, as in a registration", 4, ["credBlob": .bytes([1])], .cborUnexpectedType),
+    RequestCase("a number", 4, ["credBlob": 1], .cborUnexpectedType),
+  ]
+
+  @Test(arguments: refusedSignIns)
+  func `refuses in a sign-in`(_ request: RequestCase) async {
+    var world = TestWorld(isOpen: false)
+    let answer = await world.getAssertion(Requests.getAssertion(changes: request.changes))
+    #expect(answer.bytes == [request.status.rawValue])
+    #expect(world.keySource.openings == 0)
+  }
+}
