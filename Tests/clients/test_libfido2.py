@@ -6,11 +6,12 @@ import secrets
 import subprocess
 
 import pytest
-from judges.derivation import judge
+from judges.derivation import judge, sha256
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 from support import wire
 from support.ceremonies import OWN
+from support.hmac_secret import expected
 
 
 def b64(data):
@@ -41,8 +42,10 @@ class Credential:
         self.user_id = secrets.token_bytes(32)
         made = run("fido2-cred", "-M", *options, device, algorithm,
                    stdin="\n".join([b64(secrets.token_bytes(32)), rp_id, "alice", b64(self.user_id), ""]))
-        verify = [option for option in options if option in ("-v",)]
-        verified = run("fido2-cred", "-V", *verify, *self.protect(options), algorithm, stdin=made)
+        lines = made.splitlines()
+        verify = [option for option in options if option in ("-v", "-h")]
+        verified = run("fido2-cred", "-V", *verify, *self.protect(options), algorithm, stdin="\n".join([*lines[:6], ""]))
+        self.large_blob_key = base64.b64decode(lines[6]) if "-b" in options else None
         self.id_text, self.pem = verified.split("\n", 1)
         self.id = base64.b64decode(self.id_text)
         (folder / "key.pem").write_text(self.pem)
@@ -59,8 +62,9 @@ class Credential:
         assert isinstance(key, ec.EllipticCurvePublicKey)
         return key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)[1:]
 
-    def sign(self, *options, listed=True, status=0):
-        lines = [b64(secrets.token_bytes(32)), self.rp_id, *([self.id_text] if listed else []), ""]
+    def sign(self, *options, listed=True, salt=None, status=0):
+        lines = [b64(secrets.token_bytes(32)), self.rp_id, *([self.id_text] if listed else []),
+                 *([b64(salt)] if salt else []), ""]
         return run("fido2-assert", "-G", *options, *([] if listed else ["-r"]), self.device, stdin="\n".join(lines),
                    status=status)
 
@@ -103,6 +107,25 @@ def test_cred_protect(tmp_path, device):
     made = Credential(tmp_path, device, "-r", "-v", "-c", "3", rp_id="protect.example")
     assert "FIDO_ERR_NO_CREDENTIALS" in made.sign("-p", status=1)
     made.verify(made.sign("-p", "-t", "uv=true"), "-p", "-v")
+
+
+@pytest.mark.parametrize("options", [(), ("-r", "-v")], ids=["non-resident", "resident"])
+def test_hmac_secret(tmp_path, device, options):
+    made = Credential(tmp_path, device, *options, "-h", rp_id="hmac.example")
+    salt = secrets.token_bytes(32)
+    for uv in (False, True):
+        assertion = made.sign("-p", "-h", *(["-t", "uv=true"] if uv else []), salt=salt)
+        lines = assertion.splitlines()
+        made.verify("\n".join([*lines[:4], ""]), "-p", "-h", *(["-v"] if uv else []))
+        assert [base64.b64decode(lines[-1])] == expected(OWN, made.rp_id, made.id, uv, salt)
+
+
+def test_large_blob_key(tmp_path, device):
+    made = Credential(tmp_path, device, "-r", "-v", "-b", rp_id="large.example")
+    assert made.large_blob_key == OWN.large_blob_key(sha256(b"large.example"), made.id)
+    for listed in (False, True):
+        assertion = made.sign("-p", "-b", listed=listed)
+        assert base64.b64decode(assertion.splitlines()[-1]) == made.large_blob_key
 
 
 def test_silent(tmp_path, device, pty_key):

@@ -46,7 +46,11 @@ def test_get_info_tells_only_what_is_whole(key, ctap):
     asked = key.pinentry.asked()
     info = ctap.get_info()
     assert info.versions == ["U2F_V2", "FIDO_2_0"]
-    assert set(info.extensions) == {"credProtect", "liquid"}
+    assert info.extensions == [
+        "credProtect", "credBlob", "largeBlobKey", "minPinLength", "hmac-secret", "hmac-secret-mc", "thirdPartyPayment",
+        "liquid",
+    ]
+    assert info.max_cred_blob_length == 64
     assert info.options == {
         "rk": True, "up": True, "uv": True, "plat": False, "clientPin": False, "pinUvAuthToken": True,
         "makeCredUvNotRqd": True, "largeBlobs": True,

@@ -4,10 +4,11 @@ import pytest
 from fido2.cose import CoseKey
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
-from judges.derivation import p256_public_key
+from judges.derivation import p256_public_key, sha256
 from support import wire
 from support.authenticator import Authenticator
 from support.ceremonies import OWN, Made, register, sign_in
+from support.hmac_secret import Platform, expected
 
 
 
@@ -79,6 +80,38 @@ def test_second_empty_state_directory(machine):
     second.unplug()
     second.plug()
     second.sign_in(passkey, listed=False)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_was_encrypted_with_prf_is_readable_again(machine, version):
+    salt = bytes(range(32))
+    first = machine("first")
+    made = [first.register(extensions={"hmac-secret": True}), first.register(rp_id="passkey.example", rk=True, uv=True)]
+    first.unplug()
+
+    second = machine("second")
+    platform = Platform(second.ctap, version)
+    for each in made:
+        for uv in (False, True):
+            answer = second.sign_in(each, uv=uv, extensions={"hmac-secret": platform.input(salt)})
+            outputs = platform.outputs(answer.auth_data.extensions["hmac-secret"])
+            assert outputs == expected(OWN, each.rp_id, each.id, uv, salt)
+
+
+def test_what_was_agreed_at_registration_travels_in_the_id(machine):
+    first = machine("first")
+    wishes = {"credProtect": 3, "largeBlobKey": True, "thirdPartyPayment": True, "credBlob": b"stays"}
+    made = first.register(rp_id="policy.example", rk=True, uv=True, extensions=wishes)
+    first.unplug()
+
+    second = machine("second")
+    second.refuses(made)  # credProtect 3
+    for listed in (True, False):
+        answer = second.sign_in(
+            made, listed=listed, uv=True, extensions={"largeBlobKey": True, "thirdPartyPayment": True, "credBlob": True})
+        assert answer.large_blob_key == OWN.large_blob_key(sha256(b"policy.example"), made.id)
+        assert answer.auth_data.extensions == {"thirdPartyPayment": True, "credBlob": b""}
+    second.refuses(made, listed=False)
 
 
 def test_two_machines_make_the_same_passkey(machine):

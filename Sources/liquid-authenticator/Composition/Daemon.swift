@@ -7,7 +7,10 @@ import Synchronization
 /// The whole daemon: every part is made here, and knows only those that it is given.
 final class Daemon: Sendable {
   /// The extensions, in the order in which getInfo names them.
-  static let extensions: [any AuthenticatorExtension.Type] = [CredProtect.self, LiquidExtension.self]
+  static let extensions: [any AuthenticatorExtension.Type] = [
+    CredProtect.self, CredBlob.self, LargeBlobKey.self, MinPINLength.self, HMACSecret.self, HMACSecretMC.self,
+    ThirdPartyPayment.self, LiquidExtension.self,
+  ]
 
   /// The threads on which all tasks run.
   let workers: Workers
