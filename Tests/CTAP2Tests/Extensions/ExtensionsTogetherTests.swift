@@ -1,0 +1,62 @@
+import CBOR
+import Testing
+
+@testable import CTAP2
+
+/// All extensions in one request.
+@Suite struct ExtensionsTogetherTests {
+  private static let blob = CBORValue.bytes([1, 2, 3])
+
+  private func registering(_ platform: TestPlatform, in world: inout TestWorld) async throws -> CBORMap {
+    let salts = try await platform.saltInput([UInt8](repeating: 0xA1, count: 64), in: &world)
+    return Requests.makeCredential(
+      rk: true, uv: true,
+      changes: Requests.registering([
+        "credProtect": 2, "credBlob": Self.blob, "largeBlobKey": true, "minPinLength": true, "hmac-secret": true,
+        "hmac-secret-mc": .map(salts), "thirdPartyPayment": true, "liquid": true, "unknown": [1],
+      ]))
+  }
+
+  @Test func `each is answered in its place`() async throws {
+    let platform = try TestPlatform(.two)
+    var world = TestWorld()
+    let made = await world.makeCredential(try await registering(platform, in: &world))
+    #expect(made.map?.pairs.map(\.key) == [1, 2, 3, 5])
+    let outputs = try #require(made.data?.extensions)
+    #expect(outputs.pairs.map(\.key) == ["liquid", "credBlob", "credProtect", "hmac-secret", "hmac-secret-mc"])
+    #expect(outputs["credProtect"] == 2)
+    #expect(outputs["credBlob"] == true)
+    #expect(try world.store.allCredentials().map(\.policy.byte) == [0b1110])
+
+    let salts = try await platform.saltInput([UInt8](repeating: 0xA1, count: 64), in: &world)
+    let answer = await world.getAssertion(
+      Requests.getAssertion(
+        uv: true,
+        changes: Requests.signingIn([
+          "credProtect": 2, "credBlob": true, "largeBlobKey": true, "minPinLength": true,
+          "hmac-secret": .map(salts), "thirdPartyPayment": true, "liquid": true, "unknown": [1],
+        ])))
+    #expect(answer.map?[7] == made.map?[5])
+    let told = try #require(answer.data?.extensions)
+    #expect(told.pairs.map(\.key) == ["liquid", "credBlob", "hmac-secret", "thirdPartyPayment"])
+    #expect(told["credBlob"] == Self.blob)
+    #expect(told["thirdPartyPayment"] == true)
+    let secrets = try #require(told["hmac-secret"]?.bytes)
+    #expect(try platform.decrypt(secrets) == platform.decrypt(try #require(outputs["hmac-secret-mc"]?.bytes)))
+  }
+
+  @Test func `any change of one byte is answered, and only a whole answer is a success`() async throws {
+    let platform = try TestPlatform(.one)
+    var world = TestWorld()
+    let request = [0x01] + CBOREncoder.encode(.map(try await registering(platform, in: &world)))
+    for index in request.indices.dropFirst() {
+      for flip: UInt8 in [0x01, 0x20, 0x80] {
+        var changed = request
+        changed[index] ^= flip
+        let answer = await world.send(changed)
+        #expect(answer.status == .success ? [3, 4].contains(answer.map?.count) : answer.bytes.count == 1)
+        #expect(answer.status != .success || answer.data != nil)
+      }
+    }
+  }
+}
