@@ -8,7 +8,7 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev pkg-config)
 packages_to_check=(shellcheck)
 packages_for_python=(python3 python3-pip)
-packages_for_clients=(fido2-tools)
+packages_for_clients=(fido2-tools openssh-client)
 packages_for_daemon=(strace)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick)
 
