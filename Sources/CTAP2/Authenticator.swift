@@ -22,6 +22,8 @@ public struct Authenticator: Sendable {
   var remaining: RemainingAssertions?
   /// The large-blob array that is being written.
   var largeBlobWrite: LargeBlobWrite?
+  /// What credentialManagement goes on with; any other command drops it.
+  var enumeration: Enumeration?
   /// The last signature counter of a credential that U2F registered.
   var lastU2FSignCount: UInt32 = 0
 
@@ -76,14 +78,17 @@ public struct Authenticator: Sendable {
     return try await command.run(request, in: context, on: &self)
   }
 
-  /// Ends a getAssertion that is not told to its end: somebody changed what the answers would be made of.
-  public mutating func forgetRemainingAssertions() { remaining = nil }
+  /// Ends what is not told to its end, a getAssertion or an enumeration: somebody changed what the answers would be
+  /// made of.
+  public mutating func forgetRemaining() { (remaining, enumeration) = (nil, nil) }
 
-  /// Whatever comes in between, and whoever else comes, ends a getAssertion that is not told to its end: CTAP §6.
+  /// Whatever comes in between, and whoever else comes, ends what is not told to its end: CTAP §6.
   ///
   /// A new life of the device ends all that was volatile.
   mutating func beginCommand(_ code: UInt8?, in context: RequestContext) {
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
+    let goesOn = code == CredentialManagement.code || code == CredentialManagementPreview.code
+    if !goesOn || enumeration?.context != context { enumeration = nil }
     if pinUVAuth.poweredUpAt != context.poweredUpAt { pinUVAuth = PINUVAuthState(poweredUpAt: context.poweredUpAt) }
   }
 

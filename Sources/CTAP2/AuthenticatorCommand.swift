@@ -60,6 +60,9 @@ enum AuthenticatorCommands {
     ClientPIN.self,
     Reset.self,
     GetNextAssertion.self,
+    CredentialManagement.self,
+    CredentialManagementPreview.self,
+    Config.self,
     Selection.self,
     LargeBlobs.self,
   ]

@@ -10,6 +10,7 @@ from judges.derivation import judge, sha256
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 from support import wire
+from support.authenticator import Authenticator
 from support.ceremonies import OWN
 from support.hmac_secret import expected
 
@@ -28,8 +29,12 @@ def device(pty_key):
 
 
 def run(*command, stdin="", status=0):
-    """A program of libfido2, with a time limit; returns what it printed."""
-    done = subprocess.run(command, input=stdin, text=True, capture_output=True, timeout=60, start_new_session=True)
+    """A program of libfido2, with a time limit; returns what it printed.
+
+    A shell leads the session: otherwise the device, which is a pty, would become the program's terminal, and it would
+    ask there for the PIN.
+    """
+    done = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *command], input=stdin, text=True, capture_output=True, timeout=60, start_new_session=True)
     assert done.returncode == status, f"{' '.join(command)} ended with {done.returncode}: {done.stderr}"
     return done.stdout if status == 0 else done.stderr
 
@@ -133,6 +138,73 @@ def test_silent(tmp_path, device, pty_key):
     asked = pty_key.pinentry.asked()
     made.verify(made.sign("-t", "up=false"))
     assert pty_key.pinentry.asked() == asked
+
+
+class TestManagement:
+    """fido2-token lists, renames and removes what fido2-cred made; the PIN goes to its standard input."""
+
+    @pytest.fixture(params=["passphrase", "PIN"])
+    def managed(self, request, tmp_path):
+        """The path of a device with two passkeys, and a function that runs fido2-token on it."""
+        verification = "none" if request.param == "PIN" else "passphrase"
+        pins = ["1234-pin"] if request.param == "PIN" else []
+        with Authenticator(tmp_path / "key", transport="pty", verification=verification).install() as key:
+            key.unlock()
+            key.pinentry.set("approve")
+            tap = wire.PtyTap(re.search(r"/dev/pts/\d+", key.said())[0])
+            verified = [] if pins else ["-v"]
+            made = [Credential(tmp_path, tap.path, "-r", *verified, rp_id=site) for site in ("one.example", "two.example")]
+
+            def token(*options, pins=pins, **calling):
+                return run("fido2-token", *options, tap.path, stdin="".join(f"{pin}\n" for pin in pins), **calling)
+
+            if pins:
+                token("-S", pins=pins * 2)
+            yield made, token
+            tap.close()
+
+    def test_list_rename_remove(self, managed):
+        (one, two), token = managed
+        assert "existing rk(s): 2" in token("-I", "-c") and "remaining rk(s): 9998" in token("-I", "-c")
+        sites = token("-L", "-r")
+        assert "one.example" in sites and "two.example" in sites and len(sites.splitlines()) == 2
+        (line,) = token("-L", "-k", "one.example").splitlines()
+        assert one.id_text in line and "es256" in line and b64(one.user_id) in line
+        assert token("-I", "-k", "one.example", "-i", one.id_text) == f"{one.id_text}\n{one.pem}"
+
+        token("-S", "-c", "-i", one.id_text, "-k", b64(one.user_id), "-n", "renamed", "-p", "Re Named")
+        assert "Re Named" in token("-L", "-k", "one.example")
+
+        token("-D", "-i", two.id_text)
+        assert "existing rk(s): 1" in token("-I", "-c") and "two.example" not in token("-L", "-r")
+        token("-D", "-i", one.id_text)
+        assert "FIDO_ERR_NO_CREDENTIALS" in token("-L", "-r", status=1)
+
+    def test_settings(self, managed):
+        _, token = managed
+        assert "noalwaysUv" in token("-I", pins=[])
+        token("-S", "-u")
+        assert "noalwaysUv" not in token("-I", pins=[]) and "alwaysUv" in token("-I", pins=[])
+        token("-D", "-u")
+        assert "noalwaysUv" in token("-I", pins=[])
+        token("-S", "-m", "one.example,two.example")
+        token("-S", "-l", "6")
+        assert "minpinlen: 6" in token("-I", pins=[])
+        assert "FIDO_ERR_PIN_POLICY_VIOLATION" in token("-S", "-l", "5", status=1)
+
+    def test_forced_change(self, managed, request):
+        _, token = managed
+        if "passphrase" in request.node.name:
+            assert "FIDO_ERR_PIN_NOT_SET" in token("-S", "-f", status=1)
+            return
+        token("-S", "-f")
+        assert "pin change required: true" in token("-I", pins=[])
+        token("-C", pins=["1234-pin", "another-pin", "another-pin"])
+        assert "pin change required: false" in token("-I", pins=[])
+
+    def test_enterprise_attestation_is_not_for_consumers(self, managed):
+        _, token = managed
+        assert "FIDO_ERR" in token("-S", "-a", status=1)
 
 
 def test_denied(tmp_path, device, pty_key):

@@ -53,8 +53,12 @@ def test_get_info_tells_only_what_is_whole(key, ctap):
     assert info.max_cred_blob_length == 64
     assert info.options == {
         "rk": True, "up": True, "uv": True, "plat": False, "clientPin": False, "pinUvAuthToken": True,
-        "makeCredUvNotRqd": True, "largeBlobs": True,
+        "makeCredUvNotRqd": True, "alwaysUv": False, "credMgmt": True, "perCredMgmtRO": True, "authnrCfg": True,
+        "setMinPINLength": True, "uvAcfg": True, "largeBlobs": True,
     }
+    assert info.remaining_disc_creds is not None and info.remaining_disc_creds <= 10_000
+    assert info.max_rpids_for_min_pin == 8 and info.max_pin_length == 63
+    assert info.authenticator_config_commands == [2, 3]
     assert info.pin_uv_protocols == [2, 1] and info.min_pin_length == 4 and not info.force_pin_change
     assert (info.max_msg_size, info.max_creds_in_list, info.max_cred_id_length) == (1800, 8, 128)
     assert info.transports == ["usb"] and info.attestation_formats == ["packed"]

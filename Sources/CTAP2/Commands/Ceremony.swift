@@ -89,7 +89,7 @@ extension OpenVault {
     }
   }
 
-  fileprivate func privateKey(of credential: Credential) throws(CTAPError) -> CredentialPrivateKey {
+  func privateKey(of credential: Credential) throws(CTAPError) -> CredentialPrivateKey {
     do throws(CryptoError) { return try keys.privateKey(of: credential) } catch { throw CTAPError(error) }
   }
 }
@@ -109,8 +109,10 @@ extension CTAPError {
   /// A credential that could not be made.
   init(_ error: CredentialRegistrationError, file: String = #fileID, line: UInt = #line) {
     switch error {
-    case .keyStoreFull:
+    case .countersUsedUp:
       self.init(.keyStoreFull, "every counter of the account is used up", file: file, line: line)
+    case .storeFull:
+      self.init(.keyStoreFull, "there are as many passkeys as this machine keeps", file: file, line: line)
     case .userIDLength(let count):
       self.init(.invalidLength, "user.id has \(count) bytes", file: file, line: line)
     case .store(let error): self.init(error, file: file, line: line)

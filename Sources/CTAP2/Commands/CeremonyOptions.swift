@@ -23,7 +23,7 @@ struct CeremonyOptions: Sendable {
   var withoutVerification: Self { Self(rk: rk, up: up) }
 }
 
-/// `pinUvAuthParam` and `pinUvAuthProtocol` of makeCredential and getAssertion.
+/// `pinUvAuthParam` and `pinUvAuthProtocol` of a request.
 struct PINUVAuthParameters: Sendable {
   /// The MAC with a pinUvAuthToken; empty is a question.
   let param: [UInt8]?
@@ -41,6 +41,18 @@ struct PINUVAuthParameters: Sendable {
         "an empty pinUvAuthParam was answered by the person")
     }
     // 2.
+    return try read(param)
+  }
+
+  /// The MAC to check, where a command cannot do without one: CTAP §6.8.2, §6.11.
+  ///
+  /// - Throws: `puatRequired` without a MAC, `missingParameter` and `invalidParameter` for its protocol.
+  func required() throws(CTAPError) -> PINUVAuthParam {
+    guard let param else { throw CTAPError(.puatRequired, "pinUvAuthParam is missing") }
+    return try read(param)
+  }
+
+  private func read(_ param: [UInt8]) throws(CTAPError) -> PINUVAuthParam {
     guard let version else { throw CTAPError(.missingParameter, "pinUvAuthParam without pinUvAuthProtocol") }
     return PINUVAuthParam(bytes: param, version: try PINUVAuthProtocol(number: version))
   }

@@ -15,7 +15,8 @@ public enum GetInfo: AuthenticatorCommand {
   ) async throws(CTAPError) -> Response {
     Response(
       extensions: authenticator.extensions.map { $0.identifier },
-      userVerification: authenticator.interaction.canVerify, settings: try authenticator.told())
+      userVerification: authenticator.interaction.canVerify, settings: try authenticator.told(),
+      remainingDiscoverableCredentials: try authenticator.remainingDiscoverableCredentials())
   }
 
   /// The answer of getInfo.
@@ -26,6 +27,8 @@ public enum GetInfo: AuthenticatorCommand {
     public let userVerification: Bool
     /// What is told of PIN and settings.
     public let settings: ToldSettings
+    /// How many more discoverable credentials there is room for; nobody knows while the vault is locked.
+    public let remainingDiscoverableCredentials: Int?
 
     /// CTAP §6.4, by member.
     public var parameters: CBORMap? {
@@ -42,8 +45,12 @@ public enum GetInfo: AuthenticatorCommand {
         0x0B: CBORValue(LargeBlobs.capacity),
         0x0C: .bool(settings.forcePINChange),
         0x0D: .unsigned(UInt64(settings.minimumPINLength)),
+        0x10: CBORValue(Config.maximumRPIDs),
         0x16: [.text(AttestationObject.Format.packed.rawValue)],
+        0x1D: .unsigned(UInt64(AuthenticatorSettings.longestPIN)),
+        0x1F: .array(Config.Subcommand.allCases.map { .unsigned($0.rawValue) }),
       ]
+      members[0x14] = remainingDiscoverableCredentials.map { CBORValue($0) }
       if userVerification { members[0x12] = .unsigned(Self.passcodeInternal) }
       if !extensions.isEmpty { members[0x02] = .array(extensions.map { .text($0) }) }
       if extensions.contains(CredBlob.identifier) { members[0x0F] = CBORValue(CredBlob.maximumLength) }
@@ -54,16 +61,17 @@ public enum GetInfo: AuthenticatorCommand {
     /// Registry of Predefined Values, §3.1.
     private static let passcodeInternal: UInt64 = 0x04
 
-    /// `uv` is absent, not false, without verification: there is nothing that the platform could set up.
+    /// `uv` and `uvAcfg` are absent, not false, without verification: there is nothing that the platform could set up.
     ///
     /// makeCredUvNotRqd stands beside pinUvAuthToken only: of a key with uv and without tokens, Chromium takes it as
     /// leave to ask for no verification at all.
     private var options: CBORMap {
       var options: CBORMap = [
         "rk": true, "up": true, "plat": false, "clientPin": .bool(settings.isPINSet), "pinUvAuthToken": true,
-        "makeCredUvNotRqd": .bool(!settings.alwaysUV), "largeBlobs": true,
+        "makeCredUvNotRqd": .bool(!settings.alwaysUV), "alwaysUv": .bool(settings.alwaysUV), "credMgmt": true,
+        "perCredMgmtRO": true, "authnrCfg": true, "setMinPINLength": true, "largeBlobs": true,
       ]
-      if userVerification { options["uv"] = true }
+      if userVerification { (options["uv"], options["uvAcfg"]) = (true, true) }
       return options
     }
   }
@@ -72,5 +80,14 @@ public enum GetInfo: AuthenticatorCommand {
   enum Limits {
     static let credentialCountInList = 8
     static let credentialIDLength = 128
+  }
+}
+
+extension Authenticator {
+  /// How many more discoverable credentials there is room for; `nil` while the vault is locked.
+  fileprivate func remainingDiscoverableCredentials() throws(CTAPError) -> Int? {
+    do throws(StoreError) { return try keySource.current?.remainingDiscoverableCredentials() } catch {
+      throw CTAPError(error)
+    }
   }
 }

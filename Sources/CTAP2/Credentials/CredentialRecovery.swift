@@ -90,6 +90,9 @@ extension OpenVault {
 // MARK: - What the owner changes, Recovery §7
 
 extension CredentialSource {
+  /// Now, and yet later than the last change: a clock that was set back must not let an older name win a merge.
+  public func timeOfChange(_ now: UInt64) -> UInt64 { max(now, changed == .max ? .max : changed + 1) }
+
   /// Gives the account other names; the counter stays.
   public mutating func rename(name: String?, displayName: String?, now: UInt64) {
     self.name = name

@@ -3,7 +3,9 @@ public import CryptoPrimitives
 /// Why no credential was made.
 public enum CredentialRegistrationError: Error, Sendable {
   /// Every counter of the epoch is used up: KEY_STORE_FULL.
-  case keyStoreFull
+  case countersUsedUp
+  /// The store has as many credentials as it takes: KEY_STORE_FULL.
+  case storeFull
   /// user.id is not 1–64 bytes.
   case userIDLength(Int)
   /// The store could not answer.
@@ -41,6 +43,15 @@ public struct CredentialRegistration: Sendable {
 // MARK: - New credentials, Recovery §4 and §7
 
 extension OpenVault {
+  /// How many discoverable credentials a registration lets the store grow to; what comes back from elsewhere is kept
+  /// beyond it.
+  static let maximumDiscoverableCredentials = 10_000
+
+  /// How many more can be registered.
+  func remainingDiscoverableCredentials() throws(StoreError) -> Int {
+    max(0, Self.maximumDiscoverableCredentials - (try store.credentialCount()))
+  }
+
   /// Makes the discoverable credential of an account; `save(_:)` keeps its record, before the answer leaves.
   ///
   /// It takes the next counter, and steps over those whose scalar is out of range or whose key another account's row
@@ -51,11 +62,16 @@ extension OpenVault {
   public func makeDiscoverableCredential(
     _ registration: CredentialRegistration, known: UInt32?, now: UInt64, consent: borrowing UserConsent
   ) throws(CredentialRegistrationError) -> CredentialSource {
+    let isKnown = try storeAnswer { () throws(StoreError) in
+      try store.account(rpIDHash: RPIDHash(rpID: registration.rpID), userID: registration.user.id)?.record != nil
+    }
+    let remaining = try storeAnswer { () throws(StoreError) in try remainingDiscoverableCredentials() }
+    guard isKnown || remaining > 0 else { throw .storeFull }
     let state = try storeAnswer { () throws(StoreError) in try store.state() }
     let source = try state.firstUsableCounter(known: known) { counter throws(CredentialRegistrationError) in
       try record(registration, counter: counter, setting: state.credentialIDForm, now: now)
     }
-    guard let source else { throw .keyStoreFull }
+    guard let source else { throw .countersUsedUp }
     return source
   }
 

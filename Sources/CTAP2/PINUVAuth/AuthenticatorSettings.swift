@@ -24,6 +24,8 @@ public struct StoredPIN: Sendable, Equatable {
 public struct AuthenticatorSettings: Sendable, Equatable {
   /// The shortest PIN that any authenticator may have, in code points.
   public static let shortestPIN: UInt8 = 4
+  /// The longest PIN, in code points: as many as its 63 bytes can hold.
+  static let longestPIN: UInt8 = 63
 
   /// The PIN; `nil` while none is set.
   public internal(set) var pin: StoredPIN?

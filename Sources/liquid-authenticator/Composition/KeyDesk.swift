@@ -86,14 +86,14 @@ struct KeyDesk: ControlDesk {
     return try outcome.get()
   }
 
-  /// Works in the turn of the ceremonies, unless the client goes away before it comes; a sign-in whose accounts are not
+  /// Works in the turn of the ceremonies, unless the client goes away before it comes; a list of accounts that is not
   /// told to the end ends, because they may change.
   private func inTurn<Answer: Sendable>(
     _ work: @Sendable () async -> Result<Answer, ControlFailure>
   ) async -> Result<Answer, ControlFailure> {
     do throws(CancellationError) {
       return try await desk.queue.submit { authenticator in
-        authenticator.forgetRemainingAssertions()
+        authenticator.forgetRemaining()
         return await work()
       }
     } catch {

@@ -61,11 +61,6 @@ extension OpenVault {
   }
 }
 
-extension CredentialSource {
-  /// Now, and yet later than the last change: a clock that was set back must not let an older name win a merge.
-  fileprivate func timeOfChange(_ now: UInt64) -> UInt64 { max(now, changed == .max ? .max : changed + 1) }
-}
-
 // MARK: - Recovery of one record, Recovery §9
 
 extension OpenVault {

@@ -82,9 +82,11 @@ extension PromptText {
         details: ["A program asks which of your security keys to use. Nothing is signed."],
         agree: "Use this one", refuse: "Not this one")
     case .authorize(let permissions):
+      let isNamed = prompt.rpID != nil
       self.init(
-        headline: permissions.headline, details: prompt.siteLines(named: prompt.rpID != nil) + permissions.lines,
-        agree: permissions.agree, refuse: "Deny")
+        headline: permissions.headline,
+        details: prompt.siteLines(named: isNamed) + permissions.lines(ofSite: isNamed), agree: permissions.agree,
+        refuse: "Deny")
     case .reset(let importedPasskeys):
       self.init(
         headline: "Reset this authenticator?", details: Self.resetLines(importedPasskeys), agree: "Reset",
@@ -118,9 +120,9 @@ extension TokenPermissions {
   }
 
   /// What else it may do until the device is plugged in anew, or ten minutes are over.
-  fileprivate var lines: [String] {
+  fileprivate func lines(ofSite isOfSite: Bool) -> [String] {
     let deeds: [(TokenPermissions, String)] = [
-      (.credentialManagement, "It may list, rename and remove your passkeys."),
+      (.credentialManagement, "It may list, rename and remove your passkeys\(isOfSite ? " of this site" : "")."),
       (.persistentCredentialManagementReadOnly, "It may list your passkeys until the PIN is changed."),
       (.largeBlobWrite, "It may change the data that sites keep here."),
       (.authenticatorConfiguration, "It may change this authenticator's settings."),

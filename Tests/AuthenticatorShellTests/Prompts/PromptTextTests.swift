@@ -112,6 +112,41 @@ import Testing
         """,
       buttons: ["Use this one", "Not this one"]),
     Case(
+      testDescription: "manage passkeys", prompt: UserPrompt(purpose: .authorize(.credentialManagement)),
+      text: """
+        Let a program manage this authenticator?
+
+        It may list, rename and remove your passkeys.
+        """,
+      buttons: ["Allow", "Deny"]),
+    Case(
+      testDescription: "manage the passkeys of one site",
+      prompt: UserPrompt(purpose: .authorize(.credentialManagement), rpID: "example.com"),
+      text: """
+        Let a program manage this authenticator?
+
+        Site: example.com
+        It may list, rename and remove your passkeys of this site.
+        """,
+      buttons: ["Allow", "Deny"]),
+    Case(
+      testDescription: "list passkeys",
+      prompt: UserPrompt(purpose: .authorize(.persistentCredentialManagementReadOnly)),
+      text: """
+        Let a program manage this authenticator?
+
+        It may list your passkeys until the PIN is changed.
+        """,
+      buttons: ["Allow", "Deny"]),
+    Case(
+      testDescription: "set up", prompt: UserPrompt(purpose: .authorize(.authenticatorConfiguration)),
+      text: """
+        Let a program manage this authenticator?
+
+        It may change this authenticator's settings.
+        """,
+      buttons: ["Allow", "Deny"]),
+    Case(
       testDescription: "reset", prompt: UserPrompt(purpose: .reset(importedPasskeys: 0)),
       text: """
         Reset this authenticator?

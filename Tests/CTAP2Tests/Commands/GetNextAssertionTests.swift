@@ -67,7 +67,7 @@ import Testing
   }
 
   static let interruptions: [[UInt8]] = [
-    [0x04], [0x0B], [0x40], [0x01], [0x02, 0xFF], [0x06, 0xA0], [0x06, 0xA1, 0x02, 0x01],
+    [0x04], [0x0B], [0x40], [0x01], [0x02, 0xFF], [0x06, 0xA0], [0x0A, 0xA1, 0x01, 0x03], [0x06, 0xA1, 0x02, 0x01],
   ]
 
   @Test(arguments: interruptions)
@@ -112,7 +112,7 @@ import Testing
   @Test func `what changes the credentials ends it`() async throws {
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())
-    world.authenticator.forgetRemainingAssertions()
+    world.authenticator.forgetRemaining()
     #expect(await world.getNextAssertion().bytes == [0x30])
   }
 }

@@ -222,6 +222,17 @@ import Testing
     Requests.makeCredential(uv: uv, rpID: rpID, changes: [(5, Requests.list(ids))])
   }
 
+  @Test func `a full store takes no other account, and each account again`() async throws {
+    var world = TestWorld()
+    _ = try await register(in: &world)
+    world.store.pretendToHold(10_000)
+    #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: [1])).bytes == [0x28])
+    #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true)).status == .success)
+    #expect(await world.makeCredential(Requests.makeCredential(userID: [1])).status == .success, "nothing is stored")
+    world.store.pretendToHold(9_999)
+    #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: [1])).status == .success)
+  }
+
   @Test(arguments: [
     ScriptedPerson.Deed.agree, .fail(.declined), .fail(.timedOut), .fail(.verificationFailed),
     .fail(.verificationBlocked), .answer(userPresent: false, userVerified: false),

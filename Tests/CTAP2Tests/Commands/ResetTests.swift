@@ -1,7 +1,8 @@
 import CBOR
-import CTAP2
 import CryptoPrimitives
 import Testing
+
+@testable import CTAP2
 
 @Suite struct ResetTests {
   @Test func `empties the store and goes on in the next epoch`() async throws {
@@ -21,6 +22,15 @@ import Testing
     #expect(await world.getAssertion(Requests.getAssertion(allowing: [id])).bytes == [0x2E])
     #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true)).status == .success)
     #expect(try world.store.allCredentials().map(\.counter) == [65_536])
+  }
+
+  @Test func `ends the token in use`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    let token = try platform.token(try await platform.askTokenByVerification(.credentialManagement, in: &world))
+    #expect(await world.send(0x0A, token.manage(0x01)).status == .success)
+    #expect(await world.send([0x07]).bytes == [0x00])
+    #expect(await world.send(0x0A, token.manage(0x01)).status == .pinAuthInvalid)
   }
 
   @Test func `counts the passkeys that nothing brings back`() async throws {

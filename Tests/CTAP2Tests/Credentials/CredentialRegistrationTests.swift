@@ -86,7 +86,7 @@ import Testing
     #expect {
       try machine.register("alice", known: 65_535)
     } throws: {
-      if case CredentialRegistrationError.keyStoreFull = $0 { true } else { false }
+      if case CredentialRegistrationError.countersUsedUp = $0 { true } else { false }
     }
     #expect(try machine.store.allCredentials().isEmpty)
   }

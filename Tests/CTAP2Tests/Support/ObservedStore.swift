@@ -7,6 +7,7 @@ final class ObservedStore: CredentialStore {
   private struct Observation {
     var writes = 0
     var failure: StoreError?
+    var count: Int?
   }
 
   private let store: InMemoryCredentialStore
@@ -22,6 +23,9 @@ final class ObservedStore: CredentialStore {
 
   /// What every call throws from now on.
   func fail(with error: StoreError?) { observation.withLock { $0.failure = error } }
+
+  /// Says that there are so many credentials; `nil` counts them.
+  func pretendToHold(_ count: Int?) { observation.withLock { $0.count = count } }
 
   func state() throws(StoreError) -> StoreState { try read().state() }
   func setState(_ state: StoreState) throws(StoreError) { try write().setState(state) }
@@ -39,7 +43,10 @@ final class ObservedStore: CredentialStore {
     try read().credentials(publicKey: publicKey)
   }
   func allCredentials() throws(StoreError) -> [CredentialSource] { try read().allCredentials() }
-  func credentialCount() throws(StoreError) -> Int { try read().credentialCount() }
+  func credentialCount() throws(StoreError) -> Int {
+    if let count = observation.withLock({ $0.count }) { return count }
+    return try read().credentialCount()
+  }
 
   func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
     try write().save(source, state: state)

@@ -125,4 +125,23 @@ struct TestToken {
   func getAssertion(_ hash: [UInt8] = Requests.clientDataHash) -> [(CBORValue, CBORValue?)] {
     [(6, .bytes(param(hash))), (7, .unsigned(version.rawValue))]
   }
+
+  /// A request of credentialManagement; `params` also stand in the MAC, as they are encoded.
+  func manage(_ subcommand: UInt8, _ params: CBORMap? = nil) -> CBORMap {
+    authorized([subcommand], subcommand, params)
+  }
+
+  /// A request of authenticatorConfig.
+  func configure(_ subcommand: UInt8, _ params: CBORMap? = nil) -> CBORMap {
+    authorized([UInt8](repeating: 0xFF, count: 32) + [0x0D, subcommand], subcommand, params)
+  }
+
+  private func authorized(_ message: [UInt8], _ subcommand: UInt8, _ params: CBORMap?) -> CBORMap {
+    let encoded = params.map { CBOREncoder.encode(.map($0)) } ?? []
+    var request: CBORMap = [
+      1: .unsigned(UInt64(subcommand)), 3: .unsigned(version.rawValue), 4: .bytes(param(message + encoded)),
+    ]
+    request[2] = params.map { .map($0) }
+    return request
+  }
 }

@@ -1,0 +1,67 @@
+/// authenticatorConfig: what the owner of the device sets by a platform, CTAP §6.11.
+public enum Config: AuthenticatorCommand {
+  /// CTAP §6.11.
+  public static let code: UInt8 = 0x0D
+  /// The name in the standard.
+  public static let name = "authenticatorConfig"
+  /// How many relying parties can be told the minimum PIN length: getInfo's maxRPIDsForSetMinPINLength.
+  static let maximumRPIDs = 8
+
+  /// CTAP §6.11, §6.11.2 and §6.11.4.
+  public static func run(
+    _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> NoResponse {
+    // As far as can be told before the vault is open.
+    if authenticator.asksForToken(request, try authenticator.told()) { _ = try request.pinUvAuth.required() }
+    let vault = try await authenticator.openVault(for: UserPrompt(purpose: .authorize(.authenticatorConfiguration)))
+    var settings = try vault.settings()
+    if authenticator.asksForToken(request, settings.told) {
+      let param = try request.pinUvAuth.required()
+      try authenticator.pinUVAuth.authorize(
+        param.bytes, param.version, over: request.authenticatedMessage, for: .authenticatorConfiguration,
+        unlocking: vault.unlocking, now: authenticator.now())
+    }
+    switch request.subcommand {
+    case .toggleAlwaysUv: settings.alwaysUV.toggle()
+    case .setMinPINLength: try settings.setMinimumPINLength(request)
+    }
+    try vault.save(settings)
+    // What the old PIN allowed ends with it.
+    if request.subcommand == .setMinPINLength, settings.forcePINChange { authenticator.pinUVAuth.endToken() }
+    return NoResponse()
+  }
+}
+
+extension Authenticator {
+  /// Whether a person must have been verified: always where that is possible, and under alwaysUv, which only
+  /// toggleAlwaysUv itself can end again (CTAP §6.11, step 4).
+  fileprivate func asksForToken(_ request: Config.Request, _ settings: ToldSettings) -> Bool {
+    settings.isPINSet || interaction.canVerify || settings.alwaysUV && request.subcommand != .toggleAlwaysUv
+  }
+}
+
+extension AuthenticatorSettings {
+  /// setMinPINLength, CTAP §6.11.4: all of the request, or nothing of it.
+  fileprivate mutating func setMinimumPINLength(_ request: Config.Request) throws(CTAPError) {
+    guard !request.pinComplexityPolicy else {
+      throw CTAPError(.invalidParameter, "there is no policy for PINs but their length")
+    }
+    let length = request.newMinPINLength ?? UInt64(minimumPINLength)
+    guard let length = UInt8(exactly: length), (minimumPINLength...Self.longestPIN).contains(length) else {
+      throw CTAPError(.pinPolicyViolation, "the minimum can only grow, up to \(Self.longestPIN)")
+    }
+    guard !request.forceChangePin || pin != nil else {
+      throw CTAPError(.pinNotSet, "there is no PIN that could be changed")
+    }
+    if let rpIDs = request.minPinLengthRPIDs {
+      guard rpIDs.count <= Config.maximumRPIDs else {
+        throw CTAPError(.keyStoreFull, "more than \(Config.maximumRPIDs) relying parties")
+      }
+      minimumPINLengthRPIDs = rpIDs
+    }
+    minimumPINLength = length
+    guard request.forceChangePin || pin.map({ $0.length < length }) == true else { return }
+    forcePINChange = true
+    persistentToken = nil
+  }
+}

@@ -1,0 +1,232 @@
+import CryptoPrimitives
+
+/// authenticatorCredentialManagement: the discoverable credentials, listed, renamed and removed by a platform, CTAP §6.8.
+public enum CredentialManagement: AuthenticatorCommand {
+  /// CTAP §6.8.
+  public static let code: UInt8 = 0x0A
+  /// The name in the standard.
+  public static let name = "authenticatorCredentialManagement"
+
+  /// CTAP §6.8.2 to §6.8.6: a token says that the person was verified and let the program do this.
+  public static func run(
+    _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> Response {
+    // Whatever comes now, an enumeration goes on only by its own sub-command.
+    let enumeration = authenticator.enumeration.take()
+    guard let param = try request.param(), let deed = try request.deed() else {
+      return try goOn(enumeration, request.subcommand, on: &authenticator)
+    }
+    let vault = try await authenticator.openVault(for: UserPrompt(purpose: .authorize(.credentialManagement)))
+    let rpID = try authenticator.authorize(param, deed, over: request.authenticatedMessage, vault)
+    switch deed {
+    case .tellMetadata:
+      try refuseBoundToken(rpID)
+      return try metadata(of: vault)
+    case .enumerateRPs:
+      try refuseBoundToken(rpID)
+      return try beginRPs(vault, in: context, on: &authenticator)
+    case .enumerateCredentials(let rpIDHash):
+      try check(rpID, fits: rpIDHash)
+      return try beginCredentials(of: rpIDHash, vault, in: context, on: &authenticator)
+    case .delete(let id):
+      let source = try vault.discoverableCredential(id: id)
+      try check(rpID, fits: source.rpIDHash)
+      try vault.remove(source, now: authenticator.wallClock())
+    case .update(let id, let user):
+      let source = try vault.discoverableCredential(id: id)
+      try check(rpID, fits: source.rpIDHash)
+      try vault.rename(source, as: user, now: authenticator.wallClock())
+    }
+    return .done
+  }
+
+  // MARK: What the token is for
+
+  private static func refuseBoundToken(_ rpID: String?) throws(CTAPError) {
+    guard rpID == nil else { throw CTAPError(.pinAuthInvalid, "the token is for one relying party, this is for all") }
+  }
+
+  private static func check(_ rpID: String?, fits rpIDHash: RPIDHash) throws(CTAPError) {
+    guard let rpID, RPIDHash(rpID: rpID) != rpIDHash else { return }
+    throw CTAPError(.pinAuthInvalid, "the token is for another relying party")
+  }
+
+  // MARK: Telling
+
+  /// getCredsMetadata: CTAP §6.8.2.
+  private static func metadata(of vault: OpenVault) throws(CTAPError) -> Response {
+    do throws(StoreError) {
+      return .metadata(
+        existing: try vault.store.credentialCount(), remaining: try vault.remainingDiscoverableCredentials())
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+
+  /// enumerateRPsBegin: CTAP §6.8.3.
+  private static func beginRPs(
+    _ vault: OpenVault, in context: RequestContext, on authenticator: inout Authenticator
+  ) throws(CTAPError) -> Response {
+    let rpIDs = try vault.rpIDs()
+    guard let first = rpIDs.first else { throw noCredentials() }
+    authenticator.enumeration = Enumeration(
+      rpIDs: rpIDs.dropFirst(), context: context, unlocking: vault.unlocking, since: authenticator.now())
+    return .relyingParty(first, total: rpIDs.count)
+  }
+
+  /// enumerateCredentialsBegin: CTAP §6.8.4.
+  private static func beginCredentials(
+    of rpIDHash: RPIDHash, _ vault: OpenVault, in context: RequestContext, on authenticator: inout Authenticator
+  ) throws(CTAPError) -> Response {
+    let credentials: [CredentialSource]
+    do throws(StoreError) { credentials = try vault.store.credentials(rpIDHash: rpIDHash) } catch {
+      throw CTAPError(error)
+    }
+    guard let first = credentials.first else { throw noCredentials() }
+    authenticator.enumeration = Enumeration(
+      credentials: credentials.dropFirst(), context: context, unlocking: vault.unlocking, since: authenticator.now())
+    return try vault.description(of: first, total: credentials.count)
+  }
+
+  /// enumerateRPsGetNextRP and enumerateCredentialsGetNextCredential.
+  ///
+  /// - Throws: `notAllowed` when nothing of this kind is under way, nothing is left, the client took too long, or the
+  ///   vault was locked meanwhile.
+  private static func goOn(
+    _ enumeration: Enumeration?, _ subcommand: Subcommand, on authenticator: inout Authenticator
+  ) throws(CTAPError) -> Response {
+    let now = authenticator.now()
+    let nothing = CTAPError(.notAllowed, "there is no enumeration to go on from")
+    guard var enumeration, now - enumeration.since <= GetNextAssertion.patience,
+      let vault = authenticator.keySource.current, vault.unlocking === enumeration.unlocking
+    else { throw nothing }
+    let response: Response
+    if subcommand == .enumerateRPsGetNextRP {
+      guard let rpID = enumeration.rpIDs.popFirst() else { throw nothing }
+      response = .relyingParty(rpID, total: nil)
+    } else {
+      guard let source = enumeration.credentials.popFirst() else { throw nothing }
+      response = try vault.description(of: source, total: nil)
+    }
+    enumeration.since = now
+    authenticator.enumeration = enumeration
+    return response
+  }
+
+  fileprivate static func noCredentials() -> CTAPError { CTAPError(.noCredentials, "there is no such credential") }
+}
+
+/// The same command under the number that it had in the drafts of CTAP 2.1, with the option credentialMgmtPreview.
+///
+/// libfido2 1.12, and with it the fido2-token and ssh-keygen of Debian 12, knows no other number. It is served and not
+/// told: who reads getInfo finds credMgmt.
+public enum CredentialManagementPreview: AuthenticatorCommand {
+  /// Of the range for vendors (CTAP §6).
+  public static let code: UInt8 = 0x41
+  /// The name in the standard.
+  public static let name = CredentialManagement.name
+
+  /// As ``CredentialManagement``.
+  public static func run(
+    _ request: CredentialManagement.Request, in context: RequestContext, on authenticator: inout Authenticator
+  ) async throws(CTAPError) -> CredentialManagement.Response {
+    try await CredentialManagement.run(request, in: context, on: &authenticator)
+  }
+}
+
+/// What an enumeration has not told yet: relying parties or credentials, the newest first.
+struct Enumeration: Sendable {
+  var rpIDs: ArraySlice<String> = []
+  var credentials: ArraySlice<CredentialSource> = []
+  /// Only this client goes on, and only until the device is replugged.
+  let context: RequestContext
+  /// Only while the vault stays open as it was.
+  let unlocking: Unlocking
+  /// When the last answer was made.
+  var since: Duration
+}
+
+extension CredentialManagement.Request {
+  /// The pinUvAuthParam; `nil` where an enumeration goes on.
+  ///
+  /// It is missed before any other member (CTAP §6.8.2, step 1).
+  fileprivate func param() throws(CTAPError) -> PINUVAuthParam? {
+    switch subcommand {
+    case .enumerateRPsGetNextRP, .enumerateCredentialsGetNextCredential: nil
+    default: try pinUvAuth.required()
+    }
+  }
+}
+
+extension Authenticator {
+  /// Checks the token of a deed; the relying party that it is bound to, if any.
+  ///
+  /// - Throws: `pinAuthInvalid` for all that does not fit.
+  fileprivate mutating func authorize(
+    _ param: PINUVAuthParam, _ deed: CredentialManagement.Deed, over message: [UInt8], _ vault: OpenVault
+  ) throws(CTAPError) -> String? {
+    if deed.isReading, let token = try vault.settings().persistentToken?.withUnsafeBytes(SecretBytes.init(copying:)),
+      param.version.isAuthentic(param.bytes, over: message, key: token)
+    {
+      return nil
+    }
+    return try pinUVAuth.authorize(
+      param.bytes, param.version, over: message, for: .credentialManagement, unlocking: vault.unlocking, now: now())
+  }
+}
+
+// MARK: - The store, as the sub-commands see it
+
+extension OpenVault {
+  /// Each relying party once, the one with the newest credential first.
+  fileprivate func rpIDs() throws(CTAPError) -> [String] {
+    var known: Set<RPIDHash> = []
+    do throws(StoreError) {
+      return try store.allCredentials().filter { known.insert($0.rpIDHash).inserted }.map(\.rpID)
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+
+  /// The discoverable credential with this id, at whatever relying party.
+  fileprivate func discoverableCredential(id: [UInt8]) throws(CTAPError) -> CredentialSource {
+    let source: CredentialSource?
+    do throws(StoreError) { source = try store.allCredentials().first { $0.id == id } } catch { throw CTAPError(error) }
+    guard let source else { throw CredentialManagement.noCredentials() }
+    return source
+  }
+
+  /// What an enumeration tells of a credential.
+  fileprivate func description(
+    of source: CredentialSource, total: Int?
+  ) throws(CTAPError) -> CredentialManagement.Response {
+    let largeBlobKey = source.policy.largeBlobKey ? keys.largeBlobKey(source.rpIDHash, id: source.id) : nil
+    return .credential(
+      source, publicKey: try privateKey(of: Credential(record: source)).publicKey,
+      largeBlobKey: largeBlobKey?.withUnsafeBytes { Array($0) }, total: total)
+  }
+
+  /// deleteCredential: a tombstone stays, so that the id is not live again when its site sends it (Recovery §7).
+  fileprivate func remove(_ source: CredentialSource, now: UInt64) throws(CTAPError) {
+    do throws(StoreError) { try store.remove(source, changed: source.timeOfChange(now)) } catch {
+      throw CTAPError(error)
+    }
+  }
+
+  /// updateUserInformation: names that are absent or empty are removed (CTAP §6.8.6); the counter stays.
+  fileprivate func rename(
+    _ source: CredentialSource, as user: PublicKeyCredentialUserEntity, now: UInt64
+  ) throws(CTAPError) {
+    guard user.id == source.userID else {
+      throw CTAPError(.invalidParameter, "user.id is not that of the credential")
+    }
+    var renamed = source
+    renamed.rename(
+      name: user.name.unlessEmpty, displayName: user.displayName.unlessEmpty, now: source.timeOfChange(now))
+    do throws(StoreError) { try store.save(renamed, state: nil) } catch { throw CTAPError(error) }
+  }
+}
+
+extension String? {
+  fileprivate var unlessEmpty: String? { self?.isEmpty == false ? self : nil }
+}

@@ -1,0 +1,193 @@
+import CBOR
+import TestVectors
+import Testing
+
+@testable import CTAP2
+
+/// authenticatorConfig: CTAP §6.11.
+@Suite struct ConfigTests {
+  private func settings(_ world: TestWorld) throws -> AuthenticatorSettings { try world.store.state().settings }
+
+  /// A world with a PIN and without verification, and a token of permission acfg.
+  private func worldWithPIN(_ version: PINUVAuthProtocol = .two) async throws -> (TestWorld, TestToken) {
+    var world = TestWorld(canVerify: false)
+    let platform = try TestPlatform(version)
+    _ = try await platform.setPIN("123456", in: &world)
+    let token = try await token(platform, in: &world)
+    return (world, token)
+  }
+
+  private func token(_ platform: TestPlatform, in world: inout TestWorld) async throws -> TestToken {
+    try platform.token(try await platform.askToken(pin: "123456", .authenticatorConfiguration, in: &world))
+  }
+
+  private func options(_ world: inout TestWorld) async -> CBORMap? { await world.send([0x04]).map?[4]?.map }
+
+  // MARK: toggleAlwaysUv
+
+  @Test(arguments: PINUVAuthProtocol.allCases)
+  func `alwaysUv goes on and off, and getInfo tells it`(version: PINUVAuthProtocol) async throws {
+    var (world, token) = try await worldWithPIN(version)
+    #expect(await options(&world)?["alwaysUv"] == false)
+    #expect(await world.send(0x0D, token.configure(0x02)).bytes == [0x00])
+    #expect(await options(&world)?["alwaysUv"] == true)
+    #expect(await options(&world)?["makeCredUvNotRqd"] == false)
+    #expect(await world.makeCredential(Requests.makeCredential()).status == .puatRequired)
+    world.keySource.lock()
+    #expect(await options(&world)?["alwaysUv"] == true, "also while locked")
+    world.keySource.unlock()
+
+    let platform = try TestPlatform(version)
+    let second = try await self.token(platform, in: &world)
+    #expect(await world.send(0x0D, second.configure(0x02)).bytes == [0x00])
+    #expect(await options(&world)?["alwaysUv"] == false)
+    #expect(await options(&world)?["makeCredUvNotRqd"] == true)
+    #expect(await world.makeCredential(Requests.makeCredential()).status == .success)
+  }
+
+  @Test func `verification lets a platform set things up`() async throws {
+    var world = TestWorld()
+    #expect(await options(&world)?["uvAcfg"] == true)
+    let platform = try TestPlatform(.two)
+    let token = try platform.token(try await platform.askTokenByVerification(.authenticatorConfiguration, in: &world))
+    #expect(await world.send(0x0D, token.configure(0x02)).bytes == [0x00])
+    #expect(try settings(world).alwaysUV)
+    #expect(await world.makeCredential(Requests.makeCredential()).status == .success)
+    #expect(world.person.shown.last?.verification == true)
+  }
+
+  @Test func `where nobody can be verified, only toggleAlwaysUv ends alwaysUv`() async throws {
+    var world = TestWorld(canVerify: false)
+    #expect(await world.send(0x0D, [1: 2]).bytes == [0x00])
+    #expect(try settings(world).alwaysUV)
+    #expect(await world.send(0x0D, [1: 3, 2: [1: 6]]).status == .puatRequired)
+    #expect(await world.send(0x0D, [1: 2]).bytes == [0x00])
+    #expect(try !settings(world).alwaysUV)
+    #expect(await world.send(0x0D, [1: 3, 2: [1: 6]]).bytes == [0x00])
+    #expect(await world.send([0x04]).map?[0x0D] == 6)
+  }
+
+  // MARK: setMinPINLength
+
+  @Test func `the minimum grows, never shrinks`() async throws {
+    var (world, token) = try await worldWithPIN()
+    let lengths: [(CBORValue, CTAPStatus)] = [
+      (3, .pinPolicyViolation), (4, .success), (6, .success), (6, .success), (5, .pinPolicyViolation),
+      (64, .pinPolicyViolation), (256, .pinPolicyViolation), (.unsigned(.max), .pinPolicyViolation),
+    ]
+    for (length, status) in lengths {
+      #expect(await world.send(0x0D, token.configure(0x03, [1: length])).status == status, "\(length)")
+    }
+    #expect(await world.send([0x04]).map?[0x0D] == 6)
+    #expect(await world.send([0x04]).map?[0x0C] == false, "the PIN has six characters")
+  }
+
+  @Test func `a PIN that is too short now must be changed`() async throws {
+    var (world, token) = try await worldWithPIN()
+    let platform = try TestPlatform(.two)
+    let pcmr = try platform.token(
+      try await platform.askToken(pin: "123456", .persistentCredentialManagementReadOnly, in: &world))
+    #expect(await world.send(0x0D, token.configure(0x03, [1: 7])).bytes == [0x00])
+    #expect(await world.send([0x04]).map?[0x0C] == true)
+    #expect(await world.send(0x0D, token.configure(0x02)).bytes == [0x33], "what the old PIN allowed ends")
+    #expect(await world.send(0x0A, pcmr.manage(0x01)).bytes == [0x33])
+    #expect(try await platform.askToken(pin: "123456", in: &world).status == .pinInvalid)
+    #expect(
+      try await platform.askToken(pin: "123456", .authenticatorConfiguration, in: &world).status == .pinPolicyViolation)
+    #expect(try await platform.changePIN("123456", to: "654321", in: &world).status == .pinPolicyViolation)
+    #expect(try await platform.changePIN("123456", to: "7654321", in: &world).bytes == [0x00])
+    #expect(await world.send([0x04]).map?[0x0C] == false)
+    #expect(
+      try await platform.askToken(pin: "7654321", .authenticatorConfiguration, in: &world).status == .success)
+  }
+
+  @Test func `a change of the PIN is forced, where there is one`() async throws {
+    var (world, token) = try await worldWithPIN()
+    #expect(await world.send(0x0D, token.configure(0x03, [3: false])).bytes == [0x00])
+    #expect(await world.send([0x04]).map?[0x0C] == false)
+    #expect(await world.send(0x0D, token.configure(0x03, [3: true])).bytes == [0x00])
+    #expect(await world.send([0x04]).map?[0x0C] == true)
+    let platform = try TestPlatform(.two)
+    #expect(try await platform.changePIN("123456", to: "123456", in: &world).status == .pinPolicyViolation)
+
+    var without = TestWorld(canVerify: false)
+    #expect(await without.send(0x0D, [1: 3, 2: [1: 6, 3: true]]).status == .pinNotSet)
+    #expect(try settings(without) == AuthenticatorSettings(), "all or nothing")
+    #expect(await without.send(0x0D, [1: 3, 2: [1: 3, 3: true]]).status == .pinPolicyViolation)
+  }
+
+  @Test func `the list of relying parties is replaced, up to what getInfo tells`() async throws {
+    var (world, token) = try await worldWithPIN()
+    let most = try #require(await world.send([0x04]).map?[0x10]?.unsigned)
+    let list = (0..<most).map { CBORValue.text("\($0).example") }
+    #expect(await world.send(0x0D, token.configure(0x03, [2: .array(list)])).bytes == [0x00])
+    #expect(try settings(world).minimumPINLengthRPIDs == list.compactMap(\.text))
+    let writes = world.store.writes
+    #expect(await world.send(0x0D, token.configure(0x03, [1: 6, 2: .array(list + ["x"])])).status == .keyStoreFull)
+    #expect(world.store.writes == writes)
+    #expect(await world.send(0x0D, token.configure(0x03, [1: 5])).bytes == [0x00])
+    #expect(try settings(world).minimumPINLengthRPIDs.count == Int(most), "without a list the old one stays")
+    #expect(await world.send(0x0D, token.configure(0x03, [2: []])).bytes == [0x00])
+    #expect(try settings(world).minimumPINLengthRPIDs.isEmpty)
+  }
+
+  // MARK: Tokens
+
+  @Test func `a protected device wants a token of permission acfg`() async throws {
+    for canVerify in [true, false] {
+      var world = TestWorld(canVerify: canVerify)
+      let platform = try TestPlatform(.two)
+      _ = try await platform.setPIN("123456", in: &world)
+      let token = try await token(platform, in: &world)
+      let writes = world.store.writes
+      for (subcommand, params) in [(0x02, nil), (0x03, [1: 6])] as [(UInt8, CBORMap?)] {
+        var request = token.configure(subcommand, params)
+        request[4] = nil
+        #expect(await world.send(0x0D, request).status == .puatRequired)
+        request = token.configure(subcommand, params)
+        request[3] = nil
+        #expect(await world.send(0x0D, request).status == .missingParameter)
+        request[3] = 3
+        #expect(await world.send(0x0D, request).status == .invalidParameter)
+        request[3] = 1
+        #expect(await world.send(0x0D, request).status == .pinAuthInvalid)
+        // The MAC of credentialManagement is not that of authenticatorConfig.
+        #expect(await world.send(0x0D, token.manage(subcommand, params)).status == .pinAuthInvalid)
+      }
+      let other = try platform.token(try await platform.askToken(pin: "123456", .credentialManagement, in: &world))
+      let before = world.store.writes
+      #expect(await world.send(0x0D, other.configure(0x02)).status == .pinAuthInvalid)
+      #expect(world.store.writes == before && before == writes + 2, "only the PIN's tries were written")
+    }
+  }
+
+  @Test func `without a token nobody is asked for the passphrase`() async throws {
+    var world = TestWorld(isOpen: false)
+    #expect(await world.send(0x0D, [1: 2]).status == .puatRequired)
+    #expect(world.keySource.openings == 0)
+  }
+
+  @Test func `a locked vault that is not protected is opened for it`() async throws {
+    var world = TestWorld(canVerify: false, isOpen: false)
+    #expect(await world.send(0x0D, [1: 2]).bytes == [0x00])
+    #expect(world.keySource.wishes == [UserPrompt(purpose: .authorize(.authenticatorConfiguration))])
+  }
+
+  // MARK: Malformed
+
+  @Test func `what is not offered or malformed is refused`() async throws {
+    let cases: [(CBORMap, CTAPStatus)] = [
+      ([:], .missingParameter), ([1: 0], .invalidParameter), ([1: 1], .invalidParameter), ([1: 4], .invalidParameter),
+      ([1: 0xFF], .invalidParameter), ([1: "2"], .cborUnexpectedType), ([1: 3, 2: 6], .cborUnexpectedType),
+      ([1: 3, 2: [1: "6"]], .cborUnexpectedType), ([1: 3, 2: [1: -6]], .cborUnexpectedType),
+      ([1: 3, 2: [2: "one.example"]], .cborUnexpectedType), ([1: 3, 2: [2: ["one.example", 2]]], .cborUnexpectedType),
+      ([1: 3, 2: [3: 1]], .cborUnexpectedType), ([1: 3, 2: [1: 6, 4: true]], .invalidParameter),
+      ([1: 3, 2: [4: 1]], .cborUnexpectedType), ([1: 2, 3: "2"], .cborUnexpectedType),
+    ]
+    for (request, status) in cases {
+      var world = TestWorld(canVerify: false)
+      #expect(await world.send(0x0D, request).status == status)
+      #expect(try settings(world) == AuthenticatorSettings())
+    }
+  }
+}

@@ -1,0 +1,325 @@
+import CBOR
+import CryptoPrimitives
+import TestVectors
+import Testing
+
+@testable import CTAP2
+
+/// authenticatorCredentialManagement: CTAP §6.8.
+@Suite struct CredentialManagementTests {
+  /// A world with three passkeys, of which the last two are of one site, and a token of permission cm.
+  private func managedWorld(
+    _ version: PINUVAuthProtocol = .two, rpID: String? = nil
+  ) async throws -> (TestWorld, TestToken, [ParsedAuthenticatorData]) {
+    var world = TestWorld()
+    let registrations = [
+      try await world.register(userID: [1], name: "one", rpID: "one.example"),
+      try await world.register(userID: [2], name: "two", rpID: "two.example", credProtect: 2),
+      try await world.register(userID: [3], name: "three", rpID: "two.example", credProtect: 3, algorithms: [-8]),
+    ]
+    let token = try await token(.credentialManagement, rpID: rpID, version, in: &world)
+    return (world, token, registrations)
+  }
+
+  private func token(
+    _ permissions: TokenPermissions, rpID: String? = nil, _ version: PINUVAuthProtocol = .two, in world: inout TestWorld
+  ) async throws -> TestToken {
+    let platform = try TestPlatform(version)
+    return try platform.token(try await platform.askTokenByVerification(permissions, rpID: rpID, in: &world))
+  }
+
+  private func descriptor(_ id: [UInt8]) -> CBORValue { ["id": .bytes(id), "type": "public-key"] }
+
+  private static let two: CBORMap = [1: .bytes(RPIDHash(rpID: "two.example").bytes)]
+
+  // MARK: Telling
+
+  @Test(arguments: PINUVAuthProtocol.allCases)
+  func `metadata count the passkeys and the room for more`(version: PINUVAuthProtocol) async throws {
+    var (world, token, _) = try await managedWorld(version)
+    #expect(await world.send(0x0A, token.manage(0x01)).map == [1: 3, 2: 9997])
+    world.store.pretendToHold(10_001)
+    #expect(await world.send(0x0A, token.manage(0x01)).map == [1: 10_001, 2: 0])
+  }
+
+  @Test func `an empty store counts, and has nothing to list`() async throws {
+    var world = TestWorld()
+    let token = try await token(.credentialManagement, in: &world)
+    #expect(await world.send(0x0A, token.manage(0x01)).description == "00a2010002192710")
+    #expect(await world.send(0x0A, token.manage(0x02)).bytes == [0x2E])
+    #expect(await world.send(0x0A, token.manage(0x04, Self.two)).bytes == [0x2E])
+    #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
+  }
+
+  @Test func `relying parties are told once each, the total at first`() async throws {
+    var (world, token, _) = try await managedWorld()
+    let hashes = ["two.example", "one.example"].map { RPIDHash(rpID: $0).bytes }
+    #expect(
+      await world.send(0x0A, token.manage(0x02)).map == [3: ["id": "two.example"], 4: .bytes(hashes[0]), 5: 2])
+    #expect(await world.send(0x0A, [1: 3]).map == [3: ["id": "one.example"], 4: .bytes(hashes[1])])
+    #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
+  }
+
+  @Test func `passkeys are told whole, the newest first, the total at first`() async throws {
+    var (world, token, registrations) = try await managedWorld()
+    let first = await world.send(0x0A, token.manage(0x04, Self.two)).map
+    #expect(
+      first == [
+        6: ["id": .bytes([3]), "name": "three", "displayName": "Alice"],
+        7: descriptor(registrations[2].credentialID), 8: .map(registrations[2].coseKey), 9: 2, 0x0A: 3, 0x0C: false,
+      ])
+    let second = await world.send(0x0A, [1: 5]).map
+    #expect(
+      second == [
+        6: ["id": .bytes([2]), "name": "two", "displayName": "Alice"],
+        7: descriptor(registrations[1].credentialID), 8: .map(registrations[1].coseKey), 0x0A: 2, 0x0C: false,
+      ])
+    #expect(await world.send(0x0A, [1: 5]).bytes == [0x30])
+  }
+
+  @Test func `a large blob key and payment are told of who asked for them`() async throws {
+    var world = TestWorld()
+    let source = CredentialSource(
+      rpID: "two.example", userID: [9], id: [UInt8](repeating: 9, count: 32), algorithm: .es256, counter: 0,
+      policy: CredentialPolicy(largeBlobKey: true, thirdPartyPayment: true), created: 0, changed: 0, origin: .recovered)
+    try world.store.save(try #require(source), state: nil)
+    let token = try await token(.credentialManagement, in: &world)
+    let answer = try #require(await world.send(0x0A, token.manage(0x04, Self.two)).map)
+    let key = TestPhrase.keys.largeBlobKey(RPIDHash(rpID: "two.example"), id: [UInt8](repeating: 9, count: 32))
+    #expect(answer[0x0B] == .bytes(key.withUnsafeBytes { Array($0) }))
+    #expect(answer[0x0C] == true)
+    #expect(answer[6] == ["id": .bytes([9])])
+  }
+
+  @Test func `the number of the drafts is the same command`() async throws {
+    var (world, token, _) = try await managedWorld()
+    #expect(await world.send(0x41, token.manage(0x01)).map == [1: 3, 2: 9997])
+    #expect(await world.send(0x41, token.manage(0x04, Self.two)).map?[9] == 2)
+    #expect(await world.send(0x41, [1: 5]).map?[6]?.map?["id"] == .bytes([2]))
+    #expect(await world.send(0x41, [1: 1]).status == .puatRequired)
+  }
+
+  // MARK: What ends an enumeration
+
+  private func begunEnumeration() async throws -> (TestWorld, TestToken) {
+    var (world, token, _) = try await managedWorld()
+    #expect(await world.send(0x0A, token.manage(0x04, Self.two)).status == .success)
+    return (world, token)
+  }
+
+  @Test func `an enumeration waits for 30 s, each time`() async throws {
+    var (world, token) = try await begunEnumeration()
+    world.clock.advance(by: .seconds(30))
+    #expect(await world.send(0x0A, [1: 5]).status == .success)
+    #expect(await world.send(0x0A, token.manage(0x02)).status == .success)
+    world.clock.advance(by: .seconds(30) + .nanoseconds(1))
+    #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
+    #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
+  }
+
+  @Test(arguments: [[0x04], [0x0B], [0x40], [0x01], [0x08], [0x0A, 0xA1, 0x01, 0x03], [0x0A, 0xA1, 0x01, 0x01]])
+  func `any other message in between ends an enumeration`(message: [UInt8]) async throws {
+    var (world, _) = try await begunEnumeration()
+    _ = await world.send(message)
+    #expect(await world.send(0x0A, [1: 5]).bytes == [0x30])
+  }
+
+  @Test func `a change, a lock, a replug and another client end an enumeration`() async throws {
+    for event in 0..<5 {
+      var (world, _) = try await begunEnumeration()
+      switch event {
+      case 0: world.authenticator.forgetRemaining()
+      case 1: world.keySource.lock()
+      case 2:
+        world.keySource.lock()
+        world.keySource.unlock()
+      case 3: world.replug()
+      default: #expect(await world.send(0x0A, [1: 5], channel: 2).bytes == [0x30])
+      }
+      #expect(await world.send(0x0A, [1: 5]).bytes == [0x30], "event \(event)")
+      #expect(world.keySource.openings == 0)
+    }
+  }
+
+  // MARK: Removing and renaming
+
+  @Test func `a removed passkey is gone, and its id stays dead`() async throws {
+    var (world, token, registrations) = try await managedWorld()
+    let id = registrations[1].credentialID
+    #expect(await world.send(0x0A, token.manage(0x06, [2: descriptor(id)])).bytes == [0x00])
+    #expect(await world.send(0x0A, token.manage(0x06, [2: descriptor(id)])).bytes == [0x2E])
+    #expect(await world.send(0x0A, token.manage(0x01)).map == [1: 2, 2: 9998])
+    let entry = try world.store.account(rpIDHash: RPIDHash(rpID: "two.example"), userID: [2])
+    #expect(entry == .tombstone(counter: 0, changed: TestWorld.wallClock + 1), "later than the passkey was made")
+    #expect(
+      await world.getAssertion(Requests.getAssertion(allowing: [id], uv: true, rpID: "two.example")).bytes == [0x2E])
+  }
+
+  @Test func `a passkey takes other names, and stays what it is`() async throws {
+    var (world, token, registrations) = try await managedWorld()
+    let id = registrations[1].credentialID
+    let before = try #require(try world.store.credential(id: id, rpIDHash: RPIDHash(rpID: "two.example")))
+    let params: CBORMap = [
+      2: descriptor(id), 3: ["id": .bytes([2]), "name": .text(String(repeating: "ü", count: 40)), "displayName": ""],
+    ]
+    #expect(await world.send(0x0A, token.manage(0x07, params)).bytes == [0x00])
+    var after = try #require(try world.store.credential(id: id, rpIDHash: RPIDHash(rpID: "two.example")))
+    #expect(after.name == String(repeating: "ü", count: 32), "64 bytes")
+    #expect(after.displayName == nil, "empty is removed")
+    #expect(after.counter == before.counter && after.changed == before.changed + 1)
+    #expect(try world.store.credentials(rpIDHash: RPIDHash(rpID: "two.example")).map(\.userID) == [[3], [2]])
+
+    let bare: CBORMap = [2: descriptor(id), 3: ["id": .bytes([2]), "displayName": "Two"]]
+    #expect(await world.send(0x0A, token.manage(0x07, bare)).bytes == [0x00])
+    after = try #require(try world.store.credential(id: id, rpIDHash: RPIDHash(rpID: "two.example")))
+    #expect(after.name == nil, "absent is removed")
+    #expect(after.displayName == "Two")
+  }
+
+  @Test func `only the account of a passkey is renamed`() async throws {
+    var (world, token, registrations) = try await managedWorld()
+    let writes = world.store.writes
+    let params: CBORMap = [2: descriptor(registrations[1].credentialID), 3: ["id": .bytes([3]), "name": "other"]]
+    #expect(await world.send(0x0A, token.manage(0x07, params)).bytes == [0x02])
+    let unknown: CBORMap = [2: descriptor([1, 2, 3]), 3: ["id": .bytes([3]), "name": "other"]]
+    #expect(await world.send(0x0A, token.manage(0x07, unknown)).bytes == [0x2E])
+    #expect(world.store.writes == writes)
+  }
+
+  // MARK: Tokens
+
+  @Test func `a MAC, its protocol and each parameter are missed in this order`() async throws {
+    let (_, token, registrations) = try await managedWorld()
+    let id = descriptor(registrations[0].credentialID)
+    let params: [(UInt8, CBORMap?)] = [
+      (0x01, nil), (0x02, nil), (0x04, Self.two), (0x06, [2: id]), (0x07, [2: id, 3: ["id": .bytes([1])]]),
+    ]
+    for (subcommand, params) in params {
+      var world = TestWorld(isOpen: false)
+      var request = token.manage(subcommand, params)
+      request[4] = nil
+      #expect(await world.send(0x0A, request).status == .puatRequired, "\(subcommand)")
+      request = token.manage(subcommand, params)
+      request[3] = nil
+      #expect(await world.send(0x0A, request).status == .missingParameter)
+      request[3] = 3
+      #expect(await world.send(0x0A, request).status == .invalidParameter)
+      for key in params?.pairs.map(\.key) ?? [] {
+        var fewer = params
+        fewer?[key] = nil
+        #expect(await world.send(0x0A, token.manage(subcommand, fewer)).status == .missingParameter)
+        #expect(await world.send(0x0A, token.manage(subcommand)).status == .missingParameter)
+      }
+      #expect(world.keySource.openings == 0, "nobody is asked for a passphrase")
+    }
+  }
+
+  @Test func `a wrong MAC, another protocol or no permission is refused`() async throws {
+    var (world, token, registrations) = try await managedWorld()
+    let id = descriptor(registrations[0].credentialID)
+    let requests: [(UInt8, CBORMap?)] = [
+      (0x01, nil), (0x02, nil), (0x04, Self.two), (0x06, [2: id]), (0x07, [2: id, 3: ["id": .bytes([1])]]),
+    ]
+    let writes = world.store.writes
+    for (subcommand, params) in requests {
+      var request = token.manage(subcommand, params)
+      request[4] = .bytes(token.param([subcommand ^ 1]))
+      #expect(await world.send(0x0A, request).status == .pinAuthInvalid)
+      request = token.manage(subcommand, params)
+      request[3] = 1
+      #expect(await world.send(0x0A, request).status == .pinAuthInvalid)
+    }
+    let other = try await self.token(.authenticatorConfiguration, in: &world)
+    for (subcommand, params) in requests {
+      #expect(await world.send(0x0A, other.manage(subcommand, params)).status == .pinAuthInvalid)
+    }
+    #expect(world.store.writes == writes)
+  }
+
+  @Test func `the MAC is over the bytes as they came, unknown members and all`() async throws {
+    var (world, token, registrations) = try await managedWorld()
+    let params: CBORMap = [
+      2: [
+        "id": .bytes(registrations[0].credentialID), "type": "public-key", "transports": ["usb"],
+        "more": [-1, true, "é", 70_000],
+      ],
+      3: ["id": .bytes([1]), "icon": "https://one.example/i", "name": "renamed", "displayName": "e\u{301}"],
+      24: .bytes([UInt8](repeating: 0, count: 300)),
+    ]
+    let encoded = CBOREncoder.encode(.map(params))
+    #expect(encoded.count > 400)
+    let message: [UInt8] =
+      [0x0A, 0xA4, 0x01, 0x07, 0x02] + encoded + [0x03, 0x02, 0x04, 0x58, 0x20] + token.param([0x07] + encoded)
+    #expect(await world.send(message).bytes == [0x00])
+    #expect(try world.store.account(rpIDHash: RPIDHash(rpID: "one.example"), userID: [1])?.record?.name == "renamed")
+  }
+
+  @Test func `a token for one relying party is for its passkeys only`() async throws {
+    var (world, token, registrations) = try await managedWorld(rpID: "two.example")
+    let ids = registrations.map { descriptor($0.credentialID) }
+    #expect(await world.send(0x0A, token.manage(0x01)).bytes == [0x33])
+    #expect(await world.send(0x0A, token.manage(0x02)).bytes == [0x33])
+    #expect(
+      await world.send(0x0A, token.manage(0x04, [1: .bytes(RPIDHash(rpID: "one.example").bytes)])).bytes == [0x33])
+    #expect(await world.send(0x0A, token.manage(0x06, [2: ids[0]])).bytes == [0x33])
+    #expect(await world.send(0x0A, token.manage(0x07, [2: ids[0], 3: ["id": .bytes([1])]])).bytes == [0x33])
+
+    #expect(await world.send(0x0A, token.manage(0x04, Self.two)).map?[9] == 2)
+    #expect(await world.send(0x0A, token.manage(0x07, [2: ids[1], 3: ["id": .bytes([2])]])).bytes == [0x00])
+    #expect(await world.send(0x0A, token.manage(0x06, [2: ids[1]])).bytes == [0x00])
+  }
+
+  @Test func `the token of pcmr reads, after a replug and a lock too, and changes nothing`() async throws {
+    for version in PINUVAuthProtocol.allCases {
+      var (world, _, registrations) = try await managedWorld(version)
+      let token = try await token(.persistentCredentialManagementReadOnly, version, in: &world)
+      world.replug()
+      world.keySource.lock()
+      #expect(await world.send(0x0A, token.manage(0x01)).status == .success)
+      #expect(world.keySource.wishes == [UserPrompt(purpose: .authorize(.credentialManagement))])
+      #expect(await world.send(0x0A, token.manage(0x02)).status == .success)
+      #expect(await world.send(0x0A, [1: 3]).status == .success)
+      #expect(await world.send(0x0A, token.manage(0x04, Self.two)).status == .success)
+      #expect(await world.send(0x0A, [1: 5]).status == .success)
+      let id = descriptor(registrations[0].credentialID)
+      #expect(await world.send(0x0A, token.manage(0x06, [2: id])).bytes == [0x33])
+      #expect(await world.send(0x0A, token.manage(0x07, [2: id, 3: ["id": .bytes([1])]])).bytes == [0x33])
+    }
+  }
+
+  @Test func `another PIN ends the token of pcmr`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    let token = try platform.token(
+      try await platform.askToken(pin: "1234", .persistentCredentialManagementReadOnly, in: &world))
+    #expect(await world.send(0x0A, token.manage(0x01)).status == .success)
+    _ = try await platform.changePIN("1234", to: "4321", in: &world)
+    #expect(await world.send(0x0A, token.manage(0x01)).bytes == [0x33])
+  }
+
+  // MARK: Malformed
+
+  @Test func `what is malformed is refused, and asks nobody`() async throws {
+    let cases: [(CBORMap, CTAPStatus)] = [
+      ([:], .missingParameter), ([1: 0], .invalidSubcommand), ([1: 8], .invalidSubcommand),
+      ([1: "1"], .cborUnexpectedType), ([1: 1, 2: 1], .cborUnexpectedType), ([1: 1, 3: "2"], .cborUnexpectedType),
+      ([1: 1, 4: 1], .cborUnexpectedType), ([1: 4, 2: [1: "hash"]], .cborUnexpectedType),
+      ([1: 4, 2: [1: .bytes([1, 2, 3])]], .invalidLength), ([1: 6, 2: [2: .bytes([1])]], .cborUnexpectedType),
+      ([1: 6, 2: [2: ["type": "public-key"]]], .missingParameter), ([1: 7, 2: [3: ["name": "n"]]], .missingParameter),
+    ]
+    for (request, status) in cases {
+      var world = TestWorld(isOpen: false)
+      #expect(await world.send(0x0A, request).status == status)
+      #expect(world.keySource.openings == 0)
+    }
+  }
+
+  @Test func `a store that fails is told as such`() async throws {
+    var (world, token, registrations) = try await managedWorld()
+    let id = descriptor(registrations[0].credentialID)
+    world.store.fill()
+    #expect(await world.send(0x0A, token.manage(0x06, [2: id])).bytes == [0x7F])
+    #expect(await world.send(0x0A, token.manage(0x01)).map?[1] == 3)
+  }
+}
