@@ -34,7 +34,8 @@ def run(*command, stdin="", status=0):
     A shell leads the session: otherwise the device, which is a pty, would become the program's terminal, and it would
     ask there for the PIN.
     """
-    done = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *command], input=stdin, text=True, capture_output=True, timeout=60, start_new_session=True)
+    done = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *command], input=stdin, text=True, capture_output=True,
+                          timeout=60, start_new_session=True)
     assert done.returncode == status, f"{' '.join(command)} ended with {done.returncode}: {done.stderr}"
     return done.stdout if status == 0 else done.stderr
 
@@ -153,7 +154,8 @@ class TestManagement:
             key.pinentry.set("approve")
             tap = wire.PtyTap(re.search(r"/dev/pts/\d+", key.said())[0])
             verified = [] if pins else ["-v"]
-            made = [Credential(tmp_path, tap.path, "-r", *verified, rp_id=site) for site in ("one.example", "two.example")]
+            made = [Credential(tmp_path, tap.path, "-r", *verified, rp_id=site)
+                    for site in ("one.example", "two.example")]
 
             def token(*options, pins=pins, **calling):
                 return run("fido2-token", *options, tap.path, stdin="".join(f"{pin}\n" for pin in pins), **calling)

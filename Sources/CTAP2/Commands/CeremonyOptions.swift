@@ -44,7 +44,7 @@ struct PINUVAuthParameters: Sendable {
     return try read(param)
   }
 
-  /// The MAC to check, where a command cannot do without one: CTAP §6.8.2, §6.11.
+  /// The MAC to check, where a command cannot do without one: CTAP §6.8.2, §6.10.2, §6.11.
   ///
   /// - Throws: `puatRequired` without a MAC, `missingParameter` and `invalidParameter` for its protocol.
   func required() throws(CTAPError) -> PINUVAuthParam {
@@ -80,6 +80,17 @@ enum CeremonyVerification: Sendable {
 extension Authenticator {
   /// Whether a person can be verified at all: "protected by some form of user verification".
   func isProtected(_ settings: AuthenticatorSettings) -> Bool { interaction.canVerify || settings.pin != nil }
+
+  /// Checks the token of a command that manages the device; the relying party that it is bound to, if any.
+  ///
+  /// - Throws: `pinAuthInvalid` for one that does not fit or does not permit this.
+  @discardableResult
+  mutating func authorize(
+    _ param: PINUVAuthParam, over message: [UInt8], for permission: TokenPermissions, _ vault: OpenVault
+  ) throws(CTAPError) -> String? {
+    try pinUVAuth.authorize(
+      param.bytes, param.version, over: message, for: permission, unlocking: vault.unlocking, now: now())
+  }
 
   /// How the ceremony is verified, once the vault is open: a token is checked and bound, and alwaysUv has its say
   /// (CTAP §6.1.2, steps 6 and 11; §6.2.2, steps 5 and 6).

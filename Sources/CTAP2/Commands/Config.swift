@@ -16,10 +16,8 @@ public enum Config: AuthenticatorCommand {
     let vault = try await authenticator.openVault(for: UserPrompt(purpose: .authorize(.authenticatorConfiguration)))
     var settings = try vault.settings()
     if authenticator.asksForToken(request, settings.told) {
-      let param = try request.pinUvAuth.required()
-      try authenticator.pinUVAuth.authorize(
-        param.bytes, param.version, over: request.authenticatedMessage, for: .authenticatorConfiguration,
-        unlocking: vault.unlocking, now: authenticator.now())
+      try authenticator.authorize(
+        request.pinUvAuth.required(), over: request.authenticatedMessage, for: .authenticatorConfiguration, vault)
     }
     switch request.subcommand {
     case .toggleAlwaysUv: settings.alwaysUV.toggle()

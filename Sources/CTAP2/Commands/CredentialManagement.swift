@@ -170,8 +170,7 @@ extension Authenticator {
     {
       return nil
     }
-    return try pinUVAuth.authorize(
-      param.bytes, param.version, over: message, for: .credentialManagement, unlocking: vault.unlocking, now: now())
+    return try authorize(param, over: message, for: .credentialManagement, vault)
   }
 }
 

@@ -146,24 +146,7 @@ extension Authenticator {
       [UInt8](repeating: 0xFF, count: 32) + [LargeBlobs.code, 0x00]
       + withUnsafeBytes(of: UInt32(truncatingIfNeeded: request.offset).littleEndian) { Array($0) }
       + SHA256.hash(fragment)
-    try authorize(request.param, over: message, for: .largeBlobWrite, vault: vault)
-  }
-
-  /// Checks the token of a command that manages the device.
-  ///
-  /// - Returns: the relying party that the token is bound to, if any.
-  /// - Throws: `puatRequired` without a pinUvAuthParam, `missingParameter` without its protocol, `pinAuthInvalid` for one
-  ///   that does not fit or does not permit this.
-  @discardableResult
-  mutating func authorize(
-    _ param: PINUVAuthParameters, over message: [UInt8], for permission: TokenPermissions, vault: OpenVault
-  ) throws(CTAPError) -> String? {
-    guard let bytes = param.param else { throw CTAPError(.puatRequired, "a token is needed") }
-    guard let version = param.version else {
-      throw CTAPError(.missingParameter, "pinUvAuthParam without pinUvAuthProtocol")
-    }
-    return try pinUVAuth.authorize(
-      bytes, PINUVAuthProtocol(number: version), over: message, for: permission, unlocking: vault.unlocking, now: now())
+    try authorize(request.param.required(), over: message, for: .largeBlobWrite, vault)
   }
 }
 
