@@ -70,6 +70,17 @@ def test_resident_and_verified_by_pin(desk, kind):
     assert made.flags & 0x24 == 0x24, "PROTOCOL.u2f: SSH_SK_RESIDENT_KEY and SSH_SK_USER_VERIFICATION_REQD"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_resident_key_is_downloaded_again(desk, kind):
+    """ssh-keygen -K lists the key by credentialManagement, in libfido2 1.12 under the number of its drafts."""
+    desk.set_pin()
+    made = desk.keygen("key", kind, "resident", "verify-required")
+    desk.person.run("ssh-keygen", "-K", "-N", "", "-O", f"device={desk.tap.path}", cwd=desk.folder)
+    (path,) = (path for path in desk.folder.glob("id_*_rk"))
+    downloaded = KeyFile.read(path)
+    assert (downloaded.public_key, downloaded.key_handle) == (made.public_key, made.key_handle)
+
+
 def test_resident_without_a_pin_is_refused(desk):
     """OpenSSH asks for a discoverable key without `uv`, and for a PIN if it is refused (CTAP 2.1 section 6.1.2)."""
     if desk.key.verification == "none":
