@@ -47,11 +47,21 @@ extension CTAPError {
     self.init(status, error.description, file: file, line: line)
   }
 
+  /// A person who was not verified in a ceremony: CTAP §6.1.2, step 11.2.3, and §6.2.2, step 6.2.3.
+  ///
+  /// With a PIN to fall back on, the platform is told to come with a token. Time-out, refusal and CANCEL stay what they
+  /// are.
+  init(ofVerification error: UserInteractionError, isPINSet: Bool) {
+    switch error {
+    case .verificationFailed where isPINSet, .verificationBlocked where isPINSet:
+      self.init(.puatRequired, "the person could not be verified, and a PIN is set")
+    default: self.init(error)
+    }
+  }
+
   /// A person who did not agree.
   ///
-  /// CTAP §6.1.2, step 11.2.3, and §6.2.2, step 6.2.3: a time-out of built-in verification keeps its own status, no
-  /// tries left is PIN_BLOCKED (UV_BLOCKED belongs to clientPIN alone), and any other failure, there being no PIN to
-  /// fall back on, is OPERATION_DENIED.
+  /// No tries left is PIN_BLOCKED (UV_BLOCKED belongs to clientPIN alone); a failed verification is OPERATION_DENIED.
   public init(_ error: UserInteractionError, file: String = #fileID, line: UInt = #line) {
     let (status, reason): (CTAPStatus, String) =
       switch error {

@@ -120,9 +120,11 @@ extension Authenticator {
 
   /// Whether the presence that came with the token stands for this prompt.
   ///
-  /// A prompt with an Algorand address is always shown: what is signed there is told nowhere else.
+  /// A prompt is always shown when it tells what the token's own could not: an Algorand address that signs, a passkey
+  /// that is lost to a new one.
   func spares(_ prompt: UserPrompt, _ verification: CeremonyVerification) -> Bool {
     verification == .byToken && pinUVAuth.userPresent(at: now()) && prompt.algorandAddress == nil
+      && !prompt.replacesPasskey
   }
 
   /// The consent of a ceremony: what the token brought, and one dialog for what is missing.
@@ -134,7 +136,12 @@ extension Authenticator {
     case .byToken:
       let consent = try await confirm(prompt, verification: false, with: vault)
       return UserConsent(userPresent: consent.userPresent, userVerified: true)
-    case .builtIn: return try await confirm(prompt, verification: true, with: vault)
+    case .builtIn:
+      do throws(UserInteractionError) {
+        return try await ask(prompt, verification: true, with: vault)
+      } catch {
+        throw try CTAPError(ofVerification: error, isPINSet: vault.settings().pin != nil)
+      }
     case .none: return try await confirm(prompt, verification: false, with: vault)
     }
   }

@@ -41,7 +41,8 @@ public enum ClientPIN: AuthenticatorCommand {
   {
     let (version, key) = (try request.requiredVersion(), try request.requiredKeyAgreement())
     let (encrypted, param) = (try request.requiredNewPIN(), try request.requiredParam())
-    let vault = try await authenticator.openVault(for: nil)
+    let prompt = UserPrompt(purpose: .setPIN)
+    let vault = try await authenticator.openVault(for: prompt)
     var settings = try vault.settings()
     guard settings.pin == nil else { throw CTAPError(.pinAuthInvalid, "a PIN is set; change it instead") }
     let secret = try authenticator.pinUVAuth.sharedSecret(with: P256.PublicKey(keyAgreement: key), version)
@@ -49,6 +50,10 @@ public enum ClientPIN: AuthenticatorCommand {
       throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not fit newPinEnc")
     }
     try settings.setPIN(StoredPIN(decrypting: encrypted, with: secret))
+    // A PIN verifies as well as the passphrase does: whoever has none could give himself one.
+    if authenticator.interaction.canVerify {
+      _ = try await authenticator.confirm(prompt, verification: true, with: vault)
+    }
     try vault.save(settings)
     return .done
   }

@@ -51,7 +51,8 @@ public enum GetAssertion: AuthenticatorCommand {
     let ceremony = Ceremony(clientDataHash: request.clientDataHash, extensions: extensions)
     let (userPresent, userVerified) = (consent.userPresent, consent.userVerified)
     var response = try ceremony.assertion(
-      of: first, signCount: authenticator.signCount(of: first), vault: vault, consent: consent)
+      of: first, signCount: authenticator.signCount(of: first, userPresent: userPresent), vault: vault, consent: consent
+    )
     if request.allowList.isEmpty, credentials.count > 1 {
       response.numberOfCredentials = credentials.count
       authenticator.remaining = RemainingAssertions(
@@ -85,9 +86,14 @@ public enum GetAssertion: AuthenticatorCommand {
 extension Authenticator {
   /// 0 for what the phrase makes on every machine; servers of U2F refuse a counter that does not grow, and a clock
   /// grows on every machine (Recovery §4).
-  mutating func signCount(of credential: Credential) -> UInt32 {
+  ///
+  /// What nobody agreed to does not count: a program that signs silently, again and again, would push the counter ahead
+  /// of the clock, and behind it after a restart.
+  mutating func signCount(of credential: Credential, userPresent: Bool) -> UInt32 {
     guard credential.kind == .u2f else { return 0 }
-    lastU2FSignCount = max(lastU2FSignCount &+ 1, UInt32(truncatingIfNeeded: wallClock() / 1000))
+    let seconds = UInt32(truncatingIfNeeded: wallClock() / 1000)
+    guard userPresent else { return max(lastU2FSignCount, seconds) }
+    lastU2FSignCount = max(lastU2FSignCount &+ 1, seconds)
     return lastU2FSignCount
   }
 }

@@ -23,7 +23,9 @@ public enum GetNextAssertion: AuthenticatorCommand {
 
     // 4–6. The flags are those of the first answer.
     let response = try remaining.ceremony.assertion(
-      of: credential, signCount: authenticator.signCount(of: credential), vault: vault, consent: remaining.consent())
+      of: credential, signCount: authenticator.signCount(of: credential, userPresent: remaining.userPresent),
+      vault: vault,
+      consent: remaining.consent())
 
     // 7, 8.
     remaining.since = now

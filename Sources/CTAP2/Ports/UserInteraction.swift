@@ -10,6 +10,8 @@ public struct UserPrompt: Sendable, Equatable {
     case alreadyRegistered
     /// authenticatorGetAssertion: a signature would be given.
     case signIn
+    /// authenticatorClientPIN: a first PIN would be set, which verifies the person from then on.
+    case setPIN
     /// U2F: a new second factor would be made, of a site that is not told by name.
     case registerSecondFactor
     /// U2F: a second factor would sign; only where the store has it is the site known.

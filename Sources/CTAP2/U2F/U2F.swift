@@ -6,6 +6,8 @@ public enum U2FOutcome: Sendable, Equatable {
   case answer([UInt8])
   /// The vault is locked: the host is told to ask again, and the person is asked for the passphrase meanwhile.
   case needsVault(UserPrompt)
+  /// The vault is locked, and no answer is true before it is open: the host only asks whether a key handle is ours.
+  case waitsForVault(UserPrompt)
   /// A person has to agree first: the host is told to ask again, and the person is asked meanwhile.
   case needsPresence(UserPrompt)
 
@@ -99,7 +101,9 @@ extension Authenticator {
     else { throw .wrongLength }
     guard let control = Control(rawValue: command.parameter) else { throw .wrongData }
     let prompt = UserPrompt(purpose: .signInSecondFactor)
-    guard let vault = keySource.current else { return .needsVault(prompt) }
+    guard let vault = keySource.current else {
+      return control == .checkOnly ? .waitsForVault(prompt) : .needsVault(prompt)
+    }
     try refuseUnderAlwaysUV(vault)
     guard let (credential, key) = try secondFactor(Array(data[65...]), application, vault) else { throw .wrongData }
 
@@ -131,7 +135,7 @@ extension Authenticator {
     consent: consuming UserConsent
   ) throws(U2FStatus) -> U2FOutcome {
     let flags: UInt8 = consent.userPresent ? 0x01 : 0x00
-    let counter = signCount(of: credential).bigEndianBytes
+    let counter = signCount(of: credential, userPresent: consent.userPresent).bigEndianBytes
     let signature = try key.u2fSignature(
       over: application.bytes + [flags] + counter + challenge, consent: consent)
     return .answer([flags] + counter + signature + U2FStatus.noError.bytes)

@@ -71,6 +71,7 @@ private struct DemoPerson: UserInteraction {
       case .alreadyRegistered: "learn that there is a passkey already"
       case .signIn: "sign in"
       case .select: "select this key"
+      case .setPIN: "set a PIN"
       case .registerSecondFactor: "make a second factor"
       case .signInSecondFactor: "sign in with a second factor"
       case .authorize: "let a program go on"

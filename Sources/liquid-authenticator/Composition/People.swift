@@ -15,7 +15,7 @@ struct People: Sendable {
   init(
     _ options: DaemonOptions, _ directory: StateDirectory, timepiece: any Timepiece, workers: any TaskExecutor, log: Log
   ) {
-    dialogs = Self.dialogs(options, log: log)
+    dialogs = OneDialog(Self.dialogs(options, log: log))
     verifies = options.verification == .passphrase
     vault = VaultKeySource(directory: directory, dialogs: dialogs, log: log.warning)
     self.timepiece = timepiece

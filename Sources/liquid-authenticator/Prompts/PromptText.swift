@@ -37,6 +37,7 @@ struct PromptText: Sendable, Equatable {
           prompt?.rpID == nil ? [] : prompt?.siteLines ?? []
         )
       case .reset: ("reset this authenticator", [])
+      case .setPIN: ("set a PIN", [])
       case .registerSecondFactor: ("make a new second factor", [])
       case .signInSecondFactor: ("sign in with a second factor", [])
       case .select, nil: ("use this authenticator", [])
@@ -69,6 +70,11 @@ extension PromptText {
       self.init(
         headline: "Sign in with your passkey?", details: prompt.siteLines + prompt.algorandLines,
         agree: "Sign in", refuse: "Deny")
+    case .setPIN:
+      self.init(
+        headline: "Set a PIN for this authenticator?",
+        details: ["A program has typed it for you. Who knows it can sign in where your passphrase would be asked for."],
+        agree: "Set PIN", refuse: "Deny")
     case .registerSecondFactor:
       self.init(
         headline: "Make a new second factor?", details: [UserPrompt.hiddenSite], agree: "Make it", refuse: "Deny")
@@ -122,6 +128,7 @@ extension TokenPermissions {
   /// What else it may do until the device is plugged in anew, or ten minutes are over.
   fileprivate func lines(ofSite isOfSite: Bool) -> [String] {
     let deeds: [(TokenPermissions, String)] = [
+      ([.makeCredential, .getAssertion], "It may sign in there with a passkey as well."),
       (.credentialManagement, "It may list, rename and remove your passkeys\(isOfSite ? " of this site" : "")."),
       (.persistentCredentialManagementReadOnly, "It may list your passkeys until the PIN is changed."),
       (.largeBlobWrite, "It may change the data that sites keep here."),

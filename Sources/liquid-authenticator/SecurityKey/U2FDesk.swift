@@ -10,24 +10,29 @@ actor U2FDesk {
   static let absence = Duration.seconds(2)
 
   /// How one dialog went.
-  private enum Outcome: Equatable {
+  fileprivate enum Outcome {
     case open
     case unlocked
-    case agreed
+    /// Agreed to, under one unlocking of the vault.
+    case agreed(Unlocking?)
     case refused
   }
 
   /// What the person is asked, for one message of one client.
-  private struct Question {
+  fileprivate struct Question {
     let number: Int
     let message: [UInt8]
     let context: RequestContext
+    /// Opening the vault serves every message of the client, presence this one only.
+    let isUnlocking: Bool
     let task: Task<Void, Never>
     var outcome = Outcome.open
     /// When the outcome came.
     var since: Instant
     /// When the host asked last.
     var asked: Instant
+
+    var isOpen: Bool { if case .open = outcome { true } else { false } }
   }
 
   private let queue: RequestQueue<Authenticator>
@@ -49,31 +54,46 @@ actor U2FDesk {
     self.workers = workers
   }
 
-  /// Answers a message without waiting for anybody.
+  /// Answers a message, without waiting for the person where the host can ask again.
   func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
-    let outcome = outcome(of: message, context)
-    if outcome == .refused { return U2FOutcome.refused }
-    let isAgreed = outcome == .agreed
-    if isAgreed { question = nil }
-    let answer = try? await queue.submit { authenticator in
-      authenticator.respond(
-        toU2F: message, consent: isAgreed ? UserConsent(userPresent: true, userVerified: false) : nil, in: context)
+    var isAgreed = false
+    switch outcome(of: message, context) {
+    case .refused: return U2FOutcome.refused
+    case .agreed(let unlocking):
+      question = nil
+      // What was agreed to before a lock is not done after it.
+      isAgreed = keySource.current?.unlocking === unlocking
+    case .open, .unlocked, nil: break
     }
-    switch answer {
+    switch await serve(message, isAgreed, context) {
     case .answer(let bytes): return bytes
+    case .waitsForVault(let prompt):
+      guard (try? await keySource.open(for: prompt)) != nil,
+        case .answer(let bytes) = await serve(message, false, context)
+      else { return U2FOutcome.refused }
+      return bytes
     case .needsVault(let prompt):
-      ask(message, context) { [keySource] () async throws(UserInteractionError) in
+      ask(message, context, isUnlocking: true) { [keySource] () async throws(UserInteractionError) in
         _ = try await keySource.open(for: prompt)
         return .unlocked
       }
     case .needsPresence(let prompt):
-      ask(message, context) { [interaction] () async throws(UserInteractionError) in
-        _ = try await interaction.confirm(prompt, verification: false)
-        return .agreed
+      let unlocking = keySource.current?.unlocking
+      ask(message, context, isUnlocking: false) { [interaction] () async throws(UserInteractionError) in
+        let consent = try await interaction.confirm(prompt, verification: false)
+        return consent.userPresent ? .agreed(unlocking) : .refused
       }
     case nil: break
     }
     return U2FOutcome.askAgain
+  }
+
+  /// The authenticator's word, in the line of all requests; `nil` when the request was withdrawn before its turn.
+  private func serve(_ message: [UInt8], _ isAgreed: Bool, _ context: RequestContext) async -> U2FOutcome? {
+    try? await queue.submit { authenticator in
+      authenticator.respond(
+        toU2F: message, consent: isAgreed ? UserConsent(userPresent: true, userVerified: false) : nil, in: context)
+    }
   }
 
   /// Withdraws the dialog: the daemon ends.
@@ -85,9 +105,9 @@ actor U2FDesk {
 
   /// How the dialog of this very message went, as long as that counts.
   private func outcome(of message: [UInt8], _ context: RequestContext) -> Outcome? {
-    guard var current = question, current.message == message, current.context == context else { return nil }
+    guard var current = question, current.serves(message, context) else { return nil }
     let now = timepiece.now
-    guard current.outcome == .open || current.since.duration(to: now) <= Self.patience else {
+    guard current.isOpen || current.since.duration(to: now) <= Self.patience else {
       question = nil
       return nil
     }
@@ -98,13 +118,12 @@ actor U2FDesk {
 
   /// Opens a dialog for a message, unless it is open already, or another host still waits for its own.
   private func ask(
-    _ message: [UInt8], _ context: RequestContext,
+    _ message: [UInt8], _ context: RequestContext, isUnlocking: Bool,
     _ body: @escaping @Sendable () async throws(UserInteractionError) -> Outcome
   ) {
     let now = timepiece.now
-    if let current = question, current.outcome == .open {
-      let isOurs = current.message == message && current.context == context
-      if isOurs || current.asked.duration(to: now) <= Self.absence { return }
+    if let current = question, current.isOpen {
+      if current.serves(message, context) || current.asked.duration(to: now) <= Self.absence { return }
       current.task.cancel()
     }
     questions += 1
@@ -114,12 +133,19 @@ actor U2FDesk {
       await self.end(number, outcome)
     }
     question = Question(
-      number: questions, message: message, context: context, task: task, since: now, asked: now)
+      number: questions, message: message, context: context, isUnlocking: isUnlocking, task: task, since: now,
+      asked: now)
   }
 
   private func end(_ number: Int, _ outcome: Outcome) {
     guard question?.number == number else { return }
     question?.outcome = outcome
     question?.since = timepiece.now
+  }
+}
+
+extension U2FDesk.Question {
+  fileprivate func serves(_ message: [UInt8], _ context: RequestContext) -> Bool {
+    self.context == context && (isUnlocking || self.message == message)
   }
 }

@@ -110,6 +110,21 @@ import Testing
     #expect(await retries(&world) == [3: 8])
   }
 
+  @Test(arguments: refusals) func `where a passphrase verifies, setting a PIN takes it`(
+    error: UserInteractionError, status: CTAPStatus
+  ) async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    world.person.will(.fail(error))
+    let answer = try await platform.setPIN("1234", in: &world)
+    #expect(answer.status == (status == .uvInvalid ? .operationDenied : status == .uvBlocked ? .pinBlocked : status))
+    #expect(world.person.shown == [.init(prompt: UserPrompt(purpose: .setPIN), verification: true)])
+    #expect(try world.store.state().settings.pin == nil)
+    var without = TestWorld(canVerify: false)
+    #expect(try await platform.setPIN("1234", in: &without).status == .success)
+    #expect(without.person.shown.isEmpty, "there is nothing that a PIN would get around")
+  }
+
   // MARK: Wrong PINs
 
   @Test(arguments: versions) func `three wrong PINs want a power cycle, eight end the PIN`(
@@ -168,7 +183,9 @@ import Testing
     let made = await world.makeCredential(request)
     let data = try #require(made.map?[2]?.bytes)
     #expect(ParsedAuthenticatorData(data)?.flags == 0x5D, "UP, UV, BE, BS, AT")
-    #expect(world.person.shown.map(\.verification) == [false], "the PIN verified, the person is there")
+    #expect(
+      world.person.shown.map(\.verification) == [true, false],
+      "the PIN was set; then it verified, and the person is there")
     #expect(await world.makeCredential(request).status == .pinAuthInvalid, "used up")
 
     let second = try platform.token(try await platform.askToken(pin: "1234", in: &world))
@@ -325,7 +342,7 @@ import Testing
       var request: CBORMap = [1: 2, 2: subcommand, 3: platform.keyAgreement, 6: .bytes(try platform.hash("1234"))]
       for pair in members.pairs { request[pair.key] = pair.value }
       #expect(await world.send(0x06, request).status == status)
-      #expect(world.person.shown.isEmpty || status == .success)
+      #expect(world.person.shown.dropFirst().isEmpty || status == .success)
     }
   }
 
@@ -430,7 +447,7 @@ import Testing
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
     #expect(await world.getAssertion(question).status == .pinInvalid)
-    #expect(world.person.shown.map(\.prompt.purpose) == [.select, .select])
+    #expect(world.person.shown.map(\.prompt.purpose) == [.select, .setPIN, .select])
   }
 
   @Test func `with a PIN and without verification, a passkey wants a token`() async throws {
@@ -449,12 +466,42 @@ import Testing
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
-    let token = try platform.token(try await platform.askToken(pin: "1234", in: &world))
     world.replug()
+    let token = try platform.token(try await platform.askToken(pin: "1234", in: &world))
     #expect(await world.send([0x07]).status == .success)
     #expect(try world.store.state().settings == AuthenticatorSettings())
     #expect(await world.send([0x04]).map?[4]?.map?["clientPin"] == false)
     #expect(
       await world.makeCredential(Requests.makeCredential(changes: token.makeCredential())).status == .pinAuthInvalid)
+    _ = try await platform.setPIN("1234", in: &world)
+    for _ in 0..<3 { _ = try await platform.askToken(pin: "9999", in: &world) }
+    #expect(await world.send([0x07]).status == .success)
+    _ = try await platform.setPIN("1234", in: &world)
+    #expect(try await platform.askToken(pin: "1234", in: &world).status == .success, "the lock went too")
+  }
+
+  @Test func `a verification that fails asks for the PIN, where there is one`() async throws {
+    for hasPIN in [false, true] {
+      for error in [UserInteractionError.verificationFailed, .verificationBlocked, .timedOut, .declined, .cancelled] {
+        var world = TestWorld()
+        if hasPIN { _ = try await TestPlatform(.two).setPIN("1234", in: &world) }
+        world.person.will(.fail(error))
+        let status = await world.makeCredential(Requests.makeCredential(rk: true, uv: true)).status
+        let falls = hasPIN && (error == .verificationFailed || error == .verificationBlocked)
+        #expect(status == (falls ? .puatRequired : CTAPError(error).status))
+      }
+    }
+  }
+
+  @Test func `a passkey that is replaced is told of, though the token brought presence`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    for shown in [1, 3] {
+      let answer = try await platform.askTokenByVerification(.makeCredential, rpID: Requests.rpID, in: &world)
+      let token = try platform.token(answer)
+      _ = await world.makeCredential(Requests.makeCredential(rk: true, changes: token.makeCredential()))
+      #expect(world.person.shown.count == shown)
+    }
+    #expect(world.person.shown.last?.prompt.replacesPasskey == true)
   }
 }

@@ -1,0 +1,41 @@
+import CTAP2
+import CryptoPrimitives
+
+/// Shows one dialog at a time: an answer is meant for the question that the person sees.
+///
+/// Ceremonies wait in one line anyway, but U2F asks beside it, between two messages of its host.
+struct OneDialog: DialogBackEnd {
+  private let base: any DialogBackEnd
+  private let turns = RequestQueue(())
+
+  init(_ base: any DialogBackEnd) { self.base = base }
+
+  func confirm(_ text: PromptText) async throws(UserInteractionError) {
+    let base = base
+    try await inTurn { () async throws(UserInteractionError) in try await base.confirm(text) }
+  }
+
+  func passphrase<Accepted: Sendable>(
+    _ text: PromptText, check: @Sendable (SecretBytes) async -> PassphraseVerdict<Accepted>
+  ) async throws(UserInteractionError) -> Accepted {
+    let base = base
+    return try await withoutActuallyEscaping(check) { check async throws(UserInteractionError) in
+      try await inTurn { () async throws(UserInteractionError) in try await base.passphrase(text, check: check) }
+    }
+  }
+
+  /// Shows a dialog when those before it are closed; whoever is cancelled while he waits never sees his.
+  private func inTurn<Answer: Sendable>(
+    _ show: @Sendable () async throws(UserInteractionError) -> Answer
+  ) async throws(UserInteractionError) -> Answer {
+    let answer: Result<Answer, UserInteractionError>
+    do throws(CancellationError) {
+      answer = try await turns.submit { _ in
+        do throws(UserInteractionError) { return .success(try await show()) } catch { return .failure(error) }
+      }
+    } catch {
+      throw .cancelled
+    }
+    return try answer.get()
+  }
+}

@@ -1,0 +1,68 @@
+import CTAP2
+import CryptoPrimitives
+import Synchronization
+import Testing
+
+@testable import liquid_authenticator
+
+/// One dialog at a time, whoever asks.
+struct OneDialogTests {
+  /// Dialogs that stay open until the test closes them, counted.
+  private final class SlowDialogs: DialogBackEnd {
+    private let (closings, closing) = AsyncStream.makeStream(of: Void.self)
+    private let openings = Mutex((now: 0, most: 0, all: 0))
+
+    var most: Int { openings.withLock { $0.most } }
+    var all: Int { openings.withLock { $0.all } }
+    func close() { closing.yield() }
+
+    func confirm(_ text: PromptText) async throws(UserInteractionError) {
+      openings.withLock { openings in
+        openings.now += 1
+        openings.all += 1
+        openings.most = max(openings.most, openings.now)
+      }
+      defer { openings.withLock { $0.now -= 1 } }
+      for await _ in closings { return }
+      throw .cancelled
+    }
+
+    func passphrase<Accepted: Sendable>(
+      _ text: PromptText, check: @Sendable (SecretBytes) async -> PassphraseVerdict<Accepted>
+    ) async throws(UserInteractionError) -> Accepted {
+      try await confirm(text)
+      guard case .accepted(let accepted) = await check(secret("right")) else { throw .declined }
+      return accepted
+    }
+  }
+
+  private let slow = SlowDialogs()
+  private let text = PromptText(UserPrompt(purpose: .select))
+
+  @Test func `a second dialog waits for the first`() async throws {
+    let dialogs = OneDialog(slow)
+    let first = Task { try await dialogs.confirm(text) }
+    let second = Task {
+      try await dialogs.passphrase(text) { $0.count == 5 ? PassphraseVerdict<Int>.accepted(7) : .ended(.declined) }
+    }
+    while slow.all == 0 { await Task.yield() }
+    slow.close()
+    while slow.all == 1 { await Task.yield() }
+    slow.close()
+    try await first.value
+    #expect(try await second.value == 7)
+    #expect(slow.most == 1 && slow.all == 2)
+  }
+
+  @Test func `who is cancelled while he waits never sees his`() async throws {
+    let dialogs = OneDialog(slow)
+    let first = Task { try await dialogs.confirm(text) }
+    while slow.all == 0 { await Task.yield() }
+    let second = Task { try await dialogs.confirm(text) }
+    second.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await second.value }
+    slow.close()
+    try await first.value
+    #expect(slow.all == 1)
+  }
+}
