@@ -83,7 +83,7 @@ class TestHMACSecret:
         assert status({3: bytes(32)}) == ERR.PIN_AUTH_INVALID
         for salts in ((ONE[:16],), (ONE, TWO[:16]), (ONE, TWO, ONE)):
             assert status({}, salts) == ERR.INVALID_LENGTH
-        assert status({}, up=False) == ERR.INVALID_OPTION
+        assert status({}, up=False) == ERR.UNSUPPORTED_OPTION
         assert refusal(register, ctap, OWN, extensions={"hmac-secret": False}) == ERR.INVALID_OPTION
         assert refusal(register, ctap, OWN, extensions={"hmac-secret": "yes"}) == ERR.CBOR_UNEXPECTED_TYPE
         alone = {"hmac-secret-mc": platform.input(ONE)}

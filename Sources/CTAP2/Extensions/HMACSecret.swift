@@ -20,7 +20,7 @@ public enum HMACSecret: AuthenticatorExtension {
     _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
     guard request.options.up != false else {
-      throw CTAPError(.invalidOption, "hmac-secret without user presence")
+      throw CTAPError(.unsupportedOption, "hmac-secret without user presence")
     }
     return try HMACSecretSalts(input, with: &pinUVAuth)
   }

@@ -62,12 +62,12 @@ public struct UserPrompt: Sendable, Equatable {
 ///
 /// Signing consumes it, so that a signature without a person does not compile.
 public struct UserConsent: ~Copyable, Sendable {
-  /// The UP flag: a person agreed to this very prompt.
+  /// The UP flag: a person agreed to this very prompt, or to the token's that it belongs to.
   public let userPresent: Bool
-  /// The UV flag: that person was verified in this very prompt.
+  /// The UV flag: that person was verified in this very prompt, or when the token was given.
   public let userVerified: Bool
 
-  /// Made by a `UserInteraction` back end, after the person has acted.
+  /// Made after the person has acted: by a `UserInteraction` back end, or where a token brings what it was given for.
   public init(userPresent: Bool, userVerified: Bool) {
     self.userPresent = userPresent
     self.userVerified = userVerified

@@ -55,8 +55,7 @@ struct KeyDesk: ControlDesk {
       await OwnThread.run {
         Result { () throws(StateDirectoryError) in
           try directory.makeNewStore(passphrase: passphrase)
-          // What was open belonged to the store that was lost.
-          vault.lock()
+          vault.storeWasReplaced()
         }
       }.mapError(ControlFailure.init)
     }

@@ -117,6 +117,13 @@ final class VaultKeySource: KeySource {
     }
   }
 
+  /// Forgets all of a store that another one has taken the place of.
+  func storeWasReplaced() {
+    lock()
+    let told = directory.toldSettings()
+    state.withLock { $0.told = told }
+  }
+
   /// How many wrong passphrases there may be before the vault is locked.
   var triesLeft: Int { verifier.triesLeft }
 
