@@ -33,7 +33,7 @@ public enum GetInfo: AuthenticatorCommand {
     /// CTAP §6.4, by member.
     public var parameters: CBORMap? {
       var members: CBORMap = [
-        0x01: settings.alwaysUV ? ["FIDO_2_0"] : ["U2F_V2", "FIDO_2_0"],
+        0x01: settings.alwaysUV ? ["FIDO_2_0", "FIDO_2_1"] : ["U2F_V2", "FIDO_2_0", "FIDO_2_1"],
         0x03: .bytes(AAGUID.liquidAuth.bytes),
         0x04: .map(options),
         0x05: CBORValue(Authenticator.maxMsgSize),
