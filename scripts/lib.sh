@@ -10,10 +10,15 @@ packages_to_check=(shellcheck)
 packages_for_python=(python3 python3-pip)
 packages_for_clients=(fido2-tools openssh-client)
 packages_for_daemon=(strace)
+# These go into the guest only, see Tests/tools/run.
+packages_for_tools=(git openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick)
 
 # The tests' Python modules live here, readable by the guest's ordinary user.
 python_modules=$repo/.build/python
+
+# The tools that Tests/tools runs lie here, as packages.
+tools_packages=$repo/.build/tools-packages
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 fail() {
@@ -44,6 +49,20 @@ install_packages() {
     as_root env DEBIAN_FRONTEND=noninteractive sh -c '
         apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"' sh "${missing[@]}" \
         >/dev/null || fail "apt-get could not install: ${missing[*]}"
+}
+
+# download_packages DIRECTORY NAME...: those that are not there yet, and what they need
+# beyond what is installed, as files; nothing is installed. Done once for each list.
+download_packages() {
+    local directory=$1
+    shift
+    [[ "$*" == "$(cat "$directory/.packages" 2>/dev/null)" ]] && return 0
+    say "downloading $*"
+    rm -rf "$directory"
+    mkdir -p "$directory/partial"
+    { as_root apt-get update -qq && as_root apt-get install -qq --download-only --no-install-recommends \
+        -o "Dir::Cache::archives=$directory" "$@"; } >/dev/null || fail "apt-get could not download: $*"
+    echo "$*" >"$directory/.packages"
 }
 
 # install_python_modules: those of Tests/requirements.txt, for Debian's own

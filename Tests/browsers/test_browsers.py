@@ -41,7 +41,7 @@ class Visit:
         self.authenticator = self.plug_in("first")
 
     def plug_in(self, name):
-        """A daemon on a state directory into which only the phrase was put (machines.py)."""
+        """A daemon on a state directory into which only the phrase was put (support/machines.py)."""
         began = time.monotonic()
         self.authenticator = Authenticator(self.folder / name, transport="uhid")
         self.authenticator.start(wait=False)
