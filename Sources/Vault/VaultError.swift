@@ -24,7 +24,8 @@ extension VaultError: CustomStringConvertible {
     case .unsupportedVersion(let version): "vault version \(version) is unknown; use a newer liquid-auth"
     case .damaged(let what): "damaged vault: \(what); \(Self.remedy)"
     case .limitExceeded(let what): "vault refused: \(what); \(Self.remedy)"
-    case .wrongPassphrase: "the passphrase is wrong, or the vault is damaged; try again, or \(Self.remedy)"
+    case .wrongPassphrase:
+      "the passphrase is wrong; try again. If it is surely right, the vault is damaged: \(Self.remedy)"
     case .outOfMemory: "not enough memory to try the passphrase; close other programs and try again"
     }
   }

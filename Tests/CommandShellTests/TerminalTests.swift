@@ -122,19 +122,29 @@ final class Person: Sendable {
     #expect(shown == "Say: abandon\r\n")
   }
 
-  @Test(arguments: ["secret\n", "\u{3}"])
-  func `the terminal is afterwards as it was`(_ keys: String) throws {
+  @Test(arguments: ["\u{3}", "aban\u{3}"])
+  func `Control-C at an open line cancels, and ends nothing else`(_ keys: String) throws {
+    let (result, _) = try Self.ask(keys, hidden: false)
+    #expect(result == .failure(CommandFailure("cancelled; nothing was changed")))
+  }
+
+  @Test(arguments: ["secret\n", "\u{3}"], [true, false])
+  func `the terminal is afterwards as it was`(_ keys: String, hidden: Bool) throws {
     let person = try Person([("Say: ", keys)])
     let other = dup(person.terminal)
     var before = termios()
     tcgetattr(other, &before)
-    func ask() { _ = try? Terminal(owning: person.terminal).askSecret("Say: ") }
+    func ask() {
+      let terminal = Terminal(owning: person.terminal)
+      _ = try? hidden ? terminal.askSecret("Say: ") : terminal.askLine("Say: ")
+    }
     ask()
     var after = termios()
     tcgetattr(other, &after)
     close(other)
     #expect(after.c_lflag == before.c_lflag)
     #expect(after.c_iflag == before.c_iflag)
+    #expect(withUnsafeBytes(of: after.c_cc, Array.init) == withUnsafeBytes(of: before.c_cc, Array.init))
     _ = person.shown()
   }
 }

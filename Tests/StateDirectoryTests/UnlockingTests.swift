@@ -46,7 +46,7 @@ import Vault
   @Test func `another passphrase is wrong, and the file's name stands in front`() throws {
     let error = #expect(throws: StateDirectoryError.self) { try directory.unlock(passphrase: secret("wrong")) }
     #expect(error?.reason == .wrongPassphrase)
-    #expect(error?.description.hasPrefix("\(directory.vaultPath): the passphrase is wrong, or") == true)
+    #expect(error?.description.hasPrefix("\(directory.vaultPath): the passphrase is wrong;") == true)
   }
 
   @Test func `a vault that is cut off anywhere is damaged, and stays as it is`() throws {

@@ -15,7 +15,9 @@ struct DeriveCommand: ParsableCommand {
       is never printed. Nothing is read from or written to the vault.
       """)
 
-  @Option(help: "The site: its relying party id, such as example.com.")
+  @Option(
+    name: [.customLong("origin"), .customLong("rp")],
+    help: "The site as it goes into the key: a relying party id, such as example.com, and no address.")
   var origin: String
 
   @Option(help: "The account's user handle, as text.")

@@ -90,9 +90,11 @@ struct RecoverCommand: ParsableCommand {
 
   private func recovery(_ rpID: String) throws -> CredentialRecovery {
     let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
-    guard !rpID.isEmpty, 1...64 ~= handle.count else {
-      throw ValidationError("--rp must not be empty, and a user handle has 1 to 64 bytes")
+    // An address derives another key than the id does, and the record would never be found.
+    guard !rpID.isEmpty, !rpID.contains("/"), rpID.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+      throw ValidationError("--rp takes a relying party id, such as example.com, and no address")
     }
+    guard 1...64 ~= handle.count else { throw ValidationError("a user handle has 1 to 64 bytes") }
     guard 1...3 ~= credProtect else { throw ValidationError("--cred-protect is 1, 2 or 3") }
     return CredentialRecovery(
       rpID: rpID, userHandle: handle, counter: counter, algorithm: alg.identifier, credProtect: credProtect)

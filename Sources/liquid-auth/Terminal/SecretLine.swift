@@ -6,6 +6,9 @@ enum SecretLine {
   /// The longest line, bytes: a phrase of 24 words and much white space.
   static let maximumSize = 1024
 
+  /// What Control-C sends where it is no signal.
+  static let controlC: UInt8 = 0x03
+
   /// Why there is no line.
   enum Failure: Error, Equatable {
     /// The input ended before a line began.
@@ -41,7 +44,7 @@ enum SecretLine {
       }
       switch (byte, isEdited) {
       case (0x0A, _), (0x0D, true): return length
-      case (0x03, true): throw .cancelled
+      case (controlC, _): throw .cancelled
       case (0x04, true): if length == 0 { throw .cancelled }
       case (0x7F, true), (0x08, true): length = lengthWithoutLastCharacter(memory, length)
       case (0x15, true), (0x17, true): length = 0

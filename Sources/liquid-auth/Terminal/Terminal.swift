@@ -47,7 +47,16 @@ struct Terminal: ~Copyable {
   }
 
   /// Asks for a line that is seen as it is typed.
+  ///
+  /// Control-C ends the line as a byte of it, so that whoever asked still takes away what he has shown.
   func askLine(_ prompt: String) throws(CommandFailure) -> SecretBytes {
+    var before = termios()
+    guard tcgetattr(descriptor, &before) == 0 else { throw Self.unusable(errno) }
+    var watched = before
+    watched.c_lflag &= ~tcflag_t(ISIG)
+    withUnsafeMutableBytes(of: &watched.c_cc) { $0[Int(VEOL)] = SecretLine.controlC }
+    guard tcsetattr(descriptor, TCSADRAIN, &watched) == 0 else { throw Self.unusable(errno) }
+    defer { tcsetattr(descriptor, TCSADRAIN, &before) }
     show(prompt)
     return try line(isEdited: false)
   }

@@ -23,7 +23,7 @@ enum DaemonCommand {
         exit(error.exitStatus)
       }
     }
-    log.info("ends after \(signals.wait())")
+    log.info("stopped by signal \(signals.wait())")
     Task(executorPreference: daemon.workers) {
       await daemon.stop()
       exit(EXIT_SUCCESS)

@@ -33,7 +33,7 @@ struct Terminal: DialogBackEnd {
   ) async throws(UserInteractionError) -> Accepted {
     var before = "\n\(text.headline)\n\(text.indentedDetails)\n"
     while true {
-      let question = "\(before)  \(PromptText.entryLabel) "
+      let question = "\(before)  \(PromptText.entryLabel) (Enter alone refuses) "
       let typed = try await ask(question, echo: false) { SecretBytes(copying: $0) }
       // An empty line is how one says no to a question that has no button.
       guard typed.count > 0 else { throw .declined }

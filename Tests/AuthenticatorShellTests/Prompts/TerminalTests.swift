@@ -20,7 +20,7 @@ import Testing
     Sign in with your passkey?
       Site: example.com
       Account: "alice"
-      Vault passphrase: \("")
+      Vault passphrase: (Enter alone refuses) \("")
     """
 
   let terminal: PseudoTerminal
@@ -97,7 +97,7 @@ import Testing
     }
     #expect(try await terminal.awaitScreen(endingWith: Self.entry))
     terminal.type("wrong\n")
-    let again = Self.entry + "\n  Wrong passphrase, 2 tries left\n  Vault passphrase: "
+    let again = Self.entry + "\n  Wrong passphrase, 2 tries left\n  Vault passphrase: (Enter alone refuses) "
     #expect(try await terminal.awaitScreen(endingWith: again))
     terminal.type("right\n")
     #expect(try await task.value == 7)

@@ -52,7 +52,7 @@ import Vault
     #expect(source.current == nil)
     // A slot that is damaged looks like a wrong passphrase, so the file is named.
     #expect(lines.lines.count == 1)
-    #expect(lines.lines.first?.hasPrefix("\(made.directory.vaultPath): the passphrase is wrong, or ") == true)
+    #expect(lines.lines.first?.hasPrefix("\(made.directory.vaultPath): the passphrase is wrong; ") == true)
   }
 
   @Test func `who closes the dialog declines the command`() async {
