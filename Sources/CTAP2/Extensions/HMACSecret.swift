@@ -8,11 +8,13 @@ public enum HMACSecret: AuthenticatorExtension {
   public static let identifier = "hmac-secret"
 
   /// Takes `true`; every credential has its CredRandoms, whether or not they were asked for (Recovery §5).
+  ///
+  /// `false` asks for nothing: Firefox sends it with every registration that does not ask.
   public static func makeCredential(
     _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
-    try requireTrue(input)
-    return Enabling()
+    guard let isAskedFor = input.bool else { throw CTAPError(.cborUnexpectedType, "hmac-secret is not a boolean") }
+    return isAskedFor ? Enabling() : nil
   }
 
   /// Takes encrypted salts, with user presence.

@@ -96,6 +96,9 @@ actor U2FDesk {
     }
   }
 
+  /// Whether a dialog was answered, and its host has not come for that yet.
+  var hasAnswer: Bool { question.map { !$0.isOpen } ?? false }
+
   /// Withdraws the dialog: the daemon ends.
   func stop() async {
     question?.task.cancel()
@@ -122,9 +125,15 @@ actor U2FDesk {
     _ body: @escaping @Sendable () async throws(UserInteractionError) -> Outcome
   ) {
     let now = timepiece.now
-    if let current = question, current.isOpen {
-      if current.serves(message, context) || current.asked.duration(to: now) <= Self.absence { return }
-      current.task.cancel()
+    if let current = question {
+      switch current.outcome {
+      case .open:
+        if current.serves(message, context) || current.asked.duration(to: now) <= Self.absence { return }
+        current.task.cancel()
+      // It came while the authenticator was asked; the host finds it the next time.
+      case .agreed, .refused: if current.serves(message, context) { return }
+      case .unlocked: break
+      }
     }
     questions += 1
     let task = Task(executorPreference: workers) { [number = questions] in

@@ -257,12 +257,11 @@ import Testing
   }
 
   static let refusedRegistrations: [RequestCase] = [
-    RequestCase("false", 6, ["hmac-secret": false], .invalidOption),
     RequestCase("a number", 6, ["hmac-secret": 1], .cborUnexpectedType),
     RequestCase("a text", 6, ["hmac-secret": "true"], .cborUnexpectedType),
     RequestCase("salts, as in a sign-in", 6, ["hmac-secret": [1: [:]]], .cborUnexpectedType),
     RequestCase("salts alone", 6, ["hmac-secret-mc": [1: [:]]], .missingParameter),
-    RequestCase("salts beside false", 6, ["hmac-secret": false, "hmac-secret-mc": [:]], .invalidOption),
+    RequestCase("salts beside false", 6, ["hmac-secret": false, "hmac-secret-mc": [:]], .missingParameter),
   ]
 
   @Test(arguments: refusedRegistrations)
@@ -354,5 +353,12 @@ import Testing
         }
       }
     }
+  }
+
+  @Test func `false asks for nothing, and gets nothing`() async throws {
+    var world = TestWorld()
+    let made = await world.makeCredential(Requests.makeCredential(changes: [(6, ["hmac-secret": false])]))
+    let data = try #require(made.map?[2]?.bytes)
+    #expect(ParsedAuthenticatorData(data)?.extensions == nil)
   }
 }

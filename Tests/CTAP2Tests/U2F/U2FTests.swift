@@ -114,6 +114,14 @@ import Testing
     #expect(send(message, present: true, in: &world) == .answer(status))
   }
 
+  @Test func `a short command carries data too`() throws {
+    var world = TestWorld()
+    let short = [0x00, 0x01, 0x03, 0x00, 0x40] + Self.challenge + Self.application
+    for message in [short, short + [0x00]] {
+      #expect(try Registration(send(message, present: true, in: &world)) != nil)
+    }
+  }
+
   // MARK: Registration
 
   @Test func `a registration wants vault and presence, then verifies, certificate and all`() throws {
