@@ -89,7 +89,8 @@ public struct Authenticator: Sendable {
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
     let goesOn = code == CredentialManagement.code || code == CredentialManagementPreview.code
     if !goesOn || enumeration?.context != context { enumeration = nil }
-    if pinUVAuth.poweredUpAt != context.poweredUpAt { pinUVAuth = PINUVAuthState(poweredUpAt: context.poweredUpAt) }
+    // A request of the control door may have waited in line while the device was plugged in anew.
+    if pinUVAuth.poweredUpAt < context.poweredUpAt { pinUVAuth = PINUVAuthState(poweredUpAt: context.poweredUpAt) }
   }
 
   private mutating func serve(

@@ -23,7 +23,7 @@ public enum Reset: AuthenticatorCommand {
     _ = try await authenticator.confirm(prompt, verification: false, with: vault)
     let state = try stateAfterReset(of: vault)
     do throws(StoreError) { try vault.store.removeAll(state: state) } catch { throw CTAPError(error) }
-    authenticator.pinUVAuth = PINUVAuthState(poweredUpAt: context.poweredUpAt)
+    authenticator.pinUVAuth = PINUVAuthState(poweredUpAt: authenticator.pinUVAuth.poweredUpAt)
     authenticator.largeBlobWrite = nil
     return NoResponse()
   }

@@ -155,6 +155,20 @@ import Testing
     #expect(await retries(&world) == [3: 0])
   }
 
+  @Test func `a request that waited while the device was plugged in anew opens no lock`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    let before = world.context
+    world.replug()
+    for _ in 0..<3 { _ = try await platform.askToken(pin: "9999", in: &world) }
+    let now = world.context
+    world.context = before
+    #expect(await retries(&world) == [3: 5, 4: true])
+    world.context = now
+    #expect(await retries(&world) == [3: 5, 4: true], "nor does it lose what the device of now remembers")
+  }
+
   @Test func `a wrong PIN ends the key agreement`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
