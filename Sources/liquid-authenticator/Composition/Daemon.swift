@@ -46,7 +46,7 @@ final class Daemon: Sendable {
       workers: workers)
     key = SecurityKey(
       transport: Self.transport(options.transport, timepiece), timepiece: timepiece, workers: workers,
-      log: log
+      log: log, withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }
     ) { [u2f] kind, message, channel, poweredUpAt in
       let context = RequestContext(
         channel: UInt64(channel.rawValue), poweredUpAt: Instant(nanoseconds: 0).duration(to: poweredUpAt))
@@ -78,7 +78,6 @@ final class Daemon: Sendable {
   func stop() async {
     control.withLock { $0.take() }?.stop()
     await key.detach()
-    await u2f.stop()
     // Our turn comes when the last prompt is closed.
     _ = try? await desk.queue.submit { _ in }
     desk.people.vault.lock()

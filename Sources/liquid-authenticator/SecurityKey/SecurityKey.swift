@@ -21,11 +21,14 @@ actor SecurityKey {
     @Sendable (
       _ kind: CTAPHIDStateMachine.Request.Kind, _ message: [UInt8], _ channel: ChannelID, _ poweredUpAt: Instant
     ) async -> [UInt8]
+  /// Withdraws what stays open between the messages of a channel, or of every channel where there is none.
+  typealias Withdrawer = @Sendable (_ channel: ChannelID?) async -> Void
 
   private static let identity = DeviceIdentity(major: 0, minor: 1, build: 0, capabilities: [.wink, .cbor])
 
   private let transport: any ReportTransport
   private let respond: Responder
+  private let withdraw: Withdrawer
   private let timepiece: any Timepiece
   private let workers: any TaskExecutor
   private let log: Log
@@ -35,10 +38,11 @@ actor SecurityKey {
   /// A key that is not plugged in yet.
   init(
     transport: any ReportTransport, timepiece: any Timepiece, workers: any TaskExecutor, log: Log,
-    respond: @escaping Responder
+    withdraw: @escaping Withdrawer, respond: @escaping Responder
   ) {
     self.transport = transport
     self.respond = respond
+    self.withdraw = withdraw
     self.timepiece = timepiece
     self.workers = workers
     self.log = log
@@ -82,6 +86,7 @@ actor SecurityKey {
     life.link.close()
     life.request?.task.cancel()
     await life.request?.task.value
+    await withdraw(nil)
   }
 
   /// Pulls the device out and plugs it in again.
@@ -91,12 +96,13 @@ actor SecurityKey {
   }
 
   /// The transport gave up by itself.
-  private func ended(_ number: UInt64) {
+  private func ended(_ number: UInt64) async {
     guard let life, life.number == number else { return }
     self.life = nil
     life.link.close()
     life.request?.task.cancel()
     log.error("the device is gone: \(transport.name) ended; run: liquid-auth device attach")
+    await withdraw(nil)
   }
 
   // MARK: Events
@@ -105,19 +111,20 @@ actor SecurityKey {
   ///
   /// All of it runs on the actor: outside of it, each report would cost a change of threads or two.
   private func receiveAll(from link: any DeviceLink, in number: UInt64) async {
-    for await event in link.events { receive(event, in: number) }
-    ended(number)
+    for await event in link.events {
+      switch event {
+      case .report(let report): change(number) { machine, now in machine.receive(report, at: now) }
+      case .left(let channel): await left(channel, in: number)
+      }
+    }
+    await ended(number)
   }
 
-  private func receive(_ event: DeviceEvent, in number: UInt64) {
-    switch event {
-    case .report(let report): change(number) { machine, now in machine.receive(report, at: now) }
-    case .left(let channel):
-      // Nobody is there to whom a dialog would matter.
-      guard let life, life.number == number, let request = life.request, request.channel == channel ?? request.channel
-      else { return }
-      request.task.cancel()
-    }
+  /// Nobody is there to whom a dialog would matter.
+  private func left(_ channel: ChannelID?, in number: UInt64) async {
+    guard let life, life.number == number else { return }
+    if let request = life.request, request.channel == channel ?? request.channel { request.task.cancel() }
+    await withdraw(channel)
   }
 
   private func ring(in number: UInt64) {

@@ -99,11 +99,12 @@ actor U2FDesk {
   /// Whether a dialog was answered, and its host has not come for that yet.
   var hasAnswer: Bool { question.map { !$0.isOpen } ?? false }
 
-  /// Withdraws the dialog: the daemon ends.
-  func stop() async {
-    question?.task.cancel()
-    await question?.task.value
+  /// Withdraws the dialog of a channel, or whichever is open where there is none: nobody is there to ask again.
+  func withdraw(_ channel: UInt64? = nil) async {
+    guard let left = question, left.context.channel == channel ?? left.context.channel else { return }
     question = nil
+    left.task.cancel()
+    await left.task.value
   }
 
   /// How the dialog of this very message went, as long as that counts.

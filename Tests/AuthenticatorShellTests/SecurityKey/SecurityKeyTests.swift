@@ -37,16 +37,25 @@ struct SecurityKeyTests {
     }
   }
 
+  /// The channels whose clients were said to be gone, in order.
+  final class Left: Sendable {
+    private let channels = Mutex<[ChannelID?]>([])
+    var all: [ChannelID?] { channels.withLock { $0 } }
+    func add(_ channel: ChannelID?) { channels.withLock { $0.append(channel) } }
+  }
+
   let timepiece = ManualTimepiece()
   let transport = MemoryTransport()
   let desk = Desk()
+  let left = Left()
   let lines = Lines()
   let key: SecurityKey
 
   init() {
     key = SecurityKey(
       transport: transport, timepiece: timepiece, workers: globalConcurrentExecutor,
-      log: Log(isJournal: false, output: lines.add), respond: desk.respond)
+      log: Log(isJournal: false, output: lines.add), withdraw: { [left] channel in left.add(channel) },
+      respond: desk.respond)
   }
 
   func openHost() async throws -> Host {
@@ -134,6 +143,7 @@ struct SecurityKeyTests {
       host.link.host.yield(.left(channel))
       #expect(await host.event() == .response(.cbor, [0x2D]))
     }
+    #expect(left.all == [.broadcast, host.client.channel, nil], "what stays open between messages goes with them")
   }
 
   @Test func `CANCEL right behind the request is not lost`() async throws {
@@ -165,6 +175,7 @@ struct SecurityKeyTests {
     #expect(host.link.isClosed)
     #expect(await host.event() == nil)
     #expect(await key.isAttached == false)
+    #expect(left.all == [nil])
 
     try await key.attach()
     var again = Host(try #require(transport.link))

@@ -87,7 +87,7 @@ struct U2FDeskTests {
     #expect(answer.suffix(2) == [0x90, 0x00])
     #expect(await send() == [0x69, 0x85], "the consent was used up")
     await person.isAsked()
-    await desk.stop()
+    await desk.withdraw()
   }
 
   @Test func `a refusal ends the asking, for a while`() async {
@@ -99,7 +99,7 @@ struct U2FDeskTests {
     timepiece.advance(by: .seconds(11))
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
-    await desk.stop()
+    await desk.withdraw()
   }
 
   @Test func `a consent that nobody comes for is forgotten`() async {
@@ -110,7 +110,7 @@ struct U2FDeskTests {
     timepiece.advance(by: .seconds(11))
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
-    await desk.stop()
+    await desk.withdraw()
   }
 
   @Test func `a host that has gone makes room for another`() async {
@@ -121,7 +121,28 @@ struct U2FDeskTests {
     timepiece.advance(by: .seconds(3))
     #expect(await send(Self.other, channel: 2) == [0x69, 0x85])
     while person.withdrawals == 0 { await Task.yield() }
-    await desk.stop()
+    await desk.withdraw()
+  }
+
+  @Test func `a host that is gone takes its dialog with it, and another one's stays`() async {
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    await desk.withdraw(2)
+    #expect(person.withdrawals == 0)
+    await desk.withdraw(1)
+    #expect(person.withdrawals == 1)
+    await desk.withdraw(1)
+    #expect(person.withdrawals == 1, "nothing is open")
+  }
+
+  @Test func `a device that is pulled out leaves no dialog, whosever it is`() async {
+    #expect(await send(channel: 5) == [0x69, 0x85])
+    await person.isAsked()
+    await desk.withdraw()
+    #expect(person.withdrawals == 1)
+    #expect(await send(channel: 5) == [0x69, 0x85])
+    await person.isAsked()
+    await desk.withdraw()
   }
 
   @Test func `what needs nobody is answered at once`() async {
