@@ -11,7 +11,7 @@ packages_for_python=(python3 python3-pip)
 packages_for_clients=(fido2-tools openssh-client)
 packages_for_daemon=(strace)
 # These go into the guest only, see Tests/tools/run.
-packages_for_tools=(git openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
+packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick)
 
 # The tests' Python modules live here, readable by the guest's ordinary user.
@@ -141,6 +141,13 @@ build_release() {
     done
 }
 
+# load_uhid: the kernel's part, if it is not there; why it could not be had is left in
+# uhid_fault, one line.
+load_uhid() {
+    uhid_fault=
+    [[ -c /dev/uhid ]] || uhid_fault=$( (as_root modprobe uhid) 2>&1 | tail -n 1)
+}
+
 # install_device_access: the rule, the group and the module of udev-rules/, where
 # an administrator's own go. Does again only what is not as it should be.
 install_device_access() {
@@ -154,7 +161,7 @@ install_device_access() {
             as_root groupadd --system liquid-auth
         fi
     fi
-    [[ -c /dev/uhid ]] || (as_root modprobe uhid) 2>/dev/null || true
+    load_uhid
     [[ -c /dev/uhid ]] || return 0
     [[ $(stat -c '%G %a' /dev/uhid) == 'liquid-auth 660' ]] && return 0
     as_root udevadm control --reload

@@ -1,0 +1,125 @@
+"""README's first command as an ordinary user with sudo types it, on a machine that never saw us but has the build.
+
+The builds themselves stand in `.build/release` already: compiling Swift in an emulated guest would take hours, so the
+person's `swift` finds nothing to do. All else is as on a desktop without a window: the packages are looked for, the
+rule, the group and the module come with sudo, a new phrase is made on the terminal, the authenticator starts with the
+new group's rights in the old login, and libfido2 registers with it through udev's hidraw node.
+"""
+
+import base64
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import subprocess
+import threading
+import time
+
+import pytest
+from support.authenticator import BIN, on_terminal, wait_for
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+HOME = pathlib.Path("/home/person")
+RULE = pathlib.Path("/etc/udev/rules.d/60-liquid-auth.rules")
+PASSPHRASE = "a passphrase of my own"
+SWIFT = """#!/bin/sh
+case $1 in
+--version) echo "Swift version 6.3.1" ;;
+build) : ;;
+*) exit 1 ;;
+esac
+"""
+
+
+@pytest.fixture
+def clone():
+    """The person's own copy of the project, on a machine without our group, rule or module."""
+    for path in [RULE, *pathlib.Path("/etc").glob("*/liquid-auth.conf")]:
+        path.unlink(missing_ok=True)
+    subprocess.run(["groupdel", "liquid-auth"], check=True)
+    subprocess.run(["modprobe", "--remove", "uhid"], check=True)
+    pathlib.Path("/etc/sudoers.d/person").write_text("person ALL=(ALL) NOPASSWD: ALL\n")
+    pathlib.Path("/etc/pam.d/sudo").write_text("account required pam_permit.so\nsession required pam_permit.so\n")
+    shutil.rmtree(HOME / "liquid-auth", ignore_errors=True)
+    built = HOME / "liquid-auth/.build/release"
+    built.mkdir(parents=True)
+    for name in ("scripts", "udev-rules"):
+        shutil.copytree(REPOSITORY / name, HOME / "liquid-auth" / name)
+    shutil.copy(REPOSITORY / "Package.swift", HOME / "liquid-auth")
+    for program in ("liquid-authenticator", "liquid-auth"):
+        shutil.copy(BIN / program, built)
+    swift = HOME / "bin/swift"
+    swift.parent.mkdir(exist_ok=True)
+    swift.write_text(SWIFT)
+    swift.chmod(0o755)
+    subprocess.run(["chown", "-R", "person:person", HOME], check=True)
+    return HOME / "liquid-auth"
+
+
+def as_person(*command):
+    """The command of a login of this moment's groups, with nothing of root's environment."""
+    path = f"{HOME}/bin:/usr/local/bin:/usr/bin:/bin"
+    return ["runuser", "-u", "person", "--", "env", "-i", f"HOME={HOME}", f"PATH={path}", "LANG=C.UTF-8", *command]
+
+
+class FirstUse:
+    """What happens beside the terminal: another program of the person registers, and looks at the outcome."""
+
+    def __init__(self):
+        self.phrase = {}
+        self.registration = None
+        self.made = None
+
+    def learn(self, match):
+        self.phrase = dict((int(number), word) for number, word in re.findall(r"\b(\d+)\. ([a-z]+)", match.string))
+        return ""
+
+    def word(self, match):
+        return self.phrase[int(match[1])]
+
+    def register(self, match):
+        """Start libfido2 in the background: its prompt comes on the terminal that the authenticator has."""
+        texts = [base64.b64encode(os.urandom(32)).decode(), "setup.example", "person", base64.b64encode(b"u").decode()]
+        said = subprocess.run(
+            as_person("liquid-auth", "status"), capture_output=True, text=True, timeout=60, check=True).stdout
+        assert "unlocked" in said or "locked" in said
+
+        def run():
+            self.made = subprocess.run(
+                as_person("fido2-cred", "-M", match[1]), input="\n".join(texts) + "\n", capture_output=True, text=True,
+                timeout=200)
+
+        self.registration = threading.Thread(target=run)
+        self.registration.start()
+        return ""
+
+    def finish(self, match):
+        self.registration.join(200)
+        return "\x03"
+
+
+def test_first_use(clone):
+    began, use = time.monotonic(), FirstUse()
+    answers = [
+        (r"written down: ", use.learn),
+        *[(r"Word (\d+): ", use.word)] * 3,
+        (r"New passphrase for the vault: ", PASSPHRASE),
+        (r"The passphrase again: ", PASSPHRASE),
+        (r"the device is (/dev/hidraw\d+)", use.register),
+        (r"Enter alone refuses", PASSPHRASE),
+        (r"\[y/N\] ", "y"),
+        (r"MakeCredential setup\.example done", use.finish),
+    ]
+    status, shown = on_terminal(as_person(str(clone / "scripts/run")), answers, dict(os.environ), seconds=400)
+    print(f"{'person':8}{'scripts/run: from a clone to a registered passkey':64}"
+          f"{(time.monotonic() - began) * 1000:7.0f} ms  passed", flush=True)
+    assert status == 0, shown
+    assert use.made.returncode == 0, use.made.stderr + shown
+    assert use.made.stdout.splitlines()[1] == "setup.example"
+    assert " ".join(use.phrase[number] for number in (1, 2, 3)) not in shown.split("written down: ", 1)[1]
+    assert "liquid-auth" in subprocess.run(["id", "-nG", "person"], capture_output=True, text=True).stdout.split()
+    assert os.stat("/dev/uhid").st_mode & 0o777 == 0o660 and RULE.exists()
+    vault = HOME / ".local/state/liquid-auth/vault"
+    assert (vault.stat().st_uid, vault.stat().st_mode & 0o777) == (pwd.getpwnam("person").pw_uid, 0o600)
+    wait_for("end of the device", lambda: not list(pathlib.Path("/dev").glob("hidraw*")), 60)
