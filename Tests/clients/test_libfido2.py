@@ -10,7 +10,7 @@ from judges.derivation import judge, sha256
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 from support import wire
-from support.authenticator import Authenticator
+from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN
 from support.hmac_secret import expected
 
@@ -154,7 +154,7 @@ class TestManagement:
             key.pinentry.set("approve")
             tap = wire.PtyTap(re.search(r"/dev/pts/\d+", key.said())[0])
             verified = [] if pins else ["-v"]
-            made = [Credential(tmp_path, tap.path, "-r", *verified, rp_id=site)
+            made = [Credential(tmp_path, tap.path, "-r", "-b", *verified, rp_id=site)
                     for site in ("one.example", "two.example")]
 
             def token(*options, pins=pins, **calling):
@@ -207,6 +207,84 @@ class TestManagement:
     def test_enterprise_attestation_is_not_for_consumers(self, managed):
         _, token = managed
         assert "FIDO_ERR" in token("-S", "-a", status=1)
+
+    def test_large_blobs(self, managed, tmp_path, request):
+        """By the credential, whose key fido2-token asks for, and by a key in a file.
+
+        Its list (-L -b) wants a PIN whatever the key verifies by, and 1.12 names no credential in it.
+        """
+        (one, two), token = managed
+        blob, read, key = tmp_path / "blob", tmp_path / "read", tmp_path / "large-blob-key"
+        key.write_text(b64(two.large_blob_key) + "\n")
+        for of in (["-i", one.id_text, "-n", one.rp_id], ["-k", str(key)]):
+            blob.write_bytes(f"kept by {of[0]}".encode() * 40)
+            token("-S", "-b", *of, str(blob))
+            token("-G", "-b", *of, str(read))
+            assert read.read_bytes() == blob.read_bytes()
+            read.unlink()
+        if "PIN" in request.node.name:
+            total, *entries = token("-L", "-b").splitlines()
+            assert total.startswith("total map size") and len(entries) == 2
+        token("-D", "-b", "-i", one.id_text, "-n", one.rp_id)
+        assert "FIDO_ERR_NOTFOUND" in token("-G", "-b", "-i", one.id_text, "-n", one.rp_id, str(read), status=1)
+        token("-G", "-b", "-k", str(key), str(read))
+        assert read.read_bytes() == blob.read_bytes(), "the other one's stays"
+
+
+class TestPIN:
+    """fido2-token sets, uses and changes the PIN, and hears how it went."""
+
+    @pytest.fixture
+    def token(self, tmp_path):
+        with Authenticator(tmp_path / "key", transport="pty", verification="none").install() as key:
+            key.unlock()
+            key.pinentry.set("approve")
+            taps = []
+
+            def plug_in():
+                for tap in taps:
+                    tap.close()
+                path = re.findall(r"the device is (/dev/pts/\d+)", key.said())[-1]
+                taps[:] = [wire.PtyTap(path)]
+
+            def replug():
+                before = key.said()
+                key.ask("device", "replug")
+                wait_for("device", lambda: "the device is" in key.said()[len(before):])
+                plug_in()
+
+            def token(*options, pins=(), **calling):
+                return run("fido2-token", *options, taps[0].path, stdin="".join(f"{pin}\n" for pin in pins), **calling)
+
+            plug_in()
+            token.replug = replug
+            yield token
+            taps[0].close()
+
+    def test_set_change_and_lock(self, token):
+        assert "noclientPin" in token("-I")
+        token("-S", pins=["1234-pin", "1234-pin"])
+        assert "noclientPin" not in token("-I") and "pin retries: 8" in token("-I")
+        assert "FIDO_ERR_PIN_INVALID" in token("-C", pins=["wrong", "4321-pin", "4321-pin"], status=1)
+        assert "pin retries: 7" in token("-I")
+        token("-C", pins=["1234-pin", "4321-pin", "4321-pin"])
+        assert "pin retries: 8" in token("-I")
+        for error in ("PIN_INVALID", "PIN_INVALID", "PIN_AUTH_BLOCKED", "PIN_AUTH_BLOCKED"):
+            assert f"FIDO_ERR_{error}" in token("-L", "-r", pins=["1234-pin"], status=1)
+        token.replug()
+        assert "pin retries: 5" in token("-I")
+        assert "FIDO_ERR_NO_CREDENTIALS" in token("-L", "-r", pins=["4321-pin"], status=1)
+
+    def test_reset(self, token, tmp_path):
+        """Within ten seconds of power-up; PIN and settings go with the passkeys."""
+        token("-S", pins=["1234-pin", "1234-pin"])
+        token("-S", "-l", "6", pins=["1234-pin"])
+        token.replug()
+        token("-R")
+        said = token("-I")
+        assert "noclientPin" in said and "minpinlen: 4" in said
+        token("-S", pins=["4321-pin", "4321-pin"])
+        assert "FIDO_ERR_NO_CREDENTIALS" in token("-L", "-r", pins=["4321-pin"], status=1)
 
 
 def test_denied(tmp_path, device, pty_key):

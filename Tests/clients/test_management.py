@@ -193,6 +193,12 @@ class TestConfig:
         ClientPin(ctap).change_pin(PIN, PIN + "-longer")
         assert not ctap.get_info().force_pin_change
 
+    def test_minimum_pin_length_is_told_to_the_sites_on_the_list(self, ctap_with_pin):
+        configuration(ctap_with_pin, PIN).set_min_pin_length(5, rp_ids=["one.example", "two.example"])
+        for site, told in (("one.example", {"minPinLength": 5}), ("three.example", None), ("example", None)):
+            made = register(ctap_with_pin, OWN, site, extensions={"minPinLength": True})
+            assert (made.extensions or None) == told, site
+
     def test_forced_change(self, ctap_with_pin):
         configuration(ctap_with_pin, PIN).set_min_pin_length(force_change_pin=True)
         assert ctap_with_pin.get_info().force_pin_change
