@@ -105,7 +105,10 @@ class RelyingParty:
     def account(self, name: str) -> Account:
         return self.accounts.setdefault(name, Account(name))
 
-    def options(self, ceremony: str, account: str = "", uv: str = "discouraged", rk: str = "discouraged", exclude=False):
+    def options(
+        self, ceremony: str, account: str = "", uv: str = "discouraged", rk: str = "discouraged", exclude=False,
+        extensions: dict | None = None,
+    ):
         """Options as JSON. To sign in without `account` is to send no allowCredentials."""
         if ceremony == "register":
             of = self.account(account)
@@ -113,17 +116,18 @@ class RelyingParty:
         else:
             of = self.account(account) if account else None
             options, state = self.authentication_options(of.credentials if of else [], uv)
-        self._pending = (ceremony, of, uv, state)
-        return options
+        self._pending = (ceremony, of, uv, extensions or {}, state)
+        return {**options, "extensions": extensions} if extensions else options
 
     def verify(self, response: dict):
-        """Check the response to the options made last; a registration is kept."""
+        """Check the response to the options made last; a registration is kept. What extensions gave is for the test."""
         demand(self._pending is not None, "no ceremony is under way")
-        (ceremony, account, uv, state), self._pending = self._pending, None
+        (ceremony, account, uv, extensions, state), self._pending = self._pending, None
+        results = response["clientExtensionResults"]
         if ceremony == "register":
             attestation = fido2.webauthn.AttestationObject(unb64(response["response"]["attestationObject"]))
             self.verify_registration(response, state, uv == "required")
-            _, flags, _, aaguid, credential_id, key, _ = self._check(bytes(attestation.auth_data), uv, AT)
+            _, flags, _, aaguid, credential_id, key, _ = self._check(bytes(attestation.auth_data), uv, AT, extensions)
             demand(b64(credential_id) == response["id"], "the id in authData is another one")
             demand(all(credential_id != known.id for known in account.credentials), "this id is registered already")
             account.credentials.append(
@@ -131,14 +135,14 @@ class RelyingParty:
                     credential_id, raw_key(key), fido2.cbor.encode(key), aaguid, attestation.fmt  # the client's, as sent
                 )
             )
-            return {"flags": f"{flags:02x}"}
+            return {"flags": f"{flags:02x}", "extensions": results}
         credential, owner = self._known(unb64(response["id"]), account)
         self.verify_authentication(response, state, uv == "required", credential)
-        _, flags, *_ = self._check(unb64(response["response"]["authenticatorData"]), uv, 0)
+        _, flags, *_ = self._check(unb64(response["response"]["authenticatorData"]), uv, 0, extensions)
         handle = response["response"].get("userHandle")
         demand(handle is None or unb64(handle) == owner.id, "the user handle is not the account's")
         demand(handle is not None or account is not None, "no user handle, and no account was named")
-        return {"flags": f"{flags:02x}", "account": owner.name}
+        return {"flags": f"{flags:02x}", "account": owner.name, "extensions": results}
 
     def _known(self, credential_id: bytes, account: Account | None):
         for owner in [account] if account else self.accounts.values():
@@ -148,11 +152,15 @@ class RelyingParty:
         raise Refused("no such credential")
 
     @staticmethod
-    def _check(data: bytes, uv: str, present: int):
+    def _check(data: bytes, uv: str, present: int, extensions: dict):
         found = authenticator_data(data)
-        # Chromium asks for credProtect by itself when a discoverable credential is made.
         outputs = found[6]
-        demand(outputs is None or (present == AT and set(outputs) == {"credProtect"}), f"outputs are {outputs}")
+        # Chromium asks for credProtect by itself when a discoverable credential is made.
+        possible = {"credProtect"} if present == AT else set()
+        if "prf" in extensions:
+            demand(bool(outputs) and "hmac-secret" in outputs, f"outputs are {outputs}, without hmac-secret")
+            possible |= {"hmac-secret", "hmac-secret-mc"} if present == AT else {"hmac-secret"}
+        demand(set(outputs or {}) <= possible, f"outputs are {outputs}")
         expected = UP | BE | BS | present | (ED if outputs else 0)
         # A browser may verify although the site does not ask for it; that UV is true is for the test to see.
         allowed = [expected | UV] if uv == "required" else [expected, expected | UV]
