@@ -17,7 +17,7 @@ public struct Authenticator: Sendable {
   private let report: @Sendable (CommandReport) -> Void
 
   /// Keys, tries and token of clientPIN, for one life of the device.
-  var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
+  package var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
   /// What getNextAssertion goes on with; any other command drops it.
   var remaining: RemainingAssertions?
   /// The large-blob array that is being written.

@@ -17,7 +17,7 @@ public enum ControlMessage {
   public static let maximumCTAPSize = 7_609
 
   /// The command bytes of this page's own requests, within CTAP's vendor range 0x40–0xBF, CTAP §6.
-  public static let vendorCommands: ClosedRange<UInt8> = 0x50...0x5F
+  public static let vendorCommands: ClosedRange<UInt8> = 0x50...0x6F
 
   /// The longest passphrase, bytes, at every door: what one takes, all must take.
   public static let maximumPassphraseSize = 256

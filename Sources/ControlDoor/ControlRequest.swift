@@ -30,6 +30,16 @@ public enum ControlRequest: Sendable {
   case newStore(passphrase: SecretBytes)
   /// Plugs the device in or out. It never waits for a person. Answer: nothing.
   case device(DeviceAction)
+  /// Sets the PIN, the first or another, 1 to 63 bytes of UTF-8. Answer: nothing.
+  case setPIN(SecretBytes)
+  /// Goes back to no PIN. Answer: nothing.
+  case removePIN
+  /// What is set beside the PIN. Answer: ``OwnerSettings``.
+  case settings
+  /// Changes some of it. Answer: ``OwnerSettings``, as they are then.
+  case changeSettings(SettingsChange)
+  /// Replaces the serialized large-blob array, CTAP §6.10.3. Answer: nothing.
+  case setLargeBlobArray([UInt8])
 }
 
 extension ControlRequest {
@@ -47,6 +57,11 @@ extension ControlRequest {
     case acceptBeforeReset = 0x59
     case newStore = 0x5A
     case device = 0x5B
+    case setPIN = 0x5C
+    case removePIN = 0x5D
+    case settings = 0x5E
+    case changeSettings = 0x5F
+    case setLargeBlobArray = 0x60
   }
 
   /// The request as it goes into one packet; in locked memory, because it may hold a passphrase.
@@ -65,6 +80,11 @@ extension ControlRequest {
     case .acceptBeforeReset: Self.encode(.acceptBeforeReset)
     case .newStore(let passphrase): SecretMember.encode(command: Command.newStore.rawValue, secret: passphrase)
     case .device(let action): Self.encode(.device, action.members)
+    case .setPIN(let pin): SecretMember.encode(command: Command.setPIN.rawValue, secret: pin)
+    case .removePIN: Self.encode(.removePIN)
+    case .settings: Self.encode(.settings)
+    case .changeSettings(let change): Self.encode(.changeSettings, change.members)
+    case .setLargeBlobArray(let array): Self.encode(.setLargeBlobArray, [1: .bytes(array)])
     }
   }
 
@@ -99,7 +119,7 @@ extension ControlRequest {
     case .hello: self = .hello(version: try told(members.requiredUnsigned(1)))
     case .status: self = .status
     case .lock: self = .lock
-    case .unlock: self = .unlock(passphrase: try Self.passphrase(secret))
+    case .unlock: self = .unlock(passphrase: try Self.required(secret))
     case .listCredentials: self = .listCredentials(start: try told(members.optionalUnsigned(1)) ?? 0)
     case .showCredential: self = .showCredential(try CredentialReference(members))
     case .renameCredential:
@@ -107,13 +127,18 @@ extension ControlRequest {
     case .removeCredential: self = .removeCredential(try CredentialReference(members))
     case .recoverCredential: self = .recoverCredential(try CredentialRecovery(members))
     case .acceptBeforeReset: self = .acceptBeforeReset
-    case .newStore: self = .newStore(passphrase: try Self.passphrase(secret))
+    case .newStore: self = .newStore(passphrase: try Self.required(secret))
     case .device: self = .device(try DeviceAction(members))
+    case .setPIN: self = .setPIN(try Self.required(secret))
+    case .removePIN: self = .removePIN
+    case .settings: self = .settings
+    case .changeSettings: self = .changeSettings(try SettingsChange(members))
+    case .setLargeBlobArray: self = .setLargeBlobArray(try told(members.requiredBytes(1)))
     }
   }
 
-  private static func passphrase(_ secret: SecretBytes?) throws(ControlFailure) -> SecretBytes {
-    guard let secret else { throw ControlFailure(.missingParameter, "the passphrase is missing") }
+  private static func required(_ secret: SecretBytes?) throws(ControlFailure) -> SecretBytes {
+    guard let secret else { throw ControlFailure(.missingParameter, "the passphrase or PIN is missing") }
     return secret
   }
 }

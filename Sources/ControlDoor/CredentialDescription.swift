@@ -1,6 +1,7 @@
 public import CBOR
 
-/// A stored credential as its owner may see it: the numbers are those of the record, Recovery §6; 14 is its public key.
+/// A stored credential as its owner may see it: the numbers are those of the record, Recovery §6; 14 is its public key, 15
+/// its largeBlobKey, 16 whether it has a credBlob.
 public struct CredentialDescription: ControlAnswer, Equatable {
   /// The relying party's id.
   public var rpID: String
@@ -26,12 +27,18 @@ public struct CredentialDescription: ControlAnswer, Equatable {
   public var source: UInt8
   /// X ‖ Y (64 bytes) or an Ed25519 key (32); lists leave it out.
   public var publicKey: [UInt8]?
+  /// Opens its entry of the large-blob array, 32 bytes; lists leave it out.
+  ///
+  /// Whoever may list the passkeys as a platform does is told it as well (CTAP §6.8.4).
+  public var largeBlobKey: [UInt8]?
+  /// Whether a site keeps something in the credBlob extension.
+  public var hasCredBlob: Bool
 
   /// Joins the members.
   public init(
     rpID: String, userID: [UInt8], name: String? = nil, displayName: String? = nil, credentialID: [UInt8],
     algorithm: Int64, counter: UInt32, policy: UInt8, created: UInt64, changed: UInt64, source: UInt8,
-    publicKey: [UInt8]? = nil
+    publicKey: [UInt8]? = nil, largeBlobKey: [UInt8]? = nil, hasCredBlob: Bool = false
   ) {
     self.rpID = rpID
     self.userID = userID
@@ -45,6 +52,8 @@ public struct CredentialDescription: ControlAnswer, Equatable {
     self.changed = changed
     self.source = source
     self.publicKey = publicKey
+    self.largeBlobKey = largeBlobKey
+    self.hasCredBlob = hasCredBlob
   }
 
   /// Reads the members.
@@ -61,6 +70,8 @@ public struct CredentialDescription: ControlAnswer, Equatable {
     changed = try told(members.requiredUnsigned(10))
     source = try members.requiredInteger(11, as: UInt8.self)
     publicKey = try told(members.optionalBytes(14))
+    largeBlobKey = try told(members.optionalBytes(15))
+    hasCredBlob = try told(members.optionalBool(16)) ?? false
   }
 
   /// The members of the answer.
@@ -72,6 +83,8 @@ public struct CredentialDescription: ControlAnswer, Equatable {
     members[3] = name.map(CBORValue.text)
     members[4] = displayName.map(CBORValue.text)
     members[14] = publicKey.map(CBORValue.bytes)
+    members[15] = largeBlobKey.map(CBORValue.bytes)
+    if hasCredBlob { members[16] = true }
     return members
   }
 }
@@ -81,6 +94,10 @@ extension CredentialDescription {
   public var reference: CredentialReference { CredentialReference(rpID: rpID, credentialID: credentialID) }
   /// The credProtect level, 1 to 3.
   public var credProtect: UInt8 { policy & 0b11 }
+  /// Whether it was registered with the largeBlobKey extension.
+  public var hasLargeBlobKey: Bool { policy & 0b100 != 0 }
+  /// Whether it was registered with the thirdPartyPayment extension.
+  public var isForThirdPartyPayment: Bool { policy & 0b1000 != 0 }
 }
 
 /// A part of the stored credentials: {1: [credential …], 2: next?}.

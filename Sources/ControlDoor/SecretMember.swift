@@ -1,7 +1,7 @@
 import CBOR
 import CryptoPrimitives
 
-/// A passphrase inside a message: member 0 of the map, and therefore its first.
+/// A passphrase or PIN inside a message: member 0 of the map, and therefore its first.
 ///
 /// Canonical order puts it in front of all other members, so it goes from the packet into locked memory, and back,
 /// without passing through a `CBORValue`.
@@ -30,22 +30,22 @@ enum SecretMember {
     }
     let content = try contentRange(body)
     let members = try CBORMap(decodingMembers: [body[0] - 1] + body[content.upperBound...])
-    guard members[0] == nil else { throw ControlFailure(.invalidCBOR, "the passphrase is there twice") }
+    guard members[0] == nil else { throw ControlFailure(.invalidCBOR, "the secret is there twice") }
     return (SecretBytes(copying: UnsafeRawBufferPointer(rebasing: body[content])), members)
   }
 
   /// Where the content of the byte string at offset 2 stands.
   private static func contentRange(_ body: UnsafeRawBufferPointer) throws(ControlFailure) -> Range<Int> {
-    guard body[2] >> 5 == 2 else { throw ControlFailure(.unexpectedType, "the passphrase is not a byte string") }
+    guard body[2] >> 5 == 2 else { throw ControlFailure(.unexpectedType, "the secret is not a byte string") }
     let information = body[2] & 0x1F
-    guard information <= 25 else { throw ControlFailure(.invalidLength, "the passphrase is too long") }
+    guard information <= 25 else { throw ControlFailure(.invalidLength, "the secret is too long") }
     let start = 3 + max(0, Int(information) - 23)
     guard body.count >= start else { throw ControlFailure(.invalidCBOR, "the request is cut off") }
     let count = start == 3 ? Int(information) : body[3..<start].reduce(0) { $0 << 8 | Int($1) }
     guard count > [-1, 23, 255][start - 3] else { throw ControlFailure(.invalidCBOR, "a length is longer than needed") }
     guard 1...ControlMessage.maximumPassphraseSize ~= count else {
       throw ControlFailure(
-        .invalidLength, "the passphrase has \(count) bytes; it must have 1 to \(ControlMessage.maximumPassphraseSize)")
+        .invalidLength, "the secret has \(count) bytes; it must have 1 to \(ControlMessage.maximumPassphraseSize)")
     }
     guard body.count >= start + count else { throw ControlFailure(.invalidCBOR, "the request is cut off") }
     return start..<start + count

@@ -17,8 +17,9 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       Completions for your shell: liquid-auth --generate-completion-script bash|zsh|fish
       """,
     subcommands: [
-      InitCommand.self, StatusCommand.self, CredentialsCommand.self, RecoverCommand.self, DeriveCommand.self,
-      UnlockCommand.self, LockCommand.self, DeviceCommand.self, DemoCommand.self,
+      InitCommand.self, StatusCommand.self, CredentialsCommand.self, PINCommand.self, ConfigCommand.self,
+      RecoverCommand.self, DeriveCommand.self, UnlockCommand.self, LockCommand.self, DeviceCommand.self,
+      DemoCommand.self,
     ])
 
   /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.

@@ -27,6 +27,14 @@ import Testing
     ["credentials", "rename", "0123"],
     ["credentials", "rename", "0123", "--name", String(repeating: "n", count: 256)],
     ["device", "explode"],
+    ["pin", "set", "1234"],
+    ["config", "always-uv"],
+    ["config", "always-uv", "maybe"],
+    ["config", "min-pin-length"],
+    ["config", "min-pin-length", "3"],
+    ["config", "min-pin-length", "64"],
+    ["config", "min-pin-length", "6", "--rp", "https://a.example/"],
+    ["config", "min-pin-length", "6", "--rp", "a.example", "--no-rp"],
   ]
 
   @Test(arguments: refused)
@@ -61,6 +69,16 @@ import Testing
     ["device", "attach"],
     ["device", "detach"],
     ["device", "replug"],
+    ["pin", "status", "--json"],
+    ["pin", "set"],
+    ["pin", "change", "--control", "/c"],
+    ["pin", "remove"],
+    ["config", "show", "--sites", "--json"],
+    ["config", "always-uv", "on"],
+    ["config", "always-uv", "off", "--json"],
+    ["config", "min-pin-length", "63", "--rp", "a.example", "--rp", "b.example"],
+    ["config", "min-pin-length", "4", "--no-rp"],
+    ["config", "force-pin-change"],
   ]
 
   @Test(arguments: taken)
@@ -71,6 +89,8 @@ import Testing
   @Test(arguments: [
     [], ["init"], ["status"], ["credentials"], ["credentials", "list"], ["credentials", "show"],
     ["credentials", "rename"], ["credentials", "remove"], ["recover"], ["derive"], ["unlock"], ["lock"], ["device"],
+    ["pin"], ["pin", "status"], ["pin", "set"], ["pin", "change"], ["pin", "remove"], ["config"], ["config", "show"],
+    ["config", "always-uv"], ["config", "min-pin-length"], ["config", "force-pin-change"],
   ])
   func `every command has help`(_ command: [String]) {
     do {

@@ -98,11 +98,30 @@ import Testing
         algorithm      ES256
         counter        2
         protection     3: used only after verification
+        kind           discoverable, hash id: the phrase and `liquid-auth recover` bring it back
+        extensions     none
         made           1970-01-01 00:00:01 UTC
         changed        1970-01-02 00:00:00 UTC
         source         recovered
         public key     beef
         """)
+  }
+
+  @Test func `the kind says what brings a passkey back, and the extensions what it holds`() {
+    var credential = Self.credential(id: [UInt8](repeating: 1, count: 127))
+    credential.policy = 0b1101
+    credential.hasCredBlob = true
+    #expect(
+      CredentialText.whole(credential).contains(
+        """
+        kind           discoverable, sealed id: the phrase and the site bring it back
+        extensions     largeBlobKey, credBlob, thirdPartyPayment
+
+        """))
+    credential.source = 2
+    #expect(
+      CredentialText.whole(credential).contains("kind           discoverable, imported: nothing brings it back\n"))
+    #expect(credential.json.description.contains("\"idForm\": null"))
   }
 
   @Test func `JSON has every member, and null for names that are absent`() {
@@ -117,6 +136,8 @@ import Testing
           "algorithm": -7,
           "counter": 2,
           "credProtect": 3,
+          "idForm": "hash",
+          "extensions": [],
           "created": 1000,
           "changed": 86400000,
           "source": "recovered"

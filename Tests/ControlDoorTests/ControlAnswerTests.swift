@@ -39,6 +39,31 @@ import Testing
     #expect(Self.credential.reference == CredentialReference(rpID: "a.example", credentialID: [0xC0, 0xDE]))
   }
 
+  @Test func `its largeBlobKey is 15, and that it has a credBlob 16`() throws {
+    var credential = Self.credential
+    (credential.largeBlobKey, credential.hasCredBlob) = ([0xB0], true)
+    let packet: [UInt8] =
+      [0x00, 0xAD] + Self.credentialMembers + [0x0E, 0x41, 0xAB, 0x0F, 0x41, 0xB0, 0x10, 0xF5]
+    #expect(credential.encoded == packet)
+    #expect(try CredentialDescription(decoding: packet) == credential)
+    #expect(credential.hasLargeBlobKey && !credential.isForThirdPartyPayment)
+  }
+
+  @Test func `settings have their exact bytes`() throws {
+    let settings = OwnerSettings(
+      alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a"], forcePINChange: false, isPINSet: true)
+    let packet: [UInt8] = [
+      0x00, 0xA5, 0x01, 0xF5, 0x02, 0x06, 0x03, 0x81, 0x61, 0x61, 0x04, 0xF4, 0x05, 0xF5,
+    ]
+    #expect(settings.encoded == packet)
+    #expect(try OwnerSettings(decoding: packet) == settings)
+    for key in settings.members.pairs.map(\.key) {
+      var members = settings.members
+      members[key] = .map([:])
+      #expect(throws: ControlFailure(.unexpectedType, "")) { try OwnerSettings(members) }
+    }
+  }
+
   @Test func `a page is a list, and where the next one starts`() throws {
     var listed = Self.credential
     listed.publicKey = nil

@@ -284,6 +284,7 @@ class TestCredentials:
             assert (entry["rpId"], entry["userHandle"]) == (made.rp_id, made.user_id.hex())
             assert (entry["name"], entry["displayName"]) == (made.user_id.decode(), made.user_id.decode().title())
             assert (entry["algorithm"], entry["counter"], entry["source"]) == (-7, 0, "registered")
+            assert (entry["credProtect"], entry["idForm"], entry["extensions"]) == (1, "sealed", [])
             shown = json.loads(stocked.ask("credentials", "show", made.id.hex()[:12], "--json"))
             expected = OWN.discoverable(made.rp_id.encode(), made.user_id)
             assert shown == {**entry, "publicKey": expected.public_key.hex()}
@@ -317,7 +318,8 @@ class TestCredentials:
 class TestHelp:
     COMMANDS = ["", "init", "status", "credentials", "credentials list", "credentials show", "credentials rename",
                 "credentials remove", "recover", "derive", "lock", "unlock", "device", "device attach", "device detach",
-                "device replug", "demo"]
+                "device replug", "demo", "pin", "pin status", "pin set", "pin change", "pin remove", "config", "config show",
+                "config always-uv", "config min-pin-length", "config force-pin-change"]
 
     @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command or "liquid-auth")
     def test_help(self, empty, command):
@@ -335,7 +337,8 @@ class TestHelp:
             subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
     @pytest.mark.parametrize("command", ["nonsense", "init --words 13", "init --credential-ids other",
-                                         "recover", "recover --new-store --accept-before-reset", "credentials rename 01"])
+                                         "recover", "recover --new-store --accept-before-reset", "credentials rename 01",
+                                         "pin set 1234", "config always-uv", "config min-pin-length 3"])
     def test_wrong_usage(self, empty, command):
         fails(empty, *command.split(), status=WRONG_USAGE)
 

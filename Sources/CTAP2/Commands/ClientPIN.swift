@@ -73,11 +73,7 @@ public enum ClientPIN: AuthenticatorCommand {
     }
     try authenticator.checkPIN(hash, secret, vault)
     var settings = try vault.settings()
-    let pin = try StoredPIN(decrypting: encrypted, with: secret)
-    if settings.forcePINChange, let old = settings.pin, constantTimeEqual(old.hash, pin.hash) {
-      throw CTAPError(.pinPolicyViolation, "the PIN must be changed, and this is the old one")
-    }
-    try settings.setPIN(pin)
+    try settings.setPIN(StoredPIN(decrypting: encrypted, with: secret))
     try vault.save(settings)
     authenticator.pinUVAuth.endToken()
     return .done
@@ -227,70 +223,15 @@ extension Authenticator {
   }
 }
 
-extension AuthenticatorSettings {
-  /// Takes a PIN that a platform sent, if it is long enough: what the old one allowed ends with it.
-  fileprivate mutating func setPIN(_ pin: StoredPIN) throws(CTAPError) {
-    guard pin.length >= minimumPINLength else {
-      throw CTAPError(.pinPolicyViolation, "a PIN of less than \(minimumPINLength) characters")
-    }
-    self.pin = pin
-    forcePINChange = false
-    persistentToken = nil
-  }
-}
-
 extension StoredPIN {
-  /// The padded block's size in bytes, and so one more than the longest PIN's.
-  private static let blockSize = 64
-
   /// Reads newPinEnc: 64 bytes, a PIN of at most 63 in UTF-8 and zeros.
   ///
   /// - Throws: `invalidParameter` for a block of another size, `pinPolicyViolation` for what is no text of that length.
   fileprivate init(decrypting encrypted: [UInt8], with secret: PINUVAuthSecret) throws(CTAPError) {
-    guard let block = secret.decrypt(encrypted), block.count == Self.blockSize else {
+    guard let block = secret.decrypt(encrypted), block.count == Self.longestSize + 1 else {
       throw CTAPError(.invalidParameter, "newPinEnc does not hold 64 bytes")
     }
-    let count = block.withUnsafeBytes { $0.firstIndex(of: 0) ?? $0.count }
-    let length = block.withUnsafeBytes { Self.codePoints(in: $0.prefix(count)) }
-    guard count < Self.blockSize, let length else {
-      throw CTAPError(.pinPolicyViolation, "a PIN of more than 63 bytes, or not in UTF-8")
-    }
-    self.init(
-      hash: block.withUnsafeBytes { Self.hash(UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }, length: length)
-  }
-
-  /// How many code points there are; `nil` for what is not UTF-8.
-  private static func codePoints(in bytes: some Sequence<UInt8>) -> UInt8? {
-    var (parser, iterator, count) = (Unicode.UTF8.ForwardParser(), bytes.makeIterator(), UInt8(0))
-    while true {
-      switch parser.parseScalar(from: &iterator) {
-      case .valid: count += 1
-      case .emptyInput: return count
-      case .error: return nil
-      }
-    }
-  }
-
-  /// LEFT(SHA-256(PIN), 16).
-  private static func hash(_ pin: UnsafeRawBufferPointer) -> [UInt8] {
-    SHA256.deriveSecret(SecretBytes(copying: pin), count: 16).withUnsafeBytes { Array($0) }
-  }
-}
-
-extension OpenVault {
-  /// PIN and settings as the store has them.
-  func settings() throws(CTAPError) -> AuthenticatorSettings {
-    do throws(StoreError) { return try store.state().settings } catch { throw CTAPError(error) }
-  }
-
-  /// Replaces PIN and settings, durably.
-  func save(_ settings: AuthenticatorSettings) throws(CTAPError) {
-    do throws(StoreError) {
-      var state = try store.state()
-      state.settings = settings
-      try store.setState(state)
-    } catch {
-      throw CTAPError(error)
-    }
+    try self.init(
+      block.withUnsafeBytes { SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix { $0 != 0 })) })
   }
 }

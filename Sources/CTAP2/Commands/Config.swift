@@ -21,7 +21,12 @@ public enum Config: AuthenticatorCommand {
     }
     switch request.subcommand {
     case .toggleAlwaysUv: settings.alwaysUV.toggle()
-    case .setMinPINLength: try settings.setMinimumPINLength(request)
+    case .setMinPINLength:
+      guard !request.pinComplexityPolicy else {
+        throw CTAPError(.invalidParameter, "there is no policy for PINs but their length")
+      }
+      try settings.setMinimumPINLength(
+        request.newMinPINLength, rpIDs: request.minPinLengthRPIDs, forceChange: request.forceChangePin)
     }
     try vault.save(settings)
     // What the old PIN allowed ends with it.
@@ -35,31 +40,5 @@ extension Authenticator {
   /// toggleAlwaysUv itself can end again (CTAP §6.11, step 4).
   fileprivate func asksForToken(_ request: Config.Request, _ settings: ToldSettings) -> Bool {
     settings.isPINSet || interaction.canVerify || settings.alwaysUV && request.subcommand != .toggleAlwaysUv
-  }
-}
-
-extension AuthenticatorSettings {
-  /// setMinPINLength, CTAP §6.11.4: all of the request, or nothing of it.
-  fileprivate mutating func setMinimumPINLength(_ request: Config.Request) throws(CTAPError) {
-    guard !request.pinComplexityPolicy else {
-      throw CTAPError(.invalidParameter, "there is no policy for PINs but their length")
-    }
-    let length = request.newMinPINLength ?? UInt64(minimumPINLength)
-    guard let length = UInt8(exactly: length), (minimumPINLength...Self.longestPIN).contains(length) else {
-      throw CTAPError(.pinPolicyViolation, "the minimum can only grow, up to \(Self.longestPIN)")
-    }
-    guard !request.forceChangePin || pin != nil else {
-      throw CTAPError(.pinNotSet, "there is no PIN that could be changed")
-    }
-    if let rpIDs = request.minPinLengthRPIDs {
-      guard rpIDs.count <= Config.maximumRPIDs else {
-        throw CTAPError(.keyStoreFull, "more than \(Config.maximumRPIDs) relying parties")
-      }
-      minimumPINLengthRPIDs = rpIDs
-    }
-    minimumPINLength = length
-    guard request.forceChangePin || pin.map({ $0.length < length }) == true else { return }
-    forcePINChange = true
-    persistentToken = nil
   }
 }

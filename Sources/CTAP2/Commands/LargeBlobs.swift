@@ -51,10 +51,7 @@ public enum LargeBlobs: AuthenticatorCommand {
     write.received += fragment
     guard write.received.count == write.length else { return authenticator.largeBlobWrite = write }
     authenticator.largeBlobWrite = nil
-    guard Array(SHA256.hash(write.received.dropLast(16)).prefix(16)) == write.received.suffix(16) else {
-      throw CTAPError(.integrityFailure, "the array does not end with its digest")
-    }
-    do throws(StoreError) { try vault.store.setLargeBlobArray(write.received) } catch { throw CTAPError(error) }
+    try vault.saveLargeBlobArray(write.received)
   }
 
   /// The parameters of authenticatorLargeBlobs: CTAP §6.10.1.
@@ -156,5 +153,20 @@ extension OpenVault {
     do throws(StoreError) { return try store.largeBlobArray() ?? LargeBlobs.initialArray } catch {
       throw CTAPError(error)
     }
+  }
+
+  /// Replaces the array, durably.
+  ///
+  /// - Throws: `largeBlobStorageFull` for one that is too long, `integrityFailure` for one that does not end with
+  ///   LEFT(SHA-256(what stands before), 16).
+  public func saveLargeBlobArray(_ array: [UInt8]) throws(CTAPError) {
+    guard array.count <= LargeBlobs.capacity else {
+      throw CTAPError(
+        .largeBlobStorageFull, "an array of \(array.count) bytes; there is room for \(LargeBlobs.capacity)")
+    }
+    guard array.count >= LargeBlobs.shortestLength,
+      Array(SHA256.hash(array.dropLast(16)).prefix(16)) == array.suffix(16)
+    else { throw CTAPError(.integrityFailure, "the array does not end with its digest") }
+    do throws(StoreError) { try store.setLargeBlobArray(array) } catch { throw CTAPError(error) }
   }
 }

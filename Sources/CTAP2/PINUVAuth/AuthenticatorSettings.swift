@@ -30,7 +30,7 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   /// The PIN; `nil` while none is set.
   public internal(set) var pin: StoredPIN?
   /// Whether every ceremony asks for verification.
-  public internal(set) var alwaysUV = false
+  public var alwaysUV = false
   /// The shortest PIN that may be set, in code points.
   public internal(set) var minimumPINLength = shortestPIN
   /// Whether the PIN must be changed before it is good for anything else.

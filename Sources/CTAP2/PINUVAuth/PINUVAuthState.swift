@@ -11,7 +11,8 @@ public struct PINUVAuthState: Sendable {
   private var token: PINUVAuthToken?
   private var mismatches = 0
 
-  init(poweredUpAt: Duration) { self.poweredUpAt = poweredUpAt }
+  /// Nothing yet.
+  package init(poweredUpAt: Duration) { self.poweredUpAt = poweredUpAt }
 
   // MARK: Key agreement
 
@@ -55,6 +56,12 @@ public struct PINUVAuthState: Sendable {
 
   /// A right PIN.
   mutating func forgetMismatches() { mismatches = 0 }
+
+  /// The owner has set or removed the PIN: what was tried against the old one, and what it allowed, is over.
+  package mutating func pinWasChanged() {
+    forgetMismatches()
+    endToken()
+  }
 
   // MARK: The token
 

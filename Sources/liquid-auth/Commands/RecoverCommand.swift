@@ -90,13 +90,17 @@ struct RecoverCommand: ParsableCommand {
 
   private func recovery(_ rpID: String) throws -> CredentialRecovery {
     let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
-    // An address derives another key than the id does, and the record would never be found.
-    guard !rpID.isEmpty, !rpID.contains("/"), rpID.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
-      throw ValidationError("--rp takes a relying party id, such as example.com, and no address")
-    }
+    try checkRPID(rpID)
     guard 1...64 ~= handle.count else { throw ValidationError("a user handle has 1 to 64 bytes") }
     guard 1...3 ~= credProtect else { throw ValidationError("--cred-protect is 1, 2 or 3") }
     return CredentialRecovery(
       rpID: rpID, userHandle: handle, counter: counter, algorithm: alg.identifier, credProtect: credProtect)
+  }
+}
+
+/// Refuses what is no relying party's id: an address derives another key than the id does, and would never be found.
+func checkRPID(_ rpID: String) throws(ValidationError) {
+  guard !rpID.isEmpty, !rpID.contains("/"), rpID.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+    throw ValidationError("--rp takes a relying party id, such as example.com, and no address")
   }
 }

@@ -1,3 +1,4 @@
+import CTAP2
 import ControlDoor
 
 /// How credentials are shown to people.
@@ -28,6 +29,8 @@ enum CredentialText {
       ["algorithm", CredentialNames.algorithm(credential.algorithm)],
       ["counter", String(credential.counter)],
       ["protection", protection(credential.credProtect)],
+      ["kind", kind(credential)],
+      ["extensions", extensions(credential)],
       ["made", UTCTime(milliseconds: credential.created).text],
       ["changed", UTCTime(milliseconds: credential.changed).text],
       ["source", CredentialNames.source(credential.source)],
@@ -45,6 +48,21 @@ enum CredentialText {
     case (nil, let displayName?): displayName.printable
     case (nil, nil): "user handle \(credential.userID.hexadecimal)"
     }
+  }
+
+  /// All that are stored are discoverable; the form of the id says what a new machine needs.
+  private static func kind(_ credential: CredentialDescription) -> String {
+    switch credential.form {
+    case .sealed: "discoverable, sealed id: the phrase and the site bring it back"
+    case .hash: "discoverable, hash id: the phrase and `liquid-auth recover` bring it back"
+    case nil: "discoverable, imported: nothing brings it back"
+    }
+  }
+
+  /// What a site has asked for, or keeps, beside the key itself.
+  private static func extensions(_ credential: CredentialDescription) -> String {
+    let names = credential.extensions
+    return names.isEmpty ? "none" : names.joined(separator: ", ")
   }
 
   private static func protection(_ level: UInt8) -> String {
@@ -75,6 +93,18 @@ extension CredentialNames {
 }
 
 extension CredentialDescription {
+  /// The form of the id, Recovery §4; `nil` for an imported passkey, whose id another authenticator made.
+  var form: CredentialIDForm? {
+    guard source != CredentialSource.Origin.imported.rawValue else { return nil }
+    return credentialID.count == CredentialID.sealedLength ? .sealed : .hash
+  }
+
+  /// The extensions that left something in the record, by their names in WebAuthn and CTAP.
+  var extensions: [String] {
+    [("largeBlobKey", hasLargeBlobKey), ("credBlob", hasCredBlob), ("thirdPartyPayment", isForThirdPartyPayment)]
+      .filter(\.1).map(\.0)
+  }
+
   /// The credential for programs; bytes as hexadecimal digits, times as Unix milliseconds.
   var json: JSON {
     var members: [JSON.Member] = [
@@ -86,6 +116,8 @@ extension CredentialDescription {
       .init(name: "algorithm", value: .number(algorithm)),
       .init(name: "counter", value: .number(Int64(counter))),
       .init(name: "credProtect", value: .number(Int64(credProtect))),
+      .init(name: "idForm", value: JSON(form.map { $0 == .sealed ? "sealed" : "hash" })),
+      .init(name: "extensions", value: .array(extensions.map(JSON.string))),
       .init(name: "created", value: .number(Int64(clamping: created))),
       .init(name: "changed", value: .number(Int64(clamping: changed))),
       .init(name: "source", value: .string(CredentialNames.source(source))),

@@ -51,7 +51,7 @@ struct KeyDesk: ControlDesk {
   func newStore(_ passphrase: SecretBytes) async throws(ControlFailure) {
     let directory = desk.directory
     let vault = desk.people.vault
-    let outcome = await inTurn {
+    let outcome = await inTurn { _ in
       await OwnThread.run {
         Result { () throws(StateDirectoryError) in
           try directory.makeNewStore(passphrase: passphrase)
@@ -71,15 +71,15 @@ struct KeyDesk: ControlDesk {
   }
 
   func withOpenVault<Answer: Sendable>(
-    _ body: @escaping @Sendable (OpenVault) throws(ControlFailure) -> Answer
+    _ body: @escaping @Sendable (OpenVault, inout PINUVAuthState) throws(ControlFailure) -> Answer
   ) async throws(ControlFailure) -> Answer {
     let vault = desk.people.vault
-    let outcome = await inTurn {
+    let outcome = await inTurn { authenticator in
       Result { () throws(ControlFailure) in
         guard let open = vault.current else {
           throw ControlFailure(.passphraseRequired, "the vault is locked; the passphrase is needed again")
         }
-        return try body(open)
+        return try body(open, &authenticator.pinUVAuth)
       }
     }
     return try outcome.get()
@@ -88,12 +88,12 @@ struct KeyDesk: ControlDesk {
   /// Works in the turn of the ceremonies, unless the client goes away before it comes; a list of accounts that is not
   /// told to the end ends, because they may change.
   private func inTurn<Answer: Sendable>(
-    _ work: @Sendable () async -> Result<Answer, ControlFailure>
+    _ work: @Sendable (inout Authenticator) async -> Result<Answer, ControlFailure>
   ) async -> Result<Answer, ControlFailure> {
     do throws(CancellationError) {
       return try await desk.queue.submit { authenticator in
         authenticator.forgetRemaining()
-        return await work()
+        return await work(&authenticator)
       }
     } catch {
       return .failure(ControlFailure(.keepaliveCancel, "the request was withdrawn"))

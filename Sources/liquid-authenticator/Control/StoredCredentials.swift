@@ -14,7 +14,11 @@ extension OpenVault {
   func description(of reference: CredentialReference) throws(ControlFailure) -> CredentialDescription {
     let source = try credential(reference)
     do {
-      return CredentialDescription(source, publicKey: try keys.privateKey(of: source).publicKey.bytes)
+      var description = CredentialDescription(source, publicKey: try keys.privateKey(of: source).publicKey.bytes)
+      if source.policy.largeBlobKey {
+        description.largeBlobKey = keys.largeBlobKey(source.rpIDHash, id: source.id).withUnsafeBytes { Array($0) }
+      }
+      return description
     } catch {
       throw ControlFailure(.other, error.description)
     }
@@ -113,6 +117,6 @@ extension CredentialDescription {
       rpID: source.rpID, userID: source.userID, name: source.name, displayName: source.displayName,
       credentialID: source.id, algorithm: source.algorithm.rawValue, counter: source.counter,
       policy: source.policy.byte, created: source.created, changed: source.changed, source: source.origin.rawValue,
-      publicKey: publicKey)
+      publicKey: publicKey, hasCredBlob: source.credBlob != nil)
   }
 }

@@ -178,7 +178,7 @@ final class Client: Sendable {
   }
 
   static let malformed: [Malformed] = [
-    Malformed("no command of ours", [0x5F], 0x01),
+    Malformed("no command of ours", [0x6F], 0x01),
     Malformed("broken CBOR", [0x51, 0xA1], 0x12),
     Malformed("a passphrase that is a text", [0x53, 0xA1, 0x00, 0x61, 0x61], 0x11),
     Malformed("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), 0x03),

@@ -64,6 +64,8 @@ import Testing
     .listCredentials(start: 0), .showCredential(reference), .removeCredential(reference),
     .renameCredential(reference, names: CredentialNames(name: "x")),
     .recoverCredential(CredentialRecovery(rpID: "a", userHandle: [1])), .acceptBeforeReset,
+    .setPIN(passphrase()), .removePIN, .settings, .changeSettings(SettingsChange(alwaysUV: true)),
+    .setLargeBlobArray([]),
   ]
   static let reference = CredentialReference(rpID: "a", credentialID: [1])
 

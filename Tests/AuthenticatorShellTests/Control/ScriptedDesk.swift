@@ -50,10 +50,11 @@ final class ScriptedDesk: ControlDesk {
   }
 
   func withOpenVault<Result: Sendable>(
-    _ body: @escaping @Sendable (OpenVault) throws(ControlFailure) -> Result
+    _ body: @escaping @Sendable (OpenVault, inout PINUVAuthState) throws(ControlFailure) -> Result
   ) async throws(ControlFailure) -> Result {
     guard let vault = vault.withLock({ $0 }) else { throw ControlFailure(.passphraseRequired, "the vault is locked") }
-    return try body(vault)
+    var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
+    return try body(vault, &pinUVAuth)
   }
 }
 

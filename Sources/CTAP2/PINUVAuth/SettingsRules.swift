@@ -1,0 +1,115 @@
+public import CryptoPrimitives
+
+// What may be set, whoever sets it: a platform by clientPIN and authenticatorConfig, or the owner at the control door,
+// who has given the vault's passphrase.
+
+extension AuthenticatorSettings {
+  /// Takes a new PIN, the first or another: CTAP §6.5.5.5 and §6.5.5.6.
+  ///
+  /// What the old one allowed ends with it: here the token of permission pcmr, and with
+  /// ``PINUVAuthState/pinWasChanged()`` that of the moment.
+  ///
+  /// - Throws: `pinPolicyViolation` for a PIN that is too short, or that is still the one to be changed.
+  mutating func setPIN(_ pin: StoredPIN) throws(CTAPError) {
+    guard pin.length >= minimumPINLength else {
+      throw CTAPError(.pinPolicyViolation, "a PIN has at least \(minimumPINLength) characters")
+    }
+    if forcePINChange, let old = self.pin, constantTimeEqual(old.hash, pin.hash) {
+      throw CTAPError(.pinPolicyViolation, "the PIN must be changed, and this is the old one")
+    }
+    self.pin = pin
+    forcePINChange = false
+    persistentToken = nil
+  }
+
+  /// Takes a new PIN from the owner: 1 to 63 bytes of UTF-8 without a zero byte.
+  ///
+  /// - Throws: as above, and `pinPolicyViolation` for what is no text of that length.
+  public mutating func setPIN(_ pin: SecretBytes) throws(CTAPError) { try setPIN(StoredPIN(pin)) }
+
+  /// Goes back to no PIN, as on a new device.
+  public mutating func removePIN() {
+    pin = nil
+    forcePINChange = false
+    persistentToken = nil
+  }
+
+  /// setMinPINLength, CTAP §6.11.4: all of it, or nothing.
+  ///
+  /// - Parameters:
+  ///   - length: the new minimum in code points; `nil` leaves it.
+  ///   - rpIDs: the relying parties that are told it; `nil` leaves them.
+  ///   - forceChange: whether the PIN must be changed; one that is shorter than the new minimum must be in any case.
+  /// - Throws: `pinPolicyViolation` for a minimum that shrinks or is above 63, `pinNotSet` where there is no PIN to be
+  ///   changed, `keyStoreFull` for more than eight relying parties.
+  public mutating func setMinimumPINLength(
+    _ length: UInt64?, rpIDs: [String]?, forceChange: Bool
+  ) throws(CTAPError) {
+    let length = length ?? UInt64(minimumPINLength)
+    guard let length = UInt8(exactly: length), (minimumPINLength...Self.longestPIN).contains(length) else {
+      throw CTAPError(
+        .pinPolicyViolation, "the minimum is \(minimumPINLength) and can only grow, up to \(Self.longestPIN)")
+    }
+    guard !forceChange || pin != nil else {
+      throw CTAPError(.pinNotSet, "there is no PIN that could be changed")
+    }
+    if let rpIDs {
+      guard rpIDs.count <= Config.maximumRPIDs else {
+        throw CTAPError(.keyStoreFull, "more than \(Config.maximumRPIDs) relying parties")
+      }
+      minimumPINLengthRPIDs = rpIDs
+    }
+    minimumPINLength = length
+    guard forceChange || pin.map({ $0.length < length }) == true else { return }
+    forcePINChange = true
+    persistentToken = nil
+  }
+}
+
+extension StoredPIN {
+  /// The longest PIN's size in bytes.
+  public static let longestSize = 63
+
+  /// Takes a PIN in UTF-8.
+  ///
+  /// - Throws: `pinPolicyViolation` for what is no text of at most 63 bytes, or has a zero byte.
+  init(_ pin: SecretBytes) throws(CTAPError) {
+    let length = pin.withUnsafeBytes { $0.count <= Self.longestSize ? Self.codePoints(in: $0) : nil }
+    guard let length else {
+      throw CTAPError(.pinPolicyViolation, "a PIN has at most \(Self.longestSize) bytes, in UTF-8")
+    }
+    // LEFT(SHA-256(PIN), 16).
+    self.init(hash: SHA256.deriveSecret(pin, count: 16).withUnsafeBytes { Array($0) }, length: length)
+  }
+
+  /// How many code points there are; `nil` for what is not UTF-8, or could not be sent by a platform: it pads with zeros.
+  private static func codePoints(in bytes: UnsafeRawBufferPointer) -> UInt8? {
+    var (parser, iterator, count) = (Unicode.UTF8.ForwardParser(), bytes.makeIterator(), UInt8(0))
+    while true {
+      switch parser.parseScalar(from: &iterator) {
+      case .valid(let scalar) where scalar.first == 0: return nil
+      case .valid: count += 1
+      case .emptyInput: return count
+      case .error: return nil
+      }
+    }
+  }
+}
+
+extension OpenVault {
+  /// PIN and settings as the store has them.
+  public func settings() throws(CTAPError) -> AuthenticatorSettings {
+    do throws(StoreError) { return try store.state().settings } catch { throw CTAPError(error) }
+  }
+
+  /// Replaces PIN and settings, durably.
+  public func save(_ settings: AuthenticatorSettings) throws(CTAPError) {
+    do throws(StoreError) {
+      var state = try store.state()
+      state.settings = settings
+      try store.setState(state)
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+}

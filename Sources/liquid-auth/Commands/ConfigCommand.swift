@@ -1,0 +1,145 @@
+import ArgumentParser
+import ControlDoor
+
+/// `liquid-auth config`.
+struct ConfigCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "config",
+    abstract: "See and change what the key asks of people.",
+    discussion: """
+      Each change asks for the vault's passphrase at the terminal; without a terminal it is the first line of standard \
+      input. The settings are of this machine, and a reset takes them back.
+      """,
+    subcommands: [Show.self, AlwaysUV.self, MinimumPINLength.self, ForcePINChange.self])
+
+  struct Show: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Show what is set; asks for nothing.")
+    @Flag(help: "Also which sites are told the shortest PIN; this asks for the passphrase.") var sites = false
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+      let connection = try place.connect()
+      if sites {
+        try connection.unlock()
+        return output.write(SettingsReport(try connection.ask(.settings)))
+      }
+      output.write(SettingsReport(try connection.keyInformation()))
+    }
+  }
+
+  struct AlwaysUV: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "always-uv",
+      abstract: "Whether every registration and sign-in asks for verification.",
+      discussion: """
+        Without it, a site decides whether a click is enough. With it, U2F is off: it knows no verification.
+        """)
+    enum Switch: String, ExpressibleByArgument, CaseIterable { case on, off }
+    @Argument(help: "on or off.") var value: Switch
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws { try place.change(SettingsChange(alwaysUV: value == .on), output) }
+  }
+
+  struct MinimumPINLength: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "min-pin-length",
+      abstract: "How many characters a PIN has at least.",
+      discussion: """
+        It can only grow; a reset takes it back to 4. A PIN that is shorter must be changed before it is of use.
+        """)
+    @Argument(help: "4 to 63.") var length: UInt64
+    @Option(
+      help: ArgumentHelp(
+        "A site that is told it when it asks (extension minPinLength): its relying party id. Give one --rp for each; "
+          + "they take the place of those before.", valueName: "id"))
+    var rp: [String] = []
+    @Flag(help: "Tell it to no site any more.") var noRp = false
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+      guard 4...63 ~= length else { throw ValidationError("a length is 4 to 63") }
+      guard rp.isEmpty || !noRp else { throw ValidationError("give either --rp or --no-rp") }
+      for rpID in rp { try checkRPID(rpID) }
+    }
+
+    func run() throws {
+      try place.change(
+        SettingsChange(minimumPINLength: length, minimumPINLengthRPIDs: rp.isEmpty && !noRp ? nil : rp), output)
+    }
+  }
+
+  struct ForcePINChange: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "force-pin-change",
+      abstract: "Make the PIN good for nothing but being changed, to hand the key on with one that somebody chose.")
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws { try place.change(SettingsChange(forcePINChange: true), output) }
+  }
+}
+
+extension PlaceOptions {
+  /// Changes settings, and shows what is set then.
+  fileprivate func change(_ change: SettingsChange, _ output: OutputOptions) throws(CommandFailure) {
+    let connection = try connect()
+    try connection.unlock()
+    output.write(SettingsReport(try connection.ask(.changeSettings(change))))
+  }
+}
+
+extension OutputOptions {
+  fileprivate func write(_ report: SettingsReport) { write(report.text, json: report.json) }
+}
+
+/// What `liquid-auth config` says, before it is text or JSON.
+struct SettingsReport: Equatable {
+  let alwaysUV: Bool
+  let minimumPINLength: Int
+  let forcePINChange: Bool
+  /// The sites that are told the shortest PIN; `nil` where nobody who may know asks.
+  let sites: [String]?
+
+  /// What everybody may know.
+  init(_ information: KeyInformation) {
+    (alwaysUV, minimumPINLength) = (information.alwaysUV, information.minimumPINLength)
+    (forcePINChange, sites) = (information.forcePINChange, nil)
+  }
+
+  /// What the owner may know.
+  init(_ settings: OwnerSettings) {
+    (alwaysUV, minimumPINLength) = (settings.alwaysUV, Int(settings.minimumPINLength))
+    (forcePINChange, sites) = (settings.forcePINChange, settings.minimumPINLengthRPIDs)
+  }
+
+  /// For people.
+  var text: String {
+    var rows = [
+      ["always verify", alwaysUV ? "on" : "off"],
+      ["shortest PIN", "\(minimumPINLength) characters"],
+    ]
+    if let sites {
+      rows.append(["told to", sites.isEmpty ? "no site" : sites.map(\.printable).joined(separator: ", ")])
+    }
+    rows += [
+      ["change of PIN", forcePINChange ? "forced; run: liquid-auth pin change" : "not forced"],
+      ["enterprise attestation", "not offered: this key is one person's"],
+    ]
+    return table(rows)
+  }
+
+  /// For programs; `null` for what was not asked for.
+  var json: JSON {
+    [
+      "alwaysUv": .bool(alwaysUV),
+      "minimumPinLength": .number(Int64(minimumPINLength)),
+      "minimumPinLengthSites": sites.map { .array($0.map(JSON.string)) } ?? .null,
+      "forcePinChange": .bool(forcePINChange),
+      "enterpriseAttestation": .bool(false),
+    ]
+  }
+}

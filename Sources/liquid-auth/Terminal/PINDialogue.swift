@@ -1,0 +1,57 @@
+import CTAP2
+import CryptoPrimitives
+import Glibc
+
+/// What a PIN must be like: CTAP §6.5.1.
+enum PINRule {
+  /// Why a PIN is not taken; `nil` when it is.
+  ///
+  /// - Parameter minimum: the fewest characters, counted as Unicode code points.
+  static func objection(to pin: SecretBytes, minimum: Int) -> String? {
+    pin.withUnsafeBytes { bytes in
+      if bytes.count > StoredPIN.longestSize { return "a PIN has at most \(StoredPIN.longestSize) bytes" }
+      // No prompt of a browser can take one in again.
+      if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "a PIN has no control characters" }
+      guard let count = codePoints(in: bytes) else { return "a PIN is text in UTF-8" }
+      return count < minimum ? "a PIN needs at least \(minimum) characters" : nil
+    }
+  }
+
+  private static func codePoints(in bytes: UnsafeRawBufferPointer) -> Int? {
+    var (parser, iterator, count) = (Unicode.UTF8.ForwardParser(), bytes.makeIterator(), 0)
+    while true {
+      switch parser.parseScalar(from: &iterator) {
+      case .valid: count += 1
+      case .emptyInput: return count
+      case .error: return nil
+      }
+    }
+  }
+}
+
+/// A new PIN, from whoever runs the command.
+enum PINInput {
+  /// From the terminal, typed twice and not shown, when standard input is one; otherwise its next line.
+  static func new(minimum: Int) throws(CommandFailure) -> SecretBytes {
+    if isatty(STDIN_FILENO) == 1, let terminal = Terminal() { return try new(minimum: minimum, on: terminal) }
+    let pin = try StandardInput.secretLine("the PIN")
+    if let objection = PINRule.objection(to: pin, minimum: minimum) {
+      throw CommandFailure("\(objection); nothing was changed")
+    }
+    return pin
+  }
+
+  /// Typed twice.
+  static func new(minimum: Int, on terminal: borrowing Terminal) throws(CommandFailure) -> SecretBytes {
+    for _ in 0..<PassphraseDialogue.tries {
+      let pin = try terminal.askSecret("New PIN: ")
+      if let objection = PINRule.objection(to: pin, minimum: minimum) {
+        terminal.show("\(objection); try another\n")
+        continue
+      }
+      if try terminal.askSecret("The PIN again: ").isEqual(to: pin) { return pin }
+      terminal.show("the two are not the same; try again\n")
+    }
+    throw CommandFailure("no PIN was chosen; nothing was changed")
+  }
+}

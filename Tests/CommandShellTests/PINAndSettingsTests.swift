@@ -1,0 +1,146 @@
+import CBOR
+import ControlDoor
+import CryptoPrimitives
+import Testing
+
+@testable import liquid_auth
+
+/// getInfo as the key answers, as far as it is looked at.
+private func information(
+  pin: Bool = true, uv: Bool? = true, alwaysUV: Bool = false, minimum: CBORValue = 4, forced: Bool = false
+) -> KeyInformation {
+  var options: CBORMap = ["clientPin": .bool(pin), "alwaysUv": .bool(alwaysUV)]
+  options["uv"] = uv.map { .bool($0) }
+  return KeyInformation([0x04: .map(options), 0x0B: 8192, 0x0C: .bool(forced), 0x0D: minimum, 0x10: 8])
+}
+
+@Suite struct PINReportTests {
+  @Test func `a PIN that is set is told with its tries`() {
+    let report = PINReport(
+      information: information(), tries: TriesLeft(pin: 8, needsReplug: false, verification: 7))
+    #expect(
+      report.text == """
+        PIN           set
+        tries left    8
+        shortest PIN  4 characters
+        passphrase    verifies too, 7 tries left
+        """)
+  }
+
+  @Test func `no PIN has no tries, in text and JSON`() {
+    let report = PINReport(
+      information: information(pin: false, uv: nil, minimum: 6),
+      tries: TriesLeft(pin: 8, needsReplug: false, verification: nil))
+    #expect(
+      report.text == """
+        PIN           not set
+        shortest PIN  6 characters
+        passphrase    does not verify
+        """)
+    #expect(
+      report.json.description == """
+        {
+          "set": false,
+          "triesLeft": null,
+          "needsReplug": false,
+          "mustBeChanged": false,
+          "minimumLength": 6,
+          "passphraseTriesLeft": null,
+          "problems": []
+        }
+        """)
+  }
+
+  static let locks: [(left: Int, replug: Bool, forced: Bool, todo: [String])] = [
+    (5, true, false, ["three wrong PINs in a row; before the next try, run: liquid-auth device replug"]),
+    (0, true, true, ["the PIN is blocked; set another one with: liquid-auth pin change"]),
+    (8, false, true, ["the PIN must be changed before it is of use; run: liquid-auth pin change"]),
+  ]
+
+  @Test(arguments: locks)
+  func `a PIN that is locked says what to do`(_ left: Int, _ replug: Bool, _ forced: Bool, _ todo: [String]) {
+    let report = PINReport(
+      information: information(forced: forced), tries: TriesLeft(pin: left, needsReplug: replug, verification: 8))
+    #expect(report.problems == todo)
+    #expect(report.text.hasSuffix("\n\nto do\n- \(todo[0])"))
+  }
+}
+
+@Suite struct SettingsReportTests {
+  @Test func `what everybody may know leaves out the sites`() {
+    #expect(
+      SettingsReport(information(alwaysUV: true)).text == """
+        always verify           on
+        shortest PIN            4 characters
+        change of PIN           not forced
+        enterprise attestation  not offered: this key is one person's
+        """)
+    #expect(SettingsReport(information()).json.description.contains("\"minimumPinLengthSites\": null"))
+  }
+
+  @Test func `what the owner may know names them, with nothing that a terminal obeys`() {
+    let report = SettingsReport(
+      OwnerSettings(
+        alwaysUV: false, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example", "\u{1B}[2J"], forcePINChange: true,
+        isPINSet: true))
+    #expect(
+      report.text == """
+        always verify           off
+        shortest PIN            6 characters
+        told to                 a.example, \\u{1b}[2J
+        change of PIN           forced; run: liquid-auth pin change
+        enterprise attestation  not offered: this key is one person's
+        """)
+    #expect(
+      report.json == [
+        "alwaysUv": .bool(false), "minimumPinLength": .number(6),
+        "minimumPinLengthSites": .array([.string("a.example"), .string("\u{1B}[2J")]), "forcePinChange": .bool(true),
+        "enterpriseAttestation": .bool(false),
+      ])
+  }
+}
+
+@Suite struct PINInputTests {
+  @Test(arguments: [
+    ("1234", 4, true), ("123", 4, false), ("12345", 6, false), ("żółw", 4, true), ("żół", 4, false),
+    ("12\t34", 4, false), (String(repeating: "x", count: 63), 4, true), (String(repeating: "x", count: 64), 4, false),
+    (String(repeating: "ż", count: 32), 4, false), ("", 4, false),
+  ])
+  func `the rule counts code points at least, and bytes at most`(_ pin: String, _ minimum: Int, _ isTaken: Bool) {
+    let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
+    #expect((PINRule.objection(to: secret, minimum: minimum) == nil) == isTaken)
+  }
+
+  @Test func `what is no text is no PIN`() {
+    let secret = ([0x31, 0x32, 0x33, 0xFF] as [UInt8]).withUnsafeBytes { SecretBytes(copying: $0) }
+    #expect(PINRule.objection(to: secret, minimum: 4) == "a PIN is text in UTF-8")
+  }
+
+  private static func choose(
+    _ answers: [(prompt: String, keys: String)]
+  ) throws -> (pin: Result<[UInt8], CommandFailure>, shown: String) {
+    let person = try Person(answers)
+    func choose() throws(CommandFailure) -> [UInt8] {
+      try PINInput.new(minimum: 4, on: Terminal(owning: person.terminal)).bytes
+    }
+    let result: Result<[UInt8], CommandFailure>
+    do throws(CommandFailure) { result = .success(try choose()) } catch { result = .failure(error) }
+    return (result, person.shown())
+  }
+
+  @Test func `a PIN is typed twice and not shown; a short one, or another one, is asked for again`() throws {
+    let (result, shown) = try Self.choose([
+      ("New PIN: ", "12\n"), ("New PIN: ", "4711\n"), ("again: ", "4712\n"), ("New PIN: ", "8157\n"),
+      ("again: ", "8157\n"),
+    ])
+    #expect(result == .success(Array("8157".utf8)))
+    #expect(shown.contains("a PIN needs at least 4 characters; try another"))
+    #expect(shown.contains("the two are not the same; try again"))
+    #expect(!shown.contains("4711") && !shown.contains("8157"))
+  }
+
+  @Test func `three tries are all`() throws {
+    let (result, _) = try Self.choose(Array(repeating: ("New PIN: ", "1\n"), count: 3))
+    #expect(result == .failure(CommandFailure("no PIN was chosen; nothing was changed")))
+  }
+}

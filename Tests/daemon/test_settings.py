@@ -1,0 +1,216 @@
+"""`liquid-auth pin` and `config`, judged by python-fido2 at the key itself."""
+
+import json
+
+import pytest
+from daemon.test_command import FAILED, NOT_RUNNING, WRONG_PASSPHRASE, fails
+from fido2.ctap import CtapError
+from fido2.ctap2 import ClientPin, CredentialManagement, Ctap2
+from support import wire
+from support.authenticator import PASSPHRASE, Authenticator, on_terminal
+from support.ceremonies import OWN, register
+
+PIN, OTHER, WRONG = "4711-żółw", "8157-hidden", "0000-wrong"
+ERR, PERMISSION = CtapError.ERR, ClientPin.PERMISSION
+
+
+@pytest.fixture(params=["passphrase", "none"])
+def running(request, tmp_path):
+    with Authenticator(tmp_path / "key", verification=request.param).install() as made:
+        made.unlock()
+        yield made
+
+
+@pytest.fixture
+def ctap(running):
+    device = wire.fido2_device(running.socket)
+    yield Ctap2(device)
+    device.close()
+
+
+def typed(key, *arguments, pin=PIN, status=0):
+    """With the passphrase and the PIN as the lines of standard input."""
+    return key.run(*arguments, "--control", key.control_socket, status=status, stdin=f"{PASSPHRASE}\n{pin}\n")
+
+
+def told(key, *arguments):
+    return json.loads(key.ask(*arguments, "--json"))
+
+
+def refused(status):
+    return pytest.raises(CtapError, match=status.name)
+
+
+class TestPIN:
+    def test_one_that_we_set_is_the_platforms(self, running, ctap):
+        assert told(running, "pin", "status")["set"] is False
+        assert typed(running, "pin", "set").stdout == "the PIN is set\n"
+        assert told(running, "pin", "status") == {
+            "set": True, "triesLeft": 8, "needsReplug": False, "mustBeChanged": False, "minimumLength": 4,
+            "passphraseTriesLeft": 8 if running.verification == "passphrase" else None, "problems": [],
+        }
+        client = ClientPin(ctap)
+        assert client.get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
+        with refused(ERR.PIN_INVALID):
+            client.get_pin_token(OTHER, PERMISSION.GET_ASSERTION, "a.example")
+        assert told(running, "pin", "status")["triesLeft"] == 7
+        client.change_pin(PIN, OTHER)
+        assert client.get_pin_token(OTHER, PERMISSION.GET_ASSERTION, "a.example")
+        assert running.pinentry.asked() == 0, "the passphrase is asked for where the command is"
+
+    def test_one_that_the_platform_set_is_changed_and_removed_by_us(self, running, ctap):
+        client = ClientPin(ctap)
+        client.set_pin(OTHER)
+        assert typed(running, "pin", "change", "--json").stdout == '{\n  "pin": "changed"\n}\n'
+        with refused(ERR.PIN_INVALID):
+            client.get_pin_token(OTHER, PERMISSION.GET_ASSERTION, "a.example")
+        assert client.get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
+        running.ask("pin", "remove")
+        assert Ctap2(ctap.device).info.options["clientPin"] is False
+        with refused(ERR.PIN_NOT_SET):
+            client.get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
+
+    def test_what_the_old_one_allowed_ends(self, running, ctap):
+        typed(running, "pin", "set")
+        client = ClientPin(ctap)
+        for permission in (PERMISSION.CREDENTIAL_MGMT, PERMISSION.PERSISTENT_CREDENTIAL_MGMT):
+            manager = CredentialManagement(ctap, client.protocol, client.get_pin_token(PIN, permission))
+            manager.get_metadata()
+            typed(running, "pin", "change", pin=PIN)
+            with refused(ERR.PIN_AUTH_INVALID):
+                manager.get_metadata()
+
+    def test_one_that_is_locked_and_then_blocked(self, running, ctap):
+        typed(running, "pin", "set")
+
+        def try_wrong_ones(count, status):
+            client = ClientPin(ctap)
+            for _ in range(count):
+                with pytest.raises(CtapError):
+                    client.get_pin_token(WRONG, PERMISSION.GET_ASSERTION, "a.example")
+            with refused(status):
+                client.get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
+
+        try_wrong_ones(3, ERR.PIN_AUTH_BLOCKED)
+        status = told(running, "pin", "status")
+        assert (status["triesLeft"], status["needsReplug"]) == (5, True)
+        assert "liquid-auth device replug" in running.ask("pin", "status")
+        # The owner needs no replug, nor the old PIN.
+        typed(running, "pin", "change")
+        assert ClientPin(ctap).get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
+
+        for round in (3, 3, 2):
+            device = wire.fido2_device(running.socket)
+            ctap = Ctap2(device)
+            try_wrong_ones(round, ERR.PIN_AUTH_BLOCKED if round == 3 else ERR.PIN_BLOCKED)
+            device.close()
+            running.ask("device", "replug")
+        assert "liquid-auth pin change" in running.ask("pin", "status")
+        typed(running, "pin", "change")
+        device = wire.fido2_device(running.socket)
+        assert ClientPin(Ctap2(device)).get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
+        device.close()
+
+    def test_set_and_change_know_which_is_meant(self, running):
+        ask = ["--control", running.control_socket]
+        assert "pin set" in fails(running, "pin", "change", *ask, status=FAILED, stdin=f"{PASSPHRASE}\n{PIN}\n")
+        fails(running, "pin", "remove", *ask, status=FAILED, stdin=PASSPHRASE + "\n")
+        typed(running, "pin", "set")
+        assert "pin change" in fails(running, "pin", "set", *ask, status=FAILED, stdin=f"{PASSPHRASE}\n{PIN}\n")
+
+    @pytest.mark.parametrize("pin", ["123", "żół", "12\t45", "x" * 64, ""], ids=ascii)
+    def test_what_is_no_pin(self, running, pin):
+        said = fails(running, "pin", "set", "--control", running.control_socket, status=FAILED,
+                     stdin=f"{PASSPHRASE}\n{pin}\n")
+        assert "a PIN " in said
+        assert told(running, "pin", "status")["set"] is False
+
+    def test_without_the_passphrase_nothing_changes(self, running):
+        for command in ("pin set", "config always-uv on", "config min-pin-length 6", "config show --sites"):
+            fails(running, *command.split(), "--control", running.control_socket, status=WRONG_PASSPHRASE,
+                  stdin=f"not the passphrase\n{PIN}\n")
+        assert told(running, "pin", "status")["set"] is False
+        assert told(running, "config", "show")["alwaysUv"] is False
+
+    def test_on_the_terminal(self, running):
+        command = running.command("pin", "set", "--control", running.control_socket)
+        answers = [("Passphrase of the vault: ", PASSPHRASE), ("New PIN: ", "12"), ("New PIN: ", PIN),
+                   ("The PIN again: ", PIN)]
+        code, shown = on_terminal(command, answers, running.environment)
+        assert code == 0 and "at least 4 characters" in shown, shown
+        assert PIN not in shown and PASSPHRASE not in shown, shown
+
+    def test_the_log_names_no_pin(self, running):
+        typed(running, "pin", "set", pin=OTHER)
+        fails(running, "pin", "set", "--control", running.control_socket, status=FAILED,
+              stdin=f"{PASSPHRASE}\n{OTHER}\n")
+        assert OTHER not in running.said()
+
+
+def test_status_and_settings_are_told_while_locked(key):
+    with key:
+        assert told(key, "pin", "status")["set"] is False
+        assert told(key, "config", "show") == {
+            "alwaysUv": False, "minimumPinLength": 4, "minimumPinLengthSites": None, "forcePinChange": False,
+            "enterpriseAttestation": False,
+        }
+        assert key.pinentry.asked() == 0
+    fails(key, "pin", "status", "--control", key.control_socket, status=NOT_RUNNING)
+    fails(key, "config", "show", "--control", key.control_socket, status=NOT_RUNNING)
+
+
+class TestConfig:
+    def info(self, ctap):
+        return Ctap2(ctap.device).info
+
+    def test_always_uv(self, running, ctap):
+        for _ in range(2):  # set, not toggled
+            assert told(running, "config", "always-uv", "on")["alwaysUv"] is True
+            assert self.info(ctap).options["alwaysUv"] is True and "U2F_V2" not in self.info(ctap).versions
+        assert told(running, "config", "always-uv", "off")["alwaysUv"] is False
+        assert self.info(ctap).options["alwaysUv"] is False and "U2F_V2" in self.info(ctap).versions
+
+    def test_minimum_length(self, running, ctap):
+        typed(running, "pin", "set", pin="123456")
+        changed = told(running, "config", "min-pin-length", "6", "--rp", "a.example", "--rp", "b.example")
+        assert changed["minimumPinLengthSites"] == ["a.example", "b.example"] and not changed["forcePinChange"]
+        assert self.info(ctap).min_pin_length == 6 and not self.info(ctap).force_pin_change
+        assert told(running, "config", "min-pin-length", "7")["minimumPinLengthSites"] == ["a.example", "b.example"]
+        assert self.info(ctap).min_pin_length == 7 and self.info(ctap).force_pin_change
+        assert "pin change" in running.ask("pin", "status")
+        fails(running, "config", "min-pin-length", "6", "--control", running.control_socket, status=FAILED,
+              stdin=PASSPHRASE + "\n")
+        assert "at least 7 characters" in fails(
+            running, "pin", "change", "--control", running.control_socket, status=FAILED,
+            stdin=f"{PASSPHRASE}\n123457\n")
+        typed(running, "pin", "change", pin="1234567")
+        assert not self.info(ctap).force_pin_change
+        assert told(running, "config", "min-pin-length", "7", "--no-rp")["minimumPinLengthSites"] == []
+
+    def test_the_sites_are_told_the_length(self, running, ctap):
+        running.ask("config", "min-pin-length", "5", "--rp", "told.example")
+        assert told(running, "config", "show", "--sites")["minimumPinLengthSites"] == ["told.example"]
+        assert "told.example" not in running.ask("config", "show")
+        for site, expected in (("told.example", 5), ("other.example", None)):
+            made = register(ctap, OWN, site, extensions={"minPinLength": True}, uv=running.verification == "passphrase")
+            assert (made.extensions or {}).get("minPinLength") == expected
+
+    def test_force_pin_change(self, running, ctap):
+        fails(running, "config", "force-pin-change", "--control", running.control_socket, status=FAILED,
+              stdin=PASSPHRASE + "\n")
+        typed(running, "pin", "set")
+        assert told(running, "config", "force-pin-change")["forcePinChange"] is True
+        client = ClientPin(ctap)
+        with refused(ERR.PIN_POLICY_VIOLATION):
+            client.get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
+        fails(running, "pin", "change", "--control", running.control_socket, status=FAILED,
+              stdin=f"{PASSPHRASE}\n{PIN}\n")
+        client.change_pin(PIN, OTHER)
+        assert client.get_pin_token(OTHER, PERMISSION.GET_ASSERTION, "a.example")
+
+    def test_settings_outlive_a_restart(self, running):
+        running.ask("config", "always-uv", "on")
+        typed(running, "pin", "set")
+        running.stop()
+        running.start()
+        assert told(running, "config", "show")["alwaysUv"] is True and told(running, "pin", "status")["set"] is True
