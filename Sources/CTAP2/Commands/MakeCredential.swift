@@ -34,7 +34,8 @@ public enum MakeCredential: AuthenticatorCommand {
     let extensions = try request.extensions(of: &authenticator)
     var registration = CredentialRegistration(rpID: request.rp.id, user: request.user, algorithm: algorithm)
     extensions.shape(&registration)
-    let vault = try await authenticator.openVault(for: request.prompt(.register))
+    var prompt = request.prompt(SelectionByRegistration.isMeant(by: request) ? .select : .register)
+    let vault = try await authenticator.openVault(for: prompt)
 
     // 6–8, 11.1. A token was verified already; with alwaysUv, everything is.
     let settings = try vault.settings()
@@ -48,7 +49,6 @@ public enum MakeCredential: AuthenticatorCommand {
       request, policy: registration.policy, verification: verification, vault: vault, authenticator)
 
     // 11.2, 13, 14. One dialog asks for verification, when it is wanted, and presence; it uses the token up.
-    var prompt = request.prompt(.register)
     prompt.replacesPasskey = try request.replacesPasskey(in: vault)
     try extensions.describe(in: &prompt, vault: vault)
     let consent = try await authenticator.consent(prompt, verification, with: vault)

@@ -53,7 +53,8 @@ extension Authenticator {
   ) throws(U2FStatus) -> U2FOutcome {
     let data = command.data
     guard data.count == 64, let application = RPIDHash(bytes: Array(data[32...])) else { throw .wrongLength }
-    let prompt = UserPrompt(purpose: .registerSecondFactor)
+    let prompt = UserPrompt(
+      purpose: SelectionByRegistration.isMeant(by: application) ? .select : .registerSecondFactor)
     guard let vault = keySource.current else { return .needsVault(prompt) }
     try refuseUnderAlwaysUV(vault)
     guard let consent = consent.take(), consent.userPresent else { return .needsPresence(prompt) }

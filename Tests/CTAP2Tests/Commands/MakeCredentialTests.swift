@@ -64,6 +64,28 @@ import Testing
     }
   }
 
+  @Test(arguments: [".dummy", "make.me.blink"])
+  func `a registration at nobody asks which key is meant, and is made all the same`(_ rpID: String) async throws {
+    var world = TestWorld()
+    let answer = await world.makeCredential(Requests.makeCredential(rpID: rpID))
+    #expect(ParsedAuthenticatorData(answer.map?[2]?.bytes ?? [])?.credentialID.count == 127)
+    #expect(world.person.shown.map(\.prompt.purpose) == [.select])
+    #expect(world.store.writes == 0)
+  }
+
+  @Test func `what stays, or does more, is asked for as what it is, and so is any site's`() async {
+    let requests = [
+      Requests.makeCredential(rk: true, uv: true, rpID: ".dummy"),
+      Requests.makeCredential(rpID: ".dummy", changes: [(6, ["credProtect": 2])]),
+      Requests.makeCredential(rpID: "make.me.blink.example"),
+    ]
+    for request in requests {
+      var world = TestWorld()
+      #expect(await world.makeCredential(request).status == .success)
+      #expect(world.person.shown.map(\.prompt.purpose) == [.register])
+    }
+  }
+
   @Test func `EdDSA makes keys of its own form`() async throws {
     for rk in [false, true] {
       var world = TestWorld()

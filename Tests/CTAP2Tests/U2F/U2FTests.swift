@@ -124,6 +124,16 @@ import Testing
 
   // MARK: Registration
 
+  @Test(arguments: [
+    SHA256.hash(Array(".dummy".utf8)), SHA256.hash(Array("make.me.blink".utf8)), [UInt8](repeating: 0x41, count: 32),
+  ])
+  func `a registration at nobody asks which key is meant`(_ application: [UInt8]) {
+    var world = TestWorld(isOpen: false)
+    #expect(send(Self.registration(application), in: &world) == .needsVault(UserPrompt(purpose: .select)))
+    world.keySource.unlock()
+    #expect(send(Self.registration(application), in: &world) == .needsPresence(UserPrompt(purpose: .select)))
+  }
+
   @Test func `a registration wants vault and presence, then verifies, certificate and all`() throws {
     var world = TestWorld(isOpen: false)
     #expect(send(Self.registration(), in: &world) == .needsVault(UserPrompt(purpose: .registerSecondFactor)))
