@@ -2,7 +2,7 @@ public import CBOR
 
 /// What the authenticator tells about itself, without waiting for anybody:
 /// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
-/// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?}.
+/// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?}.
 public struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// How the vault stands.
   public enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -42,13 +42,14 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
   public var stateDirectory: String
   /// How many credentials the store has; only while unlocked.
   public var credentials: UInt64?
+  /// The other key, `/dev/hidrawN` and its name, for which the device is not there.
+  public var steppedAsideFor: String?
 
   /// Joins the members.
   public init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
     access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
-    problems: [String] = [], stateDirectory: String,
-    credentials: UInt64? = nil
+    problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil
   ) {
     self.processID = processID
     self.vault = vault
@@ -63,6 +64,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     self.problems = problems
     self.stateDirectory = stateDirectory
     self.credentials = credentials
+    self.steppedAsideFor = steppedAsideFor
   }
 
   /// Reads the members.
@@ -88,6 +90,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     }
     stateDirectory = try told(members.requiredText(12))
     credentials = try told(members.optionalUnsigned(13))
+    steppedAsideFor = try told(members.optionalText(14))
   }
 
   /// The members of the answer.
@@ -101,6 +104,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     members[6] = access.map(CBORValue.text)
     members[9] = fingerprint.map(CBORValue.bytes)
     members[13] = credentials.map(CBORValue.unsigned)
+    members[14] = steppedAsideFor.map(CBORValue.text)
     return members
   }
 }

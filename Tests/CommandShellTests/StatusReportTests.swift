@@ -65,6 +65,21 @@ import Testing
         == ["there is no /dev/uhid; load its driver with: sudo modprobe uhid"])
   }
 
+  @Test func `a device that has stepped aside says for whom, and how to have it all the same`() {
+    var status = Self.running(attached: false)
+    status.steppedAsideFor = "/dev/hidraw4 Example Key"
+    var system = Self.fine
+    system.uhid = .absent
+    let report = StatusReport(running: status, system: system)
+    #expect(report.text.contains("\ndevice         stepped aside for /dev/hidraw4 Example Key\n"))
+    #expect(
+      report.problems == [
+        "the device has stepped aside for /dev/hidraw4 Example Key; pull that key out, or plug ours in beside it with: "
+          + "liquid-auth device attach"
+      ])
+    #expect(report.json.description.contains(#""steppedAsideFor": "/dev/hidraw4 Example Key""#))
+  }
+
   @Test func `without an authenticator, vault, device and authenticator are looked at in this order`() {
     var system = Self.fine
     system.uhid = .absent
@@ -91,7 +106,7 @@ import Testing
     #expect(
       running == [
         "running", "processId", "vault", "fingerprint", "credentials", "transport", "attached", "node", "access",
-        "verification", "prompt", "waiting", "stateDirectory", "problems",
+        "steppedAsideFor", "verification", "prompt", "waiting", "stateDirectory", "problems",
       ])
   }
 

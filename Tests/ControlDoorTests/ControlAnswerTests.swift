@@ -17,7 +17,7 @@ import Testing
   static let status = AuthenticatorStatus(
     processID: 258, vault: .unlocked, transport: "uhid", attached: true, node: "/dev/hidraw0", access: "you",
     verification: "none", prompt: "tty", fingerprint: [1, 2, 3, 4], waiting: true, problems: ["p"],
-    stateDirectory: "/s", credentials: 3)
+    stateDirectory: "/s", credentials: 3, steppedAsideFor: "h")
 
   @Test func `an answer that has nothing to tell is its status byte`() throws {
     #expect(Done().encoded == [0x00])
@@ -101,10 +101,10 @@ import Testing
 
   @Test func `status has its exact bytes`() throws {
     let packet: [UInt8] =
-      [0x00, 0xAD, 0x01, 0x19, 0x01, 0x02, 0x02, 0x02, 0x03, 0x64] + Array("uhid".utf8) + [0x04, 0xF5, 0x05, 0x6C]
+      [0x00, 0xAE, 0x01, 0x19, 0x01, 0x02, 0x02, 0x02, 0x03, 0x64] + Array("uhid".utf8) + [0x04, 0xF5, 0x05, 0x6C]
       + Array("/dev/hidraw0".utf8) + [0x06, 0x63] + Array("you".utf8) + [0x07, 0x64] + Array("none".utf8)
       + [0x08, 0x63] + Array("tty".utf8) + [0x09, 0x44, 1, 2, 3, 4, 0x0A, 0xF5, 0x0B, 0x81, 0x61, 0x70, 0x0C, 0x62]
-      + Array("/s".utf8) + [0x0D, 0x03]
+      + Array("/s".utf8) + [0x0D, 0x03, 0x0E, 0x61, 0x68]
     #expect(Self.status.encoded == packet)
     #expect(try AuthenticatorStatus(decoding: packet) == Self.status)
   }

@@ -30,19 +30,10 @@ def used(tmp_path_factory):
         yield key
 
 
-def wake_ups(pid):
-    """How often the kernel has taken each thread off a processor: a thread that wakes is taken off once more."""
-    found = {}
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        counts = re.findall(r"voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text())
-        found[task.name] = sum(map(int, counts))
-    return found
-
-
 def test_no_wake_ups_by_the_kernels_count(used):
-    before = wake_ups(used.process.pid)
+    before = figures.wake_ups(used.process.pid)
     time.sleep(SECONDS)
-    after = wake_ups(used.process.pid)
+    after = figures.wake_ups(used.process.pid)
     count = sum(number - before.get(thread, 0) for thread, number in after.items())
     figures.note(f"wake-ups in {SECONDS} s, idle", f"{count} in {len(after)} threads")
     assert after == before

@@ -23,7 +23,11 @@ struct StatusReport: Equatable {
       case .unusable: "unusable"
       }
     var problems = status.problems
-    if !status.attached, problems.isEmpty {
+    if let other = status.steppedAsideFor, problems.isEmpty {
+      problems.append(
+        "the device has stepped aside for \(other); pull that key out, or plug ours in beside it with: "
+          + "liquid-auth device attach")
+    } else if !status.attached, problems.isEmpty {
       problems.append(
         status.transport == "uhid" ? system.uhidProblem ?? Self.detached : Self.detached)
     }
@@ -67,6 +71,7 @@ extension StatusReport {
   }
 
   private static func device(_ status: AuthenticatorStatus) -> String {
+    if let other = status.steppedAsideFor { return "stepped aside for \(other)" }
     guard status.attached else { return "detached (\(status.transport))" }
     let node = status.node.map { " as \($0)" } ?? ""
     let access = status.access.map { "; \($0) may open it" } ?? ""
@@ -85,6 +90,7 @@ extension StatusReport {
       "attached": status.map { .bool($0.attached) } ?? .null,
       "node": JSON(status?.node),
       "access": JSON(status?.access),
+      "steppedAsideFor": JSON(status?.steppedAsideFor),
       "verification": JSON(status?.verification),
       "prompt": JSON(status?.prompt),
       "waiting": status.map { .bool($0.waiting) } ?? .null,

@@ -20,6 +20,7 @@ final class Daemon: Sendable {
   private let lock: DirectoryLock
   private let controlPath: String
   private let control = Mutex<ControlListener?>(nil)
+  private let otherKeys = Mutex<OtherKeysWatch?>(nil)
   private let log: Log
 
   /// Forbids the process what it must not do, takes the state directory, and puts the parts together.
@@ -68,15 +69,28 @@ final class Daemon: Sendable {
         socket, workers: workers,
         makeSession: { ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds) }, log: log.warning)
       control.withLock { $0 = listener }
-      try await key.attach()
+      try await begin()
     } catch {
       throw StartError(error)
+    }
+  }
+
+  /// Makes the device appear, now or when it need not step aside any more.
+  private func begin() async throws(TransportError) {
+    guard desk.options.besideHardwareKey == .stepAside else { return try await key.begin(beside: []) }
+    // It listens before we look, so that no key comes unseen.
+    let watch = try OtherKeysWatch()
+    otherKeys.withLock { $0 = watch }
+    try await key.begin(beside: OtherKey.pluggedIn())
+    Task(executorPreference: workers) { [key] in
+      for await others in watch.changes { await key.see(others) }
     }
   }
 
   /// Takes the device away, withdraws what is under way, and forgets the secrets.
   func stop() async {
     control.withLock { $0.take() }?.stop()
+    otherKeys.withLock { $0.take() }?.stop()
     await key.detach()
     // Our turn comes when the last prompt is closed.
     _ = try? await desk.queue.submit { _ in }

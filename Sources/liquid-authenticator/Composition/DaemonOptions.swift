@@ -37,6 +37,12 @@ enum PromptChoice: String, Sendable {
   case terminal
 }
 
+/// What the device does while another FIDO key is plugged in.
+enum BesideHardwareKeyChoice: String, Sendable {
+  case stay
+  case stepAside = "step-aside"
+}
+
 /// The options of the daemon.
 ///
 /// They are read here and not by the library that `liquid-auth` uses: that one brings Foundation, twice as much code as
@@ -48,6 +54,8 @@ struct DaemonOptions: Equatable, Sendable {
   var pinentry = "pinentry"
   var stateDir: String?
   var control: String?
+  /// Only with `--transport uhid`; to stay when it is not given.
+  var besideHardwareKey: BesideHardwareKeyChoice?
 
   /// Why a command line is none of ours.
   enum Refusal: Error, Equatable {
@@ -70,10 +78,13 @@ struct DaemonOptions: Equatable, Sendable {
       }
       try set(parts[0], value)
     }
+    guard besideHardwareKey == nil || transport == .uhid else {
+      throw .usage("the option --beside-hardware-key is for --transport uhid, not for ‘\(transport.name)’")
+    }
   }
 
   private static let names = [
-    "--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control",
+    "--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control", "--beside-hardware-key",
   ]
 
   private mutating func set(_ name: String, _ value: String) throws(Refusal) {
@@ -83,6 +94,8 @@ struct DaemonOptions: Equatable, Sendable {
     case "--prompt": prompt = try Self.choice(name, value, PromptChoice.init)
     case "--pinentry": pinentry = value
     case "--state-dir": stateDir = value
+    case "--beside-hardware-key":
+      besideHardwareKey = try Self.choice(name, value, BesideHardwareKeyChoice.init)
     default: control = value
     }
   }
@@ -116,6 +129,10 @@ struct DaemonOptions: Equatable, Sendable {
                                         ~/.local/state/liquid-auth)
       --control PATH                    The socket for liquid-auth. (default:
                                         $XDG_RUNTIME_DIR/liquid-auth/control.sock)
+      --beside-hardware-key stay|step-aside
+                                        What the device does while another security
+                                        key is plugged in: be there too, or be gone
+                                        until the last one is. (default: stay)
       -h, --help                        Show this.
 
     Exit codes: 0 stopped; 1 could not start; 64 the command was written wrong;

@@ -21,8 +21,9 @@ struct KeyDesk: ControlDesk {
       processID: getpid(), vault: condition(of: vault), transport: desk.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
       verification: desk.options.verification.rawValue, prompt: prompt, fingerprint: vault.fingerprint,
-      waiting: desk.people.prompts.isAnybodyAsked, problems: vault.fault.map { [$0.description] } ?? [],
-      stateDirectory: desk.directory.path, credentials: credentials.flatMap(\.self).map(UInt64.init))
+      waiting: desk.people.isAnybodyAsked, problems: vault.fault.map { [$0.description] } ?? [],
+      stateDirectory: desk.directory.path, credentials: credentials.flatMap(\.self).map(UInt64.init),
+      steppedAsideFor: await key.steppedAsideFor?.description)
   }
 
   func lock() async { desk.people.vault.lock() }

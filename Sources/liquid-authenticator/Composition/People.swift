@@ -5,8 +5,7 @@ import StateDirectory
 struct People: Sendable {
   /// Holds the secrets while the vault is open.
   let vault: VaultKeySource
-  /// The prompts that are open now.
-  let prompts = OpenPrompts()
+  private let oneDialog: OneDialog
   private let dialogs: any DialogBackEnd
   private let verifies: Bool
   private let timepiece: any Timepiece
@@ -15,12 +14,19 @@ struct People: Sendable {
   init(
     _ options: DaemonOptions, _ directory: StateDirectory, timepiece: any Timepiece, workers: any TaskExecutor, log: Log
   ) {
-    dialogs = OneDialog(Self.dialogs(options, log: log))
+    oneDialog = OneDialog(Self.dialogs(options, log: log))
+    // Without a hidraw node of our own, no client finds us and another key by the same look.
+    let isHIDRaw = options.transport == .uhid
+    dialogs = DialogsBesideOtherKeys(
+      base: oneDialog, others: { isHIDRaw ? OtherKey.pluggedIn() : [] }, timepiece: timepiece)
     verifies = options.verification == .passphrase
     vault = VaultKeySource(directory: directory, dialogs: dialogs, log: log.warning)
     self.timepiece = timepiece
     self.workers = workers
   }
+
+  /// Whether somebody is being asked something now: told in `liquid-auth status`.
+  var isAnybodyAsked: Bool { oneDialog.isOpen }
 
   /// Asks a person for presence and verification, for 30 s at most, and has it said in the keepalives.
   var interaction: any UserInteraction {
@@ -28,11 +34,11 @@ struct People: Sendable {
       dialogs: dialogs, verify: verifies ? vault.verify : nil, triesLeft: { [vault] in vault.triesLeft })
     let limited = TimeLimitedInteraction(
       base: asks, limit: TimeLimitedInteraction.presence, timepiece: timepiece, workers: workers)
-    return StatusReportingInteraction(base: limited, prompts: prompts)
+    return StatusReportingInteraction(base: limited)
   }
 
   /// Opens the vault, and has it said in the keepalives.
-  var keySource: any KeySource { StatusReportingKeySource(base: vault, prompts: prompts) }
+  var keySource: any KeySource { StatusReportingKeySource(base: vault) }
 
   private static func dialogs(_ options: DaemonOptions, log: Log) -> any DialogBackEnd {
     switch options.prompt {

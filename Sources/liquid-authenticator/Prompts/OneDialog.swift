@@ -10,6 +10,9 @@ struct OneDialog: DialogBackEnd {
 
   init(_ base: any DialogBackEnd) { self.base = base }
 
+  /// Whether somebody is being asked something now.
+  var isOpen: Bool { turns.isTaken }
+
   func confirm(_ text: PromptText) async throws(UserInteractionError) {
     let base = base
     try await inTurn { () async throws(UserInteractionError) in try await base.confirm(text) }

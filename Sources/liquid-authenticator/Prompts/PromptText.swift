@@ -19,6 +19,8 @@ struct PromptText: Sendable, Equatable {
   var agree: String
   /// The words on the button that refuses.
   var refuse: String
+  /// Whether the request may have gone to other keys too, one of which the person may want to use.
+  var mayConcernAnotherKey = false
 
   /// The whole text: the headline, an empty line, the details.
   var description: String { ([headline, ""] + details).joined(separator: "\n") }
@@ -44,7 +46,15 @@ struct PromptText: Sendable, Equatable {
       }
     return PromptText(
       headline: "Unlock your passkeys?", details: details + ["A program wants to \(wish), and the vault is locked."],
-      agree: "Unlock", refuse: "Deny")
+      agree: "Unlock", refuse: "Deny", mayConcernAnotherKey: prompt?.mayConcernAnotherKey ?? false)
+  }
+
+  /// The same, where these other keys are plugged in.
+  func naming(_ others: [OtherKey]) -> PromptText {
+    var text = self
+    text.details += others.prefix(3).map { "Also plugged in: \(ShownText.name($0.name.isEmpty ? $0.node : $0.name))" }
+    text.details.append("To use another key instead, touch it.")
+    return text
   }
 
   /// What the field's error line says after a wrong passphrase.
@@ -85,7 +95,7 @@ extension PromptText {
     case .select:
       self.init(
         headline: "Is this the authenticator you mean?",
-        details: ["A program asks which of your security keys to use. Nothing is signed."],
+        details: ["A site or a program asks which of your security keys to use. It signs you in nowhere."],
         agree: "Use this one", refuse: "Not this one")
     case .authorize(let permissions):
       let isNamed = prompt.rpID != nil
@@ -98,6 +108,7 @@ extension PromptText {
         headline: "Reset this authenticator?", details: Self.resetLines(importedPasskeys), agree: "Reset",
         refuse: "Keep")
     }
+    mayConcernAnotherKey = prompt.mayConcernAnotherKey
   }
 
   private static func resetLines(_ importedPasskeys: Int) -> [String] {
@@ -139,6 +150,14 @@ extension TokenPermissions {
 }
 
 extension UserPrompt {
+  /// Browsers send these to every key that is plugged in; the others go to one that was chosen before.
+  fileprivate var mayConcernAnotherKey: Bool {
+    switch purpose {
+    case .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor: true
+    case .setPIN, .authorize, .reset: false
+    }
+  }
+
   /// U2F sends a hash of the site's name only.
   fileprivate static let hiddenSite = "An older kind of request (U2F): it does not say which site it is from."
 

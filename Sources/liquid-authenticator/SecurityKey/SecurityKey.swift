@@ -32,6 +32,7 @@ actor SecurityKey {
   private let timepiece: any Timepiece
   private let workers: any TaskExecutor
   private let log: Log
+  private var attendance = Attendance()
   private var life: Life?
   private var lives: UInt64 = 0
 
@@ -57,8 +58,55 @@ actor SecurityKey {
   /// When the device was created; a control connection's requests belong to the same life.
   var poweredUpAt: Instant? { life?.poweredUpAt }
 
-  /// Makes the device appear, if it is not there.
+  /// The other key for which the device is not there.
+  var steppedAsideFor: OtherKey? { attendance.steppedAsideFor }
+
+  /// Makes the device appear, unless it is to step aside for other keys.
+  func begin(beside others: [OtherKey]) throws(TransportError) {
+    attendance.begin(beside: others)
+    tellOfSteppingAside()
+    if attendance.isWanted { try appear() }
+  }
+
+  /// The person plugs the device in.
   func attach() throws(TransportError) {
+    attendance.plugIn()
+    try appear()
+  }
+
+  /// The person pulls the device out.
+  func detach() async {
+    attendance.pullOut()
+    await disappear()
+  }
+
+  /// Pulls the device out and plugs it in again.
+  func replug() async throws(TransportError) {
+    await detach()
+    try attach()
+  }
+
+  /// Other keys have come or gone: the device steps aside for the first of them, and is back when the last one is gone.
+  func see(_ others: [OtherKey]) async {
+    guard others != attendance.others else { return }
+    let wasAside = attendance.steppedAsideFor != nil
+    attendance.see(others)
+    let isAside = attendance.steppedAsideFor != nil
+    guard isAside != wasAside else { return }
+    guard !isAside else {
+      tellOfSteppingAside()
+      return await disappear()
+    }
+    log.notice("the device comes back: no other security key is plugged in")
+    do throws(TransportError) { try appear() } catch { log.error(error.description) }
+  }
+
+  private func tellOfSteppingAside() {
+    guard let other = attendance.steppedAsideFor else { return }
+    log.notice("the device steps aside for another security key, \(other.description)")
+  }
+
+  private func appear() throws(TransportError) {
     guard life == nil else { return }
     let link = try transport.attach()
     lives += 1
@@ -80,19 +128,13 @@ actor SecurityKey {
   }
 
   /// Makes the device disappear, with all its volatile state; a prompt that is open is withdrawn.
-  func detach() async {
+  private func disappear() async {
     guard let life else { return }
     self.life = nil
     life.link.close()
     life.request?.task.cancel()
     await life.request?.task.value
     await withdraw(nil)
-  }
-
-  /// Pulls the device out and plugs it in again.
-  func replug() async throws(TransportError) {
-    await detach()
-    try attach()
   }
 
   /// The transport gave up by itself.

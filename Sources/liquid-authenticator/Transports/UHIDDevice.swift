@@ -37,7 +37,7 @@ final class UHIDDevice: DeviceLink, Polled {
     (events, incoming) = DeviceEvent.makeStream()
     let identity = UHIDIdentity.self
     var event = cuhid_create2(
-      identity.name, "liquid-authenticator", serial, identity.vendor, identity.product, identity.reportDescriptor,
+      identity.name, identity.place, serial, identity.vendor, identity.product, identity.reportDescriptor,
       identity.reportDescriptor.count)
     do throws(TransportError) {
       guard Glibc.write(descriptor, &event, MemoryLayout<uhid_event>.size) == MemoryLayout<uhid_event>.size else {

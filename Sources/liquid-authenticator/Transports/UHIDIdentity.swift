@@ -2,6 +2,11 @@
 enum UHIDIdentity {
   /// The name that people see in a browser's list: with no USB parent, clients show HID_NAME.
   static let name = "Liquid Auth"
+  /// HID_PHYS, in which other devices have the port that they are plugged in at.
+  ///
+  /// By this, every authenticator of ours knows what we have made, whoever runs it; a device that is plugged in cannot
+  /// claim it.
+  static let place = "liquid-authenticator"
   /// pid.codes; the product id is to be asked for before a release (until then the one for tests).
   static let vendor: UInt32 = 0x1209
   /// See `vendor`.

@@ -11,6 +11,7 @@ struct DaemonOptionsTests {
     #expect(options.pinentry == "pinentry")
     #expect(options.stateDir == nil)
     #expect(options.control == nil)
+    #expect(options.besideHardwareKey == nil)
   }
 
   @Test(arguments: [
@@ -30,6 +31,11 @@ struct DaemonOptionsTests {
     (["--control="], "the option --control wants a value"),
     (["--state-dir", ""], "the option --state-dir wants a value"),
     (["--verification", "always"], "the option --verification cannot be ‘always’"),
+    (["--beside-hardware-key", "leave"], "the option --beside-hardware-key cannot be ‘leave’"),
+    (
+      ["--beside-hardware-key", "stay", "--transport", "pty"],
+      "the option --beside-hardware-key is for --transport uhid, not for ‘pty’"
+    ),
     (["--prompt", "none"], "the option --prompt cannot be ‘none’"),
     (["--approve-everything"], "there is no option ‘--approve-everything’"),
     (["--presence-timeout", "1"], "there is no option ‘--presence-timeout’"),
@@ -47,17 +53,22 @@ struct DaemonOptionsTests {
   @Test func `all options are taken, and of two the last counts`() throws {
     let options = try DaemonOptions([
       "--verification", "none", "--prompt", "terminal", "--pinentry", "/bin/false", "--pinentry=/bin/true",
-      "--state-dir", "/s", "--control", "/c",
+      "--state-dir", "/s", "--control", "/c", "--beside-hardware-key", "stay", "--beside-hardware-key=step-aside",
     ])
     #expect(options.verification == VerificationChoice.none)
     #expect(options.prompt == .terminal)
     #expect(options.pinentry == "/bin/true")
     #expect(options.stateDir == "/s")
     #expect(options.control == "/c")
+    #expect(options.besideHardwareKey == .stepAside)
   }
 
   @Test func `help names every option`() {
-    for name in ["--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control", "--help"] {
+    let names = [
+      "--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control", "--beside-hardware-key",
+      "--help",
+    ]
+    for name in names {
       #expect(DaemonOptions.help.contains("  \(name) ") || DaemonOptions.help.contains(", \(name) "))
     }
   }

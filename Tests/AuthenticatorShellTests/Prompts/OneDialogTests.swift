@@ -46,12 +46,15 @@ struct OneDialogTests {
       try await dialogs.passphrase(text) { $0.count == 5 ? PassphraseVerdict<Int>.accepted(7) : .ended(.declined) }
     }
     while slow.all == 0 { await Task.yield() }
+    #expect(dialogs.isOpen)
     slow.close()
     while slow.all == 1 { await Task.yield() }
+    #expect(dialogs.isOpen)
     slow.close()
     try await first.value
     #expect(try await second.value == 7)
     #expect(slow.most == 1 && slow.all == 2)
+    #expect(!dialogs.isOpen)
   }
 
   @Test func `who is cancelled while he waits never sees his`() async throws {

@@ -108,7 +108,7 @@ import Testing
       text: """
         Is this the authenticator you mean?
 
-        A program asks which of your security keys to use. Nothing is signed.
+        A site or a program asks which of your security keys to use. It signs you in nowhere.
         """,
       buttons: ["Use this one", "Not this one"]),
     Case(

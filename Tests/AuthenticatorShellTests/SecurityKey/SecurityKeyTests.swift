@@ -222,6 +222,70 @@ struct SecurityKeyTests {
     #expect(transport.link?.isClosed == true)
   }
 
+  static let other = OtherKey(node: "/dev/hidraw4", name: "Example Key")
+  static let second = OtherKey(node: "/dev/hidraw5", name: "")
+
+  @Test func `beside no other key it begins at once`() async throws {
+    try await key.begin(beside: [])
+    #expect(transport.attachments == 1)
+    #expect(await key.steppedAsideFor == nil)
+  }
+
+  @Test func `it begins when the other key, which was there before, is gone`() async throws {
+    try await key.begin(beside: [Self.other])
+    #expect(transport.attachments == 0)
+    #expect(await key.steppedAsideFor == Self.other)
+    #expect(lines.all.map { $0.contains("steps aside for another security key, /dev/hidraw4 Example Key") } == [true])
+    await key.see([])
+    #expect(transport.attachments == 1)
+    #expect(await key.isAttached)
+  }
+
+  @Test func `it steps aside as if pulled out, and comes back as after a power cycle`() async throws {
+    try await key.begin(beside: [])
+    var host = Host(try #require(transport.link))
+    #expect(await host.open() != nil)
+    var calls = desk.calls.makeAsyncIterator()
+    try host.ask(.cbor, [1])
+    let first = try #require(await calls.next())
+
+    await key.see([Self.other])
+    #expect(host.link.isClosed, "the request is withdrawn with it")
+    #expect(await key.isAttached == false)
+    await key.see([Self.other, Self.second])
+    await key.see([Self.second])
+    #expect(await key.steppedAsideFor == Self.second)
+
+    timepiece.advance(by: .seconds(9))
+    await key.see([])
+    #expect(transport.attachments == 2)
+    var again = Host(try #require(transport.link))
+    #expect(await again.open() != nil)
+    try again.ask(.cbor, [1])
+    let second = try #require(await calls.next())
+    #expect(first.poweredUpAt.duration(to: second.poweredUpAt) == .seconds(9))
+    second.answer([0])
+    #expect(await again.event() == .response(.cbor, [0]))
+    let said = lines.all.filter { !$0.contains("the device is /dev/null") }
+    #expect(said.count == 2, "one line when it goes, one when it comes: \(said)")
+    #expect(said.last?.contains("comes back") == true)
+  }
+
+  @Test func `pulled out by hand it stays out, and plugged in by hand it is beside the other`() async throws {
+    try await key.begin(beside: [])
+    await key.detach()
+    await key.see([Self.other])
+    await key.see([])
+    #expect(await key.isAttached == false)
+    await key.see([Self.other])
+    try await key.attach()
+    #expect(await key.isAttached)
+    await key.see([Self.other, Self.second])
+    #expect(await key.isAttached)
+    #expect(await key.steppedAsideFor == nil)
+    #expect(transport.attachments == 2)
+  }
+
   @Test func `a transport that ends leaves the key unplugged`() async throws {
     let host = try await openHost()
     host.link.host.finish()

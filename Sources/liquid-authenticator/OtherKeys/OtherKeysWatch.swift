@@ -1,0 +1,42 @@
+import Glibc
+import Synchronization
+
+/// Tells which other keys are plugged in, each time one has come or gone.
+///
+/// An event of udev's is no more than the occasion to look again at all that is there: none can be missed for good, and
+/// their order does not matter. Between two events nothing wakes.
+final class OtherKeysWatch: Polled {
+  /// All that are there after an event, the latest only.
+  let changes: AsyncStream<[OtherKey]>
+
+  private let continuation: AsyncStream<[OtherKey]>.Continuation
+  private let monitor: HIDRawMonitor
+  private let thread = Mutex<PollThread?>(nil)
+
+  /// Listens to udev, until `stop`.
+  init() throws(TransportError) {
+    guard let monitor = HIDRawMonitor() else {
+      throw TransportError("cannot listen to udev, which tells of other keys; leave out --beside-hardware-key")
+    }
+    self.monitor = monitor
+    (changes, continuation) = AsyncStream.makeStream(of: [OtherKey].self, bufferingPolicy: .bufferingNewest(1))
+    let thread = try PollThread(self)
+    self.thread.withLock { $0 = thread }
+  }
+
+  /// Ends `changes`.
+  func stop() {
+    thread.withLock { $0.take() }?.stop()
+    continuation.finish()
+  }
+
+  // MARK: The thread
+
+  func interests() -> (descriptors: [pollfd], timeout: Int32) { ([.readable(monitor.descriptor)], -1) }
+
+  func ready(_ descriptors: [pollfd]) {
+    guard descriptors.contains(where: \.isReadable) else { return }
+    while monitor.next() != nil {}
+    continuation.yield(OtherKey.pluggedIn())
+  }
+}

@@ -1,0 +1,55 @@
+import CUdev
+
+/// A hidraw node, as udev knows it.
+struct HIDRawNode: Equatable, Sendable {
+  /// `/dev/hidrawN`.
+  let path: String
+  /// HID_NAME: how the device calls itself.
+  let name: String
+  /// HID_PHYS: where it is plugged in.
+  ///
+  /// A device has no say in it: it is the kernel's word, or that of the program that made the device through uhid.
+  let place: String
+  /// HID_UNIQ: the serial that the device gives itself.
+  let serial: String
+  /// Whether its report descriptor is that of a FIDO key, which systemd's 60-fido-id.rules find out.
+  let isSecurityKey: Bool
+}
+
+extension HIDRawNode {
+  /// Reads a device of libudev's; `nil` for one without a node or a HID device behind it, as when it is being removed.
+  init?(_ device: OpaquePointer) {
+    guard let node = udev_device_get_devnode(device),
+      let parent = udev_device_get_parent_with_subsystem_devtype(device, "hid", nil)
+    else { return nil }
+    let told = { (device: OpaquePointer, property: String) in
+      udev_device_get_property_value(device, property).map { String(cString: $0) }
+    }
+    path = String(cString: node)
+    name = told(parent, "HID_NAME") ?? ""
+    place = told(parent, "HID_PHYS") ?? ""
+    serial = told(parent, "HID_UNIQ") ?? ""
+    // systemd before version 244 has the second alone.
+    isSecurityKey = ["ID_FIDO_TOKEN", "ID_SECURITY_TOKEN"].contains { told(device, $0) == "1" }
+  }
+
+  /// All that are there; none where there is no udev.
+  static func all() -> [HIDRawNode] {
+    guard let udev = udev_new() else { return [] }
+    defer { udev_unref(udev) }
+    guard let enumeration = udev_enumerate_new(udev) else { return [] }
+    defer { udev_enumerate_unref(enumeration) }
+    udev_enumerate_add_match_subsystem(enumeration, "hidraw")
+    udev_enumerate_scan_devices(enumeration)
+    var nodes: [HIDRawNode] = []
+    var entry = udev_enumerate_get_list_entry(enumeration)
+    while let found = entry {
+      if let device = udev_device_new_from_syspath(udev, udev_list_entry_get_name(found)) {
+        HIDRawNode(device).map { nodes.append($0) }
+        udev_device_unref(device)
+      }
+      entry = udev_list_entry_get_next(found)
+    }
+    return nodes
+  }
+}

@@ -1,0 +1,33 @@
+import Testing
+
+@testable import liquid_authenticator
+
+struct OtherKeyTests {
+  static func node(
+    place: String = "usb-0000:00:14.0-1/input1", serial: String = "7", isSecurityKey: Bool = true
+  ) -> HIDRawNode {
+    HIDRawNode(
+      path: "/dev/hidraw4", name: "Example Key", place: place, serial: serial, isSecurityKey: isSecurityKey)
+  }
+
+  @Test func `a FIDO key is told by its node and its name`() {
+    let key = OtherKey(Self.node())
+    #expect(key == OtherKey(node: "/dev/hidraw4", name: "Example Key"))
+    #expect(key?.description == "/dev/hidraw4 Example Key")
+    #expect(OtherKey(node: "/dev/hidraw4", name: "").description == "/dev/hidraw4")
+  }
+
+  @Test func `a mouse is no key`() { #expect(OtherKey(Self.node(isSecurityKey: false)) == nil) }
+
+  @Test func `what an authenticator of ours made never counts, whatever its name and serial`() {
+    #expect(OtherKey(Self.node(place: "liquid-authenticator")) == nil)
+    #expect(OtherKey(Self.node(place: "liquid-authenticator", serial: "another daemon's")) == nil)
+  }
+
+  @Test func `a key that calls itself as ours does is another all the same`() {
+    let node = HIDRawNode(
+      path: "/dev/hidraw5", name: UHIDIdentity.name, place: "usb-1/input0", serial: "liquid-authenticator",
+      isSecurityKey: true)
+    #expect(OtherKey(node)?.node == "/dev/hidraw5")
+  }
+}
