@@ -154,6 +154,11 @@ public final class CredentialDB: CredentialStore {
     try with { session throws(StoreFault) in try session.recordCount() }
   }
 
+  /// Other bytes after each record that is saved or removed; they come from what is stored, and survive the process.
+  public func revision() throws(StoreError) -> [UInt8] {
+    try with { session throws(StoreFault) in try session.revision() }
+  }
+
   /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
   public func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
     try with { session throws(StoreFault) in

@@ -13,6 +13,7 @@ final class Session {
   let all: Statement
   let removeAll: Statement
   private let count: Statement
+  private let nonces: Statement
   let removeBlobs: Statement
   private let putBlobs: Statement
   private let getBlobs: Statement
@@ -21,6 +22,8 @@ final class Session {
   private let getState: Statement
   /// The state row as it was read since the last change: every command asks for it, and nobody else writes.
   private var knownState: StoreState?
+  /// The same for the revision of the records: getInfo tells it, and reads one nonce a record.
+  private var knownRevision: [UInt8]?
 
   /// Prepares the statements on a connection whose tables are there.
   init(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) {
@@ -35,6 +38,8 @@ final class Session {
     ofAccount = try select("accountTag = ?")
     all = try select("rpTag IS NOT NULL ORDER BY sequence DESC")
     count = try Statement("SELECT count(*) FROM credential WHERE rpTag IS NOT NULL", connection)
+    nonces = try Statement(
+      "SELECT nonce FROM credential WHERE rpTag IS NOT NULL ORDER BY accountTag", connection)
     removeAll = try Statement("DELETE FROM credential", connection)
     removeBlobs = try Statement("DELETE FROM blobs", connection)
     putBlobs = try Statement(
@@ -114,6 +119,16 @@ final class Session {
     return number
   }
 
+  /// SHA-256 over the nonces of all records: each writing of a record draws another.
+  func revision() throws(StoreFault) -> [UInt8] {
+    if let knownRevision { return knownRevision }
+    var all: [UInt8] = []
+    try nonces.forEach { all += $0.blob(0) ?? [] }
+    let revision = SHA256.hash(all)
+    knownRevision = revision
+    return revision
+  }
+
   func largeBlobArray() throws(StoreFault) -> [UInt8]? { try StoreRows.largeBlobArray(getBlobs, keys: keys) }
 
   // MARK: - Writing
@@ -128,6 +143,7 @@ final class Session {
   /// Runs `body` as one transaction, synchronised, and then empties the log into the file.
   func durably(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
     knownState = nil
+    knownRevision = nil
     try connection.transaction(body)
     connection.emptyLog()
   }

@@ -158,4 +158,40 @@ enum StoreKind: CaseIterable {
     #expect(try store.allCredentials() == [])
     #expect(try store.account(rpIDHash: Given.rp(1), userID: Given.source(user: 2).userID) == nil)
   }
+
+  @Test(arguments: StoreKind.allCases)
+  func `the revision is another after each record that is saved or removed, and after nothing else`(
+    kind: StoreKind
+  ) throws {
+    let store = try make(kind)
+    var seen = [try store.revision()]
+    let changes: [() throws -> Void] = [
+      { try store.save(Given.source(user: 1), state: nil) }, { try store.save(Given.source(user: 2), state: nil) },
+      { try store.save(Given.source(user: 1, name: "new name", changed: 11), state: nil) },
+      { try store.remove(Given.source(user: 1), changed: 99) },
+    ]
+    for change in changes {
+      try change()
+      let revision = try store.revision()
+      #expect(!seen.contains(revision))
+      seen.append(revision)
+      try store.setState(StoreState(storeID: Given.storeID, epoch: 3))
+      try store.setLargeBlobArray([0x80])
+      #expect(try store.revision() == revision)
+    }
+    let full = try store.revision()
+    try store.removeAll(state: Given.state)
+    #expect(try store.revision() != full)
+  }
+
+  @Test func `the revision survives the process`() throws {
+    var revision: [UInt8] = []
+    do {
+      let store = try make(.sqlite)
+      for user in 1...3 { try store.save(Given.source(user: user), state: nil) }
+      try store.remove(Given.source(user: 2), changed: 99)
+      revision = try store.revision()
+    }
+    #expect(try CredentialDB.open(directory).revision() == revision)
+  }
 }

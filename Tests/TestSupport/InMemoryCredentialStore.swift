@@ -14,6 +14,7 @@ package final class InMemoryCredentialStore: CredentialStore {
     var state: StoreState
     var entries: [Account: (sequence: Int, entry: AccountEntry)] = [:]
     var lastSequence = 0
+    var changes = 0
     var isFull = false
     var largeBlobArray: [UInt8]?
 
@@ -23,6 +24,7 @@ package final class InMemoryCredentialStore: CredentialStore {
 
     mutating func put(_ entry: AccountEntry, _ account: Account) {
       lastSequence += 1
+      changes += 1
       let before = entries[account]
       let isSameCredential = entry.record != nil && before?.entry.record?.id == entry.record?.id
       entries[account] = (isSameCredential ? before?.sequence ?? lastSequence : lastSequence, entry)
@@ -66,6 +68,8 @@ package final class InMemoryCredentialStore: CredentialStore {
 
   package func credentialCount() throws(StoreError) -> Int { try allCredentials().count }
 
+  package func revision() throws(StoreError) -> [UInt8] { Array("\(content.withLock { $0.changes })".utf8) }
+
   package func allCredentials() throws(StoreError) -> [CredentialSource] { content.withLock { $0.newestFirst } }
 
   package func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
@@ -90,6 +94,7 @@ package final class InMemoryCredentialStore: CredentialStore {
   package func removeAll(state: StoreState) throws(StoreError) {
     try write { content in
       content.entries = [:]
+      content.changes += 1
       content.largeBlobArray = nil
       content.state = state
     }

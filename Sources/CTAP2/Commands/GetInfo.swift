@@ -13,10 +13,12 @@ public enum GetInfo: AuthenticatorCommand {
   public static func run(
     _ request: NoParameters, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response {
-    Response(
+    let encrypted = try authenticator.keySource.current?.encryptedStates()
+    return Response(
       extensions: authenticator.extensions.map { $0.identifier },
       userVerification: authenticator.interaction.canVerify, settings: try authenticator.told(),
-      remainingDiscoverableCredentials: try authenticator.remainingDiscoverableCredentials())
+      remainingDiscoverableCredentials: try authenticator.remainingDiscoverableCredentials(),
+      encIdentifier: encrypted?.identifier, encCredStoreState: encrypted?.credentialStore)
   }
 
   /// The answer of getInfo.
@@ -29,6 +31,10 @@ public enum GetInfo: AuthenticatorCommand {
     public let settings: ToldSettings
     /// How many more discoverable credentials there is room for; nobody knows while the vault is locked.
     public let remainingDiscoverableCredentials: Int?
+    /// Which device this is, 32 bytes, for who has the persistent token; not told while the vault is locked.
+    public let encIdentifier: [UInt8]?
+    /// What the passkeys are like, 32 bytes, for the same, and told with it.
+    public let encCredStoreState: [UInt8]?
 
     /// CTAP §6.4, by member.
     public var parameters: CBORMap? {
@@ -51,6 +57,8 @@ public enum GetInfo: AuthenticatorCommand {
         0x1F: .array(Config.Subcommand.allCases.map { .unsigned($0.rawValue) }),
       ]
       members[0x14] = remainingDiscoverableCredentials.map { CBORValue($0) }
+      members[0x19] = encIdentifier.map { .bytes($0) }
+      members[0x1E] = encCredStoreState.map { .bytes($0) }
       if userVerification { members[0x12] = .unsigned(Self.passcodeInternal) }
       if !extensions.isEmpty { members[0x02] = .array(extensions.map { .text($0) }) }
       if extensions.contains(CredBlob.identifier) { members[0x0F] = CBORValue(CredBlob.maximumLength) }

@@ -74,6 +74,9 @@ public protocol CredentialStore: Sendable {
   func allCredentials() throws(StoreError) -> [CredentialSource]
   /// How many records there are; what they hold is not looked at.
   func credentialCount() throws(StoreError) -> Int
+  /// Which records there are, and how they stand: other bytes after each record that is saved or removed, the same bytes
+  /// for as long as none is, also when the store was closed meanwhile.
+  func revision() throws(StoreError) -> [UInt8]
 
   /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
   func save(_ source: CredentialSource, state: StoreState?) throws(StoreError)

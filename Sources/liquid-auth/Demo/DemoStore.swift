@@ -6,6 +6,7 @@ final class DemoStore: CredentialStore {
   private struct Content {
     var state = StoreState(storeID: [UInt8](repeating: 0, count: 16))
     var largeBlobArray: [UInt8]?
+    var changes = 0
     /// The last saved last.
     var accounts: [(rpIDHash: RPIDHash, userID: [UInt8], entry: AccountEntry)] = []
   }
@@ -21,6 +22,8 @@ final class DemoStore: CredentialStore {
   func setState(_ state: StoreState) throws(StoreError) { content.withLock { $0.state = state } }
 
   func credentialCount() throws(StoreError) -> Int { try allCredentials().count }
+
+  func revision() throws(StoreError) -> [UInt8] { Array("\(content.withLock { $0.changes })".utf8) }
 
   func allCredentials() throws(StoreError) -> [CredentialSource] {
     content.withLock { $0.accounts.reversed().compactMap(\.entry.record) }
@@ -55,13 +58,14 @@ final class DemoStore: CredentialStore {
   func setLargeBlobArray(_ array: [UInt8]) throws(StoreError) { content.withLock { $0.largeBlobArray = array } }
 
   func removeAll(state: StoreState) throws(StoreError) {
-    content.withLock { $0 = Content(state: state) }
+    content.withLock { $0 = Content(state: state, changes: $0.changes + 1) }
   }
 
   private func put(_ entry: AccountEntry, _ rpIDHash: RPIDHash, _ userID: [UInt8]) {
     content.withLock { content in
       content.accounts.removeAll { $0.rpIDHash == rpIDHash && $0.userID == userID }
       content.accounts.append((rpIDHash, userID, entry))
+      content.changes += 1
     }
   }
 }

@@ -48,6 +48,8 @@ final class ObservedStore: CredentialStore {
     return try read().credentialCount()
   }
 
+  func revision() throws(StoreError) -> [UInt8] { try read().revision() }
+
   func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
     try write().save(source, state: state)
   }

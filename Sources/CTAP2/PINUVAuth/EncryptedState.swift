@@ -1,0 +1,69 @@
+import CryptoPrimitives
+
+/// The members of getInfo that only a holder of the persistent token (permission pcmr) can read: CTAP §6.4.
+///
+/// To everybody else they are random, and other at each reading: a device cannot be followed by them.
+enum EncryptedState: String {
+  /// 0x19: which device this is, 16 bytes.
+  case identifier = "encIdentifier"
+  /// 0x1E: what its passkeys are like, 16 bytes that change with them.
+  case credentialStore = "encCredStoreState"
+
+  /// Bytes of a state that is encrypted.
+  static let size = 16
+
+  /// iv (16 random bytes) ‖ AES-128-CBC(key, state), with key = HKDF-SHA-256(IKM = token, salt = 32 zeros, info = the
+  /// member's name, L = 16): 32 bytes.
+  func encrypt(_ state: [UInt8], token: SecretBytes) throws(CryptoError) -> [UInt8] {
+    let key = HKDFSHA256.derive(
+      key: token, salt: [UInt8](repeating: 0, count: 32), info: Array(rawValue.utf8), count: 16)
+    let iv = randomBytes(AESCBC.blockSize)
+    return iv
+      + (try AESCBC.encrypt(
+        state.withUnsafeBytes(SecretBytes.init(copying:)), key: key, initializationVector: iv))
+  }
+}
+
+extension OpenVault {
+  /// Both members of getInfo.
+  ///
+  /// While nobody has been given a persistent token there is none; a key that nobody has takes its place, so that a
+  /// platform sees before it asks for the token that there will be something to read.
+  func encryptedStates() throws(CTAPError) -> (identifier: [UInt8], credentialStore: [UInt8]) {
+    let (state, revision): (StoreState, [UInt8])
+    do throws(StoreError) { (state, revision) = (try store.state(), try store.revision()) } catch {
+      throw CTAPError(error)
+    }
+    let token = (state.settings.persistentToken ?? randomBytes(32)).withUnsafeBytes(SecretBytes.init(copying:))
+    do throws(CryptoError) {
+      return (
+        try EncryptedState.identifier.encrypt(state.deviceIdentifier, token: token),
+        try EncryptedState.credentialStore.encrypt(state.credentialStoreState(revision: revision), token: token)
+      )
+    } catch {
+      throw CTAPError(.other, "what the device is cannot be encrypted: \(error)")
+    }
+  }
+}
+
+// MARK: - Derived, not stored
+
+extension StoreState {
+  /// Which device this is, for as long as it is not reset: 16 bytes.
+  ///
+  /// A reset raises the floor above all that it ever was, and nothing else raises it. The owner who takes a reset back
+  /// (floor 0) has the device of before again.
+  var deviceIdentifier: [UInt8] { derived("liquid-auth/device identifier/v1", []) }
+
+  /// What the passkeys are like: 16 bytes that change with each of them, and with a reset.
+  ///
+  /// - Parameter revision: the store's.
+  func credentialStoreState(revision: [UInt8]) -> [UInt8] {
+    derived("liquid-auth/credential store state/v1", revision)
+  }
+
+  /// LEFT(SHA-256(label ‖ 00 ‖ storeID ‖ floor ‖ content), 16): the storeID is random, and known to vault and store only.
+  private func derived(_ label: String, _ content: [UInt8]) -> [UInt8] {
+    Array(SHA256.hash(Array(label.utf8) + [0] + storeID + floor.bigEndianBytes + content).prefix(EncryptedState.size))
+  }
+}

@@ -1,0 +1,158 @@
+"""encIdentifier and encCredStoreState of getInfo, read by python-fido2 with the persistent token (CTAP 2.3 section 6.4)."""
+
+import pytest
+from fido2.ctap2 import ClientPin, CredentialManagement, Ctap2
+from support import wire
+from support.authenticator import Authenticator
+from support.ceremonies import OWN, register, sign_in
+
+PERMISSION = ClientPin.PERMISSION
+PIN, OTHER_PIN = "4711-hidden", "4712-hidden"
+
+
+class Reader:
+    """One platform that keeps its token, whatever becomes of the device."""
+
+    def __init__(self, key):
+        self.key = key
+        self.token = b""
+
+    def connect(self):
+        self.device = wire.fido2_device(self.key.socket)
+        return Ctap2(self.device)
+
+    def get_token(self, pin):
+        ctap = self.connect()
+        self.token = ClientPin(ctap).get_pin_token(pin, PERMISSION.PERSISTENT_CREDENTIAL_MGMT)
+        self.device.close()
+
+    def info(self):
+        info = self.connect().info
+        self.device.close()
+        return info
+
+    def read(self):
+        info = self.info()
+        return info.get_identifier(self.token), info.get_cred_store_state(self.token)
+
+
+@pytest.fixture
+def key(tmp_path):
+    with Authenticator(tmp_path / "key").install() as made:
+        made.unlock()
+        yield made
+
+
+def replug(key):
+    key.run("device", "replug", "--control", key.control_socket)
+
+
+def test_not_told_while_locked(key):
+    reader = Reader(key)
+    key.run("lock", "--control", key.control_socket)
+    assert reader.info().enc_identifier is None and reader.info().enc_cred_store_state is None
+    key.unlock()
+    assert len(reader.info().enc_identifier) == len(reader.info().enc_cred_store_state) == 32
+
+
+def test_random_to_who_has_no_token(key):
+    """Before there is a token and after: no block comes twice, so that nobody can follow the device by them."""
+    reader, blocks = Reader(key), []
+    ClientPin(reader.connect()).set_pin(PIN)
+    reader.device.close()
+    for _ in range(2):
+        for _ in range(4):
+            info = reader.info()
+            for member in (info.enc_identifier, info.enc_cred_store_state):
+                blocks += [member[:16], member[16:]]
+        reader.get_token(PIN)
+    assert len(set(blocks)) == len(blocks) == 32
+
+
+def test_identifier(key):
+    """The same for one store, whatever is done with it; another after a reset."""
+    reader = Reader(key)
+    ClientPin(reader.connect()).set_pin(PIN)
+    reader.device.close()
+    reader.get_token(PIN)
+    identifier, _ = reader.read()
+    assert len(identifier) == 16 and identifier == reader.read()[0]
+
+    register(reader.connect(), OWN, rk=True, uv=True)
+    reader.device.close()
+    replug(key)
+    key.stop()
+    key.start()
+    key.unlock()
+    assert reader.read()[0] == identifier, "after a restart, with the token of before"
+
+    ClientPin(reader.connect()).change_pin(PIN, OTHER_PIN)
+    reader.device.close()
+    assert reader.read()[0] != identifier, "the token of before reads nothing any more"
+    reader.get_token(OTHER_PIN)
+    assert reader.read()[0] == identifier
+
+    before = reader.read()
+    replug(key)
+    reader.connect().reset()
+    reader.device.close()
+    assert len(reader.info().enc_identifier) == 32, "told before there is a token again"
+    ClientPin(reader.connect()).set_pin(PIN)
+    reader.device.close()
+    reader.get_token(PIN)
+    assert all(now != then for now, then in zip(reader.read(), before, strict=True))
+
+
+def test_another_machine_is_another_device(key, tmp_path):
+    identifiers = []
+    with Authenticator(tmp_path / "other").install(vault=1) as other:
+        other.unlock()
+        for one in (key, other):
+            reader = Reader(one)
+            ClientPin(reader.connect()).set_pin(PIN)
+            reader.device.close()
+            reader.get_token(PIN)
+            identifiers.append(reader.read()[0])
+    assert identifiers[0] != identifiers[1], "though both have the same phrase"
+
+
+def test_credential_store_state(key):
+    """Another after each passkey that is made, changed or removed; the same until then, over a restart too."""
+    reader = Reader(key)
+    ClientPin(reader.connect()).set_pin(PIN)
+    reader.device.close()
+    reader.get_token(PIN)
+    seen = [reader.read()[1]]
+
+    def look(what, changed):
+        state = reader.read()[1]
+        assert (state not in seen) is changed and (changed or state == seen[-1]), what
+        seen.append(state)
+
+    ctap = reader.connect()
+    made = [register(ctap, OWN, "one.example", user, rk=True, uv=True) for user in (b"one", b"two")]
+    reader.device.close()
+    look("two made", True)
+    ctap = reader.connect()
+    second_factor = register(ctap, OWN, "one.example", b"three")
+    sign_in(ctap, second_factor)
+    sign_in(ctap, made[0])
+    reader.device.close()
+    look("not discoverable; signed in", False)
+    key.stop()
+    key.start()
+    key.unlock()
+    look("restarted", False)
+
+    def manage(change):
+        ctap = reader.connect()
+        client = ClientPin(ctap)
+        change(CredentialManagement(ctap, client.protocol, client.get_pin_token(PIN, PERMISSION.CREDENTIAL_MGMT)))
+        reader.device.close()
+
+    manage(lambda manager: manager.update_user_info(made[0].descriptor, {"id": b"one", "name": "renamed"}))
+    look("renamed", True)
+    manage(lambda manager: manager.delete_cred(made[1].descriptor))
+    look("removed", True)
+    key.ask("credentials", "rename", made[0].id.hex()[:16], "--name", "once more")
+    look("renamed by the owner", True)
