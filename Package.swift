@@ -42,6 +42,7 @@ let package = Package(
     door("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
     door("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
     door("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+    door("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
     .target(name: "CUHID"),
     .target(name: "CLinux"),
     // Reads the vector files under Tests/Vectors; no product uses it.
@@ -83,7 +84,7 @@ let package = Package(
         name: "liquid-auth",
         dependencies: [
           "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
-          "StateDirectory", "CLinux", argumentParser,
+          "StateDirectory", "CLinux", "CZlib", argumentParser,
         ], swiftSettings: settings),
       .testTarget(
         name: "AuthenticatorShellTests",

@@ -5,7 +5,7 @@
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Packages of Debian and Ubuntu. The doors of Package.swift name the first line's.
-packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev pkg-config)
+packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev zlib1g-dev pkg-config)
 packages_to_check=(shellcheck)
 packages_for_python=(python3 python3-pip)
 packages_for_clients=(fido2-tools openssh-client)

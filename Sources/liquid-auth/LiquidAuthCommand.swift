@@ -18,8 +18,8 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       """,
     subcommands: [
       InitCommand.self, StatusCommand.self, CredentialsCommand.self, PINCommand.self, ConfigCommand.self,
-      RecoverCommand.self, DeriveCommand.self, UnlockCommand.self, LockCommand.self, DeviceCommand.self,
-      DemoCommand.self,
+      BlobsCommand.self, RecoverCommand.self, DeriveCommand.self, UnlockCommand.self, LockCommand.self,
+      DeviceCommand.self, DemoCommand.self,
     ])
 
   /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.

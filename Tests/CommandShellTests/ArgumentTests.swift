@@ -28,6 +28,9 @@ import Testing
     ["credentials", "rename", "0123", "--name", String(repeating: "n", count: 256)],
     ["device", "explode"],
     ["pin", "set", "1234"],
+    ["blobs", "get"],
+    ["blobs", "set", "0123"],
+    ["blobs", "import"],
     ["config", "always-uv"],
     ["config", "always-uv", "maybe"],
     ["config", "min-pin-length"],
@@ -79,6 +82,13 @@ import Testing
     ["config", "min-pin-length", "63", "--rp", "a.example", "--rp", "b.example"],
     ["config", "min-pin-length", "4", "--no-rp"],
     ["config", "force-pin-change"],
+    ["blobs", "list", "--json"],
+    ["blobs", "get", "0123"],
+    ["blobs", "get", "0123", "file"],
+    ["blobs", "set", "0123", "file"],
+    ["blobs", "delete", "0123"],
+    ["blobs", "export", "file"],
+    ["blobs", "import", "file"],
   ]
 
   @Test(arguments: taken)
@@ -91,6 +101,8 @@ import Testing
     ["credentials", "rename"], ["credentials", "remove"], ["recover"], ["derive"], ["unlock"], ["lock"], ["device"],
     ["pin"], ["pin", "status"], ["pin", "set"], ["pin", "change"], ["pin", "remove"], ["config"], ["config", "show"],
     ["config", "always-uv"], ["config", "min-pin-length"], ["config", "force-pin-change"],
+    ["blobs"], ["blobs", "list"], ["blobs", "get"], ["blobs", "set"], ["blobs", "delete"], ["blobs", "export"],
+    ["blobs", "import"],
   ])
   func `every command has help`(_ command: [String]) {
     do {

@@ -10,7 +10,7 @@ public enum LargeBlobs: AuthenticatorCommand {
   /// The longest array, in bytes: getInfo's maxSerializedLargeBlobArray.
   public static let capacity = 8192
   /// The longest fragment, in bytes.
-  static let maxFragmentLength = Authenticator.maxMsgSize - 64
+  public static let maxFragmentLength = Authenticator.maxMsgSize - 64
   /// The shortest array, in bytes: an empty CBOR array and its digest.
   static let shortestLength = 17
   /// What a device that was never written to has: 80 ‖ LEFT(SHA-256(80), 16).

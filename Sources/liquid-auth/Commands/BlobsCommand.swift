@@ -1,0 +1,177 @@
+import ArgumentParser
+import CBOR
+import CTAP2
+import ControlDoor
+import CryptoPrimitives
+import Glibc
+
+/// `liquid-auth blobs`.
+struct BlobsCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "blobs",
+    abstract: "See and change what sites and programs keep on this key.",
+    discussion: """
+      Some sites and programs keep data beside a passkey, as a large blob: an SSH certificate for instance. The key has \
+      room for 8192 bytes of them, sealed with a secret of their passkey each. They do not come back from the phrase: \
+      export them. Each of these asks for the vault's passphrase at the terminal; without a terminal it is the first \
+      line of standard input. A passkey is named by the first digits of its id, as `credentials list` shows them.
+      """,
+    subcommands: [List.self, Get.self, Set.self, Delete.self, Export.self, Import.self])
+
+  struct List: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List the large blobs, and which passkey of this machine opens each.")
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+      let connection = try place.connect()
+      try connection.unlock()
+      let serialized = try connection.largeBlobArray()
+      let report = LargeBlobReport(
+        try LargeBlobArray(serialized: serialized), used: serialized.count,
+        capacity: try connection.keyInformation().largeBlobCapacity, holders: try connection.largeBlobHolders())
+      output.write(report.text, json: report.json)
+    }
+  }
+
+  struct Get: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Write the large blob of a passkey to a file, or to standard output.")
+    @Argument(help: "The first digits of the passkey's id.") var id: String
+    @Argument(help: "A file that is not there yet.") var file: String?
+    @OptionGroup var place: PlaceOptions
+
+    func run() throws {
+      let connection = try place.connect()
+      try connection.unlock()
+      let holder = try connection.largeBlobHolder(id)
+      guard let content = try LargeBlobArray(serialized: connection.largeBlobArray()).content(key: holder.key) else {
+        throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list")
+      }
+      guard let file else {
+        guard StandardStream.write(content, to: STDOUT_FILENO) else {
+          throw CommandFailure("cannot write to standard output: \(String(cString: strerror(errno)))")
+        }
+        return
+      }
+      try NamedFile(file).create(content)
+      StandardStream.output.write("wrote \(content.count) bytes")
+    }
+  }
+
+  struct Set: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Keep a file as the large blob of a passkey, in the place of the one before.",
+      discussion: "The passkey must have been registered with the extension largeBlob, or largeBlobKey.")
+    @Argument(help: "The first digits of the passkey's id.") var id: String
+    @Argument(help: "The file.") var file: String
+    @OptionGroup var place: PlaceOptions
+
+    func run() throws {
+      let content = try NamedFile(file).read(atMost: NamedFile.largestBlob)
+      let connection = try place.connect()
+      try connection.unlock()
+      let holder = try connection.largeBlobHolder(id)
+      var array = try LargeBlobArray(serialized: connection.largeBlobArray())
+      try array.set(content, key: holder.key)
+      let _: Done = try connection.ask(.setLargeBlobArray(array.serialized))
+      StandardStream.output.write("kept \(content.count) bytes")
+    }
+  }
+
+  struct Delete: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Delete the large blob of a passkey.")
+    @Argument(help: "The first digits of the passkey's id.") var id: String
+    @OptionGroup var place: PlaceOptions
+
+    func run() throws {
+      let connection = try place.connect()
+      try connection.unlock()
+      let holder = try connection.largeBlobHolder(id)
+      var array = try LargeBlobArray(serialized: connection.largeBlobArray())
+      guard array.remove(key: holder.key) else {
+        throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list")
+      }
+      let _: Done = try connection.ask(.setLargeBlobArray(array.serialized))
+      StandardStream.output.write("deleted")
+    }
+  }
+
+  struct Export: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Write the whole array to a file, as it is on the key: sealed, with its digest.")
+    @Argument(help: "A file that is not there yet.") var file: String
+    @OptionGroup var place: PlaceOptions
+
+    func run() throws {
+      let connection = try place.connect()
+      try connection.unlock()
+      let serialized = try connection.largeBlobArray()
+      try NamedFile(file).create(serialized)
+      StandardStream.output.write("wrote \(serialized.count) bytes")
+    }
+  }
+
+  struct Import: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Put an exported array in the place of all large blobs that are on the key.")
+    @Argument(help: "The file.") var file: String
+    @OptionGroup var place: PlaceOptions
+
+    func run() throws {
+      let array = try LargeBlobArray(serialized: NamedFile(file).read(atMost: LargeBlobs.capacity))
+      let connection = try place.connect()
+      try connection.unlock()
+      let _: Done = try connection.ask(.setLargeBlobArray(array.serialized))
+      StandardStream.output.write("kept \(array.entries.count) large \(array.entries.count == 1 ? "blob" : "blobs")")
+    }
+  }
+}
+
+/// A passkey that can have a large blob, and the key that opens it.
+struct LargeBlobHolder {
+  let credential: CredentialDescription
+  let key: SecretBytes
+
+  /// `nil` for a passkey that was registered without the extension.
+  init?(_ credential: CredentialDescription) {
+    guard let key = credential.largeBlobKey else { return nil }
+    self.credential = credential
+    self.key = key.withUnsafeBytes(SecretBytes.init(copying:))
+  }
+}
+
+extension ControlConnection {
+  /// The serialized array, fragment after fragment: authenticatorLargeBlobs, CTAP §6.10.2.
+  fileprivate func largeBlobArray() throws(CommandFailure) -> [UInt8] {
+    var array: [UInt8] = []
+    while true {
+      let count = LargeBlobs.maxFragmentLength
+      let fragment = try ctap(LargeBlobs.code, [1: .unsigned(UInt64(count)), 3: .unsigned(UInt64(array.count))])[1]?
+        .bytes
+      array += fragment ?? []
+      guard let fragment, fragment.count == count else { return array }
+    }
+  }
+
+  /// All passkeys that can have a large blob.
+  fileprivate func largeBlobHolders() throws(CommandFailure) -> [LargeBlobHolder] {
+    var holders: [LargeBlobHolder] = []
+    for credential in try credentials() where credential.hasLargeBlobKey {
+      let shown: CredentialDescription = try ask(.showCredential(credential.reference))
+      if let holder = LargeBlobHolder(shown) { holders.append(holder) }
+    }
+    return holders
+  }
+
+  /// The passkey whose id begins with these digits.
+  fileprivate func largeBlobHolder(_ digits: String) throws(CommandFailure) -> LargeBlobHolder {
+    let reference = try CredentialsCommand.find(digits, among: credentials()).reference
+    let shown: CredentialDescription = try ask(.showCredential(reference))
+    guard let holder = LargeBlobHolder(shown) else {
+      throw CommandFailure("the passkey was registered without the extension largeBlob: it can have none")
+    }
+    return holder
+  }
+}

@@ -1,0 +1,109 @@
+import CBOR
+import CTAP2
+import CryptoPrimitives
+
+/// The large-blob array as platforms keep it: entries, each sealed with the largeBlobKey of a credential, CTAP §6.10.3.
+struct LargeBlobArray: Equatable {
+  /// The entries in their order, those included that only another program can read.
+  private(set) var entries: [CBORValue]
+
+  /// Bytes of LEFT(SHA-256(array), 16) behind the array.
+  private static let digestSize = 16
+
+  /// Reads a serialized array.
+  ///
+  /// - Throws: a failure for one that does not end with its digest, or is no canonical CBOR array.
+  init(serialized: [UInt8]) throws(CommandFailure) {
+    let array = Array(serialized.dropLast(Self.digestSize))
+    guard serialized.count > Self.digestSize, Self.digest(array) == serialized.suffix(Self.digestSize) else {
+      throw CommandFailure("it is no large-blob array: it does not end with its digest")
+    }
+    guard let entries = (try? CBORDecoder.decode(array))?.array else {
+      throw CommandFailure("it is no large-blob array: its entries cannot be read")
+    }
+    self.entries = entries
+  }
+
+  /// The array and its digest.
+  var serialized: [UInt8] {
+    let array = CBOREncoder.encode(.array(entries))
+    return array + Self.digest(array)
+  }
+
+  private static func digest(_ array: [UInt8]) -> ArraySlice<UInt8> { SHA256.hash(array).prefix(digestSize) }
+
+  /// What a credential's key opens; the first such entry counts.
+  func content(key: SecretBytes) -> [UInt8]? {
+    entries.lazy.compactMap { LargeBlob($0)?.content(key: key) }.first
+  }
+
+  /// Removes what a credential's key opens; `false` if nothing does.
+  mutating func remove(key: SecretBytes) -> Bool {
+    let count = entries.count
+    entries.removeAll { LargeBlob($0)?.content(key: key) != nil }
+    return entries.count < count
+  }
+
+  /// Puts content in the place of what the key opens.
+  ///
+  /// - Throws: a failure for content that no array can hold.
+  mutating func set(_ content: [UInt8], key: SecretBytes) throws(CommandFailure) {
+    let entry = try LargeBlob(sealing: content, key: key).cbor
+    _ = remove(key: key)
+    entries.append(entry)
+  }
+}
+
+/// One entry: `{1: ciphertext ‖ tag, 2: nonce, 3: origSize}`, CTAP §6.10.3.
+struct LargeBlob: Equatable {
+  /// The compressed content, sealed.
+  let ciphertext: [UInt8]
+  /// 12 bytes.
+  let nonce: [UInt8]
+  /// How many bytes the content has, as whoever wrote the entry says.
+  let originalSize: Int
+
+  /// DEFLATE expands 1 byte to at most 1032.
+  private static let largestExpansion = 1032
+
+  /// Reads an entry; `nil` for what is none, or cannot be.
+  init?(_ entry: CBORValue) {
+    guard let map = entry.map, let ciphertext = map[1]?.bytes, let nonce = map[2]?.bytes,
+      let size = map[3]?.unsigned, nonce.count == AESGCM.nonceSize, ciphertext.count >= AESGCM.tagSize,
+      size <= ciphertext.count * Self.largestExpansion
+    else { return nil }
+    (self.ciphertext, self.nonce, originalSize) = (ciphertext, nonce, Int(size))
+  }
+
+  /// Compresses and seals content.
+  ///
+  /// - Throws: a failure for content that stays larger than any array.
+  init(sealing content: [UInt8], key: SecretBytes) throws(CommandFailure) {
+    guard let compressed = Deflate.compress(content, capacity: LargeBlobs.capacity) else {
+      throw CommandFailure(
+        "the content is too long, \(content.count) bytes: there is room for \(LargeBlobs.capacity) in all")
+    }
+    (nonce, originalSize) = (randomBytes(AESGCM.nonceSize), content.count)
+    do throws(CryptoError) {
+      ciphertext = try AESGCM.seal(compressed, key: key, nonce: nonce, ad: Self.additionalData(content.count))
+    } catch {
+      throw CommandFailure(error.description)
+    }
+  }
+
+  /// The content; `nil` if the entry is another credential's.
+  func content(key: SecretBytes) -> [UInt8]? {
+    let compressed = try? AESGCM.open(ciphertext, key: key, nonce: nonce, ad: Self.additionalData(originalSize))
+    return compressed.flatMap { Deflate.expand($0, to: originalSize) }
+  }
+
+  /// The entry's map.
+  var cbor: CBORValue {
+    .map([1: .bytes(ciphertext), 2: .bytes(nonce), 3: .unsigned(UInt64(originalSize))])
+  }
+
+  /// "blob" ‖ origSize, 8 bytes little-endian.
+  private static func additionalData(_ size: Int) -> [UInt8] {
+    Array("blob".utf8) + withUnsafeBytes(of: UInt64(size).littleEndian) { Array($0) }
+  }
+}

@@ -1,0 +1,58 @@
+import ControlDoor
+
+/// What `liquid-auth blobs list` says, before it is text or JSON.
+struct LargeBlobReport {
+  /// An entry, and whose it is.
+  struct Row {
+    /// Bytes of its content, as its writer says; `nil` for an entry that nobody can read.
+    let size: Int?
+    /// The passkey of this machine that opens it.
+    let credential: CredentialDescription?
+  }
+
+  /// Bytes of the serialized array.
+  let used: Int
+  /// Bytes that it may have.
+  let capacity: Int
+  /// The entries in their order.
+  let rows: [Row]
+
+  init(_ array: LargeBlobArray, used: Int, capacity: Int, holders: [LargeBlobHolder]) {
+    self.used = used
+    self.capacity = capacity
+    rows = array.entries.map { entry in
+      let blob = LargeBlob(entry)
+      return Row(
+        size: blob?.originalSize, credential: holders.first { blob?.content(key: $0.key) != nil }?.credential)
+    }
+  }
+
+  /// For people.
+  var text: String {
+    let summary = "\(used) of \(capacity) bytes are used"
+    guard !rows.isEmpty else { return "\(summary); no large blob is kept" }
+    let lines = rows.map { row -> [String] in
+      let size = row.size.map(String.init) ?? "?"
+      guard let credential = row.credential else { return [size, "no passkey of this machine opens it"] }
+      let digits = credential.credentialID.hexadecimal.prefix(CredentialText.digitsShown)
+      return [size, "\(digits)  \(credential.rpID.printable)  \(CredentialText.account(credential))"]
+    }
+    return table([["BYTES", "PASSKEY"]] + lines) + "\n\n\(summary)"
+  }
+
+  /// For programs; `null` for what is not known.
+  var json: JSON {
+    [
+      "used": .number(Int64(used)),
+      "capacity": .number(Int64(capacity)),
+      "blobs": .array(
+        rows.map { row in
+          [
+            "size": row.size.map { .number(Int64($0)) } ?? .null,
+            "credentialId": row.credential.map { .hex($0.credentialID) } ?? .null,
+            "rpId": JSON(row.credential?.rpID),
+          ]
+        }),
+    ]
+  }
+}
