@@ -3,6 +3,9 @@ public struct DeviceIdentity: Hashable, Sendable {
   /// The version of CTAPHID that the machine speaks.
   public static let protocolVersion: UInt8 = 2
 
+  /// The version of this product: the device tells it, and so do both programs (`--version`).
+  public static let productVersion: (major: UInt8, minor: UInt8, build: UInt8) = (0, 1, 0)
+
   /// The device's version, major part.
   public let major: UInt8
   /// The device's version, minor part.
@@ -19,6 +22,15 @@ public struct DeviceIdentity: Hashable, Sendable {
     self.build = build
     self.capabilities = capabilities
   }
+
+  /// Describes a device of this product.
+  public init(capabilities: Capabilities) {
+    let (major, minor, build) = Self.productVersion
+    self.init(major: major, minor: minor, build: build, capabilities: capabilities)
+  }
+
+  /// The version as people write it: `0.1.0`.
+  public var version: String { "\(major).\(minor).\(build)" }
 
   /// The last five bytes of the answer to INIT.
   var bytes: [UInt8] { [Self.protocolVersion, major, minor, build, capabilities.rawValue] }

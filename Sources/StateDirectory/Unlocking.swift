@@ -9,8 +9,11 @@ public import Vault
 extension StateDirectory {
   /// Looks at vault and store as far as that needs no passphrase; nothing is changed.
   ///
-  /// - Throws: what stands in the way of unlocking: a file that is missing, not private, or cannot be ours.
+  /// - Throws: what stands in the way of unlocking: a file, or the directory, that is missing, not private, or cannot be
+  ///   ours.
   public func check() throws(StateDirectoryError) {
+    // Whoever opened it may have done so long ago.
+    _ = try StateDirectory(opening: path)
     _ = try sealedVault()
     try checkStore()
   }

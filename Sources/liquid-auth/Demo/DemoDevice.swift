@@ -22,7 +22,7 @@ struct DemoDevice {
       keySource: OpenKeySource(vault: vault), interaction: DemoPerson(tell: tell), extensions: [CredProtect.self],
       randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: unixMilliseconds, report: { _ in })
     machine = CTAPHIDStateMachine(
-      identity: DeviceIdentity(major: 0, minor: 1, build: 0, capabilities: [.wink, .cbor, .nmsg]), firstChannel: 1)
+      identity: DeviceIdentity(capabilities: [.wink, .cbor, .nmsg]), firstChannel: 1)
   }
 
   /// Takes one report from the host, and gives those that answer it.

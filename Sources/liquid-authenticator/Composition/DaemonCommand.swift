@@ -1,4 +1,6 @@
+import CTAPHID
 import Glibc
+import StateDirectory
 
 /// `liquid-authenticator`: the key itself.
 enum DaemonCommand {
@@ -11,7 +13,7 @@ enum DaemonCommand {
     do throws(StartError) {
       daemon = try Daemon(options, log: log)
     } catch {
-      log.error(error.description)
+      log.error(options.place.completing(error.description))
       exit(error.exitStatus)
     }
     Task(executorPreference: daemon.workers) {
@@ -42,9 +44,17 @@ enum DaemonCommand {
       case .help:
         print(DaemonOptions.help, terminator: "")
         exit(EXIT_SUCCESS)
+      case .version:
+        print("liquid-authenticator \(DeviceIdentity(capabilities: []).version)")
+        exit(EXIT_SUCCESS)
       case .usage(let reason):
-        let line = "liquid-authenticator: \(Log.printable(reason)); see: liquid-authenticator --help\n"
-        write(STDERR_FILENO, line, line.utf8.count)
+        let lines = """
+          liquid-authenticator: \(Log.printable(reason))
+          Usage: liquid-authenticator [<options>]
+            See 'liquid-authenticator --help' for more information.
+
+          """
+        write(STDERR_FILENO, lines, lines.utf8.count)
         exit(EX_USAGE)
       }
     }

@@ -1,3 +1,5 @@
+import StateDirectory
+
 /// Where the key appears.
 enum TransportChoice: Equatable, Sendable {
   case uhid
@@ -57,10 +59,15 @@ struct DaemonOptions: Equatable, Sendable {
   /// Only with `--transport uhid`; to stay when it is not given.
   var besideHardwareKey: BesideHardwareKeyChoice?
 
+  /// Where the commands work that people are told to type.
+  var place: CommandPlace { CommandPlace(stateDirectory: stateDir, control: control) }
+
   /// Why a command line is none of ours.
   enum Refusal: Error, Equatable {
     /// The person asks for help.
     case help
+    /// The person asks which version this is.
+    case version
     /// Lower case, no full stop: what is wrong.
     case usage(String)
   }
@@ -70,16 +77,17 @@ struct DaemonOptions: Equatable, Sendable {
     var rest = arguments[...]
     while let argument = rest.popFirst() {
       if argument == "--help" || argument == "-h" { throw .help }
-      guard argument.hasPrefix("--") else { throw .usage("there is no argument ‘\(argument)’") }
+      if argument == "--version" { throw .version }
+      guard argument.hasPrefix("-") else { throw .usage("unexpected argument '\(argument)'") }
       let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-      guard Self.names.contains(parts[0]) else { throw .usage("there is no option ‘\(parts[0])’") }
+      guard Self.names.contains(parts[0]) else { throw .usage("unknown option '\(parts[0])'") }
       guard let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty else {
-        throw .usage("the option \(parts[0]) wants a value")
+        throw .usage("missing value for '\(parts[0])'")
       }
       try set(parts[0], value)
     }
     guard besideHardwareKey == nil || transport == .uhid else {
-      throw .usage("the option --beside-hardware-key is for --transport uhid, not for ‘\(transport.name)’")
+      throw .usage("the option --beside-hardware-key is for --transport uhid, not for '\(transport.name)'")
     }
   }
 
@@ -103,7 +111,7 @@ struct DaemonOptions: Equatable, Sendable {
   private static func choice<Choice>(
     _ name: String, _ value: String, _ read: (String) -> Choice?
   ) throws(Refusal) -> Choice {
-    guard let choice = read(value) else { throw .usage("the option \(name) cannot be ‘\(value)’") }
+    guard let choice = read(value) else { throw .usage("the value '\(value)' is invalid for '\(name)'") }
     return choice
   }
 
@@ -133,6 +141,7 @@ struct DaemonOptions: Equatable, Sendable {
                                         What the device does while another security
                                         key is plugged in: be there too, or be gone
                                         until the last one is. (default: stay)
+      --version                         Show the version.
       -h, --help                        Show this.
 
     Exit codes: 0 stopped; 1 could not start; 64 the command was written wrong;

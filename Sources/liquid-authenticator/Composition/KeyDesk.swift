@@ -21,7 +21,7 @@ struct KeyDesk: ControlDesk {
       processID: getpid(), vault: condition(of: vault), transport: desk.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
       verification: desk.options.verification.rawValue, prompt: prompt, fingerprint: vault.fingerprint,
-      waiting: desk.people.isAnybodyAsked, problems: vault.fault.map { [$0.description] } ?? [],
+      waiting: desk.people.isAnybodyAsked, problems: problems(vault),
       stateDirectory: desk.directory.path, credentials: credentials.flatMap(\.self).map(UInt64.init),
       steppedAsideFor: await key.steppedAsideFor?.description)
   }
@@ -101,11 +101,23 @@ struct KeyDesk: ControlDesk {
     }
   }
 
+  private func problems(_ vault: VaultStatus) -> [String] {
+    let dialog = desk.people.dialogFault.last.map { "the last dialog could not be shown: \($0)" }
+    return [vault.fault?.description, dialog].compactMap { $0 }
+  }
+
   private var prompt: String {
     switch desk.options.prompt {
-    case .pinentry: "pinentry (\(desk.options.pinentry))"
+    case .pinentry where hasPlaceForDialogs: "pinentry (\(desk.options.pinentry))"
+    case .pinentry: "pinentry (\(desk.options.pinentry); no display or terminal is known)"
     case .terminal: "terminal"
     }
+  }
+
+  /// Whether a pinentry would find a desktop or a terminal: what it makes of that is its own affair.
+  private var hasPlaceForDialogs: Bool {
+    let names = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"]
+    return names.contains { Environment.value($0)?.isEmpty == false } || ControllingTerminal.name != nil
   }
 
   private func condition(of vault: VaultStatus) -> AuthenticatorStatus.VaultCondition {

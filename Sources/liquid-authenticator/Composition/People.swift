@@ -5,6 +5,8 @@ import StateDirectory
 struct People: Sendable {
   /// Holds the secrets while the vault is open.
   let vault: VaultKeySource
+  /// Why the last dialog could not be shown.
+  let dialogFault = DialogFault()
   private let oneDialog: OneDialog
   private let dialogs: any DialogBackEnd
   private let verifies: Bool
@@ -14,7 +16,11 @@ struct People: Sendable {
   init(
     _ options: DaemonOptions, _ directory: StateDirectory, timepiece: any Timepiece, workers: any TaskExecutor, log: Log
   ) {
-    oneDialog = OneDialog(Self.dialogs(options, log: log))
+    let base = Self.dialogs(options) { [dialogFault] line in
+      log.warning(line)
+      dialogFault.note(line)
+    }
+    oneDialog = OneDialog(base, fault: dialogFault)
     // Without a hidraw node of our own, no client finds us and another key by the same look.
     let isHIDRaw = options.transport == .uhid
     dialogs = DialogsBesideOtherKeys(
@@ -40,13 +46,15 @@ struct People: Sendable {
   /// Opens the vault, and has it said in the keepalives.
   var keySource: any KeySource { StatusReportingKeySource(base: vault) }
 
-  private static func dialogs(_ options: DaemonOptions, log: Log) -> any DialogBackEnd {
+  private static func dialogs(
+    _ options: DaemonOptions, log: @escaping @Sendable (String) -> Void
+  ) -> any DialogBackEnd {
     switch options.prompt {
     case .pinentry:
       Pinentry(
         program: options.pinentry, environment: Environment.value, terminal: ControllingTerminal.name,
-        log: log.warning)
-    case .terminal: Terminal(log: log.warning)
+        log: log)
+    case .terminal: Terminal(log: log)
     }
   }
 }

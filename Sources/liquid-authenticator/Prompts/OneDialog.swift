@@ -1,14 +1,20 @@
 import CTAP2
 import CryptoPrimitives
+import Synchronization
 
 /// Shows one dialog at a time: an answer is meant for the question that the person sees.
 ///
 /// Ceremonies wait in one line anyway, but U2F asks beside it, between two messages of its host.
 struct OneDialog: DialogBackEnd {
   private let base: any DialogBackEnd
+  private let fault: DialogFault
   private let turns = RequestQueue(())
 
-  init(_ base: any DialogBackEnd) { self.base = base }
+  /// - Parameter fault: is forgotten when a dialog is shown; `base` notes what goes wrong.
+  init(_ base: any DialogBackEnd, fault: DialogFault) {
+    self.base = base
+    self.fault = fault
+  }
 
   /// Whether somebody is being asked something now.
   var isOpen: Bool { turns.isTaken }
@@ -34,6 +40,7 @@ struct OneDialog: DialogBackEnd {
     let answer: Result<Answer, UserInteractionError>
     do throws(CancellationError) {
       answer = try await turns.submit { _ in
+        fault.forget()
         do throws(UserInteractionError) { return .success(try await show()) } catch { return .failure(error) }
       }
     } catch {
@@ -41,4 +48,15 @@ struct OneDialog: DialogBackEnd {
     }
     return try answer.get()
   }
+}
+
+/// Why the last dialog could not be shown, for `liquid-auth status`; nothing when it could.
+final class DialogFault: Sendable {
+  private let words = Mutex<String?>(nil)
+
+  /// What went wrong, and what to do.
+  var last: String? { words.withLock { $0 } }
+
+  func note(_ line: String) { words.withLock { $0 = line } }
+  func forget() { words.withLock { $0 = nil } }
 }

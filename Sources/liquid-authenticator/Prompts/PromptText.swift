@@ -113,7 +113,8 @@ extension PromptText {
 
   private static func resetLines(_ importedPasskeys: Int) -> [String] {
     let lines = [
-      "Every passkey that was made or used on this machine stops working here.", "Your recovery phrase is kept.",
+      "Every passkey that was made or used on this machine stops working here.",
+      "The PIN, the settings and what sites keep here as large blobs are gone too.", "Your recovery phrase is kept.",
     ]
     return switch importedPasskeys {
     case 0: lines

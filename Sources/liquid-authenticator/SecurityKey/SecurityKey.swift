@@ -24,7 +24,7 @@ actor SecurityKey {
   /// Withdraws what stays open between the messages of a channel, or of every channel where there is none.
   typealias Withdrawer = @Sendable (_ channel: ChannelID?) async -> Void
 
-  private static let identity = DeviceIdentity(major: 0, minor: 1, build: 0, capabilities: [.wink, .cbor])
+  private static let identity = DeviceIdentity(capabilities: [.wink, .cbor])
 
   private let transport: any ReportTransport
   private let respond: Responder

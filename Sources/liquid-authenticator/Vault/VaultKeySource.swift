@@ -31,6 +31,8 @@ final class VaultKeySource: KeySource {
     /// A store that is still in use by a ceremony outlives a locking, and cannot be opened a second time beside itself.
     weak var store: CredentialDB?
     var storeID: [UInt8] = []
+    /// Why the store did not open the last time that the vault did.
+    var storeFault: StateDirectoryError?
   }
 
   /// - Parameters:
@@ -121,7 +123,7 @@ final class VaultKeySource: KeySource {
   func storeWasReplaced() {
     lock()
     let told = directory.toldSettings()
-    state.withLock { $0.told = told }
+    state.withLock { ($0.told, $0.storeFault) = (told, nil) }
   }
 
   /// How many wrong passphrases there may be before the vault is locked.
@@ -177,8 +179,15 @@ final class VaultKeySource: KeySource {
       return open
     }
     let keys = CredentialKeys(mainKey: content.mainKey)
-    let store = if let kept { kept } else { try directory.openStore(of: content, keys: keys) }
+    let store: CredentialDB
+    do throws(StateDirectoryError) {
+      store = if let kept { kept } else { try directory.openStore(of: content, keys: keys) }
+    } catch {
+      state.withLock { $0.storeFault = error }
+      throw error
+    }
     state.withLock { state in
+      state.storeFault = nil
       state.store = store
       state.storeID = content.storeID
     }
@@ -207,6 +216,7 @@ extension VaultKeySource {
   /// How things stand now; reads the vault's file, and never waits for a person.
   var status: VaultStatus {
     var status = VaultStatus(isUnlocked: current != nil, fingerprint: current?.keys.fingerprint)
+    status.fault = state.withLock { $0.storeFault }
     do {
       try directory.check()
     } catch {

@@ -25,21 +25,21 @@ struct DaemonOptionsTests {
   }
 
   @Test(arguments: [
-    (["--transport", "usb"], "the option --transport cannot be ‘usb’"),
-    (["--transport", "unix:"], "the option --transport cannot be ‘unix:’"),
-    (["--transport"], "the option --transport wants a value"),
-    (["--control="], "the option --control wants a value"),
-    (["--state-dir", ""], "the option --state-dir wants a value"),
-    (["--verification", "always"], "the option --verification cannot be ‘always’"),
-    (["--beside-hardware-key", "leave"], "the option --beside-hardware-key cannot be ‘leave’"),
+    (["--transport", "usb"], "the value 'usb' is invalid for '--transport'"),
+    (["--transport", "unix:"], "the value 'unix:' is invalid for '--transport'"),
+    (["--transport"], "missing value for '--transport'"),
+    (["--control="], "missing value for '--control'"),
+    (["--state-dir", ""], "missing value for '--state-dir'"),
+    (["--verification", "always"], "the value 'always' is invalid for '--verification'"),
+    (["--beside-hardware-key", "leave"], "the value 'leave' is invalid for '--beside-hardware-key'"),
     (
       ["--beside-hardware-key", "stay", "--transport", "pty"],
-      "the option --beside-hardware-key is for --transport uhid, not for ‘pty’"
+      "the option --beside-hardware-key is for --transport uhid, not for 'pty'"
     ),
-    (["--prompt", "none"], "the option --prompt cannot be ‘none’"),
-    (["--approve-everything"], "there is no option ‘--approve-everything’"),
-    (["--presence-timeout", "1"], "there is no option ‘--presence-timeout’"),
-    (["extra"], "there is no argument ‘extra’"), ([""], "there is no argument ‘’"),
+    (["--prompt", "none"], "the value 'none' is invalid for '--prompt'"),
+    (["--approve-everything"], "unknown option '--approve-everything'"),
+    (["--presence-timeout", "1"], "unknown option '--presence-timeout'"),
+    (["extra"], "unexpected argument 'extra'"), ([""], "unexpected argument ''"), (["-x"], "unknown option '-x'"),
   ])
   func `what is no option is refused, and the reason told`(arguments: [String], reason: String) {
     #expect(throws: DaemonOptions.Refusal.usage(reason)) { try DaemonOptions(arguments) }
@@ -48,6 +48,10 @@ struct DaemonOptionsTests {
   @Test(arguments: [["--help"], ["-h"], ["--prompt", "terminal", "--help"]])
   func `help is help wherever it stands`(arguments: [String]) {
     #expect(throws: DaemonOptions.Refusal.help) { try DaemonOptions(arguments) }
+  }
+
+  @Test func `the version is asked for by itself`() {
+    #expect(throws: DaemonOptions.Refusal.version) { try DaemonOptions(["--version"]) }
   }
 
   @Test func `all options are taken, and of two the last counts`() throws {
@@ -66,7 +70,7 @@ struct DaemonOptionsTests {
   @Test func `help names every option`() {
     let names = [
       "--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control", "--beside-hardware-key",
-      "--help",
+      "--version", "--help",
     ]
     for name in names {
       #expect(DaemonOptions.help.contains("  \(name) ") || DaemonOptions.help.contains(", \(name) "))

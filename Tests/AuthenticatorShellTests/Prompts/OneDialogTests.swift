@@ -37,10 +37,11 @@ struct OneDialogTests {
   }
 
   private let slow = SlowDialogs()
+  private let fault = DialogFault()
   private let text = PromptText(UserPrompt(purpose: .select))
 
   @Test func `a second dialog waits for the first`() async throws {
-    let dialogs = OneDialog(slow)
+    let dialogs = OneDialog(slow, fault: fault)
     let first = Task { try await dialogs.confirm(text) }
     let second = Task {
       try await dialogs.passphrase(text) { $0.count == 5 ? PassphraseVerdict<Int>.accepted(7) : .ended(.declined) }
@@ -58,7 +59,7 @@ struct OneDialogTests {
   }
 
   @Test func `who is cancelled while he waits never sees his`() async throws {
-    let dialogs = OneDialog(slow)
+    let dialogs = OneDialog(slow, fault: fault)
     let first = Task { try await dialogs.confirm(text) }
     while slow.all == 0 { await Task.yield() }
     let second = Task { try await dialogs.confirm(text) }
@@ -67,5 +68,14 @@ struct OneDialogTests {
     slow.close()
     try await first.value
     #expect(slow.all == 1)
+  }
+
+  @Test func `what was wrong with the last dialog is forgotten when the next is shown`() async throws {
+    let dialogs = OneDialog(slow, fault: fault)
+    fault.note("cannot start pinentry")
+    #expect(fault.last == "cannot start pinentry")
+    slow.close()
+    try await dialogs.confirm(text)
+    #expect(fault.last == nil)
   }
 }

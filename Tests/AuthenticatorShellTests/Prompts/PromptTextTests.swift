@@ -152,6 +152,7 @@ import Testing
         Reset this authenticator?
 
         Every passkey that was made or used on this machine stops working here.
+        The PIN, the settings and what sites keep here as large blobs are gone too.
         Your recovery phrase is kept.
         """,
       buttons: ["Reset", "Keep"]),
@@ -161,6 +162,7 @@ import Testing
         Reset this authenticator?
 
         Every passkey that was made or used on this machine stops working here.
+        The PIN, the settings and what sites keep here as large blobs are gone too.
         Your recovery phrase is kept.
         1 imported passkey is lost: nothing brings it back.
         """,
@@ -171,6 +173,7 @@ import Testing
         Reset this authenticator?
 
         Every passkey that was made or used on this machine stops working here.
+        The PIN, the settings and what sites keep here as large blobs are gone too.
         Your recovery phrase is kept.
         12 imported passkeys are lost: nothing brings them back.
         """,

@@ -1,0 +1,39 @@
+import StateDirectory
+import Testing
+
+@Suite struct CommandPlaceTests {
+  static let place = CommandPlace(stateDirectory: "/s", control: nil)
+
+  @Test(arguments: [
+    "there is no vault /v; make one with: liquid-auth init",
+    "the store /x is missing; put it back, or make an empty one with: liquid-auth recover --new-store",
+    "it is damaged; make it anew from the phrase with liquid-auth init --import",
+    "the authenticator is not running (nobody listens at /s/control.sock); start it with: liquid-authenticator",
+    "log in again, or start with: sg liquid-auth liquid-authenticator",
+  ])
+  func `a command at the end works in the same place`(_ sentence: String) {
+    #expect(Self.place.completing(sentence) == sentence + " --state-dir /s")
+  }
+
+  @Test(arguments: [
+    "the store was written by a newer version; use that liquid-auth",
+    "join its group with: sudo usermod --append --groups liquid-auth \"$USER\", and log in again",
+    "another process works on it; end it first", "", "liquid-auth",
+    "see: liquid-auth credentials list; or give more digits",
+  ])
+  func `any other sentence stays as it is`(_ sentence: String) {
+    #expect(Self.place.completing(sentence) == sentence)
+  }
+
+  @Test(
+    arguments: [
+      (nil, nil, ""), ("/home/me/.local/state_1-a", nil, " --state-dir /home/me/.local/state_1-a"),
+      (nil, "/run/c.sock", " --control /run/c.sock"), ("/s", "/c", " --state-dir /s --control /c"),
+      ("/my keys", nil, " --state-dir '/my keys'"), ("/it's", nil, " --state-dir '/it'\\''s'"),
+      ("/$HOME", nil, " --state-dir '/$HOME'"), ("/é", nil, " --state-dir '/é'"), ("", nil, " --state-dir ''"),
+    ] as [(String?, String?, String)])
+  func `paths are quoted as a shell wants them`(_ stateDirectory: String?, _ control: String?, _ arguments: String) {
+    let place = CommandPlace(stateDirectory: stateDirectory, control: control)
+    #expect(place.completing("run: liquid-auth lock") == "run: liquid-auth lock" + arguments)
+  }
+}
