@@ -1,5 +1,6 @@
 import ArgumentParser
 import CLinux
+import CTAPHID
 import Glibc
 
 /// `liquid-auth`: set-up and management of the authenticator.
@@ -16,6 +17,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
 
       Completions for your shell: liquid-auth --generate-completion-script bash|zsh|fish
       """,
+    version: "liquid-auth \(DeviceIdentity(capabilities: []).version)",
     subcommands: [
       InitCommand.self, StatusCommand.self, CredentialsCommand.self, PINCommand.self, ConfigCommand.self,
       BlobsCommand.self, RecoverCommand.self, DeriveCommand.self, UnlockCommand.self, LockCommand.self,
@@ -30,8 +32,10 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       StandardStream.error.write("liquid-auth: cannot forbid core dumps: \(String(cString: strerror(errno)))")
       Glibc.exit(1)
     }
+    var place: PlaceOptions?
     do {
       var command = try parseAsRoot()
+      place = (command as? any PlacedCommand)?.place
       if var asynchronous = command as? any AsyncParsableCommand {
         try await asynchronous.run()
       } else {
@@ -39,7 +43,8 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       }
       Glibc.exit(0)
     } catch let failure as CommandFailure {
-      StandardStream.error.write("liquid-auth: \(failure.description.printable)")
+      let sentence = place?.completing(failure.description) ?? failure.description
+      StandardStream.error.write("liquid-auth: \(sentence.printable)")
       Glibc.exit(failure.code.rawValue)
     } catch {
       // Help and completions are no mistakes.

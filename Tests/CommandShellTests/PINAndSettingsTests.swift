@@ -88,7 +88,7 @@ private func information(
         always verify           off
         shortest PIN            6 characters
         told to                 a.example, \\u{1b}[2J
-        change of PIN           forced; run: liquid-auth pin change
+        change of PIN           forced: the PIN is of no other use
         enterprise attestation  not offered: this key is one person's
         """)
     #expect(

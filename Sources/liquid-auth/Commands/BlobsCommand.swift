@@ -18,7 +18,7 @@ struct BlobsCommand: ParsableCommand {
       """,
     subcommands: [List.self, Get.self, Set.self, Delete.self, Export.self, Import.self])
 
-  struct List: ParsableCommand {
+  struct List: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "List the large blobs, and which passkey of this machine opens each.")
     @OptionGroup var place: PlaceOptions
@@ -35,7 +35,7 @@ struct BlobsCommand: ParsableCommand {
     }
   }
 
-  struct Get: ParsableCommand {
+  struct Get: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Write the large blob of a passkey to a file, or to standard output.")
     @Argument(help: "The first digits of the passkey's id.") var id: String
@@ -60,7 +60,7 @@ struct BlobsCommand: ParsableCommand {
     }
   }
 
-  struct Set: ParsableCommand {
+  struct Set: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Keep a file as the large blob of a passkey, in the place of the one before.",
       discussion: "The passkey must have been registered with the extension largeBlob, or largeBlobKey.")
@@ -80,7 +80,7 @@ struct BlobsCommand: ParsableCommand {
     }
   }
 
-  struct Delete: ParsableCommand {
+  struct Delete: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Delete the large blob of a passkey.")
     @Argument(help: "The first digits of the passkey's id.") var id: String
     @OptionGroup var place: PlaceOptions
@@ -98,7 +98,7 @@ struct BlobsCommand: ParsableCommand {
     }
   }
 
-  struct Export: ParsableCommand {
+  struct Export: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Write the whole array to a file, as it is on the key: sealed, with its digest.")
     @Argument(help: "A file that is not there yet.") var file: String
@@ -113,7 +113,7 @@ struct BlobsCommand: ParsableCommand {
     }
   }
 
-  struct Import: ParsableCommand {
+  struct Import: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Put an exported array in the place of all large blobs that are on the key.")
     @Argument(help: "The file.") var file: String

@@ -12,7 +12,7 @@ struct ConfigCommand: ParsableCommand {
       """,
     subcommands: [Show.self, AlwaysUV.self, MinimumPINLength.self, ForcePINChange.self])
 
-  struct Show: ParsableCommand {
+  struct Show: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Show what is set; asks for nothing.")
     @Flag(help: "Also which sites are told the shortest PIN; this asks for the passphrase.") var sites = false
     @OptionGroup var place: PlaceOptions
@@ -28,7 +28,7 @@ struct ConfigCommand: ParsableCommand {
     }
   }
 
-  struct AlwaysUV: ParsableCommand {
+  struct AlwaysUV: PlacedCommand {
     static let configuration = CommandConfiguration(
       commandName: "always-uv",
       abstract: "Whether every registration and sign-in asks for verification.",
@@ -43,7 +43,7 @@ struct ConfigCommand: ParsableCommand {
     func run() throws { try place.change(SettingsChange(alwaysUV: value == .on), output) }
   }
 
-  struct MinimumPINLength: ParsableCommand {
+  struct MinimumPINLength: PlacedCommand {
     static let configuration = CommandConfiguration(
       commandName: "min-pin-length",
       abstract: "How many characters a PIN has at least.",
@@ -72,7 +72,7 @@ struct ConfigCommand: ParsableCommand {
     }
   }
 
-  struct ForcePINChange: ParsableCommand {
+  struct ForcePINChange: PlacedCommand {
     static let configuration = CommandConfiguration(
       commandName: "force-pin-change",
       abstract: "Make the PIN good for nothing but being changed, to hand the key on with one that somebody chose.")
@@ -126,7 +126,7 @@ struct SettingsReport: Equatable {
       rows.append(["told to", sites.isEmpty ? "no site" : sites.map(\.printable).joined(separator: ", ")])
     }
     rows += [
-      ["change of PIN", forcePINChange ? "forced; run: liquid-auth pin change" : "not forced"],
+      ["change of PIN", forcePINChange ? "forced: the PIN is of no other use" : "not forced"],
       ["enterprise attestation", "not offered: this key is one person's"],
     ]
     return table(rows)

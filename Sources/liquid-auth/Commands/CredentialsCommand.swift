@@ -13,7 +13,7 @@ struct CredentialsCommand: ParsableCommand {
       """,
     subcommands: [List.self, Show.self, Rename.self, Remove.self])
 
-  struct List: ParsableCommand {
+  struct List: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "List the passkeys, the newest first.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
@@ -26,7 +26,7 @@ struct CredentialsCommand: ParsableCommand {
     }
   }
 
-  struct Show: ParsableCommand {
+  struct Show: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Show everything that is known of one passkey.")
     @Argument(help: "The first digits of its id.") var id: String
     @OptionGroup var place: PlaceOptions
@@ -41,7 +41,7 @@ struct CredentialsCommand: ParsableCommand {
     }
   }
 
-  struct Rename: ParsableCommand {
+  struct Rename: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Change what this machine calls a passkey.",
       discussion: "An empty name removes it. The site's own names do not change.")
@@ -68,7 +68,7 @@ struct CredentialsCommand: ParsableCommand {
     }
   }
 
-  struct Remove: ParsableCommand {
+  struct Remove: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Remove a passkey from this machine.",
       discussion: """

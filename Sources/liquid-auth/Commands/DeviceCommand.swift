@@ -8,14 +8,14 @@ struct DeviceCommand: ParsableCommand {
     abstract: "Plug the authenticator's device in or out.",
     subcommands: [Attach.self, Detach.self, Replug.self])
 
-  struct Attach: ParsableCommand {
+  struct Attach: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Plug the device in.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
     func run() throws { try perform(.attach, at: place, output) }
   }
 
-  struct Detach: ParsableCommand {
+  struct Detach: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Pull the device out: browsers do not see it; the vault stays as it is.")
     @OptionGroup var place: PlaceOptions
@@ -23,7 +23,7 @@ struct DeviceCommand: ParsableCommand {
     func run() throws { try perform(.detach, at: place, output) }
   }
 
-  struct Replug: ParsableCommand {
+  struct Replug: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Pull the device out and plug it in again, as a reset needs it.")
     @OptionGroup var place: PlaceOptions

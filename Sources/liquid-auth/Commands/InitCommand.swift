@@ -6,7 +6,7 @@ import Glibc
 import StateDirectory
 
 /// `liquid-auth init`: makes the vault and its empty store.
-struct InitCommand: ParsableCommand {
+struct InitCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "init",
     abstract: "Make the vault, from a new phrase or one that you have.",
@@ -50,7 +50,7 @@ struct InitCommand: ParsableCommand {
       """
       made \(made.path.printable)
       fingerprint \(made.fingerprint.hexadecimal)
-      next: start the authenticator with: liquid-authenticator
+      \(place.completing("next: start the authenticator with: liquid-authenticator"))
       """, json: ["vault": .string(made.path), "fingerprint": .hex(made.fingerprint)])
   }
 

@@ -4,7 +4,7 @@ import CryptoPrimitives
 import Glibc
 
 /// `liquid-auth lock`.
-struct LockCommand: ParsableCommand {
+struct LockCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "lock",
     abstract: "Close the vault: the next ceremony asks for its passphrase.")
@@ -19,7 +19,7 @@ struct LockCommand: ParsableCommand {
 }
 
 /// `liquid-auth unlock`.
-struct UnlockCommand: ParsableCommand {
+struct UnlockCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "unlock",
     abstract: "Open the vault of the authenticator that runs.",
@@ -36,9 +36,21 @@ struct UnlockCommand: ParsableCommand {
 }
 
 extension ControlConnection {
-  /// Gives the vault's passphrase, so that this connection may see and change credentials.
+  /// Gives the vault's passphrase, so that this connection may see and change credentials; a person at a terminal may
+  /// try again.
   func unlock() throws(CommandFailure) {
-    let _: Done = try ask(.unlock(passphrase: PassphraseInput.read()))
+    guard isatty(STDIN_FILENO) == 1, let terminal = Terminal() else {
+      let _: Done = try ask(.unlock(passphrase: PassphraseInput.read()))
+      return
+    }
+    for triesLeft in (0..<PassphraseDialogue.tries).reversed() {
+      do throws(CommandFailure) {
+        let _: Done = try ask(.unlock(passphrase: PassphraseInput.read(on: terminal)))
+        return
+      } catch  where error.code == .passphrase && triesLeft > 0 {
+        terminal.show("that is not the passphrase; try again\n")
+      }
+    }
   }
 }
 
@@ -46,14 +58,17 @@ extension ControlConnection {
 enum PassphraseInput {
   /// From the terminal without echo when standard input is one, otherwise its next line.
   static func read() throws(CommandFailure) -> SecretBytes {
-    if isatty(STDIN_FILENO) == 1, let terminal = Terminal() {
-      return try check(terminal.askSecret("Passphrase of the vault: "))
-    }
+    if isatty(STDIN_FILENO) == 1, let terminal = Terminal() { return try read(on: terminal) }
     do {
       return try check(StandardInput.secretLine("the passphrase"))
     } catch {
       throw CommandFailure(error.description, code: .passphrase)
     }
+  }
+
+  /// Without echo.
+  static func read(on terminal: borrowing Terminal) throws(CommandFailure) -> SecretBytes {
+    try check(terminal.askSecret("Passphrase of the vault: "))
   }
 
   private static func check(_ passphrase: SecretBytes) throws(CommandFailure) -> SecretBytes {

@@ -11,7 +11,18 @@ struct PlaceOptions: ParsableArguments {
   var control: String?
 }
 
+/// A command that works on one state directory and its authenticator.
+protocol PlacedCommand: ParsableCommand {
+  /// Where they are.
+  var place: PlaceOptions { get }
+}
+
 extension PlaceOptions {
+  /// A sentence whose command, at its end, works in this place.
+  func completing(_ sentence: String) -> String {
+    CommandPlace(stateDirectory: stateDir, control: control).completing(sentence)
+  }
+
   /// The state directory's path: the option, or `$XDG_STATE_HOME/liquid-auth`.
   func statePath() throws(CommandFailure) -> String {
     if let stateDir { return stateDir }

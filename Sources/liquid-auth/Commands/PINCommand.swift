@@ -18,7 +18,7 @@ struct PINCommand: ParsableCommand {
       """,
     subcommands: [Status.self, Set.self, Change.self, Remove.self])
 
-  struct Status: ParsableCommand {
+  struct Status: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Tell whether a PIN is set, and how often it can be tried.",
       discussion: "Asks for nothing.")
@@ -28,12 +28,13 @@ struct PINCommand: ParsableCommand {
     func run() throws {
       let connection = try place.connect()
       let information = try connection.keyInformation()
-      let report = PINReport(information: information, tries: try connection.triesLeft(information))
+      var report = PINReport(information: information, tries: try connection.triesLeft(information))
+      report.problems = report.problems.map(place.completing)
       output.write(report.text, json: report.json)
     }
   }
 
-  struct Set: ParsableCommand {
+  struct Set: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Set the first PIN.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
@@ -46,7 +47,7 @@ struct PINCommand: ParsableCommand {
     }
   }
 
-  struct Change: ParsableCommand {
+  struct Change: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Set another PIN, also in place of one that is blocked.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
@@ -59,7 +60,7 @@ struct PINCommand: ParsableCommand {
     }
   }
 
-  struct Remove: ParsableCommand {
+  struct Remove: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Go back to no PIN.",
       discussion: "What verifies by PIN only does not work until you set one again.")
@@ -93,9 +94,16 @@ struct PINCommand: ParsableCommand {
 struct PINReport: Equatable {
   let information: KeyInformation
   let tries: TriesLeft
-
   /// What is in the way of the PIN and what to do.
-  var problems: [String] {
+  var problems: [String]
+
+  init(information: KeyInformation, tries: TriesLeft) {
+    self.information = information
+    self.tries = tries
+    problems = Self.problems(information, tries)
+  }
+
+  private static func problems(_ information: KeyInformation, _ tries: TriesLeft) -> [String] {
     guard information.isPINSet else { return [] }
     if tries.pin == 0 { return ["the PIN is blocked; set another one with: liquid-auth pin change"] }
     var problems: [String] = []

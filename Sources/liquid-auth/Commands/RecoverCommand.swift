@@ -3,7 +3,7 @@ import ControlDoor
 import StateDirectory
 
 /// `liquid-auth recover`.
-struct RecoverCommand: ParsableCommand {
+struct RecoverCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "recover",
     abstract: "Bring back what the phrase can bring back.",
@@ -61,7 +61,7 @@ struct RecoverCommand: ParsableCommand {
   func run() throws {
     if newStore {
       try Self.makeNewStore(place)
-      return StandardStream.output.write("made an empty store")
+      return output.write("made an empty store", json: ["store": .string("made")])
     }
     let connection = try place.connect()
     try connection.unlock()
@@ -70,7 +70,8 @@ struct RecoverCommand: ParsableCommand {
       return output.write(CredentialText.whole(credential), json: credential.json)
     }
     let _: Done = try connection.ask(.acceptBeforeReset)
-    StandardStream.output.write("accepted: what the phrase opens works again, whenever it was made")
+    output.write(
+      "accepted: what the phrase opens works again, whenever it was made", json: ["beforeReset": .string("accepted")])
   }
 
   /// By the authenticator that works on the directory; where none runs, here.

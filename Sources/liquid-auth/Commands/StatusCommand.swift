@@ -4,7 +4,7 @@ import Glibc
 import StateDirectory
 
 /// `liquid-auth status`: how things are, and why not.
-struct StatusCommand: ParsableCommand {
+struct StatusCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
     abstract: "Tell how things are, and what to do where something is wrong.",
@@ -17,7 +17,8 @@ struct StatusCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func run() throws {
-    let report = try Self.report(place)
+    var report = try Self.report(place)
+    report.problems = report.problems.map(place.completing)
     output.write(report.text, json: report.json)
     guard report.problems.isEmpty else { throw ExitCode(report.status == nil ? 2 : 1) }
   }
@@ -48,7 +49,7 @@ struct VaultFinding: Equatable {
   /// Looks; changes nothing.
   init(at path: String) {
     do throws(StateDirectoryError) {
-      try StateDirectory(opening: path).check()
+      try StateDirectory(opening: path).checkAtRest()
       self.init(isThere: true)
     } catch {
       self.init(isThere: access(path + "/vault", F_OK) == 0, problem: error.description)

@@ -7,14 +7,18 @@ import StateDirectory
 /// A connection to the authenticator that runs: one question, one answer.
 struct ControlConnection: ~Copyable {
   private let descriptor: Int32
+  private let path: String
 
-  private init(owning descriptor: Int32) { self.descriptor = descriptor }
+  private init(owning descriptor: Int32, path: String) {
+    self.descriptor = descriptor
+    self.path = path
+  }
 
   /// Connects, and agrees on the version.
   ///
   /// - Throws: `notRunning` when nobody listens there.
   static func open(_ path: String) throws(CommandFailure) -> ControlConnection {
-    let connection = ControlConnection(owning: try connected(to: path))
+    let connection = ControlConnection(owning: try connected(to: path), path: path)
     let _: Hello = try connection.ask(.hello(version: ControlMessage.version))
     return connection
   }
@@ -25,17 +29,12 @@ struct ControlConnection: ~Copyable {
   func ask<Answer: ControlAnswer>(
     _ request: ControlRequest, for answer: Answer.Type = Answer.self
   ) throws(CommandFailure) -> Answer {
-    var limit = timeval(tv_sec: request.isAnsweredAtOnce ? Self.patience : 0, tv_usec: 0)
-    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     let message = request.encoded
     let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     guard sent == message.count else { throw Self.broken(errno) }
-    var buffer = [UInt8](repeating: 0, count: ControlMessage.maximumSize + 1)
-    var count = -1
-    repeat { count = recv(descriptor, &buffer, buffer.count, 0) } while count < 0 && errno == EINTR
-    guard count > 0 else { throw Self.broken(count == 0 ? ECONNRESET : errno) }
+    let answer = try request.isAnsweredAtOnce ? receive(within: Self.patience) : receiveFromBusy()
     do {
-      return try Answer(decoding: Array(buffer.prefix(count)))
+      return try Answer(decoding: answer)
     } catch {
       throw CommandFailure(error)
     }
@@ -43,6 +42,42 @@ struct ControlConnection: ~Copyable {
 
   /// How many seconds an answer may take that waits for nobody.
   private static let patience = 20
+
+  /// Waits for an answer that has others before it, and says so when one of them is a prompt: a person who types here does
+  /// not always see it.
+  private func receiveFromBusy() throws(CommandFailure) -> [UInt8] {
+    var hasTold = false
+    while true {
+      if let answer = try packet(within: 1) { return answer }
+      if !hasTold, isSomebodyAsked {
+        StandardStream.error.write("liquid-auth: waiting for the prompt that is open to be answered")
+        hasTold = true
+      }
+    }
+  }
+
+  /// Whether the authenticator waits for a person now.
+  private var isSomebodyAsked: Bool {
+    let status = try? Self.open(path).ask(.status, for: AuthenticatorStatus.self)
+    return status?.waiting == true
+  }
+
+  private func receive(within seconds: Int) throws(CommandFailure) -> [UInt8] {
+    guard let answer = try packet(within: seconds) else { throw Self.broken(EAGAIN) }
+    return answer
+  }
+
+  /// The next packet; `nil` if none comes in time.
+  private func packet(within seconds: Int) throws(CommandFailure) -> [UInt8]? {
+    var limit = timeval(tv_sec: seconds, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var buffer = [UInt8](repeating: 0, count: ControlMessage.maximumSize + 1)
+    var count = -1
+    repeat { count = recv(descriptor, &buffer, buffer.count, 0) } while count < 0 && errno == EINTR
+    if count < 0, errno == EAGAIN { return nil }
+    guard count > 0 else { throw Self.broken(count == 0 ? ECONNRESET : errno) }
+    return Array(buffer.prefix(count))
+  }
 
   private static func broken(_ number: Int32) -> CommandFailure {
     guard number != EAGAIN else {

@@ -9,7 +9,7 @@ struct StatusReport: Equatable {
   /// In one word: missing, locked, unlocked, unusable, or present when nobody has opened it.
   let vault: String
   /// What is wrong and what to do, the first thing first.
-  let problems: [String]
+  var problems: [String]
 
   /// An authenticator runs.
   init(running status: AuthenticatorStatus, system: SystemFindings) {

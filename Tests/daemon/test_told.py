@@ -1,0 +1,172 @@
+"""What a person is told where something is wrong: by `status`, by what the commands say, and by the log."""
+
+import json
+import re
+import shutil
+import subprocess
+import threading
+
+import pytest
+from daemon.test_command import FAILED, NOT_RUNNING, WRONG_PASSPHRASE, WRONG_USAGE, fails
+from fido2.ctap import CtapError
+from fido2.ctap2 import Ctap2
+from support import wire
+from support.authenticator import BIN, PASSPHRASE, PINENTRY, Authenticator, on_terminal, wait_for
+from support.ceremonies import OWN, register
+
+
+def status(key, code):
+    return json.loads(key.run("status", "--json", "--state-dir", key.state, "--control", key.control_socket,
+                              status=code).stdout)
+
+
+def problems(key, code=FAILED):
+    return "\n".join(status(key, code)["problems"])
+
+
+def deny_a_registration(key):
+    device = wire.fido2_device(key.socket)
+    with pytest.raises(CtapError, match="OPERATION_DENIED"):
+        register(Ctap2(device), OWN)
+    device.close()
+
+
+class TestStatus:
+    @pytest.mark.parametrize("running", [False, True], ids=["at rest", "running"])
+    @pytest.mark.parametrize("name, mode", [("", "700"), ("vault", "600"), ("credentials.sqlite", "600")],
+                             ids=["directory", "vault", "store"])
+    def test_open_to_others(self, key, running, name, mode):
+        path = key.state / name
+        if running:
+            key.start()
+        path.chmod(0o755)
+        said = problems(key, FAILED if running else NOT_RUNNING)
+        path.chmod(0o700)
+        assert "mode 755" in said and f"chmod {mode} '{str(path).rstrip('/')}'" in said
+
+    def test_store_that_is_cut_off_at_rest(self, key):
+        path = key.state / "credentials.sqlite"
+        path.write_bytes(path.read_bytes()[:-1])
+        said = problems(key, NOT_RUNNING)
+        assert f"{path} is damaged" in said
+        assert f"liquid-auth recover --new-store --state-dir {key.state} --control {key.control_socket}" in said
+
+    def test_store_of_another_vault(self, key, tmp_path):
+        other = Authenticator(tmp_path / "other")
+        other.init()
+        ours = (key.state / "credentials.sqlite").read_bytes()
+        shutil.copy(other.state / "credentials.sqlite", key.state)
+        with key:
+            assert status(key, 0)["vault"] == "locked", "nobody can tell before the vault is open"
+            fails(key, "unlock", "--control", key.control_socket, status=FAILED, stdin=PASSPHRASE + "\n")
+            assert status(key, FAILED)["vault"] == "unusable"
+            assert "belongs to another vault" in problems(key)
+            (key.state / "credentials.sqlite").write_bytes(ours)
+            key.unlock()
+            assert status(key, 0)["vault"] == "unlocked"
+
+    def test_dialog_that_cannot_be_shown(self, key, tmp_path):
+        program = tmp_path / "pinentry"
+        key.pinentry_program = program
+        with key:
+            key.unlock()
+            assert status(key, 0)["problems"] == []
+            deny_a_registration(key)
+            assert "the last dialog could not be shown" in problems(key) and "install it" in problems(key)
+            shutil.copy(PINENTRY, program)
+            device = wire.fido2_device(key.socket)
+            register(Ctap2(device), OWN)
+            device.close()
+            assert status(key, 0)["problems"] == []
+
+    def test_no_display(self, key, monkeypatch):
+        for name in ("DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"):
+            monkeypatch.delenv(name, raising=False)
+        with key:
+            assert "no display or terminal is known" in status(key, 0)["prompt"]
+        monkeypatch.setenv("DISPLAY", ":7")
+        with key:
+            assert "no display" not in status(key, 0)["prompt"]
+
+
+class TestCommands:
+    def test_what_is_waited_for(self, key):
+        """A list that waits behind a dialog which is open elsewhere says so; without one it says nothing."""
+        with key:
+            key.unlock()
+            assert key.run("credentials", "list", "--control", key.control_socket, stdin=PASSPHRASE).stderr == ""
+            key.pinentry.set("wait")
+            device = wire.fido2_device(key.socket)
+            ceremony = threading.Thread(target=register, args=(Ctap2(device), OWN))
+            ceremony.start()
+            wait_for("dialog", key.pinentry.asked)
+            listing = subprocess.Popen(key.command("credentials", "list", "--control", key.control_socket), text=True,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            listing.stdin.write(PASSPHRASE + "\n")
+            listing.stdin.flush()
+            assert listing.stderr.readline() == "liquid-auth: waiting for the prompt that is open to be answered\n"
+            key.pinentry.set("approve")
+            assert listing.communicate(timeout=60) == ("no passkeys are stored on this machine\n", "")
+            assert listing.returncode == 0
+            ceremony.join()
+            device.close()
+
+    def test_hints_work_in_the_same_place(self, key):
+        said = fails(key, "lock", "--state-dir", key.state, status=NOT_RUNNING)
+        assert said.endswith(f"start it with: liquid-authenticator --state-dir {key.state}\n")
+        assert fails(key, "lock", "--control", "/no/where", status=NOT_RUNNING).endswith(
+            "start it with: liquid-authenticator --control /no/where\n")
+        with key:
+            said = fails(key, "credentials", "show", "ffff", "--control", key.control_socket, status=FAILED,
+                         stdin=PASSPHRASE)
+            assert said.endswith(f"see: liquid-auth credentials list --control {key.control_socket}\n")
+            key.ask("device", "detach")
+            assert problems(key).endswith(
+                f"liquid-auth device attach --state-dir {key.state} --control {key.control_socket}")
+
+    def test_the_daemons_hints_too(self, tmp_path):
+        key = Authenticator(tmp_path / "key")
+        key.start(wait=False)
+        wait_for("end", lambda: key.process.poll() is not None)
+        assert f"liquid-auth init --state-dir {key.state} --control {key.control_socket}\n" in key.said()
+        key.stop()
+
+    def test_recovery_for_programs(self, key):
+        for path in key.state.glob("credentials.sqlite*"):
+            path.unlink()
+        done = key.run("recover", "--new-store", "--json", "--state-dir", key.state, stdin=PASSPHRASE)
+        assert json.loads(done.stdout) == {"store": "made"}
+        with key:
+            assert json.loads(key.ask("recover", "--accept-before-reset", "--json")) == {"beforeReset": "accepted"}
+
+    @pytest.mark.parametrize("wrong, code", [(2, 0), (3, WRONG_PASSPHRASE)])
+    def test_three_tries_on_a_terminal(self, key, wrong, code):
+        with key:
+            prompt = "Passphrase of the vault: "
+            answers = wrong * [(prompt, "not the passphrase")] + ([(prompt, PASSPHRASE)] if code == 0 else [])
+            command = key.command("unlock", "--control", key.control_socket)
+            ended, shown = on_terminal(command, answers, key.environment)
+            assert ended == code and shown.count("that is not the passphrase") == 2, shown
+
+    @pytest.mark.parametrize("program", ["liquid-auth", "liquid-authenticator"])
+    def test_both_programs_speak_alike(self, program):
+        def ask(*arguments):
+            return subprocess.run([BIN / program, *arguments], capture_output=True, text=True, timeout=60)
+
+        version = ask("--version")
+        assert version.returncode == 0 and re.fullmatch(rf"{program} \d+\.\d+\.\d+\n", version.stdout)
+        for argument, said in (("--nonsense", "unknown option '--nonsense'"), ("extra", "unexpected argument 'extra'")):
+            done = ask(argument)
+            assert done.returncode == WRONG_USAGE and done.stdout == ""
+            lines = done.stderr.splitlines()
+            assert lines[0] == f"{program}: {said}" and lines[1].startswith(f"Usage: {program} ")
+            assert lines[2] == f"  See '{program} --help' for more information."
+
+
+def test_the_log_is_for_people(key):
+    with key:
+        key.unlock()
+        key.pinentry.set("deny")
+        deny_a_registration(key)
+        assert "the person refused" in key.said()
+        assert ".swift" not in key.said(), "a place in our source is of no use to the person"
