@@ -3,14 +3,16 @@
 No virtual authenticator, no WebAuthn switch, no sandbox turned off: they find the key as they would a person's.
 """
 
-import base64
 import json
 import pathlib
+import re
+import shutil
 import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
+from dataclasses import dataclass, field
 
 from .screen import Screen
 
@@ -29,6 +31,37 @@ def wait_for(what, condition, seconds):
     raise BrowserError(f"no {what} within {seconds} s")
 
 
+@dataclass
+class Person:
+    """Who sits at the browser: what they type and choose where it asks. Of each answered dialog a picture is left."""
+
+    picture: pathlib.Path
+    pins: list[str] = field(default_factory=list)
+    # The place in a list of accounts, the newest first; whoever has no wish takes the one that is proposed.
+    account: int | None = None
+    # Wants to sign in by what the browser proposes at the field for the name.
+    at_field: bool = False
+    answered: list[str] = field(default_factory=list)
+
+    def answers(self, dialog: str, seen: pathlib.Path):
+        self.answered.append(dialog)
+        number = f"-{len(self.answered)}" if len(self.answered) > 1 else ""
+        shutil.move(seen, self.picture.with_name(self.picture.stem + number + ".png"))
+
+    @property
+    def has_typed(self) -> bool:
+        return any("PIN" in dialog for dialog in self.answered)
+
+    def next_pin(self, wrong: bool) -> str | None:
+        """`None` while the dialog is still to be seen that was answered: only after a wrong PIN there is a second."""
+        return self.pins.pop(0) if self.pins and self.has_typed is wrong else None
+
+
+def width(box) -> int:
+    left, _, right, _ = box
+    return right - left
+
+
 class Browser:
     """What the steps need of a browser."""
 
@@ -45,6 +78,7 @@ class Browser:
         self.profile = self.folder / f"profile-{self.starts}"
         self.profile.mkdir()
         self.log = open(self.folder / f"{self.name}-{self.starts}.log", "wb")
+        self.screen = Screen(self.log)
         self.at = None
         self.start()
 
@@ -56,17 +90,20 @@ class Browser:
 
     def click(self, selector: str): ...
 
-    def picture(self, path: pathlib.Path): ...
-
-    def attend(self, picture: pathlib.Path):
-        """Click what the browser itself shows and waits with, if anything, and leave a picture of it."""
+    def attend(self, person: Person):
+        """Answer what the browser itself shows and waits with, if anything."""
 
     def close(self): ...
 
-    def run(self, origin: str, request: dict, picture: pathlib.Path | None = None, seconds: int = 180) -> dict:
+    def picture(self) -> pathlib.Path:
+        seen = self.folder / "screen.png"
+        self.screen.picture(seen)
+        return seen
+
+    def run(self, origin: str, request: dict, person: Person | None = None, seconds: int = 180) -> dict:
         """One ceremony of page.html, which is opened anew only for another site.
 
-        `picture` is given when the browser may want a click of its own in between; see `attend`.
+        `person` is there when the browser may want something itself in between; see `attend`.
         """
         if self.at != origin:
             try:
@@ -82,17 +119,19 @@ class Browser:
         self.click("#go")
 
         def outcome():
-            return self.script("return window.outcome") or (picture and self.attend(picture))
+            return self.script("return window.outcome") or (person and self.attend(person))
 
         return wait_for("outcome", outcome, seconds)
 
-    def spawn(self, *command, environment=None):
+    def spawn(self, *command):
         # A guest has two slow processors: the browser gives way to the key and to the person, who has 10 s to begin.
-        polite = ["nice", "-n", "10", *command]
-        return subprocess.Popen(polite, env=environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        return subprocess.Popen(
+            ["nice", "-n", "10", *command], env=self.screen.environment, stdin=subprocess.DEVNULL, stdout=self.log,
+            stderr=self.log,
+        )
 
     def finish(self, *processes):
-        for process in processes:
+        for process in [*processes, self.screen.server]:
             process.terminate()
             try:
                 process.wait(20)
@@ -105,8 +144,8 @@ class Browser:
 class Chromium(Browser):
     """Through chromedriver's HTTP (W3C WebDriver).
 
-    With a window: it tells of a refusal, and asks which account, in a sheet of its own, and the page hears nothing
-    until somebody clicks there.
+    It tells of a refusal, and asks for a PIN and which account, in a sheet of its own, and the page hears nothing until
+    somebody answers there. Sheets are known by their colours.
     """
 
     name = "chromium"
@@ -121,15 +160,18 @@ class Chromium(Browser):
     ]
     # On sheets, the colour of a button that is not the proposed one, and of lines. The bars above the page have it too.
     quiet, bars = "#D3E3FD", 90
-    # In the middle of a sheet's last button, and less than the width of a list.
-    last_button, list_width = 550, 300
+    # In the middle of a sheet's last button; less than the width of a list; the height of an account in it.
+    last_button, list_width, account_height = 550, 300, 65
+    # The line below a field for a PIN, more than its width, and what is said of a wrong PIN; more than the width of
+    # "Incorrect PIN".
+    entry, entry_width, wrong, wrong_width = "#185ABC", 150, "#D93025", 100
+    # The text of what is proposed at a field of a page, which is there above this line.
+    proposal, fields = "#474747", 120
 
     def start(self):
-        self.screen = Screen(self.log)
         # Started by us and not by chromedriver, which does not wait long enough for a slow guest.
         self.process = self.spawn(
-            "chromium", *self.flags, f"--user-data-dir={self.profile}", "--remote-debugging-port=9222", "about:blank",
-            environment=self.screen.environment,
+            "chromium", *self.flags, f"--user-data-dir={self.profile}", "--remote-debugging-port=9222", "about:blank"
         )
         self.driver = self.spawn("chromedriver", "--port=9515")
         self.base = "http://127.0.0.1:9515"
@@ -166,27 +208,49 @@ class Chromium(Browser):
         found = self._call("POST", "/element", {"using": "css selector", "value": selector})
         self._call("POST", f"/element/{next(iter(found.values()))}/click", {})
 
-    def picture(self, path):
-        self.screen.picture(path)
+    def attend(self, person):
+        seen = self.picture()
+        if fields := self.screen.find(self.entry, seen, below=self.bars):
+            self._enter_pin(person, seen, fields)
+        elif box := self.screen.find(self.quiet, seen, below=self.bars):
+            self._click(person, seen, box)
+        elif person.at_field:
+            self._take_proposal(person, seen)
 
-    def attend(self, picture):
-        seen = self.folder / "screen.png"
-        self.picture(seen)
-        if place := self._answer(seen):
-            seen.replace(picture)
-            self.screen.click(*place)
+    def _enter_pin(self, person, seen, fields):
+        wrong = self.screen.find(self.wrong, seen, below=self.bars)
+        if pin := person.next_pin(wrong=bool(wrong)):
+            new = width(fields) > self.entry_width
+            few = wrong and width(wrong) > self.wrong_width
+            person.answers("new PIN" if new else "few tries left for the PIN" if few else "PIN", seen)
+            for again in range(2 if new else 1):
+                if again:
+                    self.screen.press("Tab")
+                self.screen.type(pin)
+            self.screen.press("Return")
 
-    def _answer(self, seen):
-        """Where to click in the sheet on the picture, if there is one that waits for a person and not for the key."""
-        box = self.screen.find(self.quiet, seen, below=self.bars)
-        if not box:
-            return None
+    def _click(self, person, seen, box):
+        """In a sheet that waits for a person and not for the key."""
         left, top, right, bottom = box
-        if right < self.last_button:  # a refusal: what closes it, left of "Try again"
-            return (left + right) // 2, (top + bottom) // 2
-        if right - left > self.list_width:  # the account between two lines, above "Cancel" and "Continue"
-            return right - 20, bottom - 20
-        return None  # "Cancel" alone, while the key is waited for
+        if right < self.last_button:  # what closes a refusal, left of "Try again"; also the end of a dialog for a PIN
+            if not person.has_typed:
+                person.answers("refusal", seen)
+                self.screen.click((left + right) // 2, (top + bottom) // 2)
+        elif width(box) < self.list_width:  # "Cancel" alone, while the key is waited for
+            pass
+        elif person.account is None:  # the account between two lines, above "Cancel" and "Continue"
+            person.answers("account", seen)
+            self.screen.click(right - 20, bottom - 20)
+        elif "accounts" not in person.answered:  # each between two lines, above "Cancel"
+            person.answers("accounts", seen)
+            self.screen.click(left + 60, top + self.account_height * person.account + self.account_height // 2)
+
+    def _take_proposal(self, person, seen):
+        if self.screen.find(self.proposal, seen, below=self.fields):
+            person.answers("proposal at the field", seen)
+            self.screen.press("Down", "Return")
+        elif not person.answered:
+            self.click("#name")
 
     def close(self):
         try:
@@ -194,7 +258,7 @@ class Chromium(Browser):
         except (BrowserError, OSError):
             pass
         finally:
-            self.finish(self.driver, self.process, self.screen.server)
+            self.finish(self.driver, self.process)
 
 
 class Firefox(Browser):
@@ -227,18 +291,25 @@ class Firefox(Browser):
         "browser.aboutConfig.showWarning": False,
         "toolkit.startup.max_resumed_crashes": -1,
     }
+    # Below the bars, the proposed button of a dialog; while the dialog appears, it has another colour.
+    proposed, bars = "#0062FA", 90
 
     def start(self):
         lines = [f'user_pref("{name}", {json.dumps(value)});\n' for name, value in self.preferences.items()]
         (self.profile / "user.js").write_text("".join(lines))
         self.process = self.spawn(
-            "firefox-esr", "--marionette", "--headless", "--no-remote", "--profile", str(self.profile)
+            # "System access" is Marionette's own, to look at what Firefox shows outside of pages.
+            "firefox-esr", "--marionette", "--remote-allow-system-access", "--no-remote", "--width", str(Screen.width),
+            "--height", str(Screen.height), "--profile", str(self.profile),
         )
         self.connection = wait_for("Marionette", self._connect, 600)
         self.stream = self.connection.makefile("rb")
         self._receive()  # its greeting
         self.last = 0
-        self._call("WebDriver:NewSession", {})
+        # A dialog is left for the person.
+        self._call("WebDriver:NewSession", {"unhandledPromptBehavior": "ignore"})
+        # Marionette turns this off, and with it all that is proposed at a field.
+        self._chrome("Services.prefs.setBoolPref('signon.rememberSignons', true)")
 
     @staticmethod
     def _connect():
@@ -269,15 +340,93 @@ class Firefox(Browser):
 
     def script(self, body):
         # Without a sandbox of its own the script sees the page's window itself.
-        return self._call("WebDriver:ExecuteScript", {"script": body, "args": [], "sandbox": None})["value"]
+        parameters = {"script": body, "args": [], "sandbox": None}
+        try:
+            return self._call("WebDriver:ExecuteScript", parameters)["value"]
+        except BrowserError as error:
+            if "unexpected alert open" in str(error):  # the page waits, and so do its scripts
+                return None
+            raise
 
     def click(self, selector):
-        found = self._call("WebDriver:FindElement", {"using": "css selector", "value": selector})["value"]
-        self._call("WebDriver:ElementClick", {"id": next(iter(found.values()))})
+        self._call("WebDriver:ElementClick", {"id": self._element(selector)})
 
-    def picture(self, path):
-        taken = self._call("WebDriver:TakeScreenshot", {"full": False, "hash": False})["value"]
-        path.write_bytes(base64.b64decode(taken))
+    def _element(self, selector):
+        found = self._call("WebDriver:FindElement", {"using": "css selector", "value": selector})["value"]
+        return next(iter(found.values()))
+
+    def _chrome(self, body, *arguments):
+        """A script that sees Firefox's own window, and not the page's."""
+        self._call("Marionette:SetContext", {"value": "chrome"})
+        try:
+            return self._call("WebDriver:ExecuteScript", {"script": body, "args": arguments})["value"]
+        finally:
+            self._call("Marionette:SetContext", {"value": "content"})
+
+    def set_pin(self, pin: str, picture: pathlib.Path):
+        """On the page that Firefox has for it: it does not ask for a new one as Chromium does."""
+        self.at = None
+        self.open("about:webauthn")
+        shown = "return document.getElementById('pin-tab-button').style.display == 'flex'"
+        wait_for("key", lambda: self.script(shown), 60)
+        self.click("#pin-tab-button")
+        for entry in ("#new-pin", "#new-pin-repeat"):
+            self._call("WebDriver:ElementSendKeys", {"id": self._element(entry), "text": pin})
+        shutil.move(self.picture(), picture)
+        self.click("#set-pin-button")
+        result = "return document.getElementById('ctap-listen-result').getAttribute('data-l10n-id')"
+        said = wait_for("result", lambda: self.script(result), 60)
+        if said != "about-webauthn-results-success":
+            raise BrowserError(said)
+
+    def attend(self, person):
+        if text := self._dialog():
+            seen = self.picture()
+            complete = self.screen.find(self.proposed, seen, below=self.bars)
+            if complete and (pin := person.next_pin(wrong="Incorrect" in text)):
+                few = re.search(r"\d+ attempts? left", text)
+                person.answers("few tries left for the PIN" if few else "PIN", seen)
+                self.screen.type(pin)
+                self.screen.press("Return")
+        elif person.account is not None and (place := self._chrome(self.account_place, person.account)):
+            person.answers("accounts", self.picture())
+            self.screen.click(*place)
+        elif person.at_field:
+            self._take_proposal(person)
+
+    def _dialog(self) -> str | None:
+        try:
+            return self._call("WebDriver:GetAlertText", {})["value"]
+        except BrowserError as error:
+            if "no such alert" in str(error):
+                return None
+            raise
+
+    def _take_proposal(self, person):
+        opened = "return document.getElementById('PopupAutoComplete')?.state == 'open'"
+        if self._chrome(opened):
+            person.answers("proposal at the field", self.picture())
+            self.screen.press("Down", "Return")
+        elif not person.answered:
+            self.click("#name")
+
+    # The first account is a button, beside which another opens the menu of all others.
+    account_place = """
+        const dialog = document.getElementById("webauthn-prompt-select-sign-result-notification");
+        const menu = dialog?.querySelector("menupopup");
+        if (!dialog || PopupNotifications.panel.state != "open" || menu.state == "showing") return null;
+        const buttons = dialog.querySelector(".popup-notification-secondary-button").shadowRoot;
+        const [account] = arguments;
+        const box = (
+          account == 0 ? buttons.getElementById("main-button")
+          : menu.state == "open" ? menu.querySelectorAll("menuitem")[account - 1]
+          : buttons.getElementById("chevron-button")
+        ).getBoundingClientRect();
+        return [
+          Math.round(window.mozInnerScreenX + box.x + box.width / 2),
+          Math.round(window.mozInnerScreenY + box.y + box.height / 2),
+        ];
+    """
 
     def close(self):
         try:

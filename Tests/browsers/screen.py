@@ -27,6 +27,13 @@ class Screen:
     def click(self, x: int, y: int):
         self._run("xdotool", "mousemove", x, y, "click", 1)
 
+    def type(self, text: str):
+        """As fast as a person: what comes faster, a slow program may lose."""
+        self._run("xdotool", "type", "--delay", 80, text)
+
+    def press(self, *keys: str):
+        self._run("xdotool", "key", "--delay", 80, *keys)
+
     def find(self, colour: str, picture: pathlib.Path, below: int):
         """The smallest box that holds all of this colour below that line: (left, top, right, bottom), or None."""
         # Everything else is made black, and "%@" is the box without the black around it.

@@ -6,19 +6,24 @@ relying parties; each step prints one line. `PHRASE` is all that the recovery st
 
 import os
 import pathlib
+import re
 import subprocess
 import time
 
 import pytest
+from fido2.ctap import CtapError
+from fido2.ctap2 import ClientPin, Ctap2
+from fido2.hid import CtapHidDevice
 from judges.derivation import Phrase, judge
 from judges.relying_parties import UV, PyWebAuthn, PythonFido2, b64, unb64
 from support.authenticator import PHRASE, Authenticator, wait_for
 from support.hmac_secret import expected, prf_salt
 
-from .browsers import BrowserError, Chromium, Firefox
+from .browsers import BrowserError, Chromium, Firefox, Person
 
 WORK = pathlib.Path(os.environ.get("BROWSERS_WORK", "/tmp"))
 LIBRARIES = [PyWebAuthn, PythonFido2]
+LIBRARY_NAMES = [kind.library for kind in LIBRARIES]
 SECOND_FACTOR = {"account": "second-factor"}
 PASSKEY = {"account": "passkey", "rk": "required", "uv": "required"}
 
@@ -26,33 +31,39 @@ PASSKEY = {"account": "passkey", "rk": "required", "uv": "required"}
 PRF_VALUES = {"first": b"to encrypt with", "second": b"to sign with"}
 PRF = {"prf": {"eval": {name: b64(value) for name, value in PRF_VALUES.items()}}}
 
+PIN, WRONG_PIN = "4711", "0815"
+
 # What the daemon logs when it answers so that a browser must raise this error.
 ANSWERED = {"InvalidStateError": "credentialExcluded", "NotAllowedError": "operationDenied"}
 
 
+def sites(name):
+    return {kind.library: kind(f"{name}.{kind.library.replace('_', '-')}.localhost") for kind in LIBRARIES}
+
+
 class Visit:
-    """One browser, the authenticator that is plugged in, and a site of each library."""
+    """One browser, the authenticator that is plugged in, and sites of each library."""
 
     def __init__(self, browser_class):
         self.name = browser_class.name
         self.folder = WORK / self.name
         self.phrase = Phrase(PHRASE)
-        self.sites = {
-            kind.library: kind(f"{self.name}.{kind.library.replace('_', '-')}.localhost") for kind in LIBRARIES
-        }
+        self.sites = sites(self.name)
+        # For what would be in the way of a sign-in that names no account.
+        self.other_sites = sites(f"other.{self.name}")
         began = time.monotonic()
         self.browser = browser_class(self.folder)
         self.tell("browser is up", began)
         self.authenticator: Authenticator | None = None
         self.plug_in("first")
 
-    def plug_in(self, name):
+    def plug_in(self, name, **options):
         """Pull the key that is there, and plug in another: a daemon on a state directory into which only the phrase was
         put (support/machines.py)."""
         if self.authenticator:
             assert self.authenticator.stop() == 0
         began = time.monotonic()
-        self.authenticator = Authenticator(self.folder / name, transport="uhid")
+        self.authenticator = Authenticator(self.folder / name, transport="uhid", **options)
         self.authenticator.start(wait=False)
         wait_for("device", self.authenticator.attached, 120)
         self.tell(f"{name} machine: {self.authenticator.said().splitlines()[-1].split(': ', 1)[1]}", began)
@@ -63,35 +74,44 @@ class Visit:
     def tell(self, what, began):
         print(f"{self.name:9}{'':14}{what:52}{(time.monotonic() - began) * 1000:7.0f} ms", flush=True)
 
-    def step(self, library, name, expected_error=None, site=None, **request):
-        """One ceremony, its line, and what holds for each; returns the page's outcome and the number of prompts."""
+    def picture(self, library, name):
+        return WORK / (re.sub(r"[^\w-]+", "-", f"{self.name}-{library}-{name}") + ".png")
+
+    def step(self, library, name, expected_error=None, site=None, pins=(), choice=None, at_field=False, **request):
+        """One ceremony, its line, and what holds for each; returns the page's outcome and the number of prompts.
+
+        `pins`, `choice` and `at_field` are what the person does who sits at the browser; what it asked them is added to
+        the outcome.
+        """
         site = site or self.sites[library]
         before = self.authenticator.pinentry.asked()
-        picture = WORK / f"{self.name}-{library}-{name.replace(',', '').replace(' ', '-')}.png"
-        # Where a browser may have something to say itself: a refusal, or which account.
-        talkative = expected_error or (request["ceremony"] == "sign in" and "account" not in request)
+        person = Person(self.picture(library, name), list(pins), choice, at_field)
+        # Where a browser may have something to say itself: a refusal, the PIN, or which account.
+        talkative = expected_error or pins or (request["ceremony"] == "sign in" and "account" not in request)
         try:
-            outcome = self.browser.run(site.origin, request, picture if talkative else None)
+            outcome = self.browser.run(site.origin, request, person if talkative else None)
         except (BrowserError, OSError, subprocess.SubprocessError) as error:
             print(f"{self.name:9}{library:14}{name:52}{type(error).__name__}: {error}", flush=True)
             print(self.authenticator.said(), self.authenticator.pinentry.events("ask")[-1:], flush=True)
-            self.browser.picture(picture)
+            self.browser.picture().replace(person.picture)
             raise
         asked = self.authenticator.pinentry.asked() - before
         verdict = self.verdict(site, request, outcome)
-        clicked = f"; clicked, see {picture.name}" if picture.exists() else ""
+        answered = f"; answered {', '.join(person.answered)}: {person.picture.name}" if person.answered else ""
         print(f"{self.browser.name:9}{library:14}{name:52}{outcome['ms']:7.0f} ms  {asked} prompt"
-              f"{'s' if asked != 1 else ' '}  {verdict}{clicked}", flush=True)
+              f"{'s' if asked != 1 else ' '}  {verdict}{answered}", flush=True)
         if outcome.get("error") != expected_error:
-            self.browser.picture(picture)
+            self.browser.picture().replace(person.picture)
             raise AssertionError(f"{name}: {outcome}; the daemon said:\n{self.authenticator.said()}")
         if expected_error:
             assert ANSWERED[expected_error] in self.authenticator.said().splitlines()[-1], self.authenticator.said()
         else:
             verified = bool(int(outcome["flags"], 16) & UV)
             dialog = self.authenticator.pinentry.events("ask")[-1]["command"]
-            assert verified is (dialog == "GETPIN"), f"UV is {verified}, but the dialog was {dialog}"
-        return outcome, asked
+            by_person = dialog == "GETPIN" or bool(pins)
+            assert verified is by_person, f"UV is {verified}, but the dialog was {dialog}, and the PINs {pins}"
+            assert person.pins == [], "a PIN was not asked for"
+        return {**outcome, "answered": person.answered}, asked
 
     def verdict(self, site, request, outcome):
         """In a word; a registration and the outputs of PRF are held against what the phrase gives."""
@@ -121,7 +141,7 @@ class Visit:
     def close(self):
         self.browser.close()
         assert self.authenticator.stop() == 0
-        for site in self.sites.values():
+        for site in [*self.sites.values(), *self.other_sites.values()]:
             site.close()
 
 
@@ -132,7 +152,7 @@ def visit(request):
     visit.close()
 
 
-@pytest.mark.parametrize("library", [kind.library for kind in LIBRARIES])
+@pytest.mark.parametrize("library", LIBRARY_NAMES)
 class TestFirstMachine:
     def test_second_factor(self, visit, library):
         _, asked = visit.step(library, "register, not discoverable", ceremony="register", **SECOND_FACTOR)
@@ -172,7 +192,7 @@ class Common:
     """Sites that both browsers visit, and the PRF outputs that they were given there: by library and account."""
 
     def __init__(self):
-        self.sites = {kind.library: kind(f"common.{kind.library.replace('_', '-')}.localhost") for kind in LIBRARIES}
+        self.sites = sites("common")
         self.outputs: dict[tuple[str, str], dict[str, str]] = {}
 
 
@@ -184,7 +204,7 @@ def common():
         site.close()
 
 
-@pytest.mark.parametrize("library", [kind.library for kind in LIBRARIES])
+@pytest.mark.parametrize("library", LIBRARY_NAMES)
 class TestPRF:
     """Each browser registers an account under its own name. Each step compares the outputs with the derivation."""
 
@@ -198,12 +218,16 @@ class TestPRF:
         assert ("results" in outcome["extensions"]["prf"]) is (visit.name == "chromium")
 
     def test_sign_in(self, visit, common, library):
-        outcome, _ = visit.step(
-            library, "sign in, PRF", site=common.sites[library], ceremony="sign in", account=visit.name, uv="required",
-            extensions=PRF,
-        )
-        common.outputs[library, visit.name] = outcome["extensions"]["prf"]["results"]
-        assert set(common.outputs[library, visit.name]) == set(PRF_VALUES)
+        """To its own account, and to those of the browsers that were here before."""
+        site = common.sites[library]
+        for account in site.accounts:
+            outcome, _ = visit.step(
+                library, f"sign in, PRF, registered in {account}", site=site, ceremony="sign in", account=account,
+                uv="required", extensions=PRF,
+            )
+            results = outcome["extensions"]["prf"]["results"]
+            assert set(results) == set(PRF_VALUES)
+            assert results == common.outputs.setdefault((library, account), results)
 
     def test_sign_in_with_one_value(self, visit, common, library):
         outcome, _ = visit.step(
@@ -213,16 +237,25 @@ class TestPRF:
         known = common.outputs[library, visit.name]
         assert outcome["extensions"]["prf"]["results"] == {"first": known["second"]}
 
-    def test_accounts_of_the_other_browser(self, visit, common, library):
-        others = [account for site, account in common.outputs if site == library and account != visit.name]
-        if not others:
-            pytest.skip("no other browser was here before")
-        for account in others:
-            outcome, _ = visit.step(
-                library, f"sign in, PRF, registered in {account}", site=common.sites[library], ceremony="sign in",
-                account=account, uv="required", extensions=PRF,
-            )
-            assert outcome["extensions"]["prf"]["results"] == common.outputs[library, account]
+
+@pytest.mark.parametrize("library", LIBRARY_NAMES)
+class TestDialogsOfTheBrowser:
+    def test_several_accounts(self, visit, library):
+        site = visit.other_sites[library]
+        for account in ("older", "newer"):
+            visit.step(library, f"register, the {account} of two accounts", site=site, ceremony="register",
+                       account=account, rk="required", uv="required")
+        outcome, asked = visit.step(library, "sign in, the older account chosen", site=site, choice=1,
+                                    ceremony="sign in", uv="required")
+        assert outcome["account"] == "older" and "accounts" in outcome["answered"]
+        assert asked == 1
+
+    def test_at_the_field(self, visit, library):
+        """What the page asks for waits until the person takes what the browser proposes at the field for the name."""
+        outcome, asked = visit.step(library, "sign in at the field for the name", at_field=True, ceremony="sign in",
+                                    uv="required", mediation="conditional")
+        assert outcome["account"] == PASSKEY["account"] and "proposal at the field" in outcome["answered"]
+        assert asked == 1
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +264,7 @@ def second_machine(visit):
     visit.plug_in("second")
 
 
-@pytest.mark.parametrize("library", [kind.library for kind in LIBRARIES])
+@pytest.mark.parametrize("library", LIBRARY_NAMES)
 class TestSecondMachine:
     def test_recovers_what_the_site_names(self, visit, second_machine, library):
         visit.step(library, "second machine: sign in, not discoverable", ceremony="sign in", **SECOND_FACTOR)
@@ -248,3 +281,62 @@ class TestSecondMachine:
             uv="required", extensions=PRF,
         )
         assert outcome["extensions"]["prf"]["results"] == common.outputs[library, visit.name]
+
+
+@pytest.fixture(scope="module")
+def machine_without_verification(visit):
+    """A key that verifies by its PIN alone, which is not set yet."""
+    visit.plug_in("third", verification="none")
+    return visit.authenticator
+
+
+@pytest.mark.parametrize("library", LIBRARY_NAMES)
+class TestPIN:
+    def test_not_needed(self, visit, machine_without_verification, library):
+        visit.step(library, "PIN: register, not verified", ceremony="register", account="without PIN")
+        visit.step(library, "PIN: sign in, not verified", ceremony="sign in", account="without PIN")
+
+    def test_set(self, visit, machine_without_verification, library):
+        """Chromium asks for a new PIN when a site wants verification; Firefox has a page for it."""
+        new = library == LIBRARY_NAMES[0]
+        if new and visit.name == "firefox":
+            began = time.monotonic()
+            visit.browser.set_pin(PIN, visit.picture(library, "PIN: set"))
+            visit.tell("PIN: set on about:webauthn", began)
+        outcome, asked = visit.step(
+            library, "PIN: register, verified", pins=[PIN], ceremony="register", account="with PIN", rk="required",
+            uv="required",
+        )
+        assert outcome["answered"] == ["new PIN" if new and visit.name == "chromium" else "PIN"]
+        assert asked == 1
+
+    def test_wrong_then_right(self, visit, machine_without_verification, library):
+        known = machine_without_verification.said().count("a wrong PIN")
+        outcome, asked = visit.step(
+            library, "PIN: sign in, a wrong one, then the right one", pins=[WRONG_PIN, PIN], ceremony="sign in",
+            account="with PIN", uv="required",
+        )
+        assert outcome["answered"] == ["PIN", "PIN"]
+        assert machine_without_verification.said().count("a wrong PIN") == known + 1
+        assert asked == 1
+
+
+def spend_tries(authenticator, number):
+    """Say a wrong PIN, as any program on this machine could; after three the key must be plugged in anew."""
+    for try_ in range(number):
+        device = wait_for("device", lambda: next(CtapHidDevice.list_devices(), None))
+        with device, pytest.raises(CtapError, match="PIN_(INVALID|AUTH_BLOCKED)"):
+            ClientPin(Ctap2(device)).get_pin_token(WRONG_PIN)
+        if try_ % 3 == 2 or try_ == number - 1:
+            for way in ("detach", "attach"):
+                authenticator.run("device", way, "--control", authenticator.control_socket)
+
+
+def test_few_tries_left(visit, machine_without_verification):
+    """Both browsers say how many there are, from three on; of them the first is wrong here, and the next is right."""
+    spend_tries(machine_without_verification, 5)
+    outcome, _ = visit.step(
+        LIBRARY_NAMES[0], "PIN: sign in, a wrong one leaves two tries", pins=[WRONG_PIN, PIN], ceremony="sign in",
+        account="with PIN", uv="required",
+    )
+    assert outcome["answered"] == ["PIN", "few tries left for the PIN"]
