@@ -2,6 +2,6 @@
 
 
 def pytest_report_teststatus(report, config):
-    if report.passed and report.when == "call":
-        return "passed", "", ""
+    if report.skipped or (report.passed and report.when == "call"):
+        return report.outcome, "", ""
     return None

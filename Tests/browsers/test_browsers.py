@@ -31,6 +31,7 @@ PASSKEY = {"account": "passkey", "rk": "required", "uv": "required"}
 PRF_VALUES = {"first": b"to encrypt with", "second": b"to sign with"}
 PRF = {"prf": {"eval": {name: b64(value) for name, value in PRF_VALUES.items()}}}
 
+BLOB = b"what a site keeps in the key"
 PIN, WRONG_PIN = "4711", "0815"
 
 # What the daemon logs when it answers so that a browser must raise this error.
@@ -256,6 +257,22 @@ class TestDialogsOfTheBrowser:
                                     uv="required", mediation="conditional")
         assert outcome["account"] == PASSKEY["account"] and "proposal at the field" in outcome["answered"]
         assert asked == 1
+
+
+@pytest.mark.parametrize("library", LIBRARY_NAMES)
+def test_large_blob(visit, library):
+    if visit.name != "chromium":
+        pytest.skip("Firefox has no largeBlob for security keys")
+    at_site = {"site": visit.other_sites[library], "account": "large blob", "uv": "required"}
+    outcome, _ = visit.step(library, "register, largeBlob", ceremony="register", rk="required", **at_site,
+                            extensions={"largeBlob": {"support": "required"}})
+    assert outcome["extensions"]["largeBlob"] == {"supported": True}
+    outcome, _ = visit.step(library, "sign in, a large blob is written", ceremony="sign in", **at_site,
+                            extensions={"largeBlob": {"write": b64(BLOB)}})
+    assert outcome["extensions"]["largeBlob"] == {"written": True}
+    outcome, _ = visit.step(library, "sign in, it is read", ceremony="sign in", **at_site,
+                            extensions={"largeBlob": {"read": True}})
+    assert outcome["extensions"]["largeBlob"] == {"blob": b64(BLOB)}
 
 
 @pytest.fixture(scope="module")
