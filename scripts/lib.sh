@@ -145,7 +145,7 @@ build_release() {
 # uhid_fault, one line.
 load_uhid() {
     uhid_fault=
-    [[ -c /dev/uhid ]] || uhid_fault=$( (as_root modprobe uhid) 2>&1 | tail -n 1)
+    [[ -c /dev/uhid ]] || uhid_fault=$({ (as_root modprobe uhid) 2>&1 || true; } | tail -n 1)
 }
 
 # install_device_access: the rule, the group and the module of udev-rules/, where
