@@ -62,6 +62,7 @@ class TestStatus:
             assert status(key, FAILED)["vault"] == "unusable"
             assert "belongs to another vault" in problems(key)
             (key.state / "credentials.sqlite").write_bytes(ours)
+            assert status(key, 0)["vault"] == "locked", "the right one is back, and not accused of the other's fault"
             key.unlock()
             assert status(key, 0)["vault"] == "unlocked"
 

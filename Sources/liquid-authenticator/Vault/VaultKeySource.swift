@@ -31,8 +31,8 @@ final class VaultKeySource: KeySource {
     /// A store that is still in use by a ceremony outlives a locking, and cannot be opened a second time beside itself.
     weak var store: CredentialDB?
     var storeID: [UInt8] = []
-    /// Why the store did not open the last time that the vault did.
-    var storeFault: StateDirectoryError?
+    /// Why the store did not open the last time that the vault did, and which file that was.
+    var storeFault: (error: StateDirectoryError, file: FileStamp?)?
   }
 
   /// - Parameters:
@@ -183,7 +183,8 @@ final class VaultKeySource: KeySource {
     do throws(StateDirectoryError) {
       store = if let kept { kept } else { try directory.openStore(of: content, keys: keys) }
     } catch {
-      state.withLock { $0.storeFault = error }
+      let file = FileStamp(directory.storePath)
+      state.withLock { $0.storeFault = (error, file) }
       throw error
     }
     state.withLock { state in
@@ -216,7 +217,10 @@ extension VaultKeySource {
   /// How things stand now; reads the vault's file, and never waits for a person.
   var status: VaultStatus {
     var status = VaultStatus(isUnlocked: current != nil, fingerprint: current?.keys.fingerprint)
-    status.fault = state.withLock { $0.storeFault }
+    // A store that was put in the place of the one at fault is not accused of it.
+    if let (error, file) = state.withLock({ $0.storeFault }), file == FileStamp(directory.storePath) {
+      status.fault = error
+    }
     do {
       try directory.check()
     } catch {
