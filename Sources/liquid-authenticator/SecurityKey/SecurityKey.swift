@@ -133,8 +133,8 @@ actor SecurityKey {
     self.life = nil
     life.link.close()
     life.request?.task.cancel()
-    await life.request?.task.value
     await withdraw(nil)
+    await life.request?.task.value
   }
 
   /// The transport gave up by itself.

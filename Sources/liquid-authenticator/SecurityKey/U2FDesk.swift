@@ -125,6 +125,8 @@ actor U2FDesk {
     _ message: [UInt8], _ context: RequestContext, isUnlocking: Bool,
     _ body: @escaping @Sendable () async throws(UserInteractionError) -> Outcome
   ) {
+    // The host may have gone while the authenticator was asked; its dialogs were withdrawn then.
+    guard !Task.isCancelled else { return }
     let now = timepiece.now
     if let current = question {
       switch current.outcome {

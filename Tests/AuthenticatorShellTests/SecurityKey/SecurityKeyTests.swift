@@ -143,6 +143,7 @@ struct SecurityKeyTests {
       host.link.host.yield(.left(channel))
       #expect(await host.event() == .response(.cbor, [0x2D]))
     }
+    while left.all.count < 3 { await Task.yield() }
     #expect(left.all == [.broadcast, host.client.channel, nil], "what stays open between messages goes with them")
   }
 
