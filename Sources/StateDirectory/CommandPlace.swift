@@ -21,10 +21,7 @@ public struct CommandPlace: Sendable, Equatable {
     return isCommand == true ? sentence + arguments : sentence
   }
 
-  /// `sg liquid-auth liquid-authenticator` starts the second word with the rights of the group that the first one is.
-  private static func introduces(_ word: Substring) -> Bool {
-    word.hasSuffix(":") || word == "with" || word == "liquid-auth"
-  }
+  private static func introduces(_ word: Substring) -> Bool { word.hasSuffix(":") || word == "with" }
 
   private static func isPlain(_ word: Substring) -> Bool {
     word.utf8.allSatisfy { UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || $0 == UInt8(ascii: "-") }

@@ -113,7 +113,7 @@ import Testing
   static let forbidden: [(groupExists: Bool, isMember: Bool, sessionHasGroup: Bool, remedy: String)] = [
     (false, false, false, "scripts/run"),
     (true, false, false, "sudo usermod --append --groups liquid-auth \"$USER\""),
-    (true, true, false, "sg liquid-auth liquid-authenticator"),
+    (true, true, false, "log in again and start with: liquid-authenticator"),
     (true, true, true, "sudo udevadm control --reload"),
   ]
 

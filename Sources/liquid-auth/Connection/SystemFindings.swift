@@ -35,8 +35,8 @@ struct SystemFindings: Equatable {
       "you may not open /dev/uhid; join its group with: sudo usermod --append --groups \(Self.group) \"$USER\", "
         + "and log in again"
     case .forbidden where !sessionHasGroup:
-      "you are in the group \(Self.group), but this session began before that; log in again, or start with: "
-        + "sg \(Self.group) liquid-authenticator"
+      "you are in the group \(Self.group), but this session began before that; log in again and start with: "
+        + "liquid-authenticator"
     case .forbidden:
       "you may not open /dev/uhid although you are in the group \(Self.group); apply the udev rule with: "
         + "sudo udevadm control --reload && sudo udevadm trigger /dev/uhid"
