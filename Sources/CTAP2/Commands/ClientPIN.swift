@@ -193,7 +193,9 @@ extension Authenticator {
   /// Whether a PIN can be tried: one is set, the device is not blocked until it is plugged in anew, and tries are left.
   fileprivate func checkPINCanBeTried(_ vault: OpenVault) throws(CTAPError) {
     guard let pin = try vault.settings().pin else { throw CTAPError(.pinNotSet, "no PIN is set") }
-    guard pin.retries > 0 else { throw CTAPError(.pinBlocked, "no tries are left; only a reset sets another PIN") }
+    guard pin.retries > 0 else {
+      throw CTAPError(.pinBlocked, "no tries are left; set another PIN with: liquid-auth pin change")
+    }
     guard !pinUVAuth.isBlocked else {
       throw CTAPError(.pinAuthBlocked, "three wrong PINs; run liquid-auth device replug to try again")
     }

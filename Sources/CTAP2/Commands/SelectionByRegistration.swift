@@ -14,7 +14,8 @@ enum SelectionByRegistration {
 
   /// Whether a request is one: it wants nothing that stays or is worth something.
   static func isMeant(by request: MakeCredential.Request) -> Bool {
-    rpIDs.contains(request.rp.id) && request.options.rk != true && request.extensionInputs.isEmpty
+    rpIDs.contains(request.rp.id) && request.options.rk != true && request.options.uv != true
+      && request.extensionInputs.isEmpty
   }
 
   /// Whether a registration of U2F is one.

@@ -75,7 +75,7 @@ import Testing
 
   @Test func `what stays, or does more, is asked for as what it is, and so is any site's`() async {
     let requests = [
-      Requests.makeCredential(rk: true, uv: true, rpID: ".dummy"),
+      Requests.makeCredential(rk: true, uv: true, rpID: ".dummy"), Requests.makeCredential(uv: true, rpID: ".dummy"),
       Requests.makeCredential(rpID: ".dummy", changes: [(6, ["credProtect": 2])]),
       Requests.makeCredential(rpID: "make.me.blink.example"),
     ]
