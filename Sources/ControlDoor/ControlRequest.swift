@@ -38,8 +38,9 @@ public enum ControlRequest: Sendable {
   case settings
   /// Changes some of it. Answer: ``OwnerSettings``, as they are then.
   case changeSettings(SettingsChange)
-  /// Replaces the serialized large-blob array, CTAP §6.10.3. Answer: nothing.
-  case setLargeBlobArray([UInt8])
+  /// Replaces the serialized large-blob array, CTAP §6.10.3: any, or the one that ends with this digest, 16 bytes. Answer:
+  /// nothing.
+  case setLargeBlobArray([UInt8], changedFrom: [UInt8]?)
 }
 
 extension ControlRequest {
@@ -84,8 +85,15 @@ extension ControlRequest {
     case .removePIN: Self.encode(.removePIN)
     case .settings: Self.encode(.settings)
     case .changeSettings(let change): Self.encode(.changeSettings, change.members)
-    case .setLargeBlobArray(let array): Self.encode(.setLargeBlobArray, [1: .bytes(array)])
+    case .setLargeBlobArray(let array, let digest):
+      Self.encode(.setLargeBlobArray, Self.largeBlobMembers(array, digest))
     }
+  }
+
+  private static func largeBlobMembers(_ array: [UInt8], _ digest: [UInt8]?) -> CBORMap {
+    var members: CBORMap = [1: .bytes(array)]
+    members[2] = digest.map(CBORValue.bytes)
+    return members
   }
 
   private static func encode(_ command: Command, _ members: CBORMap = [:]) -> SecretBytes {
@@ -133,7 +141,8 @@ extension ControlRequest {
     case .removePIN: self = .removePIN
     case .settings: self = .settings
     case .changeSettings: self = .changeSettings(try SettingsChange(members))
-    case .setLargeBlobArray: self = .setLargeBlobArray(try told(members.requiredBytes(1)))
+    case .setLargeBlobArray:
+      self = .setLargeBlobArray(try told(members.requiredBytes(1)), changedFrom: try told(members.optionalBytes(2)))
     }
   }
 

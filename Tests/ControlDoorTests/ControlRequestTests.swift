@@ -63,7 +63,10 @@ import Testing
       .changeSettings(SettingsChange(minimumPINLength: 6, minimumPINLengthRPIDs: ["a"])),
       [0x5F, 0xA2, 0x02, 0x06, 0x03, 0x81, 0x61, 0x61]),
     Case("another PIN", .changeSettings(SettingsChange(forcePINChange: true)), [0x5F, 0xA1, 0x04, 0xF5]),
-    Case("large blobs", .setLargeBlobArray([0x80, 0x76]), [0x60, 0xA1, 0x01, 0x42, 0x80, 0x76]),
+    Case("large blobs", .setLargeBlobArray([0x80, 0x76], changedFrom: nil), [0x60, 0xA1, 0x01, 0x42, 0x80, 0x76]),
+    Case(
+      "large blobs in the place of some", .setLargeBlobArray([0x80, 0x76], changedFrom: [0xD1]),
+      [0x60, 0xA2, 0x01, 0x42, 0x80, 0x76, 0x02, 0x41, 0xD1]),
   ]
 
   @Test(arguments: cases)
@@ -122,6 +125,7 @@ import Testing
     ("a site that is a number", [0x5F, 0xA1, 0x03, 0x81, 0x01], .unexpectedType),
     ("large blobs that are not there", [0x60], .missingParameter),
     ("large blobs that are a text", [0x60, 0xA1, 0x01, 0x60], .unexpectedType),
+    ("large blobs in the place of a text", [0x60, 0xA2, 0x01, 0x40, 0x02, 0x60], .unexpectedType),
     ("hello without a version", [0x50], .missingParameter),
     ("hello with an empty map", [0x50, 0xA0], .missingParameter),
     ("hello with a text", [0x50, 0xA1, 0x01, 0x61, 0x31], .unexpectedType),

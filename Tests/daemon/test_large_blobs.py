@@ -3,9 +3,12 @@
 import json
 import os
 import random
+import socket
+import threading
 
 import pytest
 from daemon.test_command import FAILED, fails
+from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2, LargeBlobs
 from support import wire
 from support.authenticator import PASSPHRASE
@@ -103,6 +106,68 @@ def test_the_whole_array_goes_out_and_comes_back(key, ctap, tmp_path):
     (tmp_path / "damaged").write_bytes(damaged)
     assert "digest" in fails(key, *asked(key, "blobs", "import", tmp_path / "damaged"), status=FAILED, stdin=PASSPHRASE)
     assert theirs(ctap).read_blob_array() == before
+
+
+def test_ours_ends_what_they_have_half_written(key, ctap, tmp_path):
+    alice = passkey(ctap, b"alice")
+    (tmp_path / "content").write_bytes(OURS)
+    platform, write = theirs(ctap), ctap.large_blobs
+
+    def between(offset, **members):
+        """Our command, before the platform's last fragment."""
+        if offset > 0:
+            key.ask("blobs", "set", digits(alice), tmp_path / "content")
+        return write(offset, **members)
+
+    ctap.large_blobs = between
+    with pytest.raises(CtapError, match="INVALID_SEQ"):
+        platform.write_blob_array([{1: random.Random(3).randbytes(2500), 2: bytes(12), 3: 2500}])
+    ctap.large_blobs = write
+    assert theirs(ctap).get_blob(alice.blob_key) == OURS
+
+
+@pytest.fixture
+def meanwhile(key, tmp_path):
+    """Gives a control socket that does something before it passes a request with this command byte on."""
+
+    def make(command, act):
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.bind(str(tmp_path / "between.sock"))
+        listener.listen()
+
+        def serve():
+            ours = listener.accept()[0]
+            with listener, ours, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemon:
+                daemon.connect(str(key.control_socket))
+                while request := ours.recv(1 << 17):
+                    if request[0] == command:
+                        act()
+                    daemon.send(request)
+                    ours.send(daemon.recv(1 << 17))
+
+        threads.append(threading.Thread(target=serve))
+        threads[-1].start()
+        return tmp_path / "between.sock"
+
+    threads = []
+    yield make
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.parametrize("command", ["set", "delete", "import"])
+def test_what_a_site_writes_meanwhile_stays(key, ctap, tmp_path, meanwhile, command):
+    alice, bob = passkey(ctap, b"alice"), passkey(ctap, b"bob")
+    (tmp_path / "content").write_bytes(OURS)
+    key.ask("blobs", "set", digits(alice), tmp_path / "content")
+    key.ask("blobs", "export", tmp_path / "array")
+    arguments = {"set": [digits(alice), tmp_path / "content"], "delete": [digits(alice)], "import": [tmp_path / "array"]}
+    place = meanwhile(0x60, lambda: theirs(ctap).put_blob(bob.blob_key, THEIRS))
+    done = key.run("blobs", command, *arguments[command], "--control", place, stdin=PASSPHRASE + "\n",
+                   status=0 if command == "import" else FAILED)
+    assert ("changed meanwhile; run the command again" in done.stderr) == (command != "import")
+    assert theirs(ctap).get_blob(alice.blob_key) == OURS
+    assert theirs(ctap).get_blob(bob.blob_key) == (None if command == "import" else THEIRS), "import replaces all"
 
 
 def test_what_is_refused(key, ctap, tmp_path):

@@ -11,10 +11,12 @@ public enum LargeBlobs: AuthenticatorCommand {
   public static let capacity = 8192
   /// The longest fragment, in bytes.
   public static let maxFragmentLength = Authenticator.maxMsgSize - 64
+  /// How many bytes of its digest stand behind an array: CTAP §6.10.3.
+  public static let digestSize = 16
   /// The shortest array, in bytes: an empty CBOR array and its digest.
   static let shortestLength = 17
   /// What a device that was never written to has: 80 ‖ LEFT(SHA-256(80), 16).
-  static let initialArray: [UInt8] = [0x80] + SHA256.hash([0x80]).prefix(16)
+  static let initialArray: [UInt8] = [0x80] + SHA256.hash([0x80]).prefix(digestSize)
 
   /// CTAP §6.10.2.
   public static func run(
@@ -147,6 +149,25 @@ extension Authenticator {
   }
 }
 
+extension Authenticator {
+  /// Replaces the array for its owner, durably.
+  ///
+  /// An array that a platform has begun to write ends: it was made of what was there before.
+  ///
+  /// - Parameter digest: the last 16 bytes of the array that the owner changed; `nil` replaces any.
+  /// - Throws: `notAllowed` where another array is stored by now, `largeBlobStorageFull` for one that is too long,
+  ///   `integrityFailure` for one that does not end with LEFT(SHA-256(what stands before), 16).
+  public mutating func replaceLargeBlobArray(
+    _ array: [UInt8], changedFrom digest: [UInt8]?, in vault: OpenVault
+  ) throws(CTAPError) {
+    if let digest, try vault.largeBlobArray().suffix(LargeBlobs.digestSize) != digest[...] {
+      throw CTAPError(.notAllowed, "the large blobs were changed meanwhile; run the command again")
+    }
+    try vault.saveLargeBlobArray(array)
+    largeBlobWrite = nil
+  }
+}
+
 extension OpenVault {
   /// The array that was written last, or the initial one.
   fileprivate func largeBlobArray() throws(CTAPError) -> [UInt8] {
@@ -159,13 +180,14 @@ extension OpenVault {
   ///
   /// - Throws: `largeBlobStorageFull` for one that is too long, `integrityFailure` for one that does not end with
   ///   LEFT(SHA-256(what stands before), 16).
-  public func saveLargeBlobArray(_ array: [UInt8]) throws(CTAPError) {
+  fileprivate func saveLargeBlobArray(_ array: [UInt8]) throws(CTAPError) {
     guard array.count <= LargeBlobs.capacity else {
       throw CTAPError(
         .largeBlobStorageFull, "an array of \(array.count) bytes; there is room for \(LargeBlobs.capacity)")
     }
     guard array.count >= LargeBlobs.shortestLength,
-      Array(SHA256.hash(array.dropLast(16)).prefix(16)) == array.suffix(16)
+      SHA256.hash(array.dropLast(LargeBlobs.digestSize)).prefix(LargeBlobs.digestSize)
+        == array.suffix(LargeBlobs.digestSize)
     else { throw CTAPError(.integrityFailure, "the array does not end with its digest") }
     do throws(StoreError) { try store.setLargeBlobArray(array) } catch { throw CTAPError(error) }
   }

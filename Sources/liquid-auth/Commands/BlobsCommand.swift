@@ -73,9 +73,10 @@ struct BlobsCommand: ParsableCommand {
       let connection = try place.connect()
       try connection.unlock()
       let holder = try connection.largeBlobHolder(id)
-      var array = try LargeBlobArray(serialized: connection.largeBlobArray())
+      let serialized = try connection.largeBlobArray()
+      var array = try LargeBlobArray(serialized: serialized)
       try array.set(content, key: holder.key)
-      let _: Done = try connection.ask(.setLargeBlobArray(array.serialized))
+      try connection.replace(serialized, with: array)
       StandardStream.output.write("kept \(content.count) bytes")
     }
   }
@@ -89,11 +90,12 @@ struct BlobsCommand: ParsableCommand {
       let connection = try place.connect()
       try connection.unlock()
       let holder = try connection.largeBlobHolder(id)
-      var array = try LargeBlobArray(serialized: connection.largeBlobArray())
+      let serialized = try connection.largeBlobArray()
+      var array = try LargeBlobArray(serialized: serialized)
       guard array.remove(key: holder.key) else {
         throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list")
       }
-      let _: Done = try connection.ask(.setLargeBlobArray(array.serialized))
+      try connection.replace(serialized, with: array)
       StandardStream.output.write("deleted")
     }
   }
@@ -123,7 +125,7 @@ struct BlobsCommand: ParsableCommand {
       let array = try LargeBlobArray(serialized: NamedFile(file).read(atMost: LargeBlobs.capacity))
       let connection = try place.connect()
       try connection.unlock()
-      let _: Done = try connection.ask(.setLargeBlobArray(array.serialized))
+      let _: Done = try connection.ask(.setLargeBlobArray(array.serialized, changedFrom: nil))
       StandardStream.output.write("kept \(array.entries.count) large \(array.entries.count == 1 ? "blob" : "blobs")")
     }
   }
@@ -153,6 +155,12 @@ extension ControlConnection {
       array += fragment ?? []
       guard let fragment, fragment.count == count else { return array }
     }
+  }
+
+  /// Puts an array in the place of the one that was read, if that is the one still: a site may have written meanwhile.
+  fileprivate func replace(_ serialized: [UInt8], with array: LargeBlobArray) throws(CommandFailure) {
+    let digest = Array(serialized.suffix(LargeBlobs.digestSize))
+    let _: Done = try ask(.setLargeBlobArray(array.serialized, changedFrom: digest))
   }
 
   /// All passkeys that can have a large blob.

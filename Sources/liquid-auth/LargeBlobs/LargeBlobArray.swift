@@ -7,15 +7,12 @@ struct LargeBlobArray: Equatable {
   /// The entries in their order, those included that only another program can read.
   private(set) var entries: [CBORValue]
 
-  /// Bytes of LEFT(SHA-256(array), 16) behind the array.
-  private static let digestSize = 16
-
   /// Reads a serialized array.
   ///
   /// - Throws: a failure for one that does not end with its digest, or is no canonical CBOR array.
   init(serialized: [UInt8]) throws(CommandFailure) {
-    let array = Array(serialized.dropLast(Self.digestSize))
-    guard serialized.count > Self.digestSize, Self.digest(array) == serialized.suffix(Self.digestSize) else {
+    let array = Array(serialized.dropLast(LargeBlobs.digestSize))
+    guard !array.isEmpty, Self.digest(array) == serialized.suffix(LargeBlobs.digestSize) else {
       throw CommandFailure("it is no large-blob array: it does not end with its digest")
     }
     guard let entries = (try? CBORDecoder.decode(array))?.array else {
@@ -30,7 +27,10 @@ struct LargeBlobArray: Equatable {
     return array + Self.digest(array)
   }
 
-  private static func digest(_ array: [UInt8]) -> ArraySlice<UInt8> { SHA256.hash(array).prefix(digestSize) }
+  /// LEFT(SHA-256(array), 16).
+  private static func digest(_ array: [UInt8]) -> ArraySlice<UInt8> {
+    SHA256.hash(array).prefix(LargeBlobs.digestSize)
+  }
 
   /// What a credential's key opens; the first such entry counts.
   func content(key: SecretBytes) -> [UInt8]? {

@@ -72,7 +72,7 @@ struct KeyDesk: ControlDesk {
   }
 
   func withOpenVault<Answer: Sendable>(
-    _ body: @escaping @Sendable (OpenVault, inout PINUVAuthState) throws(ControlFailure) -> Answer
+    _ body: @escaping @Sendable (OpenVault, inout Authenticator) throws(ControlFailure) -> Answer
   ) async throws(ControlFailure) -> Answer {
     let vault = desk.people.vault
     let outcome = await inTurn { authenticator in
@@ -80,7 +80,7 @@ struct KeyDesk: ControlDesk {
         guard let open = vault.current else {
           throw ControlFailure(.passphraseRequired, "the vault is locked; the passphrase is needed again")
         }
-        return try body(open, &authenticator.pinUVAuth)
+        return try body(open, &authenticator)
       }
     }
     return try outcome.get()

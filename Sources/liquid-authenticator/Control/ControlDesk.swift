@@ -22,11 +22,11 @@ protocol ControlDesk: Sendable {
   ///
   /// - Parameter client: tells the connections of the control door apart.
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8]
-  /// Works on the open vault, and on what PIN and verification left in memory, in the same turn, so that no ceremony is
+  /// Works on the open vault, and on what the authenticator has in memory, in the same turn, so that no ceremony is
   /// disturbed.
   ///
   /// - Throws: `passphraseRequired` while the vault is locked, and what `body` throws.
   func withOpenVault<Result: Sendable>(
-    _ body: @escaping @Sendable (OpenVault, inout PINUVAuthState) throws(ControlFailure) -> Result
+    _ body: @escaping @Sendable (OpenVault, inout Authenticator) throws(ControlFailure) -> Result
   ) async throws(ControlFailure) -> Result
 }

@@ -64,7 +64,7 @@ actor ControlSession {
     let required = ControlFailure(.passphraseRequired, "the vault's passphrase is needed first")
     guard let verified else { throw required }
     let now = wallClock()
-    return try await desk.withOpenVault { vault, pinUVAuth throws(ControlFailure) in
+    return try await desk.withOpenVault { vault, authenticator throws(ControlFailure) in
       guard vault.unlocking === verified else { throw required }
       switch request {
       case .listCredentials(let start): return try vault.page(start: start).encoded
@@ -73,11 +73,12 @@ actor ControlSession {
       case .removeCredential(let reference): try vault.remove(reference, now: now)
       case .recoverCredential(let recovery): return try vault.recover(recovery, now: now).encoded
       case .acceptBeforeReset: try vault.acceptBeforeReset()
-      case .setPIN(let pin): try vault.setPIN(pin, &pinUVAuth)
-      case .removePIN: try vault.removePIN(&pinUVAuth)
+      case .setPIN(let pin): try vault.setPIN(pin, &authenticator.pinUVAuth)
+      case .removePIN: try vault.removePIN(&authenticator.pinUVAuth)
       case .settings: return try vault.ownerSettings().encoded
-      case .changeSettings(let wish): return try vault.change(wish, &pinUVAuth).encoded
-      case .setLargeBlobArray(let array): try vault.setLargeBlobArray(array)
+      case .changeSettings(let wish): return try vault.change(wish, &authenticator.pinUVAuth).encoded
+      case .setLargeBlobArray(let array, let digest):
+        try vault.setLargeBlobArray(array, changedFrom: digest, &authenticator)
       default: throw ControlFailure(.invalidCommand, "no such command")
       }
       return Done().encoded

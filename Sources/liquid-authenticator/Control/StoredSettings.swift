@@ -46,9 +46,14 @@ extension OpenVault {
     }
   }
 
-  /// Replaces the large-blob array, if it ends with its digest.
-  func setLargeBlobArray(_ array: [UInt8]) throws(ControlFailure) {
-    try told { () throws(CTAPError) in try saveLargeBlobArray(array) }
+  /// Replaces the large-blob array, if it ends with its digest, and the one that is stored with `digest`, where it is
+  /// given.
+  func setLargeBlobArray(
+    _ array: [UInt8], changedFrom digest: [UInt8]?, _ authenticator: inout Authenticator
+  ) throws(ControlFailure) {
+    try told { () throws(CTAPError) in
+      try authenticator.replaceLargeBlobArray(array, changedFrom: digest, in: self)
+    }
   }
 }
 

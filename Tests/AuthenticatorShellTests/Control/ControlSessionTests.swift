@@ -65,7 +65,7 @@ import Testing
     .renameCredential(reference, names: CredentialNames(name: "x")),
     .recoverCredential(CredentialRecovery(rpID: "a", userHandle: [1])), .acceptBeforeReset,
     .setPIN(passphrase()), .removePIN, .settings, .changeSettings(SettingsChange(alwaysUV: true)),
-    .setLargeBlobArray([]),
+    .setLargeBlobArray([], changedFrom: nil),
   ]
   static let reference = CredentialReference(rpID: "a", credentialID: [1])
 

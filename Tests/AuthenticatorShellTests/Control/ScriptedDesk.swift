@@ -50,12 +50,29 @@ final class ScriptedDesk: ControlDesk {
   }
 
   func withOpenVault<Result: Sendable>(
-    _ body: @escaping @Sendable (OpenVault, inout PINUVAuthState) throws(ControlFailure) -> Result
+    _ body: @escaping @Sendable (OpenVault, inout Authenticator) throws(ControlFailure) -> Result
   ) async throws(ControlFailure) -> Result {
     guard let vault = vault.withLock({ $0 }) else { throw ControlFailure(.passphraseRequired, "the vault is locked") }
-    var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
-    return try body(vault, &pinUVAuth)
+    var authenticator = Authenticator.quiet(vault)
+    return try body(vault, &authenticator)
   }
+}
+
+extension Authenticator {
+  /// One whose vault is open, and that nobody has asked anything yet.
+  static func quiet(_ vault: OpenVault) -> Self {
+    Authenticator(
+      keySource: OpenVaultSource(vault: vault),
+      interaction: DialogInteraction(dialogs: ScriptedDialogs(), verify: nil, triesLeft: { 0 }), extensions: [],
+      randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: { 0 }, report: { _ in })
+  }
+}
+
+private struct OpenVaultSource: KeySource {
+  let vault: OpenVault
+  var current: OpenVault? { vault }
+  var told: ToldSettings { ToldSettings() }
+  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 /// Lets requests through, now or later; a cancelled one is told so at once.

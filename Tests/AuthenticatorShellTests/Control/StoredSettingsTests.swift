@@ -72,14 +72,17 @@ import Testing
 
   @Test func `the large-blob array is kept if it ends with its digest`() throws {
     let array: [UInt8] = [0x81, 0xA0] + SHA256.hash([0x81, 0xA0]).prefix(16)
-    try vault.setLargeBlobArray(array)
+    var authenticator = Authenticator.quiet(vault)
+    try vault.setLargeBlobArray(array, changedFrom: nil, &authenticator)
     let integrityFailure = ControlFailure(ControlStatus(rawValue: 0x3D), "")
     for bad in [[], Array(array.dropLast()), array + [0], [0x80] + array.dropFirst()] {
-      #expect(throws: integrityFailure) { try vault.setLargeBlobArray(bad) }
+      #expect(throws: integrityFailure) {
+        try vault.setLargeBlobArray(bad, changedFrom: nil, &authenticator)
+      }
     }
     let long = [UInt8](repeating: 0, count: 8177)
     #expect(throws: ControlFailure(ControlStatus(rawValue: 0x18), "")) {
-      try vault.setLargeBlobArray(long + SHA256.hash(long).prefix(16))
+      try vault.setLargeBlobArray(long + SHA256.hash(long).prefix(16), changedFrom: nil, &authenticator)
     }
     #expect(try vault.store.largeBlobArray() == array)
   }

@@ -124,6 +124,34 @@ import Testing
     }
   }
 
+  @Test func `the owner's write ends one that is half done`() async throws {
+    var world = TestWorld(canVerify: false)
+    let (theirs, ours) = (Self.array(100), Self.array(100, byte: 0x66))
+    let vault = try await world.keySource.open()
+    for whole in [ours, Array(ours.dropLast())] {
+      #expect(await world.send(0x0C, [2: .bytes(Array(theirs[..<50])), 3: 0, 4: 100]).status == .success)
+      try? world.authenticator.replaceLargeBlobArray(whole, changedFrom: nil, in: vault)
+      let last = await world.send(0x0C, [2: .bytes(Array(theirs[50...])), 3: 50]).status
+      #expect(last == (whole == ours ? .invalidSequence : .success), "a write that was refused ends nothing")
+      #expect(await get(in: &world) == (whole == ours ? ours : theirs))
+    }
+  }
+
+  @Test func `the owner replaces the array that was read, and no other`() async throws {
+    var world = TestWorld(canVerify: false)
+    let (theirs, ours) = (Self.array(100), Self.array(100, byte: 0x66))
+    let vault = try await world.keySource.open()
+    _ = await set(theirs, in: &world)
+    for digest in [Array(Self.initial.suffix(16)), [], theirs] {
+      #expect(throws: CTAPError(.notAllowed, "")) {
+        try world.authenticator.replaceLargeBlobArray(ours, changedFrom: digest, in: vault)
+      }
+    }
+    #expect(await get(in: &world) == theirs)
+    try world.authenticator.replaceLargeBlobArray(ours, changedFrom: Array(theirs.suffix(16)), in: vault)
+    #expect(await get(in: &world) == ours)
+  }
+
   @Test func `a protected device wants a token of lbw over what is written where`() async throws {
     var world = TestWorld()
     let array = Self.array(2000)
