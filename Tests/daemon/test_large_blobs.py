@@ -11,7 +11,7 @@ from daemon.test_command import FAILED, fails
 from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2, LargeBlobs
 from support import wire
-from support.authenticator import PASSPHRASE
+from support.authenticator import PASSPHRASE, on_terminal
 from support.ceremonies import OWN, register
 
 OURS, THEIRS = b"what we keep " * 100, b"what they keep"
@@ -78,6 +78,16 @@ def test_ours_is_read_by_them_and_theirs_by_us(key, ctap, tmp_path):
     assert theirs(ctap).get_blob(alice.blob_key) is None and theirs(ctap).get_blob(bob.blob_key) == THEIRS
     theirs(ctap).delete_blob(bob.blob_key)
     assert listed(key)["blobs"] == []
+
+
+def test_no_terminal_obeys_a_blob(key, ctap, tmp_path):
+    alice = passkey(ctap, b"alice")
+    theirs(ctap).put_blob(alice.blob_key, b"\x1b]0;obeyed\x07")
+    command = key.command(*asked(key, "blobs", "get", digits(alice)))
+    code, shown = on_terminal(command, [], key.environment, seconds=10)
+    assert code == FAILED and "name a file, or send it on with | or >" in shown and "obeyed" not in shown
+    code, shown = on_terminal([*command, tmp_path / "got"], [("Passphrase of the vault: ", PASSPHRASE)], key.environment)
+    assert code == 0 and b"obeyed" in (tmp_path / "got").read_bytes()
 
 
 def test_entries_of_others_are_told_and_stay(key, ctap, tmp_path):

@@ -37,12 +37,16 @@ struct BlobsCommand: ParsableCommand {
 
   struct Get: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Write the large blob of a passkey to a file, or to standard output.")
+      abstract: "Write the large blob of a passkey to a file, or to standard output where that is no terminal.")
     @Argument(help: "The first digits of the passkey's id.") var id: String
     @Argument(help: "A file that is not there yet.") var file: String?
     @OptionGroup var place: PlaceOptions
 
     func run() throws {
+      // A site chose these bytes: a terminal would obey them.
+      guard file != nil || isatty(STDOUT_FILENO) == 0 else {
+        throw CommandFailure("a large blob is not shown on a terminal; name a file, or send it on with | or >")
+      }
       let connection = try place.connect()
       try connection.unlock()
       let holder = try connection.largeBlobHolder(id)
