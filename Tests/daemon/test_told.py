@@ -2,11 +2,14 @@
 
 import json
 import re
+import select
 import shutil
+import socket
 import subprocess
 import threading
 
 import pytest
+from fido2 import cbor
 from daemon.test_command import FAILED, NOT_RUNNING, WRONG_PASSPHRASE, WRONG_USAGE, fails
 from fido2.ctap import CtapError
 from fido2.ctap2 import Ctap2
@@ -111,6 +114,42 @@ class TestCommands:
             assert listing.returncode == 0
             ceremony.join()
             device.close()
+
+    def test_a_prompt_that_is_waited_for_is_told_once(self, tmp_path):
+        """Somebody in our place holds each answer back: the command looks for a prompt once, and not behind Argon2."""
+        def packet(members=None):
+            return b"\0" + (cbor.encode(members) if members else b"")
+
+        hello = packet({1: 1, 2: 1})
+        status = packet({1: 1, 2: 2, 3: "pty", 4: True, 7: "none", 8: "terminal", 10: True, 11: [], 12: "/s"})
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(tmp_path / "control"))
+            listener.listen()
+            command = subprocess.Popen([BIN / "liquid-auth", "pin", "remove", "--control", tmp_path / "control"],
+                                       text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            command.stdin.write(PASSPHRASE + "\n")
+            command.stdin.close()
+
+            def looks(seconds):
+                """Whether the command asks for the status within this time."""
+                if not select.select([listener], [], [], seconds)[0]:
+                    return False
+                with listener.accept()[0] as other:
+                    for answer in (hello, status):
+                        other.recv(1 << 17)
+                        other.send(answer)
+                return True
+
+            with listener.accept()[0] as ours:
+                for code, answer, is_told in ((0x50, hello, None), (0x53, packet(), False),
+                                             (0x04, packet({4: {"clientPin": True}}), True), (0x5D, packet(), False)):
+                    assert ours.recv(1 << 17)[0] == code
+                    if is_told is not None:
+                        assert looks(60 if is_told else 3) == is_told, f"{code:02x}"
+                    ours.send(answer)
+                assert command.wait(60) == 0
+            with command.stdout, command.stderr:
+                assert command.stderr.read() == "liquid-auth: waiting for the prompt that is open to be answered\n"
 
     def test_hints_work_in_the_same_place(self, key):
         said = fails(key, "lock", "--state-dir", key.state, status=NOT_RUNNING)

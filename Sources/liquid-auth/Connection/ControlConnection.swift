@@ -3,11 +3,14 @@ import ControlDoor
 import CryptoPrimitives
 import Glibc
 import StateDirectory
+import Synchronization
 
 /// A connection to the authenticator that runs: one question, one answer.
 struct ControlConnection: ~Copyable {
   private let descriptor: Int32
   private let path: String
+  /// Whether it was said that a prompt is waited for: once is enough for all that a command asks.
+  private let hasTold = Atomic(false)
 
   private init(owning descriptor: Int32, path: String) {
     self.descriptor = descriptor
@@ -32,7 +35,12 @@ struct ControlConnection: ~Copyable {
     let message = request.encoded
     let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     guard sent == message.count else { throw Self.broken(errno) }
-    let answer = try request.isAnsweredAtOnce ? receive(within: Self.patience) : receiveFromBusy()
+    let answer =
+      switch request.wait {
+      case .none: try receive(within: Self.patience)
+      case .keyDerivation: try receive()
+      case .line: try receiveFromBusy()
+      }
     do {
       return try Answer(decoding: answer)
     } catch {
@@ -46,14 +54,14 @@ struct ControlConnection: ~Copyable {
   /// Waits for an answer that has others before it, and says so when one of them is a prompt: a person who types here does
   /// not always see it.
   private func receiveFromBusy() throws(CommandFailure) -> [UInt8] {
-    var hasTold = false
-    while true {
+    while !hasTold.load(ordering: .relaxed) {
       if let answer = try packet(within: 1) { return answer }
-      if !hasTold, isSomebodyAsked {
+      if isSomebodyAsked {
         StandardStream.error.write("liquid-auth: waiting for the prompt that is open to be answered")
-        hasTold = true
+        hasTold.store(true, ordering: .relaxed)
       }
     }
+    return try receive()
   }
 
   /// Whether the authenticator waits for a person now.
@@ -62,12 +70,13 @@ struct ControlConnection: ~Copyable {
     return status?.waiting == true
   }
 
-  private func receive(within seconds: Int) throws(CommandFailure) -> [UInt8] {
+  /// Waits for an answer, for good unless `seconds` are given.
+  private func receive(within seconds: Int = 0) throws(CommandFailure) -> [UInt8] {
     guard let answer = try packet(within: seconds) else { throw Self.broken(EAGAIN) }
     return answer
   }
 
-  /// The next packet; `nil` if none comes in time.
+  /// The next packet; `nil` if none comes within so many seconds, 0 for however many.
   private func packet(within seconds: Int) throws(CommandFailure) -> [UInt8]? {
     var limit = timeval(tv_sec: seconds, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -131,11 +140,21 @@ struct ControlConnection: ~Copyable {
 }
 
 extension ControlRequest {
-  /// Whether the answer waits for no person and no key derivation.
-  fileprivate var isAnsweredAtOnce: Bool {
+  /// What stands before an answer.
+  fileprivate enum Wait {
+    /// Nothing.
+    case none
+    /// Argon2, which takes its time and waits for no person.
+    case keyDerivation
+    /// The line of all requests, and whoever is asked in it.
+    case line
+  }
+
+  fileprivate var wait: Wait {
     switch self {
-    case .hello, .status, .lock: true
-    default: false
+    case .hello, .status, .lock: .none
+    case .unlock, .newStore: .keyDerivation
+    default: .line
     }
   }
 }
