@@ -116,6 +116,15 @@ private func information(
     #expect(PINRule.objection(to: secret, minimum: 4) == "a PIN is text in UTF-8")
   }
 
+  // "ż" and "é" in two code points each, an accent alone, and the sign of a unit that NFC makes a letter.
+  @Test(arguments: ["z\u{307}1234", "e\u{301}e\u{301}e\u{301}e\u{301}", "1234\u{301}", "123\u{212B}"])
+  func `what a platform could not give again, in NFC, is no PIN`(_ pin: String) {
+    let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
+    #expect(
+      PINRule.objection(to: secret, minimum: 4)
+        == "a PIN has no separate accents; type accented letters as one character")
+  }
+
   private static func choose(
     _ answers: [(prompt: String, keys: String)]
   ) throws -> (pin: Result<[UInt8], CommandFailure>, shown: String) {

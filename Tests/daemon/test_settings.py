@@ -118,7 +118,7 @@ class TestPIN:
         typed(running, "pin", "set")
         assert "pin change" in fails(running, "pin", "set", *ask, status=FAILED, stdin=f"{PASSPHRASE}\n{PIN}\n")
 
-    @pytest.mark.parametrize("pin", ["123", "żół", "12\t45", "x" * 64, ""], ids=ascii)
+    @pytest.mark.parametrize("pin", ["123", "żół", "12\t45", "x" * 64, "", "z\u0307o\u0301l1234"], ids=ascii)
     def test_what_is_no_pin(self, running, pin):
         said = fails(running, "pin", "set", "--control", running.control_socket, status=FAILED,
                      stdin=f"{PASSPHRASE}\n{pin}\n")

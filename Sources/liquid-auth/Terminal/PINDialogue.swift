@@ -2,7 +2,7 @@ import CTAP2
 import CryptoPrimitives
 import Glibc
 
-/// What a PIN must be like: CTAP §6.5.1.
+/// What a PIN must be like: CTAP §6.5.1, and text as every platform gives it.
 enum PINRule {
   /// Why a PIN is not taken; `nil` when it is.
   ///
@@ -12,17 +12,27 @@ enum PINRule {
       if bytes.count > StoredPIN.longestSize { return "a PIN has at most \(StoredPIN.longestSize) bytes" }
       // No prompt of a browser can take one in again.
       if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "a PIN has no control characters" }
-      guard let count = codePoints(in: bytes) else { return "a PIN is text in UTF-8" }
+      guard let (count, isComposed) = codePoints(in: bytes) else { return "a PIN is text in UTF-8" }
+      // A platform gives the PIN in NFC, CTAP §6.5.1: it could not give this one.
+      if !isComposed { return "a PIN has no separate accents; type accented letters as one character" }
       return count < minimum ? "a PIN needs at least \(minimum) characters" : nil
     }
   }
 
-  private static func codePoints(in bytes: UnsafeRawBufferPointer) -> Int? {
-    var (parser, iterator, count) = (Unicode.UTF8.ForwardParser(), bytes.makeIterator(), 0)
+  /// How many there are, and whether none of them is one that NFC replaces or may join to the one before.
+  ///
+  /// The PIN becomes no `String`.
+  /// - Returns: `nil` for what is no UTF-8.
+  private static func codePoints(in bytes: UnsafeRawBufferPointer) -> (count: Int, isComposed: Bool)? {
+    var (parser, iterator, count, isComposed) = (Unicode.UTF8.ForwardParser(), bytes.makeIterator(), 0, true)
     while true {
       switch parser.parseScalar(from: &iterator) {
-      case .valid: count += 1
-      case .emptyInput: return count
+      case .valid(let encoded):
+        let properties = Unicode.UTF8.decode(encoded).properties
+        count += 1
+        isComposed =
+          isComposed && properties.canonicalCombiningClass == .notReordered && !properties.isFullCompositionExclusion
+      case .emptyInput: return (count, isComposed)
       case .error: return nil
       }
     }
