@@ -42,6 +42,11 @@ public struct OwnerSettings: ControlAnswer, Equatable {
   }
 }
 
+extension OwnerSettings {
+  /// What is wrong where every ceremony asks for verification, and neither passphrase nor PIN gives it; and what to do.
+  public static let nothingVerifies = "nothing can verify you; set a PIN with: liquid-auth pin set"
+}
+
 /// What is to be changed of it: {1: alwaysUv?, 2: minPINLength?, 3: [rp.id …]?, 4: forcePINChange?}; what is absent stays.
 public struct SettingsChange: Hashable, Sendable {
   /// Whether every ceremony asks for verification.

@@ -82,7 +82,7 @@ private func information(
     let report = SettingsReport(
       OwnerSettings(
         alwaysUV: false, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example", "\u{1B}[2J"], forcePINChange: true,
-        isPINSet: true))
+        isPINSet: true), information())
     #expect(
       report.text == """
         always verify           off
@@ -95,8 +95,21 @@ private func information(
       report.json == [
         "alwaysUv": .bool(false), "minimumPinLength": .number(6),
         "minimumPinLengthSites": .array([.string("a.example"), .string("\u{1B}[2J")]), "forcePinChange": .bool(true),
-        "enterpriseAttestation": .bool(false),
+        "enterpriseAttestation": .bool(false), "problems": .array([]),
       ])
+  }
+
+  @Test(arguments: [(true, false, false), (false, false, false), (true, true, false), (true, false, true)])
+  func `verification that nothing can give is told, with what to do`(_ always: Bool, _ pin: Bool, _ uv: Bool) {
+    let told = information(pin: pin, uv: uv ? true : nil, alwaysUV: always)
+    let settings = OwnerSettings(
+      alwaysUV: always, minimumPINLength: 4, minimumPINLengthRPIDs: [], forcePINChange: false, isPINSet: pin)
+    let isUseless = always && !pin && !uv
+    for report in [SettingsReport(told), SettingsReport(settings, told)] {
+      #expect(report.problems == (isUseless ? ["nothing can verify you; set a PIN with: liquid-auth pin set"] : []))
+      #expect(
+        report.text.hasSuffix("\n\nto do\n- nothing can verify you; set a PIN with: liquid-auth pin set") == isUseless)
+    }
   }
 }
 

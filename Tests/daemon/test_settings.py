@@ -1,6 +1,7 @@
 """`liquid-auth pin` and `config`, judged by python-fido2 at the key itself."""
 
 import json
+import subprocess
 
 import pytest
 from daemon.test_command import FAILED, NOT_RUNNING, WRONG_PASSPHRASE, fails
@@ -152,7 +153,7 @@ def test_status_and_settings_are_told_while_locked(key):
         assert told(key, "pin", "status")["set"] is False
         assert told(key, "config", "show") == {
             "alwaysUv": False, "minimumPinLength": 4, "minimumPinLengthSites": None, "forcePinChange": False,
-            "enterpriseAttestation": False,
+            "enterpriseAttestation": False, "problems": [],
         }
         assert key.pinentry.asked() == 0
     fails(key, "pin", "status", "--control", key.control_socket, status=NOT_RUNNING)
@@ -169,6 +170,29 @@ class TestConfig:
             assert self.info(ctap).options["alwaysUv"] is True and "U2F_V2" not in self.info(ctap).versions
         assert told(running, "config", "always-uv", "off")["alwaysUv"] is False
         assert self.info(ctap).options["alwaysUv"] is False and "U2F_V2" in self.info(ctap).versions
+
+    def test_always_uv_and_nothing_that_verifies(self, running):
+        hint = "nothing can verify you; set a PIN with: liquid-auth pin set"
+        place = ["--state-dir", running.state, "--control", running.control_socket]
+
+        def hints():
+            done = subprocess.run(running.command("status", "--json", *place), text=True, capture_output=True)
+            problems = json.loads(done.stdout)["problems"]
+            assert done.returncode == (FAILED if problems else 0)
+            return [any(hint in line for line in lines) for lines in
+                    (problems, told(running, "config", "show")["problems"],
+                     told(running, "config", "show", "--sites")["problems"])]
+
+        useless = running.verification == "none"
+        assert hints() == [False] * 3
+        assert (hint in running.ask("config", "always-uv", "on")) == useless
+        assert hints() == [useless] * 3
+        running.ask("lock")
+        assert [hint in line for line in told(running, "config", "show")["problems"]] == [True] * useless
+        status = running.run("status", "--json", *place, status=FAILED if useless else 0)
+        assert (hint in status.stdout) == useless
+        typed(running, "pin", "set")
+        assert hints() == [False] * 3
 
     def test_minimum_length(self, running, ctap):
         typed(running, "pin", "set", pin="123456")

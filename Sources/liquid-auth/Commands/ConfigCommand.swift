@@ -22,9 +22,9 @@ struct ConfigCommand: ParsableCommand {
       let connection = try place.connect()
       if sites {
         try connection.unlock()
-        return output.write(SettingsReport(try connection.ask(.settings)))
+        return place.write(SettingsReport(try connection.ask(.settings), try connection.keyInformation()), output)
       }
-      output.write(SettingsReport(try connection.keyInformation()))
+      place.write(SettingsReport(try connection.keyInformation()), output)
     }
   }
 
@@ -88,12 +88,14 @@ extension PlaceOptions {
   fileprivate func change(_ change: SettingsChange, _ output: OutputOptions) throws(CommandFailure) {
     let connection = try connect()
     try connection.unlock()
-    output.write(SettingsReport(try connection.ask(.changeSettings(change))))
+    write(SettingsReport(try connection.ask(.changeSettings(change)), try connection.keyInformation()), output)
   }
-}
 
-extension OutputOptions {
-  fileprivate func write(_ report: SettingsReport) { write(report.text, json: report.json) }
+  fileprivate func write(_ report: SettingsReport, _ output: OutputOptions) {
+    var report = report
+    report.problems = report.problems.map(completing)
+    output.write(report.text, json: report.json)
+  }
 }
 
 /// What `liquid-auth config` says, before it is text or JSON.
@@ -103,17 +105,25 @@ struct SettingsReport: Equatable {
   let forcePINChange: Bool
   /// The sites that are told the shortest PIN; `nil` where nobody who may know asks.
   let sites: [String]?
+  /// What is wrong and what to do.
+  var problems: [String]
 
   /// What everybody may know.
   init(_ information: KeyInformation) {
     (alwaysUV, minimumPINLength) = (information.alwaysUV, information.minimumPINLength)
     (forcePINChange, sites) = (information.forcePINChange, nil)
+    problems = Self.problems(alwaysUV, canVerify: information.canVerify || information.isPINSet)
   }
 
   /// What the owner may know.
-  init(_ settings: OwnerSettings) {
+  init(_ settings: OwnerSettings, _ information: KeyInformation) {
     (alwaysUV, minimumPINLength) = (settings.alwaysUV, Int(settings.minimumPINLength))
     (forcePINChange, sites) = (settings.forcePINChange, settings.minimumPINLengthRPIDs)
+    problems = Self.problems(alwaysUV, canVerify: information.canVerify || settings.isPINSet)
+  }
+
+  private static func problems(_ alwaysUV: Bool, canVerify: Bool) -> [String] {
+    alwaysUV && !canVerify ? [OwnerSettings.nothingVerifies] : []
   }
 
   /// For people.
@@ -129,7 +139,8 @@ struct SettingsReport: Equatable {
       ["change of PIN", forcePINChange ? "forced: the PIN is of no other use" : "not forced"],
       ["enterprise attestation", "not offered: this key is one person's"],
     ]
-    return table(rows)
+    let lines = table(rows)
+    return problems.isEmpty ? lines : lines + "\n\nto do\n" + problems.map { "- \($0)" }.joined(separator: "\n")
   }
 
   /// For programs; `null` for what was not asked for.
@@ -140,6 +151,7 @@ struct SettingsReport: Equatable {
       "minimumPinLengthSites": sites.map { .array($0.map(JSON.string)) } ?? .null,
       "forcePinChange": .bool(forcePINChange),
       "enterpriseAttestation": .bool(false),
+      "problems": .array(problems.map(JSON.string)),
     ]
   }
 }

@@ -14,15 +14,17 @@ struct KeyDesk: ControlDesk {
     let vault = desk.people.vault.status
     let node = await key.node
     // The store is for one at a time, and a ceremony may wait for a person.
-    let credentials = desk.queue.ifFree { [vault = desk.people.vault] in
-      try? vault.current?.store.credentialCount()
-    }
+    let (credentials, settings) =
+      desk.queue.ifFree { [vault = desk.people.vault] in
+        let open = vault.current
+        return (try? open?.store.credentialCount(), open.map { try? $0.settings().told } ?? vault.told)
+      } ?? (nil, nil)
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: desk.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
       verification: desk.options.verification.rawValue, prompt: prompt, fingerprint: vault.fingerprint,
-      waiting: desk.people.isAnybodyAsked, problems: problems(vault),
-      stateDirectory: desk.directory.path, credentials: credentials.flatMap(\.self).map(UInt64.init),
+      waiting: desk.people.isAnybodyAsked, problems: problems(vault, settings),
+      stateDirectory: desk.directory.path, credentials: credentials.map(UInt64.init),
       steppedAsideFor: await key.steppedAsideFor?.description)
   }
 
@@ -101,9 +103,11 @@ struct KeyDesk: ControlDesk {
     }
   }
 
-  private func problems(_ vault: VaultStatus) -> [String] {
+  /// - Parameter settings: `nil` where nobody can tell now.
+  private func problems(_ vault: VaultStatus, _ settings: ToldSettings?) -> [String] {
     let dialog = desk.people.dialogFault.last.map { "the last dialog could not be shown: \($0)" }
-    return [vault.fault?.description, dialog].compactMap { $0 }
+    let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && desk.options.verification == .none } ?? false
+    return [vault.fault?.description, dialog, nothingVerifies ? OwnerSettings.nothingVerifies : nil].compactMap { $0 }
   }
 
   private var prompt: String {
