@@ -44,6 +44,25 @@ import Testing
     #expect(array.entries == [try Self.entry(), strange])
   }
 
+  /// Sealed as the standard has it, of something that is no DEFLATE.
+  static func uncompressed() throws -> CBORValue {
+    let nonce = [UInt8](repeating: 1, count: 12)
+    let size: [UInt8] = [3, 0, 0, 0, 0, 0, 0, 0]
+    let sealed = try AESGCM.seal([0xFF, 0xFF, 0xFF], key: key, nonce: nonce, ad: Array("blob".utf8) + size)
+    return [1: .bytes(sealed), 2: .bytes(nonce), 3: 3]
+  }
+
+  @Test func `what a key opens is its credential's, also where it cannot be expanded`() throws {
+    let serialized = Self.serialized([try Self.uncompressed()])
+    var array = try LargeBlobArray(serialized: serialized)
+    #expect(array.content(key: Self.key) == nil)
+    try array.set([1], key: Self.key)
+    #expect(array.entries.count == 1 && array.content(key: Self.key) == [1])
+    array = try LargeBlobArray(serialized: serialized)
+    let removals = [array.remove(key: Self.other), array.remove(key: Self.key)]
+    #expect(removals == [false, true])
+  }
+
   @Test func `content that stays larger than any array is refused`() throws {
     var array = try LargeBlobArray(serialized: Self.serialized([]))
     var generator = SystemRandomNumberGenerator()
@@ -111,11 +130,14 @@ import Testing
   }
 
   @Test func `each entry has its passkey, or none`() throws {
-    let report = try Self.report([LargeBlobArrayTests.entry(), ["of": "another kind"]])
+    let report = try Self.report([
+      LargeBlobArrayTests.entry(), LargeBlobArrayTests.uncompressed(), ["of": "another kind"],
+    ])
     #expect(
       report.text == """
         BYTES  PASSKEY
         40     01abcdef0123  example.com  alice
+        3      01abcdef0123  example.com  alice
         ?      no passkey of this machine opens it
 
         \(report.used) of 8192 bytes are used
@@ -125,6 +147,7 @@ import Testing
         "used": .number(Int64(report.used)), "capacity": .number(8192),
         "blobs": [
           ["size": .number(40), "credentialId": .string("01abcdef012345"), "rpId": .string("example.com")],
+          ["size": .number(3), "credentialId": .string("01abcdef012345"), "rpId": .string("example.com")],
           ["size": .null, "credentialId": .null, "rpId": .null],
         ],
       ])

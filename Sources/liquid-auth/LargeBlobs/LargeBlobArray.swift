@@ -37,10 +37,10 @@ struct LargeBlobArray: Equatable {
     entries.lazy.compactMap { LargeBlob($0)?.content(key: key) }.first
   }
 
-  /// Removes what a credential's key opens; `false` if nothing does.
+  /// Removes what a credential's key opens, whether or not it can be expanded; `false` if there is nothing.
   mutating func remove(key: SecretBytes) -> Bool {
     let count = entries.count
-    entries.removeAll { LargeBlob($0)?.content(key: key) != nil }
+    entries.removeAll { LargeBlob($0)?.opens(with: key) == true }
     return entries.count < count
   }
 
@@ -91,10 +91,14 @@ struct LargeBlob: Equatable {
     }
   }
 
-  /// The content; `nil` if the entry is another credential's.
-  func content(key: SecretBytes) -> [UInt8]? {
-    let compressed = try? AESGCM.open(ciphertext, key: key, nonce: nonce, ad: Self.additionalData(originalSize))
-    return compressed.flatMap { Deflate.expand($0, to: originalSize) }
+  /// Whether the entry is this credential's.
+  func opens(with key: SecretBytes) -> Bool { compressed(key) != nil }
+
+  /// The content; `nil` if the entry is another credential's, or was not compressed as the standard has it.
+  func content(key: SecretBytes) -> [UInt8]? { compressed(key).flatMap { Deflate.expand($0, to: originalSize) } }
+
+  private func compressed(_ key: SecretBytes) -> [UInt8]? {
+    try? AESGCM.open(ciphertext, key: key, nonce: nonce, ad: Self.additionalData(originalSize))
   }
 
   /// The entry's map.

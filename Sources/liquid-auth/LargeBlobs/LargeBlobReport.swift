@@ -23,7 +23,7 @@ struct LargeBlobReport {
     rows = array.entries.map { entry in
       let blob = LargeBlob(entry)
       return Row(
-        size: blob?.originalSize, credential: holders.first { blob?.content(key: $0.key) != nil }?.credential)
+        size: blob?.originalSize, credential: holders.first { blob?.opens(with: $0.key) == true }?.credential)
     }
   }
 
