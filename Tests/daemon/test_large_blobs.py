@@ -180,6 +180,20 @@ def test_what_a_site_writes_meanwhile_stays(key, ctap, tmp_path, meanwhile, comm
     assert theirs(ctap).get_blob(bob.blob_key) == (None if command == "import" else THEIRS), "import replaces all"
 
 
+@pytest.mark.parametrize("place", ["", "folder/"])
+def test_an_export_is_on_the_disk_or_not_there(key, ctap, tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for number in (1, 2):  # the file, then its directory
+        strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync",
+                  "-e", f"inject=fsync:error=EIO:when={number}"]
+        done = key.run(*asked(key, "blobs", "export", place + "array"), stdin=PASSPHRASE + "\n", wrapper=strace,
+                       status=FAILED)
+        assert f"cannot write {place}array" in done.stderr and not (tmp_path / place / "array").exists()
+    key.ask("blobs", "export", place + "array")
+    assert len((tmp_path / place / "array").read_bytes()) == 17
+
+
 def test_what_is_refused(key, ctap, tmp_path):
     alice, bob = passkey(ctap, b"alice"), passkey(ctap, b"bob", extension=False)
     (tmp_path / "content").write_bytes(OURS)

@@ -31,7 +31,7 @@ struct NamedFile {
     throw CommandFailure("\(path) has more than \(limit) bytes; nothing was changed")
   }
 
-  /// Makes a file for its owner alone.
+  /// Makes a file for its owner alone, durably: it may be the only copy that is left.
   ///
   /// - Throws: a failure where one is there already, which is left as it is, or where it cannot be written.
   func create(_ bytes: [UInt8]) throws(CommandFailure) {
@@ -41,11 +41,20 @@ struct NamedFile {
       throw CommandFailure("there is a file already, \(path); it is not overwritten")
     }
     defer { close(descriptor) }
-    guard StandardStream.write(bytes, to: descriptor) else {
+    guard StandardStream.write(bytes, to: descriptor), fsync(descriptor) == 0, syncDirectory() else {
       let failure = failure("write")
       unlink(path)
       throw failure
     }
+  }
+
+  /// Makes the file's name as durable as its bytes; `false`, and `errno`, if that fails.
+  private func syncDirectory() -> Bool {
+    let directory = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[...$0]) } ?? "."
+    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    return fsync(descriptor) == 0
   }
 
   private func failure(_ operation: String) -> CommandFailure {
