@@ -76,12 +76,20 @@ class TestStatus:
             key.unlock()
             assert status(key, 0)["problems"] == []
             deny_a_registration(key)
-            assert "the last dialog could not be shown" in problems(key) and "install it" in problems(key)
+            assert "the last dialog failed: " in problems(key) and "install it" in problems(key)
             shutil.copy(PINENTRY, program)
             device = wire.fido2_device(key.socket)
             register(Ctap2(device), OWN)
             device.close()
             assert status(key, 0)["problems"] == []
+
+    def test_dialog_whose_answer_is_too_long(self, key):
+        key.pinentry.set("split", passphraseHex="41" * 257)
+        with key:
+            deny_a_registration(key)
+            assert key.pinentry.asked() == 1, "it was shown"
+            assert problems(key) == (f"the last dialog failed: {PINENTRY} answered with more than 256 bytes; "
+                                     "type the passphrase again")
 
     def test_no_display(self, key, monkeypatch):
         for name in ("DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"):

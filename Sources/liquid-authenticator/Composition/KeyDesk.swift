@@ -105,7 +105,7 @@ struct KeyDesk: ControlDesk {
 
   /// - Parameter settings: `nil` where nobody can tell now.
   private func problems(_ vault: VaultStatus, _ settings: ToldSettings?) -> [String] {
-    let dialog = desk.people.dialogFault.last.map { "the last dialog could not be shown: \($0)" }
+    let dialog = desk.people.dialogFault.last.map { "the last dialog failed: \($0)" }
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && desk.options.verification == .none } ?? false
     return [vault.fault?.description, dialog, nothingVerifies ? OwnerSettings.nothingVerifies : nil].compactMap { $0 }
   }

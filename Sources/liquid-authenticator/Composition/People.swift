@@ -5,7 +5,7 @@ import StateDirectory
 struct People: Sendable {
   /// Holds the secrets while the vault is open.
   let vault: VaultKeySource
-  /// Why the last dialog could not be shown.
+  /// What was wrong with the last dialog.
   let dialogFault = DialogFault()
   private let oneDialog: OneDialog
   private let dialogs: any DialogBackEnd

@@ -50,7 +50,7 @@ struct OneDialog: DialogBackEnd {
   }
 }
 
-/// Why the last dialog could not be shown, for `liquid-auth status`; nothing when it could.
+/// What was wrong with the last dialog, shown or not, for `liquid-auth status`; nothing when it went well.
 final class DialogFault: Sendable {
   private let words = Mutex<String?>(nil)
 

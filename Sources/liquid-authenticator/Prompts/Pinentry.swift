@@ -23,7 +23,7 @@ struct Pinentry: DialogBackEnd {
   let options: [String]
   /// What to wait for, how long.
   let limits: Limits
-  /// Takes a line when a dialog could not be shown.
+  /// Takes a line when a dialog failed.
   let log: @Sendable (String) -> Void
 
   /// - Parameters:
