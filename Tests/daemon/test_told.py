@@ -69,6 +69,18 @@ class TestStatus:
             key.unlock()
             assert status(key, 0)["vault"] == "unlocked"
 
+    def test_vault_whose_content_is_damaged(self, key):
+        path = key.state / "vault"
+        ours = path.read_bytes()
+        with key:
+            path.write_bytes(ours[:-1] + bytes([ours[-1] ^ 1]))
+            assert status(key, 0)["vault"] == "locked", "nobody can tell before somebody tries"
+            fails(key, "unlock", "--control", key.control_socket, status=FAILED, stdin=PASSPHRASE + "\n")
+            assert status(key, FAILED)["vault"] == "unusable"
+            assert "the sealed content does not open" in problems(key)
+            path.write_bytes(ours)
+            assert status(key, 0)["vault"] == "locked"
+
     def test_dialog_that_cannot_be_shown(self, key, tmp_path):
         program = tmp_path / "pinentry"
         key.pinentry_program = program

@@ -31,8 +31,8 @@ final class VaultKeySource: KeySource {
     /// A store that is still in use by a ceremony outlives a locking, and cannot be opened a second time beside itself.
     weak var store: CredentialDB?
     var storeID: [UInt8] = []
-    /// Why the store did not open the last time that the vault did, and which file that was.
-    var storeFault: (error: StateDirectoryError, file: FileStamp?)?
+    /// Why vault or store did not open the last time although the passphrase was right, and which files those were.
+    var fault: (error: StateDirectoryError, files: [FileStamp?])?
   }
 
   /// - Parameters:
@@ -99,7 +99,7 @@ final class VaultKeySource: KeySource {
         await OwnThread.run {
           Result { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
         }
-      }
+      }.mapError(remembered)
     } catch {
       return nil
     }
@@ -123,7 +123,7 @@ final class VaultKeySource: KeySource {
   func storeWasReplaced() {
     lock()
     let told = directory.toldSettings()
-    state.withLock { ($0.told, $0.storeFault) = (told, nil) }
+    state.withLock { ($0.told, $0.fault) = (told, nil) }
   }
 
   /// How many wrong passphrases there may be before the vault is locked.
@@ -146,7 +146,7 @@ final class VaultKeySource: KeySource {
     let directory = directory
     return try await OwnThread.runUnlessCancelled {
       Result { () throws(StateDirectoryError) in try directory.unlock(passphrase: passphrase) }
-    }?.get()
+    }?.mapError(remembered).get()
   }
 
   /// Keeps what was opened and remembers the passphrase, both or neither; `nil` when the vault was locked meanwhile.
@@ -183,17 +183,28 @@ final class VaultKeySource: KeySource {
     do throws(StateDirectoryError) {
       store = if let kept { kept } else { try directory.openStore(of: content, keys: keys) }
     } catch {
-      let file = FileStamp(directory.storePath)
-      state.withLock { $0.storeFault = (error, file) }
-      throw error
+      throw remembered(error)
     }
     state.withLock { state in
-      state.storeFault = nil
+      state.fault = nil
       state.store = store
       state.storeID = content.storeID
     }
     return OpenVault(keys: keys, ed25519Root: content.ed25519Root, store: store)
   }
+
+  /// Keeps what is wrong with vault or store for `status`; a wrong passphrase is none of it.
+  private func remembered(_ error: StateDirectoryError) -> StateDirectoryError {
+    switch error.reason {
+    case .wrongPassphrase, .system: break
+    default:
+      let files = stamps
+      state.withLock { $0.fault = (error, files) }
+    }
+    return error
+  }
+
+  private var stamps: [FileStamp?] { [FileStamp(directory.vaultPath), FileStamp(directory.storePath)] }
 
   private func decline(_ error: StateDirectoryError) -> UserInteractionError {
     log(error.description)
@@ -217,10 +228,8 @@ extension VaultKeySource {
   /// How things stand now; reads the vault's file, and never waits for a person.
   var status: VaultStatus {
     var status = VaultStatus(isUnlocked: current != nil, fingerprint: current?.keys.fingerprint)
-    // A store that was put in the place of the one at fault is not accused of it.
-    if let (error, file) = state.withLock({ $0.storeFault }), file == FileStamp(directory.storePath) {
-      status.fault = error
-    }
+    // What was put in the place of a file at fault is not accused of it.
+    if let (error, files) = state.withLock({ $0.fault }), files == stamps { status.fault = error }
     do {
       try directory.check()
     } catch {
