@@ -61,10 +61,10 @@ public final class CredentialDB: CredentialStore {
   ///   - path: the file.
   ///   - vaultPath: the vault's name, for errors that concern both.
   ///   - keys: what its rows are sealed with.
-  ///   - storeID: what the vault says that its store is called, 16 bytes.
+  ///   - storeID: what the vault says that its store is called, 16 bytes; `nil` takes any that the keys open.
   /// - Throws: an error that names the file: it is missing (and is never made here), damaged (and stays as it is, byte for
   ///   byte), of another vault, of a newer version, or in use.
-  public init(opening path: String, vaultPath: String, keys: CredentialKeys, storeID: [UInt8]) throws(StoreError) {
+  public init(opening path: String, vaultPath: String, keys: CredentialKeys, storeID: [UInt8]?) throws(StoreError) {
     self.path = path
     self.vaultPath = vaultPath
     self.keys = keys

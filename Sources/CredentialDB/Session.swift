@@ -67,7 +67,7 @@ final class Session {
   }
 
   /// Opens a file and checks it; until that is done, nothing can be written to it, not even by closing it.
-  convenience init(opening file: StoreFile, keys: CredentialKeys, storeID: [UInt8]) throws(StoreFault) {
+  convenience init(opening file: StoreFile, keys: CredentialKeys, storeID: [UInt8]?) throws(StoreFault) {
     let changesWait = try file.inspect()
     let connection = try Connection(path: file.path)
     connection.keepLogWhenClosing(changesWait)

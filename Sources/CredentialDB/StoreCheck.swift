@@ -6,7 +6,7 @@ import CTAP2
 /// of every row; and the tags, which are outside of the seals, stand in table and index both. So a changed byte is either
 /// found here, or stands where nothing is stored.
 enum StoreCheck {
-  static func run(on connection: Connection, keys: CredentialKeys, storeID: [UInt8]) throws(StoreFault) {
+  static func run(on connection: Connection, keys: CredentialKeys, storeID: [UInt8]?) throws(StoreFault) {
     guard try connection.texts("PRAGMA journal_mode") == ["wal"] else {
       throw .damaged("it is not in the mode that it was made in")
     }
@@ -21,7 +21,7 @@ enum StoreCheck {
 
     // The state first: it tells a store of another phrase from one whose rows are damaged.
     let state = try StoreRows.state(connection, keys: keys)
-    guard state.storeID == storeID else { throw .foreign }
+    guard storeID == nil || state.storeID == storeID else { throw .foreign }
     guard try StoreRows.told(connection) == state.settings.told else {
       throw .damaged("its settings in clear are not those under seal")
     }

@@ -50,7 +50,7 @@ extension StateDirectory {
   /// What the store tells in clear, without the vault; what a new device would tell where that cannot be read.
   public func toldSettings() -> ToldSettings { CredentialDB.told(at: storePath) ?? ToldSettings() }
 
-  private func checkStore() throws(StateDirectoryError) {
+  func checkStore() throws(StateDirectoryError) {
     var status = stat()
     guard lstat(storePath, &status) == 0 else {
       guard errno == ENOENT else { throw .system("open", storePath) }

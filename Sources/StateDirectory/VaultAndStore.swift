@@ -8,7 +8,8 @@ public import Vault
 extension StateDirectory {
   /// Makes a vault and the empty store that belongs to it; when this throws, neither is there.
   ///
-  /// The vault comes last: a directory with a vault is complete.
+  /// The vault comes last: a directory with a vault is complete. Where the vault was lost, or its passphrase, and its
+  /// store is there, the new vault belongs to that store: whoever has the phrase loses nothing.
   ///
   /// - Parameters:
   ///   - mainKey: 64 bytes.
@@ -17,14 +18,17 @@ extension StateDirectory {
   ///   - credentialIDForm: the form of the ids of new credentials.
   ///   - created: Unix milliseconds.
   ///   - cost: what each try of the passphrase costs.
-  /// - Throws: `exists` when there is a vault or a store already; both stay as they are.
+  /// - Returns: how many passkeys the store has that was there; `nil` where an empty one was made.
+  /// - Throws: `exists` when there is a vault already, or a store that these keys do not open; both stay as they are.
+  @discardableResult
   public func makeVaultAndStore(
     mainKey: SecretBytes, ed25519Root: SecretBytes, passphrase: SecretBytes, credentialIDForm: CredentialIDForm,
     created: UInt64, cost: PassphraseCost = .standard
-  ) throws(StateDirectoryError) {
+  ) throws(StateDirectoryError) -> Int? {
     try checkNoVault()
-    try checkNoStore()
-    let storeID = randomBytes(Self.storeIDSize)
+    let existing = isStoreThere ? try openAnyStore(mainKey) : nil
+    if existing == nil { try checkNoStore() }
+    let storeID = existing?.storeID ?? randomBytes(Self.storeIDSize)
     let vault: VaultFile
     do {
       let content = try VaultContent(
@@ -34,9 +38,29 @@ extension StateDirectory {
     } catch {
       throw fault(error)
     }
+    if let existing {
+      try createVault(vault.encoded)
+      return existing.count
+    }
     try makeStore(StoreState(storeID: storeID, credentialIDForm: credentialIDForm), mainKey: mainKey) {
       () throws(StateDirectoryError) in
       try createVault(vault.encoded)
+    }
+    return nil
+  }
+
+  /// The store that is there, if these keys are what it is sealed with; it is checked as whole as any that is opened.
+  private func openAnyStore(_ mainKey: SecretBytes) throws(StateDirectoryError) -> (storeID: [UInt8], count: Int) {
+    try checkStore()
+    do {
+      let store = try CredentialDB(
+        opening: storePath, vaultPath: vaultPath, keys: CredentialKeys(mainKey: mainKey), storeID: nil)
+      return (try store.state().storeID, try store.credentialCount())
+    } catch {
+      throw StateDirectoryError(
+        .exists,
+        "there is a store already, \(storePath); the phrase does not open it, and it is not overwritten: move it away, or "
+          + "give --state-dir DIR")
     }
   }
 
@@ -87,8 +111,10 @@ extension StateDirectory {
     }
   }
 
+  /// Refuses where a store is: for who makes a new phrase, which opens none that is there.
+  ///
   /// A log beside a store that is not its own would be played into it, so not even that may be there.
-  private func checkNoStore() throws(StateDirectoryError) {
+  public func checkNoStore() throws(StateDirectoryError) {
     guard let found = storeFiles.first(where: Self.isThere) else { return }
     throw StateDirectoryError(
       .exists, "there is a store already, \(found); it is not overwritten: move it away, or give --state-dir DIR")
@@ -96,6 +122,8 @@ extension StateDirectory {
 
   /// The store, and what SQLite keeps beside one that is open or was not closed.
   private var storeFiles: [String] { ["", "-wal", "-shm", "-journal"].map { storePath + $0 } }
+
+  var isStoreThere: Bool { Self.isThere(storePath) }
 
   private static func isThere(_ path: String) -> Bool {
     var status = stat()

@@ -11,7 +11,12 @@ extension StateDirectory {
     let file = open(vaultPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
       guard errno == ENOENT else { throw .system("read", vaultPath) }
-      throw StateDirectoryError(.missing, "there is no vault \(vaultPath); make one with: liquid-auth init")
+      throw StateDirectoryError(
+        .missing,
+        isStoreThere
+          ? "there is no vault \(vaultPath), but its store is there; put the vault back, or make it anew from the phrase "
+            + "with: liquid-auth init --import"
+          : "there is no vault \(vaultPath); make one with: liquid-auth init")
     }
     defer { close(file) }
     var status = stat()

@@ -18,7 +18,8 @@ import Vault
     directory = try StateDirectory(opening: temporary.path)
   }
 
-  private func make(form: CredentialIDForm = .sealed) throws {
+  @discardableResult
+  private func make(form: CredentialIDForm = .sealed) throws -> Int? {
     try directory.makeVaultAndStore(
       mainKey: Self.mainKey, ed25519Root: Self.root, passphrase: Self.passphrase, credentialIDForm: form, created: 42,
       cost: PassphraseCost(opsLimit: 1, memLimit: 8192))
@@ -49,6 +50,39 @@ import Vault
     #expect(error?.description.contains("\(temporary.path)/\(name);") == true)
     #expect(temporary.names == [name])
     #expect(temporary.bytes(of: name) == [1, 2, 3])
+  }
+
+  private func makeAgain(mainKey: SecretBytes = mainKey) throws -> Int? {
+    try directory.makeVaultAndStore(
+      mainKey: mainKey, ed25519Root: Self.root, passphrase: secret(Array("another horse".utf8)),
+      credentialIDForm: .hash, created: 43, cost: PassphraseCost(opsLimit: 1, memLimit: 8192))
+  }
+
+  @Test func `a vault that is lost is made anew for the store that is there`() throws {
+    #expect(try makeAgain() == nil, "an empty store is made")
+    let before = try directory.unlock(passphrase: secret(Array("another horse".utf8)))
+    try FileManager.default.removeItem(atPath: directory.vaultPath)
+    let error = #expect(throws: StateDirectoryError.self) { try directory.check() }
+    #expect(error?.reason == .missing)
+    #expect(error?.description.hasSuffix("anew from the phrase with: liquid-auth init --import") == true)
+
+    #expect(try make() == 0)
+    let (content, state) = try openStore()
+    #expect(content.storeID == before.storeID && content.mainKey.isEqual(to: before.mainKey))
+    #expect(state.credentialIDForm == .hash, "the store stays as it was")
+  }
+
+  @Test func `a store of another phrase is no vault's, and stays`() throws {
+    try make()
+    try FileManager.default.removeItem(atPath: directory.vaultPath)
+    let bytes = temporary.bytes(of: "credentials.sqlite")
+    let error = #expect(throws: StateDirectoryError.self) {
+      try makeAgain(mainKey: secret([UInt8](repeating: 9, count: 64)))
+    }
+    #expect(error?.reason == .exists)
+    #expect(error?.description.contains("the phrase does not open it") == true)
+    #expect(temporary.bytes(of: "credentials.sqlite") == bytes)
+    #expect(!temporary.names.contains("vault"))
   }
 
   @Test func `a vault that cannot be written takes its store with it`() throws {

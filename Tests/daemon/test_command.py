@@ -248,7 +248,8 @@ def test_a_socket_that_another_user_planted_is_told_nothing():
 
 def test_what_a_program_reads_of_set_up_and_of_the_running_key(empty):
     done = empty.init("--json", passphrase=PASSPHRASE)
-    assert json.loads(done.stdout) == {"vault": str(empty.state / "vault"), "fingerprint": OWN.fingerprint.hex()}
+    assert json.loads(done.stdout) == {
+        "vault": str(empty.state / "vault"), "fingerprint": OWN.fingerprint.hex(), "keptPasskeys": None}
     with empty:
         read = [json.loads(empty.ask(*command.split(), "--json"))
                 for command in ("unlock", "lock", "device detach", "device attach")]

@@ -1,6 +1,7 @@
 """Damage to the vault or the store: an error that names the file and what to do, and not one byte of it changed."""
 
 import contextlib
+import json
 import random
 import shutil
 import sqlite3
@@ -11,7 +12,7 @@ from fido2 import cbor
 from fido2.ctap2 import Ctap2
 from support import wire
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
-from support.ceremonies import sign_in
+from support.ceremonies import OWN, register, sign_in
 
 FILES = ["vault", "credentials.sqlite"]
 UNUSABLE_STATE = 78
@@ -190,6 +191,30 @@ class TestStore:
         device = wire.fido2_device(damaged.socket)
         sign_in(Ctap2(device), passkey, uv=True)
         device.close()
+
+
+class TestVaultThatIsLost:
+    """Whoever has the phrase loses nothing: a new vault belongs to the store that is there."""
+
+    LEGAL = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+
+    def test_made_anew_for_the_store_that_is_there(self, tmp_path):
+        key = Authenticator(tmp_path / "key").install()
+        key.pinentry.set("approve")
+        with key, contextlib.closing(wire.fido2_device(key.socket)) as client:
+            key.unlock()
+            made = register(Ctap2(client), OWN, rk=True, uv=True)
+        (key.state / "vault").unlink()
+        assert "the phrase with: liquid-auth init --import" in key.run("status", "--state-dir", key.state, status=2).stdout
+        at = ["--state-dir", key.state]
+        assert "there is a store already" in key.run("init", *at, status=1).stderr, "a new phrase cannot open it"
+        other = key.run("init", "--import", *at, stdin=f"{self.LEGAL}\n{PASSPHRASE}\n", status=1)
+        assert "the phrase does not open it" in other.stderr
+
+        assert json.loads(key.init("--json", passphrase="another passphrase").stdout)["keptPasskeys"] == 1
+        with key, contextlib.closing(wire.fido2_device(key.socket)) as client:
+            key.ask("unlock", passphrase="another passphrase")
+            sign_in(Ctap2(client), made, listed=False)
 
 
 class TestStart:

@@ -46,12 +46,18 @@ struct InitCommand: PlacedCommand {
   func run() throws {
     let made = try Self.make(
       in: place.statePath(), ask: isImport ? .existingPhrase : .newPhrase(words: words), form: credentialIds.form)
+    let store =
+      made.passkeys.map { "\nfor the store that was there, with \($0) \($0 == 1 ? "passkey" : "passkeys")" } ?? ""
     output.write(
       """
-      made \(made.path.printable)
+      made \(made.path.printable)\(store)
       fingerprint \(made.fingerprint.hexadecimal)
       \(place.completing("next: start the authenticator with: liquid-authenticator"))
-      """, json: ["vault": .string(made.path), "fingerprint": .hex(made.fingerprint)])
+      """,
+      json: [
+        "vault": .string(made.path), "fingerprint": .hex(made.fingerprint),
+        "keptPasskeys": made.passkeys.map { .number(Int64($0)) } ?? .null,
+      ])
   }
 
   /// Where the phrase comes from.
@@ -62,25 +68,27 @@ struct InitCommand: PlacedCommand {
 
   /// Makes the vault.
   ///
-  /// - Returns: where it is, and which phrase it holds the keys of (4 bytes).
+  /// - Returns: where it is, which phrase it holds the keys of (4 bytes), and how many passkeys the store has that was
+  ///   there already.
   private static func make(
     in path: String, ask source: Source, form: CredentialIDForm
-  ) throws(CommandFailure) -> (path: String, fingerprint: [UInt8]) {
+  ) throws(CommandFailure) -> (path: String, fingerprint: [UInt8], passkeys: Int?) {
     let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(creating: path) }
     // Nobody is asked for anything that cannot be used.
     let lock = try orFailure { () throws(StateDirectoryError) in
       try directory.checkNoVault()
+      if case .newPhrase = source { try directory.checkNoStore() }
       return try directory.lock()
     }
     defer { withExtendedLifetime(lock) {} }
     let (phrase, passphrase) = try secrets(source)
     let (mainKey, root) = try keys(of: phrase)
-    try orFailure { () throws(StateDirectoryError) in
+    let passkeys = try orFailure { () throws(StateDirectoryError) in
       try directory.makeVaultAndStore(
         mainKey: mainKey, ed25519Root: root, passphrase: passphrase, credentialIDForm: form,
         created: unixMilliseconds())
     }
-    return (directory.vaultPath, Subkey.fingerprint(of: mainKey))
+    return (directory.vaultPath, Subkey.fingerprint(of: mainKey), passkeys)
   }
 
   private static func secrets(
