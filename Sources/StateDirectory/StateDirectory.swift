@@ -71,9 +71,10 @@ enum Privacy {
       )
     }
     guard status.st_mode & 0o077 == 0 else {
-      let found = String(status.st_mode & 0o777, radix: 8)
-      throw StateDirectoryError(
-        .notPrivate, "\(path) is open to other users (mode \(found)); close it with: chmod \(mode) '\(path)'")
+      let found = String(status.st_mode & 0o7777, radix: 8)
+      // Such a directory is everybody's, as /tmp is: to close it would break what others have there.
+      let remedy = status.st_mode & S_ISVTX != 0 ? "give --state-dir DIR" : "close it with: chmod \(mode) '\(path)'"
+      throw StateDirectoryError(.notPrivate, "\(path) is open to other users (mode \(found)); \(remedy)")
     }
   }
 }
