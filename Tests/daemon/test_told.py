@@ -1,5 +1,6 @@
 """What a person is told where something is wrong: by `status`, by what the commands say, and by the log."""
 
+import contextlib
 import json
 import re
 import select
@@ -12,7 +13,7 @@ import pytest
 from fido2 import cbor
 from daemon.test_command import FAILED, NOT_RUNNING, WRONG_PASSPHRASE, WRONG_USAGE, fails
 from fido2.ctap import CtapError
-from fido2.ctap2 import Ctap2
+from fido2.ctap2 import ClientPin, Ctap2
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PINENTRY, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN, register
@@ -81,15 +82,14 @@ class TestStatus:
             path.write_bytes(ours)
             assert status(key, 0)["vault"] == "locked"
 
-    def test_dialog_that_cannot_be_shown(self, key, tmp_path):
-        program = tmp_path / "pinentry"
-        key.pinentry_program = program
+    def test_dialog_that_failed(self, key):
         with key:
             key.unlock()
             assert status(key, 0)["problems"] == []
+            key.pinentry.set("die")
             deny_a_registration(key)
-            assert "the last dialog failed: " in problems(key) and "install it" in problems(key)
-            shutil.copy(PINENTRY, program)
+            assert "the last dialog failed: " in problems(key)
+            key.pinentry.set("approve")
             device = wire.fido2_device(key.socket)
             register(Ctap2(device), OWN)
             device.close()
@@ -103,14 +103,41 @@ class TestStatus:
             assert problems(key) == (f"the last dialog failed: {PINENTRY} answered with more than 256 bytes; "
                                      "type the passphrase again")
 
-    def test_no_display(self, key, monkeypatch):
+    def test_no_display(self, key, monkeypatch, tmp_path):
         for name in ("DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"):
             monkeypatch.delenv(name, raising=False)
+        named = tmp_path / "pinentry"
+        named.symlink_to(key.pinentry_program)
+        key.pinentry_program = named
         with key:
-            assert "no display or terminal is known" in status(key, 0)["prompt"]
+            assert "needs a display or a terminal" in problems(key) and "needs a display" in key.said()
         monkeypatch.setenv("DISPLAY", ":7")
         with key:
-            assert "no display" not in status(key, 0)["prompt"]
+            assert status(key, 0)["problems"] == [] and "nobody can be asked" not in key.said()
+        key.pinentry_program = tmp_path / "none"
+        with key:
+            assert f"cannot start {tmp_path}/none" in problems(key) and "nobody can be asked" in key.said()
+
+    def test_no_terminal(self, key):
+        key.extra, key.wrapper = ["--prompt", "terminal"], ["setsid", "--wait"]
+        with key:
+            assert "the authenticator has no terminal" in problems(key)
+
+    def test_blocked_pin(self, key):
+        key.verification = "none"
+        key.pinentry.set("approve")
+        with key:
+            key.unlock()
+            for life in range(3):
+                with contextlib.closing(wire.fido2_device(key.socket)) as device:
+                    client = ClientPin(Ctap2(device))
+                    if life == 0:
+                        client.set_pin("1234-pin")
+                    for _ in range(3 if life < 2 else 2):
+                        with pytest.raises(CtapError):
+                            client.get_pin_token("another", ClientPin.PERMISSION.GET_ASSERTION, "a.example")
+                assert ("PIN is blocked" in "".join(status(key, FAILED if life == 2 else 0)["problems"])) is (life == 2)
+                key.run("device", "replug", "--control", key.control_socket)
 
 
 class TestCommands:

@@ -69,6 +69,7 @@ final class Daemon: Sendable {
         socket, workers: workers,
         makeSession: { ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds) }, log: log.warning)
       control.withLock { $0 = listener }
+      DialogPlace.problem(desk.options.prompt, pinentry: desk.options.pinentry).map(log.warning)
       try await begin()
     } catch {
       throw StartError(error)

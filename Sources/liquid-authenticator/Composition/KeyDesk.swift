@@ -107,21 +107,19 @@ struct KeyDesk: ControlDesk {
   private func problems(_ vault: VaultStatus, _ settings: ToldSettings?) -> [String] {
     let dialog = desk.people.dialogFault.last.map { "the last dialog failed: \($0)" }
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && desk.options.verification == .none } ?? false
-    return [vault.fault?.description, dialog, nothingVerifies ? OwnerSettings.nothingVerifies : nil].compactMap { $0 }
+    let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
+    return [
+      vault.fault?.description, DialogPlace.problem(desk.options.prompt, pinentry: desk.options.pinentry) ?? dialog,
+      nothingVerifies ? OwnerSettings.nothingVerifies : nil,
+      isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
+    ].compactMap { $0 }
   }
 
   private var prompt: String {
     switch desk.options.prompt {
-    case .pinentry where hasPlaceForDialogs: "pinentry (\(desk.options.pinentry))"
-    case .pinentry: "pinentry (\(desk.options.pinentry); no display or terminal is known)"
+    case .pinentry: "pinentry (\(desk.options.pinentry))"
     case .terminal: "terminal"
     }
-  }
-
-  /// Whether a pinentry would find a desktop or a terminal: what it makes of that is its own affair.
-  private var hasPlaceForDialogs: Bool {
-    let names = ["DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"]
-    return names.contains { Environment.value($0)?.isEmpty == false } || ControllingTerminal.name != nil
   }
 
   private func condition(of vault: VaultStatus) -> AuthenticatorStatus.VaultCondition {
