@@ -7,7 +7,7 @@ import socket
 import threading
 
 import pytest
-from daemon.test_command import FAILED, fails
+from daemon.test_command import FAILED, WRONG_USAGE, fails
 from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2, LargeBlobs
 from support import wire
@@ -103,12 +103,18 @@ def test_the_whole_array_goes_out_and_comes_back(key, ctap, tmp_path):
     alice = passkey(ctap, b"alice")
     content = random.Random(1).randbytes(6000)  # more than one fragment
     (tmp_path / "content").write_bytes(content)
-    key.ask("blobs", "set", digits(alice), tmp_path / "content")
+
+    def told(*command):
+        return json.loads(key.ask("blobs", *command, "--json"))
+
+    assert told("set", digits(alice), tmp_path / "content") == {"bytes": 6000}
+    assert told("get", digits(alice), tmp_path / "again") == {"bytes": 6000}
     before = theirs(ctap).read_blob_array()
-    key.ask("blobs", "export", tmp_path / "array")
-    key.ask("blobs", "delete", digits(alice))
+    assert told("export", tmp_path / "array") == {"bytes": (tmp_path / "array").stat().st_size}
+    assert told("delete", digits(alice)) == {"deleted": alice.id.hex()}
     assert theirs(ctap).read_blob_array() == []
-    key.ask("blobs", "import", tmp_path / "array")
+    assert told("import", tmp_path / "array") == {"blobs": 1}
+    fails(key, "blobs", "get", digits(alice), "--json", status=WRONG_USAGE)
     assert theirs(ctap).read_blob_array() == before and theirs(ctap).get_blob(alice.blob_key) == content
 
     damaged = bytearray((tmp_path / "array").read_bytes())

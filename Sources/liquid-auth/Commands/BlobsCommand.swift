@@ -41,6 +41,11 @@ struct BlobsCommand: ParsableCommand {
     @Argument(help: "The first digits of the passkey's id.") var id: String
     @Argument(help: "A file that is not there yet.") var file: String?
     @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+      guard file != nil || !output.json else { throw ValidationError("--json needs a file for the large blob") }
+    }
 
     func run() throws {
       // A site chose these bytes: a terminal would obey them.
@@ -60,7 +65,7 @@ struct BlobsCommand: ParsableCommand {
         return
       }
       try NamedFile(file).create(content)
-      StandardStream.output.write("wrote \(content.count) bytes")
+      output.write("wrote \(content.count) bytes", json: ["bytes": .number(Int64(content.count))])
     }
   }
 
@@ -71,6 +76,7 @@ struct BlobsCommand: ParsableCommand {
     @Argument(help: "The first digits of the passkey's id.") var id: String
     @Argument(help: "The file.") var file: String
     @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
 
     func run() throws {
       let content = try NamedFile(file).read(atMost: NamedFile.largestBlob)
@@ -81,7 +87,7 @@ struct BlobsCommand: ParsableCommand {
       var array = try LargeBlobArray(serialized: serialized)
       try array.set(content, key: holder.key)
       try connection.replace(serialized, with: array)
-      StandardStream.output.write("kept \(content.count) bytes")
+      output.write("kept \(content.count) bytes", json: ["bytes": .number(Int64(content.count))])
     }
   }
 
@@ -89,6 +95,7 @@ struct BlobsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Delete the large blob of a passkey.")
     @Argument(help: "The first digits of the passkey's id.") var id: String
     @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
 
     func run() throws {
       let connection = try place.connect()
@@ -100,7 +107,7 @@ struct BlobsCommand: ParsableCommand {
         throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list")
       }
       try connection.replace(serialized, with: array)
-      StandardStream.output.write("deleted")
+      output.write("deleted", json: ["deleted": .hex(holder.credential.credentialID)])
     }
   }
 
@@ -109,13 +116,14 @@ struct BlobsCommand: ParsableCommand {
       abstract: "Write the whole array to a file, as it is on the key: sealed, with its digest.")
     @Argument(help: "A file that is not there yet.") var file: String
     @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
 
     func run() throws {
       let connection = try place.connect()
       try connection.unlock()
       let serialized = try connection.largeBlobArray()
       try NamedFile(file).create(serialized)
-      StandardStream.output.write("wrote \(serialized.count) bytes")
+      output.write("wrote \(serialized.count) bytes", json: ["bytes": .number(Int64(serialized.count))])
     }
   }
 
@@ -124,13 +132,16 @@ struct BlobsCommand: ParsableCommand {
       abstract: "Put an exported array in the place of all large blobs that are on the key.")
     @Argument(help: "The file.") var file: String
     @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
 
     func run() throws {
       let array = try LargeBlobArray(serialized: NamedFile(file).read(atMost: LargeBlobs.capacity))
       let connection = try place.connect()
       try connection.unlock()
       let _: Done = try connection.ask(.setLargeBlobArray(array.serialized, changedFrom: nil))
-      StandardStream.output.write("kept \(array.entries.count) large \(array.entries.count == 1 ? "blob" : "blobs")")
+      output.write(
+        "kept \(array.entries.count) large \(array.entries.count == 1 ? "blob" : "blobs")",
+        json: ["blobs": .number(Int64(array.entries.count))])
     }
   }
 }

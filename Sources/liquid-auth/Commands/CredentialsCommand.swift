@@ -49,6 +49,7 @@ struct CredentialsCommand: ParsableCommand {
     @Option(help: "The account's name.") var name: String?
     @Option(help: "The name that is shown for the account.") var displayName: String?
     @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
 
     func validate() throws {
       guard name != nil || displayName != nil else { throw ValidationError("give --name or --display-name") }
@@ -64,7 +65,7 @@ struct CredentialsCommand: ParsableCommand {
       let reference = try CredentialsCommand.find(id, among: connection.credentials()).reference
       let names = CredentialNames(name: name, displayName: displayName)
       let _: Done = try connection.ask(.renameCredential(reference, names: names))
-      StandardStream.output.write("renamed")
+      output.write("renamed", json: ["renamed": .hex(reference.credentialID)])
     }
   }
 
@@ -77,14 +78,16 @@ struct CredentialsCommand: ParsableCommand {
         """)
     @Argument(help: "The first digits of its id.") var id: String
     @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
 
     func run() throws {
       let connection = try place.connect()
       try connection.unlock()
       let credential = try CredentialsCommand.find(id, among: connection.credentials())
       let _: Done = try connection.ask(.removeCredential(credential.reference))
-      StandardStream.output.write(
-        "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)")
+      output.write(
+        "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)",
+        json: ["removed": .hex(credential.credentialID)])
     }
   }
 
