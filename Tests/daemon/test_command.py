@@ -166,6 +166,11 @@ class TestDerive:
         assert expected.public_key.hex() in done.stdout and expected.hash_id.hex() in done.stdout
         assert scalar.hex() not in done.stdout + done.stderr and OWN.main_key.hex() not in done.stdout + done.stderr
 
+    def test_address(self, empty):
+        """It may be a wallet's origin; that it is no site's id is said. A line may end as on other systems."""
+        done = empty.run("derive", "--origin", "https://example.com", "--user-handle", "a", stdin=PHRASE + "\r\n")
+        assert "https://example.com as it stands" in done.stderr and len(done.stdout.splitlines()) == 2
+
     def test_wrong_usage(self, empty):
         fails(empty, "derive", "--origin", "example.com", status=WRONG_USAGE, stdin=PHRASE)
         fails(empty, "derive", "--origin", "a", "--user-handle-hex", "abc", status=WRONG_USAGE, stdin=PHRASE)
@@ -299,12 +304,17 @@ class TestCredentials:
         assert (entry["name"], entry["displayName"]) == ("al", "Al \u202e of Bidi")
         assert "\u202e" not in stocked.ask("credentials", "list"), "a name can turn the terminal's text around"
         assert sign_in(stocked.ctap, made, uv=True).user["name"] == "al"
+        again = stocked.ask("credentials", "rename", made.id.hex()[:12], "--name", "alice", "--json")
+        assert json.loads(again) == {"renamed": made.id.hex()}
 
     def test_remove(self, stocked):
         gone = stocked.made.pop(1)
         assert "bob" in stocked.ask("credentials", "remove", gone.id.hex()[:12])
         assert gone.id.hex() not in {entry["credentialId"] for entry in self.listed(stocked)}
         assert len(self.listed(stocked)) == 2
+        last = stocked.made.pop(1)
+        removed = stocked.ask("credentials", "remove", last.id.hex()[:12], "--json")
+        assert json.loads(removed) == {"removed": last.id.hex()}
 
     def test_digits_that_name_none_or_several(self, stocked):
         ask = ["--control", stocked.control_socket]

@@ -213,7 +213,7 @@ class TestVaultThatIsLost:
 
         assert json.loads(key.init("--json", passphrase="another passphrase").stdout)["keptPasskeys"] == 1
         with key, contextlib.closing(wire.fido2_device(key.socket)) as client:
-            key.ask("unlock", passphrase="another passphrase")
+            key.ask("unlock", passphrase="another passphrase\r")
             sign_in(Ctap2(client), made, listed=False)
 
 

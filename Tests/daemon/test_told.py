@@ -234,6 +234,7 @@ class TestCommands:
             command = key.command("unlock", "--control", key.control_socket)
             ended, shown = on_terminal(command, answers, key.environment)
             assert ended == code and shown.count("that is not the passphrase") == 2, shown
+            assert "one try left" in shown and ("no tries are left" in shown) is (code != 0)
 
     @pytest.mark.parametrize("program", ["liquid-auth", "liquid-authenticator"])
     def test_both_programs_speak_alike(self, program):

@@ -37,6 +37,11 @@ struct DeriveCommand: ParsableCommand {
     let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
     let derived = try Self.derive(
       from: PhraseInput.read(), origin: origin, userHandle: handle, counter: counter)
+    if origin.utf8.contains(UInt8(ascii: "/")) {
+      StandardStream.error.write(
+        "liquid-auth: this is the key for \(origin.printable) as it stands; a site's passkeys have its id alone, such as "
+          + "example.com")
+    }
     output.write(derived.text, json: derived.json)
   }
 

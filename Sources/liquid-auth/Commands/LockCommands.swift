@@ -48,7 +48,11 @@ extension ControlConnection {
         let _: Done = try ask(.unlock(passphrase: PassphraseInput.read(on: terminal)))
         return
       } catch  where error.code == .passphrase && triesLeft > 0 {
-        terminal.show("that is not the passphrase; try again\n")
+        let tries = triesLeft == 1 ? "one try" : "\(triesLeft) tries"
+        terminal.show("that is not the passphrase; try again, \(tries) left\n")
+      } catch  where error.code == .passphrase {
+        terminal.show("no tries are left here; run the command again\n")
+        throw error
       }
     }
   }

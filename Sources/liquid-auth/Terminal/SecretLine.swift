@@ -21,7 +21,8 @@ enum SecretLine {
     case system(Int32)
   }
 
-  /// Reads up to a line feed or the end of the input; neither is part of the line.
+  /// Reads up to a line feed, alone or behind a carriage return, or the end of the input; none of them is part of the
+  /// line.
   ///
   /// - Parameter isEdited: whether the keys of a terminal work on the line (backspace, Control-U, Control-W, Control-C,
   ///   Control-D), because the terminal itself passes them on.
@@ -43,7 +44,8 @@ enum SecretLine {
         return length
       }
       switch (byte, isEdited) {
-      case (0x0A, _), (0x0D, true): return length
+      case (0x0A, true), (0x0D, true): return length
+      case (0x0A, false): return length > 0 && memory[length - 1] == 0x0D ? length - 1 : length
       case (controlC, _): throw .cancelled
       case (0x04, true): if length == 0 { throw .cancelled }
       case (0x7F, true), (0x08, true): length = lengthWithoutLastCharacter(memory, length)

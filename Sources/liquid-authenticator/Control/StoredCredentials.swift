@@ -94,7 +94,8 @@ extension ControlFailure {
     case .accountHasCounter(let here, deleted: true):
       self.init(
         .notAllowed,
-        "the account's credential was removed here, with counter \(here); give a higher --counter, or register anew")
+        "the account's passkey with counter \(here) was removed here and stays so; register anew at the site, or give the "
+          + "--counter of a later registration")
     case .userIDLength(let count):
       self.init(.invalidLength, "the user handle has \(count) bytes; it must have 1 to 64")
     case .cryptography(.scalarOutOfRange):
