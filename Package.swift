@@ -73,6 +73,7 @@ let package = Package(
       tests: ["DeterministicKeys", "TestSupport"])
     + room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
     + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
+    + room("LiquidAuth", ["CBOR"])
     + [
       .executableTarget(
         name: "liquid-authenticator",
@@ -84,7 +85,7 @@ let package = Package(
         name: "liquid-auth",
         dependencies: [
           "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
-          "StateDirectory", "CLinux", "CZlib", argumentParser,
+          "StateDirectory", "LiquidAuth", "CLinux", "CZlib", argumentParser,
         ], swiftSettings: settings),
       .testTarget(
         name: "AuthenticatorShellTests",

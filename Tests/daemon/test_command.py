@@ -326,10 +326,31 @@ class TestCredentials:
             assert self.listed(key) == []
 
 
+class TestLink:
+    LINKS = vectors.load("fido-uri")["uris"]
+
+    @pytest.mark.parametrize("link", LINKS, ids=lambda link: link["map"]["5"] + str(link["map"]["3"]))
+    def test_fields(self, empty, link):
+        told = json.loads(empty.run("link", link["uri"], "--json").stdout)
+        fields = link["map"]
+        assert told == {
+            "kind": "fido", "hint": fields["5"], "created": fields["3"] * 1000, "publicKey": fields["0"],
+            "knownTunnelServers": fields["2"], "supportsLinking": fields["4"], "supportsNonDiscoverable": None}
+        text = empty.run("link", stdin=link["uri"].lower() + "\r\n").stdout
+        assert "a new passkey" in text and "too long ago" in text and fields["0"] in text
+        assert fields["1"] not in text + str(told), "the secret was shown"
+        assert "security key" in text
+
+    @pytest.mark.parametrize("link", [*(link["uri"] for link in vectors.load("fido-uri")["invalid"]), ""])
+    def test_others(self, empty, link):
+        fails(empty, "link", link, status=FAILED)
+        fails(empty, "link", status=FAILED, stdin=link)
+
+
 class TestHelp:
     COMMANDS = ["", "init", "status", "credentials", "credentials list", "credentials show", "credentials rename",
                 "credentials remove", "recover", "derive", "lock", "unlock", "device", "device attach", "device detach",
-                "device replug", "demo", "pin", "pin status", "pin set", "pin change", "pin remove", "config", "config show",
+                "device replug", "link", "demo", "pin", "pin status", "pin set", "pin change", "pin remove", "config", "config show",
                 "config always-uv", "config min-pin-length", "config force-pin-change", "blobs", "blobs list",
                 "blobs get", "blobs set", "blobs delete", "blobs export", "blobs import"]
 

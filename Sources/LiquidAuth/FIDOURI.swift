@@ -1,0 +1,112 @@
+import CBOR
+
+/// The link in a browser's QR code for a phone: `FIDO:/` and the digits of a CBOR map, hybrid transports of CTAP 2.2.
+public struct FIDOURI: Equatable, Sendable {
+  /// What the browser wants of the phone.
+  public enum Hint: String, Sendable {
+    /// A sign-in.
+    case getAssertion = "ga"
+    /// A registration.
+    case makeCredential = "mc"
+  }
+
+  /// What a link begins with; upper and lower case are the same, for QR codes are smaller in upper case.
+  public static let scheme = "FIDO:/"
+  /// Bytes in `publicKey`.
+  public static let publicKeySize = 33
+  /// Bytes in the secret that QR code and phone share.
+  public static let secretSize = 16
+
+  /// The browser's P-256 key for this one conversation, compressed: 02 or 03, then X.
+  public let publicKey: [UInt8]
+  /// How many tunnel servers the browser knows by number.
+  public let knownTunnelServers: UInt64?
+  /// When the code was made, Unix seconds.
+  public let created: UInt64?
+  /// Whether the browser can remember the phone, so that no code is needed the next time.
+  public let supportsLinking: Bool?
+  /// What is wanted; `nil` where it is not said, or in a word of later versions.
+  public let hint: Hint?
+  /// Whether the browser takes a credential that is not discoverable.
+  public let supportsNonDiscoverable: Bool?
+
+  /// Reads a link.
+  ///
+  /// Members that are not known are passed over. The secret is checked and forgotten: who has it can pass for the phone,
+  /// and nothing here needs it.
+  public init(_ text: String) throws(FIDOURIError) {
+    let (scheme, digits) = (text.prefix(Self.scheme.count), text.dropFirst(Self.scheme.count))
+    guard scheme.uppercased() == Self.scheme else { throw .scheme }
+    let map = try Self.map(of: Base10.decode(digits.utf8))
+    do throws(CBORError) {
+      publicKey = try map.requiredBytes(0)
+      let secret = try map.requiredBytes(1)
+      knownTunnelServers = try map.optionalUnsigned(2)
+      created = try map.optionalUnsigned(3)
+      supportsLinking = try map.optionalBool(4)
+      hint = try map.optionalText(5).flatMap(Hint.init)
+      supportsNonDiscoverable = try map.optionalBool(6)
+      guard publicKey.count == Self.publicKeySize, [2, 3].contains(publicKey[0]) else { throw .missing("a public key") }
+      guard secret.count == Self.secretSize else { throw .missing("a secret of 16 bytes") }
+    } catch {
+      throw .content
+    }
+  }
+
+  private static func map(of bytes: [UInt8]) throws(FIDOURIError) -> CBORMap {
+    do throws(CBORError) {
+      guard let map = try CBORDecoder.decode(bytes).map else { throw .unexpectedType("no map") }
+      return map
+    } catch {
+      throw .content
+    }
+  }
+}
+
+/// Why a text is no link of a hybrid transport.
+public enum FIDOURIError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// It does not begin with `FIDO:/`.
+  case scheme
+  /// What follows is not decimal digits of a number of bytes.
+  case digits
+  /// The bytes are not the map of such a link.
+  case content
+
+  /// What is wrong, and what to do.
+  public var description: String {
+    switch self {
+    case .scheme: "this is no FIDO:/ link"
+    case .digits: "the digits of the FIDO:/ link are not whole; scan the code again"
+    case .content: "the FIDO:/ link does not hold what a browser writes into one; scan the code again"
+    }
+  }
+}
+
+/// Bytes as decimal digits, which QR codes hold densely: 7 bytes, little-endian, are 17 digits.
+enum Base10 {
+  /// Digits for 0 to 7 bytes; no other numbers of digits mean anything.
+  private static let digits = [0, 3, 5, 8, 10, 13, 15, 17]
+  private static let chunk = 7
+
+  /// - Throws: `digits` for another character, a number of digits that no bytes have, or a value that is too large.
+  static func decode(_ text: some Collection<UInt8>) throws(FIDOURIError) -> [UInt8] {
+    var (bytes, rest) = ([UInt8](), text[...])
+    while !rest.isEmpty {
+      let count = min(rest.count, digits[chunk])
+      guard let size = digits.firstIndex(of: count) else { throw .digits }
+      bytes += try number(rest.prefix(count), size: size)
+      rest = rest.dropFirst(count)
+    }
+    return bytes
+  }
+
+  private static func number(_ digits: some Collection<UInt8>, size: Int) throws(FIDOURIError) -> [UInt8] {
+    var value: UInt64 = 0
+    for digit in digits {
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { throw .digits }
+      value = value * 10 + UInt64(digit - UInt8(ascii: "0"))
+    }
+    guard value >> (8 * UInt64(size)) == 0 else { throw .digits }
+    return (0..<size).map { UInt8(truncatingIfNeeded: value >> (8 * UInt64($0))) }
+  }
+}

@@ -1,0 +1,96 @@
+import ArgumentParser
+import LiquidAuth
+
+/// `liquid-auth link`: what stands in a link that a site shows as a QR code.
+struct LinkCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "link",
+    abstract: "Explain the FIDO:/ link in a browser's QR code.",
+    discussion: """
+      A browser shows such a code to invite a phone, over Bluetooth and a server. Here it is read and explained; nobody \
+      is asked, and nothing is sent. Without LINK, the first line of standard input is read. The secret that stands in \
+      the link is not printed.
+      """)
+
+  @Argument(help: "The link: FIDO:/ and digits.") var link: String?
+  @OptionGroup var output: OutputOptions
+
+  func run() throws {
+    guard let text = link ?? readLine() else { throw CommandFailure("there is no link; give it, or send it in") }
+    let report: FIDOLinkReport
+    do throws(FIDOURIError) {
+      report = FIDOLinkReport(link: try FIDOURI(text), now: unixMilliseconds())
+    } catch {
+      throw CommandFailure(error.description)
+    }
+    output.write(report.text, json: report.json)
+  }
+}
+
+/// What a person is told of a FIDO:/ link.
+struct FIDOLinkReport: Equatable {
+  let link: FIDOURI
+  /// Unix milliseconds.
+  let now: UInt64
+
+  /// For people.
+  var text: String {
+    table([
+      ["link", "FIDO:/, with which a browser invites a phone (hybrid transport)"],
+      ["wanted", wanted],
+      ["made", made],
+      ["browser's key", link.publicKey.hexadecimal],
+      ["tunnel servers", link.knownTunnelServers.map { "the browser knows \($0) by number" } ?? Self.unsaid],
+      ["linking", said(link.supportsLinking, "the browser can remember the phone", "only this once")],
+      ["not discoverable", said(link.supportsNonDiscoverable, "is enough for the site", "is not taken")],
+      ["secret", "there, and not shown"],
+    ]) + """
+
+
+      A browser on this machine needs no code: where the site's dialog offers a security key, choose that, and
+      liquid-authenticator asks you here. Following the code itself takes a phone with Bluetooth.
+      """
+  }
+
+  /// For programs; times are in Unix milliseconds, as everywhere.
+  var json: JSON {
+    [
+      "kind": .string("fido"),
+      "hint": JSON(link.hint?.rawValue),
+      "created": link.created.map { .number(Int64(clamping: min($0, 1 << 40) * 1000)) } ?? .null,
+      "publicKey": .hex(link.publicKey),
+      "knownTunnelServers": link.knownTunnelServers.map { .number(Int64(clamping: $0)) } ?? .null,
+      "supportsLinking": link.supportsLinking.map(JSON.bool) ?? .null,
+      "supportsNonDiscoverable": link.supportsNonDiscoverable.map(JSON.bool) ?? .null,
+    ]
+  }
+
+  private static let unsaid = "not said"
+
+  private var wanted: String {
+    switch link.hint {
+    case .makeCredential: "a new passkey"
+    case .getAssertion: "a sign-in"
+    case nil: "a sign-in, where nothing else is said"
+    }
+  }
+
+  /// The code is for the page that shows it: there is no time in the standard, but pages do not wait for long.
+  private var made: String {
+    guard let seconds = link.created else { return Self.unsaid }
+    // What no clock shows is no time.
+    guard seconds < 1 << 40 else { return "at a time that no clock shows (\(seconds))" }
+    let time = UTCTime(milliseconds: seconds * 1000).text
+    let now = now / 1000
+    guard seconds <= now else { return "\(time), which is in the future: one of the clocks is wrong" }
+    return now - seconds < Self.patience
+      ? "\(time), \(now - seconds) s ago" : "\(time): too long ago, ask the site for a new one"
+  }
+
+  /// Seconds that a page may be expected to wait.
+  private static let patience: UInt64 = 300
+
+  private func said(_ answer: Bool?, _ yes: String, _ no: String) -> String {
+    answer.map { $0 ? yes : no } ?? Self.unsaid
+  }
+}

@@ -1,0 +1,120 @@
+import TestVectors
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct FIDOURITests {
+  struct Vectors: Decodable {
+    struct Digits: Decodable {
+      let bytes: Hex
+      let digits: String
+    }
+    struct Invalid: Decodable {
+      let uri: String
+      let why: String
+    }
+    struct Link: Decodable {
+      let uri: String
+      let map: [String: Value]
+    }
+    enum Value: Decodable, Equatable {
+      case number(UInt64)
+      case flag(Bool)
+      case text(String)
+
+      init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let flag = try? container.decode(Bool.self) {
+          self = .flag(flag)
+        } else if let number = try? container.decode(UInt64.self) {
+          self = .number(number)
+        } else {
+          self = .text(try container.decode(String.self))
+        }
+      }
+    }
+    let digits: [Digits]
+    let invalid: [Invalid]
+    let uris: [Link]
+  }
+
+  static let vectors = Result { try VectorFile("fido-uri").decode(Vectors.self) }
+
+  @Test func `bytes come from their digits`() throws {
+    for vector in try Self.vectors.get().digits {
+      #expect(try Base10.decode(vector.digits.utf8) == vector.bytes.bytes, "\(vector.digits)")
+    }
+  }
+
+  @Test func `every field of a browser's link is read`() throws {
+    let links = try Self.vectors.get().uris
+    #expect(links.count == 3)
+    for link in links {
+      let read = try FIDOURI(link.uri)
+      #expect(try FIDOURI("fido:/" + link.uri.dropFirst(6)) == read, "lower case is the same")
+      #expect(.text(Hex(read.publicKey).description) == link.map["0"])
+      #expect(read.knownTunnelServers.map(Vectors.Value.number) == link.map["2"])
+      #expect(read.created.map(Vectors.Value.number) == link.map["3"])
+      #expect(read.supportsLinking.map(Vectors.Value.flag) == link.map["4"])
+      #expect(read.hint.map { .text($0.rawValue) } == link.map["5"])
+      #expect(read.supportsNonDiscoverable == nil)
+    }
+  }
+
+  @Test func `what is no link is refused`() throws {
+    for vector in try Self.vectors.get().invalid {
+      #expect(throws: FIDOURIError.self, "\(vector.uri): \(vector.why)") { try FIDOURI(vector.uri) }
+    }
+  }
+
+  @Test(arguments: [
+    ("FIDO:", FIDOURIError.scheme), ("", .scheme), ("liquid://example.com", .scheme), ("ＦIDO:/000", .scheme),
+    ("FIDO:/00a", .digits), ("FIDO:/0 0", .digits), ("FIDO:/-01", .digits), ("FIDO:/٠٠٠", .digits),
+    ("FIDO:/256", .digits), ("FIDO:/72057594037927936", .digits), ("FIDO:/", .content), ("FIDO:/160", .content),
+    ("FIDO:/000000", .digits),
+  ])
+  func `each fault has its name`(_ text: String, _ error: FIDOURIError) {
+    #expect(throws: error) { try FIDOURI(text) }
+  }
+
+  @Test(arguments: [
+    // The smallest link: key and secret alone; what is unknown is passed over, also as a hint.
+    (1, "a2005821" + "02" + zeros(32) + "0150" + zeros(16), true),
+    (2, "a4005821" + "03" + zeros(32) + "0150" + zeros(16) + "056278780a" + "01", true),
+    // Another kind of point, a secret that is too short or too long, a part that is missing, another type.
+    (3, "a2005821" + "04" + zeros(32) + "0150" + zeros(16), false),
+    (4, "a2005820" + zeros(32) + "0150" + zeros(16), false),
+    (5, "a2005821" + "02" + zeros(32) + "014f" + zeros(15), false),
+    (6, "a2005821" + "02" + zeros(32) + "0151" + zeros(17), false),
+    (7, "a1005821" + "02" + zeros(32), false), (8, "a10150" + zeros(16), false),
+    (9, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "0301", true),
+    (10, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "03f5", false),
+    (11, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "0401", false),
+    // Something behind it; not canonical.
+    (12, "a2005821" + "02" + zeros(32) + "0150" + zeros(16) + "00", false),
+    (13, "a20150" + zeros(16) + "005821" + "02" + zeros(32), false),
+  ])
+  func `key and secret must be there, and nothing may be of another kind`(
+    _ number: Int, _ map: String, _ isRead: Bool
+  ) throws {
+    let text = FIDOURI.scheme + Self.digits(of: try #require(Hex(map)).bytes)
+    if isRead {
+      #expect(try FIDOURI(text).hint == nil)
+    } else {
+      #expect(throws: FIDOURIError.content) { try FIDOURI(text) }
+    }
+  }
+
+  private static func zeros(_ count: Int) -> String { String(repeating: "00", count: count) }
+
+  /// As browsers write bytes.
+  private static func digits(of bytes: [UInt8]) -> String {
+    stride(from: 0, to: bytes.count, by: 7).map { start in
+      let chunk = bytes[start..<min(start + 7, bytes.count)]
+      let value = chunk.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+      let width = [0, 3, 5, 8, 10, 13, 15, 17][chunk.count]
+      let text = String(value)
+      return String(repeating: "0", count: width - text.count) + text
+    }.joined()
+  }
+}
