@@ -73,7 +73,7 @@ let package = Package(
       tests: ["DeterministicKeys", "TestSupport"])
     + room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
     + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
-    + room("LiquidAuth", ["CBOR"])
+    + room("LiquidAuth", ["CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives"])
     + [
       .executableTarget(
         name: "liquid-authenticator",
