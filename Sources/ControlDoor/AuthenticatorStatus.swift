@@ -2,7 +2,8 @@ public import CBOR
 
 /// What the authenticator tells about itself, without waiting for anybody:
 /// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
-/// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?}.
+/// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
+/// 15: Algorand signatures, 16: association signatures}.
 public struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// How the vault stands.
   public enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -44,12 +45,17 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
   public var credentials: UInt64?
   /// The other key, `/dev/hidrawN` and its name, for which the device is not there.
   public var steppedAsideFor: String?
+  /// How many signatures the Algorand accounts have given since the start: challenges, transactions and messages.
+  public var algorandSignatures: UInt64
+  /// How many signatures association keys have given since the start.
+  public var associationSignatures: UInt64
 
   /// Joins the members.
   public init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
     access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
-    problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil
+    problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
+    algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0
   ) {
     self.processID = processID
     self.vault = vault
@@ -65,6 +71,8 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     self.stateDirectory = stateDirectory
     self.credentials = credentials
     self.steppedAsideFor = steppedAsideFor
+    self.algorandSignatures = algorandSignatures
+    self.associationSignatures = associationSignatures
   }
 
   /// Reads the members.
@@ -91,6 +99,8 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     stateDirectory = try told(members.requiredText(12))
     credentials = try told(members.optionalUnsigned(13))
     steppedAsideFor = try told(members.optionalText(14))
+    algorandSignatures = try told(members.requiredUnsigned(15))
+    associationSignatures = try told(members.requiredUnsigned(16))
   }
 
   /// The members of the answer.
@@ -98,7 +108,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     var members: CBORMap = [
       1: CBORValue(Int64(max(0, processID))), 2: .number(vault.rawValue), 3: .text(transport), 4: .bool(attached),
       7: .text(verification), 8: .text(prompt), 10: .bool(waiting), 11: .array(problems.map(CBORValue.text)),
-      12: .text(stateDirectory),
+      12: .text(stateDirectory), 15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures),
     ]
     members[5] = node.map(CBORValue.text)
     members[6] = access.map(CBORValue.text)

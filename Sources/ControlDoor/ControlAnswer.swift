@@ -53,8 +53,7 @@ extension ControlAnswer {
       throw ControlFailure(.other, "the authenticator answers with an empty message")
     }
     guard status == .ok else {
-      let reason = try? CBORMap(decodingMembers: Array(message.dropFirst())).optionalText(1)
-      throw ControlFailure(status, reason ?? "")
+      throw ControlFailure(status, decodingMembers: Array(message.dropFirst()))
     }
     try self.init(CBORMap(decodingMembers: Array(message.dropFirst())))
   }

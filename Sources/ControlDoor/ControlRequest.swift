@@ -41,6 +41,23 @@ public enum ControlRequest: Sendable {
   /// Replaces the serialized large-blob array, CTAP §6.10.3: any, or the one that ends with this digest, 16 bytes. Answer:
   /// nothing.
   case setLargeBlobArray([UInt8], changedFrom: [UInt8]?)
+
+  // The wallet's. A locked vault is opened by the authenticator's own prompt, in its turn, as for a ceremony.
+
+  /// The address of the account in use, m/44'/283'/0'/0/0. Answer: ``AccountAddress``.
+  case account
+  /// The account's passkey at a site, Recovery §3 and §8. Answer: ``AccountPasskey``.
+  case walletPasskey(rpID: String)
+  /// Shows transactions, and signs them when a person agrees to all. Answer: ``TransactionSignatures``.
+  case signTransactions(TransactionsToSign)
+  /// Shows a message, and signs it when a person agrees. Answer: ``WalletSignature``.
+  case signMessage(MessageToSign)
+  /// Addresses by index. Answer: ``AccountAddresses``.
+  case accounts(AccountRange)
+  /// The public half of an association key, Recovery §3. Answer: ``AssociationPublicKey``.
+  case associationKey(publicUserID: String)
+  /// Shows data, and signs them with an association key when a person agrees. Answer: ``WalletSignature``.
+  case signAssociation(AssociationToSign)
 }
 
 extension ControlRequest {
@@ -63,6 +80,13 @@ extension ControlRequest {
     case settings = 0x5E
     case changeSettings = 0x5F
     case setLargeBlobArray = 0x60
+    case account = 0x61
+    case walletPasskey = 0x62
+    case signTransactions = 0x63
+    case signMessage = 0x64
+    case accounts = 0x65
+    case associationKey = 0x66
+    case signAssociation = 0x67
   }
 
   /// The request as it goes into one packet; in locked memory, because it may hold a passphrase.
@@ -87,6 +111,13 @@ extension ControlRequest {
     case .changeSettings(let change): Self.encode(.changeSettings, change.members)
     case .setLargeBlobArray(let array, let digest):
       Self.encode(.setLargeBlobArray, Self.largeBlobMembers(array, digest))
+    case .account: Self.encode(.account)
+    case .walletPasskey(let rpID): Self.encode(.walletPasskey, [1: .text(rpID)])
+    case .signTransactions(let transactions): Self.encode(.signTransactions, transactions.members)
+    case .signMessage(let message): Self.encode(.signMessage, message.members)
+    case .accounts(let range): Self.encode(.accounts, range.members)
+    case .associationKey(let publicUserID): Self.encode(.associationKey, [1: .text(publicUserID)])
+    case .signAssociation(let association): Self.encode(.signAssociation, association.members)
     }
   }
 
@@ -143,8 +174,19 @@ extension ControlRequest {
     case .changeSettings: self = .changeSettings(try SettingsChange(members))
     case .setLargeBlobArray:
       self = .setLargeBlobArray(try told(members.requiredBytes(1)), changedFrom: try told(members.optionalBytes(2)))
+    case .account: self = .account
+    case .walletPasskey:
+      self = .walletPasskey(rpID: try members.text(1, "the relying party's id", atMost: Self.maximumRPIDSize))
+    case .signTransactions: self = .signTransactions(try TransactionsToSign(members))
+    case .signMessage: self = .signMessage(try MessageToSign(members))
+    case .accounts: self = .accounts(try AccountRange(members))
+    case .associationKey: self = .associationKey(publicUserID: try members.publicUserID())
+    case .signAssociation: self = .signAssociation(try AssociationToSign(members))
     }
   }
+
+  /// The longest rp.id that a wallet asks for, bytes: a host name has at most 253.
+  private static let maximumRPIDSize = 255
 
   private static func required(_ secret: SecretBytes?) throws(ControlFailure) -> SecretBytes {
     guard let secret else { throw ControlFailure(.missingParameter, "the passphrase or PIN is missing") }

@@ -28,6 +28,8 @@ public struct ControlStatus: RawRepresentable, Hashable, Sendable {
   public static let keepaliveCancel = Self(rawValue: 0x2D)
   /// No such credential.
   public static let noCredentials = Self(rawValue: 0x2E)
+  /// Nobody answered in time.
+  public static let userActionTimeout = Self(rawValue: 0x2F)
   /// Not now, or not on this credential.
   public static let notAllowed = Self(rawValue: 0x30)
   /// It failed; the reason says why and what to do.
@@ -42,6 +44,12 @@ public struct ControlStatus: RawRepresentable, Hashable, Sendable {
   public static let unavailable = Self(rawValue: 0xF3)
   /// Too many connections.
   public static let busy = Self(rawValue: 0xF4)
+  /// The transactions name another group than theirs; ``ControlFailure/group`` is theirs.
+  public static let wrongGroup = Self(rawValue: 0xF5)
+  /// The account in use is not the one that is to sign ``ControlFailure/transaction``.
+  public static let notOurSigner = Self(rawValue: 0xF6)
+  /// What is to be signed cannot be decoded, or not be shown; ``ControlFailure/transaction`` says which.
+  public static let cannotBeShown = Self(rawValue: 0xF7)
 }
 
 /// A request that was not done, and why.
@@ -50,11 +58,17 @@ public struct ControlFailure: Error, Sendable {
   public let status: ControlStatus
   /// Lower case, no full stop: what happened, then what to do; it never holds a secret.
   public let reason: String
+  /// Which of the transactions is at fault, from 0.
+  public let transaction: UInt64?
+  /// The id of the group that the transactions make, 32 bytes, where they name another.
+  public let group: [UInt8]?
 
-  /// Joins the byte and its reason.
-  public init(_ status: ControlStatus, _ reason: String) {
+  /// Joins the byte, its reason, and what it is about.
+  public init(_ status: ControlStatus, _ reason: String, transaction: UInt64? = nil, group: [UInt8]? = nil) {
     self.status = status
     self.reason = reason
+    self.transaction = transaction
+    self.group = group
   }
 
   /// The failure that a look-up or the decoder found.
@@ -70,9 +84,20 @@ public struct ControlFailure: Error, Sendable {
     }
   }
 
-  /// The answer that carries it: status ‖ {1: reason}.
+  /// The answer that carries it: status ‖ {1: reason, 2: transaction?, 3: group?}.
   public var encoded: [UInt8] {
-    [status.rawValue] + CBOREncoder.encode([1: .text(reason)])
+    var members: CBORMap = [1: .text(reason)]
+    members[2] = transaction.map(CBORValue.unsigned)
+    members[3] = group.map(CBORValue.bytes)
+    return [status.rawValue] + CBOREncoder.encode(.map(members))
+  }
+
+  /// Reads what stands behind a status byte that is not 0; what cannot be read of it is left out.
+  init(_ status: ControlStatus, decodingMembers bytes: [UInt8]) {
+    let members = try? CBORMap(decodingMembers: bytes)
+    self.init(
+      status, (try? members?.optionalText(1)) ?? "", transaction: try? members?.optionalUnsigned(2),
+      group: try? members?.optionalBytes(3))
   }
 }
 

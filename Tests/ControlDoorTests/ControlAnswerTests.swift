@@ -17,7 +17,7 @@ import Testing
   static let status = AuthenticatorStatus(
     processID: 258, vault: .unlocked, transport: "uhid", attached: true, node: "/dev/hidraw0", access: "you",
     verification: "none", prompt: "tty", fingerprint: [1, 2, 3, 4], waiting: true, problems: ["p"],
-    stateDirectory: "/s", credentials: 3, steppedAsideFor: "h")
+    stateDirectory: "/s", credentials: 3, steppedAsideFor: "h", algorandSignatures: 4, associationSignatures: 300)
 
   @Test func `an answer that has nothing to tell is its status byte`() throws {
     #expect(Done().encoded == [0x00])
@@ -101,10 +101,10 @@ import Testing
 
   @Test func `status has its exact bytes`() throws {
     let packet: [UInt8] =
-      [0x00, 0xAE, 0x01, 0x19, 0x01, 0x02, 0x02, 0x02, 0x03, 0x64] + Array("uhid".utf8) + [0x04, 0xF5, 0x05, 0x6C]
+      [0x00, 0xB0, 0x01, 0x19, 0x01, 0x02, 0x02, 0x02, 0x03, 0x64] + Array("uhid".utf8) + [0x04, 0xF5, 0x05, 0x6C]
       + Array("/dev/hidraw0".utf8) + [0x06, 0x63] + Array("you".utf8) + [0x07, 0x64] + Array("none".utf8)
       + [0x08, 0x63] + Array("tty".utf8) + [0x09, 0x44, 1, 2, 3, 4, 0x0A, 0xF5, 0x0B, 0x81, 0x61, 0x70, 0x0C, 0x62]
-      + Array("/s".utf8) + [0x0D, 0x03, 0x0E, 0x61, 0x68]
+      + Array("/s".utf8) + [0x0D, 0x03, 0x0E, 0x61, 0x68, 0x0F, 0x04, 0x10, 0x19, 0x01, 0x2C]
     #expect(Self.status.encoded == packet)
     #expect(try AuthenticatorStatus(decoding: packet) == Self.status)
   }
@@ -114,7 +114,7 @@ import Testing
       processID: 1, vault: .locked, transport: "pty", attached: false, verification: "passphrase", prompt: "pinentry",
       stateDirectory: "/s")
     #expect(try AuthenticatorStatus(decoding: status.encoded) == status)
-    #expect(status.members.pairs.map(\.key) == [1, 2, 3, 4, 7, 8, 10, 11, 12])
+    #expect(status.members.pairs.map(\.key) == [1, 2, 3, 4, 7, 8, 10, 11, 12, 15, 16])
   }
 
   @Test func `a failure carries its reason`() {
@@ -127,6 +127,54 @@ import Testing
       #expect(error == failure)
       #expect(error.reason == "no")
     }
+  }
+
+  @Test func `a failure says which transaction it is about, and which group that is`() {
+    let failure = ControlFailure(.wrongGroup, "no", transaction: 2, group: [0xAA, 0xBB])
+    #expect(failure.encoded == [0xF5, 0xA3, 0x01, 0x62, 0x6E, 0x6F, 0x02, 0x02, 0x03, 0x42, 0xAA, 0xBB])
+    do throws(ControlFailure) {
+      _ = try Done(decoding: failure.encoded)
+      Issue.record("a failure is read as success")
+    } catch {
+      #expect(error == failure && error.transaction == 2 && error.group == [0xAA, 0xBB])
+    }
+  }
+
+  /// Every answer of the wallet's requests, and its packet.
+  @Test func `the wallet's answers have their exact bytes`() throws {
+    try check(AccountAddress("AB"), [0x00, 0xA1, 0x01, 0x62, 0x41, 0x42])
+    try check(AccountAddresses(["A", "B"]), [0x00, 0xA1, 0x01, 0x82, 0x61, 0x41, 0x61, 0x42])
+    try check(
+      AccountPasskey(credentialID: [0xC0, 0xDE], isStored: true), [0x00, 0xA2, 0x01, 0x42, 0xC0, 0xDE, 0x02, 0xF5])
+    let signature = [UInt8](repeating: 7, count: 64)
+    try check(TransactionSignatures([signature, nil]), [0x00, 0xA1, 0x01, 0x82, 0x58, 0x40] + signature + [0x40])
+    try check(WalletSignature([0x30, 0x06]), [0x00, 0xA1, 0x01, 0x42, 0x30, 0x06])
+    try check(AssociationPublicKey(signature), [0x00, 0xA1, 0x01, 0x58, 0x40] + signature)
+  }
+
+  private func check<Answer: ControlAnswer & Equatable>(
+    _ answer: Answer, _ packet: [UInt8], sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    #expect(answer.encoded == packet, sourceLocation: sourceLocation)
+    #expect(try Answer(decoding: packet) == answer, sourceLocation: sourceLocation)
+    #expect(throws: ControlFailure(.missingParameter, ""), sourceLocation: sourceLocation) {
+      try Answer(decoding: [0x00])
+    }
+    for key in answer.members.pairs.map(\.key) {
+      var members = answer.members
+      members[key] = .map([:])
+      #expect(throws: ControlFailure(.unexpectedType, ""), sourceLocation: sourceLocation) { try Answer(members) }
+    }
+  }
+
+  @Test func `signatures and keys of another length are refused`() {
+    for count in [1, 63, 65] {
+      let bytes = CBORValue.bytes([UInt8](repeating: 0, count: count))
+      #expect(throws: ControlFailure(.unexpectedType, "")) { try TransactionSignatures([1: [bytes]]) }
+      #expect(throws: ControlFailure(.invalidLength, "")) { try AssociationPublicKey([1: bytes]) }
+    }
+    #expect(throws: ControlFailure(.unexpectedType, "")) { try TransactionSignatures([1: ["x"]]) }
+    #expect(throws: ControlFailure(.unexpectedType, "")) { try AccountAddresses([1: [1]]) }
   }
 
   static let malformed: [(String, [UInt8], ControlStatus)] = [

@@ -67,6 +67,28 @@ import Testing
     Case(
       "large blobs in the place of some", .setLargeBlobArray([0x80, 0x76], changedFrom: [0xD1]),
       [0x60, 0xA2, 0x01, 0x42, 0x80, 0x76, 0x02, 0x41, 0xD1]),
+    Case("the account", .account, [0x61]),
+    Case("its passkey", .walletPasskey(rpID: "a.example"), [0x62, 0xA1, 0x01, 0x69] + Array("a.example".utf8)),
+    Case(
+      "transactions, of which one is to be signed, and one by another address",
+      .signTransactions(
+        TransactionsToSign(
+          [
+            .init([0x80], isToBeSigned: true), .init([0x81, 0xA0], isToBeSigned: false),
+            .init([], isToBeSigned: true, signer: "B"),
+          ], origin: "o")),
+      [0x63, 0xA2, 0x01, 0x83, 0x82, 0x41, 0x80, 0xF5, 0x82, 0x42, 0x81, 0xA0, 0xF4, 0x83, 0x40, 0xF5, 0x61, 0x42]
+        + [0x02, 0x61, 0x6F]),
+    Case(
+      "a message", .signMessage(MessageToSign([0x68, 0x69], origin: "o")),
+      [0x64, 0xA2, 0x01, 0x42, 0x68, 0x69, 0x02, 0x61, 0x6F]),
+    Case(
+      "accounts", .accounts(AccountRange(first: 300, count: 32)), [0x65, 0xA2, 0x01, 0x19, 1, 0x2C, 0x02, 0x18, 32]),
+    Case("an association key", .associationKey(publicUserID: "al"), [0x66, 0xA1, 0x01, 0x62, 0x61, 0x6C]),
+    Case(
+      "data for an association key",
+      .signAssociation(AssociationToSign(publicUserID: "al", data: [0x31], service: "s")),
+      [0x67, 0xA3, 0x01, 0x62, 0x61, 0x6C, 0x02, 0x41, 0x31, 0x03, 0x61, 0x73]),
   ]
 
   @Test(arguments: cases)
@@ -114,7 +136,7 @@ import Testing
     ("nothing", [], .invalidLength),
     ("a message that is too long", [0x51] + [UInt8](repeating: 0, count: 65_536), .invalidLength),
     ("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), .invalidLength),
-    ("a command of our range that does not exist", [0x61], .invalidCommand),
+    ("a command of our range that does not exist", [0x68], .invalidCommand),
     ("another", [0x6F, 0xA0], .invalidCommand),
     ("no PIN at all", [0x5C], .missingParameter),
     ("a PIN that is a text", [0x5C, 0xA1, 0x00, 0x61, 0x31], .unexpectedType),
@@ -182,6 +204,83 @@ import Testing
     ("no counter", [1: "a", 2: .bytes([7]), 4: -7, 5: 1], .missingParameter),
   ]
 
+  /// What a wallet may ask, each with a fault; `long` is one byte longer than the limit.
+  static let walletFaults: [(String, UInt8, CBORMap, ControlStatus)] = [
+    ("a passkey of no site", 0x62, [:], .missingParameter),
+    ("a passkey of a site without a name", 0x62, [1: ""], .invalidLength),
+    ("a passkey of a site with a long name", 0x62, [1: long(255)], .invalidLength),
+    ("a passkey of bytes", 0x62, [1: .bytes([1])], .unexpectedType),
+    ("no transactions", 0x63, [2: "o"], .missingParameter),
+    ("an empty group", 0x63, [1: [], 2: "o"], .invalidLength),
+    ("17 transactions", 0x63, [1: .array(.init(repeating: item, count: 17)), 2: "o"], .invalidLength),
+    ("transactions of nobody", 0x63, [1: [item]], .missingParameter),
+    ("transactions of an origin without a name", 0x63, [1: [item], 2: ""], .invalidLength),
+    ("transactions of a long origin", 0x63, [1: [item], 2: long(300)], .invalidLength),
+    ("transactions of which none is to be signed", 0x63, [1: [[.bytes([]), false]], 2: "o"], .invalidParameter),
+    ("a transaction that is no list", 0x63, [1: [.bytes([])], 2: "o"], .unexpectedType),
+    ("a transaction that is a text", 0x63, [1: [["", true]], 2: "o"], .unexpectedType),
+    ("a transaction that does not say whether to sign", 0x63, [1: [[.bytes([])]], 2: "o"], .unexpectedType),
+    ("a transaction with a number for a bool", 0x63, [1: [[.bytes([]), 1]], 2: "o"], .unexpectedType),
+    ("a signer that is no text", 0x63, [1: [[.bytes([]), true, 1]], 2: "o"], .unexpectedType),
+    ("a transaction of four elements", 0x63, [1: [[.bytes([]), true, "", ""]], 2: "o"], .unexpectedType),
+    ("an empty message", 0x64, [1: .bytes([]), 2: "o"], .invalidLength),
+    (
+      "a message of 1025 bytes", 0x64, [1: .bytes(.init(repeating: 0x61, count: 1025)), 2: "o"],
+      .invalidLength
+    ),
+    ("a message that is a text", 0x64, [1: "hi", 2: "o"], .unexpectedType),
+    ("a message of nobody", 0x64, [1: .bytes([0x61])], .missingParameter),
+    ("accounts without a number", 0x65, [1: 0], .missingParameter),
+    ("no accounts", 0x65, [1: 0, 2: 0], .invalidParameter),
+    ("33 accounts", 0x65, [1: 0, 2: 33], .invalidParameter),
+    ("accounts whose index would be hardened", 0x65, [1: 0x7FFF_FFFF, 2: 2], .invalidParameter),
+    ("accounts beyond 32 bits", 0x65, [1: 0x1_0000_0000, 2: 1], .invalidParameter),
+    ("an association key of nobody", 0x66, [:], .missingParameter),
+    ("an association key of an empty user", 0x66, [1: ""], .invalidLength),
+    ("an association key of a long user", 0x66, [1: long(256)], .invalidLength),
+    ("an association without data", 0x67, [1: "al", 3: "s"], .missingParameter),
+    ("an association of no data", 0x67, [1: "al", 2: .bytes([]), 3: "s"], .invalidLength),
+    (
+      "an association of 257 bytes", 0x67, [1: "al", 2: .bytes(.init(repeating: 0x61, count: 257)), 3: "s"],
+      .invalidLength
+    ),
+    ("an association of a line end", 0x67, [1: "al", 2: .bytes([0x61, 0x0A]), 3: "s"], .invalidParameter),
+    ("an association of a letter beyond ASCII", 0x67, [1: "al", 2: .bytes([0xC3, 0xA9]), 3: "s"], .invalidParameter),
+    ("an association with nobody", 0x67, [1: "al", 2: .bytes([0x61])], .missingParameter),
+    ("an association with a long service", 0x67, [1: "al", 2: .bytes([0x61]), 3: long(300)], .invalidLength),
+  ]
+
+  private static let item: CBORValue = [.bytes([]), true]
+  private static func long(_ limit: Int) -> CBORValue { .text(String(repeating: "x", count: limit + 1)) }
+
+  @Test(arguments: walletFaults)
+  func `a wallet's request with a fault is refused`(
+    _ name: String, _ command: UInt8, _ members: CBORMap, _ status: ControlStatus
+  ) {
+    #expect(throws: ControlFailure(status, "")) { try decode([command] + members.packet) }
+  }
+
+  /// The same limits, reached and not exceeded.
+  static let walletLimits: [(String, UInt8, CBORMap)] = [
+    ("a site's name", 0x62, [1: .text(String(repeating: "x", count: 255))]),
+    (
+      "16 transactions", 0x63,
+      [1: .array(.init(repeating: item, count: 16)), 2: .text(String(repeating: "x", count: 300))]
+    ),
+    ("a message", 0x64, [1: .bytes(.init(repeating: 0x61, count: 1024)), 2: "o"]),
+    ("the last account", 0x65, [1: 0x7FFF_FFFF, 2: 1]),
+    ("a user", 0x66, [1: .text(String(repeating: "x", count: 256))]),
+    (
+      "data", 0x67,
+      [1: "al", 2: .bytes(.init(repeating: 0x7E, count: 256)), 3: .text(String(repeating: "x", count: 300))]
+    ),
+  ]
+
+  @Test(arguments: walletLimits)
+  func `what is as long as allowed is taken`(_ name: String, _ command: UInt8, _ members: CBORMap) throws {
+    #expect(try decode([command] + members.packet).encoded.bytes == [command] + members.packet)
+  }
+
   @Test(arguments: recoveries)
   func `a recovery with a member out of range is refused`(_ name: String, _ members: CBORMap, _ status: ControlStatus) {
     #expect(throws: ControlFailure(status, "")) { try decode([0x58] + CBOREncoder.encode(.map(members))) }
@@ -195,6 +294,10 @@ func decode(_ packet: [UInt8]) throws(ControlFailure) -> ControlRequest {
 func locked(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes { SecretBytes(copying: $0) } }
 
 func secret(_ text: String) -> SecretBytes { locked(Array(text.utf8)) }
+
+extension CBORMap {
+  fileprivate var packet: [UInt8] { isEmpty ? [] : CBOREncoder.encode(.map(self)) }
+}
 
 extension SecretBytes {
   var bytes: [UInt8] { withUnsafeBytes { Array($0) } }
