@@ -1,0 +1,106 @@
+/// The port to WebRTC: peer connections that have one data channel and nothing else.
+///
+/// The wallet makes the offer (RFC 8829 §5.2): an adapter creates the channel before the offer, ordered and reliable,
+/// with the label given and not negotiated outside the connection (RFC 8832), without audio and without video.
+public protocol PeerConnectionPort: Sendable {
+  /// Makes a connection that does nothing yet; what becomes of it is told to `deliver`.
+  ///
+  /// `deliver` may be called on any thread but never on two at a time, and never waits. After
+  /// ``PeerEvent/channelClosed`` or ``PeerEvent/failed(_:)`` it is called no more.
+  ///
+  /// - Parameters:
+  ///   - iceServers: STUN and TURN servers; none is asked when there are none.
+  ///   - channelLabel: the data channel's label, `liquid`.
+  ///   - bufferedAmountLowThreshold: when ``PeerEvent/bufferedAmountLow`` is told, in bytes.
+  func make(
+    iceServers: [ICEServer], channelLabel: String, bufferedAmountLowThreshold: Int,
+    deliver: @escaping @Sendable (PeerEvent) -> Void
+  ) throws(PeerConnectionFailure) -> any PeerConnection
+}
+
+/// One peer connection with its data channel.
+///
+/// No method waits, and none but ``PeerConnectionPort/make(iceServers:channelLabel:bufferedAmountLowThreshold:deliver:)``
+/// throws: what fails later is told as ``PeerEvent/failed(_:)``. After ``close()`` every method does nothing.
+public protocol PeerConnection: Sendable {
+  /// Makes the offer, sets it as the local description and begins to gather candidates.
+  ///
+  /// It is told as ``PeerEvent/offer(_:)``, once, before any candidate.
+  func createOffer()
+  /// Sets the dApp's answer as the remote description; called once at most, with a text that ``SessionDescription``
+  /// has read.
+  func setAnswer(_ sdp: String)
+  /// Adds a candidate of the dApp's; never before ``setAnswer(_:)``.
+  func addCandidate(_ candidate: ICECandidate)
+  /// Sends one text message over the open channel, after all that were sent before.
+  func send(_ text: String)
+  /// Bytes of messages that `send` took and the channel has not sent yet.
+  var bufferedAmount: Int { get }
+  /// Ends channel and connection and frees what they hold; a second call does nothing.
+  ///
+  /// What `send` took before is given to the peer first, but no longer than a second. May be called within `deliver`.
+  func close()
+}
+
+/// What happens on one peer connection.
+public enum PeerEvent: Equatable, Sendable {
+  /// The offer is made: a session description, as it shall be sent.
+  case offer(String)
+  /// One candidate of our own was gathered (trickle ICE, RFC 8838); the end of gathering is not told.
+  case candidate(ICECandidate)
+  /// The data channel is open.
+  case channelOpen
+  /// A text message, whole. One in binary is passed over.
+  case message(String)
+  /// The channel is closed, by either side; the peer is gone.
+  case channelClosed
+  /// The connection could not be made, or is lost; the reason is the adapter's, lower case, no full stop.
+  case failed(String)
+  /// The buffered amount fell from above the threshold to it or below.
+  case bufferedAmountLow
+}
+
+/// A STUN or TURN server: RFC 8829 §4.1.1, RTCIceServer of WebRTC.
+public struct ICEServer: Equatable, Sendable {
+  /// One or more addresses of it: `stun:`, `stuns:`, `turn:` or `turns:` (RFC 7064, RFC 7065).
+  public let urls: [String]
+  /// The user of a TURN server.
+  public let username: String?
+  /// That user's password.
+  public let credential: String?
+
+  /// Joins the three; STUN servers have the first alone.
+  public init(urls: [String], username: String? = nil, credential: String? = nil) {
+    self.urls = urls
+    self.username = username
+    self.credential = credential
+  }
+}
+
+/// One way to reach a peer, RTCIceCandidateInit of WebRTC: RFC 8839 §5.1.
+public struct ICECandidate: Hashable, Sendable {
+  /// The attribute without `a=`: `candidate:` and what follows.
+  public let candidate: String
+  /// The identification tag of the media section it belongs to (RFC 5888).
+  public let sdpMid: String?
+  /// The index of that media section, from 0.
+  public let sdpMLineIndex: Int
+
+  /// Joins the three.
+  public init(candidate: String, sdpMid: String?, sdpMLineIndex: Int) {
+    self.candidate = candidate
+    self.sdpMid = sdpMid
+    self.sdpMLineIndex = sdpMLineIndex
+  }
+}
+
+/// Why no peer connection can be made at all: a library or a plug-in is missing.
+///
+/// The reason is the adapter's sentence: lower case, no full stop, what happened, then what to do.
+public struct PeerConnectionFailure: Error, Equatable, Sendable {
+  /// What happened and what to do.
+  public let reason: String
+
+  /// Wraps a reason.
+  public init(_ reason: String) { self.reason = reason }
+}

@@ -1,0 +1,63 @@
+/// The port to web sockets: RFC 6455, as Socket.IO uses them.
+///
+/// What an adapter does besides: it answers the frames Ping and Close, joins fragments, and checks a `wss:` server's
+/// certificate as ``HTTPPort`` does. It follows no redirect, keeps no cookie, offers no extension and no subprotocol,
+/// and never opens anything again by itself.
+public protocol WebSocketPort: Sendable {
+  /// Begins to open a web socket and returns at once; what becomes of it is told to `deliver`.
+  ///
+  /// `deliver` hears ``WebSocketEvent/open`` at most once, then messages in their order, and at the end exactly one
+  /// ``WebSocketEvent/closed(_:)``, also when the opening failed or ``WebSocketConnection/close()`` was called. It may
+  /// be called on any thread but never on two at a time, never waits, and may be called before `open` has returned.
+  ///
+  /// - Parameters:
+  ///   - url: `wss:` or, on loopback alone, `ws:`, with path and query, without user information and fragment.
+  ///   - headers: what is sent besides what RFC 6455 §4.1 itself needs: `User-Agent`, `Cookie`.
+  ///   - maximumMessageSize: bytes of a message, all its fragments together. One that is longer, or says that it is,
+  ///     closes the socket with status code 1009 and is told as ``WebSocketFailure/messageTooLarge``.
+  func open(
+    url: String, headers: [HTTPHeader], maximumMessageSize: Int,
+    deliver: @escaping @Sendable (WebSocketEvent) -> Void
+  ) -> any WebSocketConnection
+}
+
+/// One web socket, from the moment its opening begins.
+public protocol WebSocketConnection: Sendable {
+  /// Sends one text message, after all that were sent before; neither waits nor fails.
+  ///
+  /// What cannot be written is dropped: the end of the socket is told as an event.
+  func send(_ text: String)
+  /// Closes the socket with status code 1000, or gives up its opening; a second call does nothing.
+  ///
+  /// What was sent before is written first. A server that does not answer the Close frame is not waited for longer than
+  /// a second.
+  func close()
+}
+
+/// What happens on one web socket.
+public enum WebSocketEvent: Equatable, Sendable {
+  /// The server has taken the upgrade (status 101): messages can be sent.
+  case open
+  /// A text message, whole.
+  case text(String)
+  /// It is over; `nil` where either side closed it in order.
+  case closed(WebSocketFailure?)
+}
+
+/// Why a web socket did not open, or broke off.
+///
+/// A reason is the adapter's, without the server's name: lower case, no full stop, such as `connection refused`.
+public enum WebSocketFailure: Error, Equatable, Sendable {
+  /// No connection was made: the name is unknown, nobody listens, or the network is down.
+  case unreachable(String)
+  /// The server is not who it should be: its certificate is not trusted, has run out, or is of another name.
+  case untrusted(String)
+  /// The server answered the upgrade with this status instead of 101.
+  case refused(status: Int)
+  /// A message had more bytes than are read.
+  case messageTooLarge
+  /// A binary message came; nothing here speaks in them. The socket is closed with status code 1003.
+  case notText
+  /// The connection broke off, or what came is no web socket (RFC 6455 §7.1.7).
+  case broken(String)
+}
