@@ -73,6 +73,7 @@ let package = Package(
       tests: ["DeterministicKeys", "TestSupport"])
     + room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
     + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
+    + room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "CLinux"])
     + room("LiquidAuth", ["CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives"])
     + [
       .executableTarget(
@@ -85,7 +86,7 @@ let package = Package(
         name: "liquid-auth",
         dependencies: [
           "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
-          "StateDirectory", "LiquidAuth", "CLinux", "CZlib", argumentParser,
+          "ControlClient", "StateDirectory", "LiquidAuth", "CLinux", "CZlib", argumentParser,
         ], swiftSettings: settings),
       .testTarget(
         name: "AuthenticatorShellTests",

@@ -1,16 +1,16 @@
 import Glibc
 import Testing
 
-@testable import liquid_auth
+@testable import ControlClient
 
-struct ControlConnectionTests {
+struct ControlClientTests {
   @Test func `a peer of another user, root included, is not spoken to`() throws {
     var ends: [Int32] = [-1, -1]
     #expect(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0)
     defer { ends.forEach { close($0) } }
-    try ControlConnection.checkPeer(of: ends[0], "/run/c", expected: geteuid())
-    let error = #expect(throws: CommandFailure.self) {
-      try ControlConnection.checkPeer(of: ends[0], "/run/c", expected: geteuid() + 1)
+    try ControlClient.checkPeer(of: ends[0], "/run/c", expected: geteuid())
+    let error = #expect(throws: ControlClientError.self) {
+      try ControlClient.checkPeer(of: ends[0], "/run/c", expected: geteuid() + 1)
     }
     #expect(
       error?.description
@@ -19,7 +19,7 @@ struct ControlConnectionTests {
 
   @Test func `a path that no socket can have is named`() {
     for path in ["", "/" + String(repeating: "x", count: 107)] {
-      let error = #expect(throws: CommandFailure.self) { _ = try ControlConnection.open(path) }
+      let error = #expect(throws: ControlClientError.self) { _ = try ControlClient.open(path, onPrompt: {}) }
       #expect(error?.description.contains("has 1 to 107 bytes: \(path); ") == true)
     }
   }

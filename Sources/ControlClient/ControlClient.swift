@@ -1,0 +1,183 @@
+import CLinux
+public import ControlDoor
+import CryptoPrimitives
+import Glibc
+import StateDirectory
+import Synchronization
+
+/// A connection to the authenticator that runs: one question, one answer.
+///
+/// It blocks the thread that asks. Closing the connection withdraws what it asks for.
+public final class ControlClient: Sendable {
+  private let descriptor: Int32
+  private let path: String
+  /// Called once, when an answer waits because a person is asked.
+  private let onPrompt: @Sendable () -> Void
+  private let hasTold = Atomic(false)
+  /// Questions of two threads are asked in turn.
+  private let turn = Mutex<Void>(())
+
+  private init(owning descriptor: Int32, path: String, onPrompt: @escaping @Sendable () -> Void) {
+    self.descriptor = descriptor
+    self.path = path
+    self.onPrompt = onPrompt
+  }
+
+  /// Connects, and agrees on the version.
+  ///
+  /// - Parameters:
+  ///   - path: the control socket, 1 to 107 bytes.
+  ///   - onPrompt: told once, on the thread that asks, when a person is asked before the answer comes.
+  /// - Throws: `notRunning` when nobody listens there.
+  public static func open(
+    _ path: String, onPrompt: @escaping @Sendable () -> Void
+  ) throws(ControlClientError) -> ControlClient {
+    let client = ControlClient(owning: try connected(to: path), path: path, onPrompt: onPrompt)
+    let _: Hello = try client.ask(.hello(version: ControlMessage.version))
+    return client
+  }
+
+  deinit { close(descriptor) }
+
+  /// Asks, and waits for the answer: as long as it takes where a person or a key derivation is waited for.
+  public func ask<Answer: ControlAnswer>(
+    _ request: ControlRequest, for answer: Answer.Type = Answer.self
+  ) throws(ControlClientError) -> Answer {
+    let packet = try exchange(request)
+    do {
+      return try Answer(decoding: packet)
+    } catch {
+      throw .refused(error)
+    }
+  }
+
+  /// Asks, and gives the packet that answers as it is: status ‖ members.
+  public func exchange(_ request: ControlRequest) throws(ControlClientError) -> [UInt8] {
+    try turn.withLock { _ throws(ControlClientError) in
+      let message = request.encoded
+      let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      guard sent == message.count else { throw Self.broken(errno) }
+      return
+        switch request.wait
+      {
+      case .none: try receive(within: Self.patience)
+      case .keyDerivation: try receive()
+      case .line: try receiveFromBusy()
+      }
+    }
+  }
+
+  /// Ends the connection, from any thread: what is being asked is withdrawn, and whoever waits for the answer is told.
+  public func disconnect() { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
+
+  /// How many seconds an answer may take that waits for nobody.
+  private static let patience = 20
+
+  /// Waits for an answer that has others before it, and says so when one of them is a prompt: a person who types here does
+  /// not always see it.
+  private func receiveFromBusy() throws(ControlClientError) -> [UInt8] {
+    while !hasTold.load(ordering: .relaxed) {
+      if let answer = try packet(within: 1) { return answer }
+      if isSomebodyAsked {
+        onPrompt()
+        hasTold.store(true, ordering: .relaxed)
+      }
+    }
+    return try receive()
+  }
+
+  /// Whether the authenticator waits for a person now.
+  private var isSomebodyAsked: Bool {
+    let status = try? Self.open(path, onPrompt: {}).ask(.status, for: AuthenticatorStatus.self)
+    return status?.waiting == true
+  }
+
+  /// Waits for an answer, for good unless `seconds` are given.
+  private func receive(within seconds: Int = 0) throws(ControlClientError) -> [UInt8] {
+    guard let answer = try packet(within: seconds) else { throw Self.broken(EAGAIN) }
+    return answer
+  }
+
+  /// The next packet; `nil` if none comes within so many seconds, 0 for however many.
+  private func packet(within seconds: Int) throws(ControlClientError) -> [UInt8]? {
+    var limit = timeval(tv_sec: seconds, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var buffer = [UInt8](repeating: 0, count: ControlMessage.maximumSize + 1)
+    var count = -1
+    repeat { count = recv(descriptor, &buffer, buffer.count, 0) } while count < 0 && errno == EINTR
+    if count < 0, errno == EAGAIN { return nil }
+    guard count > 0 else { throw Self.broken(count == 0 ? ECONNRESET : errno) }
+    return Array(buffer.prefix(count))
+  }
+
+  private static func broken(_ number: Int32) -> ControlClientError {
+    guard number != EAGAIN else {
+      return .failed("the authenticator does not answer; see its log, and start it again")
+    }
+    return .failed(
+      "the authenticator broke off: \(String(cString: strerror(number))); see its log, and run: liquid-auth status")
+  }
+}
+
+extension ControlClient {
+  private static func connected(to path: String) throws(ControlClientError) -> Int32 {
+    guard let address = SocketAddress(path) else {
+      throw .failed(
+        "the path of the control socket has 1 to \(SocketAddress.maximumPathSize) bytes: \(path); give another with "
+          + "--control")
+    }
+    let descriptor = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw notRunning(path, errno) }
+    guard address.connect(descriptor) else {
+      defer { close(descriptor) }
+      throw notRunning(path, errno)
+    }
+    do throws(ControlClientError) {
+      try checkPeer(of: descriptor, path, expected: geteuid())
+    } catch {
+      close(descriptor)
+      throw error
+    }
+    return descriptor
+  }
+
+  /// Whoever listens is told a passphrase: it must be a program of the same user, and not even of root.
+  static func checkPeer(of descriptor: Int32, _ path: String, expected: uid_t) throws(ControlClientError) {
+    var user = uid_t.max
+    guard clinux_peer_user(descriptor, &user) == 0 else {
+      throw .failed("cannot tell who listens at \(path): \(String(cString: strerror(errno)))")
+    }
+    guard user == expected else {
+      throw .failed(
+        "user \(user), and not you, listens at \(path); do not trust it, and give another path with --control")
+    }
+  }
+
+  private static func notRunning(_ path: String, _ number: Int32) -> ControlClientError {
+    guard number == ENOENT || number == ECONNREFUSED else {
+      return .failed("cannot reach the authenticator at \(path): \(String(cString: strerror(number)))")
+    }
+    return .notRunning(
+      "the authenticator is not running (nobody listens at \(path)); start it with: liquid-authenticator")
+  }
+}
+
+extension ControlRequest {
+  /// What stands before an answer.
+  fileprivate enum Wait {
+    /// Nothing.
+    case none
+    /// Argon2, which takes its time and waits for no person.
+    case keyDerivation
+    /// The line of all requests, and whoever is asked in it.
+    case line
+  }
+
+  fileprivate var wait: Wait {
+    switch self {
+    case .hello, .status, .lock: .none
+    case .unlock, .newStore: .keyDerivation
+    default: .line
+    }
+  }
+}
