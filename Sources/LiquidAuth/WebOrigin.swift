@@ -1,0 +1,204 @@
+/// Where a dApp's server is: scheme, host and port, in the one spelling that client data have (RFC 6454 §6.1).
+///
+/// Only origins that nobody on the way can take the place of: `https:`, or `http:` on this machine.
+public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
+  /// The schemes that an origin may have.
+  public enum Scheme: String, Sendable {
+    /// TLS.
+    case https
+    /// No protection on the way: loopback only.
+    case http
+
+    /// What `serialized` leaves out.
+    var defaultPort: UInt16 {
+      switch self {
+      case .https: 443
+      case .http: 80
+      }
+    }
+  }
+
+  /// The scheme.
+  public let scheme: Scheme
+  /// The host in lower case: a name of ASCII letters, digits, hyphens and dots, `127.x.y.z`, or `[::1]`.
+  public let host: String
+  /// The port; `nil` for the one that the scheme has anyway.
+  public let port: UInt16?
+  /// What kind of host it is.
+  private let kind: HostKind
+
+  /// Reads what stands between `//` and the path of a URL: RFC 3986 §3.2, and no user information.
+  public init(scheme: Scheme, authority: some StringProtocol) throws(WebOriginError) {
+    let authority = Array(authority.utf8)
+    guard !authority.contains(UInt8(ascii: "@")) else { throw .userInformation }
+    guard authority.allSatisfy({ $0 < 0x80 }) else { throw .notASCII }
+    let hostEnd = Self.endOfHost(authority)
+    let host = String(decoding: authority[..<hostEnd], as: UTF8.self).lowercased()
+    kind = try HostKind(of: host)
+    let port = try Self.port(authority[hostEnd...])
+    guard scheme == .https || kind.isLoopback else { throw .insecure(host) }
+    self.scheme = scheme
+    self.host = host
+    self.port = port == scheme.defaultPort ? nil : port
+  }
+
+  /// Reads an origin as a browser writes it, such as `https://example.com:8443`; no path, and no slash, behind it.
+  public init(_ text: some StringProtocol) throws(WebOriginError) {
+    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, let scheme = Scheme(rawValue: parts[0].lowercased()), parts[1].hasPrefix("//") else {
+      throw .scheme
+    }
+    try self.init(scheme: scheme, authority: parts[1].dropFirst(2))
+  }
+
+  /// `scheme://host`, and `:port` where it is not the scheme's own: the `origin` of client data.
+  public var serialized: String { "\(scheme.rawValue)://\(authority)" }
+
+  /// `host`, and `:port` where it is not the scheme's own.
+  public var authority: String { port.map { "\(host):\($0)" } ?? host }
+
+  /// As ``serialized``.
+  public var description: String { serialized }
+
+  /// The origin that apps on phones write into client data, whatever the port of the link: `https://` and the rp.id.
+  static func ofRelyingParty(_ rpID: String) throws(WebOriginError) -> WebOrigin {
+    try WebOrigin(scheme: .https, authority: rpID)
+  }
+
+  private static func endOfHost(_ authority: [UInt8]) -> Int {
+    guard authority.first == UInt8(ascii: "[") else {
+      return authority.firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex
+    }
+    return authority.firstIndex(of: UInt8(ascii: "]")).map { $0 + 1 } ?? authority.endIndex
+  }
+
+  /// `:` and 1–65535 without a leading zero, or nothing.
+  private static func port(_ text: ArraySlice<UInt8>) throws(WebOriginError) -> UInt16? {
+    if text.isEmpty { return nil }
+    let digits = text.dropFirst()
+    guard text.first == UInt8(ascii: ":"), digits.first != UInt8(ascii: "0"), digits.allSatisfy(\.isASCIIDigit),
+      let port = UInt16(String(decoding: digits, as: UTF8.self))
+    else { throw .port }
+    return port
+  }
+}
+
+// MARK: - Relying parties
+
+extension WebOrigin {
+  /// Checks that a relying party's id may be claimed from this origin: WebAuthn §5.1.3, step 7.
+  ///
+  /// It is the host, or a domain that the host is below and that is no public suffix. Below an address, and below
+  /// `localhost`, there is nothing. Compared as bytes: the authenticator hashes what the server wrote.
+  public func check(rpID: String, _ publicSuffixes: some PublicSuffixes) throws(LiquidAuthError) {
+    if rpID.utf8.elementsEqual(host.utf8) { return }
+    guard kind == .name, rpID.utf8.contains(UInt8(ascii: ".")), isBelow(rpID) else {
+      throw .invalidRpID(rpID, .otherSite(host: host))
+    }
+    guard !publicSuffixes.isPublicSuffix(rpID) else { throw .invalidRpID(rpID, .publicSuffix) }
+  }
+
+  /// The domains that this origin may claim as rp.id, the host first, then from the longest to the shortest.
+  func claimableRPIDs(_ publicSuffixes: some PublicSuffixes) -> [String] {
+    guard kind == .name else { return [host] }
+    let labels = host.split(separator: ".")
+    let parents = (1..<max(labels.count - 1, 1)).map { labels[$0...].joined(separator: ".") }
+    return [host] + parents.filter { !publicSuffixes.isPublicSuffix($0) }
+  }
+
+  private func isBelow(_ domain: String) -> Bool {
+    let (host, domain) = (Array(self.host.utf8), [UInt8(ascii: ".")] + Array(domain.utf8))
+    return host.count > domain.count && host.suffix(domain.count).elementsEqual(domain)
+  }
+}
+
+// MARK: - Hosts
+
+/// What a host is, as far as it matters for trust.
+private enum HostKind: Hashable {
+  /// A name of the DNS.
+  case name
+  /// `localhost` or a name below it, which never leaves this machine (RFC 6761 §6.3).
+  case localhost
+  /// 127.0.0.0/8 or `[::1]`.
+  case loopbackAddress
+
+  var isLoopback: Bool { self != .name }
+
+  /// Reads a host in lower case.
+  init(of host: String) throws(WebOriginError) {
+    guard !host.isEmpty else { throw .noHost }
+    let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+    if host == "[::1]" {
+      self = .loopbackAddress
+    } else if host.hasPrefix("[") {
+      throw .address
+    } else if Self.isAddress(labels) {
+      guard Self.isLoopback(labels) else { throw .address }
+      self = .loopbackAddress
+    } else {
+      guard host.utf8.count <= 253, labels.allSatisfy(Self.isLabel) else { throw .host }
+      self = labels.last == "localhost" ? .localhost : .name
+    }
+  }
+
+  /// Whether resolvers would take this for a number and not for a name: URL Standard, "ends in a number checker".
+  private static func isAddress(_ labels: [Substring]) -> Bool {
+    guard let last = labels.last(where: { !$0.isEmpty }) else { return false }
+    return last.hasPrefix("0x") || last.utf8.allSatisfy(\.isASCIIDigit)
+  }
+
+  /// Whether four decimal numbers without leading zeros begin with 127: the one spelling that everybody reads alike.
+  private static func isLoopback(_ labels: [Substring]) -> Bool {
+    labels.count == 4 && labels[0] == "127" && labels.allSatisfy { UInt8($0).map { "\($0)" } == String($0) }
+  }
+
+  /// Letters, digits and hyphens (RFC 5890 §2.3.1), 1 to 63 of them; `xn--` stands for other scripts.
+  private static func isLabel(_ label: Substring) -> Bool {
+    (1...63).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")
+      && label.utf8.allSatisfy { byte in
+        byte.isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "-")
+      }
+  }
+}
+
+extension UInt8 {
+  /// 0–9 of ASCII.
+  var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+}
+
+/// Why a text is no origin that is trusted.
+public enum WebOriginError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// It begins with neither `https://` nor `http://`.
+  case scheme
+  /// A name or password stands before the host.
+  case userInformation
+  /// There is no host.
+  case noHost
+  /// The host is no name of the DNS.
+  case host
+  /// The host has letters outside of ASCII.
+  case notASCII
+  /// The host is an address, and not this machine's own.
+  case address
+  /// The port is no number from 1 to 65535.
+  case port
+  /// `http:` to another machine.
+  case insecure(String)
+
+  /// What is wrong, and what to do.
+  public var description: String {
+    switch self {
+    case .scheme: "an origin begins with https://"
+    case .userInformation:
+      "a user name stands before the host, as in links that pretend to be of another site; ask the dApp for a new one"
+    case .noHost: "no host is named; ask the dApp for a new link"
+    case .host: "the host is no name of the DNS; ask the dApp for a new link"
+    case .notASCII:
+      "the host has letters that can pass for others; ask the dApp for a link with the host in Punycode (xn--)"
+    case .address: "the host is an address, which no certificate names; ask the dApp for a link with its name"
+    case .port: "the port is no number from 1 to 65535; ask the dApp for a new link"
+    case .insecure(let host): "http is for this machine only, and \(host) is another; ask the dApp for https"
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct LiquidURITests {
+  private static let id = "019097ff-bb8c-7d42-9a3b-0a1b2c3d4e5f"
+
+  @Test(arguments: [
+    // With and without the slash; the scheme in either case; a port that survives.
+    ("liquid://example.com/?requestId=\(id)", "https://example.com", id),
+    ("liquid://example.com?requestId=test-123", "https://example.com", "test-123"),
+    ("LIQUID://Example.com:8443/?requestId=\(id)", "https://example.com:8443", id),
+    ("liquid://example.com:443/?requestId=1", "https://example.com", "1"),
+    // Loopback without TLS, as dApps write it.
+    ("liquid://http://localhost:3000/?requestId=\(id)", "http://localhost:3000", id),
+    ("Liquid://HTTP://app.localhost?requestId=1", "http://app.localhost", "1"),
+    ("liquid://http://127.0.0.1:3000/?requestId=1", "http://127.0.0.1:3000", "1"),
+    ("liquid://http://[::1]:3000/?requestId=1", "http://[::1]:3000", "1"),
+    // A host that is called http.
+    ("liquid://localhost:3000/?requestId=1", "https://localhost:3000", "1"),
+    ("liquid://http/?requestId=1", "https://http", "1"),
+    // Other parameters, percent-encoding, and a number of 2024.
+    ("liquid://example.com/?a=b&requestId=0.6050027432326752&c", "https://example.com", "0.6050027432326752"),
+    ("liquid://example.com/?requestId=a%2Fb%3d%25%C3%A9", "https://example.com", "a/b=%é"),
+    ("liquid://example.com/?request%49d=x+y", "https://example.com", "x+y"),
+    ("liquid://example.com/?requestId=a=b", "https://example.com", "a=b"),
+    ("liquid://example.com/?requestid=1&requestId=2", "https://example.com", "2"),
+    ("liquid://example.com/?requestId=a?b/c", "https://example.com", "a?b/c"),
+  ])
+  func `a link names a server and a request`(_ text: String, _ origin: String, _ requestID: String) throws {
+    let link = try LiquidURI(text)
+    #expect(link.origin.serialized == origin)
+    #expect(link.requestID.text == requestID)
+  }
+
+  @Test(arguments: [
+    ("", LiquidURIError.scheme), ("liquid:", .scheme), ("liquid:/example.com?requestId=1", .scheme),
+    ("https://example.com/?requestId=1", .scheme), ("FIDO:/123", .scheme),
+    (" liquid://example.com?requestId=1", .scheme),
+    ("ｌiquid://example.com?requestId=1", .scheme), ("liquidx://example.com?requestId=1", .scheme),
+    ("liquid://example.com/auth?requestId=1", .path), ("liquid://example.com//?requestId=1", .path),
+    ("liquid://example.com/?requestId=1#", .fragment), ("liquid://example.com#?requestId=1", .fragment),
+    ("liquid://example.com", .noRequestID), ("liquid://example.com/", .noRequestID),
+    ("liquid://example.com/?", .noRequestID),
+    ("liquid://example.com/?requestId", .noRequestID), ("liquid://example.com/?requestId=", .noRequestID),
+    ("liquid://example.com/?RequestId=1", .noRequestID), ("liquid://example.com/?id=1", .noRequestID),
+    ("liquid://example.com/?requestId=1&requestId=1", .repeatedRequestID),
+    ("liquid://example.com/?requestId=1&request%49d=2", .repeatedRequestID),
+    ("liquid://example.com/?requestId=" + String(repeating: "a", count: 129), .longRequestID),
+    ("liquid://example.com/?requestId=%", .encoding), ("liquid://example.com/?requestId=%4", .encoding),
+    ("liquid://example.com/?requestId=%4g", .encoding), ("liquid://example.com/?requestId=%ff", .encoding),
+    ("liquid://example.com/?requestId=%00", .encoding), ("liquid://example.com/?requestId=1&a=%zz", .encoding),
+    ("liquid://example.com/?requestId=a%0ab", .encoding),
+    ("liquid://?requestId=1", .origin(.noHost)), ("liquid:///?requestId=1", .origin(.noHost)),
+    ("liquid://me@example.com/?requestId=1", .origin(.userInformation)),
+    ("liquid://example.com:1@evil.example/?requestId=1", .origin(.userInformation)),
+    ("liquid://bücher.example/?requestId=1", .origin(.notASCII)), ("liquid://a b/?requestId=1", .origin(.host)),
+    ("liquid://192.0.2.1/?requestId=1", .origin(.address)), ("liquid://[2001:db8::1]/?requestId=1", .origin(.address)),
+    ("liquid://example.com:0/?requestId=1", .origin(.port)), ("liquid://example.com:01/?requestId=1", .origin(.port)),
+    ("liquid://example.com:65536/?requestId=1", .origin(.port)),
+    ("liquid://https://example.com/?requestId=1", .origin(.port)),
+    ("liquid://http://example.com/?requestId=1", .origin(.insecure("example.com"))),
+    ("liquid://http://192.168.1.2/?requestId=1", .origin(.address)),
+    ("liquid://example.com\\@evil.example/?requestId=1", .origin(.userInformation)),
+    ("liquid://example.com\\/?requestId=1", .origin(.host)),
+  ])
+  func `each fault has its name`(_ text: String, _ error: LiquidURIError) {
+    #expect(throws: error) { try LiquidURI(text) }
+  }
+}

@@ -1,0 +1,110 @@
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct WebOriginTests {
+  /// A list with the kinds of rules that the real one has.
+  struct Suffixes: PublicSuffixes {
+    func isPublicSuffix(_ domain: String) -> Bool {
+      ["co.uk", "github.io", "kawasaki.jp"].contains(domain) || !domain.contains(".")
+    }
+  }
+
+  @Test(arguments: [
+    ("https://example.com", "https://example.com"), ("HTTPS://Example.COM", "https://example.com"),
+    ("https://example.com:443", "https://example.com"), ("https://example.com:8443", "https://example.com:8443"),
+    ("https://example.com:80", "https://example.com:80"), ("https://example.com:65535", "https://example.com:65535"),
+    ("https://xn--bcher-kva.example", "https://xn--bcher-kva.example"), ("https://a-1.b", "https://a-1.b"),
+    ("https://localhost", "https://localhost"), ("http://localhost", "http://localhost"),
+    ("http://localhost:80", "http://localhost"), ("http://LOCALHOST:3000", "http://localhost:3000"),
+    ("http://app.localhost:3000", "http://app.localhost:3000"), ("http://127.0.0.1:3000", "http://127.0.0.1:3000"),
+    ("http://127.255.1.2", "http://127.255.1.2"), ("https://127.0.0.1", "https://127.0.0.1"),
+    ("http://[::1]:3000", "http://[::1]:3000"), ("https://[::1]", "https://[::1]"),
+    (
+      "https://" + String(repeating: "a", count: 63) + ".example",
+      "https://" + String(repeating: "a", count: 63) + ".example"
+    ),
+    ("https://1.example", "https://1.example"), ("https://0x.example", "https://0x.example"),
+  ])
+  func `an origin has one spelling`(_ text: String, _ serialized: String) throws {
+    let origin = try WebOrigin(text)
+    #expect(origin.serialized == serialized)
+    #expect(try WebOrigin(serialized) == origin)
+  }
+
+  @Test(arguments: [
+    ("", WebOriginError.scheme), ("example.com", .scheme), ("ftp://example.com", .scheme),
+    ("https:example.com", .scheme),
+    ("wss://example.com", .scheme), ("https:/example.com", .scheme), (" https://example.com", .scheme),
+    ("https://user@example.com", .userInformation), ("https://example.com:443@evil.example", .userInformation),
+    ("https://@example.com", .userInformation), ("https://bücher.example", .notASCII),
+    ("https://еxample.com", .notASCII),
+    ("https://example。com", .notASCII), ("https://", .noHost), ("https://:443", .noHost),
+    ("https://example..com", .host), ("https://.example.com", .host), ("https://example.com.", .host),
+    ("https://-a.example", .host), ("https://a-.example", .host), ("https://a_b.example", .host),
+    ("https://a b.example", .host), ("https://example.com/", .host), ("https://exa%6dple.com", .host),
+    ("https://" + String(repeating: "a", count: 64) + ".example", .host),
+    ("https://" + String(repeating: "a.", count: 126) + "aa", .host), ("https://a\u{0}.example", .host),
+    ("https://192.0.2.1", .address), ("https://1.1", .address), ("https://2130706433", .address),
+    ("https://0x7f000001", .address), ("https://0x7f.1", .address), ("http://127.1", .address),
+    ("http://127.0.0.01", .address), ("http://127.0.0.256", .address), ("http://127.0.0.1.", .address),
+    ("http://127.0.0.+1", .host), ("http://0.0.0.0", .address), ("https://[::]", .address), ("https://[::2]", .address),
+    ("https://[0:0:0:0:0:0:0:1]", .address), ("https://[::ffff:127.0.0.1]", .address), ("https://[::1", .address),
+    ("https://[::1]x", .port), ("https://example.com:", .port), ("https://example.com:0", .port),
+    ("https://example.com:0443", .port), ("https://example.com:65536", .port), ("https://example.com:+443", .port),
+    ("https://example.com:4 43", .port), ("https://example.com:443:443", .port), ("https://::1", .noHost),
+    ("https://example.com:99999999999999999999", .port), ("https://example.com:-1", .port),
+    ("http://example.com", .insecure("example.com")), ("http://localhost.example", .insecure("localhost.example")),
+    ("http://notlocalhost", .insecure("notlocalhost")), ("http://127.example", .insecure("127.example")),
+  ])
+  func `what is no origin that is trusted is refused by name`(_ text: String, _ error: WebOriginError) {
+    #expect(throws: error) { try WebOrigin(text) }
+  }
+
+  @Test(arguments: [
+    ("https://example.com", "example.com"), ("https://app.example.com:8443", "example.com"),
+    ("https://a.b.example.co.uk", "example.co.uk"), ("https://a.b.example.co.uk", "b.example.co.uk"),
+    ("https://github.io", "github.io"), ("http://localhost:3000", "localhost"),
+    ("http://app.localhost", "app.localhost"),
+    ("http://127.0.0.1:3000", "127.0.0.1"), ("http://[::1]:3000", "[::1]"),
+  ])
+  func `an origin may claim its host and what that is below`(_ origin: String, _ rpID: String) throws {
+    try WebOrigin(origin).check(rpID: rpID, Suffixes())
+  }
+
+  @Test(arguments: [
+    ("https://example.com", "example.org"), ("https://example.com", "app.example.com"),
+    ("https://notexample.com", "example.com"), ("https://app.example.com", ".example.com"),
+    ("https://app.example.com", "EXAMPLE.com"), ("https://app.example.com", "example.com."),
+    ("https://app.example.com", ""), ("https://app.example.com", "."), ("https://example.com", "com"),
+    ("https://app.example.com", "éxample.com"), ("http://app.localhost", "localhost"),
+    ("http://a.app.localhost", "app.localhost"), ("http://127.0.0.1", "0.0.1"), ("http://127.0.0.1", "0.1"),
+    ("http://[::1]", "::1"), ("https://example.com:8443", "example.com:8443"),
+    ("https://example.com", "https://example.com"),
+  ])
+  func `another site's rp id is refused`(_ text: String, _ rpID: String) throws {
+    let origin = try WebOrigin(text)
+    #expect(throws: LiquidAuthError.invalidRpID(rpID, .otherSite(host: origin.host))) {
+      try origin.check(rpID: rpID, Suffixes())
+    }
+  }
+
+  @Test(arguments: [("https://alice.github.io", "github.io"), ("https://example.co.uk", "co.uk")])
+  func `a public suffix is refused`(_ origin: String, _ rpID: String) throws {
+    #expect(throws: LiquidAuthError.invalidRpID(rpID, .publicSuffix)) {
+      try WebOrigin(origin).check(rpID: rpID, Suffixes())
+    }
+  }
+
+  @Test(arguments: [
+    ("https://example.com", ["example.com"]),
+    ("https://a.b.example.co.uk", ["a.b.example.co.uk", "b.example.co.uk", "example.co.uk"]),
+    ("http://app.localhost", ["app.localhost"]), ("http://127.0.0.1", ["127.0.0.1"]),
+    ("https://intranet", ["intranet"]),
+  ])
+  func `what may be claimed is known before the server says what it claims`(_ text: String, _ rpIDs: [String]) throws {
+    let origin = try WebOrigin(text)
+    #expect(origin.claimableRPIDs(Suffixes()) == rpIDs)
+    for rpID in rpIDs { try origin.check(rpID: rpID, Suffixes()) }
+  }
+}
