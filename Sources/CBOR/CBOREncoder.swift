@@ -33,7 +33,7 @@ public enum CBOREncoder {
   }
 
   /// Lets libcbor write one head into its nine bytes at most, and takes over as many as it wrote.
-  private static func appendHead(
+  static func appendHead(
     to bytes: inout [UInt8], _ write: (UnsafeMutablePointer<UInt8>?, Int) -> Int
   ) {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 9) { head in

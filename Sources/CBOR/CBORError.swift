@@ -3,7 +3,7 @@
 /// The three cases are the three answers that CTAP2 has for it (CTAP §6.3). Errors are equal by case: the reason is for
 /// people, and two roads to the same refusal are the same refusal.
 public enum CBORError: Error, Sendable {
-  /// The bytes are not canonical CBOR: `CTAP2_ERR_INVALID_CBOR` (0x12).
+  /// The bytes are not CBOR in the form that is asked of them: `CTAP2_ERR_INVALID_CBOR` (0x12).
   case invalid(String)
   /// A member has another CBOR type: `CTAP2_ERR_CBOR_UNEXPECTED_TYPE` (0x11).
   case unexpectedType(String)
@@ -25,7 +25,7 @@ extension CBORError: CustomStringConvertible {
   /// What happened, and where.
   public var description: String {
     switch self {
-    case .invalid(let reason): "not canonical CBOR: \(reason)"
+    case .invalid(let reason): "invalid CBOR: \(reason)"
     case .unexpectedType(let reason): "unexpected CBOR type: \(reason)"
     case .missing(let reason): "missing CBOR member: \(reason)"
     }

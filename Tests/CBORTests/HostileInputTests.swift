@@ -2,23 +2,23 @@ import CBOR
 import TestVectors
 import Testing
 
+/// SplitMix64: seeded, so that a failure can be run again.
+struct SeededGenerator: RandomNumberGenerator {
+  var state: UInt64
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ (mixed >> 31)
+  }
+}
+
 /// What no list of cases holds: every small damage to real messages, and chance.
 @Suite struct `Hostile CBOR` {
   struct Corpus: Decodable {
     struct Item: Decodable { let hex: Hex }
     let items: [Item]
-  }
-
-  /// SplitMix64: seeded, so that a failure can be run again.
-  struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-      state &+= 0x9e37_79b9_7f4a_7c15
-      var mixed = state
-      mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-      mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-      return mixed ^ (mixed >> 31)
-    }
   }
 
   /// Whatever is read is written again as the very same bytes; everything else is `invalid`, and nothing crashes.

@@ -1,24 +1,34 @@
-/// Walks the heads of an encoding and refuses what is not canonical, before libcbor sees a byte.
+/// Walks the heads of an encoding and refuses what its form does not have, before libcbor sees a byte.
 ///
 /// libcbor's decoder checks well-formedness only, forgets how wide a length was written, and reserves memory for as many
 /// elements as a head declares (16 bytes a pair, so that five bytes ask for gigabytes). Here every declared size is held
 /// against the bytes that are left, so what libcbor then allocates is a small multiple of the input.
 ///
-/// What this cannot see, the decoder checks on the values: the order of keys, and that texts are UTF-8.
-struct CanonicalForm {
-  private let bytes: [UInt8]
-  private var offset = 0
-
-  /// Checks that the bytes are one item: shortest heads, definite lengths, only the kinds of ``CBORValue``, nothing behind.
-  ///
-  /// CTAP §8. `maximumDepth` counts open arrays and maps.
-  static func check(_ bytes: [UInt8], maximumDepth: Int) throws(CBORError) {
-    var form = CanonicalForm(bytes)
-    try form.item(maximumDepth: maximumDepth)
-    guard form.offset == bytes.count else { throw .invalid("trailing bytes from byte \(form.offset) on") }
+/// What this cannot see, the decoders check on the values: the order of keys, keys that are there twice, and that texts
+/// are UTF-8.
+struct EncodingWalk {
+  /// What an encoding may be.
+  enum Form {
+    /// CTAP2's: shortest heads, and only the kinds of ``CBORValue``. CTAP §8.
+    case canonical
+    /// Heads of any width, and the kinds of ``LooseCBORValue``.
+    case loose
   }
 
-  private init(_ bytes: [UInt8]) { self.bytes = bytes }
+  private let bytes: [UInt8]
+  private let form: Form
+  private var offset = 0
+
+  /// Checks that the bytes are one item of that form: definite lengths, no tags, nothing behind.
+  ///
+  /// `maximumDepth` counts open arrays and maps.
+  static func check(_ bytes: [UInt8], form: Form, maximumDepth: Int) throws(CBORError) {
+    var walk = EncodingWalk(bytes, form)
+    try walk.item(maximumDepth: maximumDepth)
+    guard walk.offset == bytes.count else { throw .invalid("trailing bytes from byte \(walk.offset) on") }
+  }
+
+  private init(_ bytes: [UInt8], _ form: Form) { (self.bytes, self.form) = (bytes, form) }
 
   private var left: UInt64 { UInt64(bytes.count - offset) }
 
@@ -59,9 +69,7 @@ struct CanonicalForm {
     let (majorType, information) = (bytes[start] >> 5, bytes[start] & 0x1f)
     offset += 1
     guard majorType != 6 else { throw .invalid("tag at byte \(start)") }
-    guard majorType != 7 || information == 20 || information == 21 else {
-      throw .invalid("neither false nor true at byte \(start)")
-    }
+    guard majorType != 7 || isKnownSimple(information) else { throw .invalid(unknownSimple(at: start)) }
     guard information >= 24 else { return (majorType, UInt64(information)) }
     guard information <= 27 else { throw .invalid("indefinite length or reserved value at byte \(start)") }
 
@@ -69,8 +77,25 @@ struct CanonicalForm {
     guard left >= width else { throw .invalid("cut off at byte \(bytes.count)") }
     let argument = bytes[offset..<offset + width].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     offset += width
+    if form == .loose { return (majorType, argument) }
     let shorterHolds: UInt64 = width == 1 ? 23 : (1 << UInt64(width * 4)) - 1
     guard argument > shorterHolds else { throw .invalid("number or length longer than needed at byte \(start)") }
     return (majorType, argument)
+  }
+
+  /// `false` and `true`; and, in the loose form, `null`, `undefined` and the three widths of a floating-point number.
+  private func isKnownSimple(_ information: UInt8) -> Bool {
+    switch information {
+    case 20, 21: true
+    case 22, 23, 25, 26, 27: form == .loose
+    default: false
+    }
+  }
+
+  private func unknownSimple(at start: Int) -> String {
+    switch form {
+    case .canonical: "neither false nor true at byte \(start)"
+    case .loose: "simple value without a meaning at byte \(start)"
+    }
   }
 }
