@@ -1,0 +1,553 @@
+"""A server that speaks as the Liquid Auth service does: endpoints, cookie, status codes, bodies, socket events.
+
+Written from the facts of its wire, over aiohttp, python-socketio, py_webauthn and PyNaCl, so that what verifies our
+registrations and sign-ins is nobody's code of ours. It can be told to misbehave (`Mischief`), and to demand what the
+real service forgets (`Demands`); whatever came in is kept for the tests to look at.
+"""
+
+import asyncio
+import base64
+import hmac
+import json
+import pathlib
+import re
+import secrets
+import urllib.parse
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import nacl.exceptions
+import nacl.signing
+import socketio
+import webauthn
+from aiohttp import web
+from judges.derivation import is_algorand_address
+from judges.relying_parties import b64, unb64
+from webauthn.helpers.cose import COSEAlgorithmIdentifier
+
+TIMEOUT = 1_800_000  # milliseconds, in both kinds of options
+COOKIE = "connect.sid"
+SIGNALS = ("offer-description", "answer-description", "offer-candidate", "answer-candidate")
+OFFERED_ALGORITHMS = (-7, -257)
+ACCEPTED_ALGORITHMS = [
+    COSEAlgorithmIdentifier(number)
+    for number in (-7, -8, -36, -37, -38, -39, -257, -258, -259, -65535)
+    if number in {known.value for known in COSEAlgorithmIdentifier}
+]
+# What ua-parser-js recognises, as far as a wallet or a browser may say it.
+OPERATING_SYSTEM = re.compile(r"windows|android|iphone|ipad|ipod|ios|mac os|macintosh|linux|x11|cros|freebsd|ubuntu", re.I)
+BROWSER = re.compile(r"(chrome|chromium|firefox|safari|edg|opr|opera|msie|trident|samsungbrowser|webview)[/ ]", re.I)
+
+
+@dataclass
+class Demands:
+    """What the real service lets pass. All of it can be demanded without a change on the wire."""
+
+    verification: bool = False
+    counter: bool = False
+    address_is_username: bool = False
+
+
+@dataclass
+class Mischief:
+    """How the server misbehaves. Each member is one way; none by default."""
+
+    # What stands in the options in place of our own challenge, made from it.
+    challenge: Callable[[bytes], bytes] | None = None
+    rp_id: str | None = None
+    # Path prefix -> where it redirects to (307, which keeps method and body).
+    redirects: dict[str, str] = field(default_factory=dict)
+    # Path prefix -> the status and body that replace what we would have answered (the work is done all the same).
+    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    # Path prefix of an answer that never ends.
+    endless: str | None = None
+    # How many offers are lost on their way.
+    lost_offers: int = 0
+    # Another answer follows the first at once.
+    second_answer: str | None = None
+    # Polling only: a proxy that knows no WebSocket.
+    refuses_upgrade: bool = False
+    # "request", "response", "socket" or "offer": the server is gone when it comes.
+    gone_at: str | None = None
+
+
+@dataclass
+class Received:
+    """One HTTP request, as it came."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: object
+    session: str
+    status: int = 0
+
+    @property
+    def cookies(self) -> str:
+        return self.headers.get("Cookie", "")
+
+
+class Refusal(Exception):
+    """A status and a body, as the service gives them."""
+
+    def __init__(self, status: int, body: dict):
+        self.status, self.body = status, body
+        super().__init__(status, body)
+
+
+def unauthorized(error: str, reason: str = "unauthorized") -> Refusal:
+    return Refusal(401, {"reason": reason, "error": error})
+
+
+def strictly_equal(one, other) -> bool:
+    """JavaScript's ===, for what JSON can carry: 1 and 1.0 are one number, "1" and 1 are not equal, objects never."""
+    for kind in (bool, (int, float), str):
+        if isinstance(one, kind) or isinstance(other, kind):
+            return isinstance(one, kind) and isinstance(other, kind) and one == other
+    return False
+
+
+@dataclass
+class Session:
+    id: str
+    content: dict = field(default_factory=dict)
+    is_new: bool = True
+
+
+SESSION = web.RequestKey("session", Session)
+BODY = web.RequestKey("body", object)
+
+
+class LiquidAuthServer:
+    """`await start()`, then `origin` and `link(request_id)`; `await stop()`."""
+
+    def __init__(
+        self, host: str = "localhost", rp_id: str | None = None, origin: str | None = None, tls=None,
+        page: pathlib.Path | None = None, listen: str = "127.0.0.1",
+    ):
+        self.host, self.rp_id, self.tls, self.listen = host, rp_id or host, tls, listen
+        self.rp_name = "Liquid Auth, a double"
+        self.is_secure_origin = tls is not None
+        self.port = 0
+        self._origin = origin
+        self.demands, self.mischief = Demands(), Mischief()
+        # package -> sha256 fingerprint of its signer, as assetlinks.json lists it.
+        self.android: dict[str, str] = {}
+        # address -> the address whose key signs for it, as algod would say (auth-addr).
+        self.rekeyed: dict[str, str] = {}
+        self.users: dict[str, dict] = {}  # by wallet
+        self.sessions: dict[str, Session] = {}
+        self.received: list[Received] = []
+        self.handshakes: list[dict[str, str]] = []
+        self.signals: list[tuple[str, str, object]] = []  # wallet or "", event, payload
+        self.linked: list[object] = []
+        self.last_fault = ""  # why a verification failed, which the wire does not tell
+        self._secret = secrets.token_bytes(32)
+        self._waiting: list[tuple[object, asyncio.Future]] = []
+        self._page = page
+        self._runner: web.AppRunner | None = None
+        self.socket = socketio.AsyncServer(async_mode="aiohttp", cors_allowed_origins="*")
+
+    # Starting and stopping.
+
+    @property
+    def origin(self) -> str:
+        """What clientDataJSON must name."""
+        return self._origin or f"{'https' if self.is_secure_origin else 'http'}://{self.host}:{self.port}"
+
+    @property
+    def address(self) -> str:
+        return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}"
+
+    def link(self, request_id: str) -> str:
+        """The deep link as the dApps make it: the origin without `https://`."""
+        return f"liquid://{self.address.removeprefix('https://')}/?requestId={request_id}"
+
+    async def start(self, port: int = 0):
+        app = web.Application(middlewares=[self._serve])
+        app.on_response_prepare.append(self._set_cookie)
+        app.router.add_post("/attestation/request", self._attestation_request)
+        app.router.add_post("/attestation/response", self._attestation_response)
+        app.router.add_post("/assertion/request/{id}", self._assertion_request)
+        app.router.add_post("/assertion/response", self._assertion_response)
+        app.router.add_get("/auth/session", self._auth_session)
+        app.router.add_get("/auth/user", self._auth_user)
+        app.router.add_delete("/auth/keys/{id}", self._auth_keys)
+        app.router.add_get("/auth/logout", self._auth_logout)
+        app.router.add_get("/.well-known/assetlinks.json", self._asset_links)
+        if self._page:
+            app.router.add_static("/page/", self._page)
+        self.socket.attach(app)
+        self.socket.on("connect", self._connected)
+        self.socket.on("link", self._link)
+        for name in SIGNALS:
+            self.socket.on(name, self._signal(name))
+        self._runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=0.5)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self.listen, port, ssl_context=self.tls)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def stop(self):
+        """As if its machine had been switched off: nobody gets a word more."""
+        runner, self._runner = self._runner, None
+        for _, waiting in self._waiting:
+            waiting.cancel()
+        if runner:
+            await self.socket.shutdown()
+            await runner.cleanup()
+
+    # The session and what surrounds every answer.
+
+    @web.middleware
+    async def _serve(self, request: web.Request, handler):
+        request[SESSION] = self._session_of(request)
+        if request.path.startswith("/socket.io/"):
+            return await self._serve_socket(request, handler)
+        text = await request.text()
+        entry = Received(request.method, request.path, dict(request.headers), None, request[SESSION].id)
+        self.received.append(entry)
+        for prefix, target in self.mischief.redirects.items():
+            if request.path.startswith(prefix):
+                entry.status = 307
+                return web.Response(status=307, headers={"Location": target + request.path})
+        if self._is_gone(request.path):
+            await self._vanish(request)
+        try:
+            entry.body = request[BODY] = json.loads(text) if text else {}
+            answer = await handler(request)
+        except json.JSONDecodeError as error:
+            answer = _nest(400, str(error), "Bad Request")
+        except Refusal as refusal:
+            answer = web.json_response(refusal.body, status=refusal.status)
+        except web.HTTPNotFound:
+            answer = _nest(404, f"Cannot {request.method} {request.path}", "Not Found")
+        except web.HTTPException:
+            raise
+        except Exception:  # what Nest makes of anything that is thrown
+            answer = _nest(500, "Internal server error")
+        for prefix, (status, body) in self.mischief.answers.items():
+            if request.path.startswith(prefix):
+                answer = web.Response(status=status, body=body, content_type="application/json")
+        if self.mischief.endless and request.path.startswith(self.mischief.endless):
+            return await self._answer_without_end(request)
+        entry.status = answer.status
+        return answer
+
+    async def _serve_socket(self, request: web.Request, handler):
+        wants_websocket = request.query.get("transport") == "websocket"
+        if wants_websocket and self.mischief.refuses_upgrade:
+            return web.json_response({"code": 3, "message": "Bad request"}, status=400)
+        if self.mischief.gone_at == "socket":
+            await self._vanish(request)
+        if "sid" not in request.query:
+            self.handshakes.append({"transport": request.query.get("transport", ""), **request.headers})
+        return await handler(request)
+
+    def _is_gone(self, path: str) -> bool:
+        stage = self.mischief.gone_at
+        return stage in ("request", "response") and f"/{stage}" in path
+
+    async def _vanish(self, request: web.Request):
+        """Nothing listens any more, and this connection ends without an answer."""
+        asyncio.get_running_loop().create_task(self.stop())
+        request.transport.abort()
+        raise ConnectionResetError("the server is gone, as the test wants it")
+
+    async def _answer_without_end(self, request: web.Request):
+        answer = web.StreamResponse(status=201, headers={"Content-Type": "application/json"})
+        await answer.prepare(request)
+        piece = b'{"padding":"' + b"x" * 65536
+        try:
+            while True:
+                await answer.write(piece)
+        except (ConnectionError, asyncio.CancelledError):
+            return answer
+
+    def _session_of(self, request: web.Request) -> Session:
+        """That of the cookie if we signed it; else a new one, which a cookie will name."""
+        value = urllib.parse.unquote(_cookie(request.headers.get("Cookie", ""), COOKIE) or "")
+        if value.startswith("s:") and "." in value:
+            name = value[2:].rsplit(".", 1)[0]
+            if hmac.compare_digest(value, self._signed(name)) and name in self.sessions:
+                self.sessions[name].is_new = False
+                return self.sessions[name]
+        made = Session(secrets.token_urlsafe(24))
+        self.sessions[made.id] = made
+        return made
+
+    def _signed(self, name: str) -> str:
+        """`s:` sid `.` base64 of HMAC-SHA256, without padding."""
+        mac = hmac.digest(self._secret, name.encode(), "sha256")
+        return f"s:{name}.{base64.b64encode(mac).decode().rstrip('=')}"
+
+    async def _set_cookie(self, request: web.Request, answer: web.StreamResponse):
+        session = request.get(SESSION)
+        if session and session.is_new:
+            value = urllib.parse.quote(self._signed(session.id), safe="")
+            answer.headers.add("Set-Cookie", f"{COOKIE}={value}; Path=/; HttpOnly")
+
+    # Registration.
+
+    async def _attestation_request(self, request: web.Request):
+        body, session = request[BODY], request[SESSION].content
+        extensions = body.get("extensions") or {}
+        if "liquid" not in extensions:
+            raise Refusal(501, {"reason": "not_implemented", "error": "Liquid extension is required"})
+        name = body.get("username")
+        user = {} if name is None else {"id": name, "name": name, "displayName": name}
+        challenge = self._new_challenge(session)
+        session.update(liquidExtension=extensions["liquid"], username=name)
+        options = {
+            "challenge": challenge,
+            "rp": {"name": self.rp_name, "id": self.mischief.rp_id or self.rp_id},
+            "user": user,
+            "pubKeyCredParams": [{"type": "public-key", "alg": number} for number in OFFERED_ALGORITHMS],
+            "timeout": TIMEOUT,
+            "attestation": body.get("attestationType", "none"),
+            "excludeCredentials": [],
+            "authenticatorSelection": body.get("authenticatorSelection"),
+            "extensions": extensions,
+        }
+        return web.json_response({name: value for name, value in options.items() if value is not None}, status=201)
+
+    async def _attestation_response(self, request: web.Request):
+        body, session = request[BODY], request[SESSION].content
+        challenge = session.get("challenge")
+        if challenge is None:
+            raise unauthorized("Challenge not found")
+        liquid = (body.get("clientExtensionResults") or {}).get("liquid")
+        if "liquidExtension" not in session or not isinstance(liquid, dict):
+            raise unauthorized("Liquid extension not found")
+        origin = self.expected_origin(request.headers.get("User-Agent", ""))
+        try:
+            made = webauthn.verify_registration_response(
+                credential=_with_exact_challenge(body, challenge), expected_challenge=unb64(challenge),
+                expected_rp_id=self.rp_id, expected_origin=origin,
+                require_user_verification=self.demands.verification, supported_pub_key_algs=ACCEPTED_ALGORITHMS,
+            )
+            self._verify_address(liquid, unb64(challenge))
+            if self.demands.address_is_username and liquid["address"] != session["username"]:
+                raise ValueError("the address is not the user name")
+        except Exception as error:  # whatever the libraries raise is their refusal
+            self.last_fault = f"{type(error).__name__}: {error}"
+            raise unauthorized("User verification failed") from error
+        user = self._user(liquid["address"])
+        user["credentials"] = [known for known in user["credentials"] if known["credId"] != body["id"]]
+        user["credentials"].append(
+            {
+                "device": liquid.get("device"),
+                "publicKey": b64(made.credential_public_key),
+                "credId": body["id"],
+                "prevCounter": made.sign_count,
+            }
+        )
+        self._succeed(session, user, body["id"], liquid)
+        return web.json_response(user, status=201)
+
+    def _verify_address(self, liquid: dict, challenge: bytes):
+        """The address's key, or the key that it was rekeyed to, has signed the bare challenge."""
+        if liquid.get("type") != "algorand":
+            raise ValueError(f"the type is {liquid.get('type')!r}")
+        signers = [liquid["address"], self.rekeyed.get(liquid["address"])]
+        for signer in filter(None, signers):
+            if not is_algorand_address(signer.encode()):
+                raise ValueError(f"{signer!r} is no address")
+            try:
+                key = nacl.signing.VerifyKey(base64.b32decode(signer + "======")[:32])
+                key.verify(challenge, unb64(liquid["signature"]))
+                return
+            except nacl.exceptions.BadSignatureError:
+                continue
+        raise ValueError("the address has not signed the challenge")
+
+    # Signing in.
+
+    async def _assertion_request(self, request: web.Request):
+        body, session = request[BODY], request[SESSION].content
+        _, known = self._credential(request.match_info["id"])
+        if known is None:
+            raise unauthorized("User not found.", "not_found")
+        return web.json_response(
+            {
+                "challenge": self._new_challenge(session),
+                "allowCredentials": [{"id": known["credId"], "type": "public-key"}],
+                "timeout": TIMEOUT,
+                "userVerification": body.get("userVerification", "required"),
+                "rpId": self.mischief.rp_id or self.rp_id,
+            },
+            status=201,
+        )
+
+    async def _assertion_response(self, request: web.Request):
+        body, session = request[BODY], request[SESSION].content
+        challenge = session.get("challenge")
+        if challenge is None:
+            raise unauthorized("Challenge not found.")
+        user, known = self._credential(body.get("id"))
+        if known is None:
+            raise unauthorized("Credential not found.")
+        origin = self.expected_origin(request.headers.get("User-Agent", ""))
+        try:
+            found = webauthn.verify_authentication_response(
+                credential=_with_exact_challenge(body, challenge), expected_challenge=unb64(challenge),
+                expected_rp_id=self.rp_id, expected_origin=origin, credential_public_key=unb64(known["publicKey"]),
+                credential_current_sign_count=known["prevCounter"] if self.demands.counter else 0,
+                require_user_verification=self.demands.verification,
+            )
+        except Exception as error:  # whatever the library raises is its refusal
+            self.last_fault = f"{type(error).__name__}: {error}"
+            raise unauthorized("User verification failed") from error
+        known["prevCounter"] = found.new_sign_count
+        self._succeed(session, user, known["credId"], (body.get("clientExtensionResults") or {}).get("liquid") or {})
+        return web.json_response(user, status=201)
+
+    # What both have in common.
+
+    def _new_challenge(self, session: dict) -> str:
+        challenge = secrets.token_bytes(32)
+        if self.mischief.challenge:
+            challenge = self.mischief.challenge(challenge)
+        session["challenge"] = b64(challenge)
+        return session["challenge"]
+
+    def _succeed(self, session: dict, user: dict, credential_id: str, liquid: dict):
+        """The challenge is used up now and not before; whoever waits for this request id is told."""
+        del session["challenge"]
+        session.pop("liquidExtension", None)
+        session["wallet"] = user["wallet"]
+        if "requestId" in liquid:
+            self._publish({"credId": credential_id, "requestId": liquid["requestId"], "wallet": user["wallet"]})
+
+    def _user(self, wallet: str) -> dict:
+        fresh = {"_id": secrets.token_hex(12), "id": b64(secrets.token_bytes(32)), "wallet": wallet}
+        return self.users.setdefault(wallet, {**fresh, "credentials": [], "__v": 0})
+
+    def _credential(self, credential_id) -> tuple[dict | None, dict | None]:
+        for user in self.users.values():
+            for known in user["credentials"]:
+                if known["credId"] == credential_id:
+                    return user, known
+        return None, None
+
+    def expected_origin(self, user_agent: str) -> str:
+        """By the User-Agent: an Android app's is its signer; one without an operating system is thrown out."""
+        if not OPERATING_SYSTEM.search(user_agent):
+            raise TypeError("Cannot read properties of undefined (reading 'includes')")
+        if re.search("android", user_agent, re.I) and not BROWSER.search(user_agent):
+            fingerprint = self.android[user_agent.split("/", 1)[0]]
+            return "android:apk-key-hash:" + b64(bytes.fromhex(fingerprint.replace(":", "")))
+        return self.origin
+
+    # The rest of the endpoints.
+
+    async def _auth_session(self, request: web.Request):
+        session = request[SESSION].content
+        cookie = {"originalMaxAge": None, "expires": None, "secure": False, "httpOnly": True, "path": "/"}
+        user = self.users.get(session.get("wallet"))
+        shown = user and {name: user[name] for name in ("id", "wallet", "credentials")}
+        return web.json_response({"user": shown, "session": {"cookie": cookie, **session}})
+
+    def _signed_in(self, request: web.Request) -> dict:
+        wallet = request[SESSION].content.get("wallet")
+        if not isinstance(wallet, str) or len(wallet) != 58 or wallet not in self.users:
+            raise Refusal(403, {"message": "Forbidden resource", "error": "Forbidden", "statusCode": 403})
+        return self.users[wallet]
+
+    async def _auth_user(self, request: web.Request):
+        return web.json_response(self._signed_in(request))
+
+    async def _auth_keys(self, request: web.Request):
+        user = self._signed_in(request)
+        left = [known for known in user["credentials"] if known["credId"] != request.match_info["id"]]
+        if len(left) == len(user["credentials"]):
+            raise Refusal(404, {"message": "Not Found", "statusCode": 404})
+        user["credentials"] = left
+        return web.json_response({"success": True})
+
+    async def _auth_logout(self, request: web.Request):
+        request[SESSION].content.pop("wallet", None)
+        raise web.HTTPFound("/")
+
+    async def _asset_links(self, _: web.Request):
+        relations = ["delegate_permission/common.handle_all_urls", "delegate_permission/common.get_login_creds"]
+        targets = [{"namespace": "web", "site": self.origin}] + [
+            {"namespace": "android_app", "package_name": name, "sha256_cert_fingerprints": [fingerprint]}
+            for name, fingerprint in self.android.items()
+        ]
+        return web.json_response([{"relation": relations, "target": target} for target in targets])
+
+    # The socket.
+
+    async def _connected(self, socket_id: str, environ: dict):
+        session = environ["aiohttp.request"][SESSION]
+        await self.socket.save_session(socket_id, {"session": session})
+        if wallet := session.content.get("wallet"):
+            await self.socket.enter_room(socket_id, wallet)
+
+    async def _content(self, socket_id: str) -> dict:
+        return (await self.socket.get_session(socket_id))["session"].content
+
+    async def _link(self, socket_id: str, request=None):
+        """Waits, for as long as it takes, until someone has signed in with this request id; that is the acknowledgement."""
+        wanted = request.get("requestId") if isinstance(request, dict) else None
+        told = asyncio.get_running_loop().create_future()
+        self._waiting.append((wanted, told))
+        self.linked.append(wanted)
+        event = await told
+        (await self._content(socket_id))["wallet"] = event["wallet"]
+        await self.socket.enter_room(socket_id, event["wallet"])
+        return {"data": event}
+
+    def _publish(self, event: dict):
+        for wanted, told in self._waiting:
+            if not told.done() and strictly_equal(wanted, event["requestId"]):
+                told.set_result(event)
+
+    def _signal(self, name: str):
+        async def forward(socket_id: str, payload=None):
+            wallet = (await self._content(socket_id)).get("wallet")
+            self.signals.append((wallet or "", name, payload))
+            if not wallet:
+                return
+            if name == "offer-description":
+                if self.mischief.gone_at == "offer":
+                    asyncio.get_running_loop().create_task(self.stop())
+                    return
+                if self.mischief.lost_offers:
+                    self.mischief.lost_offers -= 1
+                    return
+            if name != "offer-candidate":
+                await self.socket.enter_room(socket_id, wallet)
+            await self.socket.emit(name, payload, room=wallet)
+            if name == "answer-description" and self.mischief.second_answer:
+                await self.socket.emit(name, self.mischief.second_answer, room=wallet)
+
+        return forward
+
+    # For tests.
+
+    def requests(self, prefix: str) -> list[Received]:
+        return [entry for entry in self.received if entry.path.startswith(prefix)]
+
+
+def _nest(status: int, message: str, error: str | None = None) -> web.Response:
+    body = {"statusCode": status, "message": message, **({"error": error} if error else {})}
+    return web.json_response(body, status=status)
+
+
+def _cookie(header: str, name: str) -> str | None:
+    for piece in header.split(";"):
+        key, _, value = piece.strip().partition("=")
+        if key == name:
+            return value
+    return None
+
+
+def _with_exact_challenge(credential: dict, challenge: str) -> dict:
+    """The service compares the text of the challenge, py_webauthn its bytes."""
+    client_data = json.loads(unb64(credential["response"]["clientDataJSON"]))
+    if client_data["challenge"] != challenge:
+        raise ValueError("Unexpected registration response challenge")
+    return credential

@@ -1,0 +1,37 @@
+"""One asyncio loop on a thread of its own, so that tests stay plain functions."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
+
+
+class Loop:
+    """Runs coroutines for whoever is not one."""
+
+    def __init__(self):
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+
+    def run(self, coroutine: Coroutine[None, None, Answer], seconds: float = 60) -> Answer:
+        """Its answer or its error; TimeoutError, and it is cancelled, after `seconds`."""
+        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, seconds), self.loop).result()
+
+    def start(self, coroutine: Coroutine):
+        """A concurrent.futures.Future of its answer."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+
+    def close(self):
+        async def cancel_the_rest():
+            rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            for task in rest:
+                task.cancel()
+            await asyncio.gather(*rest, return_exceptions=True)
+
+        self.start(cancel_the_rest()).result(10)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(10)
+        self.loop.close()
