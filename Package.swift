@@ -74,12 +74,14 @@ let package = Package(
     + room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
     + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
     + room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "CLinux"])
-    + room("LiquidAuth", ["CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives"])
+    + room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives"])
+    + room("LiquidAuth", ["AlgorandTransaction", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives"])
     + [
       .executableTarget(
         name: "liquid-authenticator",
         dependencies: [
-          "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
+          "AlgorandTransaction", "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault",
+          "CredentialDB", "ControlDoor",
           "StateDirectory", "CUHID", "CUdev", "CLinux",
         ], swiftSettings: settings),
       .executableTarget(
@@ -91,7 +93,8 @@ let package = Package(
       .testTarget(
         name: "AuthenticatorShellTests",
         dependencies: [
-          "liquid-authenticator", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "Vault",
+          "liquid-authenticator", "AlgorandTransaction", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives",
+          "DeterministicKeys", "Vault",
           "CredentialDB", "StateDirectory", "CLinux", "TestSupport",
         ],
         swiftSettings: settings),

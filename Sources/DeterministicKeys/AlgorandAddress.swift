@@ -44,11 +44,11 @@ public struct AlgorandAddress: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Base32 (RFC 4648 §6) without padding.
-enum Base32 {
+package enum Base32 {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
 
   /// Five bits a character, the last filled up with zeros.
-  static func encode(_ bytes: [UInt8]) -> [UInt8] {
+  package static func encode(_ bytes: [UInt8]) -> [UInt8] {
     var (text, buffer, bits): ([UInt8], Int, Int) = ([], 0, 0)
     for byte in bytes {
       buffer = buffer << 8 | Int(byte)

@@ -1,0 +1,102 @@
+public import DeterministicKeys
+
+/// Sends an asset, takes it back from somebody, or opts in to it (`axfer`).
+public struct AssetTransfer: Hashable, Sendable {
+  /// The asset's id (`xaid`).
+  public let asset: UInt64
+  /// Base units, whatever the asset's decimals are (`aamt`).
+  public let amount: UInt64
+  /// From whom the asset is taken by its clawback address, which is the sender (`asnd`).
+  public let assetSender: AlgorandAddress?
+  /// Who receives (`arcv`); `nil` is the zero address.
+  public let receiver: AlgorandAddress?
+  /// Who receives all that is left of the asset, and the sender is opted out of it (`aclose`).
+  public let closeTo: AlgorandAddress?
+
+  init(_ members: inout Members) throws(TransactionError) {
+    asset = try members.unsigned("xaid")
+    amount = try members.unsigned("aamt")
+    assetSender = try members.address("asnd")
+    receiver = try members.address("arcv")
+    closeTo = try members.address("aclose")
+    guard asset != 0 else { throw .missingMember("xaid") }
+    guard assetSender == nil || closeTo == nil else { throw .contradiction("asnd", "aclose") }
+  }
+}
+
+/// Makes an asset, changes who rules it, or destroys it (`acfg`).
+public struct AssetConfiguration: Hashable, Sendable {
+  /// The asset's id (`caid`); 0 makes a new one.
+  public let asset: UInt64
+  /// What it is to be (`apar`); `nil` with an id destroys it.
+  public let parameters: Parameters?
+
+  /// The parameters of an asset.
+  public struct Parameters: Hashable, Sendable {
+    /// Base units in all (`t`).
+    public let total: UInt64
+    /// Digits behind the decimal point, 0 to 19 (`dc`).
+    public let decimals: UInt64
+    /// Whether holdings are frozen at first (`df`).
+    public let isFrozenByDefault: Bool
+    /// The unit's name (`un`).
+    public let unitName: String
+    /// The asset's name (`an`).
+    public let assetName: String
+    /// Where more is told (`au`).
+    public let url: String
+    /// A commitment to what is told there, 32 bytes (`am`).
+    public let metadataHash: [UInt8]?
+    /// Who may change these four, and destroy the asset (`m`).
+    public let manager: AlgorandAddress?
+    /// Who holds what is not issued (`r`).
+    public let reserve: AlgorandAddress?
+    /// Who may freeze holdings (`f`).
+    public let freeze: AlgorandAddress?
+    /// Who may take holdings away (`c`).
+    public let clawback: AlgorandAddress?
+  }
+
+  init(_ members: inout Members) throws(TransactionError) {
+    asset = try members.unsigned("caid")
+    if var inner = try members.members("apar") {
+      parameters = try Parameters(&inner)
+      try inner.finish()
+    } else {
+      parameters = nil
+    }
+  }
+}
+
+extension AssetConfiguration.Parameters {
+  fileprivate init(_ members: inout Members) throws(TransactionError) {
+    total = try members.unsigned("t")
+    decimals = try members.unsigned("dc", upTo: 19)
+    isFrozenByDefault = try members.bool("df")
+    unitName = try members.text("un")
+    assetName = try members.text("an")
+    url = try members.text("au")
+    metadataHash = try members.bytes("am", count: 32)
+    manager = try members.address("m")
+    reserve = try members.address("r")
+    freeze = try members.address("f")
+    clawback = try members.address("c")
+  }
+}
+
+/// Freezes somebody's holding of an asset, or frees it (`afrz`).
+public struct AssetFreeze: Hashable, Sendable {
+  /// The asset's id (`faid`).
+  public let asset: UInt64
+  /// Whose holding (`fadd`).
+  public let account: AlgorandAddress
+  /// Whether it is to be frozen (`afrz`).
+  public let isFrozen: Bool
+
+  init(_ members: inout Members) throws(TransactionError) {
+    asset = try members.unsigned("faid")
+    account = try members.required("fadd", members.address("fadd"))
+    isFrozen = try members.bool("afrz")
+    guard asset != 0 else { throw .missingMember("faid") }
+  }
+}

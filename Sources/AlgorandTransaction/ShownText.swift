@@ -1,0 +1,80 @@
+// How what a dApp chose is shown to a person: on one line, in quotation marks, with nothing invisible in it, so that it
+// can never look like a line of ours. The daemon's prompts show names by the same rules.
+
+extension String {
+  /// The text in quotation marks, at most `limit` characters of it.
+  ///
+  /// Letters of every script are shown. Control characters, line ends, the invisible and the bidirectional ones, and
+  /// marks that pile up on one letter are spelled out as `\u{…}`; every space is the plain one.
+  func quoted(limit: Int) -> String {
+    var shown = ""
+    var marks = 0
+    for scalar in unicodeScalars {
+      marks = scalar.isMark ? marks + 1 : 0
+      let piece = marks > 3 ? scalar.escaped : scalar.shown
+      guard shown.unicodeScalars.count + piece.unicodeScalars.count <= limit else { return "\"\(shown)\"..." }
+      shown += piece
+    }
+    return "\"\(shown)\""
+  }
+
+  /// A short name in quotation marks.
+  var quoted: String { quoted(limit: 48) }
+}
+
+extension Unicode.Scalar {
+  fileprivate var shown: String {
+    if self == "\"" || self == "\\" { return "\\\(self)" }
+    if properties.isDefaultIgnorableCodePoint || properties.isBidiControl { return escaped }
+    switch properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: return escaped
+    case .spaceSeparator: return " "
+    // The blank pattern of Braille looks like a space and is a symbol.
+    default: return self == "\u{2800}" ? escaped : String(self)
+    }
+  }
+
+  fileprivate var escaped: String { "\\u{\(String(value, radix: 16, uppercase: true))}" }
+
+  fileprivate var isMark: Bool {
+    switch properties.generalCategory {
+    case .nonspacingMark, .enclosingMark: true
+    default: false
+    }
+  }
+}
+
+extension [UInt8] {
+  /// Lower-case hexadecimal.
+  var hexadecimal: String {
+    let digits = Array<Character>("0123456789abcdef")
+    return String(flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+  }
+
+  /// Base64 with padding (RFC 4648 §4), as Algorand's tools write hashes and keys.
+  var base64: String {
+    let alphabet = Array<Character>("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+    var text = ""
+    for start in stride(from: 0, to: count, by: 3) {
+      let group = self[start..<Swift.min(start + 3, count)]
+      let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
+      for digit in 0...group.count { text.append(alphabet[bits >> (18 - 6 * digit) & 63]) }
+      text += String(repeating: "=", count: 3 - group.count)
+    }
+    return text
+  }
+
+  /// As text if that is what they are; otherwise their number and the first of them.
+  var shown: String {
+    if let text = String(validating: self, as: UTF8.self), text.unicodeScalars.allSatisfy(\.isOfText) {
+      let quoted = text.quoted(limit: 120)
+      return quoted.hasSuffix("...") ? "\(quoted) (\(count) bytes)" : quoted
+    }
+    return "\(count) bytes, \(Array(prefix(16)).hexadecimal)\(count > 16 ? "..." : "")"
+  }
+}
+
+extension Unicode.Scalar {
+  /// Whether texts have this: all but control characters other than tab and the ends of lines.
+  fileprivate var isOfText: Bool { properties.generalCategory != .control || ["\t", "\n", "\r"].contains(self) }
+}

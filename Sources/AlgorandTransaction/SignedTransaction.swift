@@ -1,0 +1,46 @@
+import CryptoPrimitives
+public import DeterministicKeys
+
+/// A transaction with what makes it valid, as nodes take it.
+public struct SignedTransaction: Hashable, Sendable {
+  /// The transaction.
+  public let transaction: Transaction
+  /// The canonical msgpack of both.
+  public let bytes: [UInt8]
+
+  /// Joins a transaction with a signature over its ``Transaction/signingInput`` (`sig`).
+  ///
+  /// - Parameters:
+  ///   - signature: 64 bytes.
+  ///   - signer: whose key signed; where that is not the sender, it is told (`sgnr`).
+  public init(_ transaction: Transaction, signature: [UInt8], signer: AlgorandAddress) {
+    precondition(signature.count == Ed25519.signatureSize, "an Ed25519 signature has 64 bytes")
+    self.transaction = transaction
+    // The members' values in the order of their keys: sgnr, sig, txn. The transaction's bytes are canonical already.
+    let isRekeyed = signer != transaction.sender
+    bytes =
+      [isRekeyed ? 0x83 : 0x82]
+      + (isRekeyed ? MessagePack.text("sgnr").encoded + MessagePack.bytes(signer.publicKey).encoded : [])
+      + MessagePack.text("sig").encoded + MessagePack.bytes(signature).encoded
+      + MessagePack.text("txn").encoded + transaction.bytes
+  }
+
+  /// Reads what somebody signed, to know what is posted.
+  ///
+  /// Whether the signature (`sig`, `msig`, `lsig` or `pqsig`) is valid is the network's to judge; but there is exactly
+  /// one, and nothing else that we do not know.
+  ///
+  /// - Throws: ``TransactionError`` that names the first fault found.
+  public init(decoding bytes: [UInt8]) throws(TransactionError) {
+    var members = try Members(MessagePackDecoder.decode(bytes))
+    let value = try members.required("txn", members.value("txn"))
+    transaction = try Transaction(value, bytes: value.encoded, of: "txn")
+    _ = try members.address("sgnr")
+    var proofs: [String] = try members.bytes("sig", count: Ed25519.signatureSize) == nil ? [] : ["sig"]
+    for name in ["msig", "lsig", "pqsig"] where try members.members(name) != nil { proofs.append(name) }
+    guard let first = proofs.first else { throw .missingMember("sig") }
+    guard proofs.count == 1 else { throw .contradiction(first, proofs[1]) }
+    try members.finish()
+    self.bytes = bytes
+  }
+}

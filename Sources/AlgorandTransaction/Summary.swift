@@ -1,0 +1,292 @@
+import CryptoPrimitives
+import DeterministicKeys
+
+/// One line of what a person must see of a transaction before signing it.
+///
+/// Labels are ours. In a value, everything that the transaction's author chose freely is quoted, so no value can look
+/// like another line, or end one.
+public struct SummaryLine: Hashable, Sendable {
+  /// What the line is about.
+  public let label: String
+  /// What the transaction says of it; ASCII and visible, but for letters in quotation marks.
+  public let value: String
+  /// Whether this may cost more than it seems, or cannot be undone.
+  public let isWarning: Bool
+
+  init(_ label: String, _ value: String, isWarning: Bool = false) {
+    self.label = label
+    self.value = value
+    self.isWarning = isWarning
+  }
+}
+
+extension Transaction {
+  /// A fee above this, in microalgos, is a warning: ten times the least, 0.01 ALGO.
+  ///
+  /// One transaction may pay the fees of its group and of the calls within; more than ten at once is rare enough to be
+  /// looked at.
+  public static let usualFee: UInt64 = 10_000
+
+  /// What a person must see, decoded by us: what it does, who, how much, the fee, what cannot be undone, the details,
+  /// and where and when it is valid; always in this order.
+  public var summary: [SummaryLine] {
+    [SummaryLine("Transaction", content.kind), SummaryLine("From", sender.text)]
+      + content.subject(sender: sender)
+      + [
+        SummaryLine("Fee", algos(fee) + (fee > Self.usualFee ? ", unusually high" : ""), isWarning: fee > Self.usualFee)
+      ]
+      + content.consequences + rekeying
+      + content.details
+      + validity
+  }
+
+  private var rekeying: [SummaryLine] {
+    rekeyTo.map { [SummaryLine("Rekey", "gives the control of the account to \($0)", isWarning: true)] } ?? []
+  }
+
+  private var validity: [SummaryLine] {
+    var lines: [SummaryLine] = []
+    if !note.isEmpty { lines.append(SummaryLine("Note", note.shown)) }
+    lines.append(SummaryLine("Network", networkText))
+    lines.append(SummaryLine("Valid", "rounds \(firstValid) to \(lastValid)"))
+    if let group { lines.append(SummaryLine("Group", "\(group.base64.prefix(12))...")) }
+    if let lease { lines.append(SummaryLine("Lease", lease.base64)) }
+    return lines
+  }
+
+  /// The public network by its name, or a private one by its hash and what it calls itself.
+  private var networkText: String {
+    if let network = Network(genesisHash: genesisHash) { return network.genesisID }
+    let hash = "genesis hash \(genesisHash.base64)"
+    return genesisID.isEmpty ? hash : "\(hash), calls itself \(genesisID.quoted)"
+  }
+}
+
+// MARK: - By type
+
+extension Transaction.Content {
+  /// What the transaction does, in a few words.
+  public var kind: String {
+    switch self {
+    case .payment: "payment"
+    case .assetTransfer(let transfer) where transfer.assetSender != nil: "asset clawback"
+    case .assetTransfer: "asset transfer"
+    case .assetConfiguration(let configuration) where configuration.asset == 0: "asset creation"
+    case .assetConfiguration(let configuration) where configuration.parameters == nil: "asset destruction"
+    case .assetConfiguration: "asset reconfiguration"
+    case .assetFreeze(let freeze): freeze.isFrozen ? "asset freeze" : "asset unfreeze"
+    case .applicationCall(let call): call.application == 0 ? "application creation" : "application call"
+    case .keyRegistration(.online): "key registration, online"
+    case .keyRegistration(.offline): "key registration, offline"
+    case .keyRegistration(.nonparticipating): "key registration, nonparticipating"
+    }
+  }
+
+  /// What is moved or called.
+  fileprivate func subject(sender: AlgorandAddress) -> [SummaryLine] {
+    switch self {
+    case .payment(let payment): payment.subject
+    case .assetTransfer(let transfer): transfer.subject(sender: sender)
+    case .assetConfiguration(let configuration): configuration.subject
+    case .assetFreeze(let freeze): freeze.subject
+    case .applicationCall(let call): call.subject
+    case .keyRegistration: []
+    }
+  }
+
+  /// What is more than it seems, or cannot be undone.
+  fileprivate var consequences: [SummaryLine] {
+    switch self {
+    case .payment(let payment):
+      payment.closeRemainderTo.map {
+        [SummaryLine("Close account", "sends ALL that is left to \($0)", isWarning: true)]
+      }
+        ?? []
+    case .assetTransfer(let transfer): transfer.consequences
+    case .assetConfiguration(let configuration): configuration.consequences
+    case .applicationCall(let call): call.consequences
+    case .keyRegistration(.nonparticipating):
+      [SummaryLine("Participation", "the account can never take part again", isWarning: true)]
+    case .assetFreeze, .keyRegistration: []
+    }
+  }
+
+  /// Everything else.
+  fileprivate var details: [SummaryLine] {
+    switch self {
+    case .assetConfiguration(let configuration): configuration.parameters?.details ?? []
+    case .applicationCall(let call): call.details
+    case .keyRegistration(.online(let keys)): keys.details
+    case .payment, .assetTransfer, .assetFreeze, .keyRegistration: []
+    }
+  }
+}
+
+extension Payment {
+  fileprivate var subject: [SummaryLine] {
+    [receiverLine(receiver, losesAnything: amount > 0), SummaryLine("Amount", algos(amount))]
+  }
+}
+
+extension AssetTransfer {
+  fileprivate func subject(sender: AlgorandAddress) -> [SummaryLine] {
+    var lines = [SummaryLine("Asset", "\(asset)")]
+    if let assetSender { lines.append(SummaryLine("Taken from", assetSender.text, isWarning: true)) }
+    lines.append(receiverLine(receiver, losesAnything: amount > 0))
+    // How nodes know it: an account joins an asset by sending nothing of it to itself.
+    let isOptIn = amount == 0 && receiver == sender && assetSender == nil && closeTo == nil
+    lines.append(SummaryLine("Amount", isOptIn ? "0 base units: opts in to the asset" : "\(amount) base units"))
+    return lines
+  }
+
+  fileprivate var consequences: [SummaryLine] {
+    closeTo.map {
+      [SummaryLine("Close asset", "sends ALL that is left of asset \(asset) to \($0)", isWarning: true)]
+    } ?? []
+  }
+}
+
+extension AssetConfiguration {
+  fileprivate var subject: [SummaryLine] { asset == 0 ? [] : [SummaryLine("Asset", "\(asset)")] }
+
+  /// A role that a reconfiguration leaves out is gone for ever.
+  fileprivate var consequences: [SummaryLine] {
+    guard asset != 0 else { return [] }
+    guard let parameters else { return [SummaryLine("Asset", "is destroyed", isWarning: true)] }
+    return parameters.roles.filter { $0.address == nil }
+      .map { SummaryLine($0.name, "nobody from now on, for ever", isWarning: true) }
+  }
+}
+
+extension AssetConfiguration.Parameters {
+  fileprivate var roles: [(name: String, address: AlgorandAddress?)] {
+    [("Manager", manager), ("Reserve", reserve), ("Freeze", freeze), ("Clawback", clawback)]
+  }
+
+  fileprivate var details: [SummaryLine] {
+    var lines: [SummaryLine] = []
+    if !assetName.isEmpty { lines.append(SummaryLine("Asset name", assetName.quoted)) }
+    if !unitName.isEmpty { lines.append(SummaryLine("Unit name", unitName.quoted)) }
+    if total > 0 { lines.append(SummaryLine("Total", "\(total) base units")) }
+    if decimals > 0 { lines.append(SummaryLine("Decimals", "\(decimals)")) }
+    if isFrozenByDefault { lines.append(SummaryLine("Holdings", "frozen at first")) }
+    for role in roles { if let address = role.address { lines.append(SummaryLine(role.name, address.text)) } }
+    if !url.isEmpty { lines.append(SummaryLine("URL", url.quoted(limit: 96))) }
+    if let metadataHash { lines.append(SummaryLine("Metadata hash", metadataHash.base64)) }
+    return lines
+  }
+}
+
+extension AssetFreeze {
+  fileprivate var subject: [SummaryLine] {
+    [SummaryLine("Asset", "\(asset)"), SummaryLine(isFrozen ? "Freezes" : "Unfreezes", account.text)]
+  }
+}
+
+extension ApplicationCall {
+  fileprivate var subject: [SummaryLine] {
+    (application == 0 ? [] : [SummaryLine("Application", "\(application)")])
+      + [SummaryLine("On completion", onCompletion.name)]
+  }
+
+  fileprivate var consequences: [SummaryLine] {
+    switch onCompletion {
+    case .updateApplication: [SummaryLine("Application", "its programs are replaced", isWarning: true)]
+    case .deleteApplication: [SummaryLine("Application", "is deleted", isWarning: true)]
+    case .clearState: [SummaryLine("State", "what the application keeps for the account is lost", isWarning: true)]
+    case .noOp, .optIn, .closeOut: []
+    }
+  }
+
+  fileprivate var details: [SummaryLine] {
+    list("Arguments", arguments) { $0.count <= 8 ? "\($0.count) bytes \($0.hexadecimal)" : "\($0.count) bytes" }
+      + list("Accounts", accounts) { $0.text }
+      + list("Applications", foreignApplications) { "\($0)" }
+      + list("Assets", foreignAssets) { "\($0)" }
+      + list("Boxes", boxes) { $0.text }
+      + list("Access", access) { $0.text }
+      + globalState.line("Global state") + localState.line("Local state")
+      + program("Approval program", approvalProgram) + program("Clear state program", clearStateProgram)
+      + (extraProgramPages == 0 ? [] : [SummaryLine("Extra pages", "\(extraProgramPages)")])
+      + (rejectVersion == 0 ? [] : [SummaryLine("Rejected from", "version \(rejectVersion)")])
+  }
+
+  private func list<Element>(_ label: String, _ elements: [Element], _ text: (Element) -> String) -> [SummaryLine] {
+    elements.isEmpty ? [] : [SummaryLine(label, "\(elements.count): \(elements.map(text).joined(separator: ", "))")]
+  }
+
+  /// A program by the hash that `goal clerk compile` shows for it: SHA-512/256 of "Program" ‖ program, as an address.
+  private func program(_ label: String, _ program: [UInt8]) -> [SummaryLine] {
+    guard !program.isEmpty else { return [] }
+    let hash = AlgorandAddress(publicKey: SHA512_256.hash(Array("Program".utf8), program))
+    return [SummaryLine(label, "\(program.count) bytes, hash \(hash)")]
+  }
+}
+
+extension ApplicationCall.OnCompletion {
+  /// The name that Algorand's documents have for it.
+  fileprivate var name: String {
+    switch self {
+    case .noOp: "NoOp"
+    case .optIn: "OptIn"
+    case .closeOut: "CloseOut"
+    case .clearState: "ClearState"
+    case .updateApplication: "UpdateApplication"
+    case .deleteApplication: "DeleteApplication"
+    }
+  }
+}
+
+extension ApplicationCall.StateSchema {
+  fileprivate func line(_ label: String) -> [SummaryLine] {
+    guard integers > 0 || byteStrings > 0 else { return [] }
+    return [SummaryLine(label, "\(integers) integers, \(byteStrings) byte strings")]
+  }
+}
+
+extension ApplicationCall.BoxReference {
+  fileprivate var text: String { "\(name.shown) of \(index == 0 ? "this application" : "number \(index)")" }
+}
+
+extension ApplicationCall.ResourceReference {
+  fileprivate var text: String {
+    switch self {
+    case .none: "none"
+    case .account(let account): "account \(account)"
+    case .asset(let asset): "asset \(asset)"
+    case .application(let application): "application \(application)"
+    case .holding(let account, let asset): "holding of \(Self.holder(account)) in number \(asset)"
+    case .localState(let account, let application):
+      "state of \(Self.holder(account)) in \(application == 0 ? "this application" : "number \(application)")"
+    case .box(let box): "box \(box.text)"
+    }
+  }
+
+  private static func holder(_ position: UInt64) -> String { position == 0 ? "the sender" : "number \(position)" }
+}
+
+extension KeyRegistration.ParticipationKeys {
+  fileprivate var details: [SummaryLine] {
+    [
+      SummaryLine("Vote key", voteKey.base64), SummaryLine("Selection key", selectionKey.base64),
+      SummaryLine("State proof key", stateProofKey?.base64 ?? "none"),
+      SummaryLine("Takes part", "rounds \(firstRound) to \(lastRound), key dilution \(keyDilution)"),
+    ]
+  }
+}
+
+// MARK: - Values
+
+/// Who receives; nobody has the key of the zero address.
+private func receiverLine(_ receiver: AlgorandAddress?, losesAnything: Bool) -> SummaryLine {
+  guard let receiver else {
+    return SummaryLine("To", "the zero address, of which nobody has the key", isWarning: losesAnything)
+  }
+  return SummaryLine("To", receiver.text)
+}
+
+/// Microalgos as algos, with all six decimals and never rounded.
+private func algos(_ microalgos: UInt64) -> String {
+  let decimals = String(microalgos % 1_000_000)
+  return "\(microalgos / 1_000_000).\(String(repeating: "0", count: 6 - decimals.count))\(decimals) ALGO"
+}

@@ -1,0 +1,125 @@
+import CryptoPrimitives
+public import DeterministicKeys
+
+/// An Algorand transaction, read from its canonical msgpack; what is not understood to the last member is refused.
+///
+/// Members have the names of go-algorand's structures; their tags stand beside them. Absent members are zero.
+public struct Transaction: Sendable {
+  /// The most bytes that are looked at; far more than any transaction has.
+  public static let maximumSize = 65_536
+  /// What stands before the bytes when they are hashed or signed.
+  private static let prefix = Array("TX".utf8)
+
+  /// The canonical msgpack, as it was given.
+  public let bytes: [UInt8]
+  /// Who sends, and pays the fee (`snd`).
+  public let sender: AlgorandAddress
+  /// The fee in microalgos (`fee`).
+  public let fee: UInt64
+  /// The first round in which it may be committed (`fv`).
+  public let firstValid: UInt64
+  /// The last round in which it may be committed (`lv`).
+  public let lastValid: UInt64
+  /// The network's name for people (`gen`); may be empty.
+  public let genesisID: String
+  /// The network: the hash of its first block, 32 bytes (`gh`).
+  public let genesisHash: [UInt8]
+  /// The id of the group that this belongs to, 32 bytes (`grp`).
+  public let group: [UInt8]?
+  /// While it is valid, no other transaction of the sender with this lease is, 32 bytes (`lx`).
+  public let lease: [UInt8]?
+  /// Any bytes (`note`); may be empty.
+  public let note: [UInt8]
+  /// Whose key signs for the sender from now on (`rekey`).
+  public let rekeyTo: AlgorandAddress?
+  /// What it does (`type`, and the members of that type).
+  public let content: Content
+  /// What stands for this transaction in its group's id: its hash without `grp`, 32 bytes.
+  let groupElement: [UInt8]
+
+  /// What a transaction does.
+  public enum Content: Hashable, Sendable {
+    /// `pay`.
+    case payment(Payment)
+    /// `axfer`.
+    case assetTransfer(AssetTransfer)
+    /// `acfg`.
+    case assetConfiguration(AssetConfiguration)
+    /// `afrz`.
+    case assetFreeze(AssetFreeze)
+    /// `appl`.
+    case applicationCall(ApplicationCall)
+    /// `keyreg`.
+    case keyRegistration(KeyRegistration)
+  }
+
+  /// Reads a transaction, without the prefix "TX".
+  ///
+  /// - Throws: ``TransactionError`` that names the first fault found.
+  public init(decoding bytes: [UInt8]) throws(TransactionError) {
+    try self.init(MessagePackDecoder.decode(bytes), bytes: bytes)
+  }
+
+  /// Reads a transaction whose value stood inside of another, and is `bytes` alone.
+  init(_ value: MessagePack, bytes: [UInt8], of name: String = "") throws(TransactionError) {
+    var members = try Members(value, of: name)
+    self.bytes = bytes
+    // The type decides what else may be there, so it comes first.
+    let type = try members.text("type")
+    sender = try members.required("snd", members.address("snd"))
+    fee = try members.unsigned("fee")
+    firstValid = try members.unsigned("fv")
+    lastValid = try members.unsigned("lv")
+    genesisID = try members.text("gen")
+    genesisHash = try members.required("gh", members.bytes("gh", count: 32))
+    group = try members.bytes("grp", count: 32)
+    lease = try members.bytes("lx", count: 32)
+    note = try members.bytes("note")
+    rekeyTo = try members.address("rekey")
+    content = try Content(type: type, &members)
+    try members.finish()
+    guard firstValid <= lastValid else { throw .contradiction("fv", "lv") }
+    guard Network.agree(genesisID: genesisID, genesisHash: genesisHash) else { throw .contradiction("gen", "gh") }
+    groupElement = SHA512_256.hash(Self.prefix, value.without("grp").encoded)
+  }
+
+  /// What an Ed25519 key signs: "TX" ‖ ``bytes``.
+  public var signingInput: [UInt8] { Self.prefix + bytes }
+
+  /// The transaction's id: 52 characters, base32 of the SHA-512/256 of ``signingInput``.
+  public var id: String { String(decoding: Base32.encode(SHA512_256.hash(signingInput)), as: UTF8.self) }
+}
+
+// Two transactions with the same bytes are the same, and have the same everything.
+extension Transaction: Hashable {
+  /// Compares the bytes.
+  public static func == (left: Transaction, right: Transaction) -> Bool { left.bytes == right.bytes }
+
+  /// Hashes the bytes.
+  public func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
+}
+
+extension Transaction.Content {
+  /// Reads the members of one type; those of another stay unread.
+  fileprivate init(type: String, _ members: inout Members) throws(TransactionError) {
+    switch type {
+    case "pay": self = .payment(try Payment(&members))
+    case "axfer": self = .assetTransfer(try AssetTransfer(&members))
+    case "acfg": self = .assetConfiguration(try AssetConfiguration(&members))
+    case "afrz": self = .assetFreeze(try AssetFreeze(&members))
+    case "appl": self = .applicationCall(try ApplicationCall(&members))
+    case "keyreg": self = .keyRegistration(try KeyRegistration(&members))
+    case "stpf", "hb": throw .notForWallets(type)
+    case "": throw .missingMember("type")
+    default: throw .unknownType(type)
+    }
+  }
+}
+
+extension MessagePack {
+  /// A map without one of its members.
+  func without(_ key: String) -> MessagePack {
+    guard case .map(let members) = self else { return self }
+    return .map(members.filter { $0.key != key })
+  }
+}

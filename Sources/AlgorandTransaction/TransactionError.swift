@@ -1,0 +1,79 @@
+/// Why bytes are no transaction that we would sign; every case names what is wrong with them.
+///
+/// A node hashes its own encoding of what it decodes. So a signature over any other form of the same transaction is
+/// worth nothing to an honest dApp, and what a decoder passes over is signed blindly: both are refused.
+public enum TransactionError: Error, Hashable, Sendable {
+  // MARK: Not canonical msgpack
+
+  /// The bytes end in the middle of a value.
+  case truncated
+  /// Bytes follow the value.
+  case trailingBytes
+  /// More than ``Transaction/maximumSize`` bytes.
+  case tooLong
+  /// More arrays and maps are open at once than any transaction has.
+  case tooDeep
+  /// A number or length takes more bytes than it needs.
+  case notShortest
+  /// The first byte of a value of a kind that Algorand does not use: nil, negative, floating point or an extension.
+  case unsupportedValue(UInt8)
+  /// A text that is not UTF-8.
+  case invalidText
+  /// A key that is not a text.
+  case keyIsNoText
+  /// A key that should stand before the one in front of it.
+  case keysOutOfOrder(String)
+  /// A key that is there twice.
+  case duplicateMember(String)
+  /// A member that holds zero, `false`, or nothing; the canonical form leaves it out.
+  case zeroMember(String)
+
+  // MARK: Not a transaction
+
+  /// The value is not a map.
+  case notAMap
+  /// A member that must be there is not.
+  case missingMember(String)
+  /// A member that this kind of transaction does not have, or that we do not know.
+  case unknownMember(String)
+  /// A member with a value of another kind.
+  case wrongType(String)
+  /// A member with another length.
+  case wrongLength(String)
+  /// A member beyond what the protocol allows.
+  case outOfRange(String)
+  /// A `type` that we do not know.
+  case unknownType(String)
+  /// A `type` that no wallet signs: state proofs (`stpf`) and heartbeats (`hb`) are made by nodes.
+  case notForWallets(String)
+  /// Two members that exclude each other.
+  case contradiction(String, String)
+}
+
+extension TransactionError: CustomStringConvertible {
+  /// What is wrong, in one line; a name that came from outside is quoted and has nothing invisible in it.
+  public var description: String {
+    switch self {
+    case .truncated: "not canonical msgpack: it is cut off"
+    case .trailingBytes: "not canonical msgpack: bytes follow the transaction"
+    case .tooLong: "longer than \(Transaction.maximumSize) bytes"
+    case .tooDeep: "not canonical msgpack: it is nested too deeply"
+    case .notShortest: "not canonical msgpack: a number or length is longer than needed"
+    case .unsupportedValue(let head): "not canonical msgpack: a value that starts with \([head].hexadecimal)"
+    case .invalidText: "not canonical msgpack: a text that is not UTF-8"
+    case .keyIsNoText: "not canonical msgpack: a key that is not a text"
+    case .keysOutOfOrder(let key): "not canonical msgpack: the key \(key.quoted) is out of order"
+    case .duplicateMember(let key): "not canonical msgpack: the member \(key.quoted) is there twice"
+    case .zeroMember(let key): "not canonical msgpack: the member \(key.quoted) is empty"
+    case .notAMap: "no transaction: it is not a map"
+    case .missingMember(let name): "no transaction: the member \(name.quoted) is missing"
+    case .unknownMember(let name): "the member \(name.quoted) is not known"
+    case .wrongType(let name): "no transaction: the member \(name.quoted) has another type"
+    case .wrongLength(let name): "no transaction: the member \(name.quoted) has another length"
+    case .outOfRange(let name): "the member \(name.quoted) is out of range"
+    case .unknownType(let type): "the type \(type.quoted) is not known"
+    case .notForWallets(let type): "transactions of type \(type.quoted) are made by nodes, and no wallet signs them"
+    case .contradiction(let one, let other): "the members \(one.quoted) and \(other.quoted) contradict each other"
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import AlgorandTransaction
+import CryptoPrimitives
+import DeterministicKeys
+import Foundation
+import TestVectors
+import Testing
+
+/// The payment that the tests of Algorand's own SDK assert, with its signature and id.
+@Suite struct GoldenPaymentTests {
+  struct Vectors: Decodable {
+    struct Payment: Decodable {
+      let signedTxnBase64: Data
+      let txnBase64: Data
+      let signature: Hex
+      let txid: String
+    }
+    let payment: Payment
+  }
+
+  private let vector: Vectors.Payment
+  init() throws { vector = try VectorFile("algorand").decode(Vectors.self).payment }
+
+  @Test func `has the id, and its signature is over "TX" and the bytes`() throws {
+    let transaction = try Transaction(decoding: Array(vector.txnBase64))
+    #expect(transaction.id == vector.txid)
+    #expect(transaction.bytes == Array(vector.txnBase64))
+    #expect(
+      Ed25519.isValidSignature(
+        vector.signature.bytes, for: transaction.signingInput, publicKey: transaction.sender.publicKey))
+    let signed = SignedTransaction(transaction, signature: vector.signature.bytes, signer: transaction.sender)
+    #expect(signed.bytes == Array(vector.signedTxnBase64))
+    #expect(try SignedTransaction(decoding: signed.bytes) == signed)
+  }
+
+  @Test func `is told to a person line by line`() throws {
+    let summary = try Transaction(decoding: Array(vector.txnBase64)).summary
+    #expect(
+      summary.map { "\($0.isWarning ? "! " : "")\($0.label): \($0.value)" } == [
+        "Transaction: payment",
+        "From: 47YPQTIGQEO7T4Y4RWDYWEKV6RTR2UNBQXBABEEGM72ESWDQNCQ52OPASU",
+        "To: PNWOET7LLOWMBMLE4KOCELCX6X3D3Q4H2Q4QJASYIEOF7YIPPQBG3YQ5YI",
+        "Amount: 0.001000 ALGO",
+        "Fee: 0.001176 ALGO",
+        "! Close account: sends ALL that is left to IDUTJEUIEVSMXTU4LGTJWZ2UE2E6TIODUKU6UW3FU3UKIQQ77RLUBBBFLA",
+        "Note: 8 bytes, ea001547436cbf96",
+        "Network: genesis hash JgsgCaCTqIaLeVhyL6XlRu3n7Rfk2FxMeK+wRSaQ7dI=, calls itself \"devnet-v33.0\"",
+        "Valid: rounds 12466 to 13466",
+      ])
+  }
+}
