@@ -5,6 +5,8 @@ import pytest
 from .doubles.certificates import Authority
 from .doubles.liquid_auth_server import LiquidAuthServer
 from .doubles.loop import Loop
+from .doubles.page_dapp import Chromium
+from .doubles.turn import TurnServer
 
 # What the run's own /etc/hosts sends to 127.0.0.1, see Tests/wallet/run. None of them is anybody's.
 HOSTS = ["localhost", "liquid.example", "wallet.liquid.example", "other.example", "dapp.github.io"]
@@ -35,3 +37,17 @@ def serve(loop, authority):
     yield start
     for server in started:
         loop.run(server.stop())
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory, authority):
+    made = Chromium(tmp_path_factory.mktemp("chromium"), authority.key_hash)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def turn(tmp_path):
+    made = TurnServer(tmp_path)
+    yield made
+    made.close()

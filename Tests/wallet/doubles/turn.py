@@ -1,0 +1,59 @@
+"""Debian's coturn as a TURN and STUN server of this machine alone, with one user."""
+
+import pathlib
+import re
+import socket
+import subprocess
+
+from support.authenticator import wait_for
+
+ADDRESS = "127.0.0.1"
+USER, PASSWORD, REALM = "liquid-auth", "a password of the tests", "liquid.example"
+
+
+class TurnServer:
+    """Listens as soon as it is made; relays from and to this machine's addresses only."""
+
+    def __init__(self, folder: pathlib.Path):
+        with socket.socket() as probe:
+            probe.bind((ADDRESS, 0))
+            self.port = probe.getsockname()[1]
+        self.log = folder / "turnserver.log"
+        self.output = open(folder / "turnserver.out", "wb")
+        self.process = subprocess.Popen(
+            [
+                "turnserver", "-n", "--lt-cred-mech", "--fingerprint", f"--realm={REALM}", f"--user={USER}:{PASSWORD}",
+                f"--listening-ip={ADDRESS}", f"--relay-ip={ADDRESS}", f"--listening-port={self.port}",
+                "--allow-loopback-peers", "--no-cli", "--no-tls", "--no-dtls", "--no-multicast-peers", "--verbose",
+                f"--log-file={self.log}", "--simple-log", f"--pidfile={folder / 'turnserver.pid'}",
+                f"--userdb={folder / 'turndb'}",
+            ],
+            stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output,
+        )
+        wait_for("TURN server", self._listens)
+
+    def _listens(self):
+        assert self.process.poll() is None, self.log.read_text()
+        with socket.socket() as client:
+            return client.connect_ex((ADDRESS, self.port)) == 0
+
+    @property
+    def url(self) -> str:
+        return f"turn:{ADDRESS}:{self.port}?transport=udp"
+
+    def said(self) -> str:
+        return self.log.read_text()
+
+    @property
+    def relayed(self) -> int:
+        """Bytes that went to peers, of the allocations that have ended or reported so far."""
+        return sum(map(int, re.findall(r"peer usage: .*?sb=(\d+)", self.said())))
+
+    @property
+    def allocations(self) -> int:
+        return len(re.findall(r"ALLOCATE processed, success", self.said()))
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(10)
+        self.output.close()

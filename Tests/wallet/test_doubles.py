@@ -1,0 +1,148 @@
+"""The doubles against each other: what they agree on without the product is what the product must do."""
+
+import asyncio
+import json
+import uuid
+
+import pytest
+from aiortc import RTCIceServer
+from judges import vectors
+from judges.relying_parties import b64, unb64
+from nacl.signing import VerifyKey
+from support.authenticator import PHRASE
+
+from .doubles import arc27
+from .doubles import turn as turn_server
+from .doubles.dapp import DApp
+from .doubles.page_dapp import PAGE, PageDApp
+from .doubles.wallet import Account, Wallet
+
+ACCOUNT = Account(PHRASE)
+
+
+def test_the_account_is_the_one_of_the_contract():
+    assert ACCOUNT.address == vectors.load("keys-and-recovery")["liquid"]["address"]
+    VerifyKey(ACCOUNT.public_key).verify(b"MX any bytes", ACCOUNT.sign(b"MX any bytes"))
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_arc27_there_and_back(wide):
+    asked = arc27.request("sign_transactions", txns=[{"txn": "AAAA"}, {"txn": "BBBB", "signers": []}])
+    text = arc27.encode(asked, wide)
+    assert arc27.decode(text) == asked and "=" not in text
+    assert unb64(text)[:3] == (b"\xb9\x00\x03" if wide else b"\xa3bi")
+
+
+@pytest.mark.parametrize("trickles", [True, False], ids=["candidates one by one", "candidates in the answer"])
+def test_register_sign_in_and_talk(loop, serve, authority, trickles):
+    """With every demand of the server's."""
+    server = serve()
+    server.demands.verification = server.demands.counter = server.demands.address_is_username = True
+    tls = authority.client_context()
+
+    async def story():
+        dapp = await DApp(server, tls, trickles=trickles).link()
+        wallet = await Wallet(server, ACCOUNT, dapp.request_id, tls).start()
+        user = await wallet.register()
+        assert (await dapp.acknowledged) == {
+            "credId": user["credentials"][0]["credId"], "requestId": dapp.request_id, "wallet": ACCOUNT.address
+        }
+        assert await wallet.sign_in() == user
+        await wallet.open_channel()
+        assert await dapp.opened == "liquid"
+        found = await dapp.ask("sign_transactions", txns=[{"txn": b64(b"no transaction at all")}])
+        VerifyKey(ACCOUNT.public_key).verify(b"TXno transaction at all", unb64(found["stxns"][0]))
+        await wallet.close()
+        await dapp.close()
+
+    loop.run(story())
+    assert [entry.status for entry in server.received] == [201, 201, 201, 201]
+    assert len({entry.session for entry in server.received}) == 1
+
+
+def test_a_request_id_that_is_a_number_stays_one(loop, serve, authority):
+    server, tls = serve(), authority.client_context()
+
+    async def story():
+        dapp = await DApp(server, tls, request_id=0.6050027432326752).link()
+        wallet = await Wallet(server, ACCOUNT, json.loads("0.6050027432326752"), tls).start()
+        await wallet.register()
+        assert (await dapp.acknowledged)["requestId"] == 0.6050027432326752
+        await wallet.close()
+        await dapp.close()
+
+    loop.run(story())
+
+
+def test_a_lost_offer_is_made_again(loop, serve, authority):
+    server, tls = serve(), authority.client_context()
+    server.mischief.lost_offers = 1
+
+    async def story():
+        dapp = await DApp(server, tls, request_id=str(uuid.uuid4())).link()
+        wallet = await Wallet(server, ACCOUNT, dapp.request_id, tls).start()
+        await wallet.register()
+        await wallet.open_channel()
+        assert await dapp.opened == "liquid" and len(dapp.offers) == 1
+        await wallet.close()
+        await dapp.close()
+
+    loop.run(story())
+    assert [name for _, name, _ in server.signals].count("offer-description") == 2
+
+
+class TestPage:
+    """The same story, with the browser's WebRTC."""
+
+    def test_sign_in_and_talk(self, loop, serve, authority, chromium):
+        server, tls = serve(page=PAGE), authority.client_context()
+
+        async def story():
+            dapp = await PageDApp(server, chromium).link()
+            wallet = await Wallet(server, ACCOUNT, dapp.request_id, tls).start()
+            await wallet.register()
+            assert (await dapp.acknowledged)["wallet"] == ACCOUNT.address
+            await wallet.open_channel()
+            assert await dapp.opened == "liquid"
+            found = await dapp.ask("sign_transactions", txns=[{"txn": b64(b"no transaction at all")}])
+            VerifyKey(ACCOUNT.public_key).verify(b"TXno transaction at all", unb64(found["stxns"][0]))
+            await wallet.close()
+            await dapp.close()
+
+        loop.run(story())
+
+
+class TestTURN:
+    def test_the_channel_goes_through_it(self, loop, serve, authority, turn):
+        server, tls = serve(), authority.client_context()
+
+        async def story():
+            relay = RTCIceServer(turn.url, turn_server.USER, turn_server.PASSWORD)
+            dapp = await DApp(server, tls, ice_servers=[relay], relay_only=True).link()
+            wallet = await Wallet(server, ACCOUNT, dapp.request_id, tls).start()
+            await wallet.register()
+            await wallet.open_channel()
+            await dapp.opened
+            assert (await dapp.selected_pair())[0] == "relay"
+            await wallet.close()
+            await dapp.close()
+
+        loop.run(story())
+        assert turn.allocations == 1, turn.said()
+
+    def test_a_wrong_password_is_refused(self, loop, serve, authority, turn):
+        server, tls = serve(), authority.client_context()
+
+        async def story():
+            relay = RTCIceServer(turn.url, turn_server.USER, "another password")
+            dapp = await DApp(server, tls, ice_servers=[relay], relay_only=True).link()
+            wallet = await Wallet(server, ACCOUNT, dapp.request_id, tls).start()
+            await wallet.register()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(wallet.open_channel(), 5)
+            assert not dapp.opened.done()
+            await dapp.close()
+            await wallet.http.close()
+
+        loop.run(story())
+        assert turn.allocations == 0
