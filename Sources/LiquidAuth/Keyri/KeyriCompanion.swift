@@ -1,0 +1,80 @@
+import CTAP2
+
+/// A service's own server: Keyri's companion of Firebase Authentication, for registration and login without a browser.
+public struct KeyriCompanion: Sendable {
+  /// Bytes of an answer that are read, at most: a custom token has about 1000.
+  static let maximumAnswerSize = 8192
+
+  private let origin: WebOrigin
+  private let exchange: KeyriExchange
+  private let signer: KeyriSigner
+
+  /// - Parameters:
+  ///   - origin: the server's, from the configuration.
+  ///   - now: milliseconds since 1970.
+  public init(
+    origin: WebOrigin, http: any HTTPPort, keys: any AssociationKeys, now: @escaping @Sendable () -> UInt64,
+    chance: KeyriChance
+  ) {
+    self.origin = origin
+    exchange = KeyriExchange(http: http)
+    signer = KeyriSigner(keys: keys, now: now, chance: chance)
+  }
+
+  /// `POST /api/keyriregistration`: tells the server the user's public key, and signs the user in.
+  ///
+  /// - Throws: ``KeyriError/registered`` when the server has a key for this address; signing in by that key is
+  ///   ``login(_:)``, and another machine with the same phrase has the same key.
+  public func register(_ email: KeyriEmail) async throws(KeyriError) -> FirebaseToken {
+    try await token(
+      for: Registration(email: email.text, publicKey: signer.publicKey(of: email)), at: "/api/keyriregistration")
+  }
+
+  /// `POST /api/keyrilogin`: signs the user in by a signature, after the authenticator's prompt.
+  ///
+  /// - Throws: ``KeyriError/unauthorized`` when the server knows another key or none.
+  public func login(_ email: KeyriEmail) async throws(KeyriError) -> FirebaseToken {
+    try await token(for: signer.login(of: email, service: origin.description), at: "/api/keyrilogin")
+  }
+
+  private func token(for body: some Encodable & Sendable, at path: String) async throws(KeyriError) -> FirebaseToken {
+    do throws(KeyriError) {
+      let answer = try await exchange.body(
+        of: .post(body, to: origin.description + path), accepted: [200], maximumSize: Self.maximumAnswerSize)
+      guard let token = FirebaseToken(answer) else { throw .malformed("token") }
+      return token
+    } catch .refused(status: 401, reason: _) {
+      throw .unauthorized
+    } catch .refused(status: 409, reason: _) {
+      throw .registered
+    }
+  }
+
+  private struct Registration: Encodable {
+    let email: String
+    let publicKey: String
+  }
+}
+
+/// A custom token of Firebase Authentication: who has it signs in as the user, for an hour.
+public struct FirebaseToken: Equatable, Sendable {
+  /// The token's ASCII, for the one place where it is handed on.
+  public let bytes: [UInt8]
+
+  /// Takes the compact form of a signed JWT, RFC 7515 §7.1: three parts in base64url.
+  ///
+  /// Anything else is `nil`, such as words of refusal under a status of success.
+  init?(_ body: [UInt8]) {
+    let parts = body.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard parts.count == 3, parts.allSatisfy({ !$0.isEmpty && Base64URL.decode($0) != nil }) else { return nil }
+    bytes = body
+  }
+}
+
+extension FirebaseToken: CustomStringConvertible, CustomReflectable {
+  /// The length and nothing else, so that a token that is logged by mistake stays secret.
+  public var description: String { "FirebaseToken(\(bytes.count))" }
+
+  /// No children: a dump shows no more than ``description``.
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,125 @@
+import CryptoPrimitives
+
+/// Keyri's session API, by which a browser is signed in with the code that it shows.
+///
+/// Look a session up, show who asks, then confirm or deny.
+public struct KeyriSessions: Sendable {
+  /// Bytes of an answer that are read, at most.
+  static let maximumAnswerSize = 16_384
+
+  private let origin: WebOrigin
+  private let appKey: String
+  private let exchange: KeyriExchange
+  private let signer: KeyriSigner
+
+  /// - Parameters:
+  ///   - origin: the API's, from the configuration.
+  ///   - appKey: by which the API knows the service, from the configuration.
+  ///   - now: milliseconds since 1970.
+  /// - Throws: ``KeyriError/appKey`` unless it is 1 to 128 characters that a URL takes as they are.
+  public init(
+    origin: WebOrigin, appKey: String, http: any HTTPPort, keys: any AssociationKeys,
+    now: @escaping @Sendable () -> UInt64, chance: KeyriChance
+  ) throws(KeyriError) {
+    guard (1...128).contains(appKey.utf8.count), appKey.utf8.allSatisfy(\.isUnreserved) else { throw .appKey }
+    self.origin = origin
+    self.appKey = appKey
+    exchange = KeyriExchange(http: http)
+    signer = KeyriSigner(keys: keys, now: now, chance: chance)
+  }
+
+  /// `GET /api/v1/session/{id}`: who asks, and from where.
+  ///
+  /// The API learns nothing of the person yet: `x-mobile-id`, a phone's own key, is a fresh one here each time.
+  public func session(of link: KeyriLink) async throws(KeyriError) -> KeyriSession {
+    let mobileID = SubjectPublicKeyInfo.encode(try freshKey()).keyriText
+    let request = HTTPRequest(
+      method: .get, url: "\(url(of: link.sessionID))?appKey=\(appKey)",
+      headers: [HTTPHeader("x-mobile-id", mobileID), HTTPHeader("x-mobile-os", "Linux")])
+    let answer = try await exchange.body(of: request, accepted: [200], maximumSize: Self.maximumAnswerSize)
+    return try KeyriSession(answer, answering: link, mobileID: mobileID)
+  }
+
+  /// Signs the browser in: makes a login, after the authenticator's prompt, and sends it sealed for the browser.
+  ///
+  /// - Parameter agreedOrigin: the origin that the person saw, or that a script expects.
+  /// - Throws: before anything is signed, when the page is of another origin, the server says that the login is to be
+  ///   denied, or the browser asks for another user.
+  public func confirm(
+    _ session: KeyriSession, agreedOrigin: WebOrigin, as email: KeyriEmail
+  ) async throws(KeyriError) {
+    guard session.widgetOrigin == agreedOrigin else { throw .anotherOrigin }
+    guard session.risk?.isDenied != true else { throw .deniedByRisk }
+    guard session.asks(for: email) else { throw .anotherUser }
+    let publicKey = try await signer.publicKey(of: email)
+    let login = try await signer.login(of: email, service: session.widgetOrigin.description)
+    let mobile = Reply.APIData(associationKey: publicKey, publicUserId: email.text, mobileID: session.mobileID)
+    try await send(Reply(to: session, errors: false, apiData: mobile, browserData: seal(login, for: session)))
+  }
+
+  /// Tells the browser no.
+  ///
+  /// Nothing is signed or sealed, and who said so is not told.
+  public func deny(_ session: KeyriSession) async throws(KeyriError) {
+    try await send(Reply(to: session, errors: true, apiData: nil, browserData: nil))
+  }
+
+  private func seal(_ login: KeyriLogin, for session: KeyriSession) throws(KeyriError) -> KeyriSealedPayload {
+    do throws(CryptoError) {
+      return try KeyriSealedPayload(KeyriJSON.encode(login), for: session.browserKey, chance: signer.chance)
+    } catch {
+      throw .cryptography(error)
+    }
+  }
+
+  private func freshKey() throws(KeyriError) -> P256.PublicKey {
+    do throws(CryptoError) {
+      return try signer.chance.key().publicKey
+    } catch {
+      throw .cryptography(error)
+    }
+  }
+
+  /// `POST /api/v1/session/{id}`, once: what was refused is not sent again.
+  private func send(_ reply: Reply) async throws(KeyriError) {
+    let body = try await exchange.body(
+      of: .post(reply, to: url(of: reply.sessionID)), accepted: [200, 201, 204], maximumSize: Self.maximumAnswerSize)
+    if !body.isEmpty { _ = try KeyriJSON.decode(KeyriFault.self, from: body) }
+  }
+
+  private func url(of sessionID: String) -> String { "\(origin)/api/v1/session/\(sessionID)" }
+}
+
+/// What a browser's login is answered with.
+private struct Reply: Encodable {
+  /// What the API itself learns of who confirms.
+  struct APIData: Encodable {
+    let associationKey: String
+    let publicUserId: String
+    let mobileID: String
+
+    enum CodingKeys: String, CodingKey {
+      case associationKey, publicUserId
+      case mobileID = "x-mobile-id"
+    }
+  }
+
+  let sessionID: String
+  let hash: String
+  let salt: String
+  let apiData: APIData?
+  let browserData: KeyriSealedPayload?
+  let errorMsg = ""
+  let errors: Bool
+
+  enum CodingKeys: String, CodingKey {
+    case hash = "__hash"
+    case salt = "__salt"
+    case apiData, browserData, errorMsg, errors
+  }
+
+  init(to session: KeyriSession, errors: Bool, apiData: APIData?, browserData: KeyriSealedPayload?) {
+    (sessionID, hash, salt) = (session.id, session.hash, session.salt)
+    (self.errors, self.apiData, self.browserData) = (errors, apiData, browserData)
+  }
+}

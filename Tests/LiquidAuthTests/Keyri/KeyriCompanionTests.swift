@@ -1,0 +1,125 @@
+import TestVectors
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct KeyriCompanionTests {
+  private static let token = "aGVhZA.Ym9keQ.c2ln"
+
+  @Test func `a registration tells the key, and signs nothing`() async throws {
+    let world = try KeyriWorld()
+    world.answer(200, Self.token)
+    let token = try await world.companion.register(world.email())
+    #expect(token.bytes == Array(Self.token.utf8))
+    #expect(world.requests.map(\.url) == ["https://app.example/api/keyriregistration"])
+    #expect(world.requests[0].method == .post)
+    #expect(world.requests[0].headers == [HTTPHeader("Content-Type", "application/json")])
+    #expect(world.sent == world.flow.registrationText)
+    #expect(world.limits == [8192])
+    #expect(world.signed.isEmpty)
+  }
+
+  @Test func `a login is signed for the server that gets it`() async throws {
+    let world = try KeyriWorld()
+    world.answer(200, Self.token)
+    #expect(try await world.companion.login(world.email()).bytes == Array(Self.token.utf8))
+    #expect(world.requests.map(\.url) == ["https://app.example/api/keyrilogin"])
+    #expect(world.sent == world.flow.loginText)
+    #expect(
+      world.signed == [
+        .init(data: world.flow.dataText, publicUserID: world.flow.emailText, service: "https://app.example")
+      ])
+  }
+
+  @Test func `two logins in one millisecond are not the same`() async throws {
+    let nonces = [[UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: 16)]
+    let world = try KeyriWorld(bytes: nonces)
+    for _ in nonces {
+      world.answer(200, Self.token)
+      _ = try await world.companion.login(world.email())
+    }
+    #expect(Set(world.signed.map(\.data)).count == 2)
+    #expect(world.signed.allSatisfy { $0.data.hasPrefix("\(world.flow.milliseconds)_") })
+  }
+
+  @Test(arguments: [
+    (401, "Unauthorized", KeyriError.unauthorized),
+    (401, "", .unauthorized),
+    (409, #"{"error":"registered"}"#, .registered),
+    (400, "Missing data", .refused(status: 400, reason: "Missing data")),
+    (500, "Could not register", .refused(status: 500, reason: "Could not register")),
+    (500, token, .refused(status: 500, reason: token)),
+    (500, "<html>", .refused(status: 500, reason: nil)),
+    (503, "", .refused(status: 503, reason: nil)),
+    (404, #"{"statusCode":404,"message":"no such page"}"#, .refused(status: 404, reason: "no such page")),
+    (201, token, .refused(status: 201, reason: token)), (204, "", .refused(status: 204, reason: nil)),
+    (100, "", .refused(status: 100, reason: nil)),
+    (301, token, .redirected), (302, "", .redirected), (307, "", .redirected), (308, "", .redirected),
+    // Yes by the status, no by the body.
+    (200, #"{"error":"no such user"}"#, .refused(status: 200, reason: "no such user")),
+    (200, #"{"errors":true,"errorMsg":"no"}"#, .refused(status: 200, reason: "no")),
+    (
+      200, #"{"statusCode":500,"message":"Internal server error"}"#,
+      .refused(status: 200, reason: "Internal server error")
+    ),
+    (200, #"{"status":401}"#, .refused(status: 200, reason: nil)),
+    (200, #"{"error":{"code":1}}"#, .refused(status: 200, reason: nil)),
+    // No token, whatever else it may be.
+    (200, "", .malformed("token")), (200, "Could not register", .malformed("token")), (200, "{}", .malformed("token")),
+    (200, "<html></html>", .malformed("token")), (200, "a.b", .malformed("token")), (200, "..", .malformed("token")),
+    (200, token + ".", .malformed("token")), (200, token + "\n", .malformed("token")),
+    (200, "\"" + token + "\"", .malformed("token")), (200, "aGVhZA==.Ym9keQ.c2ln", .malformed("token")),
+    (200, "aGVhZA.Ym9keQ.c2/n", .malformed("token")), (200, "\u{0}", .malformed("token")),
+  ])
+  func `status and body are both judged`(_ status: Int, _ body: String, _ error: KeyriError) async throws {
+    let world = try KeyriWorld()
+    world.answer(status, body, [HTTPHeader("Location", "https://evil.example/")])
+    await #expect(throws: error) { try await world.companion.login(world.email()) }
+    #expect(world.requests.count == 1, "nothing is sent twice")
+  }
+
+  @Test(arguments: [
+    HTTPFailure.unreachable("connection refused"), .untrusted("unknown authority"), .timedOut, .bodyTooLarge,
+    .broken("reset"),
+  ])
+  func `no answer is no token`(_ failure: HTTPFailure) async throws {
+    let world = try KeyriWorld()
+    world.fail(failure)
+    await #expect(throws: KeyriError.http(failure)) { try await world.companion.register(world.email()) }
+  }
+
+  @Test(arguments: [AuthenticatorFailure.declined, .timedOut, .unreachable("not running"), .refused("no vault")])
+  func `without a signature nothing is sent`(_ failure: AuthenticatorFailure) async throws {
+    let world = try KeyriWorld { _ throws(AuthenticatorFailure) in throw failure }
+    await #expect(throws: KeyriError.authenticator(failure)) { try await world.companion.login(world.email()) }
+    #expect(world.requests.isEmpty)
+  }
+
+  @Test(arguments: [60_000, 3_600_000])
+  func `a signature that came too late is not sent`(_ delay: UInt64) async throws {
+    let world = try KeyriWorld { $0.now += delay }
+    await #expect(throws: KeyriError.tooLate) { try await world.companion.login(world.email()) }
+    #expect(world.requests.isEmpty)
+  }
+
+  @Test func `a signature that came in time is sent`() async throws {
+    let world = try KeyriWorld { $0.now += 59_999 }
+    world.answer(200, Self.token)
+    _ = try await world.companion.login(world.email())
+    #expect(world.sent == world.flow.loginText)
+  }
+
+  @Test(arguments: [0, 999_999_999_999, 10_000_000_000_000])
+  func `with a wrong clock nobody is asked`(_ now: UInt64) async throws {
+    let world = try KeyriWorld()
+    world.now = now
+    await #expect(throws: KeyriError.clock) { try await world.companion.login(world.email()) }
+    #expect(world.signed.isEmpty && world.requests.isEmpty)
+  }
+
+  @Test func `a key that the authenticator does not give is not registered`() async throws {
+    let world = try KeyriWorld()
+    await #expect(throws: KeyriError.self) { try await world.companion.register(KeyriEmail("bob@example.com")) }
+    #expect(world.requests.isEmpty)
+  }
+}

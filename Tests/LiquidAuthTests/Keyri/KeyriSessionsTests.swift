@@ -1,0 +1,283 @@
+import Foundation
+import TestVectors
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct KeyriSessionsTests {
+  private static func lookedUp(
+    _ changes: [String: Any] = [:],
+    prompt: @escaping @Sendable (KeyriWorld) throws(AuthenticatorFailure) -> Void = { _ in }
+  ) async throws -> (world: KeyriWorld, session: KeyriSession) {
+    let world = try KeyriWorld(prompt: prompt)
+    world.answer(200, try KeyriWorld.session(changes))
+    return (world, try await world.sessions.session(of: world.link()))
+  }
+
+  // MARK: Looking up
+
+  @Test func `a session says who asks, and from where`() async throws {
+    let (world, session) = try await Self.lookedUp()
+    #expect(session.id == "5f3c-Za.9_~")
+    #expect(session.widgetOrigin.description == "https://app.example:8443")
+    #expect(
+      session.browser
+        == KeyriSession.Browser(
+          name: "Firefox 140", os: "Linux", address: "192.0.2.7", place: "Oakland, US", issue: "new browser"))
+    #expect(session.risk == KeyriSession.Risk(status: "warn", flags: "distance"))
+    #expect(session.risk?.isDenied == false)
+    #expect(session.publicUserID == nil)
+    #expect(world.requests.map(\.url) == ["https://api.example:8443/api/v1/session/5f3c-Za.9_~?appKey=app-Key_1"])
+    #expect(world.requests[0].method == .get)
+    #expect(world.requests[0].body == nil)
+    #expect(
+      world.requests[0].headers == [
+        HTTPHeader("x-mobile-id", world.flow.mobileIDText), HTTPHeader("x-mobile-os", "Linux"),
+      ])
+    #expect(world.limits == [16_384])
+    #expect(world.signed.isEmpty)
+  }
+
+  @Test func `what need not be there may be missing, null or more`() async throws {
+    for member in ["WidgetUserAgent", "IPAddressMobile", "IPAddressWidget", "riskAnalytics", "mobileTemplateResponse"] {
+      #expect(try await Self.lookedUp([member: NSNull()]).session.id == "5f3c-Za.9_~", "\(member)")
+    }
+    let bare = try await Self.lookedUp(["WidgetUserAgent": [String: String](), "riskAnalytics": ["x": 1]]).session
+    #expect(bare.browser == .init(name: nil, os: nil, address: "192.0.2.7", place: nil, issue: nil))
+    #expect(bare.risk == .init(status: nil, flags: nil))
+    let cityless = ["geoData": ["browser": ["city": "", "country_code": "US"]]]
+    #expect(try await Self.lookedUp(["riskAnalytics": cityless]).session.browser.place == "US")
+    #expect(try await Self.lookedUp(["unknown": ["a": [1, 2]]]).session.id == "5f3c-Za.9_~")
+  }
+
+  @Test(arguments: [
+    ("https://app.example", "https://app.example"), ("app.example", "https://app.example"),
+    ("app.example:8443", "https://app.example:8443"), ("HTTPS://App.Example:443", "https://app.example"),
+    ("http://localhost:3000", "http://localhost:3000"),
+  ])
+  func `an origin is read in both of its forms`(_ text: String, _ origin: String) async throws {
+    #expect(try await Self.lookedUp(["WidgetOrigin": text]).session.widgetOrigin.description == origin)
+  }
+
+  @Test(arguments: [
+    "", "https://", "null", "http://app.example", "https://app.example/path", "https://me@app.example", "file:///etc",
+    "https://app.example\n", "https://аpp.example", "192.0.2.1", "javascript:alert(1)",
+  ])
+  func `an origin that nobody can trust is refused`(_ text: String) async throws {
+    await #expect(throws: KeyriError.malformed("WidgetOrigin")) { try await Self.lookedUp(["WidgetOrigin": text]) }
+  }
+
+  @Test(arguments: ["sessionId", "WidgetOrigin", "browserPublicKey", "__hash", "__salt"])
+  func `what must be there is a text`(_ member: String) async throws {
+    for value: Any in [NSNull(), 1, true, ["a"], ["a": "b"]] {
+      await #expect(throws: KeyriError.malformed(member)) { try await Self.lookedUp([member: value]) }
+    }
+  }
+
+  @Test(arguments: ["WidgetUserAgent", "riskAnalytics"])
+  func `what may be there is of its type`(_ member: String) async throws {
+    await #expect(throws: KeyriError.malformed(member)) { try await Self.lookedUp([member: "text"]) }
+  }
+
+  @Test(arguments: ["5f3c-za.9_~", "5f3c-Za.9_~ ", "5f3c-Za.9_", "", "other"])
+  func `an answer about another session is refused`(_ id: String) async throws {
+    await #expect(throws: KeyriError.anotherSession) { try await Self.lookedUp(["sessionId": id]) }
+  }
+
+  @Test func `a browser's key is a point of the curve`() async throws {
+    for vector in try KeyriVectors.all.get().badBrowserKeys {
+      await #expect(throws: KeyriError.browserKey, "\(vector.name)") {
+        try await Self.lookedUp(["browserPublicKey": vector.browserPublicKey])
+      }
+    }
+  }
+
+  @Test(arguments: [
+    (404, #"{"message":"no such session"}"#, KeyriError.refused(status: 404, reason: "no such session")),
+    (410, "", .refused(status: 410, reason: nil)), (401, "", .refused(status: 401, reason: nil)),
+    (200, #"{"error":"session expired"}"#, .refused(status: 200, reason: "session expired")),
+    (
+      200, #"{"statusCode":500,"message":"Internal server error"}"#,
+      .refused(status: 200, reason: "Internal server error")
+    ),
+    (302, "", .redirected), (200, "", .malformed("no JSON")), (200, "ok", .malformed("no JSON")),
+    (200, "[]", .malformed("no object")), (200, "null", .malformed("no object")), (200, "{}", .malformed("sessionId")),
+    (200, "{\"sessionId\":", .malformed("no JSON")), (200, "<html>", .malformed("no JSON")),
+    (200, String(repeating: "[", count: 16_000), .malformed("no JSON")),
+  ])
+  func `an answer that describes no session is refused`(_ status: Int, _ body: String, _ error: KeyriError) async throws
+  {
+    let world = try KeyriWorld()
+    world.answer(status, body)
+    await #expect(throws: error) { try await world.sessions.session(of: world.link()) }
+    #expect(world.requests.count == 1)
+  }
+
+  @Test func `an error beside a whole session is an error`() async throws {
+    await #expect(throws: KeyriError.refused(status: 200, reason: "expired")) {
+      try await Self.lookedUp(["error": "expired"])
+    }
+    #expect(try await Self.lookedUp(["error": "", "errors": false, "status": 200]).session.id == "5f3c-Za.9_~")
+  }
+
+  @Test func `an answer that was cut off anywhere is refused`() async throws {
+    let whole = try KeyriWorld.session()
+    for length in 0..<whole.utf8.count {
+      let world = try KeyriWorld()
+      world.answer(200, String(decoding: whole.utf8.prefix(length), as: UTF8.self))
+      await #expect(throws: KeyriError.self) { try await world.sessions.session(of: world.link()) }
+    }
+  }
+
+  @Test func `an answer with any changed byte is refused, or is about this session`() async throws {
+    let whole = Array(try KeyriWorld.session().utf8)
+    for index in whole.indices {
+      var changed = whole
+      changed[index] ^= 1
+      let world = try KeyriWorld()
+      world.answer(200, String(decoding: changed, as: UTF8.self))
+      let session = try? await world.sessions.session(of: world.link())
+      #expect(session.map { $0.id == "5f3c-Za.9_~" } ?? true)
+    }
+  }
+
+  @Test func `an answer that is too long is not read`() async throws {
+    let world = try KeyriWorld()
+    world.fail(.bodyTooLarge)
+    await #expect(throws: KeyriError.http(.bodyTooLarge)) { try await world.sessions.session(of: world.link()) }
+  }
+
+  // MARK: Confirming
+
+  @Test func `a confirmation is signed for the page that the person saw, and sealed for its browser`() async throws {
+    let (world, session) = try await Self.lookedUp()
+    world.answer(200, "{}")
+    try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
+    #expect(world.requests.count == 2)
+    #expect(world.requests[1].url == "https://api.example:8443/api/v1/session/5f3c-Za.9_~")
+    #expect(world.requests[1].method == .post)
+    #expect(world.requests[1].headers == [HTTPHeader("Content-Type", "application/json")])
+    #expect(world.sent == world.flow.confirmationText)
+    #expect(
+      world.signed == [
+        .init(data: world.flow.dataText, publicUserID: world.flow.emailText, service: "https://app.example:8443")
+      ])
+  }
+
+  @Test func `the login inside is readable by the browser alone`() async throws {
+    let (world, session) = try await Self.lookedUp()
+    world.answer(200)
+    try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
+    let sent = try #require(world.sent)
+    #expect(!sent.contains(world.flow.dataText))
+    #expect(!sent.contains(world.flow.signature.bytes.keyriText))
+  }
+
+  @Test(arguments: [
+    "https://app.example", "https://app.example:8444", "https://evil.example:8443", "http://localhost:8443",
+    "https://app.example.evil.example:8443",
+  ])
+  func `another origin than the one that was shown is not confirmed`(_ shown: String) async throws {
+    let (world, session) = try await Self.lookedUp()
+    await #expect(throws: KeyriError.anotherOrigin) {
+      try await world.sessions.confirm(session, agreedOrigin: WebOrigin(shown), as: world.email())
+    }
+    #expect(world.signed.isEmpty && world.requests.count == 1)
+  }
+
+  @Test(arguments: ["deny", "Deny"])
+  func `what the server wants denied is not confirmed`(_ status: String) async throws {
+    let (world, session) = try await Self.lookedUp(["riskAnalytics": ["riskStatus": status]])
+    await #expect(throws: KeyriError.deniedByRisk) {
+      try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
+    }
+    #expect(world.signed.isEmpty && world.requests.count == 1)
+  }
+
+  @Test(arguments: ["bob@example.com", "Alice@example.com", "alice@example.com ", "alice@ex\u{200D}ample.com"])
+  func `a browser that wants to be another user is not signed in`(_ publicUserID: String) async throws {
+    let (world, session) = try await Self.lookedUp(["publicUserId": publicUserID])
+    await #expect(throws: KeyriError.anotherUser) {
+      try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
+    }
+    #expect(world.signed.isEmpty && world.requests.count == 1)
+  }
+
+  @Test(arguments: ["alice@example.com", ""])
+  func `a browser that wants to be this user, or says nothing, is`(_ publicUserID: String) async throws {
+    let (world, session) = try await Self.lookedUp(["publicUserId": publicUserID])
+    world.answer(201, #"{"message":"ok"}"#)
+    try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
+    #expect(world.sent == world.flow.confirmationText)
+  }
+
+  @Test func `a refused prompt sends nothing`() async throws {
+    let (world, session) = try await Self.lookedUp { _ throws(AuthenticatorFailure) in throw .declined }
+    await #expect(throws: KeyriError.authenticator(.declined)) {
+      try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
+    }
+    #expect(world.requests.count == 1)
+  }
+
+  @Test func `a prompt that was answered too late sends nothing`() async throws {
+    let (world, session) = try await Self.lookedUp { $0.now += 60_000 }
+    await #expect(throws: KeyriError.tooLate) {
+      try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
+    }
+    #expect(world.requests.count == 1)
+  }
+
+  @Test(arguments: [
+    (200, ""), (200, "{}"), (201, ""), (204, ""), (200, #"{"errors":false,"error":null,"message":"done"}"#),
+  ])
+  func `a confirmation that arrived is not sent again`(_ status: Int, _ body: String) async throws {
+    let (world, session) = try await Self.lookedUp()
+    world.answer(status, body)
+    try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
+    #expect(world.requests.count == 2)
+  }
+
+  @Test(arguments: [
+    (401, "", KeyriError.refused(status: 401, reason: nil)),
+    (409, #"{"error":"answered already"}"#, .refused(status: 409, reason: "answered already")),
+    (200, #"{"errors":true}"#, .refused(status: 200, reason: nil)),
+    (200, #"{"error":"session expired"}"#, .refused(status: 200, reason: "session expired")),
+    (200, "<html>", .malformed("no JSON")), (200, "[]", .malformed("no object")), (307, "", .redirected),
+  ])
+  func `a confirmation that was refused is not sent again`(_ status: Int, _ body: String, _ error: KeyriError)
+    async throws
+  {
+    let (world, session) = try await Self.lookedUp()
+    world.answer(status, body, [HTTPHeader("Location", "https://evil.example/")])
+    await #expect(throws: error) {
+      try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
+    }
+    #expect(world.requests.count == 2)
+  }
+
+  // MARK: Denying
+
+  @Test func `a denial says no, and nothing else`() async throws {
+    let (world, session) = try await Self.lookedUp()
+    world.answer(200)
+    try await world.sessions.deny(session)
+    #expect(world.sent == world.flow.denialText)
+    #expect(world.signed.isEmpty)
+    let sent = try #require(world.sent)
+    for secret in [world.flow.emailText, "browserData", "apiData", "ciphertext"] { #expect(!sent.contains(secret)) }
+  }
+
+  @Test func `what must not be confirmed can be denied`() async throws {
+    let (world, session) = try await Self.lookedUp(
+      ["riskAnalytics": ["riskStatus": "deny"], "publicUserId": "bob@example.com"])
+    world.answer(204)
+    try await world.sessions.deny(session)
+    #expect(world.sent == world.flow.denialText)
+  }
+
+  @Test func `a denial that did not arrive is an error`() async throws {
+    let (world, session) = try await Self.lookedUp()
+    world.answer(500)
+    await #expect(throws: KeyriError.refused(status: 500, reason: nil)) { try await world.sessions.deny(session) }
+  }
+}

@@ -1,0 +1,114 @@
+import CryptoPrimitives
+import TestVectors
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct KeyriValuesTests {
+  @Test func `a public key is written as OpenSSL writes it`() throws {
+    for vector in try KeyriVectors.all.get().keys {
+      let encoded = SubjectPublicKeyInfo.encode(try P256.PublicKey(vector.publicKey))
+      #expect(Hex(encoded) == vector.spki, "\(vector.name)")
+      #expect(encoded.keyriText == vector.spkiBase64, "\(vector.name)")
+    }
+  }
+
+  @Test func `a payload is sealed byte for byte`() throws {
+    for vector in try KeyriVectors.all.get().sealed {
+      let ephemeral = try P256.PrivateKey(vector.ephemeralPrivateKey)
+      let chance = KeyriChance(
+        bytes: { $0 == vector.iv.bytes.count ? vector.iv.bytes : vector.salt.bytes }, key: { ephemeral })
+      let sealed = try KeyriSealedPayload(
+        vector.payload.bytes, for: try P256.PublicKey(vector.browserPublicKey), chance: chance)
+      #expect(sealed.publicKey == vector.browserData.publicKey, "\(vector.name)")
+      #expect(sealed.ciphertext == vector.browserData.ciphertext, "\(vector.name)")
+      #expect(sealed.salt == vector.browserData.salt, "\(vector.name)")
+      #expect(sealed.iv == vector.browserData.iv, "\(vector.name)")
+    }
+  }
+
+  @Test func `the system's chance gives each payload its own key, salt and nonce`() throws {
+    let browserKey = try P256.PublicKey(try KeyriVectors.all.get().sealed[0].browserPublicKey)
+    let all = try (0..<16).map { _ in try KeyriSealedPayload([], for: browserKey, chance: .system) }
+    #expect(Set(all.map(\.publicKey)).count == 16)
+    #expect(Set(all.map(\.salt)).count == 16)
+    #expect(Set(all.map(\.iv)).count == 16)
+    #expect(all.allSatisfy { [UInt8](keyriText: $0.salt)?.count == 32 })
+  }
+
+  @Test func `data are 13 digits and a nonce`() throws {
+    let flow = try KeyriVectors.flow()
+    #expect(try KeyriTimestampNonce(at: flow.milliseconds, nonce: flow.nonce.bytes).text == flow.dataText)
+    #expect(
+      try KeyriTimestampNonce(at: 1_000_000_000_000, nonce: [0, 15, 16, 255]).text == "1000000000000_000f10ff")
+    #expect(try KeyriTimestampNonce(at: 9_999_999_999_999, nonce: []).text == "9999999999999_")
+  }
+
+  @Test(arguments: [0, 1, 1_789_000_000, 999_999_999_999, 10_000_000_000_000, UInt64.max])
+  func `a time of another number of digits is refused`(_ milliseconds: UInt64) {
+    #expect(throws: KeyriError.clock) { try KeyriTimestampNonce(at: milliseconds, nonce: []) }
+  }
+
+  @Test func `data are fresh for less than 60 seconds, and never before they were made`() throws {
+    let made = try KeyriTimestampNonce(at: 1_789_000_000_000, nonce: [])
+    #expect(made.isFresh(at: 1_789_000_000_000))
+    #expect(made.isFresh(at: 1_789_000_059_999))
+    #expect(!made.isFresh(at: 1_789_000_060_000))
+    #expect(!made.isFresh(at: 1_788_999_999_999))
+  }
+
+  @Test(arguments: [
+    "a@b", "alice@example.com", "Alice+tag@Example.com", "\"@example.com", "älice@exämple.com", "a'b@c",
+  ])
+  func `an address is taken as it is`(_ text: String) throws {
+    #expect(Array(try KeyriEmail(text).text.utf8) == Array(text.utf8))
+  }
+
+  @Test(arguments: [
+    "", "@", "a@", "@b", "alice", "a@b@c", "a b@c", " a@b", "a@b\n", "a@b\u{0}", "a@\u{202E}b", "a\u{200B}@b",
+    "a@b\u{E000}",
+    "a\u{2028}@b", String(repeating: "a", count: 253) + "@b",
+  ])
+  func `what is no address is refused`(_ text: String) {
+    #expect(throws: KeyriError.email) { try KeyriEmail(text) }
+  }
+
+  @Test func `a spelling of an address is kept, byte for byte`() throws {
+    #expect(try KeyriEmail("e\u{301}@b").text.utf8.count == 5)
+    #expect(try KeyriEmail("\u{E9}@b").text.utf8.count == 4)
+    #expect(try KeyriEmail(String(repeating: "a", count: 252) + "@b").text.utf8.count == 254)
+  }
+
+  @Test(arguments: ["", "a b", "a/b", "a?b", "a%20", "a&b", "ä", String(repeating: "a", count: 129)])
+  func `an app key that would change the request is refused`(_ text: String) throws {
+    let world = try KeyriWorld()
+    let origin = try WebOrigin("https://api.example")
+    #expect(throws: KeyriError.appKey) {
+      try KeyriSessions(
+        origin: origin, appKey: text, http: world, keys: ScriptedAssociationKeys(world: world), now: { 0 },
+        chance: .system)
+    }
+  }
+
+  @Test func `a token that is logged by mistake stays secret`() throws {
+    let token = try #require(FirebaseToken(Array("aGVhZA.Ym9keQ.c2ln".utf8)))
+    #expect("\(token)" == "FirebaseToken(18)")
+    var dumped = ""
+    dump(token, to: &dumped)
+    #expect(!dumped.contains("aGVhZA") && !dumped.contains("97"))
+  }
+
+  @Test func `each fault says what to do`() {
+    let faults: [KeyriError] = [
+      .link, .foreignLink, .email, .appKey, .clock, .http(.timedOut), .http(.bodyTooLarge), .http(.unreachable("x")),
+      .http(.untrusted("x")), .http(.broken("x")), .authenticator(.declined), .authenticator(.timedOut),
+      .authenticator(.refused("x")), .authenticator(.unreachable("x")), .cryptography(.outOfMemory), .redirected,
+      .registered, .unauthorized, .refused(status: 500, reason: nil), .malformed("x"), .anotherSession, .browserKey,
+      .anotherUser, .anotherOrigin, .deniedByRisk, .tooLate,
+    ]
+    #expect(Set(faults.map(\.description)).count == faults.count - 1, "both x of the authenticator are its own words")
+    #expect(
+      KeyriError.refused(status: 410, reason: "gone\u{1B}").description
+        == "the server refused with status 410: gone\\u{1b}; ask for a new code, or try later")
+  }
+}

@@ -1,0 +1,140 @@
+import CryptoPrimitives
+import Foundation
+import Synchronization
+import TestVectors
+
+@testable import LiquidAuth
+
+/// Everything that Keyri's functions are given, as the vectors have it: a server that answers by a script, the
+/// authenticator's keys, the clock, and chance.
+final class KeyriWorld: Sendable {
+  private struct State {
+    var now: UInt64
+    var answers: [Result<HTTPResponse, HTTPFailure>] = []
+    var requests: [(request: HTTPRequest, maximumBodySize: Int)] = []
+    var signed: [ScriptedAssociationKeys.Signed] = []
+    var keys: [P256.PrivateKey]
+    var bytes: [[UInt8]]
+  }
+
+  let flow: KeyriVectors.Flow
+  private let state: Mutex<State>
+  /// What the authenticator does when it is asked for a signature, such as to let time pass.
+  let prompt: @Sendable (KeyriWorld) throws(AuthenticatorFailure) -> Void
+
+  /// A world in which nothing was asked yet.
+  ///
+  /// - Parameter bytes: what chance gives, in order; by default as in the vectors.
+  init(
+    bytes: [[UInt8]]? = nil, prompt: @escaping @Sendable (KeyriWorld) throws(AuthenticatorFailure) -> Void = { _ in }
+  ) throws {
+    flow = try KeyriVectors.flow()
+    self.prompt = prompt
+    let keys = [try P256.PrivateKey(flow.mobilePrivateKey), try P256.PrivateKey(flow.ephemeralPrivateKey)]
+    state = Mutex(
+      State(now: flow.milliseconds, keys: keys, bytes: bytes ?? [flow.nonce.bytes, flow.salt.bytes, flow.iv.bytes]))
+  }
+
+  // MARK: What is given
+
+  var chance: KeyriChance {
+    KeyriChance(
+      bytes: { count in
+        self.state.withLock { state in
+          precondition(state.bytes.first?.count == count, "chance was not asked for so many bytes")
+          return state.bytes.removeFirst()
+        }
+      }, key: { self.state.withLock { $0.keys.removeFirst() } })
+  }
+
+  var now: UInt64 {
+    get { state.withLock { $0.now } }
+    set { state.withLock { $0.now = newValue } }
+  }
+
+  var companion: KeyriCompanion {
+    get throws {
+      KeyriCompanion(
+        origin: try WebOrigin("https://app.example"), http: self, keys: ScriptedAssociationKeys(world: self),
+        now: { self.now }, chance: chance)
+    }
+  }
+
+  var sessions: KeyriSessions {
+    get throws {
+      try KeyriSessions(
+        origin: try WebOrigin("https://api.example:8443"), appKey: "app-Key_1", http: self,
+        keys: ScriptedAssociationKeys(world: self), now: { self.now }, chance: chance)
+    }
+  }
+
+  func email() throws -> KeyriEmail { try KeyriEmail(flow.emailText) }
+  func link() throws -> KeyriLink { try KeyriLink(flow.linkText, otherOrigins: []) }
+
+  // MARK: What the server does
+
+  /// The next answer.
+  func answer(_ status: Int, _ body: String = "", _ headers: [HTTPHeader] = []) {
+    state.withLock {
+      $0.answers.append(.success(HTTPResponse(status: status, headers: headers, body: Array(body.utf8))))
+    }
+  }
+
+  /// The next answer is none.
+  func fail(_ failure: HTTPFailure) { state.withLock { $0.answers.append(.failure(failure)) } }
+
+  /// The session of the vectors as the API describes it, with other members where `changes` says so; null removes one.
+  static func session(_ changes: [String: Any] = [:]) throws -> String {
+    let file = try JSONSerialization.jsonObject(with: try KeyriVectors.file.get().data)
+    let flow = (file as? [String: Any])?["flow"] as? [String: Any]
+    var session = flow?["session"] as? [String: Any] ?? [:]
+    for (name, value) in changes { session[name] = value is NSNull ? nil : value }
+    return String(decoding: try JSONSerialization.data(withJSONObject: session), as: UTF8.self)
+  }
+
+  // MARK: What was done
+
+  var requests: [HTTPRequest] { state.withLock { $0.requests.map(\.request) } }
+  var limits: [Int] { state.withLock { $0.requests.map(\.maximumBodySize) } }
+  var signed: [ScriptedAssociationKeys.Signed] { state.withLock { $0.signed } }
+  /// The last body that was sent, as text.
+  var sent: String? { requests.last?.body.map { String(decoding: $0, as: UTF8.self) } }
+
+  fileprivate func note(_ signed: ScriptedAssociationKeys.Signed) { state.withLock { $0.signed.append(signed) } }
+}
+
+extension KeyriWorld: HTTPPort {
+  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
+    let answer = state.withLock { state in
+      state.requests.append((request, maximumBodySize))
+      precondition(!state.answers.isEmpty, "a request that no test expects: \(request.url)")
+      return state.answers.removeFirst()
+    }
+    return try answer.get()
+  }
+}
+
+/// The authenticator: one user's key, and a signature that the vectors have.
+struct ScriptedAssociationKeys: AssociationKeys {
+  /// What was signed, for whom, as the prompt said.
+  struct Signed: Equatable {
+    let data: String
+    let publicUserID: String
+    let service: String
+  }
+
+  let world: KeyriWorld
+
+  func publicKey(publicUserID: String) async throws(AuthenticatorFailure) -> P256.PublicKey {
+    guard publicUserID == world.flow.emailText, let key = try? P256.PublicKey(world.flow.publicKey) else {
+      throw .refused("no test asks for the key of \(publicUserID)")
+    }
+    return key
+  }
+
+  func sign(_ data: [UInt8], publicUserID: String, service: String) async throws(AuthenticatorFailure) -> [UInt8] {
+    try world.prompt(world)
+    world.note(Signed(data: String(decoding: data, as: UTF8.self), publicUserID: publicUserID, service: service))
+    return world.flow.signature.bytes
+  }
+}
