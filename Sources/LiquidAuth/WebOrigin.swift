@@ -92,21 +92,23 @@ extension WebOrigin {
   /// `localhost`, there is nothing. Compared as bytes: the authenticator hashes what the server wrote.
   public func check(rpID: String, _ publicSuffixes: some PublicSuffixes) throws(LiquidAuthError) {
     if rpID.utf8.elementsEqual(host.utf8) { return }
-    guard kind == .name, rpID.utf8.contains(UInt8(ascii: ".")), isBelow(rpID) else {
+    guard rpID.utf8.contains(UInt8(ascii: ".")), isBelow(rpID) else {
       throw .invalidRpID(rpID, .otherSite(host: host))
     }
     guard !publicSuffixes.isPublicSuffix(rpID) else { throw .invalidRpID(rpID, .publicSuffix) }
   }
 
-  /// The domains that this origin may claim as rp.id, the host first, then from the longest to the shortest.
-  func claimableRPIDs(_ publicSuffixes: some PublicSuffixes) -> [String] {
-    guard kind == .name else { return [host] }
+  /// The domains above the host that this origin may claim as rp.id, the nearest first.
+  func claimableParents(_ publicSuffixes: some PublicSuffixes) -> [String] {
+    guard kind == .name else { return [] }
     let labels = host.split(separator: ".")
-    let parents = (1..<max(labels.count - 1, 1)).map { labels[$0...].joined(separator: ".") }
-    return [host] + parents.filter { !publicSuffixes.isPublicSuffix($0) }
+    return (1..<max(labels.count - 1, 1)).map { labels[$0...].joined(separator: ".") }
+      .filter { !publicSuffixes.isPublicSuffix($0) }
   }
 
-  private func isBelow(_ domain: String) -> Bool {
+  /// Whether the host is a name of the DNS below a domain, compared as bytes.
+  func isBelow(_ domain: String) -> Bool {
+    guard kind == .name else { return false }
     let (host, domain) = (Array(self.host.utf8), [UInt8(ascii: ".")] + Array(domain.utf8))
     return host.count > domain.count && host.suffix(domain.count).elementsEqual(domain)
   }

@@ -1,0 +1,79 @@
+import CryptoPrimitives
+import TestVectors
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct ClientDataTests {
+  struct Vectors: Decodable {
+    struct Liquid: Decodable {
+      struct Accepted: Decodable {
+        let command: String
+        let clientDataJSON: String?
+        let clientDataHash: Hex
+      }
+      let accepted: [Accepted]
+    }
+    let liquid: Liquid
+  }
+
+  static let text = "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBgSg"
+
+  @Test(arguments: [
+    (
+      LiquidCeremony.registration, "https://example.com",
+      #"{"type":"webauthn.create","challenge":"\#(text)","origin":"https://example.com"}"#
+    ),
+    (
+      .authentication, "https://example.com:8443",
+      #"{"type":"webauthn.get","challenge":"\#(text)","origin":"https://example.com:8443"}"#
+    ),
+    (
+      .authentication, "http://localhost:3000",
+      #"{"type":"webauthn.get","challenge":"\#(text)","origin":"http://localhost:3000"}"#
+    ),
+    (
+      .registration, "https://127.0.0.1:3000",
+      #"{"type":"webauthn.create","challenge":"\#(text)","origin":"https://127.0.0.1:3000"}"#
+    ),
+  ])
+  func `client data have one form, byte for byte`(_ ceremony: LiquidCeremony, _ origin: String, _ json: String) throws {
+    let clientData = try ClientData(ceremony, challenge: Challenge(Self.text), origin: WebOrigin(origin))
+    #expect(String(decoding: clientData.json, as: UTF8.self) == json)
+    #expect(clientData.hash == SHA256.hash(Array(json.utf8)))
+  }
+
+  @Test func `they are those of the contract`() throws {
+    let vectors = try VectorFile("keys-and-recovery").decode(Vectors.self).liquid.accepted
+    let challenge = try Challenge(Self.text)
+    let written = try Set(
+      [LiquidCeremony.registration, .authentication].flatMap { ceremony in
+        try ["https://debug.liquidauth.com", "http://localhost:3000"].map { origin in
+          Hex(try ClientData(ceremony, challenge: challenge, origin: WebOrigin(origin)).hash)
+        }
+      })
+    // Those with crossOrigin, or in the bound form, are not ours.
+    let ours = vectors.filter { $0.clientDataJSON?.contains("crossOrigin") == false }
+    #expect(ours.count == 2)
+    for vector in ours { #expect(written.contains(vector.clientDataHash)) }
+  }
+
+  @Test(arguments: ["http://127.0.0.1:3000", "http://app.localhost", "http://[::1]", "https://[::1]:8443"])
+  func `for what authenticators sign nothing there are none`(_ origin: String) throws {
+    let challenge = try Challenge(Self.text)
+    #expect(throws: LiquidAuthError.clientDataCreationFailed(origin: origin)) {
+      try ClientData(.registration, challenge: challenge, origin: WebOrigin(origin))
+    }
+  }
+
+  @Test(arguments: [
+    // 31, 33 and no bytes; a bit that belongs to none; padding; another alphabet; what would end the string.
+    "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBgQ", "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBgSgA", "",
+    "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBgSh", "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBgSg=",
+    "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBg+/", "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBgS\"",
+    " nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBg0", "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBé",
+  ])
+  func `a challenge is 32 bytes in the only form of base64url`(_ text: String) {
+    #expect(throws: LiquidAuthError.invalidChallenge(.form)) { try Challenge(text) }
+  }
+}

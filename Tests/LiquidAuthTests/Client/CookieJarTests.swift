@@ -1,0 +1,116 @@
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct CookieJarTests {
+  private static let session = "connect.sid=s%3Aabc.def%2Fg; Path=/; HttpOnly"
+  private static let date = HTTPHeader("Date", "Sat, 21 Nov 2026 12:00:00 GMT")
+
+  /// What is sent to `/socket.io/` after responses to `/attestation/request` that set these cookies.
+  private static func sent(
+    _ cookies: [String]..., origin: String = "https://app.example.com", path: String = "/socket.io/"
+  ) throws -> String? {
+    var jar = CookieJar(origin: try WebOrigin(origin))
+    for response in cookies {
+      let fields = response.map { HTTPHeader("set-cookie", $0) }
+      jar.take(HTTPResponse(status: 201, headers: [Self.date] + fields), forPath: "/attestation/request")
+    }
+    return jar.header(forPath: path)?.value
+  }
+
+  @Test func `the session's cookie goes along as it came`() throws {
+    #expect(try Self.sent([Self.session]) == "connect.sid=s%3Aabc.def%2Fg")
+    #expect(try Self.sent([]) == nil)
+  }
+
+  @Test func `a cookie is replaced by its name and path, and keeps its place`() throws {
+    #expect(try Self.sent(["a=1; Path=/", "b=2; Path=/"], ["a=3; Path=/"]) == "a=3; b=2")
+    #expect(try Self.sent(["a=1; Path=/", "a=2; Path=/socket.io"]) == "a=2; a=1")
+    #expect(try Self.sent(["a=1; Path=/"], ["A=2; Path=/"]) == "a=1; A=2")
+  }
+
+  @Test(arguments: [
+    // Without a path the request's folder; a path of whole names only.
+    ("a=1", nil), ("a=1; Path=", nil), ("a=1; Path=socket.io", nil), ("a=1; Path=/", "a=1"),
+    ("a=1; path=/socket.io", "a=1"),
+    ("a=1; Path=/socket.io/", "a=1"), ("a=1; Path=/socket", nil), ("a=1; Path=/socket.io/x", nil),
+    ("a=1; Path=/x; Path=/", "a=1"),
+  ])
+  func `a cookie is for its path and below`(_ cookie: String, _ sent: String?) throws {
+    #expect(try Self.sent([cookie]) == sent)
+  }
+
+  @Test func `without a path it is for the folder that it was set in`() throws {
+    #expect(try Self.sent(["a=1"], path: "/attestation/response") == "a=1")
+    #expect(try Self.sent(["a=1"], path: "/attestation") == "a=1")
+    #expect(try Self.sent(["a=1"], path: "/attestations") == nil)
+  }
+
+  @Test(arguments: [
+    ("a=1; Path=/; Domain=app.example.com", "https://app.example.com", "a=1"),
+    ("a=1; Path=/; Domain=.Example.com", "https://app.example.com", "a=1"),
+    ("a=1; Path=/; Domain=", "https://app.example.com", "a=1"),
+    // Another site's, one that is below, an address, half a label.
+    ("a=1; Path=/; Domain=example.org", "https://app.example.com", nil),
+    ("a=1; Path=/; Domain=x.app.example.com", "https://app.example.com", nil),
+    ("a=1; Path=/; Domain=ample.com", "https://app.example.com", nil),
+    ("a=1; Path=/; Domain=0.0.1", "http://127.0.0.1", nil),
+    ("a=1; Path=/; Domain=127.0.0.1", "http://127.0.0.1", "a=1"),
+  ])
+  func `a cookie for another domain is refused`(_ cookie: String, _ origin: String, _ sent: String?) throws {
+    #expect(try Self.sent([cookie], origin: origin) == sent)
+  }
+
+  @Test(arguments: ["https://app.example.com", "http://localhost:3000"])
+  func `a secure cookie is sent, for no origin is open to others`(_ origin: String) throws {
+    #expect(try Self.sent(["a=1; Path=/; Secure; SameSite=None"], origin: origin) == "a=1")
+  }
+
+  @Test(arguments: [
+    "Max-Age=0", "max-age=-1", "Expires=Thu, 01 Jan 1970 00:00:00 GMT", "Expires=Thu, 01-Jan-1970 00:00:00 GMT",
+    "Expires=Sat, 21 Nov 2026 12:00:00 GMT", "Expires=Sat Nov 21 11:59:59 2026",
+    "Max-Age=0; Expires=Fri, 01 Jan 2100 00:00:00 GMT",
+  ])
+  func `what is over is removed`(_ attribute: String) throws {
+    #expect(try Self.sent(["a=1; Path=/", "b=2; Path=/"], ["a=; Path=/; \(attribute)"]) == "b=2")
+    #expect(try Self.sent(["a=1; Path=/; \(attribute)"]) == nil)
+    #expect(
+      try Self.sent(["a=1; Path=/"], ["a=; Path=/socket.io; \(attribute)"]) == "a=1", "another path is another cookie")
+  }
+
+  @Test(arguments: [
+    "Max-Age=1", "Max-Age=20000", "Max-Age=x", "Expires=Sat, 21 Nov 2026 12:00:01 GMT",
+    "Expires=Fri, 01 Jan 2100 00:00:00 GMT",
+    "Expires=never", "Expires=Thu, 01 Jan 1970", "Expires=1 2 3:4:5",
+    "Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+  ])
+  func `what is not over is kept`(_ attribute: String) throws {
+    #expect(try Self.sent(["a=1; Path=/; \(attribute)"]) == "a=1")
+  }
+
+  @Test func `without the response's date nothing is known to be over`() throws {
+    var jar = CookieJar(origin: try WebOrigin("https://example.com"))
+    let expired = HTTPHeader("Set-Cookie", "a=1; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT")
+    jar.take(HTTPResponse(status: 200, headers: [expired]), forPath: "/")
+    #expect(jar.header(forPath: "/") == HTTPHeader("Cookie", "a=1"))
+  }
+
+  @Test(arguments: [
+    "", ";", "a", "=1", "; Path=/", "a\u{1}=1; Path=/", "a=1\r\nX: y; Path=/", "a=\u{7F}; Path=/",
+    "a=" + String(repeating: "x", count: CookieJar.maximumSize),
+  ])
+  func `what is no cookie is passed over`(_ cookie: String) throws {
+    #expect(try Self.sent([cookie, "b=2; Path=/"]) == "b=2")
+  }
+
+  @Test func `white space is no part of it, quotation marks and equals signs are`() throws {
+    #expect(try Self.sent(["  a  =  \"x y\"=z  ;  Path = / "]) == "a=\"x y\"=z")
+  }
+
+  @Test func `a server has room for fifty`() throws {
+    let cookies = (0..<60).map { "c\($0)=1; Path=/" }
+    let sent = try #require(try Self.sent(cookies, ["c0=2; Path=/"]))
+    #expect(sent.split(separator: "; ").count == CookieJar.maximumCount)
+    #expect(sent.hasPrefix("c0=2; ") && sent.hasSuffix("; c49=1"))
+  }
+}
