@@ -66,6 +66,7 @@ public struct Transaction: Sendable {
     self.bytes = bytes
     // The type decides what else may be there, so it comes first.
     let type = try members.text("type")
+    guard !type.isEmpty else { throw .missingMember("type") }
     sender = try members.required("snd", members.address("snd"))
     fee = try members.unsigned("fee")
     firstValid = try members.unsigned("fv")
@@ -110,7 +111,6 @@ extension Transaction.Content {
     case "appl": self = .applicationCall(try ApplicationCall(&members))
     case "keyreg": self = .keyRegistration(try KeyRegistration(&members))
     case "stpf", "hb": throw .notForWallets(type)
-    case "": throw .missingMember("type")
     default: throw .unknownType(type)
     }
   }

@@ -2,9 +2,10 @@ import CryptoPrimitives
 
 /// Transactions that are signed in one go: one atomic group, or transactions that have nothing to do with each other.
 ///
-/// ARC-1 (Group Validation), which ARC-27 refers to, wants a list to be one whole group in its order, or one transaction
-/// without a group. It lets wallets take several of these one after the other. We take several transactions without a
-/// group, and no list with two groups or with only some grouped: nobody could tell at a prompt which depend on each other.
+/// ARC-1 (Group Validation), which ARC-27 refers to, wants a list to be one whole group in its order, or one
+/// transaction without a group. It lets wallets take several of these one after the other. We take several transactions
+/// without a group, and no list with two groups or with only some grouped: nobody could tell at a prompt which depend
+/// on each other.
 public struct TransactionGroup: Hashable, Sendable {
   /// The most transactions in a group, and in a list of ARC-27.
   public static let maximumCount = 16
@@ -35,8 +36,8 @@ public struct TransactionGroup: Hashable, Sendable {
     id = computed
   }
 
-  /// The id of the group that these transactions make in this order, whatever group they say they are of: SHA-512/256 of
-  /// "TG" ‖ msgpack {"txlist": [the hash of each without `grp`]}.
+  /// The id of the group that these transactions make in this order, whatever group they say they are of:
+  /// SHA-512/256 of "TG" ‖ msgpack {"txlist": [the hash of each without `grp`]}.
   public static func id(of transactions: [Transaction]) -> [UInt8] {
     let list = MessagePack.array(transactions.map { .bytes($0.groupElement) })
     return SHA512_256.hash(

@@ -1,0 +1,65 @@
+import TestVectors
+import Testing
+
+@testable import AlgorandTransaction
+
+@Suite struct TransactionGroupTests {
+  private let vectors: SDKVectors
+  init() throws { vectors = try SDKVectors.load() }
+
+  @Test func `a whole group in its order is one`() throws {
+    #expect(vectors.groups.map(\.transactions.count) == [1, 2, 16])
+    for vector in vectors.groups {
+      let transactions = try vector.transactions.map { try Transaction(decoding: $0.bytes) }
+      #expect(try TransactionGroup(transactions).id == vector.id.bytes)
+      #expect(TransactionGroup.id(of: transactions) == vector.id.bytes)
+    }
+  }
+
+  @Test func `transactions of no group stand each for itself`() throws {
+    let transactions = try vectors.transactions.prefix(16).map { try Transaction(decoding: $0.bytes.bytes) }
+    for count in [1, 2, 16] {
+      let group = try TransactionGroup(Array(transactions.prefix(count)))
+      #expect(group.id == nil)
+      #expect(group.transactions == Array(transactions.prefix(count)))
+    }
+  }
+
+  @Test func `what is not one whole group is refused, and the right id is told`() throws {
+    #expect(vectors.malformedGroups.count == 13)
+    for vector in vectors.malformedGroups {
+      let transactions = try vector.transactions.map { try Transaction(decoding: $0.bytes) }
+      let id = vector.computedID.bytes
+      let expected: TransactionGroupError? =
+        switch vector.error {
+        case "empty": .empty
+        case "tooMany": .tooMany(17)
+        case "someUngrouped": .someUngrouped(computedID: id)
+        case "severalGroups": .severalGroups(computedID: id)
+        case "othersMissing": .othersMissing(computedID: id)
+        case "wrongID": .wrongID(computedID: id)
+        default: nil
+        }
+      let error = #expect(throws: TransactionGroupError.self, "\(vector.name)") { try TransactionGroup(transactions) }
+      #expect(error == expected, "\(vector.name)")
+      #expect(error?.computedID ?? [] == id, "\(vector.name)")
+      #expect(error?.description.contains(id.base64) ?? false, "\(vector.name)")
+    }
+  }
+
+  @Test func `a changed byte of any member is another group`() throws {
+    let vector = try #require(vectors.groups.last)
+    let transactions = try vector.transactions.map { try Transaction(decoding: $0.bytes) }
+    for (index, member) in vector.transactions.enumerated() {
+      // The first byte of the amount's value, behind the map's head and the key.
+      var bytes = member.bytes
+      #expect(Array(bytes[1...4]) == [0xA3] + Array("amt".utf8))
+      bytes[5] ^= 0x20
+      var others = transactions
+      others[index] = try Transaction(decoding: bytes)
+      #expect(throws: TransactionGroupError.wrongID(computedID: TransactionGroup.id(of: others))) {
+        try TransactionGroup(others)
+      }
+    }
+  }
+}
