@@ -1,0 +1,85 @@
+import CBOR
+import CTAP2
+import FoundationEssentials
+
+/// One text frame of the data channel: base64url of a CBOR map.
+///
+/// ARC-27 leaves the form to its users; this is the one of Liquid Auth's dApps. They write base64url without padding, and
+/// cbor-x's maps; the alphabet of plain base64, padding and any other definite CBOR are read as well.
+enum ARC27Frame {
+  /// The most bytes of CBOR in a frame, which dApps keep to as well.
+  static let maximumMessageSize = 255_000
+  /// The characters that those have in base64url; 255 000 is a multiple of 3, so there is no padding.
+  static let maximumSize = maximumMessageSize / 3 * 4
+
+  /// Writes a frame.
+  static func encode(_ message: LooseCBORValue) -> String { Base64URL.encode(LooseCBOREncoder.encode(message)) }
+
+  /// Reads the map in a frame.
+  static func decode(_ frame: String) throws(UnansweredFrame) -> [String: LooseCBORValue] {
+    guard frame.utf8.count <= maximumSize else { throw .tooLong(frame.utf8.count) }
+    if frame == "ping" { throw .ping }
+    if let json = UnansweredFrame(json: frame.utf8) { throw json }
+    guard let bytes = Base64.decode(frame) else { throw .notBase64 }
+    if let json = UnansweredFrame(json: bytes) { throw json }
+    do throws(CBORError) {
+      let value = try LooseCBORDecoder.decode(bytes, maximumSize: maximumMessageSize)
+      guard let members = value.map else { throw .unexpectedType("it is no map") }
+      return members
+    } catch {
+      throw .notCBOR("\(error)")
+    }
+  }
+}
+
+/// A frame to which nothing is answered, because no answer could name it; the person is told.
+public enum UnansweredFrame: Error, Equatable, Sendable {
+  /// The word `ping`, which Liquid Auth's own wallets send to keep a channel open.
+  case ping
+  /// More characters than a request may have.
+  case tooLong(Int)
+  /// A transaction in the JSON of the first demo, which has neither ids nor a way to refuse.
+  case legacyTransaction
+  /// Other JSON, bare or in base64url.
+  case json
+  /// Neither base64url nor base64.
+  case notBase64
+  /// Not the CBOR of a map; why.
+  case notCBOR(String)
+  /// A map that is no request of ARC-27: it has no id, or no reference; which.
+  case noRequest(String)
+  /// A response; we have asked nothing.
+  case response
+}
+
+extension UnansweredFrame {
+  /// Recognises JSON by its first character; no CBOR map in base64 begins so, and no map in CBOR.
+  fileprivate init?(json text: some Collection<UInt8>) {
+    guard text.first == UInt8(ascii: "{") || text.first == UInt8(ascii: "[") else { return nil }
+    let typed = try? JSONDecoder().decode(TypedJSON.self, from: Data(text))
+    self = typed?.type == "transaction" ? .legacyTransaction : .json
+  }
+}
+
+/// What the JSON of the first demo says of itself.
+private struct TypedJSON: Decodable {
+  let type: String
+}
+
+extension UnansweredFrame: CustomStringConvertible {
+  /// What came; nothing of its content.
+  public var description: String {
+    switch self {
+    case .ping: "a ping"
+    case .tooLong(let count):
+      "a message of \(count) characters, of \(ARC27Frame.maximumSize) at most; it was ignored"
+    case .legacyTransaction:
+      "a transaction in the JSON of early demos, which cannot be refused; it was ignored, and nothing signed"
+    case .json: "a message in JSON; only ARC-27 in CBOR is understood, and it was ignored"
+    case .notBase64: "a message that is not base64url; it was ignored"
+    case .notCBOR(let reason): "a message that is not ARC-27 (\(reason)); it was ignored"
+    case .noRequest(let reason): "a message that is no request of ARC-27 (\(reason)); it was ignored"
+    case .response: "an answer, though nothing was asked; it was ignored"
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import CBOR
+import DeterministicKeys
+
+/// The wallet's side of ARC-27 on one data channel: a text frame in, a text frame out.
+///
+/// A value that answers one request after the other: ``answer(_:)`` is mutating, so two cannot be open at once. Who reads
+/// the channel keeps at most ``maximumWaitingFrames`` frames waiting, and closes it beyond them.
+///
+/// A channel is open because its person has linked this wallet with the dApp's page. So `enable` tells the account
+/// without asking again, and `disable` ends the sessions but not the channel; each signature is asked for on its own.
+public struct Provider: Sendable {
+  /// What this wallet is called by ids of ARC-27, on every machine.
+  public static let liquidAuthID = "e62ef06c-3439-45fd-bf9f-a02cef6b0237"
+  /// How many frames may wait while a person is asked.
+  public static let maximumWaitingFrames = 8
+  /// The longest message that is signed, bytes of UTF-8: a person reads all of it.
+  public static let maximumMessageSize = 1024
+
+  let configuration: Configuration
+  let signer: any TransactionSigner
+  private var randomness: any RandomNumberGenerator & Sendable
+  /// The session of each network that was enabled, by its genesis hash.
+  private var sessions: [[UInt8]: String] = [:]
+
+  /// Makes the provider of one channel.
+  public init(
+    _ configuration: Configuration, signer: any TransactionSigner, randomness: any RandomNumberGenerator & Sendable
+  ) {
+    self.configuration = configuration
+    self.signer = signer
+    self.randomness = randomness
+  }
+
+  /// Answers a frame, after the person has, if one has to be asked.
+  ///
+  /// Cancelling the task withdraws the question. Whatever is refused, nothing of it is signed.
+  public mutating func answer(_ frame: String) async -> Answer {
+    let request: ARC27Envelope
+    do throws(UnansweredFrame) {
+      request = try ARC27Envelope(ARC27Frame.decode(frame))
+    } catch {
+      return .none(error)
+    }
+    do throws(ARC27Error) {
+      let result = try await result(of: request)
+      return .reply(reply(to: request, "result", result, error: nil))
+    } catch {
+      var members: [String: LooseCBORValue] = ["code": .unsigned(UInt64(error.code)), "message": .text(error.message)]
+      members["data"] = error.data
+      return .reply(reply(to: request, "error", members, error: error))
+    }
+  }
+
+  /// ARC-27, Response Message Schema.
+  private mutating func reply(
+    to request: ARC27Envelope, _ name: String, _ members: [String: LooseCBORValue], error: ARC27Error?
+  ) -> Reply {
+    var members = members
+    members["providerId"] = .text(Self.liquidAuthID)
+    let frame = ARC27Frame.encode([
+      "id": .text(UUIDv4.make(using: &randomness)),
+      "reference": .text("\(ARC27Reference(request.method, .response))"),
+      "requestId": .text(request.id),
+      name: .map(members),
+    ])
+    return Reply(frame: frame, method: request.method, error: error)
+  }
+
+  private mutating func result(of request: ARC27Envelope) async throws(ARC27Error) -> [String: LooseCBORValue] {
+    guard let method = ARC27Method(rawValue: request.method) else { throw .methodNotSupported(request.method) }
+    switch try ARC27Request(method, params: request.params) {
+    case .discover: return discover()
+    case .enable(let genesisHash): return try enable(network(genesisHash))
+    case .disable(let genesisHash, let sessionIDs): return try disable(network(genesisHash), sessionIDs)
+    case .signTransactions(let items): return try await signTransactions(items)
+    case .signMessage(let message, let signer): return try await sign(message, signer: signer)
+    case .postTransactions(let stxns): return try await postTransactions(stxns)
+    case .signAndPostTransactions(let items): return try await signAndPostTransactions(items)
+    }
+  }
+}
+
+// MARK: - Discover, enable, disable
+
+extension Provider {
+  private func discover() -> [String: LooseCBORValue] {
+    let networks = configuration.networks.map { network -> LooseCBORValue in
+      let methods = ARC27Method.allCases.filter { $0 != .discover && (network.algod != nil || !$0.isForNodes) }
+      return [
+        "genesisHash": .text(Base64.encode(network.genesisHash)), "genesisId": .text(network.genesisID),
+        "methods": .array(methods.map { .text($0.rawValue) }),
+      ]
+    }
+    var result: [String: LooseCBORValue] = ["name": .text(configuration.name), "networks": .array(networks)]
+    result["host"] = configuration.host.map(LooseCBORValue.text)
+    return result
+  }
+
+  private mutating func enable(_ network: Network) -> [String: LooseCBORValue] {
+    let session = sessions[network.genesisHash] ?? UUIDv4.make(using: &randomness)
+    sessions[network.genesisHash] = session
+    var account: [String: LooseCBORValue] = ["address": .text(configuration.account.text)]
+    account["name"] = configuration.accountName.map(LooseCBORValue.text)
+    return network.members.merging(["accounts": [.map(account)], "sessionId": .text(session)]) { $1 }
+  }
+
+  /// Without ids, all sessions of the network end.
+  private mutating func disable(_ network: Network, _ ids: [String]) -> [String: LooseCBORValue] {
+    var ended: [LooseCBORValue] = []
+    if let session = sessions[network.genesisHash], ids.isEmpty || ids.contains(session) {
+      sessions[network.genesisHash] = nil
+      ended = [.text(session)]
+    }
+    return network.members.merging(["sessionIds": .array(ended)]) { $1 }
+  }
+
+  private func network(_ genesisHash: [UInt8]?) throws(ARC27Error) -> Network {
+    guard let genesisHash else { return configuration.networks[0] }
+    return try configuration.network(genesisHash)
+  }
+}
+
+extension ARC27Method {
+  /// Whether it needs a node.
+  fileprivate var isForNodes: Bool { self == .postTransactions || self == .signAndPostTransactions }
+}
+
+extension Provider.Network {
+  fileprivate var members: [String: LooseCBORValue] {
+    ["genesisHash": .text(Base64.encode(genesisHash)), "genesisId": .text(genesisID)]
+  }
+}

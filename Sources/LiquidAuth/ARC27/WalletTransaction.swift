@@ -1,0 +1,95 @@
+import AlgorandTransaction
+import DeterministicKeys
+
+/// One transaction of a request to sign: ARC-1, Semantic of WalletTransaction, which ARC-27 refers to.
+struct WalletTransaction: Equatable {
+  /// The transaction (`txn`).
+  let transaction: Transaction
+  /// The account to which the dApp says that the sender was rekeyed.
+  let authAddr: AlgorandAddress?
+  /// Who is to sign; nobody, if it is empty, and if it is `nil` whom the transaction needs.
+  let signers: [AlgorandAddress]?
+  /// What somebody else has signed already; only where nobody is to sign.
+  let stxn: Signed?
+
+  /// A signed transaction, and how the dApp wrote it.
+  struct Signed: Equatable {
+    let text: String
+    let transaction: SignedTransaction
+  }
+
+  private static let known: Set = ["txn", "authAddr", "msig", "signers", "stxn", "message", "groupMessage"]
+
+  /// Reads the list of a request, at most 16.
+  static func list(_ params: ARC27Members) throws(ARC27Error) -> [WalletTransaction] {
+    let items = try params.required("txns", params.member("txns")?.elements())
+    guard items.count <= TransactionGroup.maximumCount else {
+      throw .invalidInput("params.txns has \(items.count) transactions, of \(TransactionGroup.maximumCount) at most")
+    }
+    var list: [WalletTransaction] = []
+    for item in items { list.append(try WalletTransaction(item, isFirst: list.isEmpty)) }
+    return list
+  }
+
+  private init(_ item: ARC27Member, isFirst: Bool) throws(ARC27Error) {
+    let members = try ARC27Members(item.value, path: item.path)
+    try members.refuseOthers(than: Self.known)
+    if let msig = members.member("msig") { throw msig.fault("is not supported; this account is no multisignature") }
+    // What the dApp says about its transactions is shown nowhere: a person is to believe only what the daemon decodes.
+    _ = try members.member("message")?.text()
+    if let message = members.member("groupMessage") {
+      _ = try message.text()
+      guard isFirst else { throw message.fault("may only stand in the first transaction") }
+    }
+    let transaction = try Self.transaction(members.required("txn", members.member("txn")))
+    self.transaction = transaction
+    authAddr = try members.member("authAddr")?.address()
+    signers = try members.list("signers") { member throws(ARC27Error) in try member.address() }
+    stxn = try members.member("stxn").map { member throws(ARC27Error) in try Self.signed(member, as: transaction) }
+    if stxn != nil, signers != [] {
+      throw .invalidInput("\(item.path).stxn may only stand beside an empty list of signers")
+    }
+  }
+
+  private static func transaction(_ member: ARC27Member) throws(ARC27Error) -> Transaction {
+    let bytes = try member.base64()
+    // A transaction's first byte is that of a map, never a letter.
+    guard !bytes.starts(with: "TX".utf8) else {
+      throw member.fault("begins with \"TX\", which belongs to what is signed and not to the transaction")
+    }
+    do throws(TransactionError) { return try Transaction(decoding: bytes) } catch {
+      throw member.fault("is refused: \(error)")
+    }
+  }
+
+  private static func signed(_ member: ARC27Member, as transaction: Transaction) throws(ARC27Error) -> Signed {
+    let bytes = try member.base64()
+    let signed: SignedTransaction
+    do throws(TransactionError) {
+      signed = try SignedTransaction(decoding: bytes)
+    } catch {
+      throw member.fault("is refused: \(error)")
+    }
+    guard signed.transaction == transaction else { throw member.fault("is not the signed form of txn") }
+    return Signed(text: try member.text(), transaction: signed)
+  }
+}
+
+extension WalletTransaction {
+  /// Whether an account is to sign this; throws where somebody else would have to.
+  ///
+  /// - Throws: ``ARC27Error/unauthorizedSigner(_:)`` with the first address that is not the account's, and
+  ///   ``ARC27Error/invalidInput(_:)`` for a list that only a multisignature could satisfy.
+  func isToBeSigned(by account: AlgorandAddress) throws(ARC27Error) -> Bool {
+    if let signers {
+      if let stranger = signers.first(where: { $0 != account }) { throw .unauthorizedSigner(stranger.text) }
+      guard signers.count < 2 else {
+        throw .invalidInput("a transaction without msig has one signer, not \(signers.count)")
+      }
+      guard !signers.isEmpty else { return false }
+    }
+    let expected = authAddr ?? transaction.sender
+    guard expected == account else { throw .unauthorizedSigner(expected.text) }
+    return true
+  }
+}

@@ -1,0 +1,51 @@
+"""arc27.py against what others say: the published payment, the transactions' vectors, and cbor2's own reading."""
+
+import base64
+
+import cbor2
+import nacl.signing
+import pytest
+
+from . import arc27
+from .vectors import load
+
+VECTORS = load("arc27")
+CASES = VECTORS["answered"]
+
+
+def message_of(frame: str) -> dict:
+    standard = frame.replace("-", "+").replace("_", "/")
+    return cbor2.loads(base64.b64decode(standard + "=" * (-len(standard) % 4)))
+
+
+def test_vectors_are_these():
+    assert arc27.vectors() == VECTORS
+
+
+def test_payment_of_the_sdk():
+    """Its key, prefix and signed form are the SDK's: all three were published together."""
+    key = nacl.signing.VerifyKey(arc27.OURS)
+    assert key.verify(b"TX" + arc27.GOLDEN, bytes.fromhex(arc27.PAYMENT["signature"]))
+    assert arc27.signature(arc27.GOLDEN).hex() == arc27.PAYMENT["signature"]
+    members = {"sig": bytes.fromhex(arc27.PAYMENT["signature"])}
+    whole = base64.b64decode(arc27.PAYMENT["signedTxnBase64"])
+    assert whole == b"\x82" + arc27.msgpack(members)[1:] + arc27.msgpack("txn") + arc27.GOLDEN
+    assert arc27.b32(arc27.sha512_256(b"TX" + arc27.GOLDEN)) == arc27.PAYMENT["txid"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_frames(case):
+    """Each is a CBOR map to a reader of others; an answer names its request, and has a result or an error."""
+    request, reply = message_of(case["frame"]), message_of(case["reply"])
+    assert reply["requestId"] == request["id"]
+    assert reply["reference"] == request["reference"].replace(":request", ":response")
+    assert ("result" in reply) != ("error" in reply)
+    assert (reply.get("result") or reply["error"])["providerId"] == arc27.PROVIDER
+    if "stxns" in reply.get("result", {}):
+        assert len(reply["result"]["stxns"]) == len(request["params"]["txns"])
+
+
+def test_like_cbor_x():
+    assert arc27.like_cbor_x({"b": [1, None], "a": {}}).hex() == "b9000261628201f66161b90000"
+    assert arc27.like_cbor_x({"u": arc27.UNDEFINED, "n": 2.0**40}).hex() == "b900026175f7616efb4270000000000000"
+    assert arc27.like_cbor_x("é" * 20).hex() == "7828" + "c3a9" * 20
