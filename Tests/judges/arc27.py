@@ -1,7 +1,7 @@
 """ARC-27 as Liquid Auth's dApps speak it: frames as cbor-x writes them, and the answers that they must get.
 
-Nothing here knows the Swift sources. `python -m judges.arc27` in Tests writes Vectors/arc27.json anew, and test_arc27.py
-fails where the two differ.
+Nothing here knows the Swift sources. `python -m judges.arc27` in Tests writes Vectors/arc27.json anew, and
+test_arc27.py fails where the two differ.
 """
 
 import base64
