@@ -70,9 +70,17 @@ extension [UInt8] {
       let quoted = text.quoted(limit: 120)
       return quoted.hasSuffix("...") ? "\(quoted) (\(count) bytes)" : quoted
     }
-    return "\(count) bytes, \(Array(prefix(16)).hexadecimal)\(count > 16 ? "..." : "")"
+    return beginning
+  }
+
+  /// Their number, and the first 16 of them.
+  var beginning: String {
+    "\(plural(UInt64(count), "byte"))\(isEmpty ? "" : " ")\(Array(prefix(16)).hexadecimal)\(count > 16 ? "..." : "")"
   }
 }
+
+/// A number of things.
+func plural(_ count: UInt64, _ thing: String) -> String { "\(count) \(thing)\(count == 1 ? "" : "s")" }
 
 extension Unicode.Scalar {
   /// Whether texts have this: all but control characters other than tab and the ends of lines.

@@ -31,11 +31,11 @@ extension Transaction {
   /// and where and when it is valid; always in this order.
   public var summary: [SummaryLine] {
     [SummaryLine("Transaction", content.kind), SummaryLine("From", sender.text)]
-      + content.subject(sender: sender)
+      + content.subject
       + [
         SummaryLine("Fee", algos(fee) + (fee > Self.usualFee ? ", unusually high" : ""), isWarning: fee > Self.usualFee)
       ]
-      + content.consequences + rekeying
+      + content.consequences(sender: sender) + rekeying
       + content.details
       + validity
   }
@@ -83,10 +83,10 @@ extension Transaction.Content {
   }
 
   /// What is moved or called.
-  fileprivate func subject(sender: AlgorandAddress) -> [SummaryLine] {
+  fileprivate var subject: [SummaryLine] {
     switch self {
     case .payment(let payment): payment.subject
-    case .assetTransfer(let transfer): transfer.subject(sender: sender)
+    case .assetTransfer(let transfer): transfer.subject
     case .assetConfiguration(let configuration): configuration.subject
     case .assetFreeze(let freeze): freeze.subject
     case .applicationCall(let call): call.subject
@@ -95,14 +95,10 @@ extension Transaction.Content {
   }
 
   /// What is more than it seems, or cannot be undone.
-  fileprivate var consequences: [SummaryLine] {
+  fileprivate func consequences(sender: AlgorandAddress) -> [SummaryLine] {
     switch self {
-    case .payment(let payment):
-      payment.closeRemainderTo.map {
-        [SummaryLine("Close account", "sends ALL that is left to \($0)", isWarning: true)]
-      }
-        ?? []
-    case .assetTransfer(let transfer): transfer.consequences
+    case .payment(let payment): payment.consequences
+    case .assetTransfer(let transfer): transfer.consequences(sender: sender)
     case .assetConfiguration(let configuration): configuration.consequences
     case .applicationCall(let call): call.consequences
     case .keyRegistration(.nonparticipating):
@@ -126,23 +122,26 @@ extension Payment {
   fileprivate var subject: [SummaryLine] {
     [receiverLine(receiver, losesAnything: amount > 0), SummaryLine("Amount", algos(amount))]
   }
+
+  fileprivate var consequences: [SummaryLine] {
+    closeRemainderTo.map { [SummaryLine("Close account", "sends ALL that is left to \($0)", isWarning: true)] } ?? []
+  }
 }
 
 extension AssetTransfer {
-  fileprivate func subject(sender: AlgorandAddress) -> [SummaryLine] {
-    var lines = [SummaryLine("Asset", "\(asset)")]
-    if let assetSender { lines.append(SummaryLine("Taken from", assetSender.text, isWarning: true)) }
-    lines.append(receiverLine(receiver, losesAnything: amount > 0))
-    // How nodes know it: an account joins an asset by sending nothing of it to itself.
-    let isOptIn = amount == 0 && receiver == sender && assetSender == nil && closeTo == nil
-    lines.append(SummaryLine("Amount", isOptIn ? "0 base units: opts in to the asset" : "\(amount) base units"))
-    return lines
+  fileprivate var subject: [SummaryLine] {
+    [SummaryLine("Asset", "\(asset)")]
+      + (assetSender.map { [SummaryLine("Taken from", $0.text, isWarning: true)] } ?? [])
+      + [receiverLine(receiver, losesAnything: amount > 0), SummaryLine("Amount", plural(amount, "base unit"))]
   }
 
-  fileprivate var consequences: [SummaryLine] {
-    closeTo.map {
-      [SummaryLine("Close asset", "sends ALL that is left of asset \(asset) to \($0)", isWarning: true)]
-    } ?? []
+  fileprivate func consequences(sender: AlgorandAddress) -> [SummaryLine] {
+    if let closeTo {
+      return [SummaryLine("Close asset", "sends ALL that is left of asset \(asset) to \(closeTo)", isWarning: true)]
+    }
+    // How nodes know it: an account joins an asset by sending nothing of it to itself.
+    let isOptIn = amount == 0 && receiver == sender && assetSender == nil
+    return isOptIn ? [SummaryLine("Opt-in", "the account can hold the asset; its minimum balance is raised")] : []
   }
 }
 
@@ -151,8 +150,8 @@ extension AssetConfiguration {
 
   /// A role that a reconfiguration leaves out is gone for ever.
   fileprivate var consequences: [SummaryLine] {
-    guard asset != 0 else { return [] }
-    guard let parameters else { return [SummaryLine("Asset", "is destroyed", isWarning: true)] }
+    guard asset != 0 else { return [creation(of: "asset", until: "destroyed")] }
+    guard let parameters else { return [SummaryLine("Destruction", "the asset is gone for ever", isWarning: true)] }
     return parameters.roles.filter { $0.address == nil }
       .map { SummaryLine($0.name, "nobody from now on, for ever", isWarning: true) }
   }
@@ -167,7 +166,7 @@ extension AssetConfiguration.Parameters {
     var lines: [SummaryLine] = []
     if !assetName.isEmpty { lines.append(SummaryLine("Asset name", assetName.quoted)) }
     if !unitName.isEmpty { lines.append(SummaryLine("Unit name", unitName.quoted)) }
-    if total > 0 { lines.append(SummaryLine("Total", "\(total) base units")) }
+    if total > 0 { lines.append(SummaryLine("Total", plural(total, "base unit"))) }
     if decimals > 0 { lines.append(SummaryLine("Decimals", "\(decimals)")) }
     if isFrozenByDefault { lines.append(SummaryLine("Holdings", "frozen at first")) }
     for role in roles { if let address = role.address { lines.append(SummaryLine(role.name, address.text)) } }
@@ -190,16 +189,21 @@ extension ApplicationCall {
   }
 
   fileprivate var consequences: [SummaryLine] {
+    (application == 0 ? [creation(of: "application", until: "deleted")] : []) + consequencesOfCompletion
+  }
+
+  private var consequencesOfCompletion: [SummaryLine] {
     switch onCompletion {
-    case .updateApplication: [SummaryLine("Application", "its programs are replaced", isWarning: true)]
-    case .deleteApplication: [SummaryLine("Application", "is deleted", isWarning: true)]
-    case .clearState: [SummaryLine("State", "what the application keeps for the account is lost", isWarning: true)]
-    case .noOp, .optIn, .closeOut: []
+    case .optIn: [SummaryLine("Opt-in", "the application keeps data for the account; its minimum balance is raised")]
+    case .clearState: [SummaryLine("Clear state", "the application's data for the account are lost", isWarning: true)]
+    case .updateApplication: [SummaryLine("Update", "the application's programs are replaced", isWarning: true)]
+    case .deleteApplication: [SummaryLine("Deletion", "the application is gone for ever", isWarning: true)]
+    case .noOp, .closeOut: []
     }
   }
 
   fileprivate var details: [SummaryLine] {
-    list("Arguments", arguments) { $0.count <= 8 ? "\($0.count) bytes \($0.hexadecimal)" : "\($0.count) bytes" }
+    list("Arguments", arguments) { $0.count > 8 ? plural(UInt64($0.count), "byte") : $0.beginning }
       + list("Accounts", accounts) { $0.text }
       + list("Applications", foreignApplications) { "\($0)" }
       + list("Assets", foreignAssets) { "\($0)" }
@@ -219,7 +223,7 @@ extension ApplicationCall {
   private func program(_ label: String, _ program: [UInt8]) -> [SummaryLine] {
     guard !program.isEmpty else { return [] }
     let hash = AlgorandAddress(publicKey: SHA512_256.hash(Array("Program".utf8), program))
-    return [SummaryLine(label, "\(program.count) bytes, hash \(hash)")]
+    return [SummaryLine(label, "\(plural(UInt64(program.count), "byte")), hash \(hash)")]
   }
 }
 
@@ -240,12 +244,12 @@ extension ApplicationCall.OnCompletion {
 extension ApplicationCall.StateSchema {
   fileprivate func line(_ label: String) -> [SummaryLine] {
     guard integers > 0 || byteStrings > 0 else { return [] }
-    return [SummaryLine(label, "\(integers) integers, \(byteStrings) byte strings")]
+    return [SummaryLine(label, "\(plural(integers, "integer")), \(plural(byteStrings, "byte string"))")]
   }
 }
 
 extension ApplicationCall.BoxReference {
-  fileprivate var text: String { "\(name.shown) of \(index == 0 ? "this application" : "number \(index)")" }
+  fileprivate var text: String { "\(name.shown) of \(index == 0 ? "this application" : "no. \(index)")" }
 }
 
 extension ApplicationCall.ResourceReference {
@@ -255,14 +259,14 @@ extension ApplicationCall.ResourceReference {
     case .account(let account): "account \(account)"
     case .asset(let asset): "asset \(asset)"
     case .application(let application): "application \(application)"
-    case .holding(let account, let asset): "holding of \(Self.holder(account)) in number \(asset)"
+    case .holding(let account, let asset): "holding of \(Self.holder(account)) in no. \(asset)"
     case .localState(let account, let application):
-      "state of \(Self.holder(account)) in \(application == 0 ? "this application" : "number \(application)")"
+      "state of \(Self.holder(account)) in \(application == 0 ? "this application" : "no. \(application)")"
     case .box(let box): "box \(box.text)"
     }
   }
 
-  private static func holder(_ position: UInt64) -> String { position == 0 ? "the sender" : "number \(position)" }
+  private static func holder(_ position: UInt64) -> String { position == 0 ? "the sender" : "no. \(position)" }
 }
 
 extension KeyRegistration.ParticipationKeys {
@@ -283,6 +287,11 @@ private func receiverLine(_ receiver: AlgorandAddress?, losesAnything: Bool) -> 
     return SummaryLine("To", "the zero address, of which nobody has the key", isWarning: losesAnything)
   }
   return SummaryLine("To", receiver.text)
+}
+
+/// What is made raises what the account must keep, and may never be got rid of again (ARC-1, Transaction Validation).
+private func creation(of thing: String, until end: String) -> SummaryLine {
+  SummaryLine("Creation", "raises the account's minimum balance until the \(thing) is \(end)", isWarning: true)
 }
 
 /// Microalgos as algos, with all six decimals and never rounded.

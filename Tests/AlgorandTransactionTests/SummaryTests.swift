@@ -1,0 +1,467 @@
+import DeterministicKeys
+import TestVectors
+import Testing
+
+@testable import AlgorandTransaction
+
+@Suite struct SummaryTests {
+  private let vectors: SDKVectors
+  init() throws { vectors = try SDKVectors.load() }
+
+  @Test func `of every type a person sees all that it says, in the same order`() throws {
+    let shown = try vectors.transactions.map { vector in
+      try ["# \(vector.name)"] + lines(of: Transaction(decoding: vector.bytes.bytes))
+    }
+    let expected = Self.everyType.split(separator: "\n\n").map { $0.split(separator: "\n").map(String.init) }
+    #expect(shown.count == expected.count)
+    for (one, other) in zip(shown, expected) { #expect(one == other) }
+  }
+
+  @Test func `a member of a group says of which`() throws {
+    let vector = try #require(vectors.groups.last)
+    let id = vector.id.bytes.base64
+    let summary = try Transaction(decoding: try #require(vector.transactions.first).bytes).summary
+    #expect(summary.last == SummaryLine("Group", "\(id.prefix(12))..."))
+  }
+
+  @Test(arguments: [(1_000, false), (10_000, false), (10_001, true), (.max, true)] as [(UInt64, Bool)])
+  func `a fee of more than ten times the least is a warning`(fee: UInt64, isWarning: Bool) throws {
+    let line = try #require(try changed("fee", to: .unsigned(fee)).summary.first { $0.label == "Fee" })
+    #expect(line.isWarning == isWarning)
+    #expect(line.value.hasSuffix("unusually high") == isWarning)
+  }
+
+  @Test(arguments: [
+    (UInt64(1), "0.000001 ALGO"), (999_999, "0.999999 ALGO"), (1_000_000, "1.000000 ALGO"),
+    (10_000_000_000_000_000, "10000000000.000000 ALGO"), (.max, "18446744073709.551615 ALGO"),
+  ])
+  func `an amount is never rounded`(microalgos: UInt64, text: String) throws {
+    #expect(try changed("amt", to: .unsigned(microalgos)).summary.contains(SummaryLine("Amount", text)))
+  }
+
+  @Test func `no scalar of Unicode ends a line, hides, or turns what stands beside it`() throws {
+    let hostile = (0...0x10FFFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init).filter { scalar in
+      switch scalar.properties.generalCategory {
+      case .control, .format, .lineSeparator, .paragraphSeparator: true
+      default: scalar.properties.isDefaultIgnorableCodePoint || scalar.properties.isBidiControl
+      }
+    }
+    #expect(hostile.count > 4_000)
+    let values = hostile.flatMap { [Array("a\($0)b".utf8).shown, "a\($0)b".quoted] }
+    let scalars = Set(values.flatMap(\.unicodeScalars))
+    #expect(scalars.isDisjoint(with: hostile))
+    #expect(scalars.isSuperset(of: #"ab"\u{}"#.unicodeScalars))
+  }
+
+  @Test(arguments: [
+    ("ok", #""ok""#), ("Amount: 1.000000 ALGO", #""Amount: 1.000000 ALGO""#),
+    ("\"\nAmount: 1.000000 ALGO\n\"", #""\"\u{A}Amount: 1.000000 ALGO\u{A}\"""#),
+    ("\u{202E}OGLA 1", #""\u{202E}OGLA 1""#), ("a\u{2028}b\u{2029}", #""a\u{2028}b\u{2029}""#),
+    ("caf\u{E9} \u{5C71}", "\"caf\u{E9} \u{5C71}\""), ("\u{A0}\u{3000}", "\"  \""),
+    ("a\u{301}\u{301}\u{301}\u{301}", "\"a\u{301}\u{301}\u{301}" + #"\u{301}""#), (#"\u{41}"#, #""\\u{41}""#),
+    ("\0", "1 byte 00"), ("\u{1B}[2J", "4 bytes 1b5b324a"), ("\u{9B}2J", "4 bytes c29b324a"),
+    (String(repeating: "x", count: 121), "\"" + String(repeating: "x", count: 120) + "\"... (121 bytes)"),
+  ])
+  func `a note is text in quotation marks, or bytes`(note: String, shown: String) throws {
+    let line = try #require(try changed("note", to: .bytes(Array(note.utf8))).summary.first { $0.label == "Note" })
+    #expect(Array(line.value.unicodeScalars) == Array(shown.unicodeScalars))
+    #expect(!line.isWarning)
+  }
+
+  @Test func `what is no UTF-8 is bytes`() throws {
+    let summary = try changed("note", to: .bytes([0x66, 0xE9] + [UInt8](repeating: 0x61, count: 20))).summary
+    #expect(summary.contains(SummaryLine("Note", "22 bytes 66e96161616161616161616161616161...")))
+  }
+
+  @Test func `a private network cannot take a public one's name`() throws {
+    let hash = MessagePack.bytes([UInt8](repeating: 7, count: 32))
+    #expect(throws: TransactionError.contradiction("gen", "gh")) { try changed("gh", to: hash) }
+    for network in Network.allCases {
+      #expect(throws: (any Error).self) { try changed("gen", to: .text(network.genesisID), beside: ("gh", hash)) }
+    }
+    let named = try changed("gen", to: .text("mainnet-v1.0\u{200B}"), beside: ("gh", hash))
+    #expect(
+      named.summary.contains(
+        SummaryLine(
+          "Network",
+          "genesis hash \([UInt8](repeating: 7, count: 32).base64), "
+            + #"calls itself "mainnet-v1.0\u{200B}""#)))
+  }
+
+  /// The first payment with another value of a member.
+  private func changed(
+    _ key: String, to value: MessagePack, beside other: (String, MessagePack)? = nil
+  ) throws -> Transaction {
+    guard case .map(var members) = try MessagePackDecoder.decode(vectors.transactions[0].bytes.bytes) else {
+      throw TransactionError.notAMap
+    }
+    for (key, value) in [(key, value)] + (other.map { [$0] } ?? []) {
+      members.removeAll { $0.key == key }
+      members.append(MessagePack.Member(key: key, value: value))
+    }
+    return try Transaction(decoding: MessagePack.map(members.sorted { $0.key < $1.key }).encoded)
+  }
+
+  /// One line each, with "!" before a warning, and the accounts by their names.
+  private func lines(of transaction: Transaction) -> [String] {
+    let names = [
+      vectors.address: "ALICE", vectors.anotherAddress: "BOB",
+      "EVB3SL7RBFKRCR3K3SBWTW3N3SJTMZNBDF4N3IKAJ3QQM3FJKWOSV3D4SE": "CAROL",
+    ]
+    return transaction.summary.map { line in
+      let value = names.reduce(line.value) { text, name in
+        text.split(separator: name.key, omittingEmptySubsequences: false).joined(separator: name.value)
+      }
+      return "\(line.isWarning ? "!" : " ") \(line.label): \(value)"
+    }
+  }
+
+  private static let everyType = #"""
+    # payment
+      Transaction: payment
+      From: ALICE
+      To: BOB
+      Amount: 1.000000 ALGO
+      Fee: 0.001000 ALGO
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # payment of everything, with every header member
+      Transaction: payment
+      From: ALICE
+      To: CAROL
+      Amount: 0.000250 ALGO
+      Fee: 0.001000 ALGO
+    ! Close account: sends ALL that is left to BOB
+    ! Rekey: gives the control of the account to CAROL
+      Note: "rent, € 5"
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+      Lease: AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=
+
+    # payment of the most there is, for the highest fee
+      Transaction: payment
+      From: ALICE
+      To: BOB
+      Amount: 18446744073709.551615 ALGO
+    ! Fee: 18446744073709.551615 ALGO, unusually high
+      Network: testnet-v1.0
+      Valid: rounds 9223372036854775808 to 18446744073709551615
+
+    # payment of nothing, without a fee and from round 0
+      Transaction: payment
+      From: ALICE
+      To: BOB
+      Amount: 0.000000 ALGO
+      Fee: 0.000000 ALGO
+      Network: testnet-v1.0
+      Valid: rounds 0 to 1001
+
+    # payment to the zero address
+      Transaction: payment
+      From: ALICE
+    ! To: the zero address, of which nobody has the key
+      Amount: 0.000001 ALGO
+      Fee: 0.001000 ALGO
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # payment on a private network
+      Transaction: payment
+      From: ALICE
+      To: BOB
+      Amount: 1.000000 ALGO
+      Fee: 0.001000 ALGO
+      Network: genesis hash AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=, calls itself "dockernet-v1"
+      Valid: rounds 1 to 1001
+
+    # payment on the main network, without its name
+      Transaction: payment
+      From: ALICE
+      To: BOB
+      Amount: 1.000000 ALGO
+      Fee: 0.001000 ALGO
+      Network: mainnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # payment with a note of 1024 bytes
+      Transaction: payment
+      From: ALICE
+      To: BOB
+      Amount: 1.000000 ALGO
+      Fee: 0.001000 ALGO
+      Note: 1024 bytes 00000000000000000000000000000000...
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # payment with a note of 300 letters
+      Transaction: payment
+      From: ALICE
+      To: BOB
+      Amount: 1.000000 ALGO
+      Fee: 0.001000 ALGO
+      Note: "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"... (300 bytes)
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # payment with a hostile note
+      Transaction: payment
+      From: ALICE
+      To: BOB
+      Amount: 1.000000 ALGO
+    ! Fee: 0.010001 ALGO, unusually high
+      Note: "ok\"\u{A}Amount: 0.000001 ALGO\u{D}\u{202E}OGLA\u{200B}\\"
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # asset transfer
+      Transaction: asset transfer
+      From: ALICE
+      Asset: 31566704
+      To: BOB
+      Amount: 4294967296 base units
+      Fee: 0.001000 ALGO
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # asset opt-in
+      Transaction: asset transfer
+      From: ALICE
+      Asset: 31566704
+      To: ALICE
+      Amount: 0 base units
+      Fee: 0.001000 ALGO
+      Opt-in: the account can hold the asset; its minimum balance is raised
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # asset close-out
+      Transaction: asset transfer
+      From: ALICE
+      Asset: 31566704
+      To: BOB
+      Amount: 0 base units
+      Fee: 0.001000 ALGO
+    ! Close asset: sends ALL that is left of asset 31566704 to BOB
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # asset clawback
+      Transaction: asset clawback
+      From: ALICE
+      Asset: 31566704
+    ! Taken from: BOB
+      To: CAROL
+      Amount: 7 base units
+      Fee: 0.001000 ALGO
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # asset creation
+      Transaction: asset creation
+      From: ALICE
+      Fee: 0.001000 ALGO
+    ! Creation: raises the account's minimum balance until the asset is destroyed
+      Asset name: "A \u{202E}coin"
+      Unit name: "COIN"
+      Total: 1000000000000 base units
+      Decimals: 6
+      Holdings: frozen at first
+      Manager: ALICE
+      Reserve: BOB
+      Freeze: CAROL
+      Clawback: ALICE
+      URL: "https://example.com/a"
+      Metadata hash: AgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4fICE=
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # smallest asset creation
+      Transaction: asset creation
+      From: ALICE
+      Fee: 0.001000 ALGO
+    ! Creation: raises the account's minimum balance until the asset is destroyed
+      Total: 1 base unit
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # asset reconfiguration
+      Transaction: asset reconfiguration
+      From: ALICE
+      Asset: 99
+      Fee: 0.001000 ALGO
+      Manager: ALICE
+      Reserve: BOB
+      Freeze: CAROL
+      Clawback: ALICE
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # asset reconfiguration that gives up two roles
+      Transaction: asset reconfiguration
+      From: ALICE
+      Asset: 99
+      Fee: 0.001000 ALGO
+    ! Freeze: nobody from now on, for ever
+    ! Clawback: nobody from now on, for ever
+      Manager: ALICE
+      Reserve: BOB
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # asset destruction
+      Transaction: asset destruction
+      From: ALICE
+      Asset: 99
+      Fee: 0.001000 ALGO
+    ! Destruction: the asset is gone for ever
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # asset freeze
+      Transaction: asset freeze
+      From: ALICE
+      Asset: 99
+      Freezes: BOB
+      Fee: 0.001000 ALGO
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # asset unfreeze
+      Transaction: asset unfreeze
+      From: ALICE
+      Asset: 99
+      Unfreezes: BOB
+      Fee: 0.001000 ALGO
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # application call
+      Transaction: application call
+      From: ALICE
+      Application: 1002
+      On completion: NoOp
+      Fee: 0.001000 ALGO
+      Arguments: 3: 4 bytes 3b0a8c11, 0 bytes, 40 bytes
+      Accounts: 2: BOB, AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAY5HFKQ
+      Applications: 2: 7, 0
+      Assets: 1: 8
+      Boxes: 3: "mine" of no. 2, 9 bytes 000000000000000000 of no. 1, "" of no. 2
+      Rejected from: version 3
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # application call with an access list
+      Transaction: application call
+      From: ALICE
+      Application: 1002
+      On completion: NoOp
+      Fee: 0.001000 ALGO
+      Arguments: 1: 2 bytes 676f
+      Access: 11: account BOB, asset 8, application 7, holding of no. 1 in no. 2, asset 9, holding of the sender in no. 5, state of no. 1 in no. 3, account CAROL, state of no. 8 in this application, box "b" of no. 3, box "c" of this application
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # application call with room for boxes
+      Transaction: application call
+      From: ALICE
+      Application: 1002
+      On completion: NoOp
+      Fee: 0.001000 ALGO
+      Access: 2: none, none
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # application opt-in
+      Transaction: application call
+      From: ALICE
+      Application: 1002
+      On completion: OptIn
+      Fee: 0.001000 ALGO
+      Opt-in: the application keeps data for the account; its minimum balance is raised
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # application close-out
+      Transaction: application call
+      From: ALICE
+      Application: 1002
+      On completion: CloseOut
+      Fee: 0.001000 ALGO
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # application clear state
+      Transaction: application call
+      From: ALICE
+      Application: 1002
+      On completion: ClearState
+      Fee: 0.001000 ALGO
+    ! Clear state: the application's data for the account are lost
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # application update
+      Transaction: application call
+      From: ALICE
+      Application: 1002
+      On completion: UpdateApplication
+      Fee: 0.001000 ALGO
+    ! Update: the application's programs are replaced
+      Approval program: 3 bytes, hash IOXND5F5PZVNTUAOVFE6GHFDRN26DKKSVSRSSGXC75X5NGYALTH5XWGIZE
+      Clear state program: 4 bytes, hash RQVU74KV6DLORKPZ3AJPR3BYRVOOIWB4LEKPHWPGEFUL66HCM3IRGNP664
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # application deletion
+      Transaction: application call
+      From: ALICE
+      Application: 1002
+      On completion: DeleteApplication
+      Fee: 0.001000 ALGO
+    ! Deletion: the application is gone for ever
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # application creation
+      Transaction: application creation
+      From: ALICE
+      On completion: OptIn
+      Fee: 0.001000 ALGO
+    ! Creation: raises the account's minimum balance until the application is deleted
+      Opt-in: the application keeps data for the account; its minimum balance is raised
+      Global state: 1 integer, 2 byte strings
+      Local state: 0 integers, 16 byte strings
+      Approval program: 3000 bytes, hash I2ZJMUFGBF7P4OVYTAEHAL475Z52BMDGGXQXH5BU4NIBBZXRXSS6YWMUP4
+      Clear state program: 4 bytes, hash RQVU74KV6DLORKPZ3AJPR3BYRVOOIWB4LEKPHWPGEFUL66HCM3IRGNP664
+      Extra pages: 1
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # key registration, online
+      Transaction: key registration, online
+      From: ALICE
+    ! Fee: 2.000000 ALGO, unusually high
+      Vote key: AwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISI=
+      Selection key: BAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAhIiM=
+      State proof key: BQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj9AQUJDRA==
+      Takes part: rounds 1 to 3000000, key dilution 1732
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # key registration, offline
+      Transaction: key registration, offline
+      From: ALICE
+      Fee: 0.001000 ALGO
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
+    # key registration, nonparticipating
+      Transaction: key registration, nonparticipating
+      From: ALICE
+      Fee: 0.001000 ALGO
+    ! Participation: the account can never take part again
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+    """#
+}
