@@ -24,11 +24,10 @@ struct KeyriExchange: Sendable {
     }
   }
 
-  /// A refusal in plain words, as the companion server gives it; a page of HTML is none.
+  /// A refusal in plain words, as the companion server gives it; neither a page of HTML, nor a token, which is no text for
+  /// an error whatever the status says.
   private static func text(of body: [UInt8]) -> String? {
-    guard (1...200).contains(body.count), body.first != UInt8(ascii: "<"), body.first != UInt8(ascii: "{") else {
-      return nil
-    }
+    guard (1...200).contains(body.count), !"<{[".utf8.contains(body[0]), FirebaseToken(body) == nil else { return nil }
     return String(validating: body, as: UTF8.self)
   }
 }
