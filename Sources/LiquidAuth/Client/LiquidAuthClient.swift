@@ -1,0 +1,259 @@
+import CTAP2
+import DeterministicKeys
+
+/// A wallet that proves its passkey and its Algorand account to the servers of dApps.
+///
+/// It holds no key and no connection: keys are the authenticator's, which asks its person itself; everything else comes
+/// through ports. One value serves any number of links; each call is one sign-in with a session of its own.
+public struct LiquidAuthClient: Sendable {
+  private let http: any HTTPPort
+  private let publicSuffixes: any PublicSuffixes
+  private let authenticator: AuthenticatorSession
+  private let userAgent: UserAgent
+  private let report: @Sendable (LiquidAuthProgress) -> Void
+
+  /// Composes a client.
+  ///
+  /// - Parameters:
+  ///   - device: which of the person's devices this is, for the dApp to show; cut to 64 bytes.
+  ///   - report: told of every step, before it is taken; it must not wait.
+  public init(
+    http: any HTTPPort, authenticator: any AuthenticatorPort, publicSuffixes: any PublicSuffixes, userAgent: UserAgent,
+    device: String, report: @escaping @Sendable (LiquidAuthProgress) -> Void
+  ) {
+    self.http = http
+    self.publicSuffixes = publicSuffixes
+    self.authenticator = AuthenticatorSession(port: authenticator, device: device.cut(toUTF8Count: 64))
+    self.userAgent = userAgent
+    self.report = report
+  }
+
+  /// Registers a new passkey of the account at a server, and answers a dApp's request with it.
+  ///
+  /// The account signs the server's challenge, so that the server knows passkey and address to be one person's. Where the
+  /// account has a passkey at this relying party already, the new one takes its place on this machine.
+  public func registration(
+    origin: WebOrigin, requestID: RequestID
+  ) async throws(LiquidAuthError) -> LiquidAuthResult {
+    var attempt = try await begin(origin, requestID)
+    return try await register(&attempt)
+  }
+
+  /// Signs in with the account's passkey, and answers a dApp's request with it.
+  public func authentication(
+    origin: WebOrigin, requestID: RequestID
+  ) async throws(LiquidAuthError) -> LiquidAuthResult {
+    var attempt = try await begin(origin, requestID)
+    return try await authenticate(&attempt)
+  }
+
+  /// Signs in with the account's passkey where the server and the authenticator both have it, and registers one where not.
+  public func connect(
+    origin: WebOrigin, requestID: RequestID
+  ) async throws(LiquidAuthError) -> LiquidAuthResult {
+    var attempt = try await begin(origin, requestID)
+    do throws(LiquidAuthError) {
+      return try await authenticate(&attempt)
+    } catch {
+      switch error {
+      case .unknownCredential, .noCredential: return try await register(&attempt)
+      default: throw error
+      }
+    }
+  }
+}
+
+/// How far a sign-in is.
+public enum LiquidAuthProgress: Equatable, Sendable {
+  /// The authenticator is asked for the account; it may ask for the vault's passphrase.
+  case askingAuthenticator
+  /// The authenticator has no passkey for this host: nobody has signed in there with it, and the person should look twice.
+  case firstUse(host: String)
+  /// The server is asked for a challenge.
+  case requestingChallenge(LiquidCeremony)
+  /// The authenticator asks the person whether this account is to sign for this relying party.
+  case waitingForPerson(LiquidCeremony, rpID: String, address: String)
+  /// The server is told the answer.
+  case answering(LiquidCeremony)
+  /// The server did not accept client data of the link's origin, and is told this one, once.
+  case retrying(WebOrigin)
+}
+
+/// What a sign-in came to.
+public struct LiquidAuthResult: Equatable, Sendable {
+  /// Which ceremony it was.
+  public let ceremony: LiquidCeremony
+  /// The server.
+  public let origin: WebOrigin
+  /// The dApp's request that was answered.
+  public let requestID: RequestID
+  /// The relying party.
+  public let rpID: String
+  /// The passkey's id.
+  public let credentialID: [UInt8]
+  /// The account's address, as the authenticator and the server both tell it.
+  public let address: String
+  /// The server's session, without which it does no signaling.
+  public let cookies: CookieJar
+}
+
+// MARK: - The steps of both ceremonies
+
+extension LiquidAuthClient {
+  /// One link, with what was found out so far.
+  private struct Attempt {
+    let origin: WebOrigin
+    let requestID: RequestID
+    let address: AlgorandAddress
+    let passkey: WalletPasskey
+    var server: ServerSession
+  }
+
+  /// What there is to know before the server is asked anything.
+  private func begin(_ origin: WebOrigin, _ requestID: RequestID) async throws(LiquidAuthError) -> Attempt {
+    guard origin.isSignedFor else { throw .clientDataCreationFailed(origin: origin.serialized) }
+    report(.askingAuthenticator)
+    let address = try await authenticator.account()
+    let passkey = try await authenticator.passkey(of: origin.host, or: origin.claimableParents(publicSuffixes))
+    if !passkey.isStored { report(.firstUse(host: origin.host)) }
+    return Attempt(
+      origin: origin, requestID: requestID, address: address, passkey: passkey,
+      server: ServerSession(origin: origin, userAgent: userAgent, http: http))
+  }
+
+  /// `/attestation/request`, authenticatorMakeCredential, `/attestation/response`.
+  private func register(_ attempt: inout Attempt) async throws(LiquidAuthError) -> LiquidAuthResult {
+    report(.requestingChallenge(.registration))
+    let options = try await attempt.server.post(
+      "/attestation/request", AttestationRequest(username: attempt.address.text), for: AttestationOptions.self
+    ).get()
+    guard options.takesES256 else { throw .unsupportedAlgorithm }
+    let request = try ceremony(.registration, rpID: options.rp?.id, challenge: options.challenge, attempt)
+
+    // An attestation of format none is a signature over nothing: what the person agreed to once is told again for
+    // another origin as it is. A second passkey would take the first one's place, and phone wallets have the first.
+    var passkey: AttestedPasskey?
+    let user = try await answer(request, &attempt, "/attestation/response") { clientData throws(LiquidAuthError) in
+      let made: AttestedPasskey
+      if let passkey {
+        made = passkey
+      } else {
+        made = try await authenticator.makeCredential(request, clientData, excluding: options.ownExcludedIDs)
+        passkey = made
+      }
+      return AttestationCredential(
+        id: made.id,
+        response: .init(
+          clientDataJSON: Base64URLBytes(clientData.json), attestationObject: Base64URLBytes(made.attestationObject)),
+        liquid: made.liquid)
+    }
+    return try result(request, by: passkey?.id ?? [], user, attempt)
+  }
+
+  /// `/assertion/request`, authenticatorGetAssertion, `/assertion/response`.
+  private func authenticate(_ attempt: inout Attempt) async throws(LiquidAuthError) -> LiquidAuthResult {
+    report(.requestingChallenge(.authentication))
+    let id = attempt.passkey.credentialID
+    let verdict = try await attempt.server.post(
+      "/assertion/request/\(Base64URL.encode(id))", AssertionRequest(), for: AssertionOptions.self)
+    if case .refused(let refusal) = verdict, refusal.isNotFound { throw .unknownCredential }
+    let options = try verdict.get()
+    guard options.allows(id) else { throw .invalidServerResponse(.otherCredentials) }
+    let request = try ceremony(
+      .authentication, rpID: options.rpId ?? options.rp?.id, challenge: options.challenge, attempt)
+
+    let user = try await answer(request, &attempt, "/assertion/response") { clientData throws(LiquidAuthError) in
+      let assertion = try await authenticator.getAssertion(request, clientData, by: id)
+      return AssertionCredential(
+        id: id,
+        response: .init(
+          clientDataJSON: Base64URLBytes(clientData.json),
+          authenticatorData: Base64URLBytes(assertion.authenticatorData),
+          signature: Base64URLBytes(assertion.signature), userHandle: assertion.userHandle.map(Base64URLBytes.init)),
+        liquid: assertion.liquid)
+    }
+    return try result(request, by: id, user, attempt)
+  }
+
+  /// Judges what the server wants signed; nobody is asked for anything else.
+  private func ceremony(
+    _ ceremony: LiquidCeremony, rpID: String?, challenge: String, _ attempt: Attempt
+  ) throws(LiquidAuthError) -> CeremonyRequest {
+    guard let rpID, !rpID.isEmpty else { throw .missingRpID }
+    try attempt.origin.check(rpID: rpID, publicSuffixes)
+    return CeremonyRequest(
+      ceremony: ceremony, rpID: rpID, challenge: try Challenge(challenge), requestID: attempt.requestID,
+      address: attempt.address)
+  }
+
+  /// Has the answer made and tells it to the server: with the link's origin and, where that is answered with 401, once
+  /// more with the origin that apps on phones have.
+  ///
+  /// The server keeps its challenge until it is met.
+  private func answer(
+    _ request: CeremonyRequest, _ attempt: inout Attempt, _ path: String,
+    _ credential: (ClientData) async throws(LiquidAuthError) -> some Encodable
+  ) async throws(LiquidAuthError) -> User {
+    let (ceremony, origin) = (request.ceremony, attempt.origin)
+    report(.waitingForPerson(ceremony, rpID: request.rpID, address: attempt.address.text))
+    let first = try await credential(ClientData(ceremony, challenge: request.challenge, origin: origin))
+    report(.answering(ceremony))
+    let verdict = try await attempt.server.post(path, first, for: User.self)
+    guard case .refused(let refusal) = verdict, refusal.isUnauthorized,
+      let other = try? WebOrigin.ofRelyingParty(request.rpID), other != origin, other.isSignedFor
+    else { return try verdict.get() }
+
+    report(.retrying(other))
+    let second = try await credential(ClientData(ceremony, challenge: request.challenge, origin: other))
+    report(.answering(ceremony))
+    return try await attempt.server.post(path, second, for: User.self).get()
+  }
+
+  /// Compares whom the server tells of with who signed in.
+  private func result(
+    _ request: CeremonyRequest, by credentialID: [UInt8], _ user: User, _ attempt: Attempt
+  ) throws(LiquidAuthError) -> LiquidAuthResult {
+    let (address, id) = (attempt.address.text, Base64URL.encode(credentialID))
+    guard user.wallet.utf8.elementsEqual(address.utf8) else { throw .wrongUser(told: user.wallet, ours: address) }
+    guard user.credentials.contains(where: { $0.credId.utf8.elementsEqual(id.utf8) }) else {
+      throw .wrongUser(told: "other passkeys", ours: id)
+    }
+    return LiquidAuthResult(
+      ceremony: request.ceremony, origin: attempt.origin, requestID: attempt.requestID, rpID: request.rpID,
+      credentialID: credentialID, address: address, cookies: attempt.server.cookies)
+  }
+}
+
+// MARK: - What options say
+
+extension AttestationOptions {
+  /// WebAuthn §5.1.3, step 10: an empty list means the same as none.
+  fileprivate var takesES256: Bool {
+    guard let parameters = pubKeyCredParams, !parameters.isEmpty else { return true }
+    return parameters.contains { $0.type == "public-key" && $0.alg == COSEAlgorithm.es256.rawValue }
+  }
+
+  /// Of the passkeys that the server knows, those that can be an account's of ours: 32 bytes (Recovery §4), and as many
+  /// as a request can name.
+  fileprivate var ownExcludedIDs: [[UInt8]] {
+    let known = excludeCredentials ?? []
+    return Array(known.filter { $0.type == "public-key" && $0.id.bytes.count == 32 }.map(\.id.bytes).prefix(8))
+  }
+}
+
+extension AssertionOptions {
+  /// Whether a passkey may sign in; an empty list allows all.
+  fileprivate func allows(_ id: [UInt8]) -> Bool {
+    guard let allowed = allowCredentials, !allowed.isEmpty else { return true }
+    return allowed.contains { $0.type == "public-key" && $0.id.bytes == id }
+  }
+}
+
+extension String {
+  /// The longest beginning that has at most this many bytes and ends between two characters.
+  fileprivate func cut(toUTF8Count limit: Int) -> String {
+    var text = self
+    while text.utf8.count > limit { text.removeLast() }
+    return text
+  }
+}

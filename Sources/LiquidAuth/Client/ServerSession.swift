@@ -1,0 +1,142 @@
+import FoundationEssentials
+
+/// One sign-in's conversation with a Liquid Auth server: JSON out, JSON in, and the session's cookies along with it.
+struct ServerSession: Sendable {
+  /// Bytes of an answer that are read at most; the largest that a server has is a few kilobytes.
+  static let maximumBodySize = 65_536
+
+  let origin: WebOrigin
+  let userAgent: UserAgent
+  private let http: any HTTPPort
+  private(set) var cookies: CookieJar
+
+  init(origin: WebOrigin, userAgent: UserAgent, http: any HTTPPort) {
+    self.origin = origin
+    self.userAgent = userAgent
+    self.http = http
+    cookies = CookieJar(origin: origin)
+  }
+
+  /// Posts a body and judges the answer, by its status and by what it says.
+  ///
+  /// - Returns: the answer where the server agrees, or its refusal. What is neither is thrown: no answer, a redirect,
+  ///   another status of success than 200 and 201, content that is not JSON or not of this kind.
+  mutating func post<Answer: Decodable>(
+    _ path: String, _ body: some Encodable, for answer: Answer.Type = Answer.self
+  ) async throws(LiquidAuthError) -> ServerVerdict<Answer> {
+    let response = try await send(path, try Self.encode(body))
+    cookies.take(response, forPath: path)
+    if (300..<400).contains(response.status) {
+      throw .invalidServerResponse(.redirect(to: response.header("Location") ?? "another place"))
+    }
+    let error = try? Self.decode(ErrorBody.self, response.body)
+    if let refusal = ServerRefusal(response.status, error) { return .refused(refusal) }
+    guard [200, 201].contains(response.status) else { throw .invalidServerResponse(.status(response.status)) }
+    try Self.checkIsJSON(response)
+    return .accepted(try Self.decode(Answer.self, response.body))
+  }
+
+  private func send(_ path: String, _ body: [UInt8]) async throws(LiquidAuthError) -> HTTPResponse {
+    let json = [HTTPHeader("Accept", "application/json"), HTTPHeader("Content-Type", "application/json")]
+    let cookie = cookies.header(forPath: path).map { [$0] } ?? []
+    let request = HTTPRequest(
+      method: .post, url: origin.serialized + path, headers: [userAgent.header] + json + cookie, body: body)
+    do throws(HTTPFailure) {
+      let response = try await http.send(request, maximumBodySize: Self.maximumBodySize)
+      guard response.body.count <= Self.maximumBodySize else { throw .bodyTooLarge }
+      return response
+    } catch {
+      throw .networkError(host: origin.authority, error)
+    }
+  }
+
+  private static func checkIsJSON(_ response: HTTPResponse) throws(LiquidAuthError) {
+    let type = response.header("Content-Type") ?? "no type"
+    let mediaType = type.prefix { $0 != ";" && $0 != " " }
+    guard mediaType.utf8.isEqualIgnoringCase(to: "application/json".utf8) else {
+      throw .invalidServerResponse(.contentType(type))
+    }
+  }
+}
+
+/// What a server makes of a request.
+enum ServerVerdict<Answer> {
+  /// It agrees.
+  case accepted(Answer)
+  /// It refuses.
+  case refused(ServerRefusal)
+
+  /// The answer; a refusal is thrown as what it means in general.
+  func get() throws(LiquidAuthError) -> Answer {
+    switch self {
+    case .accepted(let answer): return answer
+    case .refused(let refusal): throw refusal.error
+    }
+  }
+}
+
+/// A server's no.
+struct ServerRefusal: Equatable {
+  /// The status code; with a refusal that calls itself a success, what the body says instead, or that success.
+  let status: Int
+  /// The service's word for programs.
+  let reason: String?
+  /// What the server says to people.
+  let message: String
+
+  /// Reads a refusal; `nil` for an answer that is none.
+  ///
+  /// A status from 400 on is a refusal whatever the body says, and so is a body with an error whatever the status says.
+  init?(_ status: Int, _ body: ErrorBody?) {
+    let told = body?.statusCode ?? 0
+    guard status >= 400 || told >= 400 || body?.hasError == true else { return nil }
+    self.status = status >= 400 ? status : max(status, told)
+    reason = body?.reason
+    message = body?.message ?? "it gives no reason"
+  }
+
+  /// Whether what was asked for is not there: the service says 401 and `not_found` where others say 404.
+  var isNotFound: Bool { status == 404 || (status == 401 && reason == "not_found") }
+
+  /// Whether the server did not accept who asks, or what was signed.
+  var isUnauthorized: Bool { status == 401 }
+
+  /// What it means in general.
+  var error: LiquidAuthError {
+    switch status {
+    case ..<400, 401, 403: .authenticationFailed(message)
+    default: .serverError(status: status, message)
+    }
+  }
+}
+
+// MARK: - JSON
+
+extension ServerSession {
+  /// JSON with its members in one order, so that the same answer has the same bytes.
+  static func encode(_ body: some Encodable) throws(LiquidAuthError) -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    do { return Array(try encoder.encode(body)) } catch { throw .assertionSerializationFailed }
+  }
+
+  /// Reads JSON; a member that is missing, and one of another type, are errors that name it.
+  static func decode<Content: Decodable>(_ type: Content.Type, _ json: [UInt8]) throws(LiquidAuthError) -> Content {
+    do {
+      return try JSONDecoder().decode(type, from: Data(json))
+    } catch DecodingError.keyNotFound(let key, let context) {
+      throw .missingRequiredField(name(of: context.codingPath + [key]))
+    } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
+      throw .invalidJSON("\(name(of: context.codingPath)) is of another kind")
+    } catch DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty {
+      throw .invalidJSON("\(name(of: context.codingPath)) is malformed")
+    } catch {
+      throw .invalidJSON("it is no JSON")
+    }
+  }
+
+  /// Where a member stands, such as `rp.id`; the names are our own, the server's are never told.
+  private static func name(of path: [any CodingKey]) -> String {
+    path.isEmpty ? "the answer" : path.map(\.stringValue).joined(separator: ".")
+  }
+}

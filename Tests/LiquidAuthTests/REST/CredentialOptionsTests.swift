@@ -1,0 +1,71 @@
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct CredentialOptionsTests {
+  @Test func `a registration is asked for as phones ask for it`() throws {
+    let vectors = try BackendVectors.load().attestation
+    #expect(vectors.count == 6)
+    for vector in vectors {
+      let username = try #require(vector.requestBody["username"]?.text)
+      #expect(try JSONValue(ServerSession.encode(AttestationRequest(username: username))) == vector.requestBody)
+    }
+  }
+
+  @Test func `requests have the same bytes each time`() throws {
+    #expect(
+      String(decoding: try ServerSession.encode(AttestationRequest(username: "A")), as: UTF8.self)
+        == #"{"authenticatorSelection":{"userVerification":"required"},"displayName":"Liquid Auth User","#
+        + #""extensions":{"liquid":true},"username":"A"}"#)
+    #expect(
+      String(decoding: try ServerSession.encode(AssertionRequest()), as: UTF8.self)
+        == #"{"extensions":{"liquid":true},"userVerification":"required"}"#)
+  }
+
+  @Test func `the service's options are read`() throws {
+    let vectors = try BackendVectors.load()
+    for options in vectors.attestation.map(\.requestResponse) {
+      #expect(options.rp == .init(id: "catfish-pro-wolf.ngrok-free.app", name: "Algorand Foundation FIDO2 Server"))
+      #expect(options.pubKeyCredParams?.map(\.alg) == [-7, -257])
+      #expect(options.excludeCredentials?.isEmpty == true)
+      #expect(try Challenge(options.challenge).bytes.count == 32)
+    }
+    for vector in vectors.assertion {
+      let options = vector.requestResponse
+      #expect(options.rpId == "catfish-pro-wolf.ngrok-free.app")
+      #expect(try Challenge(options.challenge).bytes.count == 32)
+      let id = try #require(options.allowCredentials?.first?.id)
+      #expect(try JSONValue(ServerSession.encode(id)) == vector.responseBody["id"])
+    }
+  }
+
+  private static let faults: [(String, LiquidAuthError)] = [
+    (#"{"rp":{"id":"a"}}"#, .missingRequiredField("challenge")),
+    (#"{"challenge":null}"#, .invalidJSON("challenge is of another kind")),
+    (#"{"challenge":1}"#, .invalidJSON("challenge is of another kind")),
+    (#"{"challenge":"a","rp":"b"}"#, .invalidJSON("rp is of another kind")),
+    (#"{"challenge":"a","rp":{"id":1}}"#, .invalidJSON("rp.id is of another kind")),
+    (
+      #"{"challenge":"a","excludeCredentials":[{"type":"public-key"}]}"#,
+      .missingRequiredField("excludeCredentials.Index 0.id")
+    ),
+    (
+      #"{"challenge":"a","excludeCredentials":[{"type":"public-key","id":"+"}]}"#,
+      .invalidJSON("excludeCredentials.Index 0.id is malformed")
+    ),
+    ("[]", .invalidJSON("the answer is of another kind")), ("null", .invalidJSON("the answer is of another kind")),
+    ("", .invalidJSON("it is no JSON")), ("{", .invalidJSON("it is no JSON")),
+    (#"{"challenge":"a"} {}"#, .invalidJSON("it is no JSON")),
+  ]
+
+  @Test(arguments: faults)
+  func `what is missing or of another kind is named`(_ json: String, _ error: LiquidAuthError) {
+    #expect(throws: error) { try ServerSession.decode(AttestationOptions.self, Array(json.utf8)) }
+  }
+
+  @Test func `members that mean nothing here are passed over, pairings too`() throws {
+    let json = #"{"challenge":"a","rpId":"b","pairing":{"version":2},"timeout":"soon","userVerification":7}"#
+    let options = try ServerSession.decode(AssertionOptions.self, Array(json.utf8))
+    #expect(options == AssertionOptions(challenge: "a", rpId: "b"))
+  }
+}

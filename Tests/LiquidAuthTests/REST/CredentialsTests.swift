@@ -1,0 +1,99 @@
+import CBOR
+import CTAP2
+import CryptoPrimitives
+import DeterministicKeys
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct CredentialsTests {
+  @Test func `a registration is answered as phones answer it`() throws {
+    for vector in try BackendVectors.load().attestation {
+      let body = try ServerSession.decode(AttestationCredential.self, vector.responseBody.json())
+      #expect(try JSONValue(ServerSession.encode(body)) == vector.responseBody)
+      let made = AttestationCredential(
+        id: body.id.bytes, response: body.response, liquid: body.clientExtensionResults.liquid)
+      #expect(made == body)
+    }
+  }
+
+  @Test func `a sign-in is answered as phones answer it, and with the account's word besides`() throws {
+    let vectors = try BackendVectors.load().assertion
+    #expect(vectors.count == 6)
+    for vector in vectors {
+      var recorded = vector.responseBody
+      let requestID = try #require(recorded["clientExtensionResults"]?["liquid"]?["requestId"])
+      let liquid = LiquidExtensionResult(
+        requestId: try ServerSession.decode(RequestID.self, requestID.json()), address: "A",
+        signature: Base64URLBytes([1]), device: "Linux")
+      recorded["clientExtensionResults"] = try JSONValue(ServerSession.encode(ClientExtensionResults(liquid: liquid)))
+      let body = try ServerSession.decode(AssertionCredential.self, recorded.json())
+      #expect(try JSONValue(ServerSession.encode(body)) == recorded)
+      #expect(body.clientExtensionResults.liquid.requestId.number != nil)
+      #expect(AssertionCredential(id: body.id.bytes, response: body.response, liquid: liquid) == body)
+    }
+  }
+
+  @Test func `what phones signed at a registration is what is signed here`() throws {
+    for vector in try BackendVectors.load().attestation {
+      let body = try ServerSession.decode(AttestationCredential.self, vector.responseBody.json())
+      let liquid = body.clientExtensionResults.liquid
+      let address = try #require(AlgorandAddress(text: Array(liquid.address.utf8)))
+      let challenge = try Challenge(vector.requestResponse.challenge)
+      #expect(Ed25519.isValidSignature(liquid.signature.bytes, for: challenge.bytes, publicKey: address.publicKey))
+      #expect(vector.responseResponse.wallet == liquid.address)
+
+      let data = try Self.authenticatorData(body)
+      #expect(data.attestedCredentialData?.credentialID == body.id.bytes)
+      #expect(data.flags.contains([.userPresent, .userVerified]))
+      let passkey = AttestedPasskey(id: body.id.bytes, authenticatorData: data.bytes, liquid: liquid)
+      #expect(passkey.attestationObject == body.response.attestationObject.bytes)
+    }
+  }
+
+  @Test func `what phones signed at a sign-in is what is signed here`() throws {
+    let vectors = try BackendVectors.load()
+    var keys: [[UInt8]: CredentialPublicKey] = [:]
+    for vector in vectors.attestation {
+      let body = try ServerSession.decode(AttestationCredential.self, vector.responseBody.json())
+      keys[body.id.bytes] = try Self.authenticatorData(body).attestedCredentialData?.publicKey.publicKey
+    }
+    for vector in vectors.assertion {
+      let recorded = try #require(vector.responseBody["response"])
+      let response = try ServerSession.decode(AssertionCredential.Response.self, recorded.json())
+      let id = try #require(vector.requestResponse.allowCredentials?.first?.id.bytes)
+      guard case .es256(let key) = keys[id] else {
+        Issue.record("no ES256 key of this passkey")
+        continue
+      }
+      let signed = response.authenticatorData.bytes + SHA256.hash(response.clientDataJSON.bytes)
+      #expect(key.isValidSignature(response.signature.bytes, for: signed))
+    }
+  }
+
+  private static func authenticatorData(_ body: AttestationCredential) throws -> AuthenticatorData {
+    let object = try #require(CBORDecoder.decode(body.response.attestationObject.bytes).map)
+    return try AuthenticatorData(parsing: #require(object["authData"]?.bytes))
+  }
+
+  @Test func `an answer has the same bytes each time`() throws {
+    let liquid = LiquidExtensionResult(
+      requestId: try #require(RequestID("7")), address: "A", signature: Base64URLBytes([0xFB, 0xFF]),
+      device: "a/\"b\"")
+    let assertion = AssertionCredential(
+      id: [1, 2, 3],
+      response: .init(
+        clientDataJSON: Base64URLBytes(Array("{}".utf8)), authenticatorData: Base64URLBytes([4]),
+        signature: Base64URLBytes([5]), userHandle: Base64URLBytes([6])), liquid: liquid)
+    #expect(
+      String(decoding: try ServerSession.encode(assertion), as: UTF8.self)
+        == #"{"clientExtensionResults":{"liquid":{"address":"A","device":"a/\"b\"","requestId":7,"signature":"-_8","#
+        + #""type":"algorand"}},"id":"AQID","rawId":"AQID","response":{"authenticatorData":"BA","clientDataJSON":"e30","#
+        + #""signature":"BQ","userHandle":"Bg"},"type":"public-key"}"#)
+  }
+
+  @Test(arguments: ["\"AQ=\"", "\"AR\"", "\"A\"", "\"+w\"", "1", "null"])
+  func `what is not base64url in its only form is refused`(_ json: String) {
+    #expect(throws: LiquidAuthError.self) { try ServerSession.decode(Base64URLBytes.self, Array(json.utf8)) }
+  }
+}

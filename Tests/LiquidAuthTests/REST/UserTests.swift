@@ -1,0 +1,64 @@
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct UserTests {
+  @Test func `the service's users are read`() throws {
+    let vectors = try BackendVectors.load()
+    let exchanges =
+      vectors.attestation.map { ($0.responseBody, $0.responseResponse) }
+      + vectors.assertion.map { ($0.responseBody, $0.responseResponse) }
+    #expect(exchanges.count == 12)
+    for (body, user) in exchanges {
+      #expect(user.wallet.utf8.count == 58)
+      #expect(user.credentials.map(\.credId) == [body["id"]?.text])
+      #expect(user.credentials.map(\.device) == ["Pixel 8 Pro"])
+    }
+  }
+
+  private static let faults: [(String, LiquidAuthError)] = [
+    (#"{"credentials":[]}"#, .missingRequiredField("wallet")),
+    (#"{"wallet":"A"}"#, .missingRequiredField("credentials")),
+    (#"{"wallet":"A","credentials":{}}"#, .invalidJSON("credentials is of another kind")),
+    (#"{"wallet":"A","credentials":[{}]}"#, .missingRequiredField("credentials.Index 0.credId")),
+    (#"{"wallet":null,"credentials":[]}"#, .invalidJSON("wallet is of another kind")),
+  ]
+
+  @Test(arguments: faults) func `what is no user is refused by name`(_ json: String, _ error: LiquidAuthError) {
+    #expect(throws: error) { try ServerSession.decode(User.self, Array(json.utf8)) }
+  }
+
+  private struct Refusal: CustomTestStringConvertible {
+    let json: String
+    var reason: String?
+    var statusCode: Int?
+    var message: String?
+    var hasError = false
+
+    var testDescription: String { json }
+  }
+
+  /// The service's own, NestJS's with one sentence and with many, and what says nothing.
+  private static let refusals: [Refusal] = [
+    Refusal(
+      json: #"{"reason":"not_found","error":"User not found."}"#, reason: "not_found", message: "User not found.",
+      hasError: true),
+    Refusal(
+      json: #"{"statusCode":500,"message":"Internal server error"}"#, statusCode: 500,
+      message: "Internal server error"),
+    Refusal(
+      json: #"{"statusCode":400,"message":["a","b"],"error":"Bad Request"}"#, statusCode: 400, message: "a, b",
+      hasError: true),
+    Refusal(json: #"{"error":true}"#, hasError: true), Refusal(json: #"{"error":{"a":1}}"#, hasError: true),
+    Refusal(json: #"{"error":null}"#), Refusal(json: #"{"reason":1,"statusCode":"500","message":{}}"#),
+    Refusal(json: #"{"wallet":"A","credentials":[]}"#),
+  ]
+
+  @Test(arguments: refusals) private func `a refusal is read in every form that servers have`(
+    _ expected: Refusal
+  ) throws {
+    let body = try ServerSession.decode(ErrorBody.self, Array(expected.json.utf8))
+    #expect(body.reason == expected.reason && body.statusCode == expected.statusCode)
+    #expect(body.message == expected.message && body.hasError == expected.hasError)
+  }
+}

@@ -1,0 +1,41 @@
+import LiquidAuth
+import Synchronization
+
+/// A server that answers as a test says, and remembers what it was asked.
+final class ScriptedServer: HTTPPort {
+  typealias Answer = Result<HTTPResponse, HTTPFailure>
+
+  private struct Script {
+    var answers: [Answer]
+    var requests: [HTTPRequest] = []
+    var limits: [Int] = []
+  }
+
+  private let script: Mutex<Script>
+
+  init(_ answers: Answer...) { script = Mutex(Script(answers: answers)) }
+
+  /// Every request so far.
+  var requests: [HTTPRequest] { script.withLock { $0.requests } }
+  /// How many bytes of each answer were to be read.
+  var limits: [Int] { script.withLock { $0.limits } }
+
+  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
+    let answer: Answer = script.withLock { script in
+      script.requests.append(request)
+      script.limits.append(maximumBodySize)
+      return script.answers.isEmpty ? .failure(.unreachable("nobody listens")) : script.answers.removeFirst()
+    }
+    return try answer.get()
+  }
+}
+
+extension HTTPResponse {
+  /// An answer, of JSON unless another type is given.
+  static func json(
+    _ text: String, status: Int = 201, type: String? = "application/json; charset=utf-8", _ headers: HTTPHeader...
+  ) -> HTTPResponse {
+    let type = type.map { [HTTPHeader("content-type", $0)] } ?? []
+    return HTTPResponse(status: status, headers: type + headers, body: Array(text.utf8))
+  }
+}
