@@ -2,6 +2,11 @@ public import DeterministicKeys
 
 /// Calls an application, or makes, changes, joins, leaves or deletes it (`appl`).
 public struct ApplicationCall: Hashable, Sendable {
+  /// The most elements of a list that nodes read, but for ``access``.
+  private static let maximumListCount = 32
+  /// The most elements of ``access`` that nodes read.
+  private static let maximumAccessCount = 64
+
   /// The application's id (`apid`); 0 makes a new one.
   public let application: UInt64
   /// What happens beside the call (`apan`).
@@ -85,12 +90,12 @@ public struct ApplicationCall: Hashable, Sendable {
     application = try members.unsigned("apid")
     guard let completion = OnCompletion(rawValue: try members.unsigned("apan")) else { throw .outOfRange("apan") }
     onCompletion = completion
-    arguments = try members.array("apaa", Members.bytes)
-    accounts = try members.array("apat", Members.address)
-    foreignApplications = try members.array("apfa", Members.unsigned)
-    foreignAssets = try members.array("apas", Members.unsigned)
-    boxes = try members.array("apbx", BoxReference.init)
-    access = try members.array("al", ResourceReference.init)
+    arguments = try members.array("apaa", upTo: Self.maximumListCount, Members.bytes)
+    accounts = try members.array("apat", upTo: Self.maximumListCount, Members.address)
+    foreignApplications = try members.array("apfa", upTo: Self.maximumListCount, Members.unsigned)
+    foreignAssets = try members.array("apas", upTo: Self.maximumListCount, Members.unsigned)
+    boxes = try members.array("apbx", upTo: Self.maximumListCount, BoxReference.init)
+    access = try members.array("al", upTo: Self.maximumAccessCount, ResourceReference.init)
     globalState = try StateSchema(members.members("apgs"))
     localState = try StateSchema(members.members("apls"))
     approvalProgram = try members.bytes("apap")

@@ -73,12 +73,13 @@ struct Members {
     return try Members(value, of: path + key)
   }
 
-  /// The elements of an array, each read by `read` with its name; none if the array is not there.
+  /// The elements of an array, at most so many, each read by `read` with its name; none if the array is not there.
   mutating func array<Element>(
-    _ key: String, _ read: (MessagePack, String) throws(TransactionError) -> Element
+    _ key: String, upTo maximum: Int, _ read: (MessagePack, String) throws(TransactionError) -> Element
   ) throws(TransactionError) -> [Element] {
     guard let value = value(key) else { return [] }
     guard case .array(let elements) = value else { throw .wrongType(path + key) }
+    guard elements.count <= maximum else { throw .outOfRange(path + key) }
     var result: [Element] = []
     for element in elements { result.append(try read(element, path + key)) }
     return result

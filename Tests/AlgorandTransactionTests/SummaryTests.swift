@@ -372,6 +372,20 @@ import Testing
       Network: testnet-v1.0
       Valid: rounds 1 to 1001
 
+    # application call with every list as long as it may be
+      Transaction: application call
+      From: ALICE
+      Application: 1002
+      On completion: NoOp
+      Fee: 0.001000 ALGO
+      Arguments: 32: 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes
+      Accounts: 32: BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB
+      Applications: 32: 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7
+      Assets: 32: 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8
+      Boxes: 32: "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1, "" of no. 1
+      Network: testnet-v1.0
+      Valid: rounds 1 to 1001
+
     # application opt-in
       Transaction: application call
       From: ALICE

@@ -10,7 +10,7 @@ import Testing
   init() throws { vectors = try SDKVectors.load() }
 
   @Test func `ids, signatures and signed bytes are the SDK's, for every type`() throws {
-    #expect(vectors.transactions.count == 33)
+    #expect(vectors.transactions.count == 34)
     let keys = try [vectors.seed, vectors.anotherSeed].map { seed in
       var bytes = seed.bytes
       return try Ed25519.PrivateKey(seed: SecretBytes(consuming: &bytes))
@@ -106,6 +106,18 @@ import Testing
     #expect(error.description == #"the member "a\"\u{A}fee\u{202E}" is not known"#)
     let long = TransactionError.unknownType(String(repeating: "x", count: 60_000))
     #expect(long.description.utf8.count < 100)
+  }
+
+  @Test func `every fault is told in one short line`() {
+    var told: Set<String> = []
+    for vector in vectors.malformedForm + vectors.malformedContent + vectors.malformedSigned {
+      guard let text = TransactionError(vector: vector.error)?.description else { continue }
+      #expect(text.utf8.count < 120 && !text.utf8.contains(0x0A))
+      // What is named is part of the line, so that two faults are never told alike.
+      told.insert(text)
+    }
+    let faults = Set((vectors.malformedForm + vectors.malformedContent + vectors.malformedSigned).map(\.error))
+    #expect(told.count == faults.count)
   }
 
   @Test func `the same bytes are the same transaction`() throws {
