@@ -52,6 +52,13 @@ import Testing
     }
   }
 
+  @Test func `an element of an array may be zero, a member of a map may not`() throws {
+    for zero in [[0x00], [0xC2], [0xA0], [0xC4, 0x00], [0x80], [0x90]] as [[UInt8]] {
+      #expect(try MessagePackDecoder.decode([0x91] + zero).encoded == [0x91] + zero)
+      #expect(throws: TransactionError.zeroMember("a")) { try MessagePackDecoder.decode([0x81, 0xA1, 0x61] + zero) }
+    }
+  }
+
   @Test func `eight may be open at once, and no more`() throws {
     for head in [[0x91], [0x81, 0xA1, 0x61]] as [[UInt8]] {
       let eight = Array([[UInt8]](repeating: head, count: 8).joined()) + [1]

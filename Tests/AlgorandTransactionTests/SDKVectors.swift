@@ -45,14 +45,6 @@ struct SDKVectors: Decodable {
   let malformedGroups: [MalformedGroup]
 
   static func load() throws -> SDKVectors { try VectorFile("algorand-transactions").decode(SDKVectors.self) }
-
-  /// The transaction of this name.
-  func transaction(_ name: String) throws -> Transaction {
-    guard let vector = transactions.first(where: { $0.name == name }) else { throw Missing(name: name) }
-    return try Transaction(decoding: vector.bytes.bytes)
-  }
-
-  struct Missing: Error { let name: String }
 }
 
 extension TransactionError {

@@ -1,4 +1,4 @@
-import DeterministicKeys
+import Foundation
 import TestVectors
 import Testing
 
@@ -59,7 +59,8 @@ import Testing
     ("\u{202E}OGLA 1", #""\u{202E}OGLA 1""#), ("a\u{2028}b\u{2029}", #""a\u{2028}b\u{2029}""#),
     ("caf\u{E9} \u{5C71}", "\"caf\u{E9} \u{5C71}\""), ("\u{A0}\u{3000}", "\"  \""),
     ("a\u{301}\u{301}\u{301}\u{301}", "\"a\u{301}\u{301}\u{301}" + #"\u{301}""#), (#"\u{41}"#, #""\\u{41}""#),
-    ("\0", "1 byte 00"), ("\u{1B}[2J", "4 bytes 1b5b324a"), ("\u{9B}2J", "4 bytes c29b324a"),
+    ("a\u{2800}", #""a\u{2800}""#), ("\0", "1 byte 00"), ("\u{1B}[2J", "4 bytes 1b5b324a"),
+    ("\u{9B}2J", "4 bytes c29b324a"),
     (String(repeating: "x", count: 121), "\"" + String(repeating: "x", count: 120) + "\"... (121 bytes)"),
   ])
   func `a note is text in quotation marks, or bytes`(note: String, shown: String) throws {
@@ -88,11 +89,33 @@ import Testing
             + #"calls itself "mainnet-v1.0\u{200B}""#)))
   }
 
-  /// The first payment with another value of a member.
+  @Test func `a private network without a name is told by its hash`() throws {
+    let hash = [UInt8](repeating: 7, count: 32)
+    let named = try changed("gen", to: .text("x"), beside: ("gh", .bytes(hash)))
+    let bytes = named.bytes.split(separator: MessagePack.text("gen").encoded + MessagePack.text("x").encoded)
+    let unnamed = try Transaction(decoding: [0x88] + bytes.joined().dropFirst())
+    #expect(unnamed.summary.contains(SummaryLine("Network", "genesis hash \(hash.base64)")))
+  }
+
+  @Test func `a program has the hash that Algorand's tools show for it`() throws {
+    struct Vectors: Decodable {
+      struct Program: Decodable {
+        let programBase64: Data
+        let address: String
+      }
+      let programHash: Program
+    }
+    let vector = try VectorFile("algorand").decode(Vectors.self).programHash
+    let update = try changed("apap", to: .bytes(Array(vector.programBase64)), of: "application update")
+    #expect(update.summary.contains(SummaryLine("Approval program", "5 bytes, hash \(vector.address)")))
+  }
+
+  /// A transaction of the vectors with another value of a member.
   private func changed(
-    _ key: String, to value: MessagePack, beside other: (String, MessagePack)? = nil
+    _ key: String, to value: MessagePack, beside other: (String, MessagePack)? = nil, of name: String = "payment"
   ) throws -> Transaction {
-    guard case .map(var members) = try MessagePackDecoder.decode(vectors.transactions[0].bytes.bytes) else {
+    let vector = try #require(vectors.transactions.first { $0.name == name })
+    guard case .map(var members) = try MessagePackDecoder.decode(vector.bytes.bytes) else {
       throw TransactionError.notAMap
     }
     for (key, value) in [(key, value)] + (other.map { [$0] } ?? []) {
