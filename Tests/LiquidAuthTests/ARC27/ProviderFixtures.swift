@@ -1,5 +1,6 @@
 import AlgorandTransaction
 import CBOR
+import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
 import TestVectors
@@ -132,5 +133,74 @@ struct ProviderFixture {
         name: "Liquid Auth for Linux", host: "https://liquid-auth.example", account: account, accountName: "Account 0",
         networks: networks, origin: Self.origin, signedTransactionForm: form),
       signer: signer, randomness: AscendingBytes())
+  }
+}
+
+extension ProviderFixture {
+  /// The id of every request that a test writes.
+  static let requestID = "7d444840-9dc0-4bd9-a1f5-22f1b2c1b7a1"
+
+  /// A request's frame.
+  static func frame(_ method: String, _ params: LooseCBORValue = .null) -> String {
+    ARC27Frame.encode([
+      "id": .text(requestID), "reference": .text("arc0027:\(method):request"), "params": params,
+    ])
+  }
+
+  /// What the provider says to a request.
+  mutating func ask(_ method: String, _ params: LooseCBORValue = .null) async throws -> Said {
+    try Said(await provider.answer(Self.frame(method, params)))
+  }
+}
+
+/// An answer, read again.
+struct Said {
+  let reply: Provider.Reply
+  let members: [String: LooseCBORValue]
+
+  init(_ answer: Provider.Answer) throws {
+    guard case .reply(let reply) = answer else { throw CBORError.missing("an answer") }
+    self.reply = reply
+    members = try ARC27Frame.decode(reply.frame)
+  }
+
+  var result: [String: LooseCBORValue]? { members["result"]?.map }
+  var error: [String: LooseCBORValue]? { members["error"]?.map }
+  var data: LooseCBORValue? { error?["data"] }
+  var message: String? { error?["message"]?.text }
+  var code: Int? {
+    guard case .unsigned(let code) = error?["code"] else { return nil }
+    return Int(code)
+  }
+}
+
+/// A payment in Algorand's canonical msgpack, of the first of the vectors' networks.
+struct TestPayment {
+  let sender: AlgorandAddress
+  var amount: UInt8 = 1
+  var group: [UInt8]?
+  var genesisHash = Base64.decode("SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=") ?? []
+
+  var bytes: [UInt8] {
+    func key(_ name: String) -> [UInt8] { [0xA0 | UInt8(name.utf8.count)] + name.utf8 }
+    func member(_ name: String, _ content: [UInt8]) -> [UInt8] { key(name) + [0xC4, UInt8(content.count)] + content }
+    let amounts: [UInt8] = key("amt") + [amount] + key("fee") + [0xCD, 0x03, 0xE8] + key("fv") + [10]
+    let network: [UInt8] = member("gh", genesisHash) + (group.map { member("grp", $0) } ?? []) + key("lv") + [20]
+    let parties: [UInt8] = member("rcv", sender.publicKey) + member("snd", sender.publicKey)
+    return [group == nil ? 0x88 : 0x89] + amounts + network + parties + key("type") + key("pay")
+  }
+
+  var text: LooseCBORValue { .text(Base64URL.encode(bytes)) }
+
+  /// The transactions as one whole group.
+  static func grouped(_ payments: [TestPayment]) throws -> [TestPayment] {
+    let id = TransactionGroup.id(of: try payments.map { try Transaction(decoding: $0.bytes) })
+    return payments.map { TestPayment(sender: $0.sender, amount: $0.amount, group: id) }
+  }
+
+  /// What nodes take, with a signature that nobody has checked.
+  var signed: [UInt8] {
+    let signature = [0xA3] + Array("sig".utf8) + [0xC4, 64] + [UInt8](repeating: 7, count: 64)
+    return [0x82] + signature + [0xA3] + Array("txn".utf8) + bytes
   }
 }

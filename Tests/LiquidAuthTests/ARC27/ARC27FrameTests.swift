@@ -1,0 +1,151 @@
+import AlgorandTransaction
+import CBOR
+import CTAP2
+import Testing
+
+@testable import LiquidAuth
+
+@Suite struct `Frames that are no requests` {
+  struct Frame: Sendable, CustomTestStringConvertible {
+    let text: String
+    let told: UnansweredFrame
+    var testDescription: String { "\(told)" }
+
+    init(_ text: String, _ told: UnansweredFrame) { (self.text, self.told) = (text, told) }
+    init(_ bytes: [UInt8], _ told: UnansweredFrame) { self.init(Base64URL.encode(bytes), told) }
+    init(_ message: LooseCBORValue, _ told: UnansweredFrame) { self.init(ARC27Frame.encode(message), told) }
+  }
+
+  private static let reference: LooseCBORValue = "arc0027:discover:request"
+
+  static let unanswered: [Frame] = [
+    Frame("ping", .ping), Frame("", .notCBOR("")), Frame("pong!", .notBase64), Frame("\u{1F511}", .notBase64),
+    Frame("omJpZGF4aXJl===", .notBase64), Frame("a b", .notBase64),
+    Frame("{\"type\":\"transaction\",\"txId\":\"A\",\"txn\":\"gqN0\"}", .legacyTransaction),
+    Frame("{\"type\":\"credential\",\"id\":\"A\"}", .json), Frame("{\"type\":7}", .json), Frame("{", .json),
+    Frame("[\"transaction\"]", .json), Frame(String(repeating: "[", count: 300_000), .json),
+    Frame(Array("{\"id\":\"a\",\"reference\":\"arc0027:discover:request\"}".utf8), .json),
+    Frame(String(repeating: "A", count: 340_001), .tooLong(340_001)),
+    Frame([UInt8](repeating: 0x81, count: 255_000), .notCBOR("")),
+    Frame([0xBB] + [UInt8](repeating: 0xFF, count: 9), .notCBOR("")),
+    Frame([0xBF, 0x62, 0x69, 0x64, 0x61, 0x78, 0xFF], .notCBOR("")), Frame([0xA0, 0xA0], .notCBOR("")),
+    Frame([0xA2, 0x61, 0x61, 0x01, 0x61, 0x61, 0x02], .notCBOR("")), Frame([0xD9, 0xDF, 0xFF, 0x80], .notCBOR("")),
+    Frame([], .notCBOR("")), Frame("text", .notCBOR("")), Frame([.null], .notCBOR("")),
+    Frame([:], .noRequest("it has no id")), Frame(["reference": reference], .noRequest("it has no id")),
+    Frame(["id": "", "reference": reference], .noRequest("it has no id")),
+    Frame(["id": .unsigned(1), "reference": reference], .noRequest("it has no id")),
+    Frame(["id": .null, "reference": reference], .noRequest("it has no id")),
+    Frame(["id": "a"], .noRequest("its reference is not one of ARC-27")),
+    Frame(["id": "a", "reference": .bytes([1])], .noRequest("its reference is not one of ARC-27")),
+    Frame(["id": "a", "reference": "arc0028:discover:request"], .noRequest("its reference is not one of ARC-27")),
+    Frame(["id": "a", "reference": "arc0027:discover"], .noRequest("its reference is not one of ARC-27")),
+    Frame(["id": "a", "reference": "arc0027::request"], .noRequest("its reference is not one of ARC-27")),
+    Frame(["id": "a", "reference": "arc0027:discover:request:"], .noRequest("its reference is not one of ARC-27")),
+    Frame(["id": "a", "reference": "arc0027:\u{1B}[2J:request"], .noRequest("its reference is not one of ARC-27")),
+    Frame(["id": "a", "reference": "arc0027:discover:Request"], .noRequest("its reference is not one of ARC-27")),
+    Frame(["id": "a", "reference": "arc0027:sign_transactions:response"], .response),
+  ]
+
+  @Test(arguments: unanswered)
+  func `a frame that cannot be answered is told to the person, and nothing is signed`(frame: Frame) async throws {
+    var fixture = try ProviderFixture()
+    guard case .none(let told) = await fixture.provider.answer(frame.text) else {
+      Issue.record("it was answered")
+      return
+    }
+    switch (told, frame.told) {
+    case (.notCBOR(let reason), .notCBOR):
+      #expect(reason.hasPrefix("invalid CBOR: ") || reason.hasSuffix("it is no map"))
+    default: #expect(told == frame.told)
+    }
+    #expect(await fixture.signer.asked == [])
+  }
+
+  @Test func `the largest request is read, and one byte more is not`() async throws {
+    var fixture = try ProviderFixture()
+    let empty: [String: LooseCBORValue] = ["id": "a", "reference": Self.reference, "padding": .bytes([])]
+    // The byte string's head grows from one byte to five.
+    let room = ARC27Frame.maximumMessageSize - LooseCBOREncoder.encode(.map(empty)).count - 4
+    for (count, isRead) in [(room, true), (room + 1, false)] {
+      let message = empty.merging(["padding": .bytes([UInt8](repeating: 0, count: count))]) { $1 }
+      let answer = await fixture.provider.answer(ARC27Frame.encode(.map(message)))
+      if isRead {
+        #expect(try Said(answer).result?["name"] == "Liquid Auth for Linux")
+      } else {
+        #expect(answer == .none(.tooLong(ARC27Frame.maximumSize + 2)))
+      }
+    }
+  }
+
+  @Test func `a damaged request is refused, ignored, or another request; what is asked for is a transaction`()
+    async throws
+  {
+    let vectors = try ARC27Vectors.load()
+    let frame = try #require(vectors.answered.first { $0.name == "one transaction, as UW sends it" }).frame
+    let bytes = try #require(Base64.decode(frame))
+    for count in 0..<bytes.count {
+      var fixture = try ProviderFixture()
+      guard case .none = await fixture.provider.answer(Base64URL.encode(Array(bytes.prefix(count)))) else {
+        Issue.record("a part of a request was answered")
+        continue
+      }
+      #expect(await fixture.signer.asked == [])
+    }
+    for index in bytes.indices {
+      var fixture = try ProviderFixture()
+      var damaged = bytes
+      damaged[index] ^= 1 << UInt8(index % 8)
+      if case .reply(let reply) = await fixture.provider.answer(Base64URL.encode(damaged)) {
+        #expect(throws: Never.self) { try ARC27Frame.decode(reply.frame) }
+        #expect(await fixture.signer.asked.isEmpty == (reply.error != nil))
+      }
+      for transaction in await fixture.signer.transactions.joined() {
+        #expect(throws: Never.self) { try Transaction(decoding: transaction.bytes) }
+      }
+    }
+  }
+}
+
+@Suite struct `ARC-27's texts` {
+  @Test(arguments: [
+    ([UInt8](), "", ""), ([0xFB], "+w==", "-w"), ([0xFF, 0xFE], "//4=", "__4"), ([0xFB, 0xEF, 0xFF], "++//", "--__"),
+    ([1, 2, 3, 4], "AQIDBA==", "AQIDBA"),
+  ])
+  func `base64 is read in both alphabets, with and without padding`(bytes: [UInt8], standard: String, url: String) {
+    #expect(Base64.encode(bytes) == standard)
+    #expect(Base64.decode(standard) == bytes)
+    #expect(Base64.decode(url) == bytes)
+    #expect(Base64.decode(String(standard.filter { $0 != "=" })) == bytes)
+  }
+
+  @Test(arguments: [
+    "A", "+w=", "+w===", "=", "====", "+_AA", "+x==", "AA=A", "AQ ==", "AQ==\n", "AQ==AQ==", "\u{e9}AAA",
+  ])
+  func `what is no base64 is refused`(text: String) {
+    #expect(Base64.decode(text) == nil)
+  }
+
+  @Test func `ids are UUIDs of version 4 in lower case`() {
+    var generator = AscendingBytes(state: 0xF0)
+    #expect(UUIDv4.make(using: &generator) == "f0f1f2f3-f4f5-46f7-b8f9-fafbfcfdfeff")
+    var random = SystemRandomNumberGenerator()
+    for _ in 0..<100 {
+      let id = UUIDv4.make(using: &random)
+      #expect(id.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil)
+    }
+    #expect(
+      Provider.liquidAuthID.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil
+    )
+  }
+
+  @Test func `a reference is read as it is written`() {
+    for method in ARC27Method.allCases.map(\.rawValue) + ["sign_bytes", "a", String(repeating: "a", count: 64)] {
+      for kind in [ARC27Reference.Kind.request, .response] {
+        let reference = ARC27Reference(method, kind)
+        #expect(ARC27Reference("\(reference)") == reference)
+      }
+    }
+    #expect(ARC27Reference("arc0027:\(String(repeating: "a", count: 65)):request") == nil)
+    #expect("\(ARC27Reference("sign_transactions", .response))" == "arc0027:sign_transactions:response")
+  }
+}

@@ -1,0 +1,246 @@
+import CBOR
+import CTAP2
+import DeterministicKeys
+import Testing
+
+@testable import LiquidAuth
+
+/// What is refused, each by its code, with the authenticator not asked once.
+@Suite struct `ARC-27 refusals` {
+  struct Malformed: Sendable, CustomTestStringConvertible {
+    let method: String
+    let params: LooseCBORValue
+    let message: String
+    var testDescription: String { message }
+
+    init(_ message: String, _ params: LooseCBORValue, _ method: String = "sign_transactions") {
+      (self.method, self.params, self.message) = (method, params, message)
+    }
+
+    /// One item of `txns`, beside a good one in front.
+    init(_ message: String, item: LooseCBORValue) {
+      self.init("params.txns[1]\(message)", ["txns": [["txn": Self.good.text], item]])
+    }
+
+    static let ours = AlgorandAddress(publicKey: (try? vectorAccount()) ?? [])
+    static let good = TestPayment(sender: ours)
+    private static func vectorAccount() throws -> [UInt8] {
+      try #require(AlgorandAddress(text: Array(ARC27Vectors.load().account.utf8))).publicKey
+    }
+    static func item(_ more: [String: LooseCBORValue]) -> LooseCBORValue {
+      .map(["txn": good.text].merging(more) { $1 })
+    }
+  }
+
+  private static let ours = Malformed.ours
+  private static let good = Malformed.good
+  private static let other = TestPayment(sender: ours, amount: 9)
+
+  static let malformed: [Malformed] = [
+    Malformed("params is not a map", .null), Malformed("params is not a map", []),
+    Malformed("params.txns is missing", [:]), Malformed("params.txns is missing", ["txns": .null]),
+    Malformed("params.txns is not a list", ["txns": ["txn": good.text]]),
+    Malformed(" is not a map", item: good.text), Malformed(" is not a map", item: .null),
+    Malformed(".txn is missing", item: [:]), Malformed(".txn is not a text", item: ["txn": .bytes(good.bytes)]),
+    Malformed(".txn is not base64", item: ["txn": "a"]), Malformed(".txn is not base64", item: ["txn": "a-/_"]),
+    Malformed(".txn is not base64", item: ["txn": "YQ="]), Malformed(".txn is not base64", item: ["txn": "YR=="]),
+    Malformed(".txn is not base64", item: ["txn": "YWE=\n"]),
+    Malformed(".txn is refused: not canonical msgpack: it is cut off", item: ["txn": ""]),
+    Malformed(
+      ".txn is refused: not canonical msgpack: it is cut off",
+      item: ["txn": .text(Base64URL.encode(good.bytes.dropLast()))]),
+    Malformed(
+      ".txn is refused: not canonical msgpack: bytes follow the transaction",
+      item: ["txn": .text(Base64URL.encode(good.bytes + [0]))]),
+    Malformed(
+      ".txn begins with \"TX\", which belongs to what is signed and not to the transaction",
+      item: ["txn": .text(Base64URL.encode("TX".utf8 + good.bytes))]),
+    Malformed(
+      ".txn is refused: no transaction: the member \"snd\" is missing", item: ["txn": .text(Base64URL.encode(unsent))]),
+    Malformed(
+      " has a member that is not known; known are authAddr, groupMessage, message, msig, signers, stxn, txn",
+      item: Malformed.item(["signer": .text(ours.text)])),
+    Malformed(".signers is not a list", item: Malformed.item(["signers": .text(ours.text)])),
+    Malformed(".signers[0] is not a text", item: Malformed.item(["signers": [.null]])),
+    Malformed(".signers[0] is not an address", item: Malformed.item(["signers": ["nobody"]])),
+    Malformed(".authAddr is not an address", item: Malformed.item(["authAddr": .text(ours.text.lowercased())])),
+    Malformed(
+      ".msig is not supported; this account is no multisignature", item: Malformed.item(["msig": [:], "signers": []])),
+    Malformed(".message is not a text", item: Malformed.item(["message": .unsigned(1)])),
+    Malformed(".groupMessage may only stand in the first transaction", item: Malformed.item(["groupMessage": "hello"])),
+    Malformed(
+      ".stxn may only stand beside an empty list of signers",
+      item: Malformed.item(["stxn": .text(Base64URL.encode(good.signed))])),
+    Malformed(
+      ".stxn is refused: not canonical msgpack: it is cut off", item: Malformed.item(["signers": [], "stxn": ""])),
+    Malformed(
+      ".stxn is not the signed form of txn",
+      item: Malformed.item(["signers": [], "stxn": .text(Base64URL.encode(other.signed))])),
+    Malformed(
+      "params.txns has 17 transactions, of 16 at most",
+      ["txns": .array([LooseCBORValue](repeating: ["txn": good.text], count: 17))]),
+    Malformed(
+      "a transaction without msig has one signer, not 2",
+      ["txns": [Malformed.item(["signers": [.text(ours.text), .text(ours.text)]])]]),
+    Malformed("params is not a map", .null, "sign_message"),
+    Malformed("params.message is missing", [:], "sign_message"),
+    Malformed("params.message is not a text", ["message": .bytes([1])], "sign_message"),
+    Malformed("params.message has 0 bytes; it must have 1 to 1024", ["message": ""], "sign_message"),
+    Malformed(
+      "params.message has 1026 bytes; it must have 1 to 1024",
+      ["message": .text(String(repeating: "\u{e9}", count: 513))], "sign_message"),
+    Malformed("params.signer is not an address", ["message": "a", "signer": "me"], "sign_message"),
+    Malformed(
+      "params.data: sign_message is that of ARC-27, with a text in message; ARC-60's is not supported",
+      ["data": "AQID", "signer": .text(ours.text), "domain": "example.com"], "sign_message"),
+    Malformed("params is not a map", "all", "discover"), Malformed("params is not a map", [], "enable"),
+    Malformed("params.genesisHash is not base64", ["genesisHash": "testnet!"], "enable"),
+    Malformed("params.genesisHash is not the hash of a block", ["genesisHash": "AAAA"], "enable"),
+    Malformed("params.genesisHash is not a text", ["genesisHash": .unsigned(1)], "disable"),
+    Malformed("params.sessionIds is not a list", ["sessionIds": "all"], "disable"),
+    Malformed("params.sessionIds[1] is not a text", ["sessionIds": ["a", .float(1)]], "disable"),
+    Malformed("params.stxns is missing", [:], "post_transactions"),
+    Malformed("params.stxns[0] is not base64", ["stxns": ["?"]], "post_transactions"),
+    Malformed("params.stxns[0] is not a text", ["stxns": [.null]], "post_transactions"),
+    Malformed(
+      "params.stxns[1] is refused: no transaction: the member \"txn\" is missing",
+      ["stxns": [.text(Base64URL.encode(good.signed)), .text(Base64URL.encode(good.bytes))]], "post_transactions"),
+    Malformed(
+      "params.stxns has 17 transactions, of 16 at most",
+      ["stxns": .array([LooseCBORValue](repeating: .text(Base64URL.encode(good.signed)), count: 17))],
+      "post_transactions"),
+    Malformed(
+      "params.txns[0] is signed by nobody, and cannot be posted", ["txns": [Malformed.item(["signers": []])]],
+      "sign_and_post_transactions"),
+  ]
+
+  @Test(arguments: malformed)
+  func `a request that is malformed is answered with 4200, where and why`(item: Malformed) async throws {
+    let algod = FakeAlgod()
+    var fixture = try ProviderFixture(algod: algod)
+    let said = try await fixture.ask(item.method, item.params)
+    #expect(said.code == 4200)
+    #expect(said.message == item.message)
+    #expect(said.data == nil)
+    #expect(said.error?["providerId"] == .text(Provider.liquidAuthID))
+    #expect(said.members["requestId"] == .text(ProviderFixture.requestID))
+    #expect(said.members["reference"] == .text("arc0027:\(item.method):response"))
+    #expect(await fixture.signer.asked == [])
+    #expect(await algod.posted == [])
+  }
+
+  private static let unsent = [0x81, 0xA4] + "type".utf8 + [0xA3] + Array("pay".utf8)
+
+  @Test func `a message for another account is not signed`() async throws {
+    var fixture = try ProviderFixture()
+    let said = try await fixture.ask("sign_message", ["message": "a", "signer": .text(fixture.stranger.text)])
+    #expect(said.code == 4100)
+    #expect(said.data == ["signer": .text(fixture.stranger.text)])
+    #expect(await fixture.signer.asked == [])
+  }
+
+  @Test func `one transaction that is refused keeps back all others`() async throws {
+    var fixture = try ProviderFixture()
+    let strange = TestPayment(sender: fixture.stranger)
+    for position in 0..<3 {
+      var items = [LooseCBORValue](repeating: ["txn": Self.good.text], count: 3)
+      items[position] = ["txn": strange.text]
+      #expect(try await fixture.ask("sign_transactions", ["txns": .array(items)]).code == 4100)
+    }
+    #expect(await fixture.signer.asked == [])
+  }
+
+  @Test func `a group of which some are of no group, or of another, is answered with the id that it would have`()
+    async throws
+  {
+    var fixture = try ProviderFixture()
+    let group = try TestPayment.grouped([Self.good, Self.other])
+    let foreign = try TestPayment.grouped([Self.other, Self.good])
+    for list in [[group[0], Self.other], [group[0], foreign[0]], [group[1], group[0]], [group[0]]] {
+      let said = try await fixture.ask("sign_transactions", ["txns": .array(list.map { ["txn": $0.text] })])
+      #expect(said.code == 4201)
+      let bare = list.map { TestPayment(sender: $0.sender, amount: $0.amount) }
+      let expected = try #require(try TestPayment.grouped(bare)[0].group)
+      #expect(said.data == ["computedGroupId": .text(Base64.encode(expected))])
+    }
+    #expect(await fixture.signer.asked == [])
+  }
+
+  // MARK: - The authenticator does not sign
+
+  struct Failing: Sendable, CustomTestStringConvertible {
+    let failure: TransactionSignerFailure
+    let code: Int
+    let message: String
+    let data: LooseCBORValue?
+    var testDescription: String { "\(failure)" }
+  }
+
+  @Test(arguments: [
+    Failing(failure: .denied, code: 4001, message: "the person refused", data: ["method": "sign_transactions"]),
+    Failing(failure: .timedOut, code: 4002, message: "nobody answered in time", data: ["method": "sign_transactions"]),
+    Failing(
+      failure: .wrongGroupID(computed: [UInt8](repeating: 0xFF, count: 32)), code: 4201,
+      message: "the transactions are not those of the group that they say they are of",
+      data: ["computedGroupId": "//////////////////////////////////////////8="]),
+    Failing(
+      failure: .notOurSigner(index: 1), code: 4100, message: "this wallet does not sign this with \(ours)",
+      data: ["signer": .text(ours.text)]),
+    Failing(failure: .notOurSigner(index: 2), code: 4000, message: "the wallet could not do this", data: nil),
+    Failing(
+      failure: .notUnderstood(index: 1, reason: "too long"), code: 4200,
+      message: "params.txns[1].txn is refused: too long", data: nil),
+    Failing(failure: .notUnderstood(index: nil, reason: "too much"), code: 4200, message: "too much", data: nil),
+    Failing(
+      failure: .unavailable("no socket at /run/user/1000"), code: 4000, message: "the wallet could not do this",
+      data: nil
+    ),
+  ])
+  func `an authenticator that does not sign is told as the standard says`(item: Failing) async throws {
+    var fixture = try ProviderFixture(failure: item.failure)
+    let said = try await fixture.ask(
+      "sign_transactions", ["txns": [["txn": Self.good.text], ["txn": Self.other.text]]])
+    #expect(said.code == item.code)
+    #expect(said.message == item.message)
+    #expect(said.data == item.data)
+    #expect(await fixture.signer.asked == [.transactions([0, 1])])
+  }
+
+  @Test func `a refusal names the method that was refused`() async throws {
+    for method in ["sign_message", "sign_and_post_transactions"] {
+      let algod = FakeAlgod()
+      var fixture = try ProviderFixture(failure: .denied, algod: algod)
+      let said = try await fixture.ask(method, ["message": "a", "txns": [["txn": Self.good.text]]])
+      #expect(said.code == 4001)
+      #expect(said.data == ["method": .text(method)])
+      #expect(await fixture.signer.asked.count == 1)
+      #expect(await algod.posted == [])
+    }
+  }
+
+  @Test func `why the authenticator is not there is told to the person, not to the dApp`() async throws {
+    var fixture = try ProviderFixture(failure: .unavailable("no socket"))
+    let said = try await fixture.ask("sign_message", ["message": "a"])
+    #expect(said.reply.error == .unknown(reason: "no socket"))
+    #expect(said.reply.error?.description == "the wallet could not do this: no socket")
+    #expect(said.message == "the wallet could not do this")
+  }
+
+  @Test func `signatures that were not asked for, or are not valid, are given to nobody`() async throws {
+    let tampers: [@Sendable ([[UInt8]?]) -> [[UInt8]?]] = [
+      { Array($0.dropLast()) }, { $0 + [nil] }, { _ in [nil, nil] }, { [$0[0], $0[0]] }, { [nil, $0[0]] },
+      { [$0[0].map { Array($0.dropLast()) }, nil] }, { [$0[0].map { $0.dropLast() + [$0[63] ^ 1] }, nil] },
+      { _ in [[UInt8](repeating: 0, count: 64), nil] },
+    ]
+    let group = try TestPayment.grouped([Self.good, Self.other])
+    for tamper in tampers {
+      var fixture = try ProviderFixture(tamper: tamper)
+      let said = try await fixture.ask(
+        "sign_transactions", ["txns": [["txn": group[0].text], ["txn": group[1].text, "signers": []]]])
+      #expect(said.code == 4000)
+      #expect(said.result == nil)
+    }
+    var fixture = try ProviderFixture { [$0[0].map { $0.dropLast() + [$0[63] ^ 1] }] }
+    #expect(try await fixture.ask("sign_message", ["message": "a"]).code == 4000)
+  }
+}
