@@ -75,7 +75,9 @@ let package = Package(
     + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
     + room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "CLinux"])
     + room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives"])
-    + room("LiquidAuth", ["AlgorandTransaction", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives"])
+    + room(
+      "LiquidAuth", ["AlgorandTransaction", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
+      tests: ["TestSupport"])
     + [
       .executableTarget(
         name: "liquid-authenticator",

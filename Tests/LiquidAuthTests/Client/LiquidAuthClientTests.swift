@@ -1,0 +1,413 @@
+import CTAP2
+import TestSupport
+import Testing
+
+@testable import LiquidAuth
+
+/// The ceremonies between our own authenticator and a server that checks what it is told.
+@Suite struct LiquidAuthClientTests {
+  private static let host = "example.com"
+  private static func server(
+    origin: String = "https://example.com", tampering: @escaping LiquidAuthServer.Tampering = { _, _ in }
+  ) -> LiquidAuthServer {
+    LiquidAuthServer(rpID: host, origin: origin, tampering: tampering)
+  }
+
+  // MARK: - What succeeds
+
+  @Test func `a registration proves passkey and account`() async throws {
+    let server = Self.server()
+    let wallet = try TestWallet(at: server)
+    let passkey = try await wallet.authenticator.walletPasskey(rpID: Self.host)
+    let result = try await wallet.run(.registration)
+
+    #expect(result.ceremony == .registration && result.rpID == Self.host && result.origin == wallet.origin)
+    #expect(result.address == TestWallet.address && result.requestID.text == TestWallet.requestID)
+    #expect(result.credentialID == passkey.credentialID, "the passkey that phone wallets have")
+    #expect(result.cookies.header(forPath: "/socket.io/")?.value == "connect.sid=s%3A0.signature")
+    #expect(
+      server.links == [
+        .init(
+          requestID: .text(TestWallet.requestID), wallet: TestWallet.address,
+          credentialID: Base64URL.encode(result.credentialID))
+      ])
+    #expect(server.paths == ["/attestation/request", "/attestation/response"])
+
+    let prompt = try #require(wallet.authenticator.person.prompts.first)
+    #expect(wallet.authenticator.person.prompts.count == 1)
+    #expect(prompt.purpose == .register && prompt.rpID == Self.host && prompt.origin == "https://example.com")
+    #expect(prompt.algorandAddress == TestWallet.address && prompt.accountName == TestWallet.address)
+    let record = try #require(try wallet.authenticator.store.allCredentials().first)
+    #expect(record.userID == Array(TestWallet.address.utf8) && record.id == result.credentialID)
+    #expect(
+      wallet.progress.all == [
+        .askingAuthenticator, .firstUse(host: Self.host), .requestingChallenge(.registration),
+        .waitingForPerson(.registration, rpID: Self.host, address: TestWallet.address), .answering(.registration),
+      ])
+  }
+
+  @Test func `an authentication proves the passkey`() async throws {
+    let server = Self.server()
+    let wallet = try TestWallet(at: server)
+    let registered = try await wallet.run(.registration)
+    let result = try await wallet.run(.authentication, requestID: "0.6050027432326752")
+
+    #expect(result.ceremony == .authentication && result.credentialID == registered.credentialID)
+    #expect(server.links.last?.requestID == .number(0.6050027432326752), "as the dApp of 2024 compares it")
+    #expect(
+      server.paths.suffix(2) == ["/assertion/request/" + Base64URL.encode(result.credentialID), "/assertion/response"])
+    #expect(wallet.authenticator.person.prompts.map(\.purpose) == [.register, .signIn])
+    let body = try JSONValue(try #require(server.requests.last?.body))
+    #expect(body["response"]?["userHandle"]?.text == Base64URL.encode(Array(TestWallet.address.utf8)))
+    #expect(
+      wallet.progress.all.suffix(4) == [
+        .askingAuthenticator, .requestingChallenge(.authentication),
+        .waitingForPerson(.authentication, rpID: Self.host, address: TestWallet.address), .answering(.authentication),
+      ])
+  }
+
+  @Test func `connect registers the first time, and signs in from then on`() async throws {
+    let server = Self.server()
+    let wallet = try TestWallet(at: server)
+    #expect(try await wallet.run(.connect).ceremony == .registration)
+    #expect(try await wallet.run(.connect).ceremony == .authentication)
+    #expect(wallet.authenticator.person.prompts.count == 2, "nobody is asked for the attempt that the server refuses")
+  }
+
+  @Test func `a new machine with the phrase signs in with the passkey of the first`() async throws {
+    let server = Self.server()
+    let first = try await TestWallet(at: server).run(.registration)
+    let second = try TestWallet(at: server)
+    let result = try await second.run(.connect)
+    #expect(result.ceremony == .authentication && result.credentialID == first.credentialID)
+    #expect(second.progress.all.contains(.firstUse(host: Self.host)))
+    #expect(try second.authenticator.store.allCredentials().isEmpty, "a phone's passkey is recognised, not kept")
+  }
+
+  @Test func `a server that forgot is registered with anew`() async throws {
+    let server = Self.server()
+    let wallet = try TestWallet(at: server)
+    let first = try await wallet.run(.connect)
+    server.forget()
+    await #expect(throws: LiquidAuthError.unknownCredential) { try await wallet.run(.authentication) }
+    let second = try await wallet.run(.connect)
+    #expect(second.ceremony == .registration && second.credentialID != first.credentialID)
+    #expect(try await wallet.run(.connect).credentialID == second.credentialID)
+  }
+
+  @Test func `a passkey that its person deleted here is not used, and another is registered`() async throws {
+    let server = Self.server()
+    let wallet = try TestWallet(at: server)
+    let first = try await wallet.run(.connect)
+    let store = wallet.authenticator.store
+    for record in try store.allCredentials() { try store.remove(record, changed: 1_790_000_000_001) }
+    await #expect(throws: LiquidAuthError.noCredential(rpID: Self.host)) { try await wallet.run(.authentication) }
+    let second = try await wallet.run(.connect)
+    #expect(second.ceremony == .registration && second.credentialID != first.credentialID)
+  }
+
+  @Test(arguments: [
+    ("https://app.example.com:8443", "example.com"), ("https://a.b.example.co.uk", "example.co.uk"),
+    ("http://localhost:3000", "localhost"), ("https://localhost", "localhost"), ("https://127.0.0.1:8443", "127.0.0.1"),
+  ])
+  func `a passkey is of the relying party that the server names`(_ origin: String, _ rpID: String) async throws {
+    let server = LiquidAuthServer(rpID: rpID, origin: origin)
+    let wallet = try TestWallet(at: server, origin: origin)
+    let first = try await wallet.run(.connect)
+    let second = try await wallet.run(.connect)
+    #expect(first.ceremony == .registration && second.ceremony == .authentication)
+    #expect(second.rpID == rpID && second.credentialID == first.credentialID)
+    #expect(server.requests.allSatisfy { $0.url.hasPrefix(origin + "/") })
+  }
+
+  // MARK: - Another origin
+
+  @Test func `a server that expects what phones write is told it the second time`() async throws {
+    let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com")
+    let wallet = try TestWallet(at: server, origin: "https://app.example.com:8443")
+    let registered = try await wallet.run(.registration)
+    let passkey = try await wallet.authenticator.walletPasskey(rpID: "example.com")
+    #expect(wallet.authenticator.person.prompts.count == 1, "one registration is one passkey, and one prompt")
+    #expect(passkey == WalletPasskey(credentialID: registered.credentialID, isStored: true))
+    #expect(
+      wallet.progress.all.suffix(3) == [
+        .answering(.registration), .retrying(try WebOrigin("https://example.com")), .answering(.registration),
+      ])
+
+    #expect(try await wallet.run(.authentication).credentialID == registered.credentialID)
+    #expect(
+      wallet.authenticator.person.prompts.dropFirst().map(\.origin) == [
+        "https://app.example.com:8443", "https://example.com",
+      ])
+    #expect(server.paths.filter { $0.hasSuffix("/response") }.count == 4)
+  }
+
+  @Test(arguments: TestWallet.Flow.allCases)
+  func `a server that accepts neither is told no third time`(_ flow: TestWallet.Flow) async throws {
+    let server = LiquidAuthServer(rpID: "example.com", origin: "https://app.example.com")
+    let wallet = try TestWallet(at: server, origin: "https://app.example.com")
+    _ = try await wallet.run(.registration)
+    server.expect(origin: "https://elsewhere.example")
+    await #expect(throws: LiquidAuthError.authenticationFailed("User verification failed")) {
+      try await wallet.run(flow)
+    }
+    #expect(server.paths.filter { $0.hasSuffix("/response") }.count == 3)
+  }
+
+  @Test func `where both origins are one there is no second time`() async throws {
+    let server = Self.server(origin: "https://elsewhere.example")
+    let wallet = try TestWallet(at: server)
+    await #expect(throws: LiquidAuthError.authenticationFailed("User verification failed")) {
+      try await wallet.run(.registration)
+    }
+    #expect(server.paths == ["/attestation/request", "/attestation/response"])
+  }
+
+  // MARK: - What is refused before anybody is asked
+
+  private struct Trick: Sendable, CustomTestStringConvertible {
+    let name: String
+    let error: LiquidAuthError
+    let change: @Sendable (inout HTTPResponse) -> Void
+
+    init(_ name: String, _ error: LiquidAuthError, _ change: @escaping @Sendable (inout HTTPResponse) -> Void) {
+      (self.name, self.error, self.change) = (name, error, change)
+    }
+
+    /// Changes a member of the answer.
+    init(_ name: String, _ error: LiquidAuthError, _ member: String, _ value: JSONValue?) {
+      self.init(name, error) { $0.change { $0[member] = value } }
+    }
+
+    var testDescription: String { name }
+  }
+
+  private static let challenge = [UInt8](repeating: 0x9C, count: 32)
+
+  /// What any answer can be instead of one.
+  private static let anywhere: [Trick] = [
+    Trick("redirect", .invalidServerResponse(.redirect(to: "https://evil.example/x"))) {
+      $0 = HTTPResponse(status: 307, headers: [HTTPHeader("Location", "https://evil.example/x")], body: $0.body)
+    },
+    Trick("500 that says success", .serverError(status: 500, "it gives no reason")) {
+      $0 = HTTPResponse(status: 500, headers: $0.headers, body: $0.body)
+    },
+    Trick("success that says error", .authenticationFailed("no"), "error", "no"),
+    Trick("success that says 500", .serverError(status: 500, "it gives no reason"), "statusCode", 500),
+    Trick("another success", .invalidServerResponse(.status(202))) {
+      $0 = HTTPResponse(status: 202, headers: $0.headers, body: $0.body)
+    },
+    Trick("a page", .invalidServerResponse(.contentType("text/html"))) {
+      $0 = HTTPResponse(status: 200, headers: [HTTPHeader("Content-Type", "text/html")], body: Array("<html>".utf8))
+    },
+    Trick("a body without end", .networkError(host: host, .bodyTooLarge)) {
+      $0 = HTTPResponse(status: 201, headers: $0.headers, body: $0.body + [UInt8](repeating: 0x20, count: 65_536))
+    },
+    Trick("no JSON", .invalidJSON("it is no JSON")) {
+      $0 = HTTPResponse(status: 201, headers: $0.headers, body: $0.body.dropLast())
+    },
+  ]
+
+  /// What options of both kinds can hold.
+  private static let options: [Trick] =
+    anywhere + [
+      Trick("31 bytes", .invalidChallenge(.form), "challenge", .text(Base64URL.encode(challenge.dropLast()))),
+      Trick("33 bytes", .invalidChallenge(.form), "challenge", .text(Base64URL.encode(challenge + [1]))),
+      Trick("padding", .invalidChallenge(.form), "challenge", .text(Base64URL.encode(challenge) + "=")),
+      Trick("a quotation mark", .invalidChallenge(.form), "challenge", .text(String(repeating: "\"", count: 43))),
+      Trick("a transaction", .invalidChallenge(.reserved), "challenge", reserved("TX")),
+      Trick("a program", .invalidChallenge(.reserved), "challenge", reserved("Program")),
+      Trick("bytes for MX", .invalidChallenge(.reserved), "challenge", reserved("MX")),
+      Trick("no challenge", .missingRequiredField("challenge"), "challenge", nil),
+      Trick("a challenge of numbers", .invalidJSON("challenge is of another kind"), "challenge", [1, 2, 3]),
+    ]
+
+  private static func reserved(_ tag: String) -> JSONValue {
+    .text(Base64URL.encode(Array((Array(tag.utf8) + challenge).prefix(32))))
+  }
+
+  private static func rpIDs(_ member: @escaping @Sendable (JSONValue?) -> (String, JSONValue?)) -> [Trick] {
+    let faults: [(String, JSONValue?, LiquidAuthError)] = [
+      ("another site", "example.org", .invalidRpID("example.org", .otherSite(host: host))),
+      ("a site below", "app.example.com", .invalidRpID("app.example.com", .otherSite(host: host))),
+      ("half a label", "ample.com", .invalidRpID("ample.com", .otherSite(host: host))),
+      ("a public suffix", "com", .invalidRpID("com", .otherSite(host: host))),
+      ("another spelling", "Example.com", .invalidRpID("Example.com", .otherSite(host: host))),
+      ("no relying party", nil, .missingRpID), ("an empty one", "", .missingRpID),
+    ]
+    return faults.map { name, value, error in
+      let (member, value) = member(value)
+      return Trick(name, error, member, value)
+    }
+  }
+
+  private static let attestationOptions =
+    options + rpIDs { ("rp", ["id": $0 ?? .null]) } + [
+      Trick("RS256 alone", .unsupportedAlgorithm, "pubKeyCredParams", [["type": "public-key", "alg": -257]]),
+      Trick("no rp", .missingRpID, "rp", nil),
+    ]
+
+  private static let assertionOptions =
+    options + rpIDs { ("rpId", $0) } + [
+      Trick(
+        "another passkey", .invalidServerResponse(.otherCredentials), "allowCredentials",
+        [["type": "public-key", "id": "AAAA"]]),
+      Trick(
+        "another kind of credential", .invalidServerResponse(.otherCredentials), "allowCredentials",
+        [["type": "password", "id": "AAAA"]]),
+    ]
+
+  @Test(arguments: attestationOptions) private func `a hostile offer to register is refused, and nobody is asked`(
+    _ trick: Trick
+  ) async throws {
+    let server = Self.server { path, response in if path == "/attestation/request" { trick.change(&response) } }
+    let wallet = try TestWallet(at: server)
+    await #expect(throws: trick.error) { try await wallet.run(.registration) }
+    #expect(wallet.authenticator.person.prompts.isEmpty && server.links.isEmpty)
+    #expect(server.paths == ["/attestation/request"])
+    #expect(try wallet.authenticator.store.allCredentials().isEmpty)
+  }
+
+  @Test(arguments: assertionOptions) private func `a hostile offer to sign in is refused, and nobody is asked`(
+    _ trick: Trick
+  ) async throws {
+    let isArmed = Switch()
+    let server = Self.server { path, response in
+      if isArmed.isOn, path.hasPrefix("/assertion/request") { trick.change(&response) }
+    }
+    let wallet = try TestWallet(at: server)
+    _ = try await wallet.run(.registration)
+    isArmed.turnOn()
+    for flow in [TestWallet.Flow.authentication, .connect] {
+      await #expect(throws: trick.error) { try await wallet.run(flow) }
+    }
+    #expect(wallet.authenticator.person.prompts.count == 1 && server.links.count == 1)
+    #expect(server.paths.filter { $0.hasSuffix("/response") }.count == 1)
+  }
+
+  @Test func `a public suffix is no relying party`() async throws {
+    let server = LiquidAuthServer(rpID: "github.io", origin: "https://alice.github.io")
+    let wallet = try TestWallet(at: server, origin: "https://alice.github.io")
+    await #expect(throws: LiquidAuthError.invalidRpID("github.io", .publicSuffix)) { try await wallet.run(.connect) }
+    #expect(wallet.authenticator.person.prompts.isEmpty)
+  }
+
+  // MARK: - What is refused in the end
+
+  private static let responses: [Trick] =
+    anywhere + [
+      Trick("another wallet", .wrongUser(told: "EVIL", ours: TestWallet.address), "wallet", "EVIL"),
+      Trick("no wallet", .missingRequiredField("wallet"), "wallet", nil),
+      Trick("no passkeys", .missingRequiredField("credentials"), "credentials", nil),
+    ]
+
+  @Test(arguments: responses) private func `a server that lies about the outcome is not believed`(
+    _ trick: Trick
+  ) async throws {
+    let server = Self.server { path, response in if path == "/attestation/response" { trick.change(&response) } }
+    await #expect(throws: trick.error) { try await TestWallet(at: server).run(.registration) }
+
+    let isArmed = Switch()
+    let second = Self.server { path, response in
+      if isArmed.isOn, path == "/assertion/response" { trick.change(&response) }
+    }
+    let wallet = try TestWallet(at: second)
+    _ = try await wallet.run(.registration)
+    isArmed.turnOn()
+    await #expect(throws: trick.error) { try await wallet.run(.authentication) }
+  }
+
+  @Test func `a server that tells of another passkey is not believed`() async throws {
+    let server = Self.server { path, response in
+      if path == "/attestation/response" { response.change { $0["credentials"] = [["credId": "AAAA"]] } }
+    }
+    let wallet = try TestWallet(at: server)
+    let id = try await wallet.authenticator.walletPasskey(rpID: Self.host).credentialID
+    await #expect(throws: LiquidAuthError.wrongUser(told: "other passkeys", ours: Base64URL.encode(id))) {
+      try await wallet.run(.registration)
+    }
+  }
+
+  @Test func `a cookie for another domain is not kept, and the session is lost`() async throws {
+    let server = Self.server { _, response in
+      let headers = response.headers.map {
+        $0.isNamed("set-cookie") ? HTTPHeader($0.name, $0.value + "; Domain=evil.example") : $0
+      }
+      response = HTTPResponse(status: response.status, headers: headers, body: response.body)
+    }
+    await #expect(throws: LiquidAuthError.authenticationFailed("Challenge not found")) {
+      try await TestWallet(at: server).run(.registration)
+    }
+  }
+
+  @Test func `a server that knows the passkey already gets no second one`() async throws {
+    let wallet = try TestWallet(at: Self.server())
+    let first = try await wallet.run(.registration)
+    let server = Self.server { path, response in
+      guard path == "/attestation/request" else { return }
+      let known: [JSONValue] = [
+        ["type": "public-key", "id": "AAAA"],
+        ["type": "public-key", "id": .text(Base64URL.encode(first.credentialID))],
+      ]
+      response.change { $0["excludeCredentials"] = .array(known) }
+    }
+    let again = try TestWallet(at: server, with: wallet.authenticator)
+    await #expect(throws: LiquidAuthError.alreadyRegistered(rpID: Self.host)) { try await again.run(.registration) }
+    #expect(try wallet.authenticator.store.allCredentials().map(\.id) == [first.credentialID])
+  }
+
+  // MARK: - What this machine refuses
+
+  @Test(arguments: [
+    (UserInteractionError.declined, LiquidAuthError.userCanceled), (.cancelled, .userCanceled), (.timedOut, .timedOut),
+    (.verificationBlocked, .notVerified),
+  ])
+  func `who does not agree signs nothing`(_ refusal: UserInteractionError, _ error: LiquidAuthError) async throws {
+    let server = Self.server()
+    let authenticator = try TestAuthenticator(person: TestPerson(refusing: refusal))
+    await #expect(throws: error) { try await TestWallet(at: server, with: authenticator).run(.connect) }
+    #expect(!server.paths.contains { $0.hasSuffix("/response") })
+  }
+
+  @Test func `an authenticator that cannot do it is told of before a server is asked`() async throws {
+    let server = Self.server()
+    let blind = try TestAuthenticator(person: TestPerson(canVerify: false))
+    await #expect(throws: LiquidAuthError.authenticationNotAvailable(.verification)) {
+      try await TestWallet(at: server, with: blind).run(.connect)
+    }
+    let old = try TestAuthenticator(extensions: [CredProtect.self])
+    await #expect(throws: LiquidAuthError.authenticationNotAvailable(.liquid)) {
+      try await TestWallet(at: server, with: old).run(.connect)
+    }
+    #expect(server.requests.isEmpty)
+  }
+
+  @Test(arguments: ["http://127.0.0.1:3000", "http://app.localhost:3000", "http://[::1]:3000", "https://[::1]:8443"])
+  func `an origin for which authenticators sign nothing is refused at once`(_ origin: String) async throws {
+    let server = LiquidAuthServer(rpID: "localhost", origin: origin)
+    let wallet = try TestWallet(at: server, origin: origin)
+    for flow in TestWallet.Flow.allCases {
+      await #expect(throws: LiquidAuthError.clientDataCreationFailed(origin: origin)) { try await wallet.run(flow) }
+    }
+    #expect(server.requests.isEmpty && wallet.progress.all.isEmpty)
+  }
+
+  @Test func `a server that is away is an error that names it`() async throws {
+    let wallet = try TestWallet(at: ScriptedServer(), origin: "https://example.com:8443")
+    await #expect(throws: LiquidAuthError.networkError(host: "example.com:8443", .unreachable("nobody listens"))) {
+      try await wallet.run(.connect)
+    }
+  }
+
+  @Test func `a long name of the device is cut between two characters`() async throws {
+    let server = Self.server()
+    let client = LiquidAuthClient(
+      http: server, authenticator: try TestAuthenticator(), publicSuffixes: TestSuffixes(),
+      userAgent: UserAgent(version: "1"), device: String(repeating: "é", count: 40), report: { _ in })
+    _ = try await client.registration(
+      origin: WebOrigin("https://example.com"), requestID: try #require(RequestID("1")))
+    let body = try JSONValue(try #require(server.requests.last?.body))
+    #expect(body["device"]?.text == String(repeating: "é", count: 32))
+    #expect(body["clientExtensionResults"]?["liquid"]?["device"] == body["device"])
+  }
+}

@@ -1,0 +1,119 @@
+import CBOR
+import CTAP2
+import CryptoPrimitives
+import DeterministicKeys
+import LiquidAuth
+import Synchronization
+import TestSupport
+import TestVectors
+
+/// Our own authenticator behind the port, as the daemon composes it: the store in memory, a person who does what a test
+/// says, the phrase of `keys-and-recovery.json`.
+actor TestAuthenticator: AuthenticatorPort {
+  /// What may be changed in an answer on its way, by the command that it answers.
+  typealias Tampering = @Sendable (_ command: UInt8, inout CBORMap) -> Void
+
+  nonisolated let person: TestPerson
+  nonisolated let store: InMemoryCredentialStore
+  private let vault: OpenVault
+  private var authenticator: Authenticator
+  private let tampering: Tampering
+
+  init(
+    person: TestPerson = TestPerson(), extensions: [any AuthenticatorExtension.Type] = [LiquidExtension.self],
+    tampering: @escaping Tampering = { _, _ in }
+  ) throws {
+    let input = try VectorFile("keys-and-recovery").decode(Phrase.self).input
+    self.person = person
+    store = InMemoryCredentialStore(keys: CredentialKeys(mainKey: input.mainKey.secret))
+    vault = OpenVault(
+      keys: CredentialKeys(mainKey: input.mainKey.secret), ed25519Root: input.ed25519Root.secret, store: store)
+    authenticator = Authenticator(
+      keySource: OpenKeySource(current: vault), interaction: person, extensions: extensions,
+      randomness: SystemRandomNumberGenerator(), now: { .seconds(1) }, wallClock: { 1_790_000_000_000 },
+      report: { _ in })
+    self.tampering = tampering
+  }
+
+  private struct Phrase: Decodable {
+    struct Input: Decodable { let mainKey, ed25519Root: Hex }
+    let input: Input
+  }
+
+  func account() async throws(AuthenticatorFailure) -> String {
+    do { return try vault.algorandAccount().address.text } catch { throw .refused("\(error)") }
+  }
+
+  func walletPasskey(rpID: String) async throws(AuthenticatorFailure) -> WalletPasskey {
+    let address = Array(try await account().utf8)
+    do {
+      if case .record(let record) = try store.account(rpIDHash: RPIDHash(rpID: rpID), userID: address) {
+        return WalletPasskey(credentialID: record.id, isStored: true)
+      }
+      let input = try VectorFile("keys-and-recovery").decode(Phrase.self).input
+      let key = try DeterministicP256.privateKey(
+        mainKey: input.mainKey.secret, origin: Array(rpID.utf8), userHandle: address, counter: 0)
+      return WalletPasskey(credentialID: SHA256.hash(key.publicKey.raw), isStored: false)
+    } catch {
+      throw .refused("\(error)")
+    }
+  }
+
+  func respond(to message: [UInt8]) async throws(AuthenticatorFailure) -> [UInt8] {
+    var serving = authenticator
+    let answer = await serving.respond(to: message, in: RequestContext(channel: 1, poweredUpAt: .zero))
+    authenticator = serving
+    guard answer.count > 1, let command = message.first,
+      var members = (try? CBORDecoder.decode(Array(answer.dropFirst())))?.map
+    else { return answer }
+    tampering(command, &members)
+    return answer.prefix(1) + CBOREncoder.encode(.map(members))
+  }
+}
+
+/// A vault that is open.
+private struct OpenKeySource: KeySource {
+  let current: OpenVault?
+  var told: ToldSettings { ToldSettings() }
+  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
+    guard let current else { throw .declined }
+    return current
+  }
+}
+
+/// A person who agrees, or does what a test says.
+final class TestPerson: UserInteraction {
+  let canVerify: Bool
+  let verificationTriesLeft = 8
+  private let refusal: UserInteractionError?
+  private let list = Mutex<[UserPrompt]>([])
+
+  init(canVerify: Bool = true, refusing refusal: UserInteractionError? = nil) {
+    self.canVerify = canVerify
+    self.refusal = refusal
+  }
+
+  /// Every prompt so far.
+  var prompts: [UserPrompt] { list.withLock { $0 } }
+
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+    list.withLock { $0.append(prompt) }
+    if let refusal { throw refusal }
+    return UserConsent(userPresent: true, userVerified: verification)
+  }
+}
+
+extension Hex {
+  fileprivate var secret: SecretBytes {
+    var bytes = bytes
+    return SecretBytes(consuming: &bytes)
+  }
+}
+
+/// What an authenticator was sent.
+final class MessageLog: Sendable {
+  private let list = Mutex<[[UInt8]]>([])
+
+  var all: [[UInt8]] { list.withLock { $0 } }
+  func append(_ message: [UInt8]) { list.withLock { $0.append(message) } }
+}
