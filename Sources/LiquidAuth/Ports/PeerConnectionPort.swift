@@ -27,10 +27,14 @@ public protocol PeerConnection: Sendable {
   ///
   /// It is told as ``PeerEvent/offer(_:)``, once, before any candidate.
   func createOffer()
-  /// Sets the dApp's answer as the remote description; called once at most, with a text that ``SessionDescription``
-  /// has read.
+  /// Sets the dApp's answer as the remote description; called once at most.
+  ///
+  /// It was looked at before: at most 32 KiB, without control characters, as many media sections as the offer, one of
+  /// them the data channel's, and a fingerprint of its certificate. Everything else in it is the dApp's word.
   func setAnswer(_ sdp: String)
-  /// Adds a candidate of the dApp's; never before ``setAnswer(_:)``.
+  /// Adds a candidate of the dApp's; never before ``setAnswer(_:)``, and not more than 64.
+  ///
+  /// It is one line of at most 1024 bytes that begins with `candidate:`, for a media section that the offer has.
   func addCandidate(_ candidate: ICECandidate)
   /// Sends one text message over the open channel, after all that were sent before.
   func send(_ text: String)

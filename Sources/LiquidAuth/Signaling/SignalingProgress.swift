@@ -1,0 +1,33 @@
+/// How far it is to an open channel.
+public enum SignalingStage: String, Sendable {
+  /// The server is being connected to.
+  case linking
+  /// The offer was sent; the dApp's answer is waited for.
+  case signalled
+  /// The answer has come; a path to the dApp is looked for.
+  case connecting
+  /// The channel is open.
+  case open
+}
+
+/// What a person may want to know while a channel is being opened.
+public struct SignalingProgress: Equatable, Sendable {
+  /// What has happened.
+  public enum Event: Equatable, Sendable {
+    /// A stage has begun; each is told once, in their order.
+    case stage(SignalingStage)
+    /// The connection to the server is lost; another is tried after the delay.
+    case reconnecting(ServerLoss, delay: Duration)
+    /// So many answers came after the one that was taken: another dApp of this wallet, or a page that was loaded twice.
+    /// Told at the first and whenever the number has doubled.
+    case ignoredAnswers(Int)
+    /// So many of the dApp's candidates were malformed or too many. Told at the first and whenever the number has
+    /// doubled.
+    case refusedCandidates(Int)
+  }
+
+  /// What has happened.
+  public let event: Event
+  /// The time since the start.
+  public let elapsed: Duration
+}

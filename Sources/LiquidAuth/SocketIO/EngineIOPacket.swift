@@ -1,0 +1,68 @@
+/// One packet of Engine.IO, protocol 4: a digit for its type, then text.
+///
+/// A WebSocket message is one packet; the body of a polling exchange is one or more with U+001E between them.
+enum EngineIOPacket: Equatable, Sendable {
+  /// 0: the server's first packet.
+  case open(EngineIOHandshake)
+  /// 1: the end of the session.
+  case close
+  /// 2: asks for a pong with the same text.
+  case ping(String)
+  /// 3: the answer to a ping.
+  case pong(String)
+  /// 4: a packet of Socket.IO.
+  case message(String)
+  /// 5: the change from polling to a web socket is complete.
+  case upgrade
+  /// 6: nothing; frees a poll that waits.
+  case noop
+
+  private static let separator: UInt8 = 0x1e
+
+  /// Reads one packet.
+  ///
+  /// - Throws: ``SocketIOError/binary`` for `b` and base64, ``SocketIOError/malformed(_:)`` for any other type, and where
+  ///   text follows a type that has none.
+  init(_ text: some StringProtocol) throws(SocketIOError) {
+    guard let type = text.utf8.first else { throw .malformed(.packet) }
+    let rest = String(decoding: text.utf8.dropFirst(), as: UTF8.self)
+    switch (type, rest.isEmpty) {
+    case (UInt8(ascii: "0"), _): self = .open(try EngineIOHandshake(rest))
+    case (UInt8(ascii: "1"), true): self = .close
+    case (UInt8(ascii: "2"), _): self = .ping(rest)
+    case (UInt8(ascii: "3"), _): self = .pong(rest)
+    case (UInt8(ascii: "4"), _): self = .message(rest)
+    case (UInt8(ascii: "5"), true): self = .upgrade
+    case (UInt8(ascii: "6"), true): self = .noop
+    case (UInt8(ascii: "b"), _): throw .binary
+    default: throw .malformed(.packet)
+    }
+  }
+
+  /// Reads the body of a polling exchange, which has one packet at least.
+  static func packets(inPayload payload: String) throws(SocketIOError) -> [EngineIOPacket] {
+    var packets: [EngineIOPacket] = []
+    for text in payload.utf8.split(separator: separator, omittingEmptySubsequences: false) {
+      packets.append(try EngineIOPacket(Substring(text)))
+    }
+    return packets
+  }
+
+  /// Writes packets as the body of a polling exchange.
+  static func payload(_ packets: some Sequence<EngineIOPacket>) -> String {
+    packets.map(\.text).joined(separator: String(UnicodeScalar(separator)))
+  }
+
+  /// The packet as it is sent.
+  var text: String {
+    switch self {
+    case .open(let handshake): "0" + handshake.text
+    case .close: "1"
+    case .ping(let text): "2" + text
+    case .pong(let text): "3" + text
+    case .message(let text): "4" + text
+    case .upgrade: "5"
+    case .noop: "6"
+    }
+  }
+}

@@ -1,0 +1,345 @@
+/// The client's side of Socket.IO over Engine.IO: what the transports tell in, actions out.
+///
+/// A pure value: it opens nothing, reads no clock and draws from the randomness it is given. The driver performs the
+/// actions in their order, says what came of them with the connection's number, and calls `tick` at `deadline`.
+///
+/// A web socket is tried first. A transport that ends before its handshake gives way to the other one at the next try;
+/// one that has worked is kept. A connection that is lost is made anew after a delay that doubles from try to try, less
+/// up to a half by chance, until ``maximumTries`` in a row have failed. What was emitted meanwhile is not kept: who
+/// emits hears ``Action/connected`` and says what is still to be said.
+struct SocketIOMachine: Sendable {
+  /// Bytes of one message, or of one body in polling, from the server: far more than a session description has.
+  static let maximumMessageSize = 256 * 1024
+  /// How long one try may last until the namespace has let us in.
+  static let connectTimeout = Duration.seconds(10)
+  /// Tries in a row that fail before the server counts as gone.
+  static let maximumTries = 8
+  /// A connection that lasted so long has worked: the tries are counted anew.
+  static let steadyTime = Duration.seconds(10)
+  /// The longest delay after the first failure, and after the last.
+  static let delays = (first: Duration.milliseconds(500), last: Duration.seconds(8))
+  /// Packets that wait in polling until the server has taken those before them.
+  static let maximumWaitingPackets = 256
+
+  /// Numbers the connections, so that what is told late of one that was given up reaches no other.
+  struct ConnectionID: Hashable, Sendable {
+    let rawValue: Int
+  }
+
+  private enum Transport {
+    case webSocket, polling
+
+    var other: Transport { self == .webSocket ? .polling : .webSocket }
+  }
+
+  private struct Connection {
+    let id: ConnectionID
+    let transport: Transport
+    var handshake: EngineIOHandshake?
+    /// When the namespace let us in; `nil` until then.
+    var connected: Duration?
+    /// The end of the try, then of the longest silence.
+    var deadline: Duration
+    /// Packets for the next POST, and whether one is under way.
+    var waiting: [EngineIOPacket] = []
+    var isPosting = false
+  }
+
+  private enum State {
+    case idle
+    case delaying(until: Duration)
+    case active(Connection)
+    case ended
+  }
+
+  private var state = State.idle
+  private var randomness: any RandomNumberGenerator & Sendable
+  private var transport = Transport.webSocket
+  private var lastConnection = 0
+  private var failures = 0
+
+  /// A client that has not begun.
+  init(randomness: any RandomNumberGenerator & Sendable) { self.randomness = randomness }
+
+  // MARK: Events
+
+  /// Opens the first connection.
+  mutating func begin(at now: Duration) -> [Action] {
+    guard case .idle = state else { return [] }
+    return connect(at: now)
+  }
+
+  /// Takes what a transport tells; of a connection that was given up, nothing is heard any more.
+  mutating func receive(_ input: Input, at now: Duration) -> [Action] {
+    let overdue = tick(at: now)
+    guard case .active(let connection) = state, connection.id == input.connection else { return overdue }
+    do throws(Fault) {
+      return overdue + (try take(input.event, on: connection, at: now))
+    } catch {
+      return overdue + end(error, at: now)
+    }
+  }
+
+  /// Does what is due at `now`: gives up a silent connection, or tries again.
+  mutating func tick(at now: Duration) -> [Action] {
+    switch state {
+    case .delaying(let until) where until <= now: connect(at: now)
+    case .active(let connection) where connection.deadline <= now: end(.lost(.silent), at: now)
+    case .idle, .delaying, .active, .ended: []
+    }
+  }
+
+  /// When `tick` is due next; `nil` while there is nothing to wait for.
+  var deadline: Duration? {
+    switch state {
+    case .idle, .ended: nil
+    case .delaying(let until): until
+    case .active(let connection): connection.deadline
+    }
+  }
+
+  /// Sends an event, or drops it while there is no connection.
+  mutating func emit(_ event: SocketIOEvent, at now: Duration) -> [Action] {
+    guard case .active(let connection) = state, connection.connected != nil else { return [] }
+    do throws(Fault) {
+      return try send(.message(SocketIOPacket.text(of: event)), on: connection)
+    } catch {
+      return end(error, at: now)
+    }
+  }
+
+  /// Closes the connection for good.
+  mutating func close() -> [Action] {
+    defer { state = .ended }
+    guard case .active(let connection) = state else { return [] }
+    return [.transport(.close(connection.id))]
+  }
+
+  // MARK: Connections
+
+  /// Why a connection ends: the next is tried, or none.
+  private enum Fault: Error {
+    case lost(ServerLoss)
+    case fatal(SignalingError)
+
+    init(_ error: SocketIOError) { self = .fatal(.protocolViolation(error)) }
+  }
+
+  private mutating func connect(at now: Duration) -> [Action] {
+    lastConnection += 1
+    let id = ConnectionID(rawValue: lastConnection)
+    let connection = Connection(id: id, transport: transport, deadline: now + Self.connectTimeout)
+    state = .active(connection)
+    return switch transport {
+    case .webSocket: [.transport(.openWebSocket(id, target: Self.webSocketTarget))]
+    case .polling: [.transport(.poll(id, target: Self.pollingTarget))]
+    }
+  }
+
+  private mutating func end(_ fault: Fault, at now: Duration) -> [Action] {
+    guard case .active(let connection) = state else { return [] }
+    let closing = Action.transport(.close(connection.id))
+    switch fault {
+    case .fatal(let error):
+      state = .ended
+      return [closing, .failed(error)]
+    case .lost(let loss):
+      return [closing] + lose(connection, loss, at: now)
+    }
+  }
+
+  private mutating func lose(_ connection: Connection, _ loss: ServerLoss, at now: Duration) -> [Action] {
+    if connection.handshake == nil, !loss.isOfTheNetwork { transport = transport.other }
+    if let connected = connection.connected, connected + Self.steadyTime <= now { failures = 0 }
+    failures += 1
+    guard failures < Self.maximumTries else {
+      state = .ended
+      return [.failed(.serverGone(loss))]
+    }
+    let delay = Self.delay(after: failures, using: &randomness)
+    state = .delaying(until: now + delay)
+    return [.lost(loss, delay: delay)]
+  }
+
+  private static func delay(after failures: Int, using randomness: inout some RandomNumberGenerator) -> Duration {
+    let longest = min(delays.first * (1 << (failures - 1)), delays.last)
+    let share = Double(randomness.next() >> 11) * 0x1p-53
+    return longest * (0.5 + share / 2)
+  }
+
+  // MARK: Transports
+
+  private mutating func take(
+    _ event: Input.Event, on connection: Connection, at now: Duration
+  ) throws(Fault) -> [Action] {
+    switch event {
+    case .webSocket(.open): return []
+    case .webSocket(.text(let text)): return try takeMessage(text, at: now)
+    case .webSocket(.closed(let failure)): throw Self.fault(failure)
+    case .polled(.success(let response)): return try takePayload(response, on: connection, at: now)
+    case .posted(.success(let response)): return try takePosted(response, on: connection)
+    case .polled(.failure(let failure)), .posted(.failure(let failure)): throw Self.fault(failure)
+    }
+  }
+
+  private mutating func takeMessage(_ text: String, at now: Duration) throws(Fault) -> [Action] {
+    guard text.utf8.count <= Self.maximumMessageSize else { throw Fault(.tooLarge) }
+    return try take([try Self.read(try EngineIOPacket(text))], at: now)
+  }
+
+  /// A poll's response; the next poll follows as long as the connection is there.
+  private mutating func takePayload(
+    _ response: HTTPResponse, on connection: Connection, at now: Duration
+  ) throws(Fault) -> [Action] {
+    guard response.status == 200 else { throw .lost(.refused(status: response.status)) }
+    guard response.body.count <= Self.maximumMessageSize else { throw Fault(.tooLarge) }
+    guard let text = String(validating: response.body, as: UTF8.self) else { throw Fault(.malformed(.packet)) }
+    let packets = try Self.read(try EngineIOPacket.packets(inPayload: text))
+    let actions = try take(packets, at: now)
+    guard case .active(let connection) = state, let handshake = connection.handshake else { return actions }
+    return actions + [.transport(.poll(connection.id, target: Self.pollingTarget(sid: handshake.sid)))]
+  }
+
+  private mutating func takePosted(_ response: HTTPResponse, on connection: Connection) throws(Fault) -> [Action] {
+    guard response.status == 200 else { throw .lost(.refused(status: response.status)) }
+    var connection = connection
+    connection.isPosting = false
+    return post(connection)
+  }
+
+  private static func fault(_ failure: WebSocketFailure?) -> Fault {
+    switch failure {
+    case nil: .lost(.closed)
+    case .unreachable(let reason): .lost(.unreachable(reason))
+    case .untrusted(let reason): .fatal(.untrusted(reason))
+    case .refused(let status): .lost(.refused(status: status))
+    case .messageTooLarge: Fault(.tooLarge)
+    case .notText: Fault(.binary)
+    case .broken(let reason): .lost(.broken(reason))
+    }
+  }
+
+  private static func fault(_ failure: HTTPFailure) -> Fault {
+    switch failure {
+    case .unreachable(let reason): .lost(.unreachable(reason))
+    case .untrusted(let reason): .fatal(.untrusted(reason))
+    case .timedOut: .lost(.silent)
+    case .bodyTooLarge: Fault(.tooLarge)
+    case .broken(let reason): .lost(.broken(reason))
+    }
+  }
+
+  // MARK: Packets in
+
+  private static func read<Value>(_ packet: @autoclosure () throws(SocketIOError) -> Value) throws(Fault) -> Value {
+    do throws(SocketIOError) {
+      return try packet()
+    } catch {
+      throw Fault(error)
+    }
+  }
+
+  private mutating func take(_ packets: [EngineIOPacket], at now: Duration) throws(Fault) -> [Action] {
+    var actions: [Action] = []
+    for packet in packets {
+      guard case .active(let connection) = state else { return actions }
+      actions += try take(packet, on: connection, at: now)
+    }
+    return actions
+  }
+
+  private mutating func take(
+    _ packet: EngineIOPacket, on connection: Connection, at now: Duration
+  ) throws(Fault) -> [Action] {
+    var connection = connection
+    guard let handshake = connection.handshake else {
+      guard case .open(let handshake) = packet else { throw Fault(.malformed(.handshake)) }
+      connection.handshake = handshake
+      return try send(.message(SocketIOPacket.connect), on: connection)
+    }
+    if connection.connected != nil { connection.deadline = now + handshake.longestSilence }
+    state = .active(connection)
+    switch packet {
+    case .open: throw Fault(.malformed(.handshake))
+    case .close: throw .lost(.closed)
+    case .ping(let text): return try send(.pong(text), on: connection)
+    case .message(let text): return try takeMessage(text, on: connection, handshake, at: now)
+    case .pong, .upgrade, .noop: return []
+    }
+  }
+
+  private mutating func takeMessage(
+    _ text: String, on connection: Connection, _ handshake: EngineIOHandshake, at now: Duration
+  ) throws(Fault) -> [Action] {
+    let packet = try Self.read(try SocketIOPacket(text))
+    guard packet.namespace == SocketIOPacket.defaultNamespace else { return [] }
+    switch (packet.kind, connection.connected) {
+    case (.connect, nil):
+      var connection = connection
+      connection.connected = now
+      connection.deadline = now + handshake.longestSilence
+      state = .active(connection)
+      return [.connected]
+    case (.connectError(let message), _): throw .fatal(.connectionDenied(message))
+    case (.disconnect, _): throw .lost(.closed)
+    case (.event(let event, _), _?): return [.event(event)]
+    case (.connect, _), (.event, nil), (.acknowledgement, _): return []
+    }
+  }
+
+  // MARK: Packets out
+
+  private mutating func send(_ packet: EngineIOPacket, on connection: Connection) throws(Fault) -> [Action] {
+    var connection = connection
+    let size = packet.text.utf8.count
+    if let limit = connection.handshake?.maxPayload, size > limit {
+      throw .fatal(.messageTooLarge(size: size, limit: limit))
+    }
+    guard connection.transport == .polling else {
+      state = .active(connection)
+      return [.transport(.send(connection.id, packet.text))]
+    }
+    guard connection.waiting.count < Self.maximumWaitingPackets else { throw .lost(.silent) }
+    connection.waiting.append(packet)
+    return post(connection)
+  }
+
+  /// Posts as many of the waiting packets as the server reads in one body.
+  private mutating func post(_ connection: Connection) -> [Action] {
+    var connection = connection
+    defer { state = .active(connection) }
+    guard !connection.isPosting, !connection.waiting.isEmpty, let handshake = connection.handshake else { return [] }
+    var count = 1
+    while count < connection.waiting.count,
+      EngineIOPacket.payload(connection.waiting.prefix(count + 1)).utf8.count <= handshake.maxPayload ?? .max
+    {
+      count += 1
+    }
+    let body = EngineIOPacket.payload(connection.waiting.prefix(count))
+    connection.waiting.removeFirst(count)
+    connection.isPosting = true
+    return [.transport(.post(connection.id, target: Self.pollingTarget(sid: handshake.sid), body: body))]
+  }
+
+  // MARK: Targets
+
+  private static let webSocketTarget = "/socket.io/?EIO=4&transport=websocket"
+  private static let pollingTarget = "/socket.io/?EIO=4&transport=polling"
+
+  /// The session's id is the server's text: all but RFC 3986's unreserved characters are percent-encoded.
+  private static func pollingTarget(sid: String) -> String { "\(pollingTarget)&sid=\(percentEncoded(sid))" }
+
+  private static func percentEncoded(_ text: String) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    let bytes = text.utf8.flatMap { byte -> [UInt8] in
+      switch byte {
+      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "~"):
+        [byte]
+      default: [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,100 @@
+import Testing
+
+@testable import LiquidAuth
+
+struct SessionDescriptionTests {
+  static let channel = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel"
+  static let fingerprint = Descriptions.fingerprint
+
+  @Test func `a browser's description is read`() throws {
+    let read = try SessionDescription(Descriptions.answer)
+    #expect(read.text == Descriptions.answer)
+    #expect(read.sectionCount == 1)
+    #expect(read.maximumMessageSize == 262_144)
+  }
+
+  @Test func `the channel may be one of several sections, the fingerprint above all of them`() throws {
+    let read = try SessionDescription(
+      Descriptions.lines([
+        "v=0", Self.fingerprint, "m=audio 9 UDP/TLS/RTP/SAVPF 111", "a=mid:0", Self.channel, "a=mid:1",
+      ]))
+    #expect(read.sectionCount == 2)
+  }
+
+  @Test(arguments: [
+    ([], 65_536), (["a=max-message-size:0"], Int.max), (["a=max-message-size:1"], 1),
+    (["a=max-message-size:262144", "a=max-message-size:1"], 262_144), (["a=max-message-sizes:1"], 65_536),
+  ])
+  func `who does not say how large a message may be takes 64 KiB`(_ further: [String], _ size: Int) throws {
+    let text = Descriptions.description(setup: "active", further: further)
+    #expect(try SessionDescription(text).maximumMessageSize == size)
+  }
+
+  @Test func `lines may end in LF alone`() throws {
+    let text = Descriptions.answer.split(separator: "\r\n").joined(separator: "\n")
+    #expect(try SessionDescription(text).sectionCount == 1)
+  }
+
+  @Test(arguments: ["sha-256", "SHA-256", "sha-384", "sha-512"])
+  func `fingerprints by safe hashes are taken`(_ hash: String) throws {
+    let size = ["sha-256": 32, "sha-384": 48, "sha-512": 64][hash.lowercased()] ?? 0
+    let digest = [String](repeating: "0f", count: size).joined(separator: ":")
+    _ = try SessionDescription(Descriptions.lines(["v=0", Self.channel, "a=fingerprint:\(hash) \(digest)"]))
+  }
+
+  @Test(arguments: [
+    "sha-1 " + hex(20), "md5 " + hex(16), "sha-256 " + hex(31), "sha-256 " + hex(33), "sha-256", "sha-256 ",
+    "sha-256 " + hex(31) + ":ag", "sha-256 " + hex(31) + ":a", "sha-256 " + hex(31) + ":", "sha-256 " + hex(32) + " x",
+    "",
+  ])
+  func `any other fingerprint is none`(_ value: String) {
+    #expect(throws: SessionDescriptionError.noFingerprint) {
+      try SessionDescription(Descriptions.lines(["v=0", Self.channel, "a=fingerprint:\(value)"]))
+    }
+  }
+
+  @Test func `a fingerprint of another section is none of the channel's`() {
+    #expect(throws: SessionDescriptionError.noFingerprint) {
+      try SessionDescription(
+        Descriptions.lines(["v=0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", Self.fingerprint, Self.channel]))
+    }
+  }
+
+  @Test(arguments: [
+    [], ["m=audio 9 UDP/TLS/RTP/SAVPF 111"], ["m=application 0 UDP/DTLS/SCTP webrtc-datachannel"],
+    ["m=application 9 DTLS/SCTP 5000"], ["m=application 9 UDP/DTLS/SCTP"],
+    ["m=application 9 UDP/DTLS/SCTP webrtc-datachannel x"], ["m=application  9 UDP/DTLS/SCTP webrtc-datachannel"],
+    ["m=video 9 UDP/DTLS/SCTP webrtc-datachannel"], [" \(channel)"], [channel, channel],
+  ])
+  func `without exactly one data channel section there is no channel`(_ sections: [String]) {
+    #expect(throws: SessionDescriptionError.noDataChannel) {
+      try SessionDescription(Descriptions.lines(["v=0", Self.fingerprint] + sections))
+    }
+  }
+
+  @Test(arguments: [
+    "", "\r\n", "v=1\r\n", "V=0\r\n", " v=0\r\n", "o=-\r\nv=0\r\n", "{\"sdp\":\"v=0\"}", "v=0\r\ns=\u{0}\r\n",
+    "v=0\r\ns=\u{1b}[2J\r\n", "v=0\r\ns=é\r\n", "v=0\rm=\r\n", "v=0\u{2028}",
+  ])
+  func `what is no lines of visible ASCII is malformed`(_ text: String) {
+    #expect(throws: SessionDescriptionError.malformed) { try SessionDescription(text) }
+  }
+
+  @Test(arguments: ["", "x", "-1", "1 ", "9223372036854775808", "0x10"])
+  func `a size that is no number is malformed`(_ size: String) {
+    #expect(throws: SessionDescriptionError.malformed) {
+      try SessionDescription(Descriptions.description(setup: "active", further: ["a=max-message-size:\(size)"]))
+    }
+  }
+
+  @Test func `a description of 32 KiB is read, one byte more is too much`() throws {
+    let rest = SessionDescription.maximumSize - Descriptions.answer.utf8.count - "a=\r\n".utf8.count
+    let text = Descriptions.answer + "a=" + String(repeating: "x", count: rest) + "\r\n"
+    #expect(try SessionDescription(text).text.utf8.count == 32_768)
+    #expect(throws: SessionDescriptionError.tooLarge) { try SessionDescription(text + "x") }
+  }
+
+  private static func hex(_ count: Int) -> String {
+    [String](repeating: "a7", count: count).joined(separator: ":")
+  }
+}

@@ -1,0 +1,173 @@
+import Testing
+
+@testable import LiquidAuth
+
+/// The client where web sockets do not get through.
+struct PollingTests {
+  static let sidTarget = Client.pollingTarget + "&sid=abc"
+
+  /// A client whose web socket was refused, at its second try.
+  static func polling() -> Client {
+    var client = Client()
+    _ = client.begin()
+    _ = client.receive(.closed(.refused(status: 400)))
+    _ = client.tickAtDeadline()
+    return client
+  }
+
+  /// The same, after the server has let it into the namespace; a poll waits.
+  static func connected(open: String = Client.open) -> Client {
+    var client = polling()
+    _ = client.polled(open, on: 2)
+    _ = client.posted(on: 2)
+    _ = client.polled(Client.connected, on: 2)
+    return client
+  }
+
+  static func poll(_ target: String = sidTarget, on connection: Int = 2) -> SocketIOMachine.Action {
+    .transport(.poll(id(connection), target: target))
+  }
+
+  static func post(_ body: String, on connection: Int = 2) -> SocketIOMachine.Action {
+    .transport(.post(id(connection), target: sidTarget, body: body))
+  }
+
+  @Test func `a web socket that is refused gives way to polling`() {
+    var client = Client()
+    _ = client.begin()
+    #expect(client.receive(.closed(.refused(status: 400))) == lost(.refused(status: 400), delay: .milliseconds(250)))
+    #expect(client.tickAtDeadline() == [Self.poll(Client.pollingTarget)])
+    #expect(client.polled(Client.open, on: 2) == [Self.post("40"), Self.poll()])
+    #expect(client.posted(on: 2) == [])
+    #expect(client.polled(Client.connected, on: 2) == [.connected, Self.poll()])
+  }
+
+  @Test func `a web socket that never opens gives way to polling`() {
+    var client = Client()
+    _ = client.begin()
+    #expect(client.tickAtDeadline() == lost(.silent, delay: .milliseconds(250)))
+    #expect(client.tickAtDeadline() == [Self.poll(Client.pollingTarget)])
+  }
+
+  @Test func `a server that cannot be reached is not asked for the other transport`() {
+    var client = Client()
+    _ = client.begin()
+    _ = client.receive(.closed(.unreachable("no route")))
+    #expect(client.tickAtDeadline() == [.transport(.openWebSocket(id(2), target: Client.webSocketTarget))])
+  }
+
+  @Test func `polling that is refused gives way to the web socket`() {
+    var client = Self.polling()
+    #expect(client.polled("", status: 404, on: 2) == lost(.refused(status: 404), delay: .milliseconds(500), on: 2))
+    #expect(client.tickAtDeadline() == [.transport(.openWebSocket(id(3), target: Client.webSocketTarget))])
+  }
+
+  @Test func `the transport that has worked is kept`() {
+    var client = Self.connected()
+    #expect(client.polled("", status: 400, on: 2) == lost(.refused(status: 400), delay: .milliseconds(500), on: 2))
+    #expect(client.tickAtDeadline() == [Self.poll(Client.pollingTarget, on: 3)])
+  }
+
+  @Test func `several packets of one body are taken in their order`() throws {
+    var client = Self.connected()
+    #expect(
+      client.polled("2\u{1e}42[\"a\",1]\u{1e}6\u{1e}42[\"b\",2]", on: 2) == [
+        Self.post("3"), .event(try SocketIOEvent("a", 1)), .event(try SocketIOEvent("b", 2)), Self.poll(),
+      ])
+  }
+
+  @Test func `one body is under way at a time, what comes meanwhile goes together`() throws {
+    var client = Self.connected()
+    #expect(client.emit(try SocketIOEvent("a", 1)) == [Self.post(#"42["a",1]"#)])
+    #expect(client.emit(try SocketIOEvent("b", 2)) == [])
+    #expect(client.emit(try SocketIOEvent("c", "é")) == [])
+    #expect(client.posted(on: 2) == [Self.post("42[\"b\",2]\u{1e}42[\"c\",\"é\"]")])
+    #expect(client.posted(on: 2) == [])
+  }
+
+  @Test func `a body has no more than the server reads`() throws {
+    var client = Self.connected(open: #"0{"sid":"abc","pingInterval":25000,"pingTimeout":20000,"maxPayload":19}"#)
+    for name in ["a", "b", "c", "d"] { _ = client.emit(try SocketIOEvent(name, 1)) }
+    #expect(client.posted(on: 2) == [Self.post("42[\"b\",1]\u{1e}42[\"c\",1]")])
+    #expect(client.posted(on: 2) == [Self.post("42[\"d\",1]")])
+    #expect(client.emit(try SocketIOEvent("e", "123456789012")) == failed(.messageTooLarge(size: 22, limit: 19), on: 2))
+  }
+
+  @Test func `what a server does not take does not pile up`() throws {
+    var client = Self.connected()
+    let event = try SocketIOEvent("a", 1)
+    for _ in 0...SocketIOMachine.maximumWaitingPackets {
+      #expect(client.machine.deadline == client.now + .seconds(45)); _ = client.emit(event)
+    }
+    #expect(client.emit(event) == lost(.silent, delay: .milliseconds(500), on: 2))
+  }
+
+  @Test func `a session's name is percent-encoded`() {
+    var client = Self.polling()
+    let open = #"0{"sid":"a b&é/~","pingInterval":25000,"pingTimeout":20000}"#
+    let target = Client.pollingTarget + "&sid=a%20b%26%C3%A9%2F~"
+    #expect(
+      client.polled(open, on: 2) == [
+        .transport(.post(id(2), target: target, body: "40")), .transport(.poll(id(2), target: target)),
+      ])
+  }
+
+  @Test(arguments: [
+    (HTTPFailure.unreachable("refused"), ServerLoss.unreachable("refused")), (.timedOut, .silent),
+    (.broken("reset"), .broken("reset")),
+  ])
+  func `an exchange that fails is a lost connection`(_ failure: HTTPFailure, _ loss: ServerLoss) {
+    var (client, other) = (Self.connected(), Self.connected())
+    #expect(client.receive(.polled(.failure(failure)), on: 2) == lost(loss, delay: .milliseconds(500), on: 2))
+    #expect(other.receive(.posted(.failure(failure)), on: 2) == lost(loss, delay: .milliseconds(500), on: 2))
+  }
+
+  @Test(arguments: [
+    (HTTPFailure.untrusted("expired"), SignalingError.untrusted("expired")),
+    (.bodyTooLarge, .protocolViolation(.tooLarge)),
+  ])
+  func `an exchange that must not be ends it`(_ failure: HTTPFailure, _ error: SignalingError) {
+    var client = Self.connected()
+    #expect(client.receive(.polled(.failure(failure)), on: 2) == failed(error, on: 2))
+  }
+
+  @Test(arguments: [201, 204, 301, 302, 400, 401, 500])
+  func `no other status than 200 is taken`(_ status: Int) {
+    var (client, other) = (Self.connected(), Self.connected())
+    let loss = lost(.refused(status: status), delay: .milliseconds(500), on: 2)
+    #expect(client.polled("2", status: status, on: 2) == loss)
+    #expect(other.posted(status: status, on: 2) == loss)
+  }
+
+  @Test(arguments: ["", "<html>", "2\u{1e}", "\u{1e}"])
+  func `a body that is none of Engine.IO's ends it`(_ body: String) {
+    var client = Self.connected()
+    #expect(client.polled(body, on: 2) == failed(.protocolViolation(.malformed(.packet)), on: 2))
+  }
+
+  @Test func `a body that is not UTF-8, or too large, ends it`() {
+    var (client, other) = (Self.connected(), Self.connected())
+    let broken = HTTPResponse(status: 200, body: [0x34, 0xff])
+    #expect(client.receive(.polled(.success(broken)), on: 2) == failed(.protocolViolation(.malformed(.packet)), on: 2))
+    let large = HTTPResponse(status: 200, body: [UInt8](repeating: 0x36, count: SocketIOMachine.maximumMessageSize + 1))
+    #expect(other.receive(.polled(.success(large)), on: 2) == failed(.protocolViolation(.tooLarge), on: 2))
+  }
+
+  @Test func `a server that ends the session in a body is polled no more`() {
+    var client = Self.connected()
+    #expect(client.polled("1\u{1e}42[\"a\"]", on: 2) == lost(.closed, delay: .milliseconds(500), on: 2))
+    #expect(client.posted(on: 2) == [])
+  }
+
+  @Test func `a poll that is not answered is silence`() {
+    var client = Self.connected()
+    #expect(client.machine.deadline == client.now + .seconds(45))
+    #expect(client.tickAtDeadline().last == .lost(.silent, delay: .milliseconds(250)))
+  }
+
+  @Test func `closed, its exchanges are given up`() {
+    var client = Self.connected()
+    #expect(client.machine.close() == [.transport(.close(id(2)))])
+    #expect(client.polled("2", on: 2) == [])
+  }
+}

@@ -1,0 +1,70 @@
+import Testing
+
+@testable import LiquidAuth
+
+struct SocketIOPacketTests {
+  @Test func `a client sends two kinds of packets`() throws {
+    #expect(SocketIOPacket.connect == "0")
+    let event = try SocketIOEvent("link", ["requestId": "019a"])
+    #expect(SocketIOPacket.text(of: event) == #"2["link",{"requestId":"019a"}]"#)
+    #expect(SocketIOPacket.text(of: event, id: 12) == #"212["link",{"requestId":"019a"}]"#)
+  }
+
+  @Test func `an argument is JSON on one line, with its slashes as they are`() throws {
+    #expect(try SocketIOEvent("a\"b", "v=0\r\no=- \"é\"/\u{1}\n").array == #"["a\"b","v=0\r\no=- \"é\"/\u0001\n"]"#)
+    let candidate = CandidatePayload(ICECandidate(candidate: "candidate:1 1 UDP", sdpMid: nil, sdpMLineIndex: 0))
+    #expect(
+      try SocketIOEvent("offer-candidate", candidate).array
+        == #"["offer-candidate",{"candidate":"candidate:1 1 UDP","sdpMLineIndex":0,"sdpMid":""}]"#)
+  }
+
+  @Test func `a server's packets are read`() throws {
+    #expect(try SocketIOPacket(#"0{"sid":"oSO0OpakMV_3jnilAAAA"}"#).kind == .connect(sid: "oSO0OpakMV_3jnilAAAA"))
+    #expect(try SocketIOPacket("1").kind == .disconnect)
+    let event = try SocketIOEvent("answer-description", "v=0")
+    #expect(try SocketIOPacket(#"2["answer-description","v=0"]"#).kind == .event(event, id: nil))
+    #expect(try SocketIOPacket(#"2456["answer-description","v=0"]"#).kind == .event(event, id: 456))
+    #expect(try SocketIOPacket(#"31[{"data":{}}]"#).kind == .acknowledgement(array: #"[{"data":{}}]"#, id: 1))
+    #expect(try SocketIOPacket("30[]").kind == .acknowledgement(array: "[]", id: 0))
+    #expect(try SocketIOPacket(#"4{"message":"no","data":[1]}"#).kind == .connectError(message: "no"))
+  }
+
+  @Test(arguments: [
+    (#"0/admin,{"sid":"a"}"#, "/admin"), ("1/admin,", "/admin"), ("1/admin", "/admin"), (#"2/a,1["e"]"#, "/a"),
+    ("1/", "/"), ("1/,", "/"), ("1", "/"), ("1/é,", "/é"),
+  ])
+  func `a namespace stands before the number`(_ text: String, _ namespace: String) throws {
+    #expect(try SocketIOPacket(text).namespace == namespace)
+  }
+
+  @Test(arguments: [
+    ("", SocketIOError.malformed(.message)), ("7", .malformed(.message)), ("x", .malformed(.message)),
+    ("0", .malformed(.json)), ("0{}", .malformed(.json)), (#"0{"sid":1}"#, .malformed(.json)),
+    (#"0["a"]"#, .malformed(.json)), (#"01{"sid":"a"}"#, .malformed(.message)), ("1{}", .malformed(.message)),
+    ("11", .malformed(.message)), ("2", .malformed(.json)), ("2[]", .malformed(.json)), ("2{}", .malformed(.json)),
+    ("2[1]", .malformed(.json)), (#"2["a""#, .malformed(.json)), (#"2["a",]x"#, .malformed(.json)),
+    (#"2"a""#, .malformed(.json)), ("2[null]", .malformed(.json)), ("3[]", .malformed(.message)),
+    ("31", .malformed(.json)), ("31{}", .malformed(.json)), ("31[", .malformed(.json)),
+    ("318446744073709551616[]", .malformed(.message)), ("3-1[]", .malformed(.message)), ("4", .malformed(.json)),
+    (#"4"no""#, .malformed(.json)), (#"41{"message":"no"}"#, .malformed(.message)),
+    (#"51-["a",{"_placeholder":true,"num":0}]"#, .binary), ("61-1[]", .binary), ("5", .binary),
+  ])
+  func `what is no packet is refused`(_ text: String, _ error: SocketIOError) {
+    #expect(throws: error) { try SocketIOPacket(text) }
+  }
+
+  @Test func `JSON that is nested without end is refused, and costs no stack`() {
+    let deep = #"2["a","# + String(repeating: "[", count: 100_000)
+    #expect(throws: SocketIOError.malformed(.json)) { try SocketIOPacket(deep) }
+    let whole = deep + String(repeating: "]", count: 100_001)
+    #expect(throws: SocketIOError.malformed(.json)) { try SocketIOPacket(whole) }
+  }
+
+  @Test func `the first argument is read when it is asked for`() throws {
+    let event = try SocketIOEvent(array: #"["a",{"b":[1,2]},3]"#)
+    #expect(event.name == "a")
+    #expect(try event.argument([String: [Int]].self) == ["b": [1, 2]])
+    #expect(throws: SocketIOError.malformed(.json)) { try event.argument(String.self) }
+    #expect(throws: SocketIOError.malformed(.json)) { try SocketIOEvent(array: #"["a"]"#).argument(String.self) }
+  }
+}
