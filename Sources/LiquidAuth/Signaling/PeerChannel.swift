@@ -1,0 +1,126 @@
+/// An open channel to the dApp: text messages, both ways, in their order.
+///
+/// Whoever has it closes it; when nobody has it any more, it closes by itself.
+public final class PeerChannel: Sendable {
+  /// Bytes of one message of the dApp's, in UTF-8; a longer one closes the channel.
+  public static let maximumIncomingSize = 256 * 1024
+  /// Bytes of messages that may wait to be read; a dApp that sends more closes the channel.
+  public static let maximumUnreadSize = 1024 * 1024
+  /// Messages that may wait to be read, for the same reason.
+  public static let maximumUnreadCount = 256
+  /// While more bytes than this wait to be sent, ``send(_:)`` waits as well.
+  public static let highWaterMark = 1024 * 1024
+  /// When that wait ends: the threshold that ``PeerConnectionPort`` is given.
+  public static let lowWaterMark = 256 * 1024
+  /// The channel's label, by which dApps know it.
+  public static let label = "liquid"
+
+  /// Bytes of one message that the dApp takes, in UTF-8: its description's `a=max-message-size`.
+  public let maximumOutgoingSize: Int
+  fileprivate let ends: PeerChannelEnds
+
+  init(_ ends: PeerChannelEnds, maximumOutgoingSize: Int) {
+    self.ends = ends
+    self.maximumOutgoingSize = maximumOutgoingSize
+  }
+
+  deinit { ends.close(nil) }
+
+  /// What the dApp says, until the channel is closed.
+  ///
+  /// One task reads it, once. Cancelling that task closes the channel.
+  public var messages: PeerMessages { PeerMessages(self) }
+
+  /// Sends a message; waits while too much of what was sent before has not left yet.
+  ///
+  /// That it was sent does not say that it arrives.
+  public func send(_ text: String) async throws(PeerChannelError) {
+    let size = text.utf8.count
+    guard size <= maximumOutgoingSize else { throw .outgoingTooLarge(size: size, limit: maximumOutgoingSize) }
+    let connection = try ends.connection()
+    if connection.bufferedAmount > Self.highWaterMark { try await waitForRoom(on: connection) }
+    connection.send(text)
+  }
+
+  /// Closes the channel and its peer connection; what is not read yet can still be read.
+  public func close() { ends.close(nil) }
+
+  /// The bell is hung before the amount is looked at again, so that no ring is missed.
+  private func waitForRoom(on connection: any PeerConnection) async throws(PeerChannelError) {
+    let (rings, bell) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let id = ends.hang(bell)
+    defer { ends.takeDown(id) }
+    var iterator = rings.makeAsyncIterator()
+    while connection.bufferedAmount > Self.highWaterMark {
+      _ = await iterator.next(isolation: #isolation)
+      if Task.isCancelled { throw .cancelled }
+      _ = try ends.connection()
+    }
+  }
+}
+
+/// What the dApp says over a channel; at its end the reason, unless it was closed in order.
+public struct PeerMessages: AsyncSequence, Sendable {
+  private let channel: PeerChannel
+
+  init(_ channel: PeerChannel) { self.channel = channel }
+
+  /// Begins to read.
+  public func makeAsyncIterator() -> Iterator { Iterator(channel) }
+
+  /// Reads one message after the other.
+  public struct Iterator: AsyncIteratorProtocol {
+    /// Who reads keeps the channel open.
+    private let channel: PeerChannel
+    private var base: AsyncStream<Result<String, PeerChannelError>>.Iterator
+
+    init(_ channel: PeerChannel) {
+      self.channel = channel
+      base = channel.ends.inbox.makeAsyncIterator()
+    }
+
+    /// The next message; `nil` after the last, and when the task was cancelled.
+    public mutating func next() async throws(PeerChannelError) -> String? {
+      try await next(isolation: nil)
+    }
+
+    /// The next message; `nil` after the last, and when the task was cancelled.
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws(PeerChannelError) -> String? {
+      guard let text = try await base.next(isolation: actor)?.get() else { return nil }
+      channel.ends.hasRead(text)
+      return text
+    }
+  }
+}
+
+/// Why a channel does not do what is asked of it, or ended out of order.
+///
+/// Each sentence is lower case without a full stop.
+public enum PeerChannelError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// It is closed.
+  case closed
+  /// The connection is lost; the reason is the adapter's.
+  case lost(String)
+  /// The dApp sent a message of so many bytes; the channel was closed.
+  case incomingTooLarge(size: Int)
+  /// The dApp sent more than was read in time; the channel was closed.
+  case unread
+  /// The message to be sent is larger than the dApp takes; the channel stays open.
+  case outgoingTooLarge(size: Int, limit: Int)
+  /// The task was cancelled; nothing was sent.
+  case cancelled
+
+  /// What happened, then what to do.
+  public var description: String {
+    switch self {
+    case .closed: "the channel to the dApp is closed; open its link again"
+    case .lost(let reason): "the connection to the dApp is lost: \(reason.onOneLine); open its link again"
+    case .incomingTooLarge(let size):
+      "the dApp sent a message of \(size) bytes, and \(PeerChannel.maximumIncomingSize) are taken; tell its maker"
+    case .unread: "the dApp sent more than can be read; tell its maker"
+    case .outgoingTooLarge(let size, let limit):
+      "the answer has \(size) bytes, and the dApp takes \(limit); ask for less at a time"
+    case .cancelled: "cancelled"
+    }
+  }
+}

@@ -1,0 +1,275 @@
+/// The wallet's side of the signals gateway: from nothing to an open channel, as the initiator.
+///
+/// A pure value over ``SocketIOMachine``: events of the server and of the peer connection in, actions out. The server
+/// sends every signal to everyone in the room of the wallet's address, the sender too, and keeps none: an offer that is
+/// sent before the dApp listens is lost. So the offer is sent again until the first answer, our candidates once more
+/// after it; offers are never listened to, and of the answers only the first.
+struct SignalingMachine: Sendable {
+  /// How often the offer is sent until it is answered.
+  static let offerInterval = Duration.seconds(3)
+  /// Candidates of the dApp's that are handed on, and of ours that are sent.
+  static let maximumCandidates = 64
+
+  /// What comes in.
+  enum Input: Sendable {
+    case server(SocketIOMachine.Input)
+    case peer(PeerEvent)
+  }
+
+  /// What the driver must do, in the order of the array.
+  enum Action: Equatable, Sendable {
+    /// Over the network.
+    case transport(SocketIOMachine.Exchange)
+    /// With the peer connection.
+    case createOffer
+    case setAnswer(String)
+    case addCandidate(ICECandidate)
+    /// Tell the person.
+    case progress(SignalingProgress)
+    /// Done: the channel is open, the peer takes messages of so many bytes.
+    case opened(maximumMessageSize: Int)
+    /// Done: there will be no channel.
+    case failed(SignalingError)
+  }
+
+  private enum Phase {
+    case idle
+    /// Waits for the server to let us in, and for the offer.
+    case linking
+    /// The offer is sent, next at `resend`.
+    case signalled(resend: Duration)
+    case connecting(SessionDescription)
+    case ended
+  }
+
+  private let role = SignalingRole.initiator
+  private let timeout: Duration
+  private var socket: SocketIOMachine
+  private var phase = Phase.idle
+  private var begun = Duration.zero
+  private var isConnected = false
+  private var offer: (text: String, sections: Int)?
+  private var ownCandidates: [ICECandidate] = []
+  private var heldCandidates: [ICECandidate] = []
+  private var takenCandidates = 0
+  private var ignoredAnswers = 0
+  private var refusedCandidates = 0
+
+  /// A machine that has not begun.
+  ///
+  /// - Parameter timeout: from the beginning to the open channel.
+  init(timeout: Duration, randomness: any RandomNumberGenerator & Sendable) {
+    self.timeout = timeout
+    socket = SocketIOMachine(randomness: randomness)
+  }
+
+  // MARK: Events
+
+  /// Connects to the server and has the offer made meanwhile.
+  mutating func begin(at now: Duration) -> [Action] {
+    guard case .idle = phase else { return [] }
+    begun = now
+    phase = .linking
+    return [tell(.stage(.linking), at: now), .createOffer] + take(socket.begin(at: now), at: now)
+  }
+
+  /// Takes what the server or the peer connection tells.
+  mutating func receive(_ input: Input, at now: Duration) -> [Action] {
+    let overdue = tick(at: now)
+    guard isRunning else { return overdue }
+    switch input {
+    case .server(let input): return overdue + take(socket.receive(input, at: now), at: now)
+    case .peer(let event): return overdue + take(event, at: now)
+    }
+  }
+
+  /// Does what is due at `now`: ends it, sends the offer once more, or what the connection needs.
+  mutating func tick(at now: Duration) -> [Action] {
+    guard isRunning else { return [] }
+    guard now < begun + timeout else { return fail(.timedOut(stage)) }
+    var actions = take(socket.tick(at: now), at: now)
+    if case .signalled(let resend) = phase, resend <= now { actions += sendOffer(at: now) }
+    return actions
+  }
+
+  /// When `tick` is due next; `nil` before the beginning and after the end.
+  var deadline: Duration? {
+    guard isRunning else { return nil }
+    var deadlines = [begun + timeout]
+    if let deadline = socket.deadline { deadlines.append(deadline) }
+    if case .signalled(let resend) = phase, isConnected { deadlines.append(resend) }
+    return deadlines.min()
+  }
+
+  private var isRunning: Bool {
+    switch phase {
+    case .idle, .ended: false
+    case .linking, .signalled, .connecting: true
+    }
+  }
+
+  private var stage: SignalingStage {
+    switch phase {
+    case .idle, .linking: .linking
+    case .signalled: .signalled
+    case .connecting, .ended: .connecting
+    }
+  }
+
+  // MARK: The server
+
+  private mutating func take(_ actions: [SocketIOMachine.Action], at now: Duration) -> [Action] {
+    var taken: [Action] = []
+    for action in actions where isRunning {
+      switch action {
+      case .transport(let exchange): taken.append(.transport(exchange))
+      case .connected: taken += connected(at: now)
+      case .event(let event): taken += take(event, at: now)
+      case .lost(let loss, let delay):
+        isConnected = false
+        taken.append(tell(.reconnecting(loss, delay: delay), at: now))
+      case .failed(let error): taken += fail(error)
+      }
+    }
+    return taken
+  }
+
+  /// The server has let us in: what nobody may have heard before is said now.
+  private mutating func connected(at now: Duration) -> [Action] {
+    isConnected = true
+    switch phase {
+    case .linking, .signalled: return sendOffer(at: now)
+    case .connecting: return sendCandidates(at: now)
+    case .idle, .ended: return []
+    }
+  }
+
+  private mutating func take(_ event: SocketIOEvent, at now: Duration) -> [Action] {
+    switch event.name {
+    case SignalingRole.responder.descriptionEvent: takeAnswer(event, at: now)
+    case SignalingRole.responder.candidateEvent, SignalingRole.candidateEvent: takeCandidate(event, at: now)
+    default: []
+    }
+  }
+
+  /// The first answer is the dApp's; who sends another one comes too late.
+  private mutating func takeAnswer(_ event: SocketIOEvent, at now: Duration) -> [Action] {
+    guard case .signalled = phase, let offer else {
+      ignoredAnswers += 1
+      return ignoredAnswers.isPowerOfTwo ? [tell(.ignoredAnswers(ignoredAnswers), at: now)] : []
+    }
+    let answer: SessionDescription
+    do throws(SessionDescriptionError) {
+      answer = try Self.answer(in: event, sections: offer.sections)
+    } catch {
+      return fail(.unusableAnswer(error))
+    }
+    phase = .connecting(answer)
+    defer { heldCandidates = [] }
+    return [.setAnswer(answer.text)] + heldCandidates.map(Action.addCandidate)
+      + [tell(.stage(.connecting), at: now)] + sendCandidates(at: now)
+  }
+
+  private static func answer(
+    in event: SocketIOEvent, sections: Int
+  ) throws(SessionDescriptionError) -> SessionDescription {
+    guard let payload = try? event.argument(AnswerPayload.self) else { throw .malformed }
+    guard payload.type ?? "answer" == "answer" else { throw .noAnswer }
+    let answer = try SessionDescription(payload.sdp)
+    guard answer.sectionCount == sections else { throw .otherSections }
+    return answer
+  }
+
+  /// Candidates that come before the answer wait for it.
+  private mutating func takeCandidate(_ event: SocketIOEvent, at now: Duration) -> [Action] {
+    let payload = try? event.argument(CandidatePayload.self)
+    guard payload?.isLast != true else { return [] }
+    guard let candidate = payload?.candidate(sections: offer?.sections ?? 1), takenCandidates < Self.maximumCandidates
+    else {
+      refusedCandidates += 1
+      return refusedCandidates.isPowerOfTwo ? [tell(.refusedCandidates(refusedCandidates), at: now)] : []
+    }
+    takenCandidates += 1
+    if case .connecting = phase { return [.addCandidate(candidate)] }
+    heldCandidates.append(candidate)
+    return []
+  }
+
+  // MARK: The peer
+
+  private mutating func take(_ event: PeerEvent, at now: Duration) -> [Action] {
+    switch (event, phase) {
+    case (.offer(let text), .linking):
+      offer = (text, text.split(whereSeparator: \.isNewline).count { $0.hasPrefix("m=") })
+      return isConnected ? sendOffer(at: now) : []
+    case (.candidate(let candidate), _): return takeOwn(candidate, at: now)
+    case (.channelOpen, .connecting(let answer)):
+      let actions = [tell(.stage(.open), at: now), .opened(maximumMessageSize: answer.maximumMessageSize)]
+      return end() + actions
+    case (.channelClosed, _): return fail(.peerConnectionFailed("it was closed"))
+    case (.failed(let reason), _): return fail(.peerConnectionFailed(reason))
+    case (.offer, _), (.channelOpen, _), (.message, _), (.bufferedAmountLow, _): return []
+    }
+  }
+
+  private mutating func takeOwn(_ candidate: ICECandidate, at now: Duration) -> [Action] {
+    guard ownCandidates.count < Self.maximumCandidates else { return [] }
+    ownCandidates.append(candidate)
+    guard isConnected else { return [] }
+    switch phase {
+    case .signalled, .connecting: return send(candidate, at: now)
+    case .idle, .linking, .ended: return []
+    }
+  }
+
+  // MARK: Sending
+
+  private mutating func sendOffer(at now: Duration) -> [Action] {
+    guard let offer, isConnected else { return [] }
+    let wasSent = if case .signalled = phase { true } else { false }
+    phase = .signalled(resend: now + Self.offerInterval)
+    let actions = emit(role.descriptionEvent, offer.text, at: now)
+    guard !wasSent, isRunning else { return actions }
+    return actions + [tell(.stage(.signalled), at: now)] + sendCandidates(at: now)
+  }
+
+  private mutating func sendCandidates(at now: Duration) -> [Action] {
+    var actions: [Action] = []
+    for candidate in ownCandidates { actions += send(candidate, at: now) }
+    return actions
+  }
+
+  private mutating func send(_ candidate: ICECandidate, at now: Duration) -> [Action] {
+    emit(role.candidateEvent, CandidatePayload(candidate), at: now)
+  }
+
+  private mutating func emit(_ name: String, _ argument: some Encodable, at now: Duration) -> [Action] {
+    guard isRunning, isConnected else { return [] }
+    do throws(SocketIOError) {
+      return take(socket.emit(try SocketIOEvent(name, argument), at: now), at: now)
+    } catch {
+      return fail(.protocolViolation(error))
+    }
+  }
+
+  // MARK: Ends
+
+  private func tell(_ event: SignalingProgress.Event, at now: Duration) -> Action {
+    .progress(SignalingProgress(event: event, elapsed: now - begun))
+  }
+
+  private mutating func end() -> [Action] {
+    phase = .ended
+    return socket.close().compactMap { if case .transport(let exchange) = $0 { .transport(exchange) } else { nil } }
+  }
+
+  private mutating func fail(_ error: SignalingError) -> [Action] {
+    guard isRunning else { return [] }
+    return end() + [.failed(error)]
+  }
+}
+
+extension Int {
+  /// Whether it is 1, 2, 4, 8 and so on: what comes without end is told less and less often.
+  fileprivate var isPowerOfTwo: Bool { self > 0 && self & (self - 1) == 0 }
+}

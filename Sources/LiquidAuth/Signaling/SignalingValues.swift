@@ -1,0 +1,58 @@
+/// The payload of `answer-description`: the description as a string, or as WebRTC's RTCSessionDescriptionInit.
+struct AnswerPayload: Decodable {
+  /// The description's text.
+  let sdp: String
+  /// What it is said to be; `nil` in a string.
+  let type: String?
+
+  private enum CodingKeys: CodingKey {
+    case sdp, type
+  }
+
+  init(from decoder: any Decoder) throws {
+    if let text = try? decoder.singleValueContainer().decode(String.self) {
+      (sdp, type) = (text, nil)
+    } else {
+      let members = try decoder.container(keyedBy: CodingKeys.self)
+      sdp = try members.decode(String.self, forKey: .sdp)
+      type = try members.decodeIfPresent(String.self, forKey: .type)
+    }
+  }
+}
+
+/// The payload of the candidate events: WebRTC's RTCIceCandidateInit.
+struct CandidatePayload: Codable {
+  /// Bytes of a candidate's text that are read.
+  static let maximumSize = 1024
+
+  /// The attribute; empty or `null` at the end of the candidates.
+  let candidate: String?
+  /// The media section's identification tag.
+  let sdpMid: String?
+  /// The media section's index.
+  let sdpMLineIndex: Int?
+
+  init(_ candidate: ICECandidate) {
+    self.candidate = candidate.candidate
+    sdpMid = candidate.sdpMid ?? ""
+    sdpMLineIndex = candidate.sdpMLineIndex
+  }
+
+  /// Whether it only says that there are no more.
+  var isLast: Bool { candidate?.isEmpty ?? true }
+
+  /// The candidate, where it is one line of visible ASCII for one of the offer's media sections.
+  ///
+  /// Without an index it is for the first. A leading `a=` is taken off.
+  func candidate(sections: Int) -> ICECandidate? {
+    guard var text = candidate, text.utf8.count <= Self.maximumSize,
+      text.utf8.allSatisfy({ (0x20...0x7e).contains($0) })
+    else { return nil }
+    if text.hasPrefix("a=") { text.removeFirst(2) }
+    let (tag, index) = (sdpMid ?? "", sdpMLineIndex ?? 0)
+    guard text.hasPrefix("candidate:"), (0..<sections).contains(index), tag.utf8.count <= Self.maximumSize,
+      tag.utf8.allSatisfy({ (0x20...0x7e).contains($0) })
+    else { return nil }
+    return ICECandidate(candidate: text, sdpMid: tag.isEmpty ? nil : tag, sdpMLineIndex: index)
+  }
+}

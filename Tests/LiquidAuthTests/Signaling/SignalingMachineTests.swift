@@ -1,0 +1,338 @@
+import Testing
+
+@testable import LiquidAuth
+
+/// The wallet's side, message for message.
+struct SignalingMachineTests {
+  @Test func `the offer is made while the server is connected to, and sent once both are there`() throws {
+    var wallet = Wallet()
+    #expect(
+      wallet.begin() == [
+        told(.stage(.linking)), .createOffer, .transport(.openWebSocket(id(1), target: Client.webSocketTarget)),
+      ])
+    #expect(wallet.begin() == [])
+    #expect(wallet.receive(.offer(Descriptions.offer)) == [])
+    wallet.wait(.seconds(2))
+    #expect(
+      wallet.letIn() == [
+        try emitted("offer-description", Descriptions.offer), told(.stage(.signalled), after: .seconds(2)),
+      ])
+  }
+
+  @Test func `the offer goes as a string, exactly as it was made`() throws {
+    var wallet = Wallet.linked()
+    let actions = wallet.receive(.offer("v=0\r\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n"))
+    let text = #"42["offer-description","v=0\r\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n"]"#
+    #expect(actions.first == .transport(.send(id(1), text)))
+  }
+
+  @Test func `our candidates go as they are gathered, and those from before after the offer`() throws {
+    var wallet = Wallet.linked()
+    #expect(wallet.receive(.candidate(Descriptions.candidate(1))) == [])
+    let actions = wallet.receive(.offer(Descriptions.offer))
+    #expect(actions.suffix(1) == (try emittedCandidates([1]))[...])
+    #expect(wallet.receive(.candidate(Descriptions.candidate(2))) == (try emittedCandidates([2])))
+    let text =
+      #"42["offer-candidate",{"candidate":"candidate:2 1 udp 2113937151 127.0.0.1 50002 typ host","sdpMLineIndex":0,"#
+      + #""sdpMid":"0"}]"#
+    #expect(try emittedCandidates([2]) == [.transport(.send(id(1), text))])
+  }
+
+  @Test func `the same offer is sent every three seconds until it is answered`() throws {
+    var wallet = Wallet.signalled()
+    for _ in 1...5 {
+      wallet.wait(.milliseconds(2999))
+      #expect(wallet.tick() == [])
+      wallet.wait(.milliseconds(1))
+      #expect(wallet.tick() == [try emitted("offer-description", Descriptions.offer)])
+    }
+    _ = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+    wallet.wait(.seconds(30))
+    #expect(wallet.tick() == [])
+  }
+
+  @Test func `the answer is set, then the candidates that waited; ours are sent once more`() throws {
+    var wallet = Wallet.signalled()
+    _ = wallet.receive(.candidate(Descriptions.candidate(1)))
+    _ = wallet.receive(.candidate(Descriptions.candidate(2)))
+    #expect(wallet.receive(try candidate(7)) == [])
+    #expect(wallet.receive(try candidate(8, in: "candidate")) == [])
+    wallet.wait(.seconds(1))
+    #expect(
+      wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer)) == [
+        .setAnswer(Descriptions.answer), .addCandidate(Descriptions.candidate(7)),
+        .addCandidate(Descriptions.candidate(8)), told(.stage(.connecting), after: .seconds(1)),
+      ] + (try emittedCandidates([1, 2])))
+    #expect(wallet.receive(try candidate(9)) == [.addCandidate(Descriptions.candidate(9))])
+    #expect(wallet.receive(.candidate(Descriptions.candidate(3))) == (try emittedCandidates([3])))
+  }
+
+  @Test func `an answer may be an object`() throws {
+    for payload in [["sdp": Descriptions.answer, "type": "answer"], ["sdp": Descriptions.answer]] {
+      var wallet = Wallet.signalled()
+      let actions = wallet.receive(try SocketIOEvent("answer-description", payload))
+      #expect(actions.first == .setAnswer(Descriptions.answer))
+    }
+  }
+
+  @Test func `the open channel closes the web socket, and says how much the dApp takes`() throws {
+    var wallet = try Wallet.connecting()
+    wallet.wait(.milliseconds(300))
+    #expect(
+      wallet.receive(.channelOpen) == [
+        .transport(.close(id(1))), told(.stage(.open), after: .milliseconds(300)),
+        .opened(maximumMessageSize: 262_144),
+      ])
+    #expect(wallet.machine.deadline == nil)
+    #expect(wallet.receive(.failed("late")) == [])
+    #expect(wallet.receive(try candidate(1)) == [])
+    #expect(wallet.receive(.closed(nil)) == [])
+    #expect(wallet.tick() == [])
+  }
+
+  // MARK: What is not listened to
+
+  @Test func `offers are never listened to, whoever they come from`() throws {
+    var wallet = Wallet.signalled()
+    for _ in 0..<1000 {
+      #expect(wallet.receive(try SocketIOEvent("offer-description", Descriptions.offer)) == [])
+      #expect(wallet.receive(try candidate(1, in: "offer-candidate")) == [])
+    }
+    #expect(wallet.receive(try SocketIOEvent("link-response", "x")) == [])
+    #expect(wallet.receive(try SocketIOEvent("", "x")) == [])
+    let answer = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+    #expect(answer.filter { if case .addCandidate = $0 { true } else { false } } == [])
+  }
+
+  @Test func `one answer is taken, later ones are counted`() throws {
+    var wallet = try Wallet.connecting()
+    let second = try SocketIOEvent("answer-description", Descriptions.description(setup: "passive"))
+    var counts: [Int] = []
+    for _ in 1...100 {
+      for action in wallet.receive(second) {
+        guard case .progress(let told) = action, case .ignoredAnswers(let count) = told.event else {
+          Issue.record("\(action)")
+          continue
+        }
+        counts.append(count)
+      }
+    }
+    #expect(counts == [1, 2, 4, 8, 16, 32, 64])
+    #expect(wallet.receive(.channelOpen).last == .opened(maximumMessageSize: 262_144))
+  }
+
+  @Test func `an answer to an offer that was not sent is not taken`() throws {
+    var wallet = Wallet.linked()
+    let answer = try SocketIOEvent("answer-description", Descriptions.answer)
+    #expect(wallet.receive(answer) == [told(.ignoredAnswers(1))])
+    _ = wallet.receive(.offer(Descriptions.offer))
+    #expect(wallet.receive(answer).first == .setAnswer(Descriptions.answer))
+  }
+
+  @Test func `64 candidates of the dApp's are handed on, the others counted`() throws {
+    var wallet = Wallet.signalled()
+    for number in 1...40 { #expect(wallet.receive(try candidate(number)) == []) }
+    let answer = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+    #expect(answer.count { if case .addCandidate = $0 { true } else { false } } == 40)
+    var (added, counts) = (40, [Int]())
+    for number in 41...1000 {
+      for action in wallet.receive(try candidate(number)) {
+        switch action {
+        case .addCandidate: added += 1
+        case .progress(let told):
+          if case .refusedCandidates(let count) = told.event { counts.append(count) }
+        default: Issue.record("\(action)")
+        }
+      }
+    }
+    #expect(added == 64)
+    #expect(counts == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512])
+  }
+
+  @Test func `64 candidates of ours are sent`() throws {
+    var wallet = Wallet.signalled()
+    var sent = 0
+    for number in 1...1000 { sent += wallet.receive(.candidate(Descriptions.candidate(number))).count }
+    #expect(sent == 64)
+  }
+
+  @Test(arguments: [
+    #""candidate:1""#, "1", "null", "[]", #"{"candidate":7}"#, #"{"candidate":"host"}"#, #"{"candidate":"candidate"}"#,
+    #"{"candidate":" candidate:1"}"#, #"{"candidate":"candidate:1\r\na=x"}"#, #"{"candidate":"candidate:é"}"#,
+    #"{"candidate":"candidate:1","sdpMLineIndex":1}"#, #"{"candidate":"candidate:1","sdpMLineIndex":-1}"#,
+    #"{"candidate":"candidate:1","sdpMLineIndex":1e300}"#, #"{"candidate":"candidate:1","sdpMLineIndex":0.5}"#,
+    #"{"candidate":"candidate:1","sdpMLineIndex":"0"}"#, #"{"candidate":"candidate:1","sdpMid":7}"#,
+    #"{"candidate":"candidate:1","sdpMid":"\u0000"}"#,
+    #"{"candidate":"candidate:\#(String(repeating: "x", count: 1015))"}"#,
+    #"{"candidate":"candidate:1","sdpMid":"\#(String(repeating: "x", count: 1025))"}"#,
+  ])
+  func `a candidate that is none is refused, and the next is taken`(_ payload: String) throws {
+    var wallet = try Wallet.connecting()
+    let event = try SocketIOEvent(array: "[\"answer-candidate\",\(payload)]")
+    #expect(wallet.receive(event) == [told(.refusedCandidates(1))])
+    #expect(wallet.receive(try candidate(1)) == [.addCandidate(Descriptions.candidate(1))])
+  }
+
+  @Test(arguments: [
+    (#"{"candidate":"candidate:1","sdpMid":"0","sdpMLineIndex":0,"usernameFragment":"u"}"#, "0" as String?),
+    (#"{"candidate":"a=candidate:1","sdpMid":null,"sdpMLineIndex":null}"#, nil),
+    (#"{"candidate":"candidate:1"}"#, nil), (#"{"candidate":"candidate:1","sdpMid":""}"#, nil),
+  ])
+  func `a candidate is taken in each of the forms that browsers write`(_ payload: String, _ tag: String?) throws {
+    var wallet = try Wallet.connecting()
+    let candidate = ICECandidate(candidate: "candidate:1", sdpMid: tag, sdpMLineIndex: 0)
+    #expect(
+      wallet.receive(try SocketIOEvent(array: "[\"answer-candidate\",\(payload)]")) == [.addCandidate(candidate)])
+  }
+
+  @Test(arguments: [#"{"candidate":""}"#, #"{"candidate":null}"#, "{}"])
+  func `the end of the candidates is passed over`(_ payload: String) throws {
+    var wallet = try Wallet.connecting()
+    #expect(wallet.receive(try SocketIOEvent(array: "[\"answer-candidate\",\(payload)]")) == [])
+  }
+
+  // MARK: Refusals
+
+  @Test(arguments: [
+    (#""""#, SessionDescriptionError.malformed), ("1", .malformed), ("null", .malformed), ("[]", .malformed),
+    ("{}", .malformed),
+    (#"{"sdp":1}"#, .malformed), (#"{"sdp":"v=0","type":1}"#, .malformed),
+    (#"{"sdp":"v=0","type":"offer"}"#, .noAnswer),
+    (#"{"sdp":"v=0","type":"pranswer"}"#, .noAnswer), (#""v=0""#, .noDataChannel),
+    (#""v=0\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel""#, .noFingerprint),
+    (#""\#(String(repeating: "x", count: 32_769))""#, .tooLarge),
+  ])
+  func `an answer that cannot be used ends it`(_ payload: String, _ error: SessionDescriptionError) throws {
+    var wallet = Wallet.signalled()
+    let event = try SocketIOEvent(array: "[\"answer-description\",\(payload)]")
+    #expect(wallet.receive(event) == ended(.unusableAnswer(error)))
+    #expect(wallet.machine.deadline == nil)
+  }
+
+  @Test func `an answer without a payload ends it`() throws {
+    var wallet = Wallet.signalled()
+    #expect(wallet.receive(try SocketIOEvent(array: #"["answer-description"]"#)) == ended(.unusableAnswer(.malformed)))
+  }
+
+  @Test func `an answer has as many sections as the offer`() throws {
+    var wallet = Wallet.signalled()
+    let text = Descriptions.answer + "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
+    #expect(
+      wallet.receive(try SocketIOEvent("answer-description", text)) == ended(.unusableAnswer(.otherSections)))
+  }
+
+  @Test(arguments: [PeerEvent.failed("ICE failed"), .channelClosed])
+  func `a peer connection that fails ends it, and says what helps`(_ event: PeerEvent) throws {
+    let reason = event == .channelClosed ? "it was closed" : "ICE failed"
+    for var wallet in [Wallet.linked(), .signalled(), try .connecting()] {
+      #expect(wallet.receive(event) == ended(.peerConnectionFailed(reason)))
+      #expect(SignalingError.peerConnectionFailed(reason).description.contains("TURN server"))
+    }
+  }
+
+  @Test func `what a peer connection tells out of turn is passed over`() throws {
+    var wallet = Wallet.signalled()
+    #expect(wallet.receive(.channelOpen) == [])
+    #expect(wallet.receive(.offer("v=0")) == [])
+    #expect(wallet.receive(.message("x")) == [])
+    #expect(wallet.receive(.bufferedAmountLow) == [])
+    #expect(wallet.tickAtDeadline() == [try emitted("offer-description", Descriptions.offer)])
+  }
+
+  // MARK: Time and lost connections
+
+  @Test func `at the time-out it is told how far it had come`() throws {
+    for (wallet, stage) in [
+      (Wallet.linked(), SignalingStage.linking), (.signalled(), .signalled), (try .connecting(), .connecting),
+    ] {
+      var (wallet, pings) = (wallet, 0)
+      while pings < 5 {
+        wallet.wait(.milliseconds(23_999))
+        pings += 1
+        _ = wallet.receive(.text("2"))
+      }
+      wallet.wait(.milliseconds(4))
+      #expect(wallet.tick().last != .failed(.timedOut(stage)))
+      wallet.wait(.milliseconds(1))
+      #expect(wallet.machine.deadline == wallet.now)
+      #expect(wallet.tick() == ended(.timedOut(stage)))
+      #expect(wallet.tick() == [])
+    }
+  }
+
+  @Test func `what comes after the time-out comes too late`() throws {
+    var wallet = try Wallet.connecting()
+    wallet.wait(.seconds(120))
+    #expect(wallet.receive(.channelOpen) == ended(.timedOut(.connecting)))
+  }
+
+  @Test func `a lost connection is told, and the offer goes on the next one at once`() throws {
+    var wallet = Wallet.signalled()
+    _ = wallet.receive(.candidate(Descriptions.candidate(1)))
+    wallet.wait(.seconds(2))
+    #expect(
+      wallet.receive(.closed(nil)) == [
+        .transport(.close(id(1))), told(.reconnecting(.closed, delay: .milliseconds(250)), after: .seconds(2)),
+      ])
+    #expect(wallet.receive(.candidate(Descriptions.candidate(2))) == [])
+    #expect(wallet.tickAtDeadline() == [.transport(.openWebSocket(id(2), target: Client.webSocketTarget))])
+    wallet.wait(.seconds(5))
+    #expect(wallet.tick() == [])
+    wallet.connection = 2
+    #expect(wallet.letIn() == [try emitted("offer-description", Descriptions.offer, on: 2)])
+    let answer = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+    #expect(answer.suffix(2) == (try emittedCandidates([1, 2], on: 2))[...])
+  }
+
+  @Test func `a connection that is lost after the answer brings our candidates once more, and no offer`() throws {
+    var wallet = try Wallet.connecting()
+    _ = wallet.receive(.candidate(Descriptions.candidate(1)))
+    #expect(wallet.reconnect() == (try emittedCandidates([1], on: 2)))
+    #expect(wallet.receive(try candidate(5)) == [.addCandidate(Descriptions.candidate(5))])
+    #expect(wallet.receive(.channelOpen).last == .opened(maximumMessageSize: 262_144))
+  }
+
+  @Test func `an answer that comes by the old connection is not heard`() throws {
+    var wallet = Wallet.signalled()
+    _ = wallet.reconnect()
+    wallet.connection = 1
+    #expect(wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer)) == [])
+  }
+
+  @Test func `a server that is gone for good ends it`() {
+    var wallet = Wallet.signalled()
+    for _ in 1...7 {
+      _ = wallet.receive(.closed(.unreachable("refused")))
+      _ = wallet.tickAtDeadline()
+      wallet.connection += 1
+    }
+    #expect(
+      wallet.receive(.closed(.unreachable("refused"))) == [
+        .transport(.close(id(8))), .failed(.serverGone(.unreachable("refused"))),
+      ])
+    #expect(wallet.machine.deadline == nil)
+  }
+
+  @Test func `a malformed packet ends it`() {
+    var wallet = Wallet.signalled()
+    #expect(wallet.receive(.text("42[")) == ended(.protocolViolation(.malformed(.json))))
+    #expect(wallet.receive(.channelOpen) == [])
+  }
+
+  @Test func `an offer that is larger than the server reads ends it`() {
+    var wallet = Wallet()
+    _ = wallet.begin()
+    _ = wallet.receive(.offer(Descriptions.offer))
+    _ = wallet.receive(.text(#"0{"sid":"a","pingInterval":25000,"pingTimeout":20000,"maxPayload":100}"#))
+    let actions = wallet.receive(.text(Client.connected))
+    guard case .failed(.messageTooLarge(_, limit: 100))? = actions.last else {
+      Issue.record("\(actions)")
+      return
+    }
+    #expect(actions.count == 2)
+  }
+
+  private func candidate(_ number: Int, in event: String = "answer-candidate") throws -> SocketIOEvent {
+    try SocketIOEvent(event, CandidatePayload(Descriptions.candidate(number)))
+  }
+}
