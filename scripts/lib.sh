@@ -13,12 +13,18 @@ packages_for_daemon=(strace)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick)
+packages_for_wallet=(chromium chromium-driver zbar-tools qrencode iproute2)
+# Unpacked and not installed: Debian would start its server for everybody.
+packages_of_turn=(coturn)
 
 # The tests' Python modules live here, readable by the guest's ordinary user.
 python_modules=$repo/.build/python
 
 # The tools that Tests/tools runs lie here, as packages.
 tools_packages=$repo/.build/tools-packages
+
+# coturn and what it needs lie here, unpacked.
+turn_root=$repo/.build/turn
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 fail() {
@@ -63,6 +69,21 @@ download_packages() {
     { as_root apt-get update -qq && as_root apt-get install -qq --download-only --no-install-recommends \
         -o "Dir::Cache::archives=$directory" "$@"; } >/dev/null || fail "apt-get could not download: $*"
     echo "$*" >"$directory/.packages"
+}
+
+# unpack_packages DIRECTORY NAME...: as download_packages, and the files of all of them
+# below DIRECTORY/root. What is installed already is not there.
+unpack_packages() {
+    local directory=$1 package
+    shift
+    [[ -d $directory/root && "$*" == "$(cat "$directory/.packages" 2>/dev/null)" ]] && return 0
+    download_packages "$directory" "$@"
+    rm -rf "$directory/root"
+    for package in "$directory"/*.deb; do
+        [[ ! -e $package ]] || dpkg-deb --extract "$package" "$directory/root.new"
+    done
+    mkdir -p "$directory/root.new"
+    mv "$directory/root.new" "$directory/root"
 }
 
 # install_python_modules: those of Tests/requirements.txt, for Debian's own

@@ -32,6 +32,9 @@ class DApp:
         self.server, self.tls = server, tls
         self.request_id = request_id if request_id is not None else str(uuid.uuid4())
         self.trickles, self.wide_maps = trickles, wide_maps
+        self.transports = ["websocket"]
+        # What becomes of our answer on its way, in the hands of whoever sits on the server.
+        self.on_the_way = lambda sdp: sdp
         policy = RTCIceTransportPolicy.RELAY if relay_only else RTCIceTransportPolicy.ALL
         self.configuration = RTCConfiguration(iceServers=list(ice_servers), iceTransportPolicy=policy)
         self.peer: RTCPeerConnection | None = None
@@ -49,7 +52,7 @@ class DApp:
         self.http = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.CookieJar(unsafe=True))
         self.socket = socketio.AsyncClient(http_session=self.http, reconnection=False)
         self.socket.on("offer-description", self._offer)
-        await self.socket.connect(self.server.address, transports=["websocket"])
+        await self.socket.connect(self.server.address, transports=self.transports)
         self._linking = asyncio.create_task(self._wait_for_wallet())
         while self.request_id not in self.server.linked:
             await asyncio.sleep(0.005)
@@ -79,7 +82,7 @@ class DApp:
         for candidate in self.candidates:
             await self._add(candidate)
         await self.peer.setLocalDescription(await self.peer.createAnswer())
-        await self.send_answer(self.peer.localDescription.sdp)
+        await self.send_answer(self.on_the_way(self.peer.localDescription.sdp))
 
     async def send_answer(self, sdp: str):
         """The description, then each of its candidates."""

@@ -35,7 +35,7 @@ ACCEPTED_ALGORITHMS = [
     if number in {known.value for known in COSEAlgorithmIdentifier}
 ]
 # What ua-parser-js recognises, as far as a wallet or a browser may say it.
-OPERATING_SYSTEM = re.compile(r"windows|android|iphone|ipad|ipod|ios|mac os|macintosh|linux|x11|cros|freebsd|ubuntu", re.I)
+OPERATING_SYSTEM = re.compile(r"windows|android|iphone|ipad|ipod|ios|mac os|macintosh|linux|x11|cros|freebsd", re.I)
 BROWSER = re.compile(r"(chrome|chromium|firefox|safari|edg|opr|opera|msie|trident|samsungbrowser|webview)[/ ]", re.I)
 
 
@@ -59,8 +59,9 @@ class Mischief:
     redirects: dict[str, str] = field(default_factory=dict)
     # Path prefix -> the status and body that replace what we would have answered (the work is done all the same).
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
-    # Path prefix of an answer that never ends.
+    # Path prefix of an answer that never ends, and of one that never comes.
     endless: str | None = None
+    silent: str | None = None
     # How many offers are lost on their way.
     lost_offers: int = 0
     # Another answer follows the first at once.
@@ -139,6 +140,7 @@ class LiquidAuthServer:
         self.sessions: dict[str, Session] = {}
         self.received: list[Received] = []
         self.handshakes: list[dict[str, str]] = []
+        self.open_sockets: set[str] = set()
         self.signals: list[tuple[str, str, object]] = []  # wallet or "", event, payload
         self.linked: list[object] = []
         self.last_fault = ""  # why a verification failed, which the wire does not tell
@@ -179,6 +181,7 @@ class LiquidAuthServer:
             app.router.add_static("/page/", self._page)
         self.socket.attach(app)
         self.socket.on("connect", self._connected)
+        self.socket.on("disconnect", self._disconnected)
         self.socket.on("link", self._link)
         for name in SIGNALS:
             self.socket.on(name, self._signal(name))
@@ -214,6 +217,8 @@ class LiquidAuthServer:
                 return web.Response(status=307, headers={"Location": target + request.path})
         if self._is_gone(request.path):
             await self._vanish(request)
+        if self.mischief.silent and request.path.startswith(self.mischief.silent):
+            await asyncio.Event().wait()
         try:
             entry.body = request[BODY] = json.loads(text) if text else {}
             answer = await handler(request)
@@ -482,15 +487,19 @@ class LiquidAuthServer:
 
     async def _connected(self, socket_id: str, environ: dict):
         session = environ["aiohttp.request"][SESSION]
+        self.open_sockets.add(socket_id)
         await self.socket.save_session(socket_id, {"session": session})
         if wallet := session.content.get("wallet"):
             await self.socket.enter_room(socket_id, wallet)
+
+    async def _disconnected(self, socket_id: str):
+        self.open_sockets.discard(socket_id)
 
     async def _content(self, socket_id: str) -> dict:
         return (await self.socket.get_session(socket_id))["session"].content
 
     async def _link(self, socket_id: str, request=None):
-        """Waits, for as long as it takes, until someone has signed in with this request id; that is the acknowledgement."""
+        """Acknowledged when someone has signed in with this request id, however long that takes."""
         wanted = request.get("requestId") if isinstance(request, dict) else None
         told = asyncio.get_running_loop().create_future()
         self._waiting.append((wanted, told))

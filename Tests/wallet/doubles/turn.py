@@ -1,14 +1,21 @@
 """Debian's coturn as a TURN and STUN server of this machine alone, with one user."""
 
+import os
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 
 from support.authenticator import wait_for
 
 ADDRESS = "127.0.0.1"
-USER, PASSWORD, REALM = "liquid-auth", "a password of the tests", "liquid.example"
+USER, PASSWORD, REALM = "liquid-auth", "a-password-of-the-tests", "liquid.example"
+
+
+# Where scripts/lib.sh has unpacked it, with the libraries that this machine had not.
+ROOT = pathlib.Path(os.environ.get("LIQUID_TURN_ROOT", "/"))
+LIBRARIES = ":".join(map(str, (ROOT / "usr/lib").glob("*-linux-gnu")))
 
 
 class TurnServer:
@@ -20,15 +27,18 @@ class TurnServer:
             self.port = probe.getsockname()[1]
         self.log = folder / "turnserver.log"
         self.output = open(folder / "turnserver.out", "wb")
+        unpacked = ROOT / "usr/bin/turnserver"
+        program = str(unpacked) if unpacked.exists() else shutil.which("turnserver")
         self.process = subprocess.Popen(
             [
-                "turnserver", "-n", "--lt-cred-mech", "--fingerprint", f"--realm={REALM}", f"--user={USER}:{PASSWORD}",
+                program, "-n", "--lt-cred-mech", "--fingerprint", f"--realm={REALM}", f"--user={USER}:{PASSWORD}",
                 f"--listening-ip={ADDRESS}", f"--relay-ip={ADDRESS}", f"--listening-port={self.port}",
                 "--allow-loopback-peers", "--no-cli", "--no-tls", "--no-dtls", "--no-multicast-peers", "--verbose",
                 f"--log-file={self.log}", "--simple-log", f"--pidfile={folder / 'turnserver.pid'}",
                 f"--userdb={folder / 'turndb'}",
             ],
             stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output,
+            env={**os.environ, "LD_LIBRARY_PATH": LIBRARIES} if unpacked.exists() else None,
         )
         wait_for("TURN server", self._listens)
 
