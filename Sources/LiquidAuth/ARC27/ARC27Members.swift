@@ -1,3 +1,4 @@
+import AlgorandTransaction
 import CBOR
 import DeterministicKeys
 
@@ -25,8 +26,9 @@ struct ARC27Member {
   }
 
   /// The elements of an array.
-  func elements() throws(ARC27Error) -> [ARC27Member] {
+  fileprivate func elements(atMost limit: Int) throws(ARC27Error) -> [ARC27Member] {
     guard let elements = value.array else { throw fault("is not a list") }
+    guard elements.count <= limit else { throw fault("has \(elements.count) elements, of \(limit) at most") }
     return elements.enumerated().map { ARC27Member(value: $0.element, path: "\(path)[\($0.offset)]") }
   }
 
@@ -53,11 +55,11 @@ struct ARC27Members {
     members[name].map { ARC27Member(value: $0, path: "\(path).\(name)") }
   }
 
-  /// Each element of a list that may be absent.
+  /// Each element of a list that may be absent, and has at most as many as a group has transactions.
   func list<Element>(
     _ name: String, _ read: (ARC27Member) throws(ARC27Error) -> Element
   ) throws(ARC27Error) -> [Element]? {
-    guard let elements = try member(name)?.elements() else { return nil }
+    guard let elements = try member(name)?.elements(atMost: TransactionGroup.maximumCount) else { return nil }
     var list: [Element] = []
     for element in elements { list.append(try read(element)) }
     return list

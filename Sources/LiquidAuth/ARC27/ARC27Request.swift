@@ -13,8 +13,13 @@ struct ARC27Envelope {
   /// The member `params`, of whatever kind.
   let params: LooseCBORValue
 
+  /// The longest id that is given back; a UUID has 36 bytes.
+  private static let maximumIDSize = 128
+
   init(_ message: [String: LooseCBORValue]) throws(UnansweredFrame) {
-    guard let id = message["id"]?.text, !id.isEmpty else { throw .noRequest("it has no id") }
+    guard let id = message["id"]?.text, (1...Self.maximumIDSize).contains(id.utf8.count) else {
+      throw .noRequest("it has no id of 1 to \(Self.maximumIDSize) bytes")
+    }
     guard let text = message["reference"]?.text, let reference = ARC27Reference(text) else {
       throw .noRequest("its reference is not one of ARC-27")
     }

@@ -5,9 +5,6 @@ extension Provider {
   /// ARC-27, Post Transactions: what others have signed goes to its network, each group at once.
   func postTransactions(_ stxns: [[UInt8]]) async throws(ARC27Error) -> [String: LooseCBORValue] {
     try requireNode(.postTransactions)
-    guard stxns.count <= TransactionGroup.maximumCount else {
-      throw .invalidInput("params.stxns has \(stxns.count) transactions, of \(TransactionGroup.maximumCount) at most")
-    }
     var signed: [SignedTransaction] = []
     for (index, bytes) in stxns.enumerated() {
       do throws(TransactionError) {

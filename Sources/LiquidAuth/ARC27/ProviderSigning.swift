@@ -46,10 +46,10 @@ extension Provider {
     var transactions: [TransactionToSign] = []
     for item in items {
       _ = try configuration.network(item.transaction.genesisHash)
+      let isToBeSigned = try item.isToBeSigned(by: configuration.account)
       transactions.append(
         TransactionToSign(
-          bytes: item.transaction.bytes, isToBeSigned: try item.isToBeSigned(by: configuration.account),
-          authAddr: item.authAddr))
+          bytes: item.transaction.bytes, isToBeSigned: isToBeSigned, authAddr: isToBeSigned ? item.authAddr : nil))
     }
     try Self.checkGroup(of: items)
     guard transactions.contains(where: \.isToBeSigned) else { return items.map { _ in nil } }

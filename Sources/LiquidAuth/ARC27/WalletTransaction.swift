@@ -20,15 +20,19 @@ struct WalletTransaction: Equatable {
 
   private static let known: Set = ["txn", "authAddr", "msig", "signers", "stxn", "message", "groupMessage"]
 
-  /// Reads the list of a request, at most 16.
+  /// Reads the list of a request: at most 16, and no more bytes in all than the authenticator takes at once.
   static func list(_ params: ARC27Members) throws(ARC27Error) -> [WalletTransaction] {
-    let items = try params.required("txns", params.member("txns")?.elements())
-    guard items.count <= TransactionGroup.maximumCount else {
-      throw .invalidInput("params.txns has \(items.count) transactions, of \(TransactionGroup.maximumCount) at most")
+    var isFirst = true
+    let list = try params.list("txns") { item throws(ARC27Error) in
+      defer { isFirst = false }
+      return try WalletTransaction(item, isFirst: isFirst)
     }
-    var list: [WalletTransaction] = []
-    for item in items { list.append(try WalletTransaction(item, isFirst: list.isEmpty)) }
-    return list
+    let items = try params.required("txns", list)
+    let size = items.reduce(0) { $0 + $1.transaction.bytes.count }
+    guard size <= Provider.maximumTransactionsSize else {
+      throw .invalidInput("params.txns has \(size) bytes in all, of \(Provider.maximumTransactionsSize) at most")
+    }
+    return items
   }
 
   private init(_ item: ARC27Member, isFirst: Bool) throws(ARC27Error) {

@@ -178,6 +178,7 @@ struct Said {
 struct TestPayment {
   let sender: AlgorandAddress
   var amount: UInt8 = 1
+  var note: [UInt8] = []
   var group: [UInt8]?
   var genesisHash = Base64.decode("SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=") ?? []
 
@@ -186,8 +187,10 @@ struct TestPayment {
     func member(_ name: String, _ content: [UInt8]) -> [UInt8] { key(name) + [0xC4, UInt8(content.count)] + content }
     let amounts: [UInt8] = key("amt") + [amount] + key("fee") + [0xCD, 0x03, 0xE8] + key("fv") + [10]
     let network: [UInt8] = member("gh", genesisHash) + (group.map { member("grp", $0) } ?? []) + key("lv") + [20]
+    let noted = note.isEmpty ? [] : key("note") + [0xC5, UInt8(note.count >> 8), UInt8(note.count & 0xFF)] + note
     let parties: [UInt8] = member("rcv", sender.publicKey) + member("snd", sender.publicKey)
-    return [group == nil ? 0x88 : 0x89] + amounts + network + parties + key("type") + key("pay")
+    let count = 8 + (group == nil ? 0 : 1) + (note.isEmpty ? 0 : 1)
+    return [0x80 | UInt8(count)] + amounts + network + noted + parties + key("type") + key("pay")
   }
 
   var text: LooseCBORValue { .text(Base64URL.encode(bytes)) }

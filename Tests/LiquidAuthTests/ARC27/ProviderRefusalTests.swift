@@ -36,6 +36,9 @@ import Testing
   private static let good = Malformed.good
   private static let other = TestPayment(sender: ours, amount: 9)
 
+  /// Sixteen of these are more than the authenticator takes.
+  private static let long = TestPayment(sender: ours, note: [UInt8](repeating: 1, count: 3_900))
+
   static let malformed: [Malformed] = [
     Malformed("params is not a map", .null), Malformed("params is not a map", []),
     Malformed("params.txns is missing", [:]), Malformed("params.txns is missing", ["txns": .null]),
@@ -77,8 +80,20 @@ import Testing
       ".stxn is not the signed form of txn",
       item: Malformed.item(["signers": [], "stxn": .text(Base64URL.encode(other.signed))])),
     Malformed(
-      "params.txns has 17 transactions, of 16 at most",
+      "params.txns has 17 elements, of 16 at most",
       ["txns": .array([LooseCBORValue](repeating: ["txn": good.text], count: 17))]),
+    Malformed(
+      "params.txns has 250000 elements, of 16 at most",
+      ["txns": .array([LooseCBORValue](repeating: .null, count: 250_000))]),
+    Malformed(
+      ".signers has 17 elements, of 16 at most",
+      item: Malformed.item(["signers": .array([LooseCBORValue](repeating: .text(ours.text), count: 17))])),
+    Malformed(
+      "params.txns has 64816 bytes in all, of 64000 at most",
+      ["txns": .array([LooseCBORValue](repeating: ["txn": long.text], count: 16))]),
+    Malformed(
+      "params.sessionIds has 17 elements, of 16 at most",
+      ["sessionIds": .array([LooseCBORValue](repeating: "", count: 17))], "disable"),
     Malformed(
       "a transaction without msig has one signer, not 2",
       ["txns": [Malformed.item(["signers": [.text(ours.text), .text(ours.text)]])]]),
@@ -106,7 +121,7 @@ import Testing
       "params.stxns[1] is refused: no transaction: the member \"txn\" is missing",
       ["stxns": [.text(Base64URL.encode(good.signed)), .text(Base64URL.encode(good.bytes))]], "post_transactions"),
     Malformed(
-      "params.stxns has 17 transactions, of 16 at most",
+      "params.stxns has 17 elements, of 16 at most",
       ["stxns": .array([LooseCBORValue](repeating: .text(Base64URL.encode(good.signed)), count: 17))],
       "post_transactions"),
     Malformed(

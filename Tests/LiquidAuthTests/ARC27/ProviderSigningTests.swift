@@ -43,15 +43,25 @@ import Testing
     }
   }
 
-  @Test func `the authenticator is told to whom the sender was rekeyed`() async throws {
+  @Test func `the authenticator is told to whom a sender was rekeyed, where that one is to sign`() async throws {
     var fixture = try ProviderFixture()
-    let payment = TestPayment(sender: fixture.stranger)
+    let (account, stranger) = (fixture.account, fixture.stranger)
+    let payments = try TestPayment.grouped([TestPayment(sender: stranger), TestPayment(sender: account)])
     _ = try await fixture.ask(
-      "sign_transactions", ["txns": [["txn": payment.text, "authAddr": .text(fixture.account.text)]]])
-    let account = fixture.account
+      "sign_transactions",
+      [
+        "txns": [
+          ["txn": payments[0].text, "authAddr": .text(account.text)],
+          ["txn": payments[1].text, "authAddr": .text(stranger.text), "signers": []],
+        ]
+      ])
     #expect(
-      await fixture.signer.transactions
-        == [[TransactionToSign(bytes: payment.bytes, isToBeSigned: true, authAddr: account)]])
+      await fixture.signer.transactions == [
+        [
+          TransactionToSign(bytes: payments[0].bytes, isToBeSigned: true, authAddr: account),
+          TransactionToSign(bytes: payments[1].bytes, isToBeSigned: false),
+        ]
+      ])
   }
 
   @Test func `a message is given to the authenticator as its UTF-8, without a prefix`() async throws {
