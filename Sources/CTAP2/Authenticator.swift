@@ -14,7 +14,7 @@ public struct Authenticator: Sendable {
   let now: @Sendable () -> Duration
   let wallClock: @Sendable () -> UInt64
   var randomness: any RandomNumberGenerator & Sendable
-  private let report: @Sendable (CommandReport) -> Void
+  let report: @Sendable (CommandReport) -> Void
 
   /// Keys, tries and token of clientPIN, for one life of the device.
   package var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)

@@ -15,7 +15,7 @@ struct KeyInUse {
   let folder: String
   let directory: StateDirectory
   let keys: CredentialKeys
-  private let root: SecretBytes
+  let root: SecretBytes
   private let content: VaultContent
 
   /// Makes vault and store.

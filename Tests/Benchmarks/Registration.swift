@@ -17,7 +17,7 @@ struct Registration {
     let key = try KeyInUse(folder: folder + "/registration", cost: PassphraseCost(opsLimit: 1, memLimit: 8192))
     let durable = try key.open()
     let inMemory = OpenVault(
-      keys: key.keys, ed25519Root: durable.ed25519Root, store: InMemoryCredentialStore(keys: key.keys))
+      keys: key.keys, ed25519Root: key.root, store: InMemoryCredentialStore(keys: key.keys))
     var rows = [
       Row("rk=false", inMemory, rk: false), Row("rk=true, in memory", inMemory, rk: true),
       Row("rk=true, durable", durable, rk: true),

@@ -6,21 +6,27 @@ public struct AlgorandAccount: Sendable {
   /// What people and servers call the account.
   public let address: AlgorandAddress
   private let key: ExtendedKey
+  private let counts: SignatureCounts
 
-  init(_ tree: BIP32Ed25519, account: UInt32 = 0, index: UInt32 = 0) throws(BIP32Error) {
-    key = try tree.key(.address, account: account, change: 0, index: index)
+  init(_ tree: BIP32Ed25519, index: UInt32 = 0, counts: SignatureCounts) throws(BIP32Error) {
+    key = try tree.key(.address, account: 0, change: 0, index: index)
     address = AlgorandAddress(publicKey: key.publicKey)
+    self.counts = counts
   }
 
-  /// Signs with the account's key (64 bytes) what the person was asked for.
-  func signature(for message: [UInt8]) throws(CryptoError) -> [UInt8] { try key.signature(for: message) }
+  /// Signs with the account's key (64 bytes) what the person was asked for, and counts it.
+  func signature(for message: [UInt8]) throws(CryptoError) -> [UInt8] {
+    let signature = try key.signature(for: message)
+    counts.countAlgorand()
+    return signature
+  }
 }
 
 extension OpenVault {
-  /// The account that signs for this vault: the first one.
+  /// An account of the vault; the first is the one that signs.
   ///
-  /// - Throws: `BIP32Error.invalidRoot` where the vault holds something else than a root.
-  public func algorandAccount() throws(BIP32Error) -> AlgorandAccount {
-    try AlgorandAccount(BIP32Ed25519(root: ed25519Root))
+  /// - Throws: `BIP32Error.invalidRoot` where the vault holds something else than a root, `indexOutOfRange` from 2^31 on.
+  public func algorandAccount(index: UInt32 = 0) throws(BIP32Error) -> AlgorandAccount {
+    try AlgorandAccount(BIP32Ed25519(root: ed25519Root), index: index, counts: signatures)
   }
 }

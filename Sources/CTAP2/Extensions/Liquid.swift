@@ -35,8 +35,11 @@ public enum LiquidExtension: AuthenticatorExtension {
   private struct Processing: ExtensionProcessing {
     let request: LiquidRequest
 
-    /// The person sees who asks, and which account would answer.
+    /// The person sees who asks, which account would answer, and whether the site is new here (Recovery §12).
     func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError) {
+      do { prompt.isFirstUse = try vault.store.credentials(rpIDHash: request.rpIDHash).isEmpty } catch {
+        throw CTAPError(error)
+      }
       prompt.origin = request.origin
       prompt.algorandAddress = try account(of: vault).address.text
     }

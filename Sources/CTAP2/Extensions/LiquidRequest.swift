@@ -60,7 +60,7 @@ public struct LiquidRequest: Sendable, Equatable {
   /// Echoed: which of the server's requests it answers.
   public let requestID: String?
   private let ceremony: Ceremony
-  private let rpIDHash: RPIDHash
+  let rpIDHash: RPIDHash
   private let clientDataHash: [UInt8]
 
   /// Reads and checks an input, in the order of the contract; each fault ends the command with its status.

@@ -10,18 +10,27 @@ public final class Unlocking: Sendable {
 public struct OpenVault: Sendable {
   /// Everything that is derived from the main key.
   public let keys: CredentialKeys
-  /// The xHD root (96 bytes) of the Algorand accounts.
-  public let ed25519Root: SecretBytes
+  /// The xHD root (96 bytes) of the Algorand accounts; only here is a key of one derived, so that what it signs is
+  /// counted.
+  let ed25519Root: SecretBytes
   /// The credentials of this machine.
   public let store: any CredentialStore
   /// The unlocking that this came from; it holds no secret and may be kept.
   public let unlocking = Unlocking()
+  /// Counts what accounts and association keys sign.
+  let signatures: SignatureCounts
 
   /// Joins what one unlocking yields.
-  public init(keys: CredentialKeys, ed25519Root: SecretBytes, store: any CredentialStore) {
+  ///
+  /// - Parameter signatures: goes on counting from one unlocking to the next.
+  public init(
+    keys: CredentialKeys, ed25519Root: SecretBytes, store: any CredentialStore,
+    signatures: SignatureCounts = SignatureCounts()
+  ) {
     self.keys = keys
     self.ed25519Root = ed25519Root
     self.store = store
+    self.signatures = signatures
   }
 }
 

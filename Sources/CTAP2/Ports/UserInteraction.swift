@@ -23,6 +23,40 @@ public struct UserPrompt: Sendable, Equatable {
     case authorize(TokenPermissions)
     /// authenticatorReset: what this machine made is ended; `importedPasskeys` of them nothing brings back.
     case reset(importedPasskeys: Int)
+    /// A wallet would be told an account's address, or its passkey at a site: asked for only to open the vault.
+    case tellAccount
+    /// The account in use would sign transactions of a dApp, in the order of their group.
+    case signTransactions([TransactionText])
+    /// The account in use would sign a message of a dApp.
+    case signMessage(String)
+    /// A program would be told an association key: asked for only to open the vault.
+    case tellAssociationKey(publicUserID: String)
+    /// An association key would sign data of a service.
+    case signAssociation(publicUserID: String, data: String, service: String)
+  }
+
+  /// Whether a wallet asks, and no platform waits: who reads transactions may take his time.
+  public var isOfWallet: Bool {
+    switch purpose {
+    case .tellAccount, .signTransactions, .signMessage, .tellAssociationKey, .signAssociation: true
+    case .register, .alreadyRegistered, .signIn, .setPIN, .registerSecondFactor, .signInSecondFactor, .select,
+      .authorize, .reset:
+      false
+    }
+  }
+
+  /// What one transaction does.
+  public struct TransactionText: Sendable, Equatable {
+    /// A line for each thing that it does or changes, labels and values in printable ASCII.
+    public var lines: [String]
+    /// Whether the account in use signs it; others of its group may be signed by others.
+    public var isToBeSigned: Bool
+
+    /// Joins both.
+    public init(lines: [String], isToBeSigned: Bool) {
+      self.lines = lines
+      self.isToBeSigned = isToBeSigned
+    }
   }
 
   /// The ceremony.
@@ -37,15 +71,21 @@ public struct UserPrompt: Sendable, Equatable {
   public var accountCount: Int
   /// With `register`: the account has a passkey on this machine, which the new one takes the place of.
   public var replacesPasskey: Bool
-  /// With the `liquid` extension: the Algorand address (58 characters) that would sign.
+  /// With the `liquid` extension, transactions and messages: the Algorand address (58 characters) that would sign.
   public var algorandAddress: String?
-  /// With the `liquid` extension in challenge form: the origin that the client data name.
+  /// The origin that a wallet names, if one does.
+  ///
+  /// With the `liquid` extension in challenge form it is that of the client data; with transactions and messages it is
+  /// the dApp's.
   public var origin: String?
+  /// With the `liquid` extension: this machine has no passkey of the site yet, so that nothing here vouches for it.
+  public var isFirstUse: Bool
 
   /// Makes a prompt; everything but the purpose may be absent.
   public init(
     purpose: Purpose, rpID: String? = nil, accountName: String? = nil, accountDisplayName: String? = nil,
-    accountCount: Int = 1, replacesPasskey: Bool = false, algorandAddress: String? = nil, origin: String? = nil
+    accountCount: Int = 1, replacesPasskey: Bool = false, algorandAddress: String? = nil, origin: String? = nil,
+    isFirstUse: Bool = false
   ) {
     self.purpose = purpose
     self.rpID = rpID
@@ -55,6 +95,7 @@ public struct UserPrompt: Sendable, Equatable {
     self.replacesPasskey = replacesPasskey
     self.algorandAddress = algorandAddress
     self.origin = origin
+    self.isFirstUse = isFirstUse
   }
 }
 

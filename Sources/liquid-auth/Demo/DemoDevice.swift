@@ -76,6 +76,9 @@ private struct DemoPerson: UserInteraction {
       case .signInSecondFactor: "sign in with a second factor"
       case .authorize: "let a program go on"
       case .reset: "reset"
+      case .tellAccount, .signTransactions, .signMessage, .tellAssociationKey, .signAssociation:
+        // The demo has no wallet.
+        throw .declined
       }
     let verified = verification ? ", verified" : ""
     tell("the demo agrees in your place\(verified): \(what) at \(prompt.rpID ?? "this key")")

@@ -25,7 +25,8 @@ struct KeyDesk: ControlDesk {
       verification: desk.options.verification.rawValue, prompt: prompt, fingerprint: vault.fingerprint,
       waiting: desk.people.isAnybodyAsked, problems: problems(vault, settings),
       stateDirectory: desk.directory.path, credentials: credentials.map(UInt64.init),
-      steppedAsideFor: await key.steppedAsideFor?.description)
+      steppedAsideFor: await key.steppedAsideFor?.description,
+      algorandSignatures: desk.people.signatures.algorand, associationSignatures: desk.people.signatures.association)
   }
 
   func lock() async { desk.people.vault.lock() }
@@ -84,6 +85,15 @@ struct KeyDesk: ControlDesk {
         }
         return try body(open, &authenticator)
       }
+    }
+    return try outcome.get()
+  }
+
+  func inTurn(
+    _ body: @escaping @Sendable (Authenticator) async throws(ControlFailure) -> [UInt8]
+  ) async throws(ControlFailure) -> [UInt8] {
+    let outcome = await inTurn { authenticator -> Result<[UInt8], ControlFailure> in
+      do throws(ControlFailure) { return .success(try await body(authenticator)) } catch { return .failure(error) }
     }
     return try outcome.get()
   }

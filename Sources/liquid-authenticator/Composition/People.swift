@@ -5,6 +5,8 @@ import StateDirectory
 struct People: Sendable {
   /// Holds the secrets while the vault is open.
   let vault: VaultKeySource
+  /// What accounts and association keys have signed.
+  let signatures = SignatureCounts()
   /// What was wrong with the last dialog.
   let dialogFault = DialogFault()
   private let oneDialog: OneDialog
@@ -26,7 +28,8 @@ struct People: Sendable {
     dialogs = DialogsBesideOtherKeys(
       base: oneDialog, others: { isHIDRaw ? OtherKey.pluggedIn() : [] }, timepiece: timepiece)
     verifies = options.verification == .passphrase
-    vault = VaultKeySource(directory: directory, dialogs: dialogs, log: log.warning)
+    vault = VaultKeySource(
+      directory: directory, dialogs: dialogs, signatures: signatures, log: log.warning)
     self.timepiece = timepiece
     self.workers = workers
   }

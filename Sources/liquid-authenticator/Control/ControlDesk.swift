@@ -22,6 +22,10 @@ protocol ControlDesk: Sendable {
   ///
   /// - Parameter client: tells the connections of the control door apart.
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8]
+  /// Works for a wallet in the same turn; cancelling the task withdraws what is asked of a person.
+  func inTurn(
+    _ body: @escaping @Sendable (Authenticator) async throws(ControlFailure) -> [UInt8]
+  ) async throws(ControlFailure) -> [UInt8]
   /// Works on the open vault, and on what the authenticator has in memory, in the same turn, so that no ceremony is
   /// disturbed.
   ///

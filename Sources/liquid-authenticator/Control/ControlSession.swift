@@ -43,6 +43,10 @@ actor ControlSession {
     case .unlock(let passphrase):
       verified = nil
       verified = try await desk.unlock(passphrase)
+    case .account, .walletPasskey, .signTransactions, .signMessage, .accounts, .associationKey, .signAssociation:
+      return try await desk.inTurn { authenticator throws(ControlFailure) in
+        try await authenticator.answer(toWallet: request)
+      }
     default: return try await manage(request)
     }
     return Done().encoded

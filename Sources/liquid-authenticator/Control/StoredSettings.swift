@@ -59,7 +59,7 @@ extension OpenVault {
 
 /// The authenticator's refusal as the answer to a request.
 private func told<T>(_ ask: () throws(CTAPError) -> T) throws(ControlFailure) -> T {
-  do { return try ask() } catch { throw ControlFailure(ControlStatus(rawValue: error.status.rawValue), error.reason) }
+  do { return try ask() } catch { throw ControlFailure(error) }
 }
 
 extension OwnerSettings {

@@ -29,7 +29,7 @@ enum AssuanLine {
     if let text {
       line.append(UInt8(ascii: " "))
       for byte in text.utf8 {
-        if byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "%") {
+        if isEscaped(byte) {
           line += [UInt8(ascii: "%"), hexDigit(byte >> 4), hexDigit(byte & 15)]
         } else {
           line.append(byte)
@@ -40,6 +40,11 @@ enum AssuanLine {
     guard line.count <= limit else { throw .tooLong }
     return line
   }
+
+  /// How many bytes a text takes in a command.
+  static func size(of text: String) -> Int { text.utf8.reduce(0) { $0 + (isEscaped($1) ? 3 : 1) } }
+
+  private static func isEscaped(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "%") }
 
   /// Reads a reply without its line end.
   static func reply(_ line: UnsafeRawBufferPointer) throws(Fault) -> Reply {

@@ -18,7 +18,9 @@ struct DialogInteraction: UserInteraction {
   var verificationTriesLeft: Int { triesLeft() }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
-    let text = PromptText(prompt)
+    let pages = PromptPages(prompt)
+    for page in pages.before { try await dialogs.confirm(page) }
+    let text = pages.last
     guard verification else {
       try await dialogs.confirm(text)
       return UserConsent(userPresent: true, userVerified: false)

@@ -42,6 +42,13 @@ struct PromptText: Sendable, Equatable {
       case .setPIN: ("set a PIN", [])
       case .registerSecondFactor: ("make a new second factor", [])
       case .signInSecondFactor: ("sign in with a second factor", [])
+      case .tellAccount: ("see your Algorand account", prompt?.rpID == nil ? [] : prompt?.siteLines ?? [])
+      case .signTransactions: ("have Algorand transactions signed", prompt?.dAppLines ?? [])
+      case .signMessage: ("have a message signed by your Algorand account", prompt?.dAppLines ?? [])
+      case .tellAssociationKey(let publicUserID):
+        ("see your key for Keyri", ["User: \(ShownText.name(publicUserID))"])
+      case .signAssociation(let publicUserID, _, let service):
+        ("sign in with Keyri", WalletText.association(publicUserID, service))
       case .select, nil: ("use this authenticator", [])
       }
     return PromptText(
@@ -107,6 +114,8 @@ extension PromptText {
       self.init(
         headline: "Reset this authenticator?", details: Self.resetLines(importedPasskeys), agree: "Reset",
         refuse: "Keep")
+    case .tellAccount, .tellAssociationKey: self = .unlock(for: prompt)
+    case .signTransactions, .signMessage, .signAssociation: self = PromptPages(prompt).last
     }
     mayConcernAnotherKey = prompt.mayConcernAnotherKey
   }
@@ -153,9 +162,12 @@ extension TokenPermissions {
 extension UserPrompt {
   /// Browsers send these to every key that is plugged in; the others go to one that was chosen before.
   fileprivate var mayConcernAnotherKey: Bool {
-    switch purpose {
+    // No browser sends the `liquid` extension: who did so talks to us alone.
+    guard algorandAddress == nil else { return false }
+    return switch purpose {
     case .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor: true
     case .setPIN, .authorize, .reset: false
+    case .tellAccount, .signTransactions, .signMessage, .tellAssociationKey, .signAssociation: false
     }
   }
 
@@ -183,6 +195,7 @@ extension UserPrompt {
   fileprivate var algorandLines: [String] {
     guard let algorandAddress else { return [] }
     let signed = origin.map { "It signs for: \(ShownText.host($0))" } ?? "It signs for this site only"
-    return ["Algorand account: \(ShownText.host(algorandAddress))", signed]
+    let warning = "First use: there is no passkey of this site here yet. Make sure that it is the one you mean."
+    return ["Algorand account: \(ShownText.host(algorandAddress))", signed] + (isFirstUse ? [warning] : [])
   }
 }

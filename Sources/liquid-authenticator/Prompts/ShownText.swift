@@ -33,8 +33,19 @@ enum ShownText {
     return "\"\(shown)\""
   }
 
-  private static func nameForm(of scalar: Unicode.Scalar) -> String {
-    if scalar == "\"" || scalar == "\\" { return "\\\(scalar)" }
+  /// One character of a text that is signed as it stands: no two are shown alike, but for letters that look so.
+  ///
+  /// A backslash is doubled; every mark, and every space but the plain one, is
+  /// spelled out.
+  static func exact(_ scalar: Unicode.Scalar) -> String {
+    if scalar == "\"" { return "\"" }
+    let isOther = scalar != " " && scalar.properties.generalCategory == .spaceSeparator || isMark(scalar)
+    return isOther ? escape(scalar) : nameForm(of: scalar)
+  }
+
+  /// One character of a line that was made to be shown: only what cannot be seen, or changes what stands beside it, is
+  /// spelled out.
+  static func visible(_ scalar: Unicode.Scalar) -> String {
     let properties = scalar.properties
     if properties.isDefaultIgnorableCodePoint || properties.isBidiControl { return escape(scalar) }
     switch properties.generalCategory {
@@ -46,6 +57,10 @@ enum ShownText {
       // It looks like a space and is a symbol.
       return scalar == "\u{2800}" ? escape(scalar) : String(scalar)
     }
+  }
+
+  private static func nameForm(of scalar: Unicode.Scalar) -> String {
+    scalar == "\"" || scalar == "\\" ? "\\\(scalar)" : visible(scalar)
   }
 
   private static func isMark(_ scalar: Unicode.Scalar) -> Bool {

@@ -2,7 +2,9 @@ import CTAP2
 import CTAPHID
 import Synchronization
 
-/// Ends a prompt that nobody answers.
+/// Ends a ceremony's prompt that nobody answers.
+///
+/// A wallet's prompts have the limit that each of their dialogs has by itself.
 struct TimeLimitedInteraction: UserInteraction {
   /// How long a person has to answer a ceremony's prompt (CTAP §6.1.2 wants 30 s).
   static let presence = Duration.seconds(30)
@@ -18,6 +20,7 @@ struct TimeLimitedInteraction: UserInteraction {
   func confirm(
     _ prompt: UserPrompt, verification: Bool
   ) async throws(UserInteractionError) -> UserConsent {
+    guard !prompt.isOfWallet else { return try await base.confirm(prompt, verification: verification) }
     // A consent cannot be copied, so it is handed from the asking task to this one.
     let handover = Handover<UserConsent>()
     try await withTimeLimit(limit, timepiece, workers) { () async throws(UserInteractionError) in

@@ -12,6 +12,7 @@ import Vault
 final class VaultKeySource: KeySource {
   private let directory: StateDirectory
   private let dialogs: any DialogBackEnd
+  private let signatures: SignatureCounts
   private let log: @Sendable (String) -> Void
   private let verifier = PassphraseVerifier()
   private let state: Mutex<State>
@@ -38,10 +39,15 @@ final class VaultKeySource: KeySource {
   /// - Parameters:
   ///   - directory: locked by this process.
   ///   - dialogs: asks for the passphrase.
+  ///   - signatures: counts what accounts sign, over all unlockings.
   ///   - log: takes a line where something is wrong.
-  init(directory: StateDirectory, dialogs: any DialogBackEnd, log: @escaping @Sendable (String) -> Void) {
+  init(
+    directory: StateDirectory, dialogs: any DialogBackEnd, signatures: SignatureCounts = SignatureCounts(),
+    log: @escaping @Sendable (String) -> Void
+  ) {
     self.directory = directory
     self.dialogs = dialogs
+    self.signatures = signatures
     self.log = log
     state = Mutex(State(told: directory.toldSettings()))
   }
@@ -190,7 +196,7 @@ final class VaultKeySource: KeySource {
       state.store = store
       state.storeID = content.storeID
     }
-    return OpenVault(keys: keys, ed25519Root: content.ed25519Root, store: store)
+    return OpenVault(keys: keys, ed25519Root: content.ed25519Root, store: store, signatures: signatures)
   }
 
   /// Keeps what is wrong with vault or store for `status`; a wrong passphrase is none of it.

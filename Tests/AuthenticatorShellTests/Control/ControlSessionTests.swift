@@ -60,6 +60,21 @@ import Testing
     #expect(answer == ControlFailure(.unavailable, "cannot open /dev/uhid").encoded)
   }
 
+  static let wallet: [ControlRequest] = [
+    .account, .accounts(AccountRange(first: 0, count: 1)), .walletPasskey(rpID: "a"),
+    .signTransactions(TransactionsToSign([.init([], isToBeSigned: true)], origin: "o")),
+    .signMessage(MessageToSign([0x61], origin: "o")), .associationKey(publicUserID: "al"),
+    .signAssociation(AssociationToSign(publicUserID: "al", data: [0x61], service: "s")),
+  ]
+
+  @Test(arguments: wallet.indices)
+  func `a wallet needs no passphrase on its connection, and waits for its turn`(_ index: Int) async throws {
+    #expect(await ask(Self.wallet[index]) == .versionMismatch)
+    _ = await ask(.hello(version: 1))
+    #expect(await ask(Self.wallet[index]) == .operationDenied)
+    #expect(desk.calls.withLock { $0 } == ["in turn"])
+  }
+
   static let managing: [ControlRequest] = [
     .listCredentials(start: 0), .showCredential(reference), .removeCredential(reference),
     .renameCredential(reference, names: CredentialNames(name: "x")),

@@ -49,6 +49,14 @@ final class ScriptedDesk: ControlDesk {
     return await gate.wait() ? [0x00] + message : [0x2D]
   }
 
+  func inTurn(
+    _ body: @escaping @Sendable (Authenticator) async throws(ControlFailure) -> [UInt8]
+  ) async throws(ControlFailure) -> [UInt8] {
+    note("in turn")
+    guard let vault = vault.withLock({ $0 }) else { throw ControlFailure(.operationDenied, "the person refused") }
+    return try await body(.quiet(vault))
+  }
+
   func withOpenVault<Result: Sendable>(
     _ body: @escaping @Sendable (OpenVault, inout Authenticator) throws(ControlFailure) -> Result
   ) async throws(ControlFailure) -> Result {
@@ -60,10 +68,13 @@ final class ScriptedDesk: ControlDesk {
 
 extension Authenticator {
   /// One whose vault is open, and that nobody has asked anything yet.
-  static func quiet(_ vault: OpenVault) -> Self {
+  static func quiet(
+    _ vault: OpenVault,
+    _ interaction: any UserInteraction = DialogInteraction(
+      dialogs: ScriptedDialogs(), verify: nil, triesLeft: { 0 })
+  ) -> Self {
     Authenticator(
-      keySource: OpenVaultSource(vault: vault),
-      interaction: DialogInteraction(dialogs: ScriptedDialogs(), verify: nil, triesLeft: { 0 }), extensions: [],
+      keySource: OpenVaultSource(vault: vault), interaction: interaction, extensions: [],
       randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: { 0 }, report: { _ in })
   }
 }

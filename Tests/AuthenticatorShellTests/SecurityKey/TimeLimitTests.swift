@@ -51,6 +51,23 @@ struct TimeLimitTests {
     #expect(timepiece.sleeperCount == 0)
   }
 
+  @Test func `who reads transactions has no time limit`() async throws {
+    answer.yield(true)
+    let purpose = UserPrompt.Purpose.signTransactions([])
+    let consent = try await limited.confirm(UserPrompt(purpose: purpose), verification: true)
+    let isVerified = consent.userVerified
+    #expect(isVerified)
+    answer.finish()
+    do throws(UserInteractionError) {
+      _ = try await limited.confirm(UserPrompt(purpose: purpose), verification: true)
+      Issue.record("nobody has agreed")
+    } catch {
+      // The dialog's own limit ends it: no clock was asked.
+      #expect(error == .cancelled)
+    }
+    #expect(timepiece.sleeperCount == 0)
+  }
+
   @Test func `a prompt that nobody answers ends after 30 s as timed out`() async {
     let asked = Task { await outcome() }
     await timepiece.sleepers(1)

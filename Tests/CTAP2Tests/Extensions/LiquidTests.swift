@@ -1,5 +1,6 @@
 import CBOR
 import CTAP2
+import DeterministicKeys
 import TestVectors
 import Testing
 
@@ -80,6 +81,40 @@ import Testing
     }
     #expect(Set(signatures).count == 2)
     #expect(world.person.shown.count == 3)
+  }
+
+  @Test func `a site without a passkey here is said to be used first, until it has one`() async throws {
+    var world = Self.world()
+    let liquid: [(CBORValue, CBORValue?)] = [(6, ["liquid": true])]
+    _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: liquid))
+    #expect(world.person.shown.last?.prompt.isFirstUse == true)
+    // Of the same site by whichever account, and by sign-in too.
+    _ = await world.makeCredential(
+      Requests.makeCredential(rk: true, uv: true, userID: Array("bob".utf8), changes: liquid))
+    #expect(world.person.shown.last?.prompt.isFirstUse == false)
+    _ = await world.getAssertion(Requests.getAssertion(uv: true, changes: [(4, ["liquid": true])]))
+    #expect(world.person.shown.last?.prompt.isFirstUse == false)
+    // Another site's passkeys vouch for nothing, nor does one that is gone.
+    _ = await world.makeCredential(
+      Requests.makeCredential(rk: true, uv: true, rpID: "example.org", changes: liquid))
+    #expect(world.person.shown.last?.prompt.isFirstUse == true)
+    for record in try world.store.credentials(rpIDHash: RPIDHash(rpID: "example.org")) {
+      try world.store.remove(record, changed: 1)
+    }
+    _ = await world.makeCredential(
+      Requests.makeCredential(rk: true, uv: true, rpID: "example.org", changes: liquid))
+    #expect(world.person.shown.last?.prompt.isFirstUse == true)
+  }
+
+  @Test func `a passkey that came from the phrase alone is used first here too`() async throws {
+    var elsewhere = Self.world()
+    let address = try await elsewhere.authenticator.accountAddresses(0..<1)[0].text
+    let made = try await elsewhere.register(userID: Array(address.utf8))
+    var world = Self.world()
+    let answer = await world.getAssertion(
+      Requests.getAssertion(allowing: [made.credentialID], uv: true, changes: [(4, ["liquid": true])]))
+    #expect(answer.status == .success)
+    #expect(world.person.shown.last?.prompt.isFirstUse == true)
   }
 
   @Test(arguments: [ScriptedPerson.Deed.fail(.declined), .answer(userPresent: true, userVerified: false)])

@@ -1,0 +1,122 @@
+import CryptoPrimitives
+public import DeterministicKeys
+
+/// What a wallet asks of the vault beside the ceremonies, over the control door.
+///
+/// A vault that is locked is opened by a prompt, as for a ceremony; what signs asks a person, and verifies whoever it is
+/// where verification is set up.
+extension Authenticator {
+  /// The addresses of m/44'/283'/0'/0/index, of which the first is the account in use.
+  ///
+  /// - Throws: `other` for an index from 2^31 on, and where the vault holds no root.
+  public func accountAddresses(_ indices: Range<UInt32>) async throws(CTAPError) -> [AlgorandAddress] {
+    let vault = try await openVault(for: UserPrompt(purpose: .tellAccount))
+    var addresses: [AlgorandAddress] = []
+    for index in indices { addresses.append(try vault.account(index: index).address) }
+    return addresses
+  }
+
+  /// The passkey of the account in use at a site: the id of its live record, or else the hash id of counter 0, which
+  /// phone wallets made of this phrase too (Recovery §3, §8).
+  ///
+  /// - Returns: the credential's id, and whether this machine has the record.
+  public func accountPasskey(rpID: String) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
+    let vault = try await openVault(for: UserPrompt(purpose: .tellAccount, rpID: rpID))
+    let userID = Array(try vault.account().address.text.utf8)
+    let entry: AccountEntry?
+    do { entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rpID), userID: userID) } catch {
+      throw CTAPError(error)
+    }
+    if let record = entry?.record { return (record.id, true) }
+    guard
+      let parameters = CredentialParameters.discoverable(
+        userID: userID, counter: 0, algorithm: .es256, policy: CredentialPolicy())
+    else { throw CTAPError(.other, "an address is no user.id") }
+    do { return (try vault.keys.privateKey(parameters, rpID: rpID).publicKey.hashID, false) } catch {
+      throw CTAPError(error)
+    }
+  }
+
+  /// Signs with the account in use, after one consent to all.
+  ///
+  /// - Parameter prompt: what the person is shown; it says all that the statements do.
+  /// - Returns: a signature of 64 bytes for each statement.
+  public func sign(
+    _ statements: [AlgorandStatement], asking prompt: UserPrompt
+  ) async throws(CTAPError) -> [[UInt8]] {
+    try await reported("sign \(statements.count) for a wallet", of: prompt.origin) { () async throws(CTAPError) in
+      let vault = try await openVault(for: prompt)
+      let account = try vault.account()
+      let consent = try await confirm(prompt, verification: interaction.canVerify, with: vault)
+      var signatures: [[UInt8]] = []
+      for statement in statements { signatures.append(try account.signature(of: statement, consent: consent)) }
+      return signatures
+    }
+  }
+
+  /// The public half of a user's association key, Recovery §3.
+  public func associationPublicKey(publicUserID: String) async throws(CTAPError) -> [UInt8] {
+    let vault = try await openVault(for: UserPrompt(purpose: .tellAssociationKey(publicUserID: publicUserID)))
+    return try vault.association(publicUserID).publicKey.raw
+  }
+
+  /// Signs with a user's association key what the prompt shows.
+  ///
+  /// - Parameter data: printable ASCII; the person sees all of it.
+  /// - Returns: ECDSA over SHA-256(data), in DER.
+  public func signAssociation(
+    publicUserID: String, data: [UInt8], service: String
+  ) async throws(CTAPError) -> [UInt8] {
+    let prompt = UserPrompt(
+      purpose: .signAssociation(
+        publicUserID: publicUserID, data: String(decoding: data, as: UTF8.self), service: service))
+    return try await reported("sign for Keyri", of: service) { () async throws(CTAPError) in
+      let vault = try await openVault(for: prompt)
+      let key = try vault.association(publicUserID)
+      let consent = try await confirm(prompt, verification: interaction.canVerify, with: vault)
+      do throws(CryptoError) {
+        return try key.signature(for: data, consent: consent)
+      } catch {
+        throw CTAPError(error)
+      }
+    }
+  }
+
+  /// Has it said in the log what was asked to sign, for whom, and what became of it.
+  private func reported<Answer>(
+    _ request: String, of origin: String?, _ body: () async throws(CTAPError) -> Answer
+  ) async throws(CTAPError) -> Answer {
+    let start = now()
+    var outcome = CommandReport(command: request, rpID: origin, error: nil, elapsed: .zero)
+    defer {
+      outcome.elapsed = now() - start
+      report(outcome)
+    }
+    do throws(CTAPError) { return try await body() } catch {
+      outcome.error = error
+      throw error
+    }
+  }
+}
+
+extension AlgorandAccount {
+  fileprivate func signature(
+    of statement: AlgorandStatement, consent: borrowing UserConsent
+  ) throws(CTAPError) -> [UInt8] {
+    do { return try signature(for: statement.signingInput) } catch {
+      throw CTAPError(.other, "the Algorand account cannot sign: \(error)")
+    }
+  }
+}
+
+extension OpenVault {
+  fileprivate func account(index: UInt32 = 0) throws(CTAPError) -> AlgorandAccount {
+    do { return try algorandAccount(index: index) } catch {
+      throw CTAPError(.other, "the vault has no such Algorand account: \(error)")
+    }
+  }
+
+  fileprivate func association(_ publicUserID: String) throws(CTAPError) -> AssociationKey {
+    do { return try associationKey(publicUserID: publicUserID) } catch { throw CTAPError(error) }
+  }
+}

@@ -1,0 +1,149 @@
+import CTAP2
+
+/// The dialogs of one prompt: all but the last are agreed to by a button, and nothing is done before the last.
+///
+/// A window and an Assuan line hold only so much. What a person has to read to agree goes on in further dialogs and is
+/// never cut.
+struct PromptPages: Sendable, Equatable {
+  /// Those before the last.
+  var before: [PromptText] = []
+  /// The one that decides, with verification where it is set up.
+  var last: PromptText
+
+  /// The dialogs of a ceremony or a wallet's request: one transaction a dialog, or more where it is long.
+  init(_ prompt: UserPrompt) {
+    switch prompt.purpose {
+    case .signTransactions(let transactions): self.init(transactions: transactions, prompt)
+    case .signMessage(let message):
+      self.init(
+        question: "Sign this message?", heading: prompt.dAppLines + prompt.accountLines,
+        body: WalletText.quoted(message))
+    case .signAssociation(let publicUserID, let data, let service):
+      self.init(
+        question: "Sign in with Keyri?", heading: WalletText.association(publicUserID, service) + ["It signs:"],
+        body: WalletText.quoted(data))
+    default: self.init(last: PromptText(prompt))
+    }
+  }
+
+  private init(last: PromptText) { self.last = last }
+
+  /// The parts of one text, headed the same.
+  private init(question: String, heading: [String], body: [String]) {
+    self.init(
+      WalletText.parts(of: body, under: heading).map { part in
+        PromptText(headline: question + part.words, details: heading + part.lines, agree: "Next", refuse: "Deny")
+      })
+  }
+
+  private init(transactions: [UserPrompt.TransactionText], _ prompt: UserPrompt) {
+    let count = transactions.count
+    var pages: [PromptText] = []
+    for (index, transaction) in transactions.enumerated() {
+      let headline =
+        switch (count, transaction.isToBeSigned) {
+        case (1, _): "Sign this transaction?"
+        case (_, true): "Sign transaction \(index + 1) of \(count)?"
+        case (_, false): "Transaction \(index + 1) of \(count), which you do not sign"
+        }
+      let body = transaction.lines.flatMap(WalletText.wrapped)
+      pages += WalletText.parts(of: body, under: prompt.dAppLines).map { part in
+        PromptText(
+          headline: headline + part.words, details: prompt.dAppLines + part.lines, agree: "Next", refuse: "Deny")
+      }
+    }
+    let signed = transactions.count(where: \.isToBeSigned)
+    if count > 1 {
+      pages[pages.count - 1].details.append(
+        "This is the last. Your account signs \(signed == count ? "all \(count)" : "\(signed) of the \(count)").")
+    }
+    self.init(pages)
+  }
+
+  private init(_ pages: [PromptText]) {
+    before = pages.dropLast()
+    last = pages.last ?? PromptText(headline: "", details: [], agree: "", refuse: "Deny")
+    last.agree = "Sign"
+  }
+}
+
+/// How a wallet's texts are laid out for dialogs.
+enum WalletText {
+  /// The most bytes of one dialog's lines, as Assuan writes them: with headline and last line they fit into one line of
+  /// 1000.
+  static let room = 880
+  /// The most characters of one line; an address with its label has fewer.
+  static let width = 120
+
+  /// Some lines of a text, and which part of it they are, in words behind the question.
+  struct Part: Equatable {
+    var lines: [String]
+    var words: String
+  }
+
+  /// A text that others wrote, whole: each of its lines behind a mark, so that none can pose as one of ours.
+  static func quoted(_ text: String) -> [String] {
+    text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line in
+      chunks(of: line.map(ShownText.exact)).map { "> \($0)" }
+    }
+  }
+
+  /// A line of a transaction's; what goes on in another line stands behind two spaces.
+  static func wrapped(_ line: String) -> [String] {
+    let chunks = chunks(of: line.unicodeScalars.map(ShownText.visible))
+    return [chunks[0]] + chunks.dropFirst().map { "  \($0)" }
+  }
+
+  /// Who asks for a signature by an association key, and whose it is.
+  static func association(_ publicUserID: String, _ service: String) -> [String] {
+    ["Service: \(ShownText.host(service))", "User: \(ShownText.name(publicUserID))"]
+  }
+
+  /// Spreads lines over as many dialogs as they need; none is left out.
+  ///
+  /// - Parameter heading: stands in each of them.
+  static func parts(of lines: [String], under heading: [String]) -> [Part] {
+    let room = room - heading.reduce(0) { $0 + AssuanLine.size(of: $1 + "\n") }
+    var parts: [[String]] = [[]]
+    var left = room
+    for line in lines {
+      let size = AssuanLine.size(of: line + "\n")
+      if size > left {
+        parts.append([])
+        left = room
+      }
+      left -= size
+      parts[parts.count - 1].append(line)
+    }
+    return parts.enumerated().map { index, lines in
+      Part(lines: lines, words: parts.count == 1 ? "" : " (part \(index + 1) of \(parts.count))")
+    }
+  }
+
+  /// Joins pieces to lines of ``width`` characters at most, which end behind a space where one is in their second half;
+  /// no pieces are one empty line.
+  private static func chunks(of pieces: [String]) -> [String] {
+    var chunks: [[String]] = [[]]
+    var count = 0
+    for piece in pieces {
+      if count + piece.unicodeScalars.count > width {
+        let line = chunks[chunks.count - 1]
+        let space = line.lastIndex(of: " ").map { $0 + 1 } ?? 0
+        let end = space > line.count / 2 ? space : line.count
+        chunks[chunks.count - 1] = Array(line[..<end])
+        chunks.append(Array(line[end...]))
+        count = line[end...].reduce(0) { $0 + $1.unicodeScalars.count }
+      }
+      chunks[chunks.count - 1].append(piece)
+      count += piece.unicodeScalars.count
+    }
+    return chunks.map { $0.joined() }
+  }
+}
+
+extension UserPrompt {
+  /// The origin that the wallet names; it is the wallet that saw it, not the authenticator.
+  var dAppLines: [String] { ["dApp: \(ShownText.host(origin ?? ""))"] }
+
+  fileprivate var accountLines: [String] { algorandAddress.map { ["Algorand account: \($0)"] } ?? [] }
+}

@@ -1,0 +1,67 @@
+import AlgorandTransaction
+import CTAP2
+import ControlDoor
+import DeterministicKeys
+
+/// Transactions of a dApp, decoded here and not taken at the dApp's word: what the person is shown, and what is signed
+/// then.
+struct TransactionReview {
+  /// Everything that the transactions do.
+  let prompt: UserPrompt
+  /// Those that the account signs.
+  let statements: [AlgorandStatement]
+  private let isSigned: [Bool]
+
+  /// Refuses what cannot be shown whole, what is no whole group, and what another account is to sign.
+  ///
+  /// - Parameter account: the one in use.
+  /// - Throws: `cannotBeShown`, `wrongGroup` or `notOurSigner`, with the transaction or the group's id.
+  init(of request: TransactionsToSign, account: AlgorandAddress) throws(ControlFailure) {
+    var transactions: [Transaction] = []
+    for (index, item) in request.items.enumerated() {
+      do { transactions.append(try Transaction(decoding: item.transaction)) } catch {
+        throw ControlFailure(.cannotBeShown, "transaction \(index + 1): \(error)", transaction: UInt64(index))
+      }
+    }
+    do { _ = try TransactionGroup(transactions) } catch {
+      throw ControlFailure(.wrongGroup, error.description, group: error.computedID)
+    }
+    for (index, item) in request.items.enumerated() where item.isToBeSigned {
+      guard item.signer ?? transactions[index].sender.text == account.text else {
+        throw ControlFailure(
+          .notOurSigner, "transaction \(index + 1) is to be signed by another account than yours, \(account)",
+          transaction: UInt64(index))
+      }
+    }
+    isSigned = request.items.map(\.isToBeSigned)
+    statements = zip(transactions, isSigned).filter(\.1).map { .transaction($0.0.bytes) }
+    prompt = UserPrompt(
+      purpose: .signTransactions(
+        zip(transactions, isSigned).map { transaction, isSigned in
+          UserPrompt.TransactionText(
+            lines: transaction.lines(for: account, isSigned: isSigned), isToBeSigned: isSigned)
+        }),
+      algorandAddress: account.text, origin: request.origin)
+  }
+
+  /// One signature for each transaction that was to be signed, at its place in the group.
+  func answer(with signatures: [[UInt8]]) -> TransactionSignatures {
+    var rest = signatures[...]
+    return TransactionSignatures(isSigned.map { $0 ? rest.popFirst() : nil })
+  }
+}
+
+extension Transaction {
+  /// The summary, a line each; the sender is told from other accounts, and warnings from the rest.
+  fileprivate func lines(for account: AlgorandAddress, isSigned: Bool) -> [String] {
+    let isOurs = sender == account
+    var lines = summary.map { "\($0.isWarning ? "WARNING " : "")\($0.label): \($0.value)" }
+    lines.insert(
+      isOurs ? "It is your account that sends." : "It is another account that sends.", at: min(2, lines.count))
+    if isSigned, !isOurs {
+      lines.insert(
+        "WARNING Signer: your account \(account), which signs for it if it was rekeyed to yours", at: 3)
+    }
+    return lines
+  }
+}

@@ -1,0 +1,76 @@
+import CTAP2
+import ControlDoor
+import DeterministicKeys
+
+/// What a wallet asks at the control door, answered by the authenticator in its turn.
+extension Authenticator {
+  /// The packet that answers a wallet's request.
+  func answer(toWallet request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
+    switch request {
+    case .account: return AccountAddress(try await accountInUse().text).encoded
+    case .accounts(let range):
+      return AccountAddresses(try await addresses(range.first..<range.first + range.count).map(\.text)).encoded
+    case .walletPasskey(let rpID): return try await passkey(rpID: rpID).encoded
+    case .signTransactions(let transactions): return try await sign(transactions).encoded
+    case .signMessage(let message): return try await sign(message).encoded
+    case .associationKey(let publicUserID): return try await associationKey(publicUserID).encoded
+    case .signAssociation(let association): return try await sign(association).encoded
+    default: throw ControlFailure(.invalidCommand, "no such command")
+    }
+  }
+
+  private func accountInUse() async throws(ControlFailure) -> AlgorandAddress { try await addresses(0..<1)[0] }
+
+  private func addresses(_ indices: Range<UInt32>) async throws(ControlFailure) -> [AlgorandAddress] {
+    do { return try await accountAddresses(indices) } catch { throw ControlFailure(error) }
+  }
+
+  private func passkey(rpID: String) async throws(ControlFailure) -> AccountPasskey {
+    do {
+      let passkey = try await accountPasskey(rpID: rpID)
+      return AccountPasskey(credentialID: passkey.id, isStored: passkey.isStored)
+    } catch {
+      throw ControlFailure(error)
+    }
+  }
+
+  /// What cannot be shown whole is refused before anybody is asked.
+  private func sign(_ transactions: TransactionsToSign) async throws(ControlFailure) -> TransactionSignatures {
+    let review = try TransactionReview(of: transactions, account: await accountInUse())
+    do { return review.answer(with: try await sign(review.statements, asking: review.prompt)) } catch {
+      throw ControlFailure(error)
+    }
+  }
+
+  private func sign(_ message: MessageToSign) async throws(ControlFailure) -> WalletSignature {
+    guard let text = String(validating: message.message, as: UTF8.self) else {
+      throw ControlFailure(.cannotBeShown, "the message is not UTF-8, and cannot be shown")
+    }
+    let prompt = UserPrompt(
+      purpose: .signMessage(text), algorandAddress: try await accountInUse().text, origin: message.origin)
+    do { return WalletSignature(try await sign([.message(message.message)], asking: prompt)[0]) } catch {
+      throw ControlFailure(error)
+    }
+  }
+
+  private func associationKey(_ publicUserID: String) async throws(ControlFailure) -> AssociationPublicKey {
+    do { return AssociationPublicKey(try await associationPublicKey(publicUserID: publicUserID)) } catch {
+      throw ControlFailure(error)
+    }
+  }
+
+  private func sign(_ association: AssociationToSign) async throws(ControlFailure) -> WalletSignature {
+    do {
+      return WalletSignature(
+        try await signAssociation(
+          publicUserID: association.publicUserID, data: association.data, service: association.service))
+    } catch {
+      throw ControlFailure(error)
+    }
+  }
+}
+
+extension ControlFailure {
+  /// The authenticator's refusal as the answer to a request: CTAP's status is one of ours too.
+  init(_ error: CTAPError) { self.init(ControlStatus(rawValue: error.status.rawValue), error.reason) }
+}

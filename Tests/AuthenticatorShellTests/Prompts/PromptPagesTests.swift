@@ -1,0 +1,141 @@
+import CTAP2
+import Testing
+
+@testable import liquid_authenticator
+
+@Suite struct PromptPagesTests {
+  private static func pages(_ purpose: UserPrompt.Purpose, origin: String? = "https://d.example") -> [PromptText] {
+    let address = String(repeating: "A", count: 58)
+    let pages = PromptPages(UserPrompt(purpose: purpose, algorandAddress: address, origin: origin))
+    return pages.before + [pages.last]
+  }
+
+  @Test func `a ceremony is one dialog`() {
+    let prompt = UserPrompt(purpose: .signIn, rpID: "example.com")
+    #expect(PromptPages(prompt).before.isEmpty)
+    #expect(PromptPages(prompt).last == PromptText(prompt))
+  }
+
+  /// Texts of a kind that take most room, or that would pose as something else.
+  static let hostile = [
+    "a", "%", "\u{1F600}", "\u{202E}", "e\u{301}\u{302}\u{303}\u{304}", "\"", "\\", "\u{0}", "\t", "\u{2028}", "\r",
+    "\u{A0}", "<b>", "\n", "a\n", "%0A",
+  ]
+
+  @Test(arguments: hostile)
+  func `a message of any characters fits, dialog by dialog, and none is left out`(_ unit: String) throws {
+    let message = String(repeating: unit, count: 1024 / unit.utf8.count)
+    let pages = Self.pages(.signMessage(message), origin: String(repeating: unit, count: 300))
+    for page in pages {
+      #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
+      #expect(page.details.dropFirst(2).allSatisfy { $0.hasPrefix("> ") })
+    }
+    let shown = pages.flatMap { $0.details.dropFirst(2) }.map { String($0.dropFirst(2)) }.joined()
+    let expected = message.unicodeScalars.filter { $0 != "\n" }.map(ShownText.exact).joined()
+    #expect(Array(shown.unicodeScalars) == Array(expected.unicodeScalars))
+    if pages.count > 1 {
+      #expect(pages[0].headline == "Sign this message? (part 1 of \(pages.count))")
+      #expect(pages.dropLast().allSatisfy { $0.agree == "Next" })
+    }
+    #expect(pages.last?.agree == "Sign")
+  }
+
+  @Test func `no character but the line end makes a line`() {
+    for unit in Self.hostile where !unit.contains("\n") {
+      #expect(WalletText.quoted(unit).count == 1)
+      #expect(!WalletText.quoted(unit)[0].unicodeScalars.contains { $0.properties.generalCategory == .control })
+    }
+    #expect(WalletText.quoted("a\n\nb\n") == ["> a", "> ", "> b", "> "])
+  }
+
+  @Test func `no two texts are shown alike`() {
+    let texts = ["a b", "a\u{A0}b", "a\u{200B}b", "ab", "a\\u{A0}b", "a\\b", "a\\\\b", "a\u{301}b", "\u{E1}b", "a\rb"]
+    #expect(Set(texts.map { WalletText.quoted($0) }).count == texts.count)
+  }
+
+  @Test(arguments: [1, 2, 16], ["a", "%", "\u{E9}"])
+  func `transactions of many lines are spread, and none is left out`(_ count: Int, _ unit: String) throws {
+    let lines = (0..<20).map { "Label \($0): " + String(repeating: unit, count: $0 * 11) }
+    let transactions = (0..<count).map { UserPrompt.TransactionText(lines: lines, isToBeSigned: $0 % 2 == 0) }
+    let pages = Self.pages(.signTransactions(transactions), origin: String(repeating: unit, count: 300))
+    for page in pages {
+      #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
+    }
+    let wrapped = lines.flatMap(WalletText.wrapped)
+    #expect(wrapped.allSatisfy { $0.unicodeScalars.count <= WalletText.width + 2 })
+    let shown = pages.flatMap { $0.details.dropFirst() }.filter { !$0.hasPrefix("This is the last.") }
+    #expect(shown == Array(repeating: wrapped, count: count).flatMap(\.self))
+    #expect(pages.dropLast().allSatisfy { $0.agree == "Next" })
+    #expect(pages.last?.agree == "Sign")
+    #expect(pages.last?.headline.contains(" (part ") == true)
+  }
+
+  @Test func `a line that goes on does not look like a line of ours`() {
+    let line = "Note: " + String(repeating: "x", count: 120) + "dApp: https://bank.example"
+    let wrapped = WalletText.wrapped(line)
+    #expect(wrapped.count == 2)
+    #expect(wrapped[1].hasPrefix("  "))
+    #expect(WalletText.wrapped("Note: \"\u{202E}\n\\u{A}\"") == [#"Note: "\u{202E}\u{A}\u{A}""#])
+  }
+
+  @Test func `a line ends behind a space where it can`() {
+    let word = String(repeating: "a", count: 50)
+    #expect(WalletText.quoted("\(word) \(word) \(word)") == ["> \(word) \(word) ", "> \(word)"])
+    let address = String(repeating: "A", count: 58)
+    let warning = "WARNING Rekey: gives the control of the account to \(address)"
+    #expect(WalletText.wrapped(warning) == [warning])
+  }
+
+  @Test func `data of the longest kind fit`() throws {
+    let purpose = UserPrompt.Purpose.signAssociation(
+      publicUserID: String(repeating: "%", count: 256), data: String(repeating: "%", count: 256),
+      service: String(repeating: "%", count: 300))
+    for page in Self.pages(purpose) {
+      #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
+    }
+  }
+
+  static let openings: [(UserPrompt.Purpose, String)] = [
+    (.tellAccount, "A program wants to see your Algorand account, and the vault is locked."),
+    (
+      .signTransactions([]),
+      "dApp: https://d.example\nA program wants to have Algorand transactions signed, and the vault is locked."
+    ),
+    (
+      .signMessage("x"),
+      "dApp: https://d.example\nA program wants to have a message signed by your Algorand account, and the vault is "
+        + "locked."
+    ),
+    (
+      .tellAssociationKey(publicUserID: "al"),
+      "User: \"al\"\nA program wants to see your key for Keyri, and the vault is locked."
+    ),
+    (
+      .signAssociation(publicUserID: "al", data: "d", service: "s.example"),
+      "Service: s.example\nUser: \"al\"\nA program wants to sign in with Keyri, and the vault is locked."
+    ),
+  ]
+
+  @Test(arguments: openings.indices)
+  func `a locked vault is opened for what a wallet wants`(_ index: Int) {
+    let (purpose, words) = Self.openings[index]
+    let text = PromptText.unlock(for: UserPrompt(purpose: purpose, origin: "https://d.example"))
+    #expect(text.description == "Unlock your passkeys?\n\n" + words)
+    #expect(!text.mayConcernAnotherKey)
+  }
+
+  @Test func `a site that the account signs for first is pointed out`() {
+    let prompt = UserPrompt(
+      purpose: .signIn, rpID: "example.com", algorandAddress: "A", origin: "https://example.com", isFirstUse: true)
+    let warning = "First use: there is no passkey of this site here yet. Make sure that it is the one you mean."
+    #expect(PromptText(prompt).details.last == warning)
+    var known = prompt
+    known.isFirstUse = false
+    #expect(!PromptText(known).details.contains(warning))
+  }
+
+  @Test func `what no browser sends is refused at once beside another key`() {
+    #expect(PromptText(UserPrompt(purpose: .signIn, rpID: "a")).mayConcernAnotherKey)
+    #expect(!PromptText(UserPrompt(purpose: .signIn, rpID: "a", algorandAddress: "A")).mayConcernAnotherKey)
+  }
+}

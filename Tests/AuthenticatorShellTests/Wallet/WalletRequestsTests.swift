@@ -1,0 +1,254 @@
+import AlgorandTransaction
+import CTAP2
+import ControlDoor
+import CryptoPrimitives
+import DeterministicKeys
+import Testing
+
+@testable import liquid_authenticator
+
+/// What a wallet asks, from the packet to the dialogs and back.
+@Suite struct WalletRequestsTests {
+  typealias Item = TransactionsToSign.Item
+
+  let world: WalletWorld
+
+  init() throws { world = try WalletWorld() }
+
+  private var payment: WrittenTransaction { WrittenTransaction(sender: world.account, receiver: world.other) }
+
+  private func request(_ items: [Item]) -> ControlRequest {
+    .signTransactions(TransactionsToSign(items, origin: "https://d.example"))
+  }
+
+  private func isSigned(_ signature: [UInt8]?, _ bytes: [UInt8], prefix: String = "TX") -> Bool {
+    Ed25519.isValidSignature(signature ?? [], for: Array(prefix.utf8) + bytes, publicKey: world.account.publicKey)
+  }
+
+  /// What a refusal tells.
+  private func refusal(_ request: ControlRequest) async -> ControlFailure? {
+    do throws(ControlFailure) {
+      let _: Done = try await world.ask(request)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test func `account and addresses are told without a question`() async throws {
+    let account: AccountAddress = try await world.ask(.account)
+    #expect(account.address == world.account.text)
+    let accounts: AccountAddresses = try await world.ask(.accounts(AccountRange(first: 0, count: 3)))
+    #expect(accounts.addresses.count == 3)
+    #expect(accounts.addresses[0] == world.account.text)
+    let second: AccountAddresses = try await world.ask(.accounts(AccountRange(first: 1, count: 1)))
+    #expect(second.addresses == [accounts.addresses[1]])
+    let passkey: AccountPasskey = try await world.ask(.walletPasskey(rpID: "example.com"))
+    #expect(passkey.credentialID.count == 32)
+    #expect(!passkey.isStored)
+    #expect(world.dialogs.read.isEmpty)
+  }
+
+  @Test func `one transaction is one dialog, with verification`() async throws {
+    let signatures: TransactionSignatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    #expect(signatures.signatures.count == 1)
+    #expect(isSigned(signatures.signatures[0], payment.bytes))
+    #expect(world.counts.algorand == 1)
+    #expect(world.dialogs.verified == 1)
+    let read = try #require(world.dialogs.read.first)
+    #expect(world.dialogs.read.count == 1)
+    #expect(
+      read.description == """
+        Sign this transaction?
+
+        dApp: https://d.example
+        Transaction: payment
+        From: \(world.account)
+        It is your account that sends.
+        To: \(world.other)
+        Amount: 1.500000 ALGO
+        Fee: 0.001000 ALGO
+        Network: testnet-v1.0
+        Valid: rounds 10 to 1010
+        """)
+    #expect([read.agree, read.refuse] == ["Sign", "Deny"])
+  }
+
+  @Test func `what takes the account away is a warning`() async throws {
+    var payment = payment
+    payment.closeRemainderTo = world.other
+    payment.rekeyTo = world.other
+    let _: TransactionSignatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    let lines = try #require(world.dialogs.read.first?.details)
+    #expect(lines.contains("WARNING Close account: sends ALL that is left to \(world.other)"))
+    #expect(lines.contains("WARNING Rekey: gives the control of the account to \(world.other)"))
+  }
+
+  @Test func `a group is one dialog a transaction, and only the last verifies`() async throws {
+    var foreign = payment
+    (foreign.sender, foreign.receiver) = (world.other, world.account)
+    var last = payment
+    last.amount = 2
+    let group = try WrittenTransaction.group([payment, foreign, last])
+    let signatures: TransactionSignatures = try await world.ask(
+      request(zip(group, [true, false, true]).map { Item($0.bytes, isToBeSigned: $1) }))
+    #expect(signatures.signatures.map { $0 == nil } == [false, true, false])
+    #expect(isSigned(signatures.signatures[0], group[0].bytes))
+    #expect(isSigned(signatures.signatures[2], group[2].bytes))
+    #expect(world.counts.algorand == 2)
+    #expect(
+      world.dialogs.read.map(\.headline) == [
+        "Sign transaction 1 of 3?", "Transaction 2 of 3, which you do not sign", "Sign transaction 3 of 3?",
+      ])
+    #expect(world.dialogs.read.map(\.agree) == ["Next", "Next", "Sign"])
+    #expect(world.dialogs.verified == 1)
+    #expect(world.dialogs.read[1].details.contains("It is another account that sends."))
+    #expect(world.dialogs.read[2].details.last == "This is the last. Your account signs 2 of the 3.")
+    #expect(world.dialogs.read.allSatisfy { $0.details.first == "dApp: https://d.example" })
+  }
+
+  @Test(arguments: 0..<3)
+  func `a denial of any of them denies all`(_ agreed: Int) async throws {
+    var payments = [payment, payment, payment]
+    for index in payments.indices { payments[index].amount = UInt64(index + 1) }
+    let group = try WrittenTransaction.group(payments)
+    world.dialogs.agree(to: agreed)
+    #expect(
+      await refusal(request(group.map { Item($0.bytes, isToBeSigned: true) }))
+        == ControlFailure(.operationDenied, ""))
+    #expect(world.dialogs.read.count == agreed + 1)
+    #expect(world.dialogs.verified == 0)
+    #expect(world.counts.algorand == 0)
+  }
+
+  @Test func `without verification set up each dialog is one button`() async throws {
+    let world = try WalletWorld(verifies: false)
+    let payment = WrittenTransaction(sender: world.account, receiver: world.other)
+    let signatures: TransactionSignatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    #expect(signatures.signatures[0]?.count == 64)
+    #expect(world.dialogs.verified == 0)
+    #expect(world.dialogs.read.count == 1)
+  }
+
+  // MARK: What is refused before anybody is asked
+
+  @Test func `another account is signed for only when its own key is asked for`() async throws {
+    var foreign = payment
+    foreign.sender = world.other
+    for signer in [nil, world.other.text, "", world.account.text.lowercased()] {
+      let failure = await refusal(
+        request([Item(payment.bytes, isToBeSigned: true), Item(foreign.bytes, isToBeSigned: true, signer: signer)]))
+      #expect(failure == ControlFailure(.notOurSigner, ""))
+      #expect(failure?.transaction == 1)
+    }
+    // Nor is ours signed for as another's.
+    #expect(
+      await refusal(request([Item(payment.bytes, isToBeSigned: true, signer: world.other.text)]))
+        == ControlFailure(.notOurSigner, ""))
+    #expect(world.dialogs.read.isEmpty)
+
+    let signatures: TransactionSignatures = try await world.ask(
+      request([Item(foreign.bytes, isToBeSigned: true, signer: world.account.text)]))
+    #expect(isSigned(signatures.signatures[0], foreign.bytes))
+    let lines = try #require(world.dialogs.read.first?.details)
+    #expect(lines.contains("It is another account that sends."))
+    #expect(lines.contains { $0.hasPrefix("WARNING Signer: your account \(world.account), ") })
+  }
+
+  @Test func `what cannot be decoded is refused, by its number`() async {
+    let faults: [[UInt8]] = [
+      [], [0x80], payment.bytes + [0], [0x81, 0xA1, 0x61, 0x01], Array(payment.bytes.dropLast()),
+    ]
+    for fault in faults {
+      let failure = await refusal(
+        request([Item(payment.bytes, isToBeSigned: true), Item(fault, isToBeSigned: false)]))
+      #expect(failure == ControlFailure(.cannotBeShown, ""))
+      #expect(failure?.transaction == 1)
+      #expect(failure?.reason.hasPrefix("transaction 2: ") == true)
+    }
+    #expect(world.dialogs.read.isEmpty)
+    #expect(world.counts.algorand == 0)
+  }
+
+  @Test func `another group is refused, with the id of this one`() async throws {
+    var second = payment
+    second.amount = 7
+    let group = try WrittenTransaction.group([payment, second])
+    let id = try #require(group[0].group)
+    let wrong: [[WrittenTransaction]] = [
+      [group[1], group[0]], [group[0]], [group[0], second], [group[0], group[1], payment],
+    ]
+    for transactions in wrong {
+      let failure = await refusal(request(transactions.map { Item($0.bytes, isToBeSigned: true) }))
+      #expect(failure == ControlFailure(.wrongGroup, ""))
+      #expect(failure?.group?.count == 32)
+      #expect(failure?.group != id || transactions.count == 2 && transactions[1].group == nil)
+    }
+    #expect(world.dialogs.read.isEmpty)
+  }
+
+  // MARK: Messages
+
+  @Test func `a message is shown whole, each line behind a mark`() async throws {
+    let text = "Sign in\ndApp: https://bank.example\n\nNonce: 5"
+    let signature: WalletSignature = try await world.ask(
+      .signMessage(MessageToSign(Array(text.utf8), origin: "https://d.example")))
+    #expect(isSigned(signature.bytes, Array(text.utf8), prefix: "MX"))
+    #expect(world.counts.algorand == 1)
+    #expect(
+      world.dialogs.read.map(\.description) == [
+        """
+        Sign this message?
+
+        dApp: https://d.example
+        Algorand account: \(world.account)
+        > Sign in
+        > dApp: https://bank.example
+        >\u{20}
+        > Nonce: 5
+        """
+      ])
+    #expect(world.dialogs.verified == 1)
+  }
+
+  @Test(arguments: [[0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80]] as [[UInt8]])
+  func `a message that is no text is refused by name`(_ message: [UInt8]) async {
+    #expect(
+      await refusal(.signMessage(MessageToSign(message, origin: "o"))) == ControlFailure(.cannotBeShown, ""))
+    #expect(world.dialogs.read.isEmpty)
+  }
+
+  @Test func `a message that is denied is not signed`() async {
+    world.dialogs.agree(to: 0)
+    #expect(
+      await refusal(.signMessage(MessageToSign([0x61], origin: "o"))) == ControlFailure(.operationDenied, ""))
+    #expect(world.counts.algorand == 0)
+  }
+
+  // MARK: Keyri
+
+  @Test func `data are signed for a service by the key that is told`() async throws {
+    let key: AssociationPublicKey = try await world.ask(.associationKey(publicUserID: "al@example.com"))
+    #expect(world.dialogs.read.isEmpty)
+    let association = AssociationToSign(
+      publicUserID: "al@example.com", data: Array("1700000000000_x".utf8), service: "https://s.example")
+    let signature: WalletSignature = try await world.ask(.signAssociation(association))
+    let point = try P256.PublicKey(x: Array(key.bytes.prefix(32)), y: Array(key.bytes.suffix(32)))
+    #expect(point.isValidSignature(signature.bytes, for: association.data))
+    #expect(world.counts.association == 1)
+    #expect(
+      world.dialogs.read.map(\.description) == [
+        """
+        Sign in with Keyri?
+
+        Service: https://s.example
+        User: "al@example.com"
+        It signs:
+        > 1700000000000_x
+        """
+      ])
+    world.dialogs.agree(to: 1)
+    #expect(await refusal(.signAssociation(association)) == ControlFailure(.operationDenied, ""))
+    #expect(world.counts.association == 1)
+  }
+}

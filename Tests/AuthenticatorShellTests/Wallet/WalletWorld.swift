@@ -1,0 +1,80 @@
+import CTAP2
+import ControlDoor
+import CryptoPrimitives
+import DeterministicKeys
+import Synchronization
+import TestSupport
+
+@testable import liquid_authenticator
+
+/// An authenticator with an open vault, dialogs that a test answers, and the account that signs.
+struct WalletWorld {
+  static let passphrase = "correct horse"
+
+  let dialogs = ReadDialogs()
+  let counts = SignatureCounts()
+  let authenticator: Authenticator
+  let account: AlgorandAddress
+  let other = AlgorandAddress(publicKey: [UInt8](repeating: 7, count: 32))
+
+  init(verifies: Bool = true) throws {
+    let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
+    let root = try BIP32Ed25519.root(from: .generate())
+    let vault = OpenVault(
+      keys: keys, ed25519Root: root, store: InMemoryCredentialStore(keys: keys), signatures: counts)
+    account = try vault.algorandAccount().address
+    let verifier = PassphraseVerifier()
+    verifier.remember(secret(Self.passphrase))
+    authenticator = .quiet(
+      vault, DialogInteraction(dialogs: dialogs, verify: verifies ? verifier.verify : nil, triesLeft: { 8 }))
+  }
+
+  /// Asks, and reads the answer.
+  func ask<Answer: ControlAnswer>(_ request: ControlRequest) async throws(ControlFailure) -> Answer {
+    let packet: [UInt8]
+    do throws(ControlFailure) {
+      packet = try await authenticator.answer(toWallet: request)
+    } catch {
+      packet = error.encoded
+    }
+    return try Answer(decoding: packet)
+  }
+}
+
+/// A person who reads every dialog, and agrees to all of them, or to so many.
+final class ReadDialogs: DialogBackEnd {
+  private struct State {
+    var read: [PromptText] = []
+    var verified = 0
+    var agreesTo = Int.max
+  }
+
+  private let state = Mutex(State())
+
+  /// What was shown, in order.
+  var read: [PromptText] { state.withLock(\.read) }
+  /// How many of them asked for the passphrase.
+  var verified: Int { state.withLock(\.verified) }
+
+  /// Refuses the dialog after so many.
+  func agree(to count: Int) { state.withLock { $0.agreesTo = count } }
+
+  func confirm(_ text: PromptText) async throws(UserInteractionError) { try read(text) }
+
+  func passphrase<Accepted: Sendable>(
+    _ text: PromptText, check: @Sendable (SecretBytes) async -> PassphraseVerdict<Accepted>
+  ) async throws(UserInteractionError) -> Accepted {
+    try read(text)
+    state.withLock { $0.verified += 1 }
+    guard case .accepted(let accepted) = await check(secret(WalletWorld.passphrase)) else { throw .declined }
+    return accepted
+  }
+
+  private func read(_ text: PromptText) throws(UserInteractionError) {
+    let agrees = state.withLock { state in
+      state.read.append(text)
+      return state.read.count <= state.agreesTo
+    }
+    if !agrees { throw .declined }
+  }
+}
