@@ -43,6 +43,7 @@ let package = Package(
     door("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
     door("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
     door("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+    door("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
     .target(name: "CUHID"),
     .target(name: "CLinux"),
     // Reads the vector files under Tests/Vectors; no product uses it.
@@ -90,7 +91,7 @@ let package = Package(
         name: "liquid-auth",
         dependencies: [
           "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
-          "ControlClient", "StateDirectory", "LiquidAuth", "CLinux", "CZlib", argumentParser,
+          "ControlClient", "StateDirectory", "LiquidAuth", "CLinux", "CZlib", "CQREncode", argumentParser,
         ], swiftSettings: settings),
       .testTarget(
         name: "AuthenticatorShellTests",

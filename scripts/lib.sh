@@ -5,10 +5,10 @@
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Packages of Debian and Ubuntu. The doors of Package.swift name the first line's.
-packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev zlib1g-dev pkg-config)
+packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev zlib1g-dev libqrencode-dev pkg-config)
 packages_to_check=(shellcheck)
 packages_for_python=(python3 python3-pip)
-packages_for_clients=(fido2-tools openssh-client)
+packages_for_clients=(fido2-tools openssh-client zbar-tools)
 packages_for_daemon=(strace)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)

@@ -13,14 +13,15 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       command talks to it over a socket that only you can use.
 
       Exit codes: 0 done; 1 failed or refused; 2 the authenticator is not running; 3 the passphrase is wrong, or is \
-      needed and cannot be asked for; 64 the command was written wrong.
+      needed and cannot be asked for; 4 what is asked for does not exist; 64 the command was written wrong.
 
       Completions for your shell: liquid-auth --generate-completion-script bash|zsh|fish
       """,
     version: "liquid-auth \(DeviceIdentity(capabilities: []).version)",
     subcommands: [
       InitCommand.self, StatusCommand.self, CredentialsCommand.self, PINCommand.self, ConfigCommand.self,
-      BlobsCommand.self, RecoverCommand.self, DeriveCommand.self, UnlockCommand.self, LockCommand.self,
+      BlobsCommand.self, RecoverCommand.self, DeriveCommand.self, AccountsCommand.self, UnlockCommand.self,
+      LockCommand.self,
       DeviceCommand.self, LinkCommand.self, DemoCommand.self,
     ])
 

@@ -27,8 +27,18 @@ import Testing
         passkeys       3 on this machine
         verification   passphrase
         prompts        pinentry
+        signed         0 by Algorand accounts, 0 for Keyri, since the start
         state          /s
         """)
+  }
+
+  @Test func `what accounts have signed is told in one line`() {
+    var status = Self.running()
+    (status.algorandSignatures, status.associationSignatures) = (12, 3)
+    let report = StatusReport(running: status, system: Self.fine)
+    #expect(report.text.contains("\nsigned         12 by Algorand accounts, 3 for Keyri, since the start\n"))
+    #expect(report.json.description.contains(#""algorandSignatures": 12"#))
+    #expect(report.json.description.contains(#""associationSignatures": 3"#))
   }
 
   @Test func `a locked vault is no problem: the first ceremony asks`() {
@@ -106,7 +116,8 @@ import Testing
     #expect(
       running == [
         "running", "processId", "vault", "fingerprint", "credentials", "transport", "attached", "node", "access",
-        "steppedAsideFor", "verification", "prompt", "waiting", "stateDirectory", "problems",
+        "steppedAsideFor", "verification", "prompt", "waiting", "algorandSignatures", "associationSignatures",
+        "stateDirectory", "problems",
       ])
   }
 

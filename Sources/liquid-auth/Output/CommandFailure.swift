@@ -10,6 +10,8 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     case notRunning = 2
     /// The passphrase is wrong, or is needed and cannot be asked for.
     case passphrase = 3
+    /// What is asked for does not exist, for anybody.
+    case impossible = 4
   }
 
   /// The exit code.

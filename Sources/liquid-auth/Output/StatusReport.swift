@@ -59,6 +59,7 @@ extension StatusReport {
         ["vault", vault + (status.fingerprint.map { ", fingerprint \($0.hexadecimal)" } ?? "")],
         ["verification", status.verification],
         ["prompts", status.prompt + (status.waiting ? ", one is waiting for you now" : "")],
+        ["signed", Self.signed(status)],
       ]
       if let count = status.credentials { rows.insert(["passkeys", "\(count) on this machine"], at: 3) }
     } else {
@@ -78,6 +79,11 @@ extension StatusReport {
     return "attached\(node) (\(status.transport))\(access)"
   }
 
+  /// Signatures that are no passkey's: a wallet program gives none without a prompt.
+  private static func signed(_ status: AuthenticatorStatus) -> String {
+    "\(status.algorandSignatures) by Algorand accounts, \(status.associationSignatures) for Keyri, since the start"
+  }
+
   /// For programs; members that are not known are `null`.
   var json: JSON {
     [
@@ -94,6 +100,8 @@ extension StatusReport {
       "verification": JSON(status?.verification),
       "prompt": JSON(status?.prompt),
       "waiting": status.map { .bool($0.waiting) } ?? .null,
+      "algorandSignatures": status.map { .number(Int64(clamping: $0.algorandSignatures)) } ?? .null,
+      "associationSignatures": status.map { .number(Int64(clamping: $0.associationSignatures)) } ?? .null,
       "stateDirectory": .string(stateDirectory),
       "problems": .array(problems.map(JSON.string)),
     ]

@@ -1,0 +1,98 @@
+import ArgumentParser
+import Testing
+
+@testable import liquid_auth
+
+@Suite struct AccountsTests {
+  static let address = "PPNHVQJGE6ZMEWPR35UHLUYMCCZV6VNTHLJMZDVCONXKUPV47K4WGQJWGI"
+
+  @Test func `addresses are listed by index`() {
+    let list = AccountList(first: 9, addresses: [Self.address, "B"])
+    #expect(
+      list.text == """
+        index  address
+        9      \(Self.address)
+        10     B
+        """)
+    #expect(
+      list.json.description == """
+        [
+          {
+            "index": 9,
+            "path": "m/44'/283'/0'/0/9",
+            "address": "\(Self.address)"
+          },
+          {
+            "index": 10,
+            "path": "m/44'/283'/0'/0/10",
+            "address": "B"
+          }
+        ]
+        """)
+  }
+
+  @Test func `a code is a square with finder patterns, and quiet around it`() throws {
+    let code = try #require(QRCode(Self.address))
+    // Version 3 is enough for 58 letters and digits at level M.
+    #expect(code.modules.count == 29)
+    #expect(code.modules.allSatisfy { $0.count == 29 })
+    for (row, column) in [(0, 0), (0, 22), (22, 0)] {
+      for offset in 0..<7 {
+        #expect(code.modules[row][column + offset] && code.modules[row + 6][column + offset])
+        #expect(code.modules[row + offset][column] && code.modules[row + offset][column + 6])
+      }
+      #expect(code.modules[row + 3][column + 3] && !code.modules[row + 1][column + 1])
+    }
+    let lines = code.lines
+    #expect(lines.count == 19)
+    #expect(lines.allSatisfy { $0.count == 37 })
+    #expect(lines.prefix(2).allSatisfy { $0 == String(repeating: " ", count: 37) })
+    #expect(lines.suffix(2).joined().allSatisfy { $0 == " " })
+    #expect(lines.allSatisfy { $0.hasPrefix("    ") && $0.hasSuffix("    ") })
+    #expect(lines[2].dropFirst(4).prefix(8) == "█▀▀▀▀▀█ ")
+  }
+
+  @Test func `a code in colour is black on white, and leaves nothing behind`() throws {
+    let code = try #require(QRCode("A"))
+    #expect(zip(code.coloured, code.lines).allSatisfy { $0 == "\u{1B}[30;107m\($1)\u{1B}[0m" })
+  }
+
+  @Test func `what fits no code is none`() {
+    #expect(QRCode("") == nil)
+    #expect(QRCode(String(repeating: "a", count: 3000)) == nil)
+  }
+
+  @Test func `a drawing has the address in letters beneath it`() throws {
+    let list = AccountList(first: 0, addresses: [Self.address])
+    #expect(try list.drawing(inColour: false).hasSuffix("\n\(Self.address)"))
+    #expect(try !list.drawing(inColour: false).contains("\u{1B}"))
+    #expect(try list.drawing(inColour: true).contains("\u{1B}[30;107m"))
+    #expect(throws: CommandFailure.self) { try AccountList(first: 0, addresses: []).drawing(inColour: false) }
+  }
+
+  @Test func `there are no 25 words, and an exit code of its own says so`() throws {
+    let export = try #require(try LiquidAuthCommand.parseAsRoot(["accounts", "export"]) as? AccountsCommand.Export)
+    let failure = #expect(throws: CommandFailure.self) { try export.run() }
+    #expect(failure?.code.rawValue == 4)
+    #expect(failure?.description.contains("nothing is exported") == true)
+  }
+
+  @Test(
+    arguments: [
+      (["accounts"], 1, nil), (["accounts", "--count", "32"], 32, nil), (["accounts", "--qr"], 1, 0),
+      (["accounts", "--qr", "5"], 1, 5), (["accounts", "list", "--qr", "--control", "/c"], 1, 0),
+    ] as [([String], UInt32, UInt32?)])
+  func `the command line is read`(_ arguments: [String], _ count: UInt32, _ qr: UInt32?) throws {
+    let list = try #require(try LiquidAuthCommand.parseAsRoot(arguments) as? AccountsCommand.List)
+    #expect(list.count == count)
+    #expect(list.qr == qr)
+  }
+
+  @Test(arguments: [
+    ["accounts", "--count", "0"], ["accounts", "--count", "33"], ["accounts", "--qr", "2147483648"],
+    ["accounts", "--qr", "-1"], ["accounts", "--qr", "--json"], ["accounts", "--qr", "1", "--count", "2"],
+  ])
+  func `what cannot be is refused`(_ arguments: [String]) {
+    #expect(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }
+  }
+}
