@@ -1,0 +1,310 @@
+"""What a wallet asks at the control door; judged by py-algorand-sdk, PyNaCl and cryptography."""
+
+import base64
+import json
+
+import pytest
+from algosdk import encoding, transaction
+from algosdk.util import verify_bytes
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from judges import vectors
+from judges.derivation import algorand_address, algorand_public_key
+from nacl.exceptions import BadSignatureError
+from nacl.signing import VerifyKey
+from support import on_screen
+from support.authenticator import Authenticator, on_terminal, wait_for
+from support.ceremonies import OWN
+from support.control_door import (
+    ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, NOT_OUR_SIGNER, OK, SIGN_ASSOCIATION, SIGN_MESSAGE,
+    SIGN_TRANSACTIONS, WALLET_PASSKEY, WRONG_GROUP, ControlDoor,
+)
+
+PUBLIC_KEY = algorand_public_key(OWN.ed25519_root)
+ADDRESS = algorand_address(PUBLIC_KEY).decode()
+OTHER = "7ZUECA7HFLZTXENRV24SHLU4AVPUTMTTDUFUBNBD64C73F3UHRTHAIOF6Q"
+ORIGIN = "https://dapp.example"
+TESTNET = "SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI="
+VECTORS = vectors.load("keys-and-recovery")
+
+
+@pytest.fixture
+def door(key):
+    with ControlDoor(key.control_socket) as door:
+        yield door
+
+
+def payment(sender=ADDRESS, receiver=OTHER, amount=1_500_000, **members):
+    parameters = transaction.SuggestedParams(
+        fee=1000, first=100, last=1100, gh=TESTNET, gen="testnet-v1.0", flat_fee=True
+    )
+    return transaction.PaymentTxn(sender, parameters, receiver, amount, **members)
+
+
+def packed(txn):
+    """The transaction's canonical msgpack, as the SDK writes it."""
+    return base64.b64decode(encoding.msgpack_encode(txn))
+
+
+def ask_to_sign(door, txns, signed=None, origin=ORIGIN):
+    signed = signed or [True] * len(txns)
+    return door.ask(SIGN_TRANSACTIONS, {1: [[packed(txn), wish] for txn, wish in zip(txns, signed)], 2: origin})
+
+
+def dialogs(key, since=0):
+    return key.pinentry.events("ask")[since:]
+
+
+class TestAccounts:
+    def test_the_account_in_use_is_the_first_of_the_phrase(self, door):
+        assert door.ask(ACCOUNT) == (OK, {1: ADDRESS})
+        assert encoding.is_valid_address(ADDRESS)
+        status, answer = door.ask(ACCOUNTS, {1: 0, 2: 32})
+        assert status == OK and answer[1][0] == ADDRESS and len(set(answer[1])) == 32
+        assert all(map(encoding.is_valid_address, answer[1]))
+        assert door.ask(ACCOUNTS, {1: 31, 2: 1}) == (OK, {1: [answer[1][31]]})
+
+    def test_the_command_lists_them(self, key, door):
+        _, answer = door.ask(ACCOUNTS, {1: 0, 2: 3})
+        said = key.run("accounts", "--count", "3", "--control", key.control_socket).stdout.split("\n")
+        assert [line.split() for line in said[1:4]] == [[str(i), a] for i, a in enumerate(answer[1])]
+        told = json.loads(key.run("accounts", "--count", "3", "--json", "--control", key.control_socket).stdout)
+        assert [account["address"] for account in told] == answer[1]
+
+    def test_its_passkey_is_the_phones(self, door):
+        phone = VECTORS["phoneCandidates"]
+        assert door.ask(WALLET_PASSKEY, {1: phone["rpId"]}) == (OK, {1: bytes.fromhex(phone["ids"]["0"]), 2: False})
+
+    @pytest.mark.parametrize("index", [0, 7])
+    def test_zbar_reads_the_code_on_paper_and_on_a_terminal(self, key, door, tmp_path, index):
+        _, answer = door.ask(ACCOUNTS, {1: index, 2: 1})
+        command = ["accounts", "--qr", str(index), "--control", str(key.control_socket)]
+        paper = key.run(*command).stdout
+        assert paper.rstrip("\n").endswith(answer[1][0])
+        assert on_screen.read_by_zbar(on_screen.pixels(paper), tmp_path) == answer[1][0]
+        status, shown = on_terminal(key.command(*command), [], key.environment)
+        assert status == 0
+        # Whatever is the colour of the terminal: the code brings its own, and what it leaves is the terminal's.
+        for background in (on_screen.BLACK, on_screen.WHITE):
+            assert on_screen.read_by_zbar(on_screen.pixels(shown, background), tmp_path) == answer[1][0]
+
+    def test_there_are_no_25_words(self, key):
+        said = key.run("accounts", "export", status=4)
+        assert said.stdout == "" and "25 words" in said.stderr and "ARC-52" in said.stderr
+
+
+class TestTransactions:
+    def test_a_signed_transaction_is_what_the_sdk_makes(self, key, door):
+        shown = key.pinentry.asked()
+        txn = payment()
+        status, answer = ask_to_sign(door, [txn])
+        assert status == OK and len(answer[1]) == 1
+        VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(txn), answer[1][0])
+        (dialog,) = dialogs(key, shown)
+        assert dialog["command"] == "GETPIN"
+        for text in (ORIGIN, ADDRESS, OTHER, "1.500000 ALGO", "0.001000 ALGO", "payment", "testnet-v1.0"):
+            assert text in dialog["description"]
+
+        # The SDK has no xHD keys; the signature is put where its own would stand, and it judges the whole.
+        signed = transaction.SignedTransaction(txn, base64.b64encode(answer[1][0]).decode())
+        ours = b"\x82\xa3sig\xc4\x40" + answer[1][0] + b"\xa3txn" + packed(txn)
+        assert base64.b64decode(encoding.msgpack_encode(signed)) == ours
+        again = encoding.msgpack_decode(base64.b64encode(ours).decode())
+        assert again.transaction.get_txid() == txn.get_txid() and again == signed
+
+    def test_a_group_of_which_another_signs_one(self, key, door):
+        before, shown = door.signatures(), key.pinentry.asked()
+        group = transaction.assign_group_id([payment(), payment(OTHER, ADDRESS, 7), payment(amount=2)])
+        status, answer = ask_to_sign(door, group, [True, False, True])
+        assert status == OK and answer[1][1] == b""
+        for index in (0, 2):
+            VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(group[index]), answer[1][index])
+        assert [dialog["command"] for dialog in dialogs(key, shown)] == ["CONFIRM", "CONFIRM", "GETPIN"]
+        assert door.signatures() == (before[0] + 2, before[1])
+
+    @pytest.mark.parametrize("agreed", [0, 1])
+    def test_who_denies_one_denies_all(self, key, door, agreed):
+        before, shown = door.signatures(), key.pinentry.asked()
+        group = transaction.assign_group_id([payment(), payment(amount=2)])
+        key.pinentry.set(["approve"] * agreed + ["deny"])
+        status, answer = ask_to_sign(door, group)
+        assert status == DENIED and 1 in answer
+        assert key.pinentry.asked() == shown + agreed + 1
+        assert door.signatures() == before
+
+    def test_what_takes_the_account_away_is_a_warning(self, key, door):
+        shown = key.pinentry.asked()
+        status, _ = ask_to_sign(door, [payment(close_remainder_to=OTHER, rekey_to=OTHER)])
+        assert status == OK
+        text = "".join(dialog["description"] for dialog in dialogs(key, shown))
+        assert f"WARNING Rekey: gives the control of the account to {OTHER}" in text
+        assert f"WARNING Close account: sends ALL that is left to {OTHER}" in text
+
+    def test_a_note_cannot_pose_as_a_line_of_ours(self, key, door):
+        shown = key.pinentry.asked()
+        hostile = "x\nAmount: 0.000001 ALGO\n\u202eFrom: nobody<b>\x00%0A"
+        assert ask_to_sign(door, [payment(note=hostile.encode())], origin="https://d.example\nAmount: 0")[0] == OK
+        text = "".join(dialog["description"] for dialog in dialogs(key, shown))
+        lines = text.splitlines()
+        assert [line for line in lines if line.startswith("Amount")] == ["Amount: 1.500000 ALGO"]
+        assert len([line for line in lines if line.startswith("From")]) == 1
+        assert not {"\u202e", "\x00"} & set(text)
+
+    @pytest.mark.parametrize(
+        ("case", "expected"),
+        [
+            ("another group", WRONG_GROUP), ("another order", WRONG_GROUP), ("a part of a group", WRONG_GROUP),
+            ("another's", NOT_OUR_SIGNER), ("not msgpack", CANNOT_BE_SHOWN), ("cut off", CANNOT_BE_SHOWN),
+            ("not canonical", CANNOT_BE_SHOWN), ("a member that nobody knows", CANNOT_BE_SHOWN),
+            ("a type that nobody knows", CANNOT_BE_SHOWN),
+        ],
+    )
+    def test_what_is_refused_unasked(self, key, door, case, expected):
+        before, shown = door.signatures(), key.pinentry.asked()
+        group = transaction.assign_group_id([payment(), payment(amount=2)])
+        good = packed(payment())
+        items = {
+            "another group": [packed(group[0]), packed(payment(amount=3))],
+            "another order": [packed(group[1]), packed(group[0])],
+            "a part of a group": [packed(group[0])],
+            "another's": [packed(payment(OTHER, ADDRESS))],
+            "not msgpack": [b"hello"],
+            "cut off": [good[:-1]],
+            "not canonical": [good.replace(b"\xa3fee\xcd\x03\xe8", b"\xa3fee\xce\x00\x00\x03\xe8")],
+            "a member that nobody knows": [bytes([good[0] + 1]) + good[1:] + b"\xa3zzz\x01"],
+            "a type that nobody knows": [good.replace(b"\xa3pay", b"\xa3yap")],
+        }[case]
+        status, answer = door.ask(SIGN_TRANSACTIONS, {1: [[item, True] for item in items], 2: ORIGIN})
+        assert status == expected, answer
+        if expected == WRONG_GROUP:
+            assert len(answer[3]) == 32
+        else:
+            assert answer[2] == 0
+        assert key.pinentry.asked() == shown and door.signatures() == before
+
+    def test_the_group_that_a_refusal_tells_is_the_right_one(self, door):
+        txns = [payment(), payment(amount=2)]
+        right = transaction.calculate_group_id(txns)
+        for txn in txns:
+            txn.group = bytes(32)[:-1] + b"\x01"
+        status, answer = ask_to_sign(door, txns)
+        assert (status, answer[3]) == (WRONG_GROUP, right)
+
+    def test_a_rekeyed_account_is_signed_for_when_asked_by_name(self, key, door):
+        shown = key.pinentry.asked()
+        txn = payment(OTHER, ADDRESS)
+        status, answer = door.ask(SIGN_TRANSACTIONS, {1: [[packed(txn), True, ADDRESS]], 2: ORIGIN})
+        assert status == OK
+        VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(txn), answer[1][0])
+        assert f"WARNING Signer: your account {ADDRESS}" in dialogs(key, shown)[0]["description"]
+
+
+class TestMessages:
+    def test_a_message_is_signed_as_the_sdk_would(self, key, door):
+        shown = key.pinentry.asked()
+        message = "Sign in to dapp.example\nNonce: 5 €".encode()
+        status, answer = door.ask(SIGN_MESSAGE, {1: message, 2: ORIGIN})
+        assert status == OK
+        VerifyKey(PUBLIC_KEY).verify(b"MX" + message, answer[1])
+        assert verify_bytes(message, base64.b64encode(answer[1]).decode(), ADDRESS)
+        # A message is no transaction, and no challenge.
+        for prefix in (b"TX", b""):
+            with pytest.raises(BadSignatureError):
+                VerifyKey(PUBLIC_KEY).verify(prefix + message, answer[1])
+        (dialog,) = dialogs(key, shown)
+        assert "> Nonce: 5 €" in dialog["description"].splitlines() and ORIGIN in dialog["description"]
+
+    def test_a_long_one_is_read_whole(self, key, door):
+        shown = key.pinentry.asked()
+        message = "".join(f"line {number}\n" for number in range(100)).encode()[:1024]
+        status, answer = door.ask(SIGN_MESSAGE, {1: message, 2: ORIGIN})
+        assert status == OK
+        VerifyKey(PUBLIC_KEY).verify(b"MX" + message, answer[1])
+        text = [line for dialog in dialogs(key, shown) for line in dialog["description"].splitlines()]
+        assert [line[2:] for line in text if line.startswith("> ")] == message.decode().split("\n")
+        assert [dialog["command"] for dialog in dialogs(key, shown)][-2:] == ["CONFIRM", "GETPIN"]
+
+    @pytest.mark.parametrize(
+        ("message", "expected"), [(b"x" * 1025, 0x03), (b"", 0x03), (b"\xff", CANNOT_BE_SHOWN)]
+    )
+    def test_what_cannot_be_shown_is_refused(self, key, door, message, expected):
+        before, shown = door.signatures(), key.pinentry.asked()
+        status, answer = door.ask(SIGN_MESSAGE, {1: message, 2: ORIGIN})
+        assert status == expected and answer[1]
+        assert key.pinentry.asked() == shown and door.signatures() == before
+
+    def test_denied(self, key, door):
+        before = door.signatures()
+        key.pinentry.set("deny")
+        assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == DENIED
+        assert door.signatures() == before
+
+
+class TestKeyri:
+    def test_an_association_key_signs_what_was_shown(self, key, door):
+        vector = VECTORS["keyri"]
+        user = vector["publicUserIdText"]
+        status, answer = door.ask(ASSOCIATION_KEY, {1: user})
+        assert (status, answer[1].hex()) == (OK, vector["publicKey"])
+        before, shown = door.signatures(), key.pinentry.asked()
+        data = b"1700000000000_4711"
+        status, signed = door.ask(SIGN_ASSOCIATION, {1: user, 2: data, 3: "https://s.example"})
+        assert status == OK
+        point = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), b"\x04" + answer[1])
+        point.verify(signed[1], data, ec.ECDSA(hashes.SHA256()))
+        with pytest.raises(InvalidSignature):
+            point.verify(signed[1], data + b"0", ec.ECDSA(hashes.SHA256()))
+        (dialog,) = dialogs(key, shown)
+        for text in (user, "https://s.example", data.decode()):
+            assert text in dialog["description"]
+        assert door.signatures() == (before[0], before[1] + 1)
+
+    def test_denied(self, key, door):
+        before = door.signatures()
+        key.pinentry.set("deny")
+        assert door.ask(SIGN_ASSOCIATION, {1: "al", 2: b"1", 3: "s"})[0] == DENIED
+        assert door.signatures() == before
+
+
+class TestTurns:
+    def test_a_client_that_goes_away_withdraws_its_dialog(self, key):
+        key.pinentry.set("never")
+        shown = key.pinentry.asked()
+        with ControlDoor(key.control_socket) as door:
+            door.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
+            wait_for("dialog", lambda: key.pinentry.asked() > shown)
+        key.pinentry.wait_for_no_dialog()
+        with ControlDoor(key.control_socket) as door:
+            assert door.signatures()[0] >= 0
+            key.pinentry.set("approve")
+            assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
+
+    def test_a_locked_vault_is_opened_by_its_own_prompt(self, tmp_path):
+        with Authenticator(tmp_path).install() as locked, ControlDoor(locked.control_socket) as door:
+            locked.pinentry.set("deny")
+            assert door.ask(ACCOUNT)[0] == DENIED
+            locked.pinentry.set("approve")
+            assert door.ask(WALLET_PASSKEY, {1: "a.example"})[0] == OK
+            opening = locked.pinentry.events("ask")[-1]
+            assert "Algorand account" in opening["description"] and "a.example" in opening["description"]
+            asked = locked.pinentry.asked()
+            assert door.ask(ACCOUNT) == (OK, {1: ADDRESS})
+            assert locked.pinentry.asked() == asked
+
+            # What was counted before a locking is counted after it.
+            assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
+            locked.run("lock", "--control", locked.control_socket)
+            assert door.signatures() == (1, 0)
+            assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
+            assert door.signatures() == (2, 0)
+            said = locked.run("status", "--control", locked.control_socket, "--state-dir", locked.state).stdout
+            assert "2 by Algorand accounts, 0 for Keyri" in said
+
+    def test_without_verification_a_button_is_all_there_is(self, tmp_path):
+        with Authenticator(tmp_path, verification="none").install() as none, ControlDoor(none.control_socket) as door:
+            none.unlock()
+            status, answer = ask_to_sign(door, [payment()])
+            assert status == OK
+            VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(payment()), answer[1][0])
+            assert [dialog["command"] for dialog in none.pinentry.events("ask")] == ["CONFIRM"]

@@ -1,0 +1,45 @@
+"""The control door from a program's side: the wallet's requests, written by cbor2 and not by our code."""
+
+import socket
+
+import cbor2
+
+ACCOUNT, WALLET_PASSKEY, SIGN_TRANSACTIONS, SIGN_MESSAGE = 0x61, 0x62, 0x63, 0x64
+ACCOUNTS, ASSOCIATION_KEY, SIGN_ASSOCIATION = 0x65, 0x66, 0x67
+STATUS = 0x51
+OK, DENIED, WITHDRAWN = 0x00, 0x27, 0x2D
+WRONG_GROUP, NOT_OUR_SIGNER, CANNOT_BE_SHOWN = 0xF5, 0xF6, 0xF7
+LONGEST = 65_536
+
+
+class ControlDoor:
+    """One connection; `ask` gives the status byte and the members of the answer."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(60)
+        self.socket.connect(str(path))
+        assert self.ask(0x50, {1: 1})[0] == OK
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, command, members=None):
+        body = cbor2.dumps(members, canonical=True) if members else b""
+        self.socket.sendall(bytes([command]) + body)
+
+    def receive(self):
+        packet = self.socket.recv(LONGEST + 1)
+        return packet[0], cbor2.loads(packet[1:]) if len(packet) > 1 else {}
+
+    def ask(self, command, members=None):
+        self.send(command, members)
+        return self.receive()
+
+    def signatures(self):
+        """How many the Algorand accounts and the association keys have given."""
+        _, status = self.ask(STATUS)
+        return status[15], status[16]

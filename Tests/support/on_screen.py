@@ -1,0 +1,40 @@
+"""What half blocks on a terminal look like, as an image, and what zbar reads in it."""
+
+import re
+import subprocess
+
+BLACK, WHITE = 0, 255
+SCALE = 8
+BLOCKS = {" ": (False, False), "▀": (True, False), "▄": (False, True), "█": (True, True)}
+
+
+def pixels(text, background=WHITE):
+    """Rows of grey values. Letters that are no blocks are background; without colours, ink is black on white.
+
+    Only SGR 30 (black ink), 107 (white ground) and 0 are known, which is what the command writes.
+    """
+    rows = []
+    for line in text.replace("\r", "").split("\n"):
+        upper, lower, ground, ink = [], [], background, WHITE - background
+        for code, letter in re.findall(r"\x1b\[([0-9;]*)m|(.)", line):
+            if code:
+                assert code in ("30;107", "0"), code
+                ground, ink = (WHITE, BLACK) if code == "30;107" else (background, WHITE - background)
+            else:
+                top, bottom = BLOCKS.get(letter, (False, False))
+                upper.append(ink if top else ground)
+                lower.append(ink if bottom else ground)
+        rows += [upper, lower]
+    width = max(map(len, rows))
+    return [row + [background] * (width - len(row)) for row in rows]
+
+
+def read_by_zbar(rows, folder):
+    """The text of the one code in an image."""
+    image = folder / "screen.pgm"
+    scaled = [[value for value in row for _ in range(SCALE)] for row in rows for _ in range(SCALE)]
+    head = f"P5 {len(scaled[0])} {len(scaled)} 255\n".encode()
+    image.write_bytes(head + b"".join(map(bytes, scaled)))
+    done = subprocess.run(["zbarimg", "--quiet", "--raw", str(image)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, f"zbar reads nothing: {done.stderr}"
+    return done.stdout.rstrip("\n")
