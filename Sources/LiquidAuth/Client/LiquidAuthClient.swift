@@ -1,5 +1,5 @@
 import CTAP2
-import DeterministicKeys
+public import DeterministicKeys
 
 /// A wallet that proves its passkey and its Algorand account to the servers of dApps.
 ///
@@ -47,6 +47,13 @@ public struct LiquidAuthClient: Sendable {
     return try await authenticate(&attempt)
   }
 
+  /// Reads a dApp's link, and does what its server needs: see ``connect(origin:requestID:)``.
+  public func connect(link: String) async throws(LiquidAuthError) -> LiquidAuthResult {
+    let uri: LiquidURI
+    do throws(LiquidURIError) { uri = try LiquidURI(link) } catch { throw .invalidURL(error) }
+    return try await connect(origin: uri.origin, requestID: uri.requestID)
+  }
+
   /// Signs in with the account's passkey where the server and the authenticator both have it, and registers one where not.
   public func connect(
     origin: WebOrigin, requestID: RequestID
@@ -67,7 +74,8 @@ public struct LiquidAuthClient: Sendable {
 public enum LiquidAuthProgress: Equatable, Sendable {
   /// The authenticator is asked for the account; it may ask for the vault's passphrase.
   case askingAuthenticator
-  /// The authenticator has no passkey for this host: nobody has signed in there with it, and the person should look twice.
+  /// The authenticator keeps no passkey for this host: as far as this machine knows, nobody has signed in there, and the
+  /// person should look twice.
   case firstUse(host: String)
   /// The server is asked for a challenge.
   case requestingChallenge(LiquidCeremony)
@@ -92,9 +100,16 @@ public struct LiquidAuthResult: Equatable, Sendable {
   /// The passkey's id.
   public let credentialID: [UInt8]
   /// The account's address, as the authenticator and the server both tell it.
-  public let address: String
+  public let address: AlgorandAddress
   /// The server's session, without which it does no signaling.
   public let cookies: CookieJar
+  /// As whom the server was asked.
+  public let userAgent: UserAgent
+
+  /// What ``startSignaling(origin:headers:iceServers:timeout:ports:progress:)`` tells the server of itself.
+  public var signalingHeaders: [HTTPHeader] {
+    [userAgent.header] + (cookies.header(forPath: "/socket.io/").map { [$0] } ?? [])
+  }
 }
 
 // MARK: - The steps of both ceremonies
@@ -220,7 +235,7 @@ extension LiquidAuthClient {
     }
     return LiquidAuthResult(
       ceremony: request.ceremony, origin: attempt.origin, requestID: attempt.requestID, rpID: request.rpID,
-      credentialID: credentialID, address: address, cookies: attempt.server.cookies)
+      credentialID: credentialID, address: attempt.address, cookies: attempt.server.cookies, userAgent: userAgent)
   }
 }
 

@@ -1,4 +1,5 @@
 import CTAP2
+import DeterministicKeys
 import TestSupport
 import Testing
 
@@ -22,9 +23,12 @@ import Testing
     let result = try await wallet.run(.registration)
 
     #expect(result.ceremony == .registration && result.rpID == Self.host && result.origin == wallet.origin)
-    #expect(result.address == TestWallet.address && result.requestID.text == TestWallet.requestID)
+    #expect(result.address.text == TestWallet.address && result.requestID.text == TestWallet.requestID)
     #expect(result.credentialID == passkey.credentialID, "the passkey that phone wallets have")
-    #expect(result.cookies.header(forPath: "/socket.io/")?.value == "connect.sid=s%3A0.signature")
+    #expect(
+      result.signalingHeaders == [
+        UserAgent(version: "1").header, HTTPHeader("Cookie", "connect.sid=s%3A0.signature"),
+      ])
     #expect(
       server.links == [
         .init(
@@ -72,6 +76,17 @@ import Testing
     #expect(try await wallet.run(.connect).ceremony == .registration)
     #expect(try await wallet.run(.connect).ceremony == .authentication)
     #expect(wallet.authenticator.person.prompts.count == 2, "nobody is asked for the attempt that the server refuses")
+  }
+
+  @Test func `a dApp's link is all that it takes`() async throws {
+    let server = Self.server()
+    let wallet = try TestWallet(at: server)
+    let result = try await wallet.client.connect(link: "liquid://example.com/?requestId=7")
+    #expect(result.origin == wallet.origin && server.links.map(\.requestID) == [7])
+    await #expect(throws: LiquidAuthError.invalidURL(.noRequestID)) {
+      try await wallet.client.connect(link: "liquid://example.com/")
+    }
+    #expect(server.links.count == 1)
   }
 
   @Test func `a new machine with the phrase signs in with the passkey of the first`() async throws {
