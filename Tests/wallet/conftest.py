@@ -1,6 +1,9 @@
 """What the wallet's tests share: one loop, one authority, and servers that end with their test."""
 
+import json
+
 import pytest
+from support.authenticator import Authenticator
 
 from .doubles.certificates import Authority
 from .doubles.liquid_auth_server import LiquidAuthServer
@@ -24,9 +27,7 @@ def authority(tmp_path_factory):
     return Authority(tmp_path_factory.mktemp("authority"), HOSTS)
 
 
-@pytest.fixture
-def serve(loop, authority):
-    """Starts a server over TLS; keywords as LiquidAuthServer's."""
+def servers(loop, authority):
     started = []
 
     def start(**settings):
@@ -37,6 +38,17 @@ def serve(loop, authority):
     yield start
     for server in started:
         loop.run(server.stop())
+
+
+@pytest.fixture
+def serve(loop, authority):
+    """Starts a server over TLS; keywords as LiquidAuthServer's."""
+    yield from servers(loop, authority)
+
+
+@pytest.fixture(scope="module")
+def module_serve(loop, authority):
+    yield from servers(loop, authority)
 
 
 @pytest.fixture(scope="session")
@@ -51,3 +63,36 @@ def turn(tmp_path):
     made = TurnServer(tmp_path)
     yield made
     made.close()
+
+
+class Key(Authenticator):
+    """An authenticator that tells what its Algorand accounts have signed."""
+
+    def signatures(self) -> int:
+        return json.loads(self.ask("status", "--json"))["algorandSignatures"]
+
+    def shown(self, mark: int) -> str:
+        """What stood in the dialogs after so many."""
+        return "\n".join(event["description"] for event in self.pinentry.events("ask")[mark:])
+
+
+@pytest.fixture
+def key(tmp_path):
+    """One that has been nowhere yet; unlocked, and its person says yes until a test says otherwise."""
+    with Key(tmp_path / "key").install() as made:
+        made.unlock()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def module_key(tmp_path_factory):
+    with Key(tmp_path_factory.mktemp("key")).install() as made:
+        made.unlock()
+        yield made
+
+
+@pytest.fixture
+def shared_key(module_key):
+    """For tests that leave no passkey behind that another would stumble over."""
+    module_key.pinentry.set("approve")
+    return module_key

@@ -1,0 +1,97 @@
+"""Registration and sign-in at the double of the service, with the authenticator's own keys and a client in Python.
+
+What the authenticator answers, the extension `liquid` in its signed data, is what servers take, whoever sends it.
+"""
+
+import hashlib
+
+import cbor2
+from judges import strict_cbor
+from judges.relying_parties import b64
+from support.authenticator import PHRASE
+from support.control_door import OK, WALLET_PASSKEY, ControlDoor
+
+from .doubles.wallet import Account, Wallet
+
+OURS = Account(PHRASE)
+MAKE_CREDENTIAL, GET_ASSERTION = 0x01, 0x02
+
+
+class DoorWallet(Wallet):
+    """Signs nothing itself: CTAP messages over the control socket (CTAP §6.1, §6.2, Recovery §11)."""
+
+    def _ask(self, command, members):
+        status, found = self.door.ask(command, members)
+        assert status == OK, (status, found)
+        return found
+
+    def _ceremony(self, kind, options):
+        client_data = self._client_data(kind, options["challenge"])
+        liquid = {"clientDataJSON": client_data, "requestId": self.request_id, "device": "Linux"}
+        return client_data, hashlib.sha256(client_data).digest(), {"liquid": liquid}
+
+    def _results(self, authenticator_data):
+        *_, extensions = strict_cbor.authenticator_data(authenticator_data)
+        output = extensions["liquid"]
+        return {"liquid": {**output, "signature": b64(output["signature"])}}
+
+    async def register(self) -> dict:
+        options = await self._post(
+            "/attestation/request", {"username": self.account.address, "extensions": {"liquid": True}}
+        )
+        client_data, hash_, extensions = self._ceremony("create", options)
+        user = {"id": self.account.address.encode(), "name": self.account.address}
+        made = self._ask(
+            MAKE_CREDENTIAL,
+            {
+                1: hash_, 2: {"id": options["rp"]["id"]}, 3: user, 4: [{"alg": -7, "type": "public-key"}],
+                6: extensions, 7: {"rk": True, "uv": True}, 11: ["none"],
+            },
+        )
+        assert (made[1], made[3]) == ("none", {})
+        identifier = b64(made[2][55 : 55 + int.from_bytes(made[2][53:55], "big")])
+        attestation = cbor2.dumps({"fmt": "none", "attStmt": {}, "authData": made[2]})
+        return await self._post(
+            "/attestation/response",
+            {
+                "id": identifier, "rawId": identifier, "type": "public-key",
+                "response": {"clientDataJSON": b64(client_data), "attestationObject": b64(attestation)},
+                "clientExtensionResults": self._results(made[2]),
+            },
+        )
+
+    async def sign_in(self) -> dict:
+        identifier = self._ask(WALLET_PASSKEY, {1: self.server.rp_id})[1]
+        options = await self._post("/assertion/request/" + b64(identifier), {})
+        client_data, hash_, extensions = self._ceremony("get", options)
+        listed = [{"id": identifier, "type": "public-key"}]
+        members = {1: options["rpId"], 2: hash_, 3: listed, 4: extensions, 5: {"uv": True}}
+        found = self._ask(GET_ASSERTION, members)
+        return await self._post(
+            "/assertion/response",
+            {
+                "id": b64(identifier), "rawId": b64(identifier), "type": "public-key",
+                "response": {
+                    "clientDataJSON": b64(client_data), "authenticatorData": b64(found[2]),
+                    "signature": b64(found[3]),
+                },
+                "clientExtensionResults": self._results(found[2]),
+            },
+        )
+
+
+def test_register_and_sign_in(loop, key, serve, authority):
+    server = serve()
+    server.demands.verification = server.demands.counter = server.demands.address_is_username = True
+
+    async def story():
+        with ControlDoor(key.control_socket) as door:
+            wallet = await DoorWallet(server, OURS, "one", authority.client_context()).start()
+            wallet.door = door
+            user = await wallet.register()
+            assert user["credentials"][0]["credId"] == b64(OURS.credential_id(server.rp_id))
+            assert await wallet.sign_in() == user
+            await wallet.close()
+
+    loop.run(story())
+    assert key.signatures() == 2
