@@ -5,6 +5,9 @@ import base64
 import cbor2
 import nacl.signing
 import pytest
+from algosdk import encoding
+from algosdk import transaction as sdk
+from algosdk.atomic_transaction_composer import AccountTransactionSigner
 
 from . import arc27
 from .vectors import load
@@ -13,9 +16,14 @@ VECTORS = load("arc27")
 CASES = VECTORS["answered"]
 
 
+def standard(text: str) -> str:
+    """base64 of any kind, in the alphabet and with the padding of RFC 4648 section 4."""
+    digits = text.rstrip("=").replace("-", "+").replace("_", "/")
+    return digits + "=" * (-len(digits) % 4)
+
+
 def message_of(frame: str) -> dict:
-    standard = frame.replace("-", "+").replace("_", "/")
-    return cbor2.loads(base64.b64decode(standard + "=" * (-len(standard) % 4)))
+    return cbor2.loads(base64.b64decode(standard(frame)))
 
 
 def test_vectors_are_these():
@@ -43,6 +51,28 @@ def test_frames(case):
     assert (reply.get("result") or reply["error"])["providerId"] == arc27.PROVIDER
     if "stxns" in reply.get("result", {}):
         assert len(reply["result"]["stxns"]) == len(request["params"]["txns"])
+
+
+SIGNING = [case for case in CASES if any(isinstance(asked, list) for asked in case["asks"])]
+
+
+@pytest.mark.parametrize("case", SIGNING, ids=[case["name"] for case in SIGNING])
+def test_what_the_sdk_would_give(case):
+    """py-algorand-sdk reads each transaction, signs it with the same key, and gives the same bytes."""
+    signer = AccountTransactionSigner(base64.b64encode(arc27.SEED + arc27.OURS).decode())
+    items = message_of(case["frame"])["params"]["txns"]
+    stxns = message_of(case["reply"])["result"]["stxns"]
+    transactions = [encoding.msgpack_decode(standard(item["txn"])) for item in items]
+    if group := transactions[0].group:
+        for transaction in transactions:
+            transaction.group = None
+        assert sdk.calculate_group_id(transactions) == group
+        for transaction in transactions:
+            transaction.group = group
+    asked = case["asks"][0]
+    for index, signed in zip(asked, signer.sign_transactions(transactions, asked), strict=True):
+        whole = case.get("form") == "signedTransaction"
+        assert standard(stxns[index]) == (encoding.msgpack_encode(signed) if whole else signed.signature)
 
 
 def test_like_cbor_x():

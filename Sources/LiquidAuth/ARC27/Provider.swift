@@ -3,16 +3,14 @@ import DeterministicKeys
 
 /// The wallet's side of ARC-27 on one data channel: a text frame in, a text frame out.
 ///
-/// A value that answers one request after the other: ``answer(_:)`` is mutating, so two cannot be open at once. Who reads
-/// the channel keeps at most ``maximumWaitingFrames`` frames waiting, and closes it beyond them.
+/// A value that answers one request after the other: ``answer(_:)`` is mutating, so two cannot be open at once. What the
+/// dApp says meanwhile waits in its ``PeerChannel``, which bounds it.
 ///
 /// A channel is open because its person has linked this wallet with the dApp's page. So `enable` tells the account
 /// without asking again, and `disable` ends the sessions but not the channel; each signature is asked for on its own.
 public struct Provider: Sendable {
   /// What this wallet is called by ids of ARC-27, on every machine.
   public static let liquidAuthID = "e62ef06c-3439-45fd-bf9f-a02cef6b0237"
-  /// How many frames may wait while a person is asked.
-  public static let maximumWaitingFrames = 8
   /// The most bytes of all transactions of one request.
   ///
   /// With what stands around them, they go to the authenticator in one message of at most 65 536.
