@@ -1,0 +1,243 @@
+import Testing
+
+@testable import LiquidAuth
+
+/// The wallet's machine, a gateway and a dApp, joined in memory.
+struct JoinedTests {
+  @Test(arguments: [Joined.Transport.webSocket, .polling(packetsPerBody: 1), .polling(packetsPerBody: .max)])
+  func `wallet and dApp open a channel, packets one by one and together`(_ transport: Joined.Transport) {
+    var joined = Joined(over: transport)
+    joined.dAppListens = true
+    joined.begin()
+    #expect(joined.opened == 262_144)
+    #expect(joined.stages == [.linking, .signalled, .connecting, .open])
+    #expect(joined.offersHeard == [Descriptions.offer])
+    #expect(joined.candidatesAdded == [Descriptions.candidate(11), Descriptions.candidate(12)])
+    #expect(Set(joined.candidatesHeard) == [Descriptions.candidate(1), Descriptions.candidate(2)])
+  }
+
+  @Test(arguments: [Joined.Transport.webSocket, .polling(packetsPerBody: 1), .polling(packetsPerBody: .max)])
+  func `an offer that was lost before the dApp listened comes again`(_ transport: Joined.Transport) {
+    var joined = Joined(over: transport)
+    joined.begin()
+    joined.letPass(.seconds(10))
+    #expect(joined.opened == nil)
+    #expect(joined.stages == [.linking, .signalled])
+    #expect(joined.offersSent == 4)
+    joined.dAppListens = true
+    joined.letPass(.seconds(3))
+    #expect(joined.opened == 262_144)
+    #expect(joined.offersHeard == [Descriptions.offer])
+    #expect(Set(joined.candidatesHeard) == [Descriptions.candidate(1), Descriptions.candidate(2)])
+  }
+
+  @Test(arguments: [Joined.Transport.webSocket, .polling(packetsPerBody: 1), .polling(packetsPerBody: .max)])
+  func `a server that restarts in mid-flow is found again`(_ transport: Joined.Transport) {
+    var joined = Joined(over: transport)
+    joined.begin()
+    joined.letPass(.seconds(4))
+    joined.restartServer()
+    #expect(joined.opened == nil)
+    joined.dAppListens = true
+    joined.letPass(.seconds(3))
+    #expect(joined.opened == 262_144)
+  }
+
+  @Test func `a second dApp of the room comes too late`() {
+    var joined = Joined(over: .webSocket)
+    joined.dAppListens = true
+    joined.answersPerOffer = 3
+    joined.begin()
+    #expect(joined.opened == 262_144)
+    #expect(joined.answersSet == [Descriptions.answer])
+  }
+
+  @Test func `a dApp that never comes is waited for two minutes`() {
+    var joined = Joined(over: .webSocket)
+    joined.begin()
+    joined.letPass(.seconds(200))
+    #expect(joined.failure == .timedOut(.signalled))
+    #expect(joined.offersSent == 40)
+    #expect(joined.isConnected == false)
+  }
+
+  @Test func `a dApp whose candidates lead nowhere is waited for two minutes`() {
+    var joined = Joined(over: .webSocket)
+    joined.dAppListens = true
+    joined.pathExists = false
+    joined.begin()
+    joined.letPass(.seconds(200))
+    #expect(joined.failure == .timedOut(.connecting))
+  }
+}
+
+/// Everything that would be on the network, and what has come of it.
+struct Joined {
+  enum Transport: Equatable, Sendable {
+    case webSocket
+    /// Web sockets are refused; so many packets go into one body.
+    case polling(packetsPerBody: Int)
+  }
+
+  private enum Pending {
+    case server(SocketIOMachine.Input)
+    case peer(PeerEvent)
+  }
+
+  var dAppListens = false
+  var answersPerOffer = 1
+  var pathExists = true
+  private(set) var isConnected = false
+  private(set) var offersSent = 0
+  private(set) var offersHeard: [String] = []
+  private(set) var candidatesHeard: [ICECandidate] = []
+  private(set) var answersSet: [String] = []
+  private(set) var candidatesAdded: [ICECandidate] = []
+  private(set) var stages: [SignalingStage] = []
+  private(set) var opened: Int?
+  private(set) var failure: SignalingError?
+
+  private let transport: Transport
+  private var wallet = Wallet()
+  private var pending: [Pending] = []
+  /// What the server has for the wallet, and the poll that waits for it.
+  private var outbox: [String] = []
+  private var poll: SocketIOMachine.ConnectionID?
+  private var connection = id(0)
+  private var hasSession = false
+
+  init(over transport: Transport) { self.transport = transport }
+
+  mutating func begin() {
+    settle(wallet.begin())
+    if transport != .webSocket { letPass(.milliseconds(250)) }
+  }
+
+  /// Moves time from deadline to deadline; the server pings every 20 seconds.
+  mutating func letPass(_ duration: Duration) {
+    let end = wallet.now + duration
+    var ping = wallet.now + .seconds(20)
+    while let deadline = wallet.machine.deadline, min(deadline, ping) <= end {
+      wallet.now = min(deadline, ping)
+      if ping <= wallet.now {
+        ping += .seconds(20)
+        outbox += hasSession ? ["2"] : []
+      }
+      settle(wallet.tick())
+    }
+    wallet.now = end
+  }
+
+  /// Every session is lost; the new server takes connections at once.
+  mutating func restartServer() {
+    (outbox, poll, hasSession) = ([], nil, false)
+    switch transport {
+    case .webSocket: pending.append(.server(.init(connection: connection, event: .webSocket(.closed(nil)))))
+    case .polling:
+      pending.append(
+        .server(.init(connection: connection, event: .polled(.success(HTTPResponse(status: 400))))))
+    }
+    settle([])
+  }
+
+  // MARK: The network
+
+  private mutating func settle(_ actions: [SignalingMachine.Action]) {
+    perform(actions)
+    deliver()
+    while !pending.isEmpty {
+      switch pending.removeFirst() {
+      case .server(let input): perform(wallet.machine.receive(.server(input), at: wallet.now))
+      case .peer(let event): perform(wallet.receive(event))
+      }
+      deliver()
+    }
+  }
+
+  private mutating func perform(_ actions: [SignalingMachine.Action]) {
+    for action in actions {
+      switch action {
+      case .transport(let exchange): perform(exchange)
+      case .createOffer:
+        pending += [
+          .peer(.candidate(Descriptions.candidate(1))), .peer(.offer(Descriptions.offer)),
+          .peer(.candidate(Descriptions.candidate(2))),
+        ]
+      case .setAnswer(let text): answersSet.append(text)
+      case .addCandidate(let candidate):
+        candidatesAdded.append(candidate)
+        if candidatesAdded.count == 2, pathExists { pending.append(.peer(.channelOpen)) }
+      case .progress(let told): if case .stage(let stage) = told.event { stages.append(stage) }
+      case .opened(let size): opened = size
+      case .failed(let error): failure = error
+      }
+    }
+  }
+
+  private mutating func perform(_ exchange: SocketIOMachine.Exchange) {
+    switch exchange {
+    case .openWebSocket(let id, _) where transport == .webSocket:
+      (connection, isConnected, hasSession) = (id, true, true)
+      pending.append(.server(.init(connection: id, event: .webSocket(.open))))
+      outbox.append(Client.open)
+    case .openWebSocket(let id, _):
+      pending.append(.server(.init(connection: id, event: .webSocket(.closed(.refused(status: 400))))))
+    case .poll(let id, let target):
+      if target == Client.pollingTarget {
+        (connection, isConnected, hasSession) = (id, true, true)
+        outbox.append(Client.open)
+      }
+      poll = id
+    case .send(_, let text): take(text)
+    case .post(let id, _, let body):
+      for text in body.split(separator: "\u{1e}") { take(String(text)) }
+      pending.append(.server(.init(connection: id, event: .posted(.success(HTTPResponse(status: 200))))))
+    case .close: isConnected = false
+    }
+  }
+
+  /// The server's answers: as messages, or as bodies to the poll that waits.
+  private mutating func deliver() {
+    switch transport {
+    case .webSocket:
+      for text in outbox { pending.append(.server(.init(connection: connection, event: .webSocket(.text(text))))) }
+      outbox = []
+    case .polling(let count):
+      guard let waiting = poll, !outbox.isEmpty else { return }
+      let body = outbox.prefix(count).joined(separator: "\u{1e}")
+      outbox.removeFirst(min(count, outbox.count))
+      poll = nil
+      let response = HTTPResponse(status: 200, body: Array(body.utf8))
+      pending.append(.server(.init(connection: waiting, event: .polled(.success(response)))))
+    }
+  }
+
+  // MARK: The gateway and the dApp
+
+  /// Signals go to everyone in the room: back to the wallet, and to the dApp if it listens.
+  private mutating func take(_ text: String) {
+    if text == "40" { outbox.append(Client.connected) }
+    guard text.hasPrefix("42"), let event = try? SocketIOEvent(array: String(text.dropFirst(2))) else { return }
+    outbox.append(text)
+    if event.name == "offer-description" { offersSent += 1 }
+    if dAppListens { hear(event) }
+  }
+
+  private mutating func hear(_ event: SocketIOEvent) {
+    switch event.name {
+    case "offer-candidate":
+      let candidate = try? event.argument(CandidatePayload.self).candidate(sections: 1)
+      candidate.map { candidatesHeard.append($0) }
+    case "offer-description" where offersHeard.isEmpty:
+      (try? event.argument(String.self)).map { offersHeard.append($0) }
+      for _ in 0..<answersPerOffer { say("answer-description", Descriptions.answer) }
+      for number in [11, 12] { say("answer-candidate", CandidatePayload(Descriptions.candidate(number))) }
+    default: break
+    }
+  }
+
+  private mutating func say(_ name: String, _ argument: some Encodable) {
+    guard let event = try? SocketIOEvent(name, argument) else { return }
+    outbox.append("4" + SocketIOPacket.text(of: event))
+  }
+}

@@ -1,0 +1,194 @@
+import Testing
+
+@testable import LiquidAuth
+
+/// An open channel, its peer connection played by the test.
+@Suite(.timeLimit(.minutes(1))) struct PeerChannelTests {
+  let world = World()
+  let ends = PeerChannelEnds()
+
+  /// The channel; the world has heard nothing yet.
+  func open(maximumOutgoingSize: Int = 100) async throws -> PeerChannel {
+    ends.attach(
+      try world.make(iceServers: [], channelLabel: "liquid", bufferedAmountLowThreshold: 1, deliver: ends.receive))
+    _ = await world.call()
+    return PeerChannel(ends, maximumOutgoingSize: maximumOutgoingSize)
+  }
+
+  @Test func `messages come in their order, to the last one before the end`() async throws {
+    let channel = try await open()
+    for text in ["a", "", "é"] { world.peer(.message(text)) }
+    world.peer(.channelClosed)
+    world.peer(.message("late"))
+    var texts: [String] = []
+    for try await text in channel.messages { texts.append(text) }
+    #expect(texts == ["a", "", "é"])
+    #expect(world.openThings == 0)
+  }
+
+  @Test func `a connection that is lost is told after what came before`() async throws {
+    let channel = try await open()
+    world.peer(.message("a"))
+    world.peer(.failed("DTLS"))
+    var iterator = channel.messages.makeAsyncIterator()
+    #expect(try await iterator.next() == "a")
+    await #expect(throws: PeerChannelError.lost("DTLS")) { try await iterator.next() }
+    #expect(try await iterator.next() == nil)
+    #expect(world.openThings == 0)
+  }
+
+  @Test func `a message of 256 KiB is taken, one byte more closes the channel`() async throws {
+    let channel = try await open()
+    let text = String(repeating: "x", count: PeerChannel.maximumIncomingSize)
+    world.peer(.message(text))
+    var iterator = channel.messages.makeAsyncIterator()
+    #expect(try await iterator.next() == text)
+    world.peer(.message(text + "x"))
+    await #expect(throws: PeerChannelError.incomingTooLarge(size: 262_145)) { try await iterator.next() }
+    #expect(world.openThings == 0)
+  }
+
+  @Test func `what is not read does not pile up`() async throws {
+    let channel = try await open()
+    for _ in 0..<PeerChannel.maximumUnreadCount { world.peer(.message("")) }
+    #expect(world.openThings == 1)
+    world.peer(.message(""))
+    #expect(world.openThings == 0)
+    var count = 0
+    await #expect(throws: PeerChannelError.unread) { for try await _ in channel.messages { count += 1 } }
+    #expect(count == PeerChannel.maximumUnreadCount)
+  }
+
+  @Test func `large messages that are not read do not pile up either`() async throws {
+    let channel = try await open()
+    let text = String(repeating: "x", count: PeerChannel.maximumIncomingSize)
+    for _ in 0..<4 { world.peer(.message(text)) }
+    #expect(world.openThings == 1)
+    world.peer(.message("x"))
+    #expect(world.openThings == 0)
+    channel.close()
+  }
+
+  @Test func `what was read makes room`() async throws {
+    let channel = try await open()
+    let text = String(repeating: "x", count: PeerChannel.maximumIncomingSize)
+    var iterator = channel.messages.makeAsyncIterator()
+    for _ in 0..<20 {
+      world.peer(.message(text))
+      world.peer(.message(text))
+      #expect(try await iterator.next() == text)
+      #expect(try await iterator.next() == text)
+    }
+    for _ in 0..<1000 {
+      world.peer(.message(""))
+      #expect(try await iterator.next() == "")
+    }
+    #expect(world.openThings == 1)
+  }
+
+  @Test func `a message goes out as it is`() async throws {
+    let channel = try await open(maximumOutgoingSize: 2)
+    try await channel.send("é")
+    #expect(await world.call() == .sendMessage("é"))
+  }
+
+  @Test func `a message that is larger than the dApp takes is refused by name, and the channel stays open`()
+    async throws
+  {
+    let channel = try await open(maximumOutgoingSize: 2)
+    await #expect(throws: PeerChannelError.outgoingTooLarge(size: 3, limit: 2)) { try await channel.send("éx") }
+    try await channel.send("ab")
+    #expect(await world.call() == .sendMessage("ab"))
+  }
+
+  @Test func `who sends waits while too much has not left yet`() async throws {
+    let channel = try await open()
+    world.setBufferedAmount(PeerChannel.highWaterMark)
+    try await channel.send("a")
+    #expect(await world.call() == .sendMessage("a"))
+    world.setBufferedAmount(PeerChannel.highWaterMark + 1)
+    async let sending: Void = channel.send("b")
+    await waiting()
+    world.peer(.bufferedAmountLow)  // Still above the mark: not enough.
+    world.setBufferedAmount(PeerChannel.lowWaterMark)
+    world.peer(.bufferedAmountLow)
+    try await sending
+    #expect(await world.call() == .sendMessage("b"))
+  }
+
+  @Test(arguments: [false, true])
+  func `who waits to send hears that the channel is closed`(_ isLost: Bool) async throws {
+    let channel = try await open()
+    world.setBufferedAmount(.max)
+    let sending = Task { try await channel.send("b") }
+    await waiting()
+    if isLost { world.peer(.failed("x")) } else { channel.close() }
+    await #expect(throws: PeerChannelError.closed) { try await sending.value }
+    #expect(await world.call() == .closePeer)
+    await #expect(throws: PeerChannelError.closed) { try await channel.send("c") }
+  }
+
+  @Test func `who waits to send can be cancelled, and the channel stays open`() async throws {
+    let channel = try await open()
+    world.setBufferedAmount(.max)
+    let sending = Task { try await channel.send("b") }
+    await waiting()
+    sending.cancel()
+    await #expect(throws: PeerChannelError.cancelled) { try await sending.value }
+    world.setBufferedAmount(0)
+    try await channel.send("c")
+    #expect(await world.call() == .sendMessage("c"))
+  }
+
+  @Test func `who reads can be cancelled, and the channel is closed`() async throws {
+    let channel = try await open()
+    world.peer(.message("a"))
+    let reading = Task {
+      var count = 0
+      for try await _ in channel.messages {
+        count += 1
+        try await channel.send("read")
+      }
+      return count
+    }
+    #expect(await world.call() == .sendMessage("read"))
+    reading.cancel()
+    #expect(try await reading.value == 1)
+    #expect(await world.call() == .closePeer)
+  }
+
+  @Test func `a channel that nobody has any more is closed`() async throws {
+    do { _ = try await open() }
+    #expect(await world.call() == .closePeer)
+    #expect(world.openThings == 0)
+  }
+
+  @Test func `who reads keeps the channel open`() async throws {
+    let messages = try await open().messages
+    world.peer(.message("a"))
+    var iterator = messages.makeAsyncIterator()
+    #expect(try await iterator.next() == "a")
+    #expect(world.openThings == 1)
+  }
+
+  @Test func `closed twice is closed once`() async throws {
+    let channel = try await open()
+    channel.close()
+    channel.close()
+    world.peer(.channelClosed)
+    #expect(await world.call() == .closePeer)
+    #expect(world.openThings == 0)
+    for try await _ in channel.messages { Issue.record("a message") }
+  }
+
+  @Test func `a connection that comes after the end is closed`() throws {
+    ends.close(nil)
+    ends.attach(try world.make(iceServers: [], channelLabel: "", bufferedAmountLowThreshold: 1, deliver: ends.receive))
+    #expect(world.openThings == 0)
+  }
+
+  /// Until somebody waits for room: the amount is looked at once before the bell is hung, and once after.
+  private func waiting() async {
+    while world.looksAtBufferedAmount < 2 { await Task.yield() }
+  }
+}
