@@ -22,22 +22,23 @@ public struct LiquidURI: Hashable, Sendable {
     guard let link = text.dropping(prefix: Self.scheme) else { throw .scheme }
     guard !link.utf8.contains(UInt8(ascii: "#")) else { throw .fragment }
     let http = link.dropping(prefix: "http://")
-    let parts = (http ?? link).split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-    let hierarchy = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    // Split as bytes: what a mark of Unicode's joins to a separator is one all the same.
+    let parts = (http ?? link).utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+    let hierarchy = parts[0].split(separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
     do throws(WebOriginError) {
-      origin = try WebOrigin(scheme: http == nil ? .https : .http, authority: hierarchy[0])
+      origin = try WebOrigin(scheme: http == nil ? .https : .http, authority: Substring(hierarchy[0]))
     } catch {
       throw .origin(error)
     }
     guard hierarchy.count == 1 || hierarchy[1].isEmpty else { throw .path }
-    requestID = try Self.requestID(in: parts.count > 1 ? parts[1] : "")
+    requestID = try Self.requestID(in: parts.dropFirst().first ?? Substring().utf8)
   }
 
   /// The value of the one parameter `requestId`; what other parameters say is passed over.
-  private static func requestID(in query: Substring) throws(LiquidURIError) -> RequestID {
+  private static func requestID(in query: Substring.UTF8View) throws(LiquidURIError) -> RequestID {
     var values: [String] = []
-    for parameter in query.split(separator: "&") {
-      let parts = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    for parameter in query.split(separator: UInt8(ascii: "&")) {
+      let parts = parameter.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
       let (name, value) = (try parts[0].percentDecoded(), try parts.count > 1 ? parts[1].percentDecoded() : "")
       if name.utf8.elementsEqual("requestId".utf8) { values.append(value) }
     }
@@ -57,10 +58,10 @@ extension StringProtocol {
   }
 }
 
-extension Substring {
+extension Substring.UTF8View {
   /// The text with `%` and two hexadecimal digits read as a byte, and a `+` as itself: RFC 3986 §2.1.
   fileprivate func percentDecoded() throws(LiquidURIError) -> String {
-    var (bytes, rest) = ([UInt8](), utf8[...])
+    var (bytes, rest) = ([UInt8](), self)
     while let byte = rest.popFirst() {
       guard byte == UInt8(ascii: "%") else {
         bytes.append(byte)

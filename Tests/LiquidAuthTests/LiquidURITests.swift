@@ -51,6 +51,9 @@ import Testing
     ("liquid://example.com/?requestId=%4g", .encoding), ("liquid://example.com/?requestId=%ff", .encoding),
     ("liquid://example.com/?requestId=%00", .encoding), ("liquid://example.com/?requestId=1&a=%zz", .encoding),
     ("liquid://example.com/?requestId=a%0ab", .encoding),
+    // A mark that joins to the separator before it hides nothing.
+    ("liquid://example.com/?requestId=1&\u{301}&requestId=2", .repeatedRequestID),
+    ("liquid://example.com/\u{301}?requestId=1", .path),
     ("liquid://?requestId=1", .origin(.noHost)), ("liquid:///?requestId=1", .origin(.noHost)),
     ("liquid://me@example.com/?requestId=1", .origin(.userInformation)),
     ("liquid://example.com:1@evil.example/?requestId=1", .origin(.userInformation)),

@@ -84,6 +84,11 @@ public struct CookieJar: Equatable, Sendable {
   }
 }
 
+extension CookieJar: CustomStringConvertible {
+  /// Whose cookies, and how many: who reads a session's cookie in a log has the session.
+  public var description: String { "cookies of \(origin): \(cookies.count)" }
+}
+
 /// What stands behind a cookie; of an attribute that is there twice the last counts.
 private struct Attributes {
   var domain: String?

@@ -107,6 +107,12 @@ import Testing
     #expect(try Self.sent(["  a  =  \"x y\"=z  ;  Path = / "]) == "a=\"x y\"=z")
   }
 
+  @Test func `a log shows no session`() throws {
+    var jar = CookieJar(origin: try WebOrigin("https://example.com"))
+    jar.take(HTTPResponse(status: 200, headers: [HTTPHeader("Set-Cookie", "s=secret; Path=/")]), forPath: "/")
+    #expect("\(jar) \([jar])".contains("secret") == false && "\(jar)" == "cookies of https://example.com: 1")
+  }
+
   @Test func `a server has room for fifty`() throws {
     let cookies = (0..<60).map { "c\($0)=1; Path=/" }
     let sent = try #require(try Self.sent(cookies, ["c0=2; Path=/"]))
