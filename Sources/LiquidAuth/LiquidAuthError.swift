@@ -108,7 +108,9 @@ extension LiquidAuthError: CustomStringConvertible {
     case .missingRequiredField(let name): "the server's answer has no \(name); tell who runs the dApp"
     case .serverError(let status, let message):
       "the server failed with status \(status): \(message.onOneLine); try again later, and tell who runs the dApp"
-    case .userCanceled: "the authenticator's prompt was refused, and nothing was signed"
+    case .userCanceled:
+      "the authenticator's prompt was refused or could not be shown, and nothing was signed; open the link again if that "
+        + "was not meant"
     case .invalidServerResponse(let fault): fault.sentence
     case .missingRpID: "the server does not say for which site it asks (rp.id); tell who runs the dApp"
     case .clientDataCreationFailed(let origin):

@@ -109,8 +109,7 @@ extension WebOrigin {
   /// Whether the host is a name of the DNS below a domain, compared as bytes.
   func isBelow(_ domain: String) -> Bool {
     guard kind == .name else { return false }
-    let (host, domain) = (Array(self.host.utf8), [UInt8(ascii: ".")] + Array(domain.utf8))
-    return host.count > domain.count && host.suffix(domain.count).elementsEqual(domain)
+    return (Array(".".utf8) + domain.utf8).elementsEqual(host.utf8.suffix(domain.utf8.count + 1))
   }
 }
 

@@ -169,6 +169,16 @@ import Testing
     #expect(server.paths.filter { $0.hasSuffix("/response") }.count == 3)
   }
 
+  @Test(arguments: [400, 403, 404, 500])
+  func `a server that answers anything but 401 is told no second time`(_ status: Int) async throws {
+    let server = LiquidAuthServer(rpID: "example.com", origin: "https://app.example.com") { path, response in
+      if path == "/attestation/response" { response = .json("{}", status: status) }
+    }
+    let wallet = try TestWallet(at: server, origin: "https://app.example.com")
+    await #expect(throws: LiquidAuthError.self) { try await wallet.run(.registration) }
+    #expect(server.paths == ["/attestation/request", "/attestation/response"])
+  }
+
   @Test func `where both origins are one there is no second time`() async throws {
     let server = Self.server(origin: "https://elsewhere.example")
     let wallet = try TestWallet(at: server)
