@@ -9,7 +9,8 @@ import subprocess
 
 from support.authenticator import wait_for
 
-ADDRESS = "127.0.0.1"
+# Of Tests/wallet/run's own network; libnice asks no TURN server on loopback.
+ADDRESS = "10.27.0.1"
 USER, PASSWORD, REALM = "liquid-auth", "a-password-of-the-tests", "liquid.example"
 
 
