@@ -97,6 +97,13 @@ class TestChallengeForm:
         assert shown["command"] == "GETPIN"
         assert "wallet.shown.example" in shown["description"] and ADDRESS in shown["description"]
 
+    def test_the_prompt_says_when_a_site_is_used_first(self, key, ctap):
+        for warned in (True, False):
+            data = client_data("create", secrets.token_bytes(32), "https://first.example")
+            make(ctap, "first.example", sha256(data), {"clientDataJSON": data}, rk=True, user_id=ADDRESS.encode())
+            shown = key.pinentry.events("ask")[-1]["description"]
+            assert ("First use: there is no passkey of this site here yet." in shown) == warned
+
     @pytest.mark.parametrize(
         "case", [case for case in VECTORS["accepted"] if "clientDataJSON" in case], ids=lambda case: case["name"]
     )

@@ -13,12 +13,12 @@ from judges import vectors
 from judges.derivation import algorand_address, algorand_public_key
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
-from support import on_screen
+from support import on_screen, wire
 from support.authenticator import Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN
 from support.control_door import (
     ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, NOT_OUR_SIGNER, OK, SIGN_ASSOCIATION, SIGN_MESSAGE,
-    SIGN_TRANSACTIONS, WALLET_PASSKEY, WRONG_GROUP, ControlDoor,
+    SIGN_TRANSACTIONS, STATUS, WALLET_PASSKEY, WRONG_GROUP, ControlDoor,
 )
 
 PUBLIC_KEY = algorand_public_key(OWN.ed25519_root)
@@ -54,6 +54,11 @@ def ask_to_sign(door, txns, signed=None, origin=ORIGIN):
 
 def dialogs(key, since=0):
     return key.pinentry.events("ask")[since:]
+
+
+def unbroken(dialog):
+    """What a dialog says, with what goes on in another line behind its beginning."""
+    return dialog["description"].replace("\n  ", "").replace("\n+ ", "")
 
 
 class TestAccounts:
@@ -137,7 +142,7 @@ class TestTransactions:
         shown = key.pinentry.asked()
         status, _ = ask_to_sign(door, [payment(close_remainder_to=OTHER, rekey_to=OTHER)])
         assert status == OK
-        text = "".join(dialog["description"] for dialog in dialogs(key, shown))
+        text = "".join(map(unbroken, dialogs(key, shown)))
         assert f"WARNING Rekey: gives the control of the account to {OTHER}" in text
         assert f"WARNING Close account: sends ALL that is left to {OTHER}" in text
 
@@ -197,7 +202,7 @@ class TestTransactions:
         status, answer = door.ask(SIGN_TRANSACTIONS, {1: [[packed(txn), True, ADDRESS]], 2: ORIGIN})
         assert status == OK
         VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(txn), answer[1][0])
-        assert f"WARNING Signer: your account {ADDRESS}" in dialogs(key, shown)[0]["description"]
+        assert f"WARNING Signer: your account {ADDRESS}" in unbroken(dialogs(key, shown)[0])
 
 
 class TestMessages:
@@ -279,6 +284,22 @@ class TestTurns:
             assert door.signatures()[0] >= 0
             key.pinentry.set("approve")
             assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
+
+    def test_a_wallet_waits_behind_a_ceremony(self, key, door):
+        key.pinentry.set("wait")
+        shown = key.pinentry.asked()
+        with wire.Channel(key.socket) as channel, ControlDoor(key.control_socket) as other:
+            channel.send(wire.CBOR, b"\x0b")
+            wait_for("dialog", lambda: key.pinentry.asked() > shown)
+            door.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
+            assert other.ask(STATUS)[1][10] is True
+            key.pinentry.set("approve")
+            assert channel.final()[0] == (wire.CBOR, b"\x00")
+            assert door.receive()[0] == OK
+        ceremony, signing = dialogs(key, shown)
+        assert "Sign this message?" in signing["description"]
+        (ended,) = [event for event in key.pinentry.events("answer") if event["pid"] == ceremony["pid"]]
+        assert ended["time"] < signing["time"]
 
     def test_a_locked_vault_is_opened_by_its_own_prompt(self, tmp_path):
         with Authenticator(tmp_path).install() as locked, ControlDoor(locked.control_socket) as door:

@@ -15,15 +15,15 @@ struct AccountsCommand: ParsableCommand {
 
   struct List: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "List addresses, or draw one as a QR code. (default)",
+      abstract: "List addresses, or draw one as a QR code.",
       discussion: "The code holds the address alone, which every wallet and explorer reads.")
 
-    @Option(help: "How many accounts, from index 0 on; or from that of --qr.")
+    @Option(help: "How many accounts, from index 0 on.")
     var count: UInt32 = 1
 
     @Option(
       defaultAsFlag: 0, parsing: .next,
-      help: ArgumentHelp("Draw the address of one account, of index 0 or another.", valueName: "index"))
+      help: ArgumentHelp("Draw one address; without an index, that of account 0.", valueName: "index"))
     var qr: UInt32?
 
     @OptionGroup var place: PlaceOptions

@@ -127,7 +127,8 @@ struct DaemonOptions: Equatable, Sendable {
 
       --transport uhid|unix:PATH|pty    Where the key appears. (default: uhid)
       --verification passphrase|none    How a site's demand to verify you is met: by
-                                        the vault's passphrase, or not at all.
+                                        the vault's passphrase, or not at all; then
+                                        a click alone signs transactions as well.
                                         (default: passphrase)
       --prompt pinentry|terminal        Where you are asked: in a window, or on this
                                         terminal. (default: pinentry)

@@ -61,9 +61,10 @@ struct PromptPages: Sendable, Equatable {
   }
 
   private init(_ pages: [PromptText]) {
-    before = pages.dropLast()
-    last = pages.last ?? PromptText(headline: "", details: [], agree: "", refuse: "Deny")
+    guard var last = pages.last else { preconditionFailure("there is nothing to agree to") }
     last.agree = "Sign"
+    self.last = last
+    before = pages.dropLast()
   }
 }
 
@@ -72,8 +73,10 @@ enum WalletText {
   /// The most bytes of one dialog's lines, as Assuan writes them: with headline and last line they fit into one line of
   /// 1000.
   static let room = 880
-  /// The most characters of one line; an address with its label has fewer.
-  static let width = 120
+  /// The most characters of one line; an address fits.
+  ///
+  /// They are few enough for windows not to break the line, so that nothing of it comes to stand where one of ours begins.
+  static let width = 76
 
   /// Some lines of a text, and which part of it they are, in words behind the question.
   struct Part: Equatable {
@@ -81,10 +84,11 @@ enum WalletText {
     var words: String
   }
 
-  /// A text that others wrote, whole: each of its lines behind a mark, so that none can pose as one of ours.
+  /// A text that others wrote, whole: each of its lines behind a mark, so that none can pose as one of ours, and what
+  /// goes on in another line behind a second one.
   static func quoted(_ text: String) -> [String] {
     text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line in
-      chunks(of: line.map(ShownText.exact)).map { "> \($0)" }
+      chunks(of: line.map(ShownText.exact)).enumerated().map { "\($0 == 0 ? ">" : "+") \($1)" }
     }
   }
 
@@ -120,8 +124,8 @@ enum WalletText {
     }
   }
 
-  /// Joins pieces to lines of ``width`` characters at most, which end behind a space where one is in their second half;
-  /// no pieces are one empty line.
+  /// Joins pieces to lines of ``width`` characters at most, which end behind a space where one is not too near to their
+  /// beginning; no pieces are one empty line.
   private static func chunks(of pieces: [String]) -> [String] {
     var chunks: [[String]] = [[]]
     var count = 0
@@ -129,7 +133,7 @@ enum WalletText {
       if count + piece.unicodeScalars.count > width {
         let line = chunks[chunks.count - 1]
         let space = line.lastIndex(of: " ").map { $0 + 1 } ?? 0
-        let end = space > line.count / 2 ? space : line.count
+        let end = space > line.count / 4 ? space : line.count
         chunks[chunks.count - 1] = Array(line[..<end])
         chunks.append(Array(line[end...]))
         count = line[end...].reduce(0) { $0 + $1.unicodeScalars.count }

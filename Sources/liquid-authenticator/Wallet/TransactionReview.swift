@@ -52,16 +52,17 @@ struct TransactionReview {
 }
 
 extension Transaction {
-  /// The summary, a line each; the sender is told from other accounts, and warnings from the rest.
+  /// The summary, a line each, with warnings marked; behind the sender stands whether that is the person's account.
   fileprivate func lines(for account: AlgorandAddress, isSigned: Bool) -> [String] {
-    let isOurs = sender == account
-    var lines = summary.map { "\($0.isWarning ? "WARNING " : "")\($0.label): \($0.value)" }
-    lines.insert(
-      isOurs ? "It is your account that sends." : "It is another account that sends.", at: min(2, lines.count))
-    if isSigned, !isOurs {
-      lines.insert(
-        "WARNING Signer: your account \(account), which signs for it if it was rekeyed to yours", at: 3)
+    summary.flatMap { line in
+      let text = "\(line.isWarning ? "WARNING " : "")\(line.label): \(line.value)"
+      return line.label == "From" ? [text] + senderLines(for: account, isSigned: isSigned) : [text]
     }
-    return lines
+  }
+
+  private func senderLines(for account: AlgorandAddress, isSigned: Bool) -> [String] {
+    guard sender != account else { return ["That is your account."] }
+    let signer = "WARNING Signer: your account \(account), which signs for it if it was rekeyed to yours"
+    return ["That is another account."] + (isSigned ? [signer] : [])
   }
 }

@@ -28,7 +28,7 @@ import Testing
     let pages = Self.pages(.signMessage(message), origin: String(repeating: unit, count: 300))
     for page in pages {
       #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
-      #expect(page.details.dropFirst(2).allSatisfy { $0.hasPrefix("> ") })
+      #expect(page.details.dropFirst(2).allSatisfy { $0.hasPrefix("> ") || $0.hasPrefix("+ ") })
     }
     let shown = pages.flatMap { $0.details.dropFirst(2) }.map { String($0.dropFirst(2)) }.joined()
     let expected = message.unicodeScalars.filter { $0 != "\n" }.map(ShownText.exact).joined()
@@ -49,7 +49,11 @@ import Testing
   }
 
   @Test func `no two texts are shown alike`() {
-    let texts = ["a b", "a\u{A0}b", "a\u{200B}b", "ab", "a\\u{A0}b", "a\\b", "a\\\\b", "a\u{301}b", "\u{E1}b", "a\rb"]
+    let long = String(repeating: "a", count: 80)
+    let texts = [
+      long + long, long + "\n" + long, long + "\n+ " + long, "a b", "a\u{A0}b", "a\u{200B}b", "ab", "a\\u{A0}b", "a\\b",
+      "a\\\\b", "a\u{301}b", "\u{E1}b", "a\rb",
+    ]
     #expect(Set(texts.map { WalletText.quoted($0) }).count == texts.count)
   }
 
@@ -80,10 +84,12 @@ import Testing
 
   @Test func `a line ends behind a space where it can`() {
     let word = String(repeating: "a", count: 50)
-    #expect(WalletText.quoted("\(word) \(word) \(word)") == ["> \(word) \(word) ", "> \(word)"])
+    #expect(WalletText.quoted("\(word) \(word)") == ["> \(word) ", "+ \(word)"])
     let address = String(repeating: "A", count: 58)
-    let warning = "WARNING Rekey: gives the control of the account to \(address)"
-    #expect(WalletText.wrapped(warning) == [warning])
+    #expect(
+      WalletText.wrapped("WARNING Rekey: gives the control of the account to \(address)")
+        == ["WARNING Rekey: gives the control of the account to ", "  \(address)"])
+    #expect(WalletText.wrapped("Algorand account: \(address)").count == 1)
   }
 
   @Test func `data of the longest kind fit`() throws {

@@ -64,7 +64,7 @@ import Testing
         dApp: https://d.example
         Transaction: payment
         From: \(world.account)
-        It is your account that sends.
+        That is your account.
         To: \(world.other)
         Amount: 1.500000 ALGO
         Fee: 0.001000 ALGO
@@ -80,8 +80,9 @@ import Testing
     payment.rekeyTo = world.other
     let _: TransactionSignatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
     let lines = try #require(world.dialogs.read.first?.details)
-    #expect(lines.contains("WARNING Close account: sends ALL that is left to \(world.other)"))
-    #expect(lines.contains("WARNING Rekey: gives the control of the account to \(world.other)"))
+    #expect(lines.contains("WARNING Close account: sends ALL that is left to "))
+    let rekey = try #require(lines.firstIndex(of: "WARNING Rekey: gives the control of the account to "))
+    #expect(lines[rekey + 1] == "  \(world.other)")
   }
 
   @Test func `a group is one dialog a transaction, and only the last verifies`() async throws {
@@ -102,7 +103,7 @@ import Testing
       ])
     #expect(world.dialogs.read.map(\.agree) == ["Next", "Next", "Sign"])
     #expect(world.dialogs.verified == 1)
-    #expect(world.dialogs.read[1].details.contains("It is another account that sends."))
+    #expect(world.dialogs.read[1].details.contains("That is another account."))
     #expect(world.dialogs.read[2].details.last == "This is the last. Your account signs 2 of the 3.")
     #expect(world.dialogs.read.allSatisfy { $0.details.first == "dApp: https://d.example" })
   }
@@ -151,8 +152,9 @@ import Testing
       request([Item(foreign.bytes, isToBeSigned: true, signer: world.account.text)]))
     #expect(isSigned(signatures.signatures[0], foreign.bytes))
     let lines = try #require(world.dialogs.read.first?.details)
-    #expect(lines.contains("It is another account that sends."))
-    #expect(lines.contains { $0.hasPrefix("WARNING Signer: your account \(world.account), ") })
+    #expect(lines.contains("That is another account."))
+    let warning = try #require(lines.firstIndex(of: "WARNING Signer: your account "))
+    #expect(lines[warning + 1].hasPrefix("  \(world.account), which signs for "))
   }
 
   @Test func `what cannot be decoded is refused, by its number`() async {
