@@ -27,14 +27,29 @@ func door(_ name: String, pkgConfig: String, apt: String) -> Target {
 
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
+/// What the wallet's shell takes of Swift's network packages.
+let network: [Target.Dependency] = [
+  .product(name: "AsyncHTTPClient", package: "async-http-client"),
+  .product(name: "NIOCore", package: "swift-nio"),
+  .product(name: "NIOPosix", package: "swift-nio"),
+  .product(name: "NIOHTTP1", package: "swift-nio"),
+  .product(name: "NIOWebSocket", package: "swift-nio"),
+  .product(name: "NIOSSL", package: "swift-nio-ssl"),
+]
+
 let package = Package(
   name: "liquid-auth",
   products: [
     .executable(name: "liquid-authenticator", targets: ["liquid-authenticator"]),
     .executable(name: "liquid-auth", targets: ["liquid-auth"]),
+    .executable(name: "liquid-auth-wallet", targets: ["liquid-auth-wallet"]),
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    // The wallet's alone.
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
   targets: [
     door("CCBOR", pkgConfig: "libcbor", apt: "libcbor-dev"),
@@ -44,8 +59,12 @@ let package = Package(
     door("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
     door("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
     door("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
+    door("CGStreamer", pkgConfig: "gstreamer-webrtc-1.0", apt: "libgstreamer-plugins-bad1.0-dev"),
+    door("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
     .target(name: "CUHID"),
     .target(name: "CLinux"),
+    .target(
+      name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
     // Reads the vector files under Tests/Vectors; no product uses it.
     .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
     // The ports of CTAP2 in memory; no product uses it.
@@ -93,6 +112,12 @@ let package = Package(
           "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
           "ControlClient", "StateDirectory", "LiquidAuth", "CLinux", "CZlib", "CQREncode", argumentParser,
         ], swiftSettings: settings),
+      .executableTarget(
+        name: "liquid-auth-wallet",
+        dependencies: [
+          "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlDoor", "StateDirectory",
+          "CTAPHID", "CryptoPrimitives", "CLinux", "CWebRTC", "CPSL", argumentParser,
+        ] + network, swiftSettings: settings),
       .testTarget(
         name: "AuthenticatorShellTests",
         dependencies: [

@@ -6,6 +6,9 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Packages of Debian and Ubuntu. The doors of Package.swift name the first line's.
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev zlib1g-dev libqrencode-dev pkg-config)
+# What liquid-auth-wallet needs besides: to be built, and to run.
+packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
+packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
 packages_to_check=(shellcheck)
 packages_for_python=(python3 python3-pip)
 packages_for_clients=(fido2-tools openssh-client zbar-tools)
@@ -147,6 +150,8 @@ release=$repo/.build/release
 
 # The programs of the project; the daemon is `liquid-authenticator`.
 programs=(liquid-authenticator liquid-auth)
+# The one with a network, which those who want only a key need not have.
+wallet_programs=(liquid-auth-wallet)
 
 # build_release PRODUCT...: `swift build` builds one product at a time.
 build_release() {
@@ -160,6 +165,12 @@ build_release() {
             fail "the release build of $product failed"
         }
     done
+}
+
+# build_wallet: the release build of the wallet, ready to run.
+build_wallet() {
+    install_packages "${packages_to_build_wallet[@]}" "${packages_to_run_wallet[@]}"
+    build_release "${wallet_programs[@]}"
 }
 
 # load_uhid: the kernel's part, if it is not there; why it could not be had is left in

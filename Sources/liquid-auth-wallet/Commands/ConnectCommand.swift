@@ -1,0 +1,106 @@
+import ArgumentParser
+import Glibc
+import LiquidAuth
+
+/// `liquid-auth-wallet connect`: from a dApp's link to a channel over which the dApp asks for signatures.
+struct ConnectCommand: ParsableCommand, WalletOperation {
+  static let configuration = CommandConfiguration(
+    commandName: "connect",
+    abstract: "Open a dApp's liquid:// link: sign in, and sign what the dApp asks for.",
+    discussion: """
+      Signs in at the link's server, with the passkey of this vault's first Algorand account, or registers it where the \
+      server does not know it yet; then opens a channel to the dApp, and answers what it asks for until it closes the \
+      channel, or Ctrl-C. Every signature is shown and asked for by the authenticator.
+
+      Both sides of the channel learn each other's network addresses, and the STUN and TURN servers learn yours: see \
+      --ice-server, and --no-ice-servers for a dApp on this machine or in this network.
+      """)
+
+  @Argument(help: "The link, liquid://…; - reads it from standard input.") var link: String?
+
+  @Option(help: ArgumentHelp("Read the link from the QR code in a picture.", valueName: "file")) var image: String?
+
+  @Flag(help: "Register, also where the server might know the account.") var register = false
+
+  @Flag(help: "Sign in, and do not register.") var authenticate = false
+
+  @Flag(help: "Do not ask whether a host is meant that this machine does not know.") var yes = false
+
+  @Flag(help: "Write events to standard output, one JSON object a line, for programs.") var json = false
+
+  @Option(
+    name: .customLong("ice-server"),
+    help: ArgumentHelp(
+      "A STUN or TURN server instead of the configured ones: 'stun:HOST', 'turn:HOST USER PASSWORD'. May be repeated.",
+      valueName: "server"))
+  var iceServer: [String] = []
+
+  @Flag(help: "Use no STUN or TURN server.") var noIceServers = false
+
+  @Flag(help: "End after the first answer to the dApp.") var once = false
+
+  @Option(help: ArgumentHelp("How long the dApp may take to answer.", valueName: "seconds")) var timeout = 120
+
+  @OptionGroup var network: NetworkOptions
+
+  var output: EventOutput { EventOutput(isJSON: json, since: Self.start) }
+  private static let start = ContinuousClock.now
+
+  func validate() throws {
+    guard (link == nil) != (image == nil) else { throw ValidationError("Give one link, or --image.") }
+    guard !(register && authenticate) else { throw ValidationError("Give --register or --authenticate, not both.") }
+    guard !(noIceServers && !iceServer.isEmpty) else {
+      throw ValidationError("Give --ice-server or --no-ice-servers, not both.")
+    }
+    guard 1...3600 ~= timeout else { throw ValidationError("--timeout is 1 to 3600 seconds.") }
+  }
+
+  func perform() async throws(WalletFailure) {
+    let text = try await LinkSource(link: link, image: image).read()
+    guard !text.isOfBrowsers else { throw BrowserLink(text).explain() }
+    let link = try read(text)
+    let output = output
+    output.report(.link(origin: link.origin.serialized, requestID: link.requestID.text))
+    let configuration = try network.configuration()
+    let servers = try iceServers(configuration)
+    let ports = try WalletPorts(controlPath: network.controlPath(), configuration: configuration) {
+      output.report(.prompt)
+    }
+    let wallet = Wallet(ports: ports, configuration: configuration, output: output, isAskedAboutHosts: !yes)
+    let result: Result<Void, WalletFailure>
+    do throws(WalletFailure) {
+      let signedIn = try await wallet.signIn(link, by: ceremony)
+      try await wallet.talk(with: signedIn, iceServers: servers, timeout: .seconds(timeout), isOnce: once)
+      result = .success(())
+    } catch {
+      result = .failure(error)
+    }
+    await ports.close()
+    try result.get()
+  }
+
+  private var ceremony: LiquidCeremony? {
+    if register { return .registration }
+    return authenticate ? .authentication : nil
+  }
+
+  private func read(_ text: String) throws(WalletFailure) -> LiquidURI {
+    do {
+      return try LiquidURI(text)
+    } catch {
+      throw WalletFailure(error.description)
+    }
+  }
+
+  private func iceServers(_ configuration: WalletConfiguration) throws(WalletFailure) -> [ICEServer] {
+    guard !noIceServers else { return [] }
+    guard !iceServer.isEmpty else { return configuration.iceServers ?? defaultICEServers }
+    do throws(ICEServerTextError) {
+      var servers: [ICEServer] = []
+      for text in iceServer { servers.append(try ICEServerText.server(text)) }
+      return servers
+    } catch {
+      throw WalletFailure("--ice-server: \(error)")
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import ArgumentParser
+import Glibc
+import LiquidAuth
+import StateDirectory
+
+/// Where the authenticator listens, and what the network needs.
+struct NetworkOptions: ParsableArguments {
+  @Option(help: ArgumentHelp("The authenticator's control socket.", valueName: "path"))
+  var control: String?
+
+  @Option(help: ArgumentHelp("The state directory of the authenticator.", valueName: "dir"))
+  var stateDir: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The configuration, instead of ~/.config/liquid-auth/wallet.conf.", valueName: "file"))
+  var config: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Certificates of a private authority (PEM), trusted beside the system's.", valueName: "file"))
+  var caFile: String?
+
+  /// The control socket's path: the option, or where the authenticator of this state directory listens.
+  func controlPath() throws(WalletFailure) -> String {
+    if let control { return control }
+    do {
+      return try StateDirectory.controlSocketPath(stateDirectory: stateDir, environment: environmentVariable)
+    } catch {
+      throw WalletFailure(error.description)
+    }
+  }
+
+  /// The configuration, with what the command line says in its place.
+  func configuration() throws(WalletFailure) -> WalletConfiguration {
+    var configuration = try WalletConfiguration(readFrom: config, environment: environmentVariable)
+    if let caFile { configuration.certificateAuthorities = caFile }
+    return configuration
+  }
+}
+
+/// A variable of the environment; an empty one is as if unset.
+func environmentVariable(_ name: String) -> String? {
+  guard let value = getenv(name), value.pointee != 0 else { return nil }
+  return String(cString: value)
+}

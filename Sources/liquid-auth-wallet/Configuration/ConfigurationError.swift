@@ -1,0 +1,11 @@
+/// What is wrong in the wallet's configuration.
+struct ConfigurationError: Error, Equatable, CustomStringConvertible {
+  /// The file.
+  let path: String
+  /// The line, from 1.
+  let line: Int
+  /// Lower case, no full stop.
+  let fault: String
+
+  var description: String { "\(path), line \(line): \(fault)" }
+}

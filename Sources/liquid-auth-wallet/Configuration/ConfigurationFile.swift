@@ -1,0 +1,60 @@
+import Glibc
+
+extension WalletConfiguration {
+  /// The largest file that is read, bytes.
+  private static let maximumSize = 65_536
+
+  /// Reads the file that is named, which must be there, or the one at its usual place, which need not.
+  init(readFrom path: String?, environment: (String) -> String?) throws(WalletFailure) {
+    guard let usual = path ?? Self.usualPath(environment) else {
+      self.init()
+      return
+    }
+    let descriptor = open(usual, O_RDONLY | O_CLOEXEC)
+    if descriptor < 0, errno == ENOENT, path == nil {
+      self.init()
+      return
+    }
+    guard descriptor >= 0 else { throw Self.unreadable(usual) }
+    defer { close(descriptor) }
+    do {
+      try self.init(Self.text(of: descriptor, usual), path: usual)
+    } catch let error as ConfigurationError {
+      throw WalletFailure(error.description)
+    } catch let failure as WalletFailure {
+      throw failure
+    } catch {
+      throw Self.unreadable(usual)
+    }
+  }
+
+  /// `$XDG_CONFIG_HOME/liquid-auth/wallet.conf`; a relative one is as if unset, as its standard says.
+  static func usualPath(_ environment: (String) -> String?) -> String? {
+    let home = environment("HOME").map { $0 + "/.config" }
+    let directory = environment("XDG_CONFIG_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home
+    return directory.map { $0 + "/liquid-auth/wallet.conf" }
+  }
+
+  private static func text(of descriptor: Int32, _ path: String) throws(WalletFailure) -> String {
+    var bytes = [UInt8](repeating: 0, count: maximumSize + 1)
+    var count = 0
+    while count < bytes.count {
+      let more = bytes.withUnsafeMutableBytes { bytes in
+        let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+        return read(descriptor, rest.baseAddress, rest.count)
+      }
+      if more < 0, errno == EINTR { continue }
+      guard more >= 0 else { throw unreadable(path) }
+      if more == 0 { break }
+      count += more
+    }
+    guard count <= maximumSize, let text = String(validating: bytes.prefix(count), as: UTF8.self) else {
+      throw WalletFailure("\(path) is no configuration: it is no text, or has more than \(maximumSize) bytes")
+    }
+    return text
+  }
+
+  private static func unreadable(_ path: String) -> WalletFailure {
+    WalletFailure("cannot read \(path): \(String(cString: strerror(errno)))")
+  }
+}

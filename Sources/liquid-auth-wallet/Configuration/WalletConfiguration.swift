@@ -1,0 +1,105 @@
+import LiquidAuth
+
+/// What the wallet is told once and for all: lines of `name = value`, and comments that begin with `#`.
+struct WalletConfiguration: Equatable {
+  /// `ice-server`, once for each; `none` alone for no server.
+  var iceServers: [ICEServer]?
+  /// `ca-file`: a private certificate authority, PEM, trusted beside those of the system.
+  var certificateAuthorities: String?
+  /// `algod GENESIS-ID`: the node of a network, by the network's name, such as `testnet-v1.0`.
+  var nodes: [String: AlgodNode] = [:]
+
+  /// Reads the file's text.
+  ///
+  /// - Parameter path: names the file in errors.
+  init(_ text: String, path: String) throws(ConfigurationError) {
+    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+      let line = line.trimmed
+      if line.isEmpty || line.hasPrefix("#") { continue }
+      do throws(ConfigurationFault) {
+        try take(line)
+      } catch {
+        throw ConfigurationError(path: path, line: index + 1, fault: error.description)
+      }
+    }
+  }
+
+  /// What holds where there is no file.
+  init() {}
+
+  private mutating func take(_ line: Substring) throws(ConfigurationFault) {
+    let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2 else { throw ConfigurationFault("a line is name = value") }
+    let (name, value) = (parts[0].trimmed, String(parts[1].trimmed))
+    guard !value.isEmpty else { throw ConfigurationFault("\(name) has no value") }
+    switch name {
+    case "ice-server": try takeICEServer(value)
+    case "ca-file": try set(\.certificateAuthorities, value, name)
+    case _ where name.hasPrefix("algod "): try takeNode(name.dropFirst("algod ".count).trimmed, value)
+    default:
+      throw ConfigurationFault("\(name) is no setting; there are ice-server, ca-file and algod GENESIS-ID")
+    }
+  }
+
+  private mutating func set(
+    _ member: WritableKeyPath<Self, String?>, _ value: String, _ name: Substring
+  ) throws(ConfigurationFault) {
+    guard self[keyPath: member] == nil else { throw ConfigurationFault("\(name) stands there twice") }
+    self[keyPath: member] = value
+  }
+
+  private mutating func takeICEServer(_ value: String) throws(ConfigurationFault) {
+    if value == "none" {
+      guard iceServers == nil else { throw ConfigurationFault("ice-server = none stands beside other servers") }
+      iceServers = []
+      return
+    }
+    guard iceServers != [] else { throw ConfigurationFault("ice-server = none stands beside other servers") }
+    do {
+      iceServers = try (iceServers ?? []) + [ICEServerText.server(value)]
+    } catch {
+      throw ConfigurationFault(error.description)
+    }
+  }
+
+  private mutating func takeNode(_ genesisID: Substring, _ value: String) throws(ConfigurationFault) {
+    guard nodes[String(genesisID)] == nil else { throw ConfigurationFault("algod \(genesisID) stands there twice") }
+    nodes[String(genesisID)] = try AlgodNode(value)
+  }
+}
+
+/// A node of an Algorand network, and the token with which it lets us in.
+struct AlgodNode: Equatable {
+  /// `https://host[:port]`; `http:` for this machine alone.
+  let origin: WebOrigin
+  /// `X-Algo-API-Token`.
+  let token: String?
+
+  /// Reads `https://host[:port] [TOKEN]`.
+  init(_ text: String) throws(ConfigurationFault) {
+    let words = text.split(whereSeparator: \.isWhitespace)
+    guard 1...2 ~= words.count else { throw ConfigurationFault("algod is an address, and a token where one is needed") }
+    do {
+      origin = try WebOrigin(words[0].hasSuffix("/") ? words[0].dropLast() : words[0])
+    } catch {
+      throw ConfigurationFault("\(words[0]) is no address of a node: \(error)")
+    }
+    token = words.count > 1 ? String(words[1]) : nil
+  }
+}
+
+/// What is wrong in one line.
+struct ConfigurationFault: Error, Equatable, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}
+
+extension StringProtocol {
+  /// Without white space at either end.
+  fileprivate var trimmed: SubSequence {
+    let start = firstIndex { !$0.isWhitespace } ?? endIndex
+    let end = lastIndex { !$0.isWhitespace }.map(index(after:)) ?? start
+    return self[start..<end]
+  }
+}

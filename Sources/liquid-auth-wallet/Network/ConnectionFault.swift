@@ -1,0 +1,72 @@
+import AsyncHTTPClient
+import Glibc
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// What stopped a connection, of the many errors by which NIO says so.
+enum ConnectionFault: Equatable {
+  /// None was made; why.
+  case unreachable(String)
+  /// The other end's certificate is not trusted, or TLS failed; why.
+  case untrusted(String)
+  /// It took too long.
+  case timedOut
+  /// It broke off; why.
+  case broken(String)
+
+  init(_ error: any Error) {
+    switch error {
+    case let error as NIOConnectionError: self.init(error)
+    case let error as IOError: self = Self.reason(error)
+    case let error as ChannelError: self.init(error)
+    case let error as NIOSSLError: self.init(error)
+    case is NIOSSLExtraError: self = .untrusted("its certificate is of another name")
+    case is SocketAddressError: self = .unreachable("the name is unknown")
+    case let error as HTTPClientError: self.init(error)
+    default: self = .broken("what it sent is not HTTP")
+    }
+  }
+
+  private init(_ error: NIOConnectionError) {
+    // Of several addresses the last that was tried speaks for all.
+    if let last = error.connectionErrors.last {
+      self = Self(last.error)
+    } else {
+      self = .unreachable("the name is unknown")
+    }
+  }
+
+  private init(_ error: ChannelError) {
+    if case .connectTimeout = error { self = .timedOut } else { self = .broken("it was closed") }
+  }
+
+  private init(_ error: NIOSSLError) {
+    switch error {
+    case .handshakeFailed(let fault): self = .untrusted(Self.reason(fault))
+    case .uncleanShutdown: self = .broken("it was cut off")
+    default: self = .broken("TLS failed")
+    }
+  }
+
+  private init(_ error: HTTPClientError) {
+    switch error {
+    case .connectTimeout, .readTimeout, .writeTimeout, .deadlineExceeded, .tlsHandshakeTimeout: self = .timedOut
+    case .remoteConnectionClosed: self = .broken("it was closed")
+    default: self = .broken("what it sent is not HTTP")
+    }
+  }
+
+  private static func reason(_ error: IOError) -> ConnectionFault {
+    let reason = String(cString: strerror(error.errnoCode)).lowercased()
+    return switch error.errnoCode {
+    case ECONNRESET, EPIPE: .broken(reason)
+    case ETIMEDOUT: .timedOut
+    default: .unreachable(reason)
+    }
+  }
+
+  private static func reason(_ error: BoringSSLError) -> String {
+    "\(error)".contains("CERTIFICATE_VERIFY_FAILED") ? "its certificate is not trusted" : "TLS failed"
+  }
+}

@@ -1,0 +1,125 @@
+import LiquidAuth
+import NIOCore
+import NIOWebSocket
+
+/// One web socket, from the moment its opening begins; all of its state belongs to one event loop.
+final class WebSocket: WebSocketConnection {
+  private struct State {
+    var channel: (any Channel)?
+    var isOpen = false
+    /// Whether a Close frame was sent, or the opening was given up.
+    var isClosing = false
+    /// Whether the end was told.
+    var hasEnded = false
+    var failure: WebSocketFailure?
+  }
+
+  /// How long a server may take to answer a Close frame.
+  private static let patience = TimeAmount.seconds(1)
+
+  /// Bytes of one message at most.
+  let maximumMessageSize: Int
+  private let loop: any EventLoop
+  private let deliver: @Sendable (WebSocketEvent) -> Void
+  private let state: NIOLoopBoundBox<State>
+
+  init(on loop: any EventLoop, maximumMessageSize: Int, deliver: @escaping @Sendable (WebSocketEvent) -> Void) {
+    self.loop = loop
+    self.maximumMessageSize = maximumMessageSize
+    self.deliver = deliver
+    state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: loop)
+  }
+
+  func send(_ text: String) {
+    loop.execute {
+      guard self.state.value.isOpen, !self.state.value.isClosing else { return }
+      self.write(.text, ByteBuffer(string: text))
+    }
+  }
+
+  func close() {
+    loop.execute {
+      guard !self.state.value.isClosing else { return }
+      guard self.state.value.isOpen else {
+        self.state.value.isClosing = true
+        self.end()
+        self.state.value.channel?.close(promise: nil)
+        return
+      }
+      self.sendClose(.normalClosure)
+    }
+  }
+
+  /// Ends it for a reason, from any thread.
+  func fail(_ failure: WebSocketFailure) {
+    loop.execute {
+      self.note(failure)
+      self.end()
+      self.state.value.channel?.close(promise: nil)
+    }
+  }
+}
+
+// What the handlers of its channel tell, on its event loop.
+extension WebSocket {
+  /// A connection is made; the upgrade is not.
+  func isConnected(by channel: any Channel) {
+    state.value.channel = channel
+    if state.value.hasEnded { channel.close(promise: nil) }
+  }
+
+  /// The server has taken the upgrade.
+  func isUpgraded() {
+    guard !state.value.hasEnded else { return }
+    state.value.isOpen = true
+    deliver(.open)
+  }
+
+  /// A message has come, whole.
+  func hear(_ text: String) {
+    if !state.value.hasEnded, !state.value.isClosing { deliver(.text(text)) }
+  }
+
+  /// Closes with a status code, for a fault of the other side's.
+  func refuse(_ code: WebSocketErrorCode, _ failure: WebSocketFailure) {
+    note(failure)
+    sendClose(code)
+  }
+
+  /// Remembers why it ends; the first reason counts, and none once it is being closed in order.
+  func note(_ failure: WebSocketFailure) {
+    if state.value.failure == nil, !state.value.isClosing { state.value.failure = failure }
+  }
+
+  /// A Close frame has come: it is answered where it is not an answer.
+  func isClosedByServer() {
+    sendClose(.normalClosure)
+    state.value.channel?.close(promise: nil)
+  }
+
+  /// The channel is closed: tells the end, once.
+  func end() {
+    guard !state.value.hasEnded else { return }
+    state.value.hasEnded = true
+    deliver(.closed(state.value.failure))
+  }
+
+  /// Whether it ends in order.
+  var isClosing: Bool { state.value.isClosing }
+
+  /// Sends one frame.
+  func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
+    let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)
+    state.value.channel?.writeAndFlush(frame, promise: nil)
+  }
+
+  private func sendClose(_ code: WebSocketErrorCode) {
+    guard !state.value.isClosing else { return }
+    state.value.isClosing = true
+    var data = ByteBuffer()
+    data.write(webSocketErrorCode: code)
+    write(.connectionClose, data)
+    let channel = state.value.channel
+    loop.scheduleTask(in: Self.patience) { channel?.close(promise: nil) }
+  }
+}

@@ -1,0 +1,184 @@
+import LiquidAuth
+
+/// What happens on the way from a link to the end of its channel.
+///
+/// Nothing of a message, a session description or a cookie is in it.
+enum WalletEvent: Equatable {
+  /// A link was read.
+  case link(origin: String, requestID: String)
+  /// The authenticator shows a prompt, and waits.
+  case prompt
+  /// A step of the sign-in.
+  case signIn(LiquidAuthProgress)
+  /// The server has accepted the sign-in.
+  case signedIn(LiquidCeremony, rpID: String, address: String)
+  /// A step of the way to the channel.
+  case signaling(SignalingProgress.Event)
+  /// The dApp asks for something of ARC-27.
+  case answered(method: String, error: ARC27Error?)
+  /// The dApp sent something that is not answered.
+  case unanswered(UnansweredFrame)
+  /// The channel was closed: by the dApp, or by us as was wanted.
+  case closed(byDApp: Bool)
+  /// It ends without having done what was asked.
+  case failed(WalletFailure)
+}
+
+// MARK: - For people
+
+extension WalletEvent {
+  /// One sentence, or `nil` for what only programs want to know.
+  var text: String? {
+    switch self {
+    case .link(let origin, _): "the link is of \(origin)"
+    case .prompt: "answer the authenticator's prompt"
+    case .signIn(let progress): progress.text
+    case .signedIn(.registration, let rpID, let address):
+      "registered: \(address) has a passkey for \(EventText.printable(rpID))"
+    case .signedIn(.authentication, let rpID, let address):
+      "signed in to \(EventText.printable(rpID)) as \(address)"
+    case .signaling(let event): event.text
+    case .answered(let method, nil): "the dApp asked for \(EventText.printable(method)), and got it"
+    case .answered(let method, .some(let error)):
+      "the dApp asked for \(EventText.printable(method)), and got error \(error.code): "
+        + EventText.printable(error.description)
+    case .unanswered(.ping): nil
+    case .unanswered(let frame): "the dApp sent \(EventText.printable(frame.description))"
+    case .closed(byDApp: true): "the dApp closed the channel"
+    case .closed(byDApp: false): "closed the channel"
+    case .failed(let failure): failure.description
+    }
+  }
+}
+
+extension LiquidAuthProgress {
+  fileprivate var text: String {
+    switch self {
+    case .askingAuthenticator: "asking the authenticator for the account"
+    case .firstUse(let host): "as far as this machine knows, you have never signed in at \(host); look twice"
+    case .requestingChallenge(.registration): "asking the server for a challenge, to register"
+    case .requestingChallenge(.authentication): "asking the server for a challenge"
+    case .waitingForPerson(_, let rpID, _):
+      "the authenticator asks whether you want this at \(EventText.printable(rpID))"
+    case .answering: "telling the server"
+    case .retrying(let origin): "the server expects another origin; telling it \(origin)"
+    }
+  }
+}
+
+extension SignalingProgress.Event {
+  fileprivate var text: String {
+    switch self {
+    case .stage(.linking): "linking: connecting to the server's signals"
+    case .stage(.signalled): "signalled: waiting for the dApp's answer"
+    case .stage(.connecting): "connecting: looking for a path to the dApp"
+    case .stage(.open): "open: the dApp may ask for signatures now; Ctrl-C ends it"
+    case .reconnecting(let loss, let delay):
+      "the server's connection is lost: \(loss); trying again in \(delay.formattedSeconds) s"
+    case .ignoredAnswers(let count): "\(count) more answers came, and were ignored; is the page open twice?"
+    case .refusedCandidates(let count): "\(count) of the dApp's addresses were ignored"
+    }
+  }
+}
+
+extension Duration {
+  /// With one decimal.
+  fileprivate var formattedSeconds: String {
+    let tenths = Int64(self / .milliseconds(100))
+    return "\(tenths / 10).\(tenths % 10)"
+  }
+}
+
+// MARK: - For programs
+
+extension WalletEvent {
+  /// One JSON object: `event`, `ms` since the start, and what belongs to the event.
+  func json(milliseconds: Int64) -> String {
+    let members = [("event", EventText.quoted(name)), ("ms", String(milliseconds))] + self.members
+    return "{" + members.map { "\(EventText.quoted($0)): \($1)" }.joined(separator: ", ") + "}"
+  }
+
+  /// What it is called.
+  private var name: String {
+    switch self {
+    case .link: "link"
+    case .prompt: "prompt"
+    case .signIn(let progress): progress.name
+    case .signedIn: "signedIn"
+    case .signaling(let event): event.name
+    case .answered: "answered"
+    case .unanswered: "unanswered"
+    case .closed: "closed"
+    case .failed: "failed"
+    }
+  }
+
+  private var members: [(String, String)] {
+    switch self {
+    case .link(let origin, let requestID):
+      [("origin", EventText.quoted(origin)), ("requestId", EventText.quoted(requestID))]
+    case .signIn(let progress): progress.members
+    case .signedIn(let ceremony, let rpID, let address):
+      [
+        ("ceremony", EventText.quoted(ceremony.rawValue)), ("rpId", EventText.quoted(rpID)),
+        ("address", EventText.quoted(address)),
+      ]
+    case .signaling(let event): event.members
+    case .answered(let method, let error):
+      [("method", EventText.quoted(method)), ("error", error.map { String($0.code) } ?? "null")]
+    case .unanswered(let frame): [("reason", EventText.quoted(frame.description))]
+    case .closed(let byDApp): [("byDApp", String(byDApp))]
+    case .failed(let failure):
+      [("reason", EventText.quoted(failure.description)), ("code", String(failure.code.rawValue))]
+    case .prompt: []
+    }
+  }
+}
+
+extension LiquidAuthProgress {
+  fileprivate var name: String {
+    switch self {
+    case .askingAuthenticator: "askingAuthenticator"
+    case .firstUse: "firstUse"
+    case .requestingChallenge: "requestingChallenge"
+    case .waitingForPerson: "waitingForPerson"
+    case .answering: "answering"
+    case .retrying: "retrying"
+    }
+  }
+
+  fileprivate var members: [(String, String)] {
+    switch self {
+    case .askingAuthenticator: []
+    case .firstUse(let host): [("host", EventText.quoted(host))]
+    case .requestingChallenge(let ceremony), .answering(let ceremony):
+      [("ceremony", EventText.quoted(ceremony.rawValue))]
+    case .waitingForPerson(let ceremony, let rpID, let address):
+      [
+        ("ceremony", EventText.quoted(ceremony.rawValue)), ("rpId", EventText.quoted(rpID)),
+        ("address", EventText.quoted(address)),
+      ]
+    case .retrying(let origin): [("origin", EventText.quoted(origin.serialized))]
+    }
+  }
+}
+
+extension SignalingProgress.Event {
+  fileprivate var name: String {
+    switch self {
+    case .stage(let stage): stage.rawValue
+    case .reconnecting: "reconnecting"
+    case .ignoredAnswers: "ignoredAnswers"
+    case .refusedCandidates: "refusedCandidates"
+    }
+  }
+
+  fileprivate var members: [(String, String)] {
+    switch self {
+    case .stage: []
+    case .reconnecting(let loss, let delay):
+      [("reason", EventText.quoted(loss.description)), ("delay", String(Int64(delay / .milliseconds(1))))]
+    case .ignoredAnswers(let count), .refusedCandidates(let count): [("count", String(count))]
+    }
+  }
+}

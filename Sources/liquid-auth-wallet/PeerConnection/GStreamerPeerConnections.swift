@@ -1,0 +1,132 @@
+import CWebRTC
+import Glibc
+import LiquidAuth
+import Synchronization
+
+/// Peer connections by GStreamer's webrtcbin.
+struct GStreamerPeerConnections: PeerConnectionPort {
+  /// Which of them still hold threads and sockets.
+  let open = OpenConnections()
+
+  /// Loads GStreamer, which takes its time: seconds at the first start of all, when it looks at its plug-ins.
+  static func load() throws(PeerConnectionFailure) {
+    guard let missing = cwebrtc_missing_element() else { return }
+    throw PeerConnectionFailure(
+      "GStreamer has no element \(String(cString: missing)); install gstreamer1.0-plugins-bad and gstreamer1.0-nice")
+  }
+
+  func make(
+    iceServers: [ICEServer], channelLabel: String, bufferedAmountLowThreshold: Int,
+    deliver: @escaping @Sendable (PeerEvent) -> Void
+  ) throws(PeerConnectionFailure) -> any PeerConnection {
+    try Self.load()
+    let servers = GStreamerServers(iceServers)
+    let listener = PeerListener(open: open, deliver: deliver)
+    return GStreamerPeerConnection(
+      label: channelLabel, lowThreshold: bufferedAmountLowThreshold, servers: servers, listener: listener)
+  }
+}
+
+/// One connection of webrtcbin.
+private final class GStreamerPeerConnection: PeerConnection {
+  private nonisolated(unsafe) let connection: OpaquePointer
+  private let listener: PeerListener
+
+  init(label: String, lowThreshold: Int, servers: GStreamerServers, listener: PeerListener) {
+    self.listener = listener
+    let owner = Unmanaged.passRetained(listener).toOpaque()
+    let turnServers: [UnsafeMutablePointer<CChar>?] = servers.turn.map { strdup($0) } + [nil]
+    defer { turnServers.forEach { free($0) } }
+    connection = turnServers.withUnsafeBytes { bytes in
+      cwebrtc_make(
+        label, UInt64(lowThreshold), servers.stun,
+        bytes.assumingMemoryBound(to: UnsafePointer<CChar>?.self).baseAddress,
+        hearPeerConnection, owner)
+    }
+  }
+
+  deinit {
+    cwebrtc_close(connection)
+    cwebrtc_release(connection)
+  }
+
+  func createOffer() { cwebrtc_create_offer(connection) }
+
+  func setAnswer(_ sdp: String) {
+    listener.answer = sdp
+    cwebrtc_set_answer(connection, sdp)
+  }
+
+  func addCandidate(_ candidate: ICECandidate) {
+    cwebrtc_add_candidate(connection, UInt32(candidate.sdpMLineIndex), CandidateLine.attribute(candidate.candidate))
+  }
+
+  func send(_ text: String) { cwebrtc_send(connection, text) }
+
+  var bufferedAmount: Int { Int(cwebrtc_buffered_amount(connection)) }
+
+  func close() { cwebrtc_close(connection) }
+}
+
+/// Called on the connection's own thread; outside of any actor, as all that C calls.
+private func hearPeerConnection(
+  _ owner: UnsafeMutableRawPointer?, _ event: cwebrtc_event, _ text: UnsafePointer<CChar>?, _ line: UInt32
+) -> Bool {
+  guard let owner, let text else { return false }
+  let listener = Unmanaged<PeerListener>.fromOpaque(owner)
+  guard event != CWEBRTC_FREED else {
+    listener.takeRetainedValue().isFreed()
+    return false
+  }
+  return listener.takeUnretainedValue().hear(event, String(cString: text), line: Int(line))
+}
+
+/// What webrtcbin tells, on the way to whoever asked for the connection.
+private final class PeerListener: Sendable {
+  private struct State {
+    var answer = ""
+    var tags: [String] = []
+  }
+
+  private let open: OpenConnections
+  private let deliver: @Sendable (PeerEvent) -> Void
+  private let state = Mutex(State())
+
+  init(open: OpenConnections, deliver: @escaping @Sendable (PeerEvent) -> Void) {
+    self.open = open
+    self.deliver = deliver
+    open.begin()
+  }
+
+  /// The remote description.
+  var answer: String {
+    get { state.withLock(\.answer) }
+    set { state.withLock { $0.answer = newValue } }
+  }
+
+  func isFreed() { open.end() }
+
+  /// - Returns: whether the connection may go on.
+  func hear(_ event: cwebrtc_event, _ text: String, line: Int) -> Bool {
+    switch event {
+    case CWEBRTC_OFFER:
+      state.withLock { $0.tags = CandidateLine.mediaTags(in: text) }
+      deliver(.offer(text))
+    case CWEBRTC_CANDIDATE:
+      let tag = state.withLock { $0.tags.indices.contains(line) ? $0.tags[line] : nil }
+      deliver(.candidate(ICECandidate(candidate: CandidateLine.value(text), sdpMid: tag, sdpMLineIndex: line)))
+    case CWEBRTC_OPEN:
+      // webrtcbin does not look at the fingerprints: RFC 8122 §6.2 is for us to keep, before a byte of either side passes.
+      guard CertificateFingerprint.isNamed(in: answer, certificate: text) else {
+        deliver(.failed("the peer's certificate is not the one that its answer names"))
+        return false
+      }
+      deliver(.channelOpen)
+    case CWEBRTC_MESSAGE: deliver(.message(text))
+    case CWEBRTC_CLOSED: deliver(.channelClosed)
+    case CWEBRTC_LOW: deliver(.bufferedAmountLow)
+    default: deliver(.failed(text))
+    }
+    return true
+  }
+}

@@ -1,0 +1,101 @@
+import AlgorandTransaction
+import CTAPHID
+import DeterministicKeys
+import LiquidAuth
+
+/// One wallet on its way through one link.
+struct Wallet: Sendable {
+  let ports: WalletPorts
+  let configuration: WalletConfiguration
+  let output: EventOutput
+  /// Whether a person is asked about a host that this machine does not know.
+  let isAskedAboutHosts: Bool
+
+  /// Proves passkey and account to the link's server.
+  ///
+  /// - Parameter ceremony: `nil` for the one that the server needs.
+  func signIn(_ link: LiquidURI, by ceremony: LiquidCeremony?) async throws(WalletFailure) -> LiquidAuthResult {
+    let gate = FirstUseGate(ports.http) { host in await isMeant(host) }
+    let output = output
+    let client = LiquidAuthClient(
+      http: gate, authenticator: ControlSocketAuthenticator(socket: ports.socket), publicSuffixes: ports.publicSuffixes,
+      userAgent: UserAgent(version: DeviceIdentity(capabilities: []).version), device: "Linux"
+    ) { progress in
+      output.report(.signIn(progress))
+      if case .firstUse(let host) = progress, isAskedAboutHosts { gate.close(for: host) }
+    }
+    do throws(LiquidAuthError) {
+      let result = try await Self.result(of: link, by: ceremony, client)
+      output.report(.signedIn(result.ceremony, rpID: result.rpID, address: result.address.text))
+      return result
+    } catch {
+      guard !gate.isRefused else {
+        throw WalletFailure("\(link.origin.host) was not asked for anything", code: .refused)
+      }
+      throw WalletFailure(error)
+    }
+  }
+
+  private static func result(
+    of link: LiquidURI, by ceremony: LiquidCeremony?, _ client: LiquidAuthClient
+  ) async throws(LiquidAuthError) -> LiquidAuthResult {
+    switch ceremony {
+    case .registration: try await client.registration(origin: link.origin, requestID: link.requestID)
+    case .authentication: try await client.authentication(origin: link.origin, requestID: link.requestID)
+    case nil: try await client.connect(origin: link.origin, requestID: link.requestID)
+    }
+  }
+
+  /// Without a terminal nobody can say that a host is meant.
+  private func isMeant(_ host: String) async -> Bool {
+    guard let question = TerminalQuestion() else { return false }
+    return await question.ask("Sign in at \(host), and tell it your account's address? [y/N] ", on: ports.thread)
+  }
+}
+
+// MARK: - The channel
+
+extension Wallet {
+  /// Opens the channel to the dApp, and answers what it asks for until the channel is closed.
+  func talk(
+    with signedIn: LiquidAuthResult, iceServers: [ICEServer], timeout: Duration, isOnce: Bool
+  ) async throws(WalletFailure) {
+    let channel = try await channel(to: signedIn, iceServers, timeout)
+    defer { channel.close() }
+    let provider = Provider(
+      Provider.Configuration(
+        name: "Liquid Auth for Linux", account: signedIn.address, networks: networks,
+        origin: signedIn.origin.serialized),
+      signer: ControlSocketSigner(socket: ports.socket), randomness: SystemRandomNumberGenerator())
+    do {
+      let byDApp = try await Conversation(channel: channel, output: output, isOnce: isOnce).run(provider)
+      output.report(.closed(byDApp: byDApp))
+    } catch {
+      throw WalletFailure(error.description)
+    }
+  }
+
+  private func channel(
+    to signedIn: LiquidAuthResult, _ iceServers: [ICEServer], _ timeout: Duration
+  ) async throws(WalletFailure) -> PeerChannel {
+    let (output, ports) = (output, ports)
+    do throws(SignalingError) {
+      return try await startSignaling(
+        origin: signedIn.origin, headers: signedIn.signalingHeaders, iceServers: iceServers, timeout: timeout,
+        ports: SignalingPorts(
+          http: ports.http, webSockets: ports.webSockets, peerConnections: ports.peerConnections, timer: ports.timer,
+          randomness: SystemRandomNumberGenerator())
+      ) { output.report(.signaling($0.event)) }
+    } catch {
+      throw WalletFailure(error)
+    }
+  }
+
+  private var networks: [Provider.Network] {
+    AlgorandTransaction.Network.allCases.map { network in
+      let node = configuration.nodes[network.genesisID]
+      return Provider.Network(
+        network, algod: node.map { AlgodClient(url: $0.origin.serialized, token: $0.token, http: ports.http) })
+    }
+  }
+}

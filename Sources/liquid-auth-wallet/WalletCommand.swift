@@ -1,0 +1,69 @@
+import ArgumentParser
+import CTAPHID
+import Glibc
+import Synchronization
+
+/// `liquid-auth-wallet`: the only program of ours with a network, and never with a secret.
+struct WalletCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "liquid-auth-wallet",
+    abstract: "Sign in to dApps with an Algorand account, and sign what they ask for.",
+    discussion: """
+      Keys and prompts are the authenticator's, liquid-authenticator, which must be running; this program speaks with \
+      servers and dApps, and sees no secret.
+
+      Exit codes: 0 done; 1 failed, or refused by the server; 2 the authenticator is not running; 4 you refused, or \
+      nobody answered a prompt; 5 the dApp did not come in time; 64 the command was written wrong; 130 ended by Ctrl-C.
+      """,
+    version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)",
+    subcommands: [ConnectCommand.self])
+
+  /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.
+  ///
+  /// A signal cancels what is under way, which then closes all that it opened; a second one ends the process at once.
+  static func start() async -> Never {
+    let signals = StopSignals()
+    let running: Task<Int32, Never>
+    do {
+      var command = try parseAsRoot()
+      guard let wanted = command as? any WalletOperation else {
+        try command.run()
+        Glibc.exit(0)
+      }
+      running = Task { await code(of: wanted) }
+    } catch {
+      guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
+      StandardStream.error.write(mistake(error))
+      Glibc.exit(ExitCode.validationFailure.rawValue)
+    }
+    signals.onFirst { running.cancel() }
+    Glibc.exit(await running.value)
+  }
+
+  private static func code(of operation: any WalletOperation) async -> Int32 {
+    do throws(WalletFailure) {
+      try await operation.perform()
+      return 0
+    } catch {
+      let failure = Task.isCancelled ? WalletFailure("ended by a signal", code: .interrupted) : error
+      operation.output.report(.failed(failure))
+      return failure.code.rawValue
+    }
+  }
+
+  /// A mistake in the command line, in our voice: what is wrong, then how the command is written.
+  private static func mistake(_ error: any Error) -> String {
+    let (message, whole) = (message(for: error), fullMessage(for: error))
+    let usage = whole.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
+    let first = message.first.map { String($0).lowercased() } ?? ""
+    return "liquid-auth-wallet: \(first)\(message.dropFirst())\n\(usage)"
+  }
+}
+
+/// A command that can be ended at every moment by cancelling its task.
+protocol WalletOperation: ParsableCommand, Sendable {
+  /// Where it tells how far it is.
+  var output: EventOutput { get }
+  /// Does it; whatever it opened is closed when this returns.
+  func perform() async throws(WalletFailure)
+}

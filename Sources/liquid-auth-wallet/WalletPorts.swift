@@ -1,0 +1,39 @@
+import LiquidAuth
+import NIOCore
+import NIOPosix
+
+/// All that the wallet holds of the world, put together once and closed once.
+struct WalletPorts: Sendable {
+  let http: HTTPExchanges
+  let webSockets: WebSockets
+  let peerConnections = GStreamerPeerConnections()
+  let publicSuffixes: PublicSuffixList
+  let timer: EventLoopTimer
+  let socket: ControlSocket
+  /// Where questions to the authenticator and to the terminal wait.
+  let thread: NIOThreadPool
+  private let group: MultiThreadedEventLoopGroup
+
+  /// Opens nothing yet.
+  init(
+    controlPath: String, configuration: WalletConfiguration, onPrompt: @escaping @Sendable () -> Void
+  ) throws(WalletFailure) {
+    let policy = try TLSPolicy(certificateAuthorities: configuration.certificateAuthorities)
+    publicSuffixes = try PublicSuffixList()
+    group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    thread = NIOThreadPool(numberOfThreads: 1)
+    thread.start()
+    http = HTTPExchanges(on: group, policy)
+    webSockets = try WebSockets(on: group, policy)
+    timer = EventLoopTimer(on: group.next())
+    socket = ControlSocket(controlPath, thread: thread, onPrompt: onPrompt)
+  }
+
+  /// Closes all that is open, and returns when it is closed.
+  func close() async {
+    await peerConnections.open.drained()
+    await http.close()
+    try? await thread.shutdownGracefully()
+    try? await group.shutdownGracefully()
+  }
+}
