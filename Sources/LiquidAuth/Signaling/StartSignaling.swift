@@ -45,9 +45,7 @@ public func startSignaling(
   if Task.isCancelled { throw .cancelled }
   return try await withDiscardingTaskGroup { exchanges in
     var driver = SignalingDriver(origin: origin, headers: headers, timeout: timeout, ports: ports, progress: progress)
-    let outcome = await driver.run(iceServers: iceServers, &exchanges)
-    exchanges.cancelAll()
-    return outcome
+    return await driver.run(iceServers: iceServers, &exchanges)
   }.get()
 }
 

@@ -131,8 +131,8 @@ struct SocketIOMachine: Sendable {
     let connection = Connection(id: id, transport: transport, deadline: now + Self.connectTimeout)
     state = .active(connection)
     return switch transport {
-    case .webSocket: [.transport(.openWebSocket(id, target: Self.webSocketTarget))]
-    case .polling: [.transport(.poll(id, target: Self.pollingTarget))]
+    case .webSocket: [.transport(.openWebSocket(id, target: Target.webSocket))]
+    case .polling: [.transport(.poll(id, target: Target.polling))]
     }
   }
 
@@ -184,7 +184,7 @@ struct SocketIOMachine: Sendable {
 
   private mutating func takeMessage(_ text: String, at now: Duration) throws(Fault) -> [Action] {
     guard text.utf8.count <= Self.maximumMessageSize else { throw Fault(.tooLarge) }
-    return try take([try Self.read(try EngineIOPacket(text))], at: now)
+    return take([try Self.read(try EngineIOPacket(text))], at: now)
   }
 
   /// A poll's response; the next poll follows as long as the connection is there.
@@ -195,9 +195,9 @@ struct SocketIOMachine: Sendable {
     guard response.body.count <= Self.maximumMessageSize else { throw Fault(.tooLarge) }
     guard let text = String(validating: response.body, as: UTF8.self) else { throw Fault(.malformed(.packet)) }
     let packets = try Self.read(try EngineIOPacket.packets(inPayload: text))
-    let actions = try take(packets, at: now)
+    let actions = take(packets, at: now)
     guard case .active(let connection) = state, let handshake = connection.handshake else { return actions }
-    return actions + [.transport(.poll(connection.id, target: Self.pollingTarget(sid: handshake.sid)))]
+    return actions + [.transport(.poll(connection.id, target: Target.polling(sid: handshake.sid)))]
   }
 
   private mutating func takePosted(_ response: HTTPResponse, on connection: Connection) throws(Fault) -> [Action] {
@@ -239,11 +239,16 @@ struct SocketIOMachine: Sendable {
     }
   }
 
-  private mutating func take(_ packets: [EngineIOPacket], at now: Duration) throws(Fault) -> [Action] {
+  /// Whatever ends the connection, what came before it counts.
+  private mutating func take(_ packets: [EngineIOPacket], at now: Duration) -> [Action] {
     var actions: [Action] = []
     for packet in packets {
       guard case .active(let connection) = state else { return actions }
-      actions += try take(packet, on: connection, at: now)
+      do throws(Fault) {
+        actions += try take(packet, on: connection, at: now)
+      } catch {
+        actions += end(error, at: now)
+      }
     }
     return actions
   }
@@ -318,28 +323,6 @@ struct SocketIOMachine: Sendable {
     let body = EngineIOPacket.payload(connection.waiting.prefix(count))
     connection.waiting.removeFirst(count)
     connection.isPosting = true
-    return [.transport(.post(connection.id, target: Self.pollingTarget(sid: handshake.sid), body: body))]
-  }
-
-  // MARK: Targets
-
-  private static let webSocketTarget = "/socket.io/?EIO=4&transport=websocket"
-  private static let pollingTarget = "/socket.io/?EIO=4&transport=polling"
-
-  /// The session's id is the server's text: all but RFC 3986's unreserved characters are percent-encoded.
-  private static func pollingTarget(sid: String) -> String { "\(pollingTarget)&sid=\(percentEncoded(sid))" }
-
-  private static func percentEncoded(_ text: String) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    let bytes = text.utf8.flatMap { byte -> [UInt8] in
-      switch byte {
-      case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"):
-        [byte]
-      default: [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
+    return [.transport(.post(connection.id, target: Target.polling(sid: handshake.sid), body: body))]
   }
 }

@@ -159,6 +159,17 @@ struct PollingTests {
     #expect(client.posted(on: 2) == [])
   }
 
+  @Test func `what came before the end in one body counts`() throws {
+    var (client, other) = (Self.connected(), Self.connected())
+    let event = SocketIOMachine.Action.event(try SocketIOEvent("a", 1))
+    #expect(
+      client.polled("42[\"a\",1]\u{1e}1\u{1e}42[\"b\"]", on: 2)
+        == [event] + lost(.closed, delay: .milliseconds(500), on: 2))
+    #expect(
+      other.polled("42[\"a\",1]\u{1e}42[", on: 2)
+        == [event] + failed(.protocolViolation(.malformed(.json)), on: 2))
+  }
+
   @Test func `a poll that is not answered is silence`() {
     var client = Self.connected()
     #expect(client.machine.deadline == client.now + .seconds(45))
