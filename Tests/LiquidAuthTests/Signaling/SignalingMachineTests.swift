@@ -332,6 +332,46 @@ struct SignalingMachineTests {
     #expect(actions.count == 2)
   }
 
+  @Test func `a session with any byte changed ends in a typed error or an open channel, or waits for its time-out`()
+    throws
+  {
+    let session = [
+      Client.open, Client.connected, "42[\"answer-candidate\",{\"candidate\":\"candidate:1\",\"sdpMid\":\"0\"}]",
+      "42[\"answer-description\",{\"sdp\":\"v=0\\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\\n"
+        + "\(Descriptions.fingerprint)\",\"type\":\"answer\"}]", "2",
+    ]
+    #expect(outcome(of: session) == .opened(maximumMessageSize: 65_536))
+    var (randomness, outcomes) = (SeededRandomness(state: 27), [String: Int]())
+    for (number, message) in session.enumerated() {
+      for index in message.utf8.indices {
+        var (changed, bytes) = (session, Array(message.utf8))
+        bytes[message.utf8.distance(from: message.startIndex, to: index)] = UInt8.random(
+          in: 0...127, using: &randomness)
+        changed[number] = String(decoding: bytes, as: UTF8.self)
+        switch outcome(of: changed) {
+        case .opened?: outcomes["opened", default: 0] += 1
+        case .failed(.timedOut)?: outcomes["waited", default: 0] += 1
+        case .failed(.protocolViolation)?, .failed(.unusableAnswer)?, .failed(.serverGone)?, .failed(.messageTooLarge)?:
+          outcomes["refused", default: 0] += 1
+        case let other: Issue.record("\(String(describing: other)) after \(changed[number])")
+        }
+      }
+    }
+    #expect(outcomes.values.reduce(0, +) == session.map(\.utf8.count).reduce(0, +))
+    #expect(outcomes.keys.sorted() == ["opened", "refused", "waited"])
+  }
+
+  /// What a session ends in whose peer connection opens once it has the answer.
+  private func outcome(of session: [String]) -> SignalingMachine.Action? {
+    var (wallet, actions) = (Wallet(), [SignalingMachine.Action]())
+    _ = wallet.begin()
+    _ = wallet.receive(.offer(Descriptions.offer))
+    for text in session { actions += wallet.receive(.text(text)) }
+    actions += wallet.receive(.channelOpen)
+    while wallet.machine.deadline != nil { actions += wallet.tickAtDeadline() }
+    return actions.last
+  }
+
   private func candidate(_ number: Int, in event: String = "answer-candidate") throws -> SocketIOEvent {
     try SocketIOEvent(event, CandidatePayload(Descriptions.candidate(number)))
   }

@@ -141,12 +141,31 @@ import Testing
     let second = later[0] == get(target + "&sid=abc") ? 3 : 4
     world.respond(7 - second, "ok")
     world.respond(second, try text("answer-description", Descriptions.answer))
-    #expect(Set([name(await world.call()), name(await world.call())]) == ["setAnswer", "http"])
+    #expect(Set([name(await world.call()), name(await world.call())]) == ["setAnswer", "GET"])
     world.peer(.channelOpen)
     let channel = try await task.value
     #expect(await world.call() == .httpCancelled)
     #expect(world.openThings == 1)
     channel.close()
+    #expect(world.openThings == 0)
+  }
+
+  @Test func `a poll that waits on a lost connection is given up`() async throws {
+    let task = try start()
+    try await reach(.webSocketOpening)
+    world.webSocket(.closed(.refused(status: 400)))
+    _ = await world.call()
+    await alarmIsSet()
+    world.advance(by: .milliseconds(250))
+    _ = await world.call()
+    world.respond(0, Client.open)
+    let calls = [await world.call(), await world.call()]
+    let post = name(calls[0]) == "POST" ? 1 : 2
+    world.respond(post, "no", status: 400)
+    #expect(await world.call() == .httpCancelled)
+    #expect(world.openThings == 1)
+    task.cancel()
+    await #expect(throws: SignalingError.cancelled) { try await task.value }
     #expect(world.openThings == 0)
   }
 
@@ -298,7 +317,7 @@ import Testing
   private func name(_ call: World.Call?) -> String {
     switch call {
     case .setAnswer: "setAnswer"
-    case .http: "http"
+    case .http(let request, _): request.method.rawValue
     default: "another"
     }
   }
