@@ -67,7 +67,8 @@ public enum ServerLoss: Error, Equatable, Sendable, CustomStringConvertible {
   /// What happened, as part of a sentence.
   public var description: String {
     switch self {
-    case .unreachable(let reason), .broken(let reason): reason.onOneLine
+    case .unreachable(let reason): reason.onOneLine
+    case .broken(let reason): "the connection broke off, \(reason.onOneLine)"
     case .refused(let status): "HTTP status \(status)"
     case .closed: "it closed the connection"
     case .silent: "it is silent"

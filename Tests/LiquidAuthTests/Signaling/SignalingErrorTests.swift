@@ -1,0 +1,42 @@
+import Testing
+
+@testable import LiquidAuth
+
+struct SignalingErrorTests {
+  static let hostile = "\u{1b}[2J\u{202e}\n" + String(repeating: "x", count: 10_000)
+
+  static let errors: [SignalingError] =
+    [
+      .untrusted(hostile), .connectionDenied(hostile), .messageTooLarge(size: 2, limit: 1), .flooded,
+      .noPeerConnection("a plug-in is missing; install it"), .peerConnectionFailed(hostile), .cancelled,
+    ]
+    + [ServerLoss.unreachable(hostile), .refused(status: 503), .closed, .broken(hostile), .silent].map {
+      .serverGone($0)
+    } + [SocketIOError.malformed(.json), .binary, .tooLarge].map { .protocolViolation($0) }
+    + [SessionDescriptionError.tooLarge, .malformed, .noDataChannel, .noFingerprint, .otherSections, .noAnswer].map {
+      .unusableAnswer($0)
+    } + [SignalingStage.linking, .signalled, .connecting].map { .timedOut($0) }
+
+  static let channelErrors: [PeerChannelError] = [
+    .closed, .lost(hostile), .incomingTooLarge(size: 300_000), .unread, .outgoingTooLarge(size: 2, limit: 1),
+    .cancelled,
+  ]
+
+  @Test(arguments: errors.map(\.description) + channelErrors.map(\.description))
+  func `each is one line in lower case that a terminal shows and does not obey`(_ text: String) {
+    #expect(text.first?.isLowercase == true && !text.hasSuffix("."))
+    #expect(!text.unicodeScalars.contains { $0.properties.generalCategory == .control || $0 == "\u{202e}" })
+    #expect(text.count < 400)
+  }
+
+  @Test func `no two read alike`() {
+    #expect(Set(Self.errors.map(\.description)).count == Self.errors.count)
+    #expect(Set(Self.channelErrors.map(\.description)).count == Self.channelErrors.count)
+  }
+
+  @Test func `where a way around helps, it is named`() {
+    for error in [SignalingError.timedOut(.connecting), .peerConnectionFailed("x")] {
+      #expect(error.description.contains("TURN server in the configuration"))
+    }
+  }
+}
