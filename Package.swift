@@ -127,6 +127,11 @@ let package = Package(
         ],
         swiftSettings: settings),
       .testTarget(
+        name: "WalletShellTests",
+        dependencies: [
+          "liquid-auth-wallet", "LiquidAuth", "ControlClient", "ControlDoor", argumentParser,
+        ] + network, swiftSettings: settings),
+      .testTarget(
         name: "CommandShellTests",
         dependencies: [
           "liquid-auth", "CBOR", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "CLinux",

@@ -15,7 +15,7 @@ struct cwebrtc_connection {
   // What follows belongs to the connection's own thread.
   GstElement *pipeline, *bin;
   // Whether CLOSED or FAILED was told, or cwebrtc_close was called: nothing but FREED is told then.
-  gboolean has_ended, is_closing, is_channel_closed;
+  gboolean has_ended, is_closing, is_open, is_channel_closed;
   gint64 deadline;
   // What follows is written under the lock.
   GMutex lock;
@@ -110,6 +110,7 @@ static void tell_closed(cwebrtc_connection *connection, const char *text, unsign
 static void tell_open(cwebrtc_connection *connection, const char *text, unsigned event) {
   (void)text;
   if (connection->has_ended) return;
+  connection->is_open = TRUE;
   GObject *sctp = NULL, *dtls = NULL;
   char *certificate = NULL;
   g_object_get(connection->bin, "sctp-transport", &sctp, NULL);
@@ -178,12 +179,17 @@ static void on_element(GstBin *bin, GstBin *parent, GstElement *element, gpointe
     g_object_set(element, "pem", connection->certificate, NULL);
 }
 
-static gboolean on_bus(GstBus *bus, GstMessage *message, gpointer connection) {
+static gboolean on_bus(GstBus *bus, GstMessage *message, gpointer pointer) {
   (void)bus;
+  cwebrtc_connection *connection = pointer;
   if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
     GError *error = NULL;
     gst_message_parse_error(message, &error, NULL);
-    tell(connection, error->message, CWEBRTC_FAILED);
+    // The peer's machine says that nobody listens there any more: it has gone without a word.
+    if (connection->is_open && g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE))
+      tell_closed(connection, "", CWEBRTC_CLOSED);
+    else
+      tell(connection, error->message, CWEBRTC_FAILED);
     g_error_free(error);
   }
   return G_SOURCE_CONTINUE;
@@ -449,14 +455,30 @@ void cwebrtc_close(cwebrtc_connection *connection) { post(connection, begin_clos
 
 // --- The making.
 
+/// What GLib's libraries would write to standard error is not for a person, and the end of a connection is told in order.
+static GLogWriterOutput keep_quiet(GLogLevelFlags level, const GLogField *fields, gsize count, gpointer data) {
+  (void)level, (void)fields, (void)count, (void)data;
+  return G_LOG_WRITER_HANDLED;
+}
+
+static gpointer set_up(gpointer data) {
+  (void)data;
+  g_log_set_writer_func(keep_quiet, NULL, NULL);
+  gst_init(NULL, NULL);
+  return NULL;
+}
+
 const char *cwebrtc_missing_element(void) {
+  static GOnce once = G_ONCE_INIT;
   static const char *const needed[] = {"webrtcbin", "rtpbin",  "nicesrc", "nicesink", "dtlsenc",
                                        "dtlsdec",   "sctpenc", "sctpdec", "srtpenc"};
-  gst_init(NULL, NULL);
+  g_once(&once, set_up, NULL);
   for (size_t index = 0; index < G_N_ELEMENTS(needed); index++) {
     GstElementFactory *factory = gst_element_factory_find(needed[index]);
-    if (!factory) return needed[index];
-    gst_object_unref(factory);
+    GstPluginFeature *loaded = factory ? gst_plugin_feature_load(GST_PLUGIN_FEATURE(factory)) : NULL;
+    gst_clear_object(&factory);
+    if (!loaded) return needed[index];
+    gst_object_unref(loaded);
   }
   return NULL;
 }

@@ -15,7 +15,7 @@ struct Wallet: Sendable {
   ///
   /// - Parameter ceremony: `nil` for the one that the server needs.
   func signIn(_ link: LiquidURI, by ceremony: LiquidCeremony?) async throws(WalletFailure) -> LiquidAuthResult {
-    let gate = FirstUseGate(ports.http) { host in await isMeant(host) }
+    let gate = FirstUseGate(ports.http) { host in await refusal(of: host) }
     let output = output
     let client = LiquidAuthClient(
       http: gate, authenticator: ControlSocketAuthenticator(socket: ports.socket), publicSuffixes: ports.publicSuffixes,
@@ -29,9 +29,7 @@ struct Wallet: Sendable {
       output.report(.signedIn(result.ceremony, rpID: result.rpID, address: result.address.text))
       return result
     } catch {
-      guard !gate.isRefused else {
-        throw WalletFailure("\(link.origin.host) was not asked for anything", code: .refused)
-      }
+      if let refusal = gate.refusal { throw WalletFailure(refusal, code: .refused) }
       throw WalletFailure(error)
     }
   }
@@ -46,10 +44,15 @@ struct Wallet: Sendable {
     }
   }
 
-  /// Without a terminal nobody can say that a host is meant.
-  private func isMeant(_ host: String) async -> Bool {
-    guard let question = TerminalQuestion() else { return false }
-    return await question.ask("Sign in at \(host), and tell it your account's address? [y/N] ", on: ports.thread)
+  /// Asks whether a host is meant; what speaks against it.
+  private func refusal(of host: String) async -> String? {
+    guard let question = TerminalQuestion() else {
+      return "\(host) was told nothing: you have not signed in there before, and there is no terminal to ask you on; "
+        + "give --yes if you mean it"
+    }
+    let isMeant = await question.ask(
+      "Sign in at \(host), and tell it your account's address? [y/N] ", on: ports.thread)
+    return isMeant ? nil : "\(host) was told nothing, as you wished"
   }
 }
 

@@ -24,23 +24,27 @@ struct WalletCommand: AsyncParsableCommand {
   static func start() async -> Never {
     let signals = StopSignals()
     let running: Task<Int32, Never>
+    let isHeld: Bool
     do {
       var command = try parseAsRoot()
       guard let wanted = command as? any WalletOperation else {
         try command.run()
         Glibc.exit(0)
       }
-      running = Task { await code(of: wanted) }
+      isHeld = wanted.hold
+      running = Task { await status(of: wanted) }
     } catch {
       guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
       StandardStream.error.write(mistake(error))
       Glibc.exit(ExitCode.validationFailure.rawValue)
     }
     signals.onFirst { running.cancel() }
-    Glibc.exit(await running.value)
+    let ending = await running.value
+    if isHeld, ending != WalletFailure.Code.interrupted.rawValue { TerminalQuestion.waitForEnter() }
+    Glibc.exit(ending)
   }
 
-  private static func code(of operation: any WalletOperation) async -> Int32 {
+  private static func status(of operation: any WalletOperation) async -> Int32 {
     do throws(WalletFailure) {
       try await operation.perform()
       return 0
@@ -64,6 +68,8 @@ struct WalletCommand: AsyncParsableCommand {
 protocol WalletOperation: ParsableCommand, Sendable {
   /// Where it tells how far it is.
   var output: EventOutput { get }
+  /// Whether the person is given time to read before the terminal closes.
+  var hold: Bool { get }
   /// Does it; whatever it opened is closed when this returns.
   func perform() async throws(WalletFailure)
 }

@@ -21,8 +21,10 @@ struct WalletPorts: Sendable {
     let policy = try TLSPolicy(certificateAuthorities: configuration.certificateAuthorities)
     publicSuffixes = try PublicSuffixList()
     group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    thread = NIOThreadPool(numberOfThreads: 1)
+    thread = NIOThreadPool(numberOfThreads: 2)
     thread.start()
+    // Meanwhile, so that it is there when it is needed; what is missing is told then.
+    thread.submit { _ in try? GStreamerPeerConnections.load() }
     http = HTTPExchanges(on: group, policy)
     webSockets = try WebSockets(on: group, policy)
     timer = EventLoopTimer(on: group.next())

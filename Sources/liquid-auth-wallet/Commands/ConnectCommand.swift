@@ -41,6 +41,8 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Option(help: ArgumentHelp("How long the dApp may take to answer.", valueName: "seconds")) var timeout = 120
 
+  @Flag(help: "Wait for Enter at the end, where the terminal would close.") var hold = false
+
   @OptionGroup var network: NetworkOptions
 
   var output: EventOutput { EventOutput(isJSON: json, since: Self.start) }

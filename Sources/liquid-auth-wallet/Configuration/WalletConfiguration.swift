@@ -1,3 +1,4 @@
+import AlgorandTransaction
 import LiquidAuth
 
 /// What the wallet is told once and for all: lines of `name = value`, and comments that begin with `#`.
@@ -63,6 +64,10 @@ struct WalletConfiguration: Equatable {
   }
 
   private mutating func takeNode(_ genesisID: Substring, _ value: String) throws(ConfigurationFault) {
+    guard Network(rawValue: String(genesisID)) != nil else {
+      let known = Network.allCases.map(\.genesisID).joined(separator: ", ")
+      throw ConfigurationFault("\(genesisID) is no network; there are \(known)")
+    }
     guard nodes[String(genesisID)] == nil else { throw ConfigurationFault("algod \(genesisID) stands there twice") }
     nodes[String(genesisID)] = try AlgodNode(value)
   }

@@ -7,15 +7,15 @@ import Synchronization
 final class FirstUseGate: HTTPPort {
   private struct State {
     var question: String?
-    var isRefused = false
+    var refusal: String?
   }
 
   private let base: any HTTPPort
-  private let ask: @Sendable (String) async -> Bool
+  private let ask: @Sendable (String) async -> String?
   private let state = Mutex(State())
 
-  /// - Parameter ask: asks whether the host is meant.
-  init(_ base: any HTTPPort, ask: @escaping @Sendable (String) async -> Bool) {
+  /// - Parameter ask: asks whether the host is meant; what speaks against it, `nil` if nothing does.
+  init(_ base: any HTTPPort, ask: @escaping @Sendable (String) async -> String?) {
     self.base = base
     self.ask = ask
   }
@@ -23,16 +23,16 @@ final class FirstUseGate: HTTPPort {
   /// The host is to be asked about before anything is sent.
   func close(for host: String) { state.withLock { $0.question = host } }
 
-  /// Whether the person said no.
-  var isRefused: Bool { state.withLock(\.isRefused) }
+  /// Why nothing was sent.
+  var refusal: String? { state.withLock(\.refusal) }
 
   func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
     let question = state.withLock { state in
       defer { state.question = nil }
       return state.question
     }
-    if let question, !(await ask(question)) {
-      state.withLock { $0.isRefused = true }
+    if let question, let refusal = await ask(question) {
+      state.withLock { $0.refusal = refusal }
       throw .unreachable("it was not to be asked")
     }
     return try await base.send(request, maximumBodySize: maximumBodySize)

@@ -14,6 +14,8 @@ struct EventOutput: Sendable {
     let milliseconds = Int64((ContinuousClock.now - start) / .milliseconds(1))
     if isJSON {
       StandardStream.output.write(event.json(milliseconds: milliseconds))
+    } else if case .failed(let failure) = event {
+      StandardStream.error.write("liquid-auth-wallet: \(EventText.printable(failure.description))")
     } else if let text = event.text {
       StandardStream.error.write(EventText.line(text, milliseconds: milliseconds))
     }

@@ -31,6 +31,17 @@ struct TerminalQuestion: Sendable {
     }
   }
 
+  /// Returns when a line is typed, or at once where there is no terminal.
+  static func waitForEnter() {
+    let terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    guard terminal >= 0 else { return }
+    let text = Array("Press Enter to close this window. ".utf8)
+    _ = write(terminal, text, text.count)
+    var line = [UInt8](repeating: 0, count: 256)
+    while read(terminal, &line, line.count) < 0, errno == EINTR {}
+    close(terminal)
+  }
+
   private func isAnsweredWithYes(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     guard write(terminal, bytes, bytes.count) == bytes.count else { return false }

@@ -1,0 +1,104 @@
+import Glibc
+import LiquidAuth
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import liquid_auth_wallet
+
+/// The adapters against this machine alone.
+struct AdaptersTests {
+  @Test func `an offer names its certificate, and nothing is left after the end`() async throws {
+    let port = GStreamerPeerConnections()
+    let (events, feed) = AsyncStream.makeStream(of: PeerEvent.self)
+    let connection = try port.make(iceServers: [], channelLabel: "liquid", bufferedAmountLowThreshold: 1) {
+      feed.yield($0)
+    }
+    connection.createOffer()
+    var iterator = events.makeAsyncIterator()
+    guard case .offer(let offer) = await iterator.next() else {
+      Issue.record("the first event is no offer")
+      return
+    }
+    #expect(CertificateFingerprint.fingerprints(in: offer).count == 1)
+    #expect(CandidateLine.mediaTags(in: offer).count == 1)
+    connection.send("to nobody yet")
+    connection.close()
+    connection.close()
+    await port.open.drained()
+  }
+
+  @Test func `an answer to no offer is told as a failure, from GStreamer's own thread`() async throws {
+    let port = GStreamerPeerConnections()
+    let (events, feed) = AsyncStream.makeStream(of: PeerEvent.self)
+    let connection = try port.make(iceServers: [], channelLabel: "liquid", bufferedAmountLowThreshold: 1) {
+      feed.yield($0)
+    }
+    connection.setAnswer("v=0\r\n")
+    var iterator = events.makeAsyncIterator()
+    guard case .failed = await iterator.next() else {
+      Issue.record("it is told as something else")
+      return
+    }
+    connection.close()
+    await port.open.drained()
+  }
+
+  @Test func `where nobody listens, HTTP and web sockets say so`() async throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let policy = try TLSPolicy(certificateAuthorities: nil)
+    let http = HTTPExchanges(on: group, policy)
+    let port = try unusedPort()
+    await #expect(throws: HTTPFailure.unreachable("connection refused")) {
+      try await http.send(HTTPRequest(method: .get, url: "http://127.0.0.1:\(port)/"), maximumBodySize: 1)
+    }
+    let (events, feed) = AsyncStream.makeStream(of: WebSocketEvent.self)
+    let socket = try WebSockets(on: group, policy).open(
+      url: "ws://127.0.0.1:\(port)/", headers: [], maximumMessageSize: 1
+    ) { feed.yield($0) }
+    var iterator = events.makeAsyncIterator()
+    #expect(await iterator.next() == .closed(.unreachable("connection refused")))
+    socket.close()
+    await http.close()
+    try await group.shutdownGracefully()
+  }
+
+  @Test func `an alarm rings, and one that is taken back does not`() async throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let timer = EventLoopTimer(on: group.next())
+    let (rings, feed) = AsyncStream.makeStream(of: Int.self)
+    timer.wake(after: .milliseconds(1)) { feed.yield(1) }.cancel()
+    _ = timer.wake(after: .milliseconds(2)) { feed.yield(2) }
+    var iterator = rings.makeAsyncIterator()
+    #expect(await iterator.next() == 2)
+    #expect(timer.now > .zero)
+    try await group.shutdownGracefully()
+  }
+
+  @Test(arguments: [("com", true), ("co.uk", true), ("github.io", true), ("example.com", false), ("localhost", true)])
+  func `the distribution's list knows what everybody can register below`(domain: String, isPublic: Bool) throws {
+    #expect(try PublicSuffixList().isPublicSuffix(domain) == isPublic)
+  }
+
+  @Test func `a file without certificates is no authority`() {
+    #expect(throws: WalletFailure.self) { try TLSPolicy(certificateAuthorities: "/dev/null") }
+    #expect(throws: WalletFailure.self) { try TLSPolicy(certificateAuthorities: "/nowhere") }
+  }
+
+  /// A port of 127.0.0.1 on which nobody listens: one that was just given back.
+  private func unusedPort() throws -> UInt16 {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    try withUnsafeMutablePointer(to: &address) { pointer in
+      try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        try #require(bind(descriptor, address, size) == 0)
+        try #require(getsockname(descriptor, address, &size) == 0)
+      }
+    }
+    return UInt16(bigEndian: address.sin_port)
+  }
+}

@@ -1,0 +1,50 @@
+import ArgumentParser
+import Testing
+
+@testable import liquid_auth_wallet
+
+struct OptionsTests {
+  @Test(arguments: [
+    [], ["liquid://a.example/?requestId=1", "--image", "code.png"], ["-", "--register", "--authenticate"],
+    ["-", "--no-ice-servers", "--ice-server", "stun:a"], ["-", "--timeout", "0"], ["-", "--timeout", "3601"],
+  ])
+  func `a command line that could mean two things is refused`(arguments: [String]) {
+    #expect(throws: (any Error).self) { try ConnectCommand.parse(arguments) }
+  }
+
+  @Test func `all options are read`() throws {
+    let command = try ConnectCommand.parse([
+      "-", "--authenticate", "--json", "--once", "--yes", "--timeout", "9", "--control", "/c", "--config", "/w",
+      "--ca-file", "/p", "--ice-server", "stun:a", "--ice-server", "turn:b u p",
+    ])
+    #expect(command.link == "-" && command.authenticate && command.json && command.once && command.yes)
+    #expect(command.timeout == 9 && command.iceServer == ["stun:a", "turn:b u p"])
+    #expect(command.network.control == "/c" && command.network.config == "/w" && command.network.caFile == "/p")
+  }
+
+  @Test(arguments: ["FIDO:/123", "fido:/123"])
+  func `a browser's link is known`(text: String) { #expect(text.isOfBrowsers) }
+
+  @Test func `a dApp's link is no browser's`() { #expect(!"liquid://fido:/".isOfBrowsers) }
+}
+
+struct WebSocketPlaceTests {
+  @Test(arguments: [
+    ("wss://a.example/socket.io/?EIO=4", "a.example", 443, "/socket.io/?EIO=4", "a.example"),
+    ("ws://127.0.0.1:8080/", "127.0.0.1", 8080, "/", "127.0.0.1:8080"),
+    ("ws://[::1]:81", "::1", 81, "/", "[::1]:81"), ("wss://a.example?x", "a.example", 443, "/?x", "a.example"),
+  ])
+  func `an address has its parts`(url: String, host: String, port: Int, target: String, authority: String) throws {
+    let place = try #require(WebSocketPlace(url))
+    #expect(place.host == host && place.port == port && place.target == target && place.authority == authority)
+    #expect(place.isSecure == url.hasPrefix("wss"))
+  }
+
+  @Test(arguments: ["https://a.example", "wss://", "wss://a.example:x", "wss://a.example:65536"])
+  func `other addresses are none`(url: String) { #expect(WebSocketPlace(url) == nil) }
+
+  @Test func `a name is looked for in the certificate, an address is there itself`() {
+    #expect(WebSocketPlace("wss://a.example/")?.nameForTLS == "a.example")
+    #expect(WebSocketPlace("wss://127.0.0.1/")?.nameForTLS == nil)
+  }
+}
