@@ -16,7 +16,7 @@ struct WalletCommand: AsyncParsableCommand {
       nobody answered a prompt; 5 the dApp did not come in time; 64 the command was written wrong; 130 ended by Ctrl-C.
       """,
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)",
-    subcommands: [ConnectCommand.self])
+    subcommands: [ConnectCommand.self, KeyriCommand.self])
 
   /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.
   ///

@@ -213,6 +213,15 @@ class Phrase:
         address = algorand_address(algorand_public_key(self.ed25519_root, account))
         return self.deterministic_p256(rp_id, address, counter)
 
+    def association_public_key(self, public_user_id: bytes) -> bytes:
+        """X ‖ Y of the key with which this user signs in by Keyri."""
+        for attempt in range(256):
+            try:
+                return p256_public_key(self.mac("keyri", bytes([attempt]) + public_user_id))
+            except ScalarOutOfRange:
+                continue
+        raise ScalarOutOfRange
+
     # Credential ids (Recovery §4).
 
     def seal(self, rp_id_hash: bytes, plaintext: bytes) -> bytes:

@@ -36,6 +36,11 @@ def test_main_key_root_and_subkeys():
     assert PHRASE.fingerprint.hex() == VECTORS["fingerprint"]
 
 
+def test_association_key():
+    case = VECTORS["keyri"]
+    assert PHRASE.association_public_key(case["publicUserIdText"].encode()).hex() == case["publicKey"]
+
+
 @named(VECTORS["credentials"])
 def test_credential(case):
     fields = fields_of(case)

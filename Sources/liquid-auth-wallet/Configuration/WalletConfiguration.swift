@@ -9,6 +9,8 @@ struct WalletConfiguration: Equatable {
   var certificateAuthorities: String?
   /// `algod GENESIS-ID`: the node of a network, by the network's name, such as `testnet-v1.0`.
   var nodes: [String: AlgodNode] = [:]
+  /// `keyri-api`, and `keyri NAME` once for each service that uses Keyri.
+  var keyri = KeyriServices()
 
   /// Reads the file's text.
   ///
@@ -37,8 +39,13 @@ struct WalletConfiguration: Equatable {
     case "ice-server": try takeICEServer(value)
     case "ca-file": try set(\.certificateAuthorities, value, name)
     case _ where name.hasPrefix("algod "): try takeNode(name.dropFirst("algod ".count).trimmed, value)
+    case "keyri-api": try takeKeyri { keyri throws(KeyriServiceError) in try keyri.takeAPI(value) }
+    case _ where name.hasPrefix("keyri "):
+      let name = String(name.dropFirst("keyri ".count).trimmed)
+      try takeKeyri { keyri throws(KeyriServiceError) in try keyri.take(KeyriService(name: name, value)) }
     default:
-      throw ConfigurationFault("\(name) is no setting; there are ice-server, ca-file and algod GENESIS-ID")
+      throw ConfigurationFault(
+        "\(name) is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME")
     }
   }
 
@@ -61,6 +68,12 @@ struct WalletConfiguration: Equatable {
     } catch {
       throw ConfigurationFault(error.description)
     }
+  }
+
+  private mutating func takeKeyri(
+    _ take: (inout KeyriServices) throws(KeyriServiceError) -> Void
+  ) throws(ConfigurationFault) {
+    do { try take(&keyri) } catch { throw ConfigurationFault(error.description) }
   }
 
   private mutating func takeNode(_ genesisID: Substring, _ value: String) throws(ConfigurationFault) {

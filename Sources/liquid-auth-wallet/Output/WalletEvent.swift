@@ -1,8 +1,8 @@
 import LiquidAuth
 
-/// What happens on the way from a link to the end of its channel.
+/// What happens on the way from a link to the end of its channel, or at a service that uses Keyri.
 ///
-/// Nothing of a message, a session description or a cookie is in it.
+/// Nothing of a message, a session description or a cookie is in it; a token is, where it is what was asked for.
 enum WalletEvent: Equatable {
   /// A link was read.
   case link(origin: String, requestID: String)
@@ -20,6 +20,8 @@ enum WalletEvent: Equatable {
   case unanswered(UnansweredFrame)
   /// The channel was closed: by the dApp, or by us as was wanted.
   case closed(byDApp: Bool)
+  /// Something at a service that uses Keyri.
+  case keyri(KeyriEvent)
   /// It ends without having done what was asked.
   case failed(WalletFailure)
 }
@@ -46,6 +48,7 @@ extension WalletEvent {
     case .unanswered(let frame): "the dApp sent \(EventText.printable(frame.description))"
     case .closed(byDApp: true): "the dApp closed the channel"
     case .closed(byDApp: false): "closed the channel"
+    case .keyri(let event): event.text
     case .failed(let failure): failure.description
     }
   }
@@ -109,6 +112,7 @@ extension WalletEvent {
     case .answered: "answered"
     case .unanswered: "unanswered"
     case .closed: "closed"
+    case .keyri(let event): event.name
     case .failed: "failed"
     }
   }
@@ -128,6 +132,7 @@ extension WalletEvent {
       [("method", EventText.quoted(method)), ("error", error.map { String($0.code) } ?? "null")]
     case .unanswered(let frame): [("reason", EventText.quoted(frame.description))]
     case .closed(let byDApp): [("byDApp", String(byDApp))]
+    case .keyri(let event): event.members
     case .failed(let failure):
       [("reason", EventText.quoted(failure.description)), ("code", String(failure.code.rawValue))]
     case .prompt: []

@@ -1,0 +1,156 @@
+import ArgumentParser
+import LiquidAuth
+
+/// `liquid-auth-wallet keyri`: accounts without a password, at services that use Keyri.
+struct KeyriCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "keyri",
+    abstract: "Sign in to services that use Keyri.",
+    discussion: """
+      A service knows you by an email address and by a key, which the phrase gives for that address on every machine. \
+      It is one key at all services that know you by this address, and one of them could pass your sign-in on to \
+      another: where you do not trust two alike, give them two addresses.
+
+      The configuration file names the services. Nobody else is asked:
+
+        keyri NAME = https://app.example [APP-KEY]
+        keyri-api = https://prod.api.keyri.com
+
+      NAME is the one in the service's links, https://NAME.onekey.to?sessionId=…, or else the address at which they \
+      begin; then follow the address of its own server and, for QR codes, its app key. keyri-api, of Keyri itself, is \
+      for QR codes too.
+      """,
+    subcommands: [Register.self, Login.self, QR.self])
+
+  /// Registers a key.
+  struct Register: ParsableCommand, WalletOperation {
+    static let configuration = CommandConfiguration(
+      abstract: "Tell a service your key, and get a token.",
+      discussion: """
+        The token, on standard output, is one of Firebase Authentication: a program that gets it signs in as you, for an \
+        hour. A service that has a key for the address already does not take another.
+        """)
+
+    @OptionGroup var account: KeyriAccount
+    @OptionGroup var general: KeyriOptions
+
+    var output: EventOutput { general.output }
+
+    func perform() async throws(WalletFailure) {
+      let email = try KeyriAccount.email(account.email)
+      try await general.withWallet { wallet async throws(WalletFailure) in
+        try await wallet.register(email, at: wallet.services.service(named: account.service))
+      }
+    }
+  }
+
+  /// Signs in.
+  struct Login: ParsableCommand, WalletOperation {
+    static let configuration = CommandConfiguration(
+      abstract: "Sign in to a service that has your key, and get a token.",
+      discussion: "The authenticator asks you before it signs. The token is as that of register.")
+
+    @OptionGroup var account: KeyriAccount
+    @OptionGroup var general: KeyriOptions
+
+    var output: EventOutput { general.output }
+
+    func perform() async throws(WalletFailure) {
+      let email = try KeyriAccount.email(account.email)
+      try await general.withWallet { wallet async throws(WalletFailure) in
+        try await wallet.login(email, at: wallet.services.service(named: account.service))
+      }
+    }
+  }
+
+  /// Answers a browser.
+  struct QR: ParsableCommand, WalletOperation {
+    static let configuration = CommandConfiguration(
+      commandName: "qr",
+      abstract: "Sign in the browser that shows a Keyri code, or tell it no.",
+      discussion: """
+        Who shows a code may show that of somebody else's browser. So look at the page's address before you say yes: it \
+        must be the page that you have before you. A no tells the browser nothing but that.
+        """)
+
+    @Argument(help: "The link, https://NAME.onekey.to?sessionId=…; - reads it from standard input.") var link: String?
+
+    @Option(help: ArgumentHelp("Read the link from the QR code in a picture.", valueName: "file")) var image: String?
+
+    @Option(
+      name: .customLong("as"),
+      help: ArgumentHelp("Who is to be signed in, where the browser does not say it.", valueName: "email"))
+    var user: String?
+
+    @Option(
+      help: ArgumentHelp("Do not ask: say yes if the page is of this origin, and fail if not.", valueName: "origin"))
+    var confirm: String?
+
+    @Flag(help: "Do not ask: say no.") var deny = false
+
+    @OptionGroup var general: KeyriOptions
+
+    var output: EventOutput { general.output }
+
+    func validate() throws {
+      guard (link == nil) != (image == nil) else { throw ValidationError("Give one link, or --image.") }
+      guard confirm == nil || !deny else { throw ValidationError("Give --confirm or --deny, not both.") }
+    }
+
+    func perform() async throws(WalletFailure) {
+      let (decision, email) = (try decision, try user.map(KeyriAccount.email))
+      let text = try await LinkSource(link: link, image: image).read()
+      try await general.withWallet { wallet async throws(WalletFailure) in
+        try await wallet.answer(text, decision, as: email)
+      }
+    }
+
+    private var decision: KeyriDecision {
+      get throws(WalletFailure) {
+        guard let confirm else { return deny ? .deny : .ask }
+        do { return .confirm(try WebOrigin(confirm)) } catch { throw WalletFailure("--confirm: \(error)") }
+      }
+    }
+  }
+}
+
+/// Whose account it is, and where.
+struct KeyriAccount: ParsableArguments {
+  @Argument(help: "The address by which the service knows you; spelled alike each time, it is the same key.")
+  var email: String
+
+  @Option(help: ArgumentHelp("The service's name in the configuration, where there are several.", valueName: "name"))
+  var service: String?
+
+  static func email(_ text: String) throws(WalletFailure) -> KeyriEmail {
+    do { return try KeyriEmail(text) } catch { throw WalletFailure(error) }
+  }
+}
+
+/// What all of them take.
+struct KeyriOptions: ParsableArguments {
+  @Flag(help: "Write events to standard output, one JSON object a line, for programs.") var json = false
+
+  @OptionGroup var network: NetworkOptions
+
+  var output: EventOutput { EventOutput(isJSON: json, since: Self.start) }
+  private static let start = ContinuousClock.now
+
+  /// Opens what the wallet needs, and closes it when `body` returns.
+  func withWallet(
+    _ body: (KeyriWallet) async throws(WalletFailure) -> Void
+  ) async throws(WalletFailure) {
+    let (output, configuration) = (output, try network.configuration())
+    let ports = try WalletPorts(controlPath: network.controlPath(), configuration: configuration) {
+      output.report(.prompt)
+    }
+    let result: Result<Void, WalletFailure>
+    do throws(WalletFailure) {
+      result = .success(try await body(KeyriWallet(ports: ports, services: configuration.keyri, output: output)))
+    } catch {
+      result = .failure(error)
+    }
+    await ports.close()
+    try result.get()
+  }
+}

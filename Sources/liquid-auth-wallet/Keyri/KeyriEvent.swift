@@ -1,0 +1,94 @@
+import LiquidAuth
+
+/// What happens at services that use Keyri.
+enum KeyriEvent: Equatable {
+  /// A browser's login was looked up.
+  case session(KeyriSession)
+  /// The server has taken a key, and signed its user in.
+  case registered(KeyriEmail, FirebaseToken)
+  /// The server has signed the user in.
+  case signedIn(KeyriEmail, FirebaseToken)
+  /// The browser was sent a login.
+  case confirmed(WebOrigin, KeyriEmail)
+  /// The browser was told no.
+  case denied(WebOrigin)
+}
+
+// MARK: - For people
+
+extension KeyriEvent {
+  /// One sentence, or the facts of a login line by line.
+  var text: String {
+    switch self {
+    case .session(let session): session.text
+    case .registered(let email, _): "registered: the service has a key of \(EventText.printable(email.text)) now"
+    case .signedIn(let email, _): "signed in as \(EventText.printable(email.text))"
+    case .confirmed(let origin, let email):
+      "confirmed: the page of \(origin) can sign in as \(EventText.printable(email.text)) now"
+    case .denied(let origin): "denied: the page of \(origin) got nothing"
+    }
+  }
+}
+
+extension KeyriSession {
+  /// Who asks, and from where; all but the origin in the server's words.
+  fileprivate var text: String {
+    let facts: [(String, [String?], String)] = [
+      ("browser", [browser.name, browser.os], " on "), ("from", [browser.address, browser.place], ", "),
+      ("wants to be", [publicUserID], ""), ("remark", [browser.issue], ""),
+      ("risk", [risk?.status, risk?.flags], ", "),
+    ]
+    let lines = facts.compactMap { name, parts, separator in
+      let known = parts.compactMap(\.self).filter { !$0.isEmpty }.map(Self.cut)
+      return known.isEmpty ? nil : "\(name): \(known.joined(separator: separator))"
+    }
+    return (["a page of \(widgetOrigin) asks to be signed in"] + lines).joined(separator: "\n")
+  }
+
+  /// A stranger's words on one line, 100 characters at most.
+  private static func cut(_ text: String) -> String {
+    text.count > 100 ? EventText.printable(String(text.prefix(100))) + "…" : EventText.printable(text)
+  }
+}
+
+// MARK: - For programs
+
+extension KeyriEvent {
+  /// What it is called.
+  var name: String {
+    switch self {
+    case .session: "session"
+    case .registered: "registered"
+    case .signedIn: "signedIn"
+    case .confirmed: "confirmed"
+    case .denied: "denied"
+    }
+  }
+
+  /// Names and JSON values.
+  var members: [(String, String)] {
+    switch self {
+    case .session(let session): session.members
+    case .registered(let email, let token), .signedIn(let email, let token):
+      [("email", EventText.quoted(email.text)), ("token", EventText.quoted(token.text))]
+    case .confirmed(let origin, let email):
+      [("origin", EventText.quoted(origin.serialized)), ("email", EventText.quoted(email.text))]
+    case .denied(let origin): [("origin", EventText.quoted(origin.serialized))]
+    }
+  }
+}
+
+extension KeyriSession {
+  fileprivate var members: [(String, String)] {
+    [
+      ("sessionId", id), ("origin", widgetOrigin.serialized), ("browser", browser.name), ("os", browser.os),
+      ("address", browser.address), ("place", browser.place), ("issue", browser.issue), ("publicUserId", publicUserID),
+      ("risk", risk?.status), ("riskFlags", risk?.flags),
+    ].map { name, value in (name, value.map(EventText.quoted) ?? "null") }
+  }
+}
+
+extension FirebaseToken {
+  /// The token itself, for whoever asked for it; its description does not tell it.
+  var text: String { String(decoding: bytes, as: UTF8.self) }
+}

@@ -1,0 +1,82 @@
+import LiquidAuth
+
+/// The services that the wallet signs in to with Keyri, as the configuration names them.
+struct KeyriServices: Equatable {
+  /// `keyri-api`: Keyri's session API, which QR logins need.
+  private(set) var api: WebOrigin?
+  /// `keyri NAME`, in the order of the file.
+  private(set) var all: [KeyriService] = []
+
+  /// Takes `keyri-api`: `https://host[:port]`.
+  mutating func takeAPI(_ text: String) throws(KeyriServiceError) {
+    guard api == nil else { throw KeyriServiceError("keyri-api stands there twice") }
+    do { api = try WebOrigin(text) } catch { throw KeyriServiceError("\(text) is no address of a server: \(error)") }
+  }
+
+  /// Takes one service, which has a name and links of its own.
+  mutating func take(_ service: KeyriService) throws(KeyriServiceError) {
+    guard !all.contains(where: { $0.linkOrigin == service.linkOrigin }) else {
+      throw KeyriServiceError("keyri \(service.name) stands there twice")
+    }
+    all.append(service)
+  }
+
+  /// The origins at which links may begin.
+  var linkOrigins: Set<WebOrigin> { Set(all.map(\.linkOrigin)) }
+
+  /// The service of that name; the only one, where no name is given.
+  func service(named name: String?) throws(WalletFailure) -> KeyriService {
+    if let service = name == nil ? all.first : all.first(where: { $0.name == name }), name != nil || all.count == 1 {
+      return service
+    }
+    guard !all.isEmpty else { throw WalletFailure("no service with Keyri is configured; see: \(Self.help)") }
+    throw WalletFailure(
+      "name one of the configured services with --service: \(all.map(\.name).joined(separator: ", "))")
+  }
+
+  /// The service whose links begin as this one, and its place at the session API.
+  func session(of link: KeyriLink) throws(WalletFailure) -> (api: WebOrigin, appKey: String) {
+    guard let service = all.first(where: { $0.linkOrigin == link.origin }) else {
+      throw WalletFailure("no service is configured for links of \(link.origin.authority); see: \(Self.help)")
+    }
+    guard let api, let appKey = service.appKey else {
+      throw WalletFailure("keyri-api or the app key of keyri \(service.name) is not configured; see: \(Self.help)")
+    }
+    return (api, appKey)
+  }
+
+  private static let help = "liquid-auth-wallet help keyri"
+}
+
+/// One service: its own server, and how Keyri's session API knows it.
+struct KeyriService: Equatable {
+  /// The company's name below `onekey.to`, or the origin at which its links begin.
+  let name: String
+  /// Where its links point.
+  let linkOrigin: WebOrigin
+  /// Its companion server.
+  let server: WebOrigin
+  /// Its key for the session API.
+  let appKey: String?
+
+  /// Reads `NAME`, and `https://host[:port] [APP-KEY]`.
+  init(name: String, _ text: String) throws(KeyriServiceError) {
+    let words = text.split(whereSeparator: \.isWhitespace)
+    guard 1...2 ~= words.count else { throw KeyriServiceError("keyri is an address, and an app key for QR codes") }
+    self.name = name
+    do {
+      linkOrigin = try WebOrigin(name.contains("://") ? name : "https://\(name).\(KeyriLink.domain)")
+      server = try WebOrigin(words[0])
+    } catch {
+      throw KeyriServiceError("keyri \(name) = \(words[0]) has an address that is none: \(error)")
+    }
+    appKey = words.count > 1 ? String(words[1]) : nil
+  }
+}
+
+/// Why a line of the configuration names no service.
+struct KeyriServiceError: Error, Equatable, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,109 @@
+import Glibc
+import LiquidAuth
+
+/// What to tell a browser that wants to be signed in.
+enum KeyriDecision: Equatable {
+  /// Whatever a person says.
+  case ask
+  /// Yes, if its page is of this origin.
+  case confirm(WebOrigin)
+  /// No.
+  case deny
+}
+
+/// Keyri's protocols, with the wallet's ports behind them.
+struct KeyriWallet: Sendable {
+  let ports: WalletPorts
+  let services: KeyriServices
+  let output: EventOutput
+
+  /// Tells a service's server the key of a user.
+  func register(_ email: KeyriEmail, at service: KeyriService) async throws(WalletFailure) {
+    let token = try await told { () async throws(KeyriError) in try await companion(of: service).register(email) }
+    tell(.registered(email, token), token)
+  }
+
+  /// Signs a user in at a service's server.
+  func login(_ email: KeyriEmail, at service: KeyriService) async throws(WalletFailure) {
+    let token = try await told { () async throws(KeyriError) in try await companion(of: service).login(email) }
+    tell(.signedIn(email, token), token)
+  }
+
+  /// What was done, and to whoever reads it in a shell the token alone.
+  private func tell(_ event: KeyriEvent, _ token: FirebaseToken) {
+    output.report(.keyri(event))
+    if !output.isJSON { StandardStream.output.write(token.text) }
+  }
+
+  /// Reads a link, looks up who asks, tells it, decides, and answers the browser.
+  func answer(_ text: String, _ decision: KeyriDecision, as email: KeyriEmail?) async throws(WalletFailure) {
+    let link = try await told { () async throws(KeyriError) in
+      try KeyriLink(text, otherOrigins: services.linkOrigins)
+    }
+    let (api, appKey) = try services.session(of: link)
+    let sessions = try await told { () async throws(KeyriError) in
+      try KeyriSessions(
+        origin: api, appKey: appKey, http: ports.http, keys: keys, now: unixMilliseconds, chance: .system)
+    }
+    let session = try await told { () async throws(KeyriError) in try await sessions.session(of: link) }
+    output.report(.keyri(.session(session)))
+    guard let (origin, user) = try await agreement(to: session, decision, as: email) else {
+      try await told { () async throws(KeyriError) in try await sessions.deny(session) }
+      return output.report(.keyri(.denied(session.widgetOrigin)))
+    }
+    try await told { () async throws(KeyriError) in
+      try await sessions.confirm(session, agreedOrigin: origin, as: user)
+    }
+    output.report(.keyri(.confirmed(origin, user)))
+  }
+
+  /// At which origin, and as whom, the browser may sign in; `nil` to tell it no.
+  private func agreement(
+    to session: KeyriSession, _ decision: KeyriDecision, as email: KeyriEmail?
+  ) async throws(WalletFailure) -> (WebOrigin, KeyriEmail)? {
+    if decision == .deny { return nil }
+    guard session.risk?.isDenied != true else { throw WalletFailure(KeyriError.deniedByRisk) }
+    guard let user = email ?? session.publicUserID.flatMap({ try? KeyriEmail($0) }) else {
+      throw WalletFailure("the browser does not say as whom, and nothing was sent; give --as EMAIL")
+    }
+    if case .confirm(let origin) = decision { return (origin, user) }
+    guard let question = TerminalQuestion() else {
+      throw WalletFailure("there is no terminal to ask on, and nothing was sent; give --confirm ORIGIN or --deny")
+    }
+    let text = "Sign it in at \(session.widgetOrigin) as \(EventText.printable(user.text))? [y/N] "
+    let isWanted = await question.ask(text, on: ports.thread)
+    guard !Task.isCancelled else { throw WalletFailure("the browser got no answer", code: .interrupted) }
+    return isWanted ? (session.widgetOrigin, user) : nil
+  }
+
+  private func companion(of service: KeyriService) -> KeyriCompanion {
+    KeyriCompanion(origin: service.server, http: ports.http, keys: keys, now: unixMilliseconds, chance: .system)
+  }
+
+  private var keys: ControlSocketAssociationKeys { ControlSocketAssociationKeys(socket: ports.socket) }
+
+  private func told<Answer>(
+    _ body: () async throws(KeyriError) -> Answer
+  ) async throws(WalletFailure) -> Answer {
+    do { return try await body() } catch { throw WalletFailure(error) }
+  }
+}
+
+extension WalletFailure {
+  init(_ error: KeyriError) {
+    let code: Code =
+      switch error {
+      case .authenticator(.declined), .authenticator(.timedOut), .tooLate: .refused
+      case .authenticator(.unreachable): .notRunning
+      default: .failed
+      }
+    self.init(error.description, code: code)
+  }
+}
+
+/// Milliseconds since 1970, by this machine's clock.
+private func unixMilliseconds() -> UInt64 {
+  var now = timespec()
+  clock_gettime(CLOCK_REALTIME, &now)
+  return UInt64(max(0, now.tv_sec)) * 1000 + UInt64(now.tv_nsec / 1_000_000)
+}
