@@ -33,7 +33,10 @@ struct ConfigurationTests {
   }
 
   @Test(arguments: [
-    ("ice_server = stun:a", "ice_server is no setting; there are ice-server, ca-file and algod GENESIS-ID"),
+    (
+      "ice_server = stun:a",
+      "ice_server is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME"
+    ),
     ("ca-file", "a line is name = value"),
     ("ca-file = ", "ca-file has no value"),
     ("ca-file = a\nca-file = b", "ca-file stands there twice"),

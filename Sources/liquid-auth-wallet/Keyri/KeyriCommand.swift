@@ -23,7 +23,7 @@ struct KeyriCommand: ParsableCommand {
     subcommands: [Register.self, Login.self, QR.self])
 
   /// Registers a key.
-  struct Register: ParsableCommand, WalletOperation {
+  struct Register: KeyriOperation {
     static let configuration = CommandConfiguration(
       abstract: "Tell a service your key, and get a token.",
       discussion: """
@@ -34,8 +34,6 @@ struct KeyriCommand: ParsableCommand {
     @OptionGroup var account: KeyriAccount
     @OptionGroup var general: KeyriOptions
 
-    var output: EventOutput { general.output }
-
     func perform() async throws(WalletFailure) {
       let email = try KeyriAccount.email(account.email)
       try await general.withWallet { wallet async throws(WalletFailure) in
@@ -45,15 +43,13 @@ struct KeyriCommand: ParsableCommand {
   }
 
   /// Signs in.
-  struct Login: ParsableCommand, WalletOperation {
+  struct Login: KeyriOperation {
     static let configuration = CommandConfiguration(
       abstract: "Sign in to a service that has your key, and get a token.",
       discussion: "The authenticator asks you before it signs. The token is as that of register.")
 
     @OptionGroup var account: KeyriAccount
     @OptionGroup var general: KeyriOptions
-
-    var output: EventOutput { general.output }
 
     func perform() async throws(WalletFailure) {
       let email = try KeyriAccount.email(account.email)
@@ -64,7 +60,7 @@ struct KeyriCommand: ParsableCommand {
   }
 
   /// Answers a browser.
-  struct QR: ParsableCommand, WalletOperation {
+  struct QR: KeyriOperation {
     static let configuration = CommandConfiguration(
       commandName: "qr",
       abstract: "Sign in the browser that shows a Keyri code, or tell it no.",
@@ -90,8 +86,6 @@ struct KeyriCommand: ParsableCommand {
 
     @OptionGroup var general: KeyriOptions
 
-    var output: EventOutput { general.output }
-
     func validate() throws {
       guard (link == nil) != (image == nil) else { throw ValidationError("Give one link, or --image.") }
       guard confirm == nil || !deny else { throw ValidationError("Give --confirm or --deny, not both.") }
@@ -112,6 +106,18 @@ struct KeyriCommand: ParsableCommand {
       }
     }
   }
+}
+
+/// One of Keyri's commands.
+protocol KeyriOperation: WalletOperation {
+  /// What all of them take.
+  var general: KeyriOptions { get }
+}
+
+extension KeyriOperation {
+  var output: EventOutput { general.output }
+  /// They are typed in a terminal that stays.
+  var hold: Bool { false }
 }
 
 /// Whose account it is, and where.
