@@ -1,10 +1,9 @@
 import ArgumentParser
 import CTAPHID
 import Glibc
-import Synchronization
 
 /// `liquid-auth-wallet`: the only program of ours with a network, and never with a secret.
-struct WalletCommand: AsyncParsableCommand {
+struct WalletCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "liquid-auth-wallet",
     abstract: "Sign in to dApps with an Algorand account, and sign what they ask for.",
@@ -20,34 +19,42 @@ struct WalletCommand: AsyncParsableCommand {
 
   /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.
   ///
-  /// A signal cancels what is under way, which then closes all that it opened; a second one ends the process at once.
-  static func start() async -> Never {
+  /// The main thread has nothing else to do than to wait for signals. The first cancels what is under way, which then
+  /// closes all that it opened; a second one ends the process at once.
+  static func start() -> Never {
     let signals = StopSignals()
-    let running: Task<Int32, Never>
-    let isHeld: Bool
+    let operation = parsed()
+    let isOver = Latch()
+    let running = Task.detached {
+      let ending = await status(of: operation)
+      isOver.set()
+      if operation.hold, !Task.isCancelled { TerminalQuestion.waitForEnter() }
+      Glibc.exit(ending)
+    }
+    signals.wait()
+    running.cancel()
+    if !isOver.isSet { signals.wait() }
+    _exit(WalletFailure.Code.interrupted.rawValue)
+  }
+
+  /// What the command line asks for; help and mistakes end the process.
+  private static func parsed() -> any WalletOperation {
     do {
       var command = try parseAsRoot()
-      guard let wanted = command as? any WalletOperation else {
-        try command.run()
-        Glibc.exit(0)
-      }
-      isHeld = wanted.hold
-      running = Task { await status(of: wanted) }
+      if let operation = command as? any WalletOperation { return operation }
+      try command.run()
+      Glibc.exit(0)
     } catch {
       guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
       StandardStream.error.write(mistake(error))
       Glibc.exit(ExitCode.validationFailure.rawValue)
     }
-    signals.onFirst { running.cancel() }
-    let ending = await running.value
-    if isHeld, ending != WalletFailure.Code.interrupted.rawValue { TerminalQuestion.waitForEnter() }
-    Glibc.exit(ending)
   }
 
   private static func status(of operation: any WalletOperation) async -> Int32 {
     do throws(WalletFailure) {
       try await operation.perform()
-      return 0
+      return Task.isCancelled ? WalletFailure.Code.interrupted.rawValue : 0
     } catch {
       let failure = Task.isCancelled ? WalletFailure("ended by a signal", code: .interrupted) : error
       operation.output.report(.failed(failure))

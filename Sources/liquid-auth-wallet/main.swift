@@ -1,1 +1,1 @@
-await WalletCommand.start()
+WalletCommand.start()
