@@ -127,7 +127,7 @@ static void look_at_state(cwebrtc_connection *connection, const char *text, unsi
   if (connection->has_ended) return;
   GstWebRTCPeerConnectionState state;
   g_object_get(connection->bin, "connection-state", &state, NULL);
-  if (state == GST_WEBRTC_PEER_CONNECTION_STATE_FAILED) tell(connection, "no way to the peer, or it is lost", CWEBRTC_FAILED);
+  if (state == GST_WEBRTC_PEER_CONNECTION_STATE_FAILED) tell(connection, "nothing reaches the peer", CWEBRTC_FAILED);
   if (state == GST_WEBRTC_PEER_CONNECTION_STATE_CLOSED) tell(connection, "", CWEBRTC_CLOSED);
 }
 
@@ -204,12 +204,17 @@ static void watch_bus(cwebrtc_connection *connection) {
   gst_object_unref(bus);
 }
 
-/// ICE over UDP alone: over TCP every address would be listened on.
-static void leave_out_tcp(cwebrtc_connection *connection) {
-  GObject *agent = NULL;
-  g_object_get(connection->bin, "ice-agent", &agent, NULL);
-  if (agent) g_object_set(agent, "ice-tcp", FALSE, NULL);
+static void set_up_ice(cwebrtc_connection *connection) {
+  GObject *ice = NULL, *agent = NULL;
+  g_object_get(connection->bin, "ice-agent", &ice, NULL);
+  if (!ice) return;
+  // Over UDP alone: for TCP every address would be listened on.
+  g_object_set(ice, "ice-tcp", FALSE, NULL);
+  g_object_get(ice, "agent", &agent, NULL);
+  // A peer that goes away without a word is noticed, after 50 seconds: what RFC 7675 is for, as libnice has it.
+  if (agent) g_object_set(agent, "keepalive-conncheck", TRUE, NULL);
   g_clear_object(&agent);
+  g_object_unref(ice);
 }
 
 static void set_servers(cwebrtc_connection *connection) {
@@ -248,7 +253,7 @@ static void start(cwebrtc_connection *connection, const char *text, unsigned num
   gst_bin_add(GST_BIN(connection->pipeline), connection->bin);
   gst_util_set_object_arg(G_OBJECT(connection->bin), "bundle-policy", "max-bundle");
   watch_bus(connection);
-  leave_out_tcp(connection);
+  set_up_ice(connection);
   set_servers(connection);
   connect_signal(connection, connection->bin, "deep-element-added", G_CALLBACK(on_element));
   connect_signal(connection, connection->bin, "on-ice-candidate", G_CALLBACK(on_ice_candidate));
