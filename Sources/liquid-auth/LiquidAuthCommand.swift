@@ -21,7 +21,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     subcommands: [
       InitCommand.self, StatusCommand.self, CredentialsCommand.self, PINCommand.self, ConfigCommand.self,
       BlobsCommand.self, RecoverCommand.self, DeriveCommand.self, AccountsCommand.self, UnlockCommand.self,
-      LockCommand.self, DeviceCommand.self, ConnectCommand.self, LinkCommand.self, DemoCommand.self,
+      LockCommand.self, DeviceCommand.self, ConnectCommand.self, KeyriCommand.self, LinkCommand.self, DemoCommand.self,
     ])
 
   /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.

@@ -1,4 +1,4 @@
-"""`liquid-auth-wallet keyri` against the doubles of Keyri's servers: the key is the daemon's, the judge Python's.
+"""`liquid-auth keyri` against the doubles of Keyri's servers: the key is the daemon's, the judge Python's.
 
 The browser side decrypts what the wallet sends, and signs in with it.
 """
@@ -393,6 +393,13 @@ def test_a_command_that_is_written_wrong(wallet, arguments):
     command = [str(BIN / "liquid-auth-wallet"), "keyri", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == (DONE if not arguments else MISTAKE)
+
+
+def test_the_other_command_leads_here(registered, server):
+    browser = server.browser()
+    command = registered.command("qr", browser.link, "--deny")
+    subprocess.run([str(BIN / "liquid-auth"), *command[1:]], check=True, timeout=60, env=registered.key.environment)
+    assert browser.is_denied
 
 
 def test_without_an_authenticator(wallet, tmp_path):

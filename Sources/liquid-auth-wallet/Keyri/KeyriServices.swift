@@ -10,7 +10,9 @@ struct KeyriServices: Equatable {
   /// Takes `keyri-api`: `https://host[:port]`.
   mutating func takeAPI(_ text: String) throws(KeyriServiceError) {
     guard api == nil else { throw KeyriServiceError("keyri-api stands there twice") }
-    do { api = try WebOrigin(text) } catch { throw KeyriServiceError("\(text) is no address of a server: \(error)") }
+    do { api = try WebOrigin(text.hasSuffix("/") ? text.dropLast() : text[...]) } catch {
+      throw KeyriServiceError("\(text) is no address of a server: \(error)")
+    }
   }
 
   /// Takes one service, which has a name and links of its own.
@@ -45,7 +47,7 @@ struct KeyriServices: Equatable {
     return (api, appKey)
   }
 
-  private static let help = "liquid-auth-wallet help keyri"
+  private static let help = "liquid-auth keyri --help"
 }
 
 /// One service: its own server, and how Keyri's session API knows it.
@@ -66,7 +68,7 @@ struct KeyriService: Equatable {
     self.name = name
     do {
       linkOrigin = try WebOrigin(name.contains("://") ? name : "https://\(name).\(KeyriLink.domain)")
-      server = try WebOrigin(words[0])
+      server = try WebOrigin(words[0].hasSuffix("/") ? words[0].dropLast() : words[0])
     } catch {
       throw KeyriServiceError("keyri \(name) = \(words[0]) has an address that is none: \(error)")
     }

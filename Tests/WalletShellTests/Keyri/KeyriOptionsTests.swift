@@ -1,0 +1,46 @@
+import ArgumentParser
+import LiquidAuth
+import Testing
+
+@testable import liquid_auth_wallet
+
+struct KeyriOptionsTests {
+  @Test(arguments: [
+    ["qr"], ["qr", "x", "--image", "y"], ["qr", "x", "--deny", "--confirm", "https://a.example"], ["qr", "x", "y"],
+    ["register"], ["login"], ["register", "a@b", "c@d"], ["login", "a@b", "--deny"],
+  ])
+  func `what says too much or too little is refused`(_ arguments: [String]) {
+    #expect(throws: (any Error).self) { try WalletCommand.parseAsRoot(["keyri"] + arguments) }
+  }
+
+  @Test(arguments: [
+    ["qr", "x"], ["qr", "-", "--as", "a@b", "--confirm", "https://a.example"],
+    ["qr", "--image", "y", "--deny", "--json"],
+    ["register", "a@b", "--service", "acme"], ["login", "a@b", "--config", "f"],
+  ])
+  func `what says enough is a command, which holds no window`(_ arguments: [String]) throws {
+    let command = try WalletCommand.parseAsRoot(["keyri"] + arguments)
+    #expect((command as? any WalletOperation)?.hold == false)
+  }
+
+  @Test func `an event of Keyri's has its members, and its text is a person's`() throws {
+    let (origin, email) = (try WebOrigin("https://a.example"), try KeyriEmail("a@b"))
+    let confirmed = WalletEvent.keyri(.confirmed(origin, email))
+    #expect(
+      confirmed.json(milliseconds: 7)
+        == #"{"event": "confirmed", "ms": 7, "origin": "https://a.example", "email": "a@b"}"#)
+    #expect(confirmed.text == "confirmed: the page of https://a.example can sign in as a@b now")
+    let denied = WalletEvent.keyri(.denied(origin))
+    #expect(denied.json(milliseconds: 7) == #"{"event": "denied", "ms": 7, "origin": "https://a.example"}"#)
+    #expect(denied.text == "denied: the page of https://a.example got nothing")
+  }
+
+  @Test(arguments: [
+    (KeyriError.authenticator(.declined), WalletFailure.Code.refused), (.authenticator(.timedOut), .refused),
+    (.tooLate, .refused), (.authenticator(.unreachable("x")), .notRunning), (.unauthorized, .failed),
+    (.authenticator(.refused("x")), .failed), (.anotherOrigin, .failed),
+  ])
+  func `a failure has its exit code`(_ error: KeyriError, _ code: WalletFailure.Code) {
+    #expect(WalletFailure(error) == WalletFailure(error.description, code: code))
+  }
+}

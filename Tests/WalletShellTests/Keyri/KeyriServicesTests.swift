@@ -1,0 +1,76 @@
+import LiquidAuth
+import Testing
+
+@testable import liquid_auth_wallet
+
+struct KeyriServicesTests {
+  private static func services(_ text: String) throws -> KeyriServices {
+    try WalletConfiguration(text, path: "wallet.conf").keyri
+  }
+
+  @Test func `a service has a name, links, a server and an app key`() throws {
+    let services = try Self.services(
+      """
+      keyri acme = https://app.example/  KEY
+      keyri https://links.example:8443 = http://localhost:3000
+      keyri-api = https://api.example
+      """)
+    #expect(services.api?.serialized == "https://api.example")
+    #expect(services.all.map(\.name) == ["acme", "https://links.example:8443"])
+    #expect(services.all.map(\.linkOrigin.serialized) == ["https://acme.onekey.to", "https://links.example:8443"])
+    #expect(services.all.map(\.server.serialized) == ["https://app.example", "http://localhost:3000"])
+    #expect(services.all.map(\.appKey) == ["KEY", nil])
+    #expect(services.linkOrigins == Set(services.all.map(\.linkOrigin)))
+  }
+
+  @Test(arguments: [
+    ("keyri acme = ", "keyri acme has no value"),
+    ("keyri acme = https://a.example KEY more", "keyri is an address, and an app key for QR codes"),
+    ("keyri acme = https://a.example\nkeyri acme = https://b.example", "keyri acme stands there twice"),
+    ("keyri acme = https://a.example\nkeyri ACME = https://b.example", "keyri ACME stands there twice"),
+    ("keyri-api = https://a.example\nkeyri-api = https://a.example", "keyri-api stands there twice"),
+  ])
+  func `a fault is named`(_ text: String, _ fault: String) throws {
+    let error = #expect(throws: ConfigurationError.self) { try Self.services(text) }
+    #expect(error?.fault == fault)
+  }
+
+  @Test(arguments: [
+    "keyri = https://a.example", "keyri acme = http://a.example", "keyri acme = a.example",
+    "keyri acme = https://a.example/path", "keyri acme = https://me@a.example", "keyri a/b = https://a.example",
+    "keyri http://a.example = https://a.example", "keyri-api = http://a.example", "keyri-api = https://a.example KEY",
+  ])
+  func `an address that nobody can trust is refused`(_ text: String) {
+    #expect(throws: ConfigurationError.self) { try Self.services(text) }
+  }
+
+  @Test func `a service is found by its name, or is the only one`() throws {
+    let one = try Self.services("keyri acme = https://a.example")
+    #expect(try one.service(named: nil).name == "acme")
+    #expect(try one.service(named: "acme").name == "acme")
+    let two = try Self.services("keyri acme = https://a.example\nkeyri other = https://b.example")
+    #expect(try two.service(named: "other").server.serialized == "https://b.example")
+    #expect(throws: WalletFailure("name one of the configured services with --service: acme, other")) {
+      try two.service(named: nil)
+    }
+    #expect(throws: WalletFailure.self) { try one.service(named: "else") }
+    #expect(throws: WalletFailure.self) { try KeyriServices().service(named: nil) }
+  }
+
+  @Test func `a link leads to the API with its service's app key, and to nobody else`() throws {
+    let services = try Self.services(
+      "keyri acme = https://a.example KEY\nkeyri other = https://b.example\nkeyri-api = https://api.example")
+    func session(_ name: String) throws -> (api: WebOrigin, appKey: String) {
+      let link = try KeyriLink("https://\(name).onekey.to?sessionId=a", otherOrigins: [])
+      return try services.session(of: link)
+    }
+    #expect(try session("acme").api.serialized == "https://api.example")
+    #expect(try session("acme").appKey == "KEY")
+    #expect(throws: WalletFailure.self, "no app key") { try session("other") }
+    #expect(throws: WalletFailure.self, "not configured") { try session("else") }
+    let withoutAPI = try Self.services("keyri acme = https://a.example KEY")
+    #expect(throws: WalletFailure.self) {
+      try withoutAPI.session(of: KeyriLink("https://acme.onekey.to?sessionId=a", otherOrigins: []))
+    }
+  }
+}
