@@ -252,8 +252,9 @@ def test_a_person_is_asked(registered, server, answer, kind):
 
 def test_control_c_answers_nothing(registered, server):
     browser = server.browser()
+    # Behind Control-C, Control-V: the end of the line that is typed next is no answer.
     status, _ = on_terminal(
-        registered.command("qr", browser.link, "--as", ALICE), [(r"\[y/N\] ", "\x03")],
+        registered.command("qr", browser.link, "--as", ALICE), [(r"\[y/N\] ", "\x03\x16")],
         environment=registered.key.environment)
     assert status == INTERRUPTED
     assert browser.answer is None and registered.signed() == registered.signed_before
