@@ -58,7 +58,7 @@ def dialogs(key, since=0):
 
 def unbroken(dialog):
     """What a dialog says, with what goes on in another line behind its beginning."""
-    return dialog["description"].replace("\n  ", "").replace("\n+ ", "")
+    return dialog["description"].replace("\n+ ", "")
 
 
 class TestAccounts:

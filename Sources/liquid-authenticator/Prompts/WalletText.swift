@@ -47,7 +47,7 @@ struct PromptPages: Sendable, Equatable {
         case (_, false): "Transaction \(index + 1) of \(count), which you do not sign"
         }
       let body = transaction.lines.flatMap(WalletText.wrapped)
-      pages += WalletText.parts(of: body, under: prompt.dAppLines).map { part in
+      pages += WalletText.parts(of: body, under: prompt.dAppLines, ending: 1).map { part in
         PromptText(
           headline: headline + part.words, details: prompt.dAppLines + part.lines, agree: "Next", refuse: "Deny")
       }
@@ -69,14 +69,18 @@ struct PromptPages: Sendable, Equatable {
 }
 
 /// How a wallet's texts are laid out for dialogs.
+///
+/// The smallest window is a terminal of 24 rows and 80 columns with pinentry-curses in it. What is too high for it is not
+/// shown at all; what is too wide it breaks, without the spaces at the beginning: so we break first, and what goes on
+/// stands behind a mark. Nothing that others wrote comes to stand where a line of ours begins.
 enum WalletText {
   /// The most bytes of one dialog's lines, as Assuan writes them: with headline and last line they fit into one line of
   /// 1000.
   static let room = 880
-  /// The most characters of one line; an address fits.
-  ///
-  /// They are few enough for windows not to break the line, so that nothing of it comes to stand where one of ours begins.
-  static let width = 76
+  /// The most lines of one dialog, beside headline and empty line, where a wrong passphrase is said as well.
+  static let height = 14
+  /// The most columns of one line without its mark; an address with its label fits.
+  static let width = 70
 
   /// Some lines of a text, and which part of it they are, in words behind the question.
   struct Part: Equatable {
@@ -92,27 +96,29 @@ enum WalletText {
     }
   }
 
-  /// A line of a transaction's; what goes on in another line stands behind two spaces.
+  /// A line of ours; what goes on in another line stands behind a mark.
   static func wrapped(_ line: String) -> [String] {
-    let chunks = chunks(of: line.unicodeScalars.map(ShownText.visible))
-    return [chunks[0]] + chunks.dropFirst().map { "  \($0)" }
+    chunks(of: line.unicodeScalars.map(ShownText.visible)).enumerated().map { $0 == 0 ? $1 : "+ \($1)" }
   }
 
   /// Who asks for a signature by an association key, and whose it is.
   static func association(_ publicUserID: String, _ service: String) -> [String] {
-    ["Service: \(ShownText.host(service))", "User: \(ShownText.name(publicUserID))"]
+    wrapped("Service: \(ShownText.host(service))") + wrapped("User: \(ShownText.name(publicUserID))")
   }
 
   /// Spreads lines over as many dialogs as they need; none is left out.
   ///
-  /// - Parameter heading: stands in each of them.
-  static func parts(of lines: [String], under heading: [String]) -> [Part] {
+  /// - Parameters:
+  ///   - heading: stands in each of them.
+  ///   - ending: how many lines will come behind the last.
+  static func parts(of lines: [String], under heading: [String], ending: Int = 0) -> [Part] {
     let room = room - heading.reduce(0) { $0 + AssuanLine.size(of: $1 + "\n") }
+    let height = height - heading.count - ending
     var parts: [[String]] = [[]]
     var left = room
     for line in lines {
       let size = AssuanLine.size(of: line + "\n")
-      if size > left {
+      if size > left || parts[parts.count - 1].count == height {
         parts.append([])
         left = room
       }
@@ -124,30 +130,35 @@ enum WalletText {
     }
   }
 
-  /// Joins pieces to lines of ``width`` characters at most, which end behind a space where one is not too near to their
+  /// Joins pieces to lines of ``width`` columns at most, which end behind a space where one is not too near to their
   /// beginning; no pieces are one empty line.
   private static func chunks(of pieces: [String]) -> [String] {
     var chunks: [[String]] = [[]]
-    var count = 0
+    var left = width
     for piece in pieces {
-      if count + piece.unicodeScalars.count > width {
+      if columns(piece) > left {
         let line = chunks[chunks.count - 1]
         let space = line.lastIndex(of: " ").map { $0 + 1 } ?? 0
         let end = space > line.count / 4 ? space : line.count
         chunks[chunks.count - 1] = Array(line[..<end])
         chunks.append(Array(line[end...]))
-        count = line[end...].reduce(0) { $0 + $1.unicodeScalars.count }
+        left = width - line[end...].reduce(0) { $0 + columns($1) }
       }
       chunks[chunks.count - 1].append(piece)
-      count += piece.unicodeScalars.count
+      left -= columns(piece)
     }
     return chunks.map { $0.joined() }
+  }
+
+  /// At most so wide; from U+1100 on there are characters of two columns.
+  private static func columns(_ piece: String) -> Int {
+    piece.unicodeScalars.reduce(0) { $0 + ($1.value < 0x1100 ? 1 : 2) }
   }
 }
 
 extension UserPrompt {
   /// The origin that the wallet names; it is the wallet that saw it, not the authenticator.
-  var dAppLines: [String] { ["dApp: \(ShownText.host(origin ?? ""))"] }
+  var dAppLines: [String] { WalletText.wrapped("dApp: \(ShownText.host(origin ?? ""))") }
 
-  fileprivate var accountLines: [String] { algorandAddress.map { ["Algorand account: \($0)"] } ?? [] }
+  fileprivate var accountLines: [String] { algorandAddress.map { ["Account: \($0)"] } ?? [] }
 }

@@ -52,17 +52,14 @@ struct TransactionReview {
 }
 
 extension Transaction {
-  /// The summary, a line each, with warnings marked; behind the sender stands whether that is the person's account.
+  /// The summary, a line each, with warnings marked; the sender is told from other accounts.
   fileprivate func lines(for account: AlgorandAddress, isSigned: Bool) -> [String] {
     summary.flatMap { line in
       let text = "\(line.isWarning ? "WARNING " : "")\(line.label): \(line.value)"
-      return line.label == "From" ? [text] + senderLines(for: account, isSigned: isSigned) : [text]
+      guard line.label == "From" else { return [text] }
+      if sender == account { return ["\(text) (you)"] }
+      let signer = "WARNING Signer: your account \(account), which signs for it if it was rekeyed to yours"
+      return isSigned ? [text, signer] : [text]
     }
-  }
-
-  private func senderLines(for account: AlgorandAddress, isSigned: Bool) -> [String] {
-    guard sender != account else { return ["That is your account."] }
-    let signer = "WARNING Signer: your account \(account), which signs for it if it was rekeyed to yours"
-    return ["That is another account."] + (isSigned ? [signer] : [])
   }
 }

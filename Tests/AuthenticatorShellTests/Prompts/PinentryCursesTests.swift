@@ -54,6 +54,35 @@ struct PinentryCursesTests {
     await #expect(throws: UserInteractionError.declined) { try await refused.value }
   }
 
+  static let fullest: [UserPrompt.Purpose] = [
+    .signMessage(String(repeating: "a\n", count: 500)),
+    .signMessage(String(repeating: String(repeating: "W", count: 200) + "\n", count: 5)),
+    .signTransactions(
+      Array(repeating: .init(lines: Array(repeating: "Label: value", count: 40), isToBeSigned: true), count: 2)),
+  ]
+
+  /// A terminal of 24 rows and 80 columns.
+  @Test(arguments: fullest)
+  func `the fullest dialogs of a wallet fit, also with a wrong passphrase`(_ purpose: UserPrompt.Purpose) async throws {
+    let address = String(repeating: "A", count: 58)
+    let host = "https://" + String(repeating: "d", count: 300)
+    let pages = PromptPages(UserPrompt(purpose: purpose, algorandAddress: address, origin: host))
+    let fullest = try #require((pages.before + [pages.last]).max { $0.details.count < $1.details.count })
+    let pinentry = pinentry
+    let task = Task {
+      try await pinentry.passphrase(fullest) { passphrase -> PassphraseVerdict<Void> in
+        passphrase.count == 5 ? .accepted(()) : .wrong(PromptText.wrongPassphrase(triesLeft: 2))
+      }
+    }
+    try await awaitDialog(fullest.details.last ?? "")
+    terminal.type("wrong one\r")
+    try await awaitDialog("Wrong passphrase, 2 tries left")
+    terminal.type("right\r")
+    try await task.value
+    // What is in a line of ours is in one line of the window.
+    for line in fullest.details { #expect(terminal.screen.contains(line.drop { $0 == " " })) }
+  }
+
   @Test func `a cancelled task ends it, and the terminal echoes again`() async throws {
     let pinentry = pinentry
     let task = Task { try await pinentry.confirm(PromptText.unlock()) }

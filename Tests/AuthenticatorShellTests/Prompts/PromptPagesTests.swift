@@ -28,11 +28,13 @@ import Testing
     let pages = Self.pages(.signMessage(message), origin: String(repeating: unit, count: 300))
     for page in pages {
       #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
-      #expect(page.details.dropFirst(2).allSatisfy { $0.hasPrefix("> ") || $0.hasPrefix("+ ") })
+      #expect(page.details.count <= WalletText.height)
     }
-    let shown = pages.flatMap { $0.details.dropFirst(2) }.map { String($0.dropFirst(2)) }.joined()
+    let shown = pages.flatMap { $0.details.drop { !$0.hasPrefix("Account: ") }.dropFirst() }
+    #expect(shown.allSatisfy { $0.hasPrefix("> ") || $0.hasPrefix("+ ") })
+    let text = shown.map { String($0.dropFirst(2)) }.joined()
     let expected = message.unicodeScalars.filter { $0 != "\n" }.map(ShownText.exact).joined()
-    #expect(Array(shown.unicodeScalars) == Array(expected.unicodeScalars))
+    #expect(Array(text.unicodeScalars) == Array(expected.unicodeScalars))
     if pages.count > 1 {
       #expect(pages[0].headline == "Sign this message? (part 1 of \(pages.count))")
       #expect(pages.dropLast().allSatisfy { $0.agree == "Next" })
@@ -61,24 +63,31 @@ import Testing
   func `transactions of many lines are spread, and none is left out`(_ count: Int, _ unit: String) throws {
     let lines = (0..<20).map { "Label \($0): " + String(repeating: unit, count: $0 * 11) }
     let transactions = (0..<count).map { UserPrompt.TransactionText(lines: lines, isToBeSigned: $0 % 2 == 0) }
-    let pages = Self.pages(.signTransactions(transactions), origin: String(repeating: unit, count: 300))
+    let origin = String(repeating: unit, count: 300)
+    let pages = Self.pages(.signTransactions(transactions), origin: origin)
     for page in pages {
       #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
+      #expect(page.details.count <= WalletText.height)
     }
     let wrapped = lines.flatMap(WalletText.wrapped)
     #expect(wrapped.allSatisfy { $0.unicodeScalars.count <= WalletText.width + 2 })
-    let shown = pages.flatMap { $0.details.dropFirst() }.filter { !$0.hasPrefix("This is the last.") }
+    let heading = WalletText.wrapped("dApp: \(ShownText.host(origin))").count
+    let shown = pages.flatMap { $0.details.dropFirst(heading) }.filter { !$0.hasPrefix("This is the last.") }
     #expect(shown == Array(repeating: wrapped, count: count).flatMap(\.self))
     #expect(pages.dropLast().allSatisfy { $0.agree == "Next" })
     #expect(pages.last?.agree == "Sign")
     #expect(pages.last?.headline.contains(" (part ") == true)
   }
 
+  @Test func `wide characters take two columns`() {
+    #expect(WalletText.quoted(String(repeating: "\u{4E2D}", count: 71)).map(\.unicodeScalars.count) == [37, 37, 3])
+  }
+
   @Test func `a line that goes on does not look like a line of ours`() {
-    let line = "Note: " + String(repeating: "x", count: 120) + "dApp: https://bank.example"
+    let line = "Note: " + String(repeating: "x", count: 64) + "dApp: https://bank.example"
     let wrapped = WalletText.wrapped(line)
     #expect(wrapped.count == 2)
-    #expect(wrapped[1].hasPrefix("  "))
+    #expect(wrapped[1] == "+ dApp: https://bank.example")
     #expect(WalletText.wrapped("Note: \"\u{202E}\n\\u{A}\"") == [#"Note: "\u{202E}\u{A}\u{A}""#])
   }
 
@@ -88,8 +97,8 @@ import Testing
     let address = String(repeating: "A", count: 58)
     #expect(
       WalletText.wrapped("WARNING Rekey: gives the control of the account to \(address)")
-        == ["WARNING Rekey: gives the control of the account to ", "  \(address)"])
-    #expect(WalletText.wrapped("Algorand account: \(address)").count == 1)
+        == ["WARNING Rekey: gives the control of the account to ", "+ \(address)"])
+    #expect(WalletText.wrapped("From: \(address) (you)").count == 1)
   }
 
   @Test func `data of the longest kind fit`() throws {

@@ -63,8 +63,7 @@ import Testing
 
         dApp: https://d.example
         Transaction: payment
-        From: \(world.account)
-        That is your account.
+        From: \(world.account) (you)
         To: \(world.other)
         Amount: 1.500000 ALGO
         Fee: 0.001000 ALGO
@@ -82,7 +81,7 @@ import Testing
     let lines = try #require(world.dialogs.read.first?.details)
     #expect(lines.contains("WARNING Close account: sends ALL that is left to "))
     let rekey = try #require(lines.firstIndex(of: "WARNING Rekey: gives the control of the account to "))
-    #expect(lines[rekey + 1] == "  \(world.other)")
+    #expect(lines[rekey + 1] == "+ \(world.other)")
   }
 
   @Test func `a group is one dialog a transaction, and only the last verifies`() async throws {
@@ -103,7 +102,7 @@ import Testing
       ])
     #expect(world.dialogs.read.map(\.agree) == ["Next", "Next", "Sign"])
     #expect(world.dialogs.verified == 1)
-    #expect(world.dialogs.read[1].details.contains("That is another account."))
+    #expect(world.dialogs.read[1].details.contains("From: \(world.other)"))
     #expect(world.dialogs.read[2].details.last == "This is the last. Your account signs 2 of the 3.")
     #expect(world.dialogs.read.allSatisfy { $0.details.first == "dApp: https://d.example" })
   }
@@ -152,9 +151,9 @@ import Testing
       request([Item(foreign.bytes, isToBeSigned: true, signer: world.account.text)]))
     #expect(isSigned(signatures.signatures[0], foreign.bytes))
     let lines = try #require(world.dialogs.read.first?.details)
-    #expect(lines.contains("That is another account."))
+    #expect(lines.contains("From: \(world.other)"))
     let warning = try #require(lines.firstIndex(of: "WARNING Signer: your account "))
-    #expect(lines[warning + 1].hasPrefix("  \(world.account), which signs for "))
+    #expect(lines[warning + 1].hasPrefix("+ \(world.account), "))
   }
 
   @Test func `what cannot be decoded is refused, by its number`() async {
@@ -203,7 +202,7 @@ import Testing
         Sign this message?
 
         dApp: https://d.example
-        Algorand account: \(world.account)
+        Account: \(world.account)
         > Sign in
         > dApp: https://bank.example
         >\u{20}
