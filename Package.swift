@@ -129,7 +129,7 @@ let package = Package(
       .testTarget(
         name: "WalletShellTests",
         dependencies: [
-          "liquid-auth-wallet", "LiquidAuth", "ControlClient", "ControlDoor", argumentParser,
+          "liquid-auth-wallet", "LiquidAuth", "ControlClient", "ControlDoor", "CLinux", argumentParser,
         ] + network, swiftSettings: settings),
       .testTarget(
         name: "CommandShellTests",

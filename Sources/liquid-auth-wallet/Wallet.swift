@@ -30,6 +30,7 @@ struct Wallet: Sendable {
       return result
     } catch {
       if let refusal = gate.refusal { throw WalletFailure(refusal, code: .refused) }
+      if ports.socket.isNotRunning { throw WalletFailure(error.description, code: .notRunning) }
       throw WalletFailure(error)
     }
   }

@@ -8,6 +8,7 @@ struct ControlSocket: Sendable {
   private let path: String
   private let thread: NIOThreadPool
   private let onPrompt: @Sendable () -> Void
+  private let notRunning = Latch()
 
   /// - Parameters:
   ///   - path: the socket.
@@ -18,6 +19,9 @@ struct ControlSocket: Sendable {
     self.thread = thread
     self.onPrompt = onPrompt
   }
+
+  /// Whether nobody listened there.
+  var isNotRunning: Bool { notRunning.isSet }
 
   /// Asks on a connection of its own.
   func ask<Answer: ControlAnswer>(
@@ -42,6 +46,7 @@ struct ControlSocket: Sendable {
         client.disconnect()
       }
     } catch let error as ControlClientError {
+      if case .notRunning = error { notRunning.set() }
       throw error
     } catch {
       throw .failed("the authenticator was not asked: the wallet ends")

@@ -7,14 +7,24 @@ struct LinkSource {
   /// A picture.
   let image: String?
 
-  /// The link, without white space around it.
+  /// The link.
   func read() async throws(WalletFailure) -> String {
     if let image { return try QRCodeReader().text(in: image) }
-    guard let link, link != "-" else {
-      guard let line = readLine(), !line.isEmpty else { throw WalletFailure("there is no link on standard input") }
-      return line
+    if let link, link != "-" { return link }
+    guard let line = await Self.lineOfStandardInput(), !line.isEmpty else {
+      throw WalletFailure("there is no link on standard input")
     }
-    return link
+    return line
+  }
+
+  private static func lineOfStandardInput() async -> String? {
+    guard let input = InputLine(from: STDIN_FILENO) else { return nil }
+    defer { input.close() }
+    return await withTaskCancellationHandler {
+      input.read()
+    } onCancel: {
+      input.giveUp()
+    }
   }
 }
 
@@ -33,6 +43,7 @@ struct BrowserLink {
   func explain() -> WalletFailure {
     let program = OwnDirectory.path.map { $0 + "/liquid-auth" } ?? "liquid-auth"
     let arguments: [UnsafeMutablePointer<CChar>?] = [strdup(program), strdup("link"), strdup(text), nil]
+    StopSignals.release()
     execvp(program, arguments)
     return WalletFailure("this is a browser's FIDO:/ link and not a dApp's; see: liquid-auth link")
   }

@@ -13,7 +13,9 @@ struct QRCodeReader {
     }
     // A path that begins with a hyphen is no option.
     let picture = path.hasPrefix("/") ? path : "./" + path
-    let output = try Self.output(of: ["zbarimg", "--quiet", "--raw", "-Sdisable", "-Sqrcode.enable", picture])
+    let output = try Self.output(of: [
+      "zbarimg", "--quiet", "--nodbus", "--raw", "-Sdisable", "-Sqrcode.enable", picture,
+    ])
     let codes = output.split(separator: "\n")
     guard let code = codes.first else { throw WalletFailure("there is no QR code in \(path)") }
     guard codes.count == 1 else {

@@ -15,6 +15,13 @@ struct StopSignals {
     self.set = set
   }
 
+  /// Takes back what holds for this thread, before another program runs in it.
+  static func release() {
+    var none = sigset_t()
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, nil)
+  }
+
   /// Sleeps until one comes.
   func wait() {
     var set = set
