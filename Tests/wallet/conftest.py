@@ -1,10 +1,12 @@
 """What the wallet's tests share: one loop, one authority, and servers that end with their test."""
 
+import functools
 import json
 
 import pytest
 from support.authenticator import Authenticator
 
+from .connecting import Connection, command
 from .doubles.certificates import Authority
 from .doubles.liquid_auth_server import LiquidAuthServer
 from .doubles.loop import Loop
@@ -96,3 +98,27 @@ def shared_key(module_key):
     """For tests that leave no passkey behind that another would stumble over."""
     module_key.pinentry.set("approve")
     return module_key
+
+
+def connections(authority):
+    started = []
+
+    def start(key, link, *options, **settings):
+        started.append(Connection(key, link, *options, root=authority.root_file, **settings))
+        return started[-1]
+
+    start.command = functools.partial(command, root=authority.root_file)
+    yield start
+    for connection in started:
+        connection.close()
+
+
+@pytest.fixture
+def connect(authority):
+    """Starts the wallet; whatever still runs at the end of the test is killed."""
+    yield from connections(authority)
+
+
+@pytest.fixture(scope="module")
+def module_connect(authority):
+    yield from connections(authority)

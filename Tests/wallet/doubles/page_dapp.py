@@ -85,7 +85,12 @@ class PageDApp:
     async def selected_pair(self) -> tuple[str, str]:
         return tuple(await self._script("return dapp.selectedPair()"))
 
+    async def leave(self):
+        """As whoever closes the tab: no word is sent."""
+        await asyncio.to_thread(self.driver.get, "about:blank")
+
     async def close(self):
         for waiting in (self.acknowledged, self.opened):
             waiting.cancel()
-        await asyncio.to_thread(self.driver.get, "about:blank")
+        await self._script("window.dapp?.peer?.close()")
+        await self.leave()

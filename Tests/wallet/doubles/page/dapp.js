@@ -42,7 +42,7 @@ class Socket {
   }
 }
 
-const dapp = {
+window.dapp = {
   acknowledged: null,
   opened: null,
   closed: false,

@@ -1,0 +1,121 @@
+"""`liquid-auth connect` as a person runs it, with what it said and what it held."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+
+from support.authenticator import is_alive, wait_for
+
+
+def command(key, link: str | None, *options, root, is_known=True) -> list[str]:
+    """It trusts the test's authority, and asks no server on the way unless a test names one."""
+    more = [*options, "--control", str(key.control_socket), "--ca-file", str(root)]
+    more += ["--yes"] * is_known + ["--no-ice-servers"] * ("--ice-server" not in options)
+    return key.command("connect", *([link] if link else []), *more)
+
+
+class Connection:
+    """One run. Standard output is read as a stream of events with `--json`; the rest as text."""
+
+    def __init__(self, key, link: str | None, *options, root=None, stdin=None, is_known=True):
+        """`is_known`: that the person means the host is said beforehand."""
+        arguments = command(key, link, "--json", *options, root=root, is_known=is_known)
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            arguments, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=key.environment,
+        )
+        if stdin is not None:
+            self.process.stdin.write(stdin)
+            self.process.stdin.close()
+        self.events: list[dict] = []
+        self.times: dict[str, float] = {}
+        self.said: list[str] = []
+        self.peak_memory = 0  # KiB
+        self._readers = [
+            threading.Thread(target=self._read, args=(stream, take), daemon=True)
+            for stream, take in ((self.process.stdout, self._event), (self.process.stderr, self.said.append))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    @staticmethod
+    def _read(stream, take):
+        for line in stream:
+            take(line)
+
+    def _event(self, line: str):
+        event = json.loads(line)
+        self.times.setdefault(event["event"], time.monotonic())
+        self.events.append(event)
+
+    @property
+    def text(self) -> str:
+        """What went wrong in words, and whatever else was written to standard error."""
+        return "".join(event["reason"] for event in self.events if event["event"] == "failed") + "".join(self.said)
+
+    def wait_for_event(self, name: str, seconds: float = 60) -> dict:
+        """The first of this name, which may have come before."""
+
+        def found():
+            self._measure()
+            assert self.process.poll() is None or any(event["event"] == name for event in self.events), (
+                f"ended with {self.process.returncode} before {name}: {self.events}\n{self.text}"
+            )
+            return next((event for event in self.events if event["event"] == name), None)
+
+        return wait_for(f"event {name}; so far {self.events} {self.text}", found, seconds)
+
+    def _measure(self):
+        """The most that the wallet's program has held so far."""
+        try:
+            status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        except FileNotFoundError:
+            return
+        if "liquid-auth-wal" in status.splitlines()[0] and (peak := re.search(r"VmHWM:\s+(\d+) kB", status)):
+            self.peak_memory = max(self.peak_memory, int(peak[1]))
+
+    def end(self, seconds: float = 60) -> int:
+        """The exit status, when it ends by itself."""
+        wait_for(f"end of {self.process.args}; it said: {self.text} {self.events}", self._ended, seconds)
+        for reader in self._readers:
+            reader.join(10)
+        return self.process.returncode
+
+    def _ended(self):
+        self._measure()
+        return self.process.poll() is not None
+
+    def interrupt(self, seconds: float = 10) -> int:
+        """Control-C in its terminal; the exit status."""
+        self.process.send_signal(signal.SIGINT)
+        return self.end(seconds)
+
+    def sockets(self) -> list[str]:
+        """Its open sockets, as /proc names them."""
+        links = pathlib.Path(f"/proc/{self.process.pid}/fd")
+        return [name for entry in links.iterdir() if (name := os.readlink(entry)).startswith("socket:")]
+
+    def close(self):
+        """Nothing of a test that has failed is left."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes that it has started, and theirs."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if parent == pid:
+            found += [int(entry.name), *descendants(int(entry.name))]
+    return [one for one in found if is_alive(one)]

@@ -1,0 +1,244 @@
+"""Servers that cheat, fail or vanish: each ends with a sentence that says so, and with no signature that it could use.
+
+How many signatures there were is what the authenticator itself counts.
+"""
+
+import asyncio
+import json
+
+import aiohttp
+import pytest
+from aiortc import RTCIceServer
+from judges import vectors
+from judges.relying_parties import unb64
+from support.authenticator import PHRASE
+
+from .doubles import turn as turn_server
+from .doubles.certificates import Authority
+from .doubles.dapp import DApp
+from .doubles.wallet import USER_AGENT, Account
+
+ACCOUNT = Account(PHRASE)
+FIRST, OPTIONS, RESPONSE = "/assertion/request", "/attestation/request", "/attestation/response"
+RESERVED = vectors.load("keys-and-recovery")["liquid"]["reservedTags"]
+USER = {"_id": "0" * 24, "id": "AAAA", "wallet": ACCOUNT.address, "credentials": [], "__v": 0}
+
+
+def refused(key, wallet, words, signed=0, before=None, code=1):
+    """It ended, said these words and nothing of the inside, and there are only so many signatures more."""
+    assert wallet.end() == code, wallet.text
+    assert words in wallet.text, wallet.text
+    assert "Error" not in wallet.text and "Fault(" not in wallet.text, wallet.text
+    assert key.signatures() == before + signed
+    assert not any(event["event"] == "open" for event in wallet.events)
+
+
+def body(content) -> bytes:
+    return json.dumps(content).encode()
+
+
+class TestChallenges:
+    @pytest.mark.parametrize("length", [0, 31, 33, 64])
+    def test_not_32_bytes(self, shared_key, serve, connect, length):
+        server = serve()
+        server.mischief.challenge = lambda made: (made * 2)[:length]
+        before = shared_key.signatures()
+        words = "challenge" if length == 0 else "is not 32 bytes"
+        refused(shared_key, connect(shared_key, server.link("one")), words, before=before)
+        assert not server.requests(RESPONSE)
+
+    @pytest.mark.parametrize("tag", ["TX", "TG", "MX", "Program", "ProgData", "appID"])
+    def test_that_begin_as_something_of_algorand(self, shared_key, serve, connect, tag):
+        assert tag in RESERVED
+        server = serve()
+        server.mischief.challenge = lambda made: tag.encode() + made[len(tag) :]
+        before, asked = shared_key.signatures(), shared_key.pinentry.asked()
+        refused(shared_key, connect(shared_key, server.link("one")), "begins as something of Algorand", before=before)
+        assert not server.requests(RESPONSE) and shared_key.pinentry.asked() == asked, "nobody was asked"
+
+
+class TestRelayedChallenges:
+    """A hostile server hands out the challenge of an honest one, at which it would like to be us."""
+
+    def test_with_the_honest_servers_name(self, shared_key, serve, connect):
+        honest, hostile = serve(host="other.example"), serve()
+        hostile.mischief.rp_id = honest.rp_id
+        before, asked = shared_key.signatures(), shared_key.pinentry.asked()
+        refused(shared_key, connect(shared_key, hostile.link("one")), "is another site", before=before)
+        assert shared_key.pinentry.asked() == asked
+
+    def test_under_its_own_name_the_person_sees_that_name(self, shared_key, serve, connect):
+        hostile = serve(host="wallet.liquid.example")
+        shared_key.pinentry.set("deny")
+        before = shared_key.signatures()
+        refused(shared_key, connect(shared_key, hostile.link("one")), "refused", before=before, code=4)
+        shown = shared_key.pinentry.events("ask")[-1]["description"]
+        assert "wallet.liquid.example" in shown and ACCOUNT.address in shown
+        assert "First use" in shown, "that it is the first time there stands in the prompt"
+
+    def test_what_it_gets_for_yes_is_refused_by_the_honest_one(self, loop, shared_key, serve, connect):
+        """Client data and authenticator data name the hostile host, whoever passes them on."""
+        honest, hostile = serve(host="other.example"), serve(host="wallet.liquid.example")
+        relayed = b"\x01" * 32
+        hostile.mischief.challenge = honest.mischief.challenge = lambda _: relayed
+        wallet = connect(shared_key, hostile.link("one"), "--timeout", "5")
+        wallet.end()
+        (sent,) = hostile.requests(RESPONSE)
+        assert sent.status == 201 and honest.rp_id != hostile.rp_id
+
+        async def pass_on():
+            async with aiohttp.ClientSession(
+                cookie_jar=aiohttp.CookieJar(unsafe=True), headers={"User-Agent": USER_AGENT}
+            ) as http:
+                options = {"username": ACCOUNT.address, "extensions": {"liquid": True}}
+                async with http.post(honest.address + OPTIONS, json=options, ssl=False) as answer:
+                    assert unb64((await answer.json())["challenge"]) == relayed
+                async with http.post(honest.address + RESPONSE, json=sent.body, ssl=False) as answer:
+                    return answer.status, await answer.json()
+
+        assert loop.run(pass_on())[0] == 401
+        assert not honest.users
+
+
+class TestRelyingParties:
+    @pytest.mark.parametrize(
+        ("host", "rp_id", "words"),
+        [
+            ("localhost", "other.example", "is another site"),
+            ("liquid.example", "wallet.liquid.example", "is another site"),
+            ("liquid.example", "quid.example", "is another site"),
+            ("dapp.github.io", "github.io", "all sites below github.io would share"),
+            ("dapp.github.io", "io", "is another site"),
+            ("liquid.example", "example", "is another site"),
+        ],
+    )
+    def test_that_are_not_its_own(self, shared_key, serve, connect, host, rp_id, words):
+        server = serve(host=host)
+        server.mischief.rp_id = rp_id
+        before, asked = shared_key.signatures(), shared_key.pinentry.asked()
+        refused(shared_key, connect(shared_key, server.link("one"), "--register"), words, before=before)
+        assert shared_key.pinentry.asked() == asked and not server.requests(RESPONSE)
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("step", [FIRST, OPTIONS])
+    def test_redirects_are_not_followed(self, shared_key, serve, connect, step):
+        other, server = serve(host="other.example"), serve()
+        server.mischief.redirects[step] = other.address
+        before = shared_key.signatures()
+        refused(shared_key, connect(shared_key, server.link("one")), "sends us to https://other.example", before=before)
+        assert not other.received
+
+    REPLACED = {
+        "500 that says success": (RESPONSE, 500, body(USER), "status 500", 1),
+        "200 with an error": (RESPONSE, 200, body({"error": "no such luck"}), "no such luck", 1),
+        "201 with an error of Nest": (
+            RESPONSE, 201, body({"statusCode": 500, "message": "Internal server error"}), "Internal server error", 1
+        ),
+        "another's account": (RESPONSE, 201, body({**USER, "wallet": "A" * 58}), "and nothing of ours", 1),
+        "no JSON": (RESPONSE, 201, b"<html>", "cannot be read", 1),
+        "options that are no JSON": (OPTIONS, 201, b"{", "cannot be read", 0),
+        "options without a challenge": (OPTIONS, 201, body({"rp": {"id": "localhost"}}), "has no challenge", 0),
+        "options without a relying party": (OPTIONS, 201, body({"challenge": "A" * 43}), "rp.id", 0),
+        "501": (OPTIONS, 501, body({"reason": "not_implemented", "error": "no liquid here"}), "no liquid here", 0),
+        "a text that a terminal would obey": (OPTIONS, 400, body({"error": "\x1b[2J\u202eevil"}), "\\u{1b}[2J", 0),
+    }
+
+    @pytest.mark.parametrize("case", REPLACED.values(), ids=REPLACED)
+    def test_replaced(self, shared_key, serve, connect, case):
+        step, status, content, words, signed = case
+        server = serve()
+        server.mischief.answers[step] = (status, content)
+        before = shared_key.signatures()
+        if words == "and nothing of ours":
+            words = ACCOUNT.address
+        refused(shared_key, connect(shared_key, server.link("one"), "--register"), words, signed, before)
+
+    @pytest.mark.parametrize("step", [FIRST, OPTIONS, RESPONSE])
+    def test_without_end(self, shared_key, serve, connect, step):
+        server = serve()
+        server.mischief.endless = step
+        before = shared_key.signatures()
+        wallet = connect(shared_key, server.link("one"))
+        refused(shared_key, wallet, "more than is read", int(step == RESPONSE), before)
+        assert wallet.peak_memory < 200 * 1024
+
+    def test_another_authority(self, shared_key, serve, connect, tmp_path):
+        server = serve(tls=Authority(tmp_path, ["localhost"]).server_context())
+        before = shared_key.signatures()
+        refused(shared_key, connect(shared_key, server.link("one")), "does not prove who it is", before=before)
+        assert not server.received
+
+    def test_a_certificate_of_another_host(self, shared_key, serve, connect, tmp_path, authority):
+        server = serve(listen="127.0.0.1")
+        server.host = "127.0.0.1"
+        before = shared_key.signatures()
+        wallet = connect(shared_key, server.link("one"))
+        assert wallet.end() != 0 and shared_key.signatures() == before and not server.received
+
+
+class TestVanishing:
+    STAGES = {
+        "request": ("broke off", 0),
+        "response": ("broke off", 1),
+        "socket": ("the server cannot be reached", 1),
+        "offer": ("the server cannot be reached", 1),
+    }
+
+    @pytest.mark.parametrize("stage", STAGES)
+    def test_in_mid_flow(self, shared_key, serve, connect, stage):
+        words, signed = self.STAGES[stage]
+        server = serve()
+        server.mischief.gone_at = stage
+        before = shared_key.signatures()
+        refused(shared_key, connect(shared_key, server.link("one"), "--timeout", "60"), words, signed, before)
+
+    def test_every_offer_lost(self, shared_key, loop, serve, connect, authority):
+        server = serve()
+        server.mischief.lost_offers = 1000
+        dapp = loop.run(DApp(server, authority.client_context()).link())
+        before = shared_key.signatures()
+        wallet = connect(shared_key, server.link(dapp.request_id), "--timeout", "8")
+        refused(shared_key, wallet, "no dApp answered in time", 1, before, code=5)
+        assert 2 <= [name for _, name, _ in server.signals].count("offer-description") <= 4
+        loop.run(dapp.close())
+
+    def test_a_request_id_that_no_dapp_waits_for(self, shared_key, loop, serve, connect, authority):
+        server = serve()
+        dapp = loop.run(DApp(server, authority.client_context(), request_id="another").link())
+        before = shared_key.signatures()
+        refused(shared_key, connect(shared_key, server.link("one"), "--timeout", "4"), "no dApp answered in time", 1, before, 5)
+        assert not dapp.acknowledged.done()
+        loop.run(dapp.close())
+
+    @pytest.mark.parametrize("answer", ["", "v=0\r\n", "x" * 2_000_000, "a=fingerprint:sha-256 00\r\n" * 100])
+    def test_answers_that_are_none(self, shared_key, loop, serve, connect, authority, answer):
+        """It goes on to wait for a right one until its time is over, or says what was wrong; it never crashes."""
+        server = serve()
+
+        async def answer_badly():
+            while not any(name == "offer-description" for _, name, _ in server.signals):
+                await asyncio.sleep(0.01)
+            await server.socket.emit("answer-description", answer, room=ACCOUNT.address)
+
+        before = shared_key.signatures()
+        wallet = connect(shared_key, server.link("one"), "--timeout", "6")
+        loop.run(answer_badly())
+        assert wallet.end() in (1, 5), wallet.text
+        assert shared_key.signatures() == before + 1
+
+
+def test_a_turn_server_that_refuses(shared_key, loop, serve, connect, authority, turn):
+    """Neither side gets a relay, and there is no other way."""
+    server = serve()
+    relay = RTCIceServer(turn.url, turn_server.USER, "wrong")
+    dapp = loop.run(DApp(server, authority.client_context(), ice_servers=[relay], relay_only=True).link())
+    before = shared_key.signatures()
+    wallet = connect(
+        shared_key, server.link(dapp.request_id), "--timeout", "8",
+        "--ice-server", f"{turn.url} {turn_server.USER} wrong",
+    )
+    refused(shared_key, wallet, "a TURN server in the configuration helps", 1, before, code=5)
+    assert turn.allocations == 0 and "credentials are incorrect" in turn.said()
+    assert "wrong" not in wallet.text, "a password is nobody's to read"
+    loop.run(dapp.close())
