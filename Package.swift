@@ -130,6 +130,7 @@ let package = Package(
         name: "WalletShellTests",
         dependencies: [
           "liquid-auth-wallet", "LiquidAuth", "ControlClient", "ControlDoor", "CLinux", argumentParser,
+          .product(name: "NIOEmbedded", package: "swift-nio"),
         ] + network, swiftSettings: settings),
       .testTarget(
         name: "CommandShellTests",

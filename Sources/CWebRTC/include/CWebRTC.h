@@ -27,15 +27,15 @@ typedef enum {
   CWEBRTC_FREED,
 } cwebrtc_event;
 
-/// Called on the connection's own thread; `text` is valid for that long. Where it answers false, the connection is closed,
-/// and nothing but CWEBRTC_FREED is told.
+/// Called on the connection's own thread; `text` is valid for that long. Where it answers false, the connection is
+/// closed, and nothing but CWEBRTC_FREED is told.
 typedef bool (*cwebrtc_deliver)(void *owner, cwebrtc_event event, const char *text, unsigned line);
 
 /// Loads GStreamer. NULL, or the name of the first element that is not installed.
 const char *cwebrtc_missing_element(void);
 
-/// Makes a connection, which asks no server and opens no socket before its offer. `deliver` is called with `owner` until
-/// CWEBRTC_FREED. `stun_server` is a `stun://` URI or NULL, `turn_servers` are `turn://` URIs with their user and
+/// Makes a connection, which asks no server and opens no socket before its offer. `deliver` is called with `owner`
+/// until CWEBRTC_FREED. `stun_server` is a `stun://` URI or NULL, `turn_servers` are `turn://` URIs with their user and
 /// password, NULL behind the last. Give it up by cwebrtc_close and cwebrtc_release.
 cwebrtc_connection *cwebrtc_make(const char *label, uint64_t low_threshold, const char *stun_server,
                                  const char *const turn_servers[], cwebrtc_deliver deliver, void *owner);

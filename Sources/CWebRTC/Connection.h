@@ -1,0 +1,52 @@
+#pragma once
+#include "../CGStreamer/shim.h"
+#include "CWebRTC.h"
+#include "Certificate.h"
+
+struct cwebrtc_connection {
+  cwebrtc_deliver deliver;
+  void *owner;
+  char *label, *stun_server, **turn_servers, *certificate;
+  char fingerprint[CWEBRTC_FINGERPRINT_SIZE];
+  guint64 low_threshold;
+  GMainContext *context;
+  GMainLoop *loop;
+  // What follows belongs to the connection's own thread.
+  GstElement *pipeline, *bin;
+  // Whether CLOSED or FAILED was told, or cwebrtc_close was called: nothing but FREED is told then.
+  gboolean has_ended, is_closing, is_open, is_channel_closed;
+  gint64 deadline;
+  // What follows is written under the lock.
+  GMutex lock;
+  GstWebRTCDataChannel *channel;
+  gboolean is_gone;
+  guint64 waiting_bytes;
+};
+
+/// What the connection's own thread does for somebody.
+typedef void (*peer_action)(cwebrtc_connection *connection, const char *text, unsigned number);
+
+/// Has something done on the connection's own thread, from any thread; in order, and not after the end. The text is
+/// copied; NULL is empty.
+void peer_post(cwebrtc_connection *connection, peer_action action, const char *text, unsigned number);
+
+/// Connects a handler to a signal, which holds the connection for as long as the handler is there.
+void peer_connect_signal(cwebrtc_connection *connection, gpointer object, const char *name, GCallback handler);
+
+/// Tells an event; after the last, nothing.
+void peer_tell_of(cwebrtc_connection *connection, cwebrtc_event event, const char *text, unsigned line);
+
+/// The same as an action: the number is the event.
+void peer_tell(cwebrtc_connection *connection, const char *text, unsigned event);
+
+/// Makes pipeline, webrtcbin and channel: the first action.
+void peer_start(cwebrtc_connection *connection, const char *text, unsigned number);
+
+/// Closes: the last action.
+void peer_begin_closing(cwebrtc_connection *connection, const char *text, unsigned number);
+
+/// What the own thread runs, from the first action to the last.
+gpointer peer_run(gpointer connection);
+
+/// Bytes that a channel has taken and not sent.
+guint64 peer_buffered_in(GstWebRTCDataChannel *channel);

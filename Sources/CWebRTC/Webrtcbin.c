@@ -1,0 +1,173 @@
+#include "Connection.h"
+
+#include <string.h>
+
+// --- What is told, on the own thread.
+
+static void tell_candidate(cwebrtc_connection *connection, const char *text, unsigned line) {
+  peer_tell_of(connection, CWEBRTC_CANDIDATE, text, line);
+}
+
+static void tell_closed(cwebrtc_connection *connection, const char *text, unsigned event) {
+  connection->is_channel_closed = TRUE;
+  peer_tell(connection, text, event);
+}
+
+/// GStreamer does not compare the certificate with the answer's fingerprints: whoever is told must.
+static void tell_open(cwebrtc_connection *connection, const char *text, unsigned event) {
+  (void)text;
+  if (connection->has_ended) return;
+  connection->is_open = TRUE;
+  GObject *sctp = NULL, *dtls = NULL;
+  char *certificate = NULL;
+  g_object_get(connection->bin, "sctp-transport", &sctp, NULL);
+  if (sctp) g_object_get(sctp, "transport", &dtls, NULL);
+  if (dtls) g_object_get(dtls, "remote-certificate", &certificate, NULL);
+  peer_tell(connection, certificate ? certificate : "", event);
+  g_free(certificate);
+  g_clear_object(&dtls);
+  g_clear_object(&sctp);
+}
+
+static void look_at_state(cwebrtc_connection *connection, const char *text, unsigned number) {
+  (void)text, (void)number;
+  if (connection->has_ended) return;
+  GstWebRTCPeerConnectionState state;
+  g_object_get(connection->bin, "connection-state", &state, NULL);
+  if (state == GST_WEBRTC_PEER_CONNECTION_STATE_FAILED)
+    peer_tell(connection, "nothing reaches the peer", CWEBRTC_FAILED);
+  if (state == GST_WEBRTC_PEER_CONNECTION_STATE_CLOSED) peer_tell(connection, "", CWEBRTC_CLOSED);
+}
+
+// --- Signals, on GStreamer's threads.
+
+static void on_ice_candidate(GstElement *bin, guint line, const char *candidate, gpointer connection) {
+  (void)bin;
+  // The end of gathering is an empty one.
+  if (*candidate) peer_post(connection, tell_candidate, candidate, line);
+}
+
+static void on_state(GObject *bin, GParamSpec *property, gpointer connection) {
+  (void)bin, (void)property;
+  peer_post(connection, look_at_state, NULL, 0);
+}
+
+static void on_open(GObject *channel, gpointer connection) {
+  (void)channel;
+  peer_post(connection, tell_open, NULL, CWEBRTC_OPEN);
+}
+
+static void on_close(GObject *channel, gpointer connection) {
+  (void)channel;
+  peer_post(connection, tell_closed, NULL, CWEBRTC_CLOSED);
+}
+
+static void on_error(GObject *channel, GError *error, gpointer connection) {
+  (void)channel;
+  peer_post(connection, peer_tell, error ? error->message : "the data channel failed", CWEBRTC_FAILED);
+}
+
+static void on_message(GObject *channel, const char *text, gpointer connection) {
+  (void)channel;
+  // An empty message may come as NULL.
+  peer_post(connection, peer_tell, text, CWEBRTC_MESSAGE);
+}
+
+static void on_low(GObject *channel, gpointer connection) {
+  (void)channel;
+  peer_post(connection, peer_tell, NULL, CWEBRTC_LOW);
+}
+
+/// webrtcbin has no property for its certificate; the element that decrypts has.
+static void on_element(GstBin *bin, GstBin *parent, GstElement *element, gpointer pointer) {
+  (void)bin, (void)parent;
+  cwebrtc_connection *connection = pointer;
+  GstElementFactory *factory = gst_element_get_factory(element);
+  if (factory && !strcmp(GST_OBJECT_NAME(factory), "dtlsdec"))
+    g_object_set(element, "pem", connection->certificate, NULL);
+}
+
+static gboolean on_bus(GstBus *bus, GstMessage *message, gpointer pointer) {
+  (void)bus;
+  cwebrtc_connection *connection = pointer;
+  if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
+    GError *error = NULL;
+    gst_message_parse_error(message, &error, NULL);
+    // The peer's machine says that nobody listens there any more: it has gone without a word.
+    if (connection->is_open && g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE))
+      tell_closed(connection, "", CWEBRTC_CLOSED);
+    else
+      peer_tell(connection, error->message, CWEBRTC_FAILED);
+    g_error_free(error);
+  }
+  return G_SOURCE_CONTINUE;
+}
+
+// --- The peer_start, on the own thread.
+
+static void watch_bus(cwebrtc_connection *connection) {
+  GstBus *bus = gst_element_get_bus(connection->pipeline);
+  gst_bus_add_watch_full(bus, G_PRIORITY_DEFAULT, on_bus, g_atomic_rc_box_acquire(connection),
+                         (GDestroyNotify)cwebrtc_release);
+  gst_object_unref(bus);
+}
+
+static void set_up_ice(cwebrtc_connection *connection) {
+  GObject *ice = NULL, *agent = NULL;
+  g_object_get(connection->bin, "ice-agent", &ice, NULL);
+  if (!ice) return;
+  // Over UDP alone: for TCP every address would be listened on.
+  g_object_set(ice, "ice-tcp", FALSE, NULL);
+  g_object_get(ice, "agent", &agent, NULL);
+  // A peer that goes away without a word is noticed, after 50 seconds: what RFC 7675 is for, as libnice has it.
+  if (agent) g_object_set(agent, "keepalive-conncheck", TRUE, NULL);
+  g_clear_object(&agent);
+  g_object_unref(ice);
+}
+
+static void set_servers(cwebrtc_connection *connection) {
+  if (connection->stun_server) g_object_set(connection->bin, "stun-server", connection->stun_server, NULL);
+  for (char **server = connection->turn_servers; *server; server++) {
+    gboolean is_taken = FALSE;
+    g_signal_emit_by_name(connection->bin, "add-turn-server", *server, &is_taken);
+    if (!is_taken) peer_tell(connection, "GStreamer does not take the address of a TURN server", CWEBRTC_FAILED);
+  }
+}
+
+static void make_channel(cwebrtc_connection *connection) {
+  GstWebRTCDataChannel *channel = NULL;
+  g_signal_emit_by_name(connection->bin, "create-data-channel", connection->label, NULL, &channel);
+  if (!channel) {
+    peer_tell(connection, "GStreamer makes no data channel", CWEBRTC_FAILED);
+    return;
+  }
+  g_object_set(channel, "buffered-amount-low-threshold", connection->low_threshold, NULL);
+  peer_connect_signal(connection, channel, "on-open", G_CALLBACK(on_open));
+  peer_connect_signal(connection, channel, "on-close", G_CALLBACK(on_close));
+  peer_connect_signal(connection, channel, "on-error", G_CALLBACK(on_error));
+  peer_connect_signal(connection, channel, "on-message-string", G_CALLBACK(on_message));
+  peer_connect_signal(connection, channel, "on-buffered-amount-low", G_CALLBACK(on_low));
+  g_mutex_lock(&connection->lock);
+  connection->channel = channel;
+  g_mutex_unlock(&connection->lock);
+}
+
+void peer_start(cwebrtc_connection *connection, const char *text, unsigned number) {
+  (void)text, (void)number;
+  if (!cwebrtc_make_certificate(&connection->certificate, connection->fingerprint))
+    peer_tell(connection, "OpenSSL makes no certificate", CWEBRTC_FAILED);
+  connection->pipeline = gst_pipeline_new(NULL);
+  connection->bin = gst_element_factory_make("webrtcbin", NULL);
+  gst_bin_add(GST_BIN(connection->pipeline), connection->bin);
+  gst_util_set_object_arg(G_OBJECT(connection->bin), "bundle-policy", "max-bundle");
+  watch_bus(connection);
+  set_up_ice(connection);
+  set_servers(connection);
+  peer_connect_signal(connection, connection->bin, "deep-element-added", G_CALLBACK(on_element));
+  peer_connect_signal(connection, connection->bin, "on-ice-candidate", G_CALLBACK(on_ice_candidate));
+  peer_connect_signal(connection, connection->bin, "notify::connection-state", G_CALLBACK(on_state));
+  if (gst_element_set_state(connection->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
+    peer_tell(connection, "GStreamer does not start webrtcbin", CWEBRTC_FAILED);
+  else
+    make_channel(connection);
+}
