@@ -147,8 +147,16 @@ static gpointer set_up(gpointer data) {
   return NULL;
 }
 
+/// The first element that decrypts draws an RSA key for all that are given no other: now, and not while a peer waits.
+static gpointer make_first_key(gpointer data) {
+  (void)data;
+  GstElement *element = gst_element_factory_make("dtlsdec", NULL);
+  if (element) gst_object_unref(gst_object_ref_sink(element));
+  return NULL;
+}
+
 const char *cwebrtc_missing_element(void) {
-  static GOnce once = G_ONCE_INIT;
+  static GOnce once = G_ONCE_INIT, key = G_ONCE_INIT;
   static const char *const needed[] = {"webrtcbin", "rtpbin",  "nicesrc", "nicesink", "dtlsenc",
                                        "dtlsdec",   "sctpenc", "sctpdec", "srtpenc"};
   g_once(&once, set_up, NULL);
@@ -159,6 +167,7 @@ const char *cwebrtc_missing_element(void) {
     if (!loaded) return needed[index];
     gst_object_unref(loaded);
   }
+  g_once(&key, make_first_key, NULL);
   return NULL;
 }
 
