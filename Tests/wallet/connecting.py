@@ -29,6 +29,7 @@ class Connection:
         self.process = subprocess.Popen(
             arguments, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=key.environment,
+            start_new_session=True,  # the terminal of who runs the tests is not asked
         )
         if stdin is not None:
             self.process.stdin.write(stdin)

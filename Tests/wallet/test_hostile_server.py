@@ -207,7 +207,8 @@ class TestVanishing:
         server = serve()
         dapp = loop.run(DApp(server, authority.client_context(), request_id="another").link())
         before = shared_key.signatures()
-        refused(shared_key, connect(shared_key, server.link("one"), "--timeout", "4"), "no dApp answered in time", 1, before, 5)
+        wallet = connect(shared_key, server.link("one"), "--timeout", "4")
+        refused(shared_key, wallet, "no dApp answered in time", 1, before, code=5)
         assert not dapp.acknowledged.done()
         loop.run(dapp.close())
 

@@ -1,0 +1,113 @@
+"""How a link comes to the wallet, and the links that it does not follow."""
+
+import subprocess
+
+import pytest
+from judges import vectors
+from support.authenticator import on_terminal
+
+from .doubles.dapp import DApp
+
+FIDO = vectors.load("fido-uri")
+
+
+def opens(loop, dapp, wallet):
+    async def story():
+        assert await dapp.opened == "liquid"
+        await dapp.close()
+
+    loop.run(story())
+    assert wallet.end() == 0, wallet.text
+
+
+@pytest.fixture
+def dapp_of(loop, authority):
+    def make(server):
+        return loop.run(DApp(server, authority.client_context() if server.tls else None).link())
+
+    return make
+
+
+def test_from_a_picture(key, loop, serve, connect, dapp_of, tmp_path):
+    server = serve()
+    dapp, picture = dapp_of(server), tmp_path / "-link.png"
+    subprocess.run(["qrencode", "-o", str(picture), server.link(dapp.request_id)], check=True, timeout=30)
+    opens(loop, dapp, connect(key, None, "--image", picture))
+
+
+def test_without_tls_on_this_machine_alone(key, loop, serve, connect, dapp_of):
+    server = serve(tls=None)
+    dapp = dapp_of(server)
+    link = server.link(dapp.request_id)
+    assert link.startswith("liquid://http://localhost:")
+    opens(loop, dapp, connect(key, link))
+
+
+def test_once(key, loop, serve, connect, dapp_of):
+    server = serve()
+    dapp = dapp_of(server)
+    wallet = connect(key, server.link(dapp.request_id), "--once")
+
+    async def story():
+        await dapp.opened
+        assert (await dapp.ask("discover"))["networks"]
+
+    loop.run(story())
+    assert wallet.end() == 0, wallet.text
+    loop.run(dapp.close())
+
+
+class TestFirstUse:
+    def test_nobody_is_there_to_say_that_the_host_is_meant(self, key, serve, connect):
+        server = serve()
+        wallet = connect(key, server.link("one"), is_known=False)
+        assert wallet.end() == 4, wallet.text
+        assert not server.received and key.signatures() == 0
+
+    def test_a_person_says_no(self, key, serve, connect):
+        server = serve()
+        command = connect.command(key, server.link("one"), is_known=False)
+        status, shown = on_terminal(command, [(r"\[y/N\] ", "n")], key.environment)
+        assert status == 4 and "localhost" in shown
+        assert [entry.path.split("/")[1] for entry in server.received] in ([], ["assertion"])
+        assert key.signatures() == 0
+
+
+LINKS = {
+    "another scheme": "https://localhost/?requestId=one",
+    "no request id": "liquid://localhost/",
+    "without TLS to elsewhere": "liquid://http://other.example/?requestId=one",
+    "a user before the host": "liquid://localhost@other.example/?requestId=one",
+    "no host": "liquid:///?requestId=one",
+    "a port that is none": "liquid://localhost:99999/?requestId=one",
+    "nothing": "-",
+}
+
+
+class TestLinks:
+    @pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
+    def test_that_are_not_followed(self, shared_key, connect, link):
+        before = shared_key.signatures()
+        wallet = connect(shared_key, link, stdin="")
+        assert wallet.end() == 1, wallet.text
+        assert len(wallet.text) > 20 and "Error" not in wallet.text, wallet.text
+        assert shared_key.signatures() == before
+
+    @pytest.mark.parametrize("case", FIDO["uris"], ids=lambda case: case["source"][:20])
+    def test_of_browsers_are_explained(self, shared_key, connect, case):
+        done = subprocess.run(
+            connect.command(shared_key, case["uri"]), capture_output=True, text=True, timeout=60,
+            env=shared_key.environment,
+        )
+        assert done.returncode == 0, done.stderr
+        assert case["map"]["0"] in done.stdout and case["map"]["1"] not in done.stdout, "the key, and not the secret"
+
+
+def test_without_an_authenticator(serve, connect, shared_key, tmp_path):
+    server = serve()
+    nobody = type("Nobody", (), {})()
+    nobody.control_socket, nobody.command = tmp_path / "nobody.sock", shared_key.command
+    nobody.environment = shared_key.environment
+    wallet = connect(nobody, server.link("one"))
+    assert wallet.end() == 2, wallet.text
+    assert "liquid-authenticator" in wallet.text and not server.received
