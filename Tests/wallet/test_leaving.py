@@ -1,10 +1,10 @@
 """Control-C, at every stage: it ends at once, and leaves neither a process nor a socket nor a dialog behind."""
 
 import pytest
-from support.authenticator import PHRASE, wait_for
+from support.authenticator import PHRASE, is_alive, wait_for
 
 from . import transactions
-from .connecting import descendants
+from .connecting import descendants, sockets
 from .doubles.dapp import DApp
 from .doubles.page_dapp import PAGE, PageDApp
 from .doubles.wallet import Account
@@ -27,6 +27,7 @@ def test_control_c(shared_key, loop, serve, connect, authority, stage):
     if stage in STAGES[3:]:
         dapp = loop.run(DApp(server, authority.client_context()).link())
     before, asked = shared_key.signatures(), shared_key.pinentry.asked()
+    quiet = sockets(shared_key.process.pid)
     wallet = connect(shared_key, server.link(dapp.request_id if dapp else "one"))
     if stage == STAGES[0]:
         wait_for("request", lambda: server.received)
@@ -45,7 +46,7 @@ def test_control_c(shared_key, loop, serve, connect, authority, stage):
         wait_for("prompt", lambda: shared_key.pinentry.asked() > asked)
     children = descendants(wallet.process.pid)
     assert wallet.interrupt() == 130, wallet.text
-    assert not [pid for pid in children if pid in descendants(1)]
+    assert not any(map(is_alive, children))
     shared_key.pinentry.wait_for_no_dialog()
     if dapp:
         wait_for("closed channel at the dApp", lambda: dapp.closed.done())
@@ -53,6 +54,7 @@ def test_control_c(shared_key, loop, serve, connect, authority, stage):
             signing.cancel()
         loop.run(dapp.close())
     wait_for("closed socket at the server", lambda: not server.open_sockets)
+    wait_for("closed socket at the authenticator", lambda: sockets(shared_key.process.pid) == quiet)
     shared_key.pinentry.set("approve")
     assert shared_key.signatures() == before + (0 if stage in STAGES[:2] else 1)
     assert shared_key.ask("status", "--json"), "the authenticator goes on"
