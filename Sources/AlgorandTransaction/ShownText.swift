@@ -18,8 +18,11 @@ extension String {
     return "\"\(shown)\""
   }
 
-  /// A short name in quotation marks.
-  var quoted: String { quoted(limit: 48) }
+  /// The whole text in quotation marks: what is signed is never cut.
+  var quoted: String { quoted(limit: .max) }
+
+  /// A name in quotation marks, short enough for one line of an error.
+  var quotedName: String { quoted(limit: 48) }
 }
 
 extension Unicode.Scalar {
@@ -64,19 +67,16 @@ extension [UInt8] {
     return text
   }
 
-  /// As text if that is what they are; otherwise their number and the first of them.
+  /// All of them: as text if that is what they are, otherwise in hexadecimal.
   var shown: String {
     if let text = String(validating: self, as: UTF8.self), text.unicodeScalars.allSatisfy(\.isOfText) {
-      let quoted = text.quoted(limit: 120)
-      return quoted.hasSuffix("...") ? "\(quoted) (\(count) bytes)" : quoted
+      return text.quoted
     }
-    return beginning
+    return counted
   }
 
-  /// Their number, and the first 16 of them.
-  var beginning: String {
-    "\(plural(UInt64(count), "byte"))\(isEmpty ? "" : " ")\(Array(prefix(16)).hexadecimal)\(count > 16 ? "..." : "")"
-  }
+  /// Their number, and all of them in hexadecimal.
+  var counted: String { "\(plural(UInt64(count), "byte"))\(isEmpty ? "" : " ")\(hexadecimal)" }
 }
 
 /// A number of things.

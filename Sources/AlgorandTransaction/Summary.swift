@@ -170,7 +170,7 @@ extension AssetConfiguration.Parameters {
     if decimals > 0 { lines.append(SummaryLine("Decimals", "\(decimals)")) }
     if isFrozenByDefault { lines.append(SummaryLine("Holdings", "frozen at first")) }
     for role in roles { if let address = role.address { lines.append(SummaryLine(role.name, address.text)) } }
-    if !url.isEmpty { lines.append(SummaryLine("URL", url.quoted(limit: 96))) }
+    if !url.isEmpty { lines.append(SummaryLine("URL", url.quoted)) }
     if let metadataHash { lines.append(SummaryLine("Metadata hash", metadataHash.base64)) }
     return lines
   }
@@ -203,7 +203,7 @@ extension ApplicationCall {
   }
 
   fileprivate var details: [SummaryLine] {
-    list("Arguments", arguments) { $0.count > 8 ? plural(UInt64($0.count), "byte") : $0.beginning }
+    argumentLines
       + list("Accounts", accounts) { $0.text }
       + list("Applications", foreignApplications) { "\($0)" }
       + list("Assets", foreignAssets) { "\($0)" }
@@ -213,6 +213,16 @@ extension ApplicationCall {
       + program("Approval program", approvalProgram) + program("Clear state program", clearStateProgram)
       + (extraProgramPages == 0 ? [] : [SummaryLine("Extra pages", "\(extraProgramPages)")])
       + (rejectVersion == 0 ? [] : [SummaryLine("Rejected from", "version \(rejectVersion)")])
+  }
+
+  /// Each argument whole: whom an application pays, and how much, may stand nowhere else.
+  ///
+  /// 32 bytes may be an address, as in transfers of ARC-200.
+  private var argumentLines: [SummaryLine] {
+    arguments.enumerated().map { index, argument in
+      let address = argument.count == 32 ? ", as an address \(AlgorandAddress(publicKey: argument))" : ""
+      return SummaryLine("Argument \(index + 1)", argument.counted + address)
+    }
   }
 
   private func list<Element>(_ label: String, _ elements: [Element], _ text: (Element) -> String) -> [SummaryLine] {

@@ -1,3 +1,4 @@
+import DeterministicKeys
 import Foundation
 import TestVectors
 import Testing
@@ -61,7 +62,7 @@ import Testing
     ("a\u{301}\u{301}\u{301}\u{301}", "\"a\u{301}\u{301}\u{301}" + #"\u{301}""#), (#"\u{41}"#, #""\\u{41}""#),
     ("a\u{2800}", #""a\u{2800}""#), ("\0", "1 byte 00"), ("\u{1B}[2J", "4 bytes 1b5b324a"),
     ("\u{9B}2J", "4 bytes c29b324a"),
-    (String(repeating: "x", count: 121), "\"" + String(repeating: "x", count: 120) + "\"... (121 bytes)"),
+    (String(repeating: "x", count: 1024), "\"" + String(repeating: "x", count: 1024) + "\""),
   ])
   func `a note is text in quotation marks, or bytes`(note: String, shown: String) throws {
     let line = try #require(try changed("note", to: .bytes(Array(note.utf8))).summary.first { $0.label == "Note" })
@@ -71,7 +72,7 @@ import Testing
 
   @Test func `what is no UTF-8 is bytes`() throws {
     let summary = try changed("note", to: .bytes([0x66, 0xE9] + [UInt8](repeating: 0x61, count: 20))).summary
-    #expect(summary.contains(SummaryLine("Note", "22 bytes 66e96161616161616161616161616161...")))
+    #expect(summary.contains(SummaryLine("Note", "22 bytes 66e9" + String(repeating: "61", count: 20))))
   }
 
   @Test func `a private network cannot take a public one's name`() throws {
@@ -95,6 +96,29 @@ import Testing
     let bytes = named.bytes.split(separator: MessagePack.text("gen").encoded + MessagePack.text("x").encoded)
     let unnamed = try Transaction(decoding: [0x88] + bytes.joined().dropFirst())
     #expect(unnamed.summary.contains(SummaryLine("Network", "genesis hash \(hash.base64)")))
+  }
+
+  /// As an ARC-200 token is given away: selector, receiver and amount are all there is to see of it.
+  @Test func `of an application call every argument is shown whole, and 32 bytes also as an address`() throws {
+    let receiver = AlgorandAddress(publicKey: [UInt8](repeating: 7, count: 32))
+    let amount = [UInt8](repeating: 0, count: 31) + [5]
+    let arguments = [[0xDA, 0x70, 0x25, 0xB9], receiver.publicKey, amount, [UInt8](repeating: 0xAB, count: 2000)]
+    let call = try changed("apaa", to: .array(arguments.map { .bytes($0) }), of: "application call")
+    let values = call.summary.filter { $0.label.hasPrefix("Argument") }.map(\.value)
+    #expect(
+      values == [
+        "4 bytes da7025b9",
+        "32 bytes \(receiver.publicKey.hexadecimal), as an address \(receiver)",
+        "32 bytes \(amount.hexadecimal), as an address \(AlgorandAddress(publicKey: amount))",
+        "2000 bytes " + String(repeating: "ab", count: 2000),
+      ])
+  }
+
+  @Test func `a box's name is shown whole`() throws {
+    let name = [UInt8](repeating: 0, count: 64)
+    let box = MessagePack.map([MessagePack.Member(key: "n", value: .bytes(name))])
+    let call = try changed("apbx", to: .array([box]), of: "application call")
+    #expect(call.summary.contains(SummaryLine("Boxes", "1: 64 bytes \(name.hexadecimal) of this application")))
   }
 
   @Test func `a program has the hash that Algorand's tools show for it`() throws {
@@ -213,7 +237,7 @@ import Testing
       To: BOB
       Amount: 1.000000 ALGO
       Fee: 0.001000 ALGO
-      Note: 1024 bytes 00000000000000000000000000000000...
+      Note: 1024 bytes \#(String(repeating: "0", count: 2048))
       Network: testnet-v1.0
       Valid: rounds 1 to 1001
 
@@ -223,7 +247,7 @@ import Testing
       To: BOB
       Amount: 1.000000 ALGO
       Fee: 0.001000 ALGO
-      Note: "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"... (300 bytes)
+      Note: "\#(String(repeating: "n", count: 300))"
       Network: testnet-v1.0
       Valid: rounds 1 to 1001
 
@@ -365,7 +389,9 @@ import Testing
       Application: 1002
       On completion: NoOp
       Fee: 0.001000 ALGO
-      Arguments: 3: 4 bytes 3b0a8c11, 0 bytes, 40 bytes
+      Argument 1: 4 bytes 3b0a8c11
+      Argument 2: 0 bytes
+      Argument 3: 40 bytes 00000000000000000000000000000000000000000000000000000000000000000000000000000000
       Accounts: 2: BOB, AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAY5HFKQ
       Applications: 2: 7, 0
       Assets: 1: 8
@@ -380,7 +406,7 @@ import Testing
       Application: 1002
       On completion: NoOp
       Fee: 0.001000 ALGO
-      Arguments: 1: 2 bytes 676f
+      Argument 1: 2 bytes 676f
       Access: 11: account BOB, asset 8, application 7, holding of no. 1 in no. 2, asset 9, holding of the sender in no. 5, state of no. 1 in no. 3, account CAROL, state of no. 8 in this application, box "b" of no. 3, box "c" of this application
       Network: testnet-v1.0
       Valid: rounds 1 to 1001
@@ -401,7 +427,7 @@ import Testing
       Application: 1002
       On completion: NoOp
       Fee: 0.001000 ALGO
-      Arguments: 32: 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes, 0 bytes
+    \#((1...32).map { "  Argument \($0): 0 bytes" }.joined(separator: "\n"))
       Accounts: 32: BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB, BOB
       Applications: 32: 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7
       Assets: 32: 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8
