@@ -36,6 +36,9 @@ public enum LiquidAuthError: Error, Equatable, Sendable {
 
   /// The server asks for a relying party that is not its own.
   case invalidRpID(String, RpIDFault)
+  /// The server did not accept the sign-in, in its own words, and asks for a relying party above its host: it may want
+  /// the origin of that one, which is told to no other host.
+  case otherHost(String, rpID: String)
   /// The server tells of another account or passkey than the one that signed in.
   case wrongUser(told: String, ours: String)
   /// The server knows no passkey of this account.
@@ -121,6 +124,9 @@ extension LiquidAuthError: CustomStringConvertible {
     case .authenticationNotAvailable(.liquid):
       "the authenticator does not sign for Algorand accounts; install the one of this version, and start it again"
     case .invalidRpID(let rpID, let fault): fault.sentence(rpID: rpID.onOneLine)
+    case .otherHost(let reason, let rpID):
+      "the server did not accept the sign-in: \(reason.onOneLine), and may want the origin of another host, "
+        + "\(rpID.onOneLine), which it does not get; ask the dApp for a link to that host"
     case .wrongUser(let told, let ours):
       "the server tells of \(told.onOneLine), and \(ours) signed in; do not trust it, and tell who runs the dApp"
     case .unknownCredential: "the server knows no passkey of this account; register with: --register"

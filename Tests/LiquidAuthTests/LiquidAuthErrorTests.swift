@@ -16,9 +16,9 @@ import Testing
     .clientDataCreationFailed(origin: "http://127.0.0.1"), .assertionSerializationFailed,
     .authenticationNotAvailable(.verification), .authenticationNotAvailable(.liquid),
     .invalidRpID("example.org", .otherSite(host: "example.com")), .invalidRpID("co.uk", .publicSuffix),
-    .wrongUser(told: "A", ours: "B"), .unknownCredential, .noCredential(rpID: "example.com"),
-    .alreadyRegistered(rpID: "example.com"), .unsupportedAlgorithm, .timedOut, .notVerified,
-    .authenticatorFailed("the authenticator is not running; start it with: liquid-authenticator"),
+    .otherHost("User verification failed", rpID: "example.com"), .wrongUser(told: "A", ours: "B"), .unknownCredential,
+    .noCredential(rpID: "example.com"), .alreadyRegistered(rpID: "example.com"), .unsupportedAlgorithm, .timedOut,
+    .notVerified, .authenticatorFailed("the authenticator is not running; start it with: liquid-authenticator"),
   ]
 
   @Test(arguments: all)
@@ -37,6 +37,7 @@ import Testing
     .invalidServerResponse(.redirect(to: "a\n\u{1B}[2Jb\u{202E}")),
     .invalidRpID("a\n\u{1B}[2Jb\u{202E}", .publicSuffix),
     .invalidServerResponse(.contentType("a\n\u{1B}[2Jb\u{202E}")), .wrongUser(told: "a\n\u{1B}[2Jb\u{202E}", ours: "B"),
+    .otherHost("a\n\u{1B}[2Jb\u{202E}", rpID: "example.com"), .otherHost("no", rpID: "a\n\u{1B}[2Jb\u{202E}"),
     .noCredential(rpID: "a\n\u{1B}[2Jb\u{202E}"), .alreadyRegistered(rpID: "a\n\u{1B}[2Jb\u{202E}"),
   ])
   func `a terminal obeys nothing that a server says`(_ error: LiquidAuthError) {

@@ -192,8 +192,8 @@ class TestWaysIn:
         assert unb64(user["credentials"][0]["credId"]) == ACCOUNT.credential_id("liquid.example")
 
     def test_a_server_that_expects_the_rp_id_as_origin(self, key, loop, serve, connect, authority):
-        """As the iOS wallet sends it; the first answer is 401, and the same challenge serves again."""
-        server = serve(host="wallet.liquid.example", rp_id="liquid.example", origin="https://liquid.example")
+        """As the iOS wallet sends it: without the port. The first answer is 401; the challenge serves again."""
+        server = serve(host="liquid.example", origin="https://liquid.example")
         self.story(key, loop, serve, connect, authority, server=server)
         assert [entry.status for entry in server.requests("/attestation/response")] == [401, 201]
 

@@ -76,6 +76,14 @@ class TestRelayedChallenges:
         assert "wallet.liquid.example" in shown and ACCOUNT.address in shown
         assert "First use" in shown, "that it is the first time there stands in the prompt"
 
+    def test_of_its_parent_domain_it_gets_no_signature_for_that_origin(self, shared_key, serve, connect):
+        """A 401 is answered a second time, as phones would, only where the rp.id is the link's host."""
+        hostile = serve(host="wallet.liquid.example", rp_id="liquid.example", origin="https://liquid.example")
+        before = shared_key.signatures()
+        words = "may want the origin of another host, liquid.example"
+        refused(shared_key, connect(shared_key, hostile.link("one"), "--register"), words, 1, before)
+        assert [entry.status for entry in hostile.requests(RESPONSE)] == [401]
+
     def test_what_it_gets_for_yes_is_refused_by_the_honest_one(self, loop, shared_key, serve, connect):
         """Client data and authenticator data name the hostile host, whoever passes them on."""
         honest, hostile = serve(host="other.example"), serve(host="wallet.liquid.example")

@@ -202,9 +202,10 @@ extension LiquidAuthClient {
   }
 
   /// Has the answer made and tells it to the server: with the link's origin and, where that is answered with 401, once
-  /// more with the origin that apps on phones have.
+  /// more with the origin that apps on phones have, `https://` and the rp.id, where the rp.id is the link's host.
   ///
-  /// The server keeps its challenge until it is met.
+  /// The server keeps its challenge until it is met. For a parent domain there is no second time: a sub-domain's server
+  /// that relays the parent's challenge would get a signature for the parent's origin, and could sign in there with it.
   private func answer(
     _ request: CeremonyRequest, _ attempt: inout Attempt, _ path: String,
     _ credential: (ClientData) async throws(LiquidAuthError) -> some Encodable
@@ -214,9 +215,10 @@ extension LiquidAuthClient {
     let first = try await credential(ClientData(ceremony, challenge: request.challenge, origin: origin))
     report(.answering(ceremony))
     let verdict = try await attempt.server.post(path, first, for: User.self)
-    guard case .refused(let refusal) = verdict, refusal.isUnauthorized,
-      let other = try? WebOrigin.ofRelyingParty(request.rpID), other != origin, other.isSignedFor
-    else { return try verdict.get() }
+    guard case .refused(let refusal) = verdict, refusal.isUnauthorized else { return try verdict.get() }
+    let other = try? WebOrigin.ofRelyingParty(request.rpID)
+    guard let other, other.host == origin.host else { throw .otherHost(refusal.message, rpID: request.rpID) }
+    guard other != origin, other.isSignedFor else { throw refusal.error }
 
     report(.retrying(other))
     let second = try await credential(ClientData(ceremony, challenge: request.challenge, origin: other))

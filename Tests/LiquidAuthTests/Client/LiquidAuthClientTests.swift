@@ -139,7 +139,7 @@ import Testing
 
   @Test func `a server that expects what phones write is told it the second time`() async throws {
     let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com")
-    let wallet = try TestWallet(at: server, origin: "https://app.example.com:8443")
+    let wallet = try TestWallet(at: server, origin: "https://example.com:8443")
     let registered = try await wallet.run(.registration)
     let passkey = try await wallet.authenticator.walletPasskey(rpID: "example.com")
     #expect(wallet.authenticator.person.prompts.count == 1, "one registration is one passkey, and one prompt")
@@ -152,21 +152,37 @@ import Testing
     #expect(try await wallet.run(.authentication).credentialID == registered.credentialID)
     #expect(
       wallet.authenticator.person.prompts.dropFirst().map(\.origin) == [
-        "https://app.example.com:8443", "https://example.com",
+        "https://example.com:8443", "https://example.com",
       ])
     #expect(server.paths.filter { $0.hasSuffix("/response") }.count == 4)
   }
 
   @Test(arguments: TestWallet.Flow.allCases)
   func `a server that accepts neither is told no third time`(_ flow: TestWallet.Flow) async throws {
-    let server = LiquidAuthServer(rpID: "example.com", origin: "https://app.example.com")
-    let wallet = try TestWallet(at: server, origin: "https://app.example.com")
+    let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com:8443")
+    let wallet = try TestWallet(at: server, origin: "https://example.com:8443")
     _ = try await wallet.run(.registration)
     server.expect(origin: "https://elsewhere.example")
     await #expect(throws: LiquidAuthError.authenticationFailed("User verification failed")) {
       try await wallet.run(flow)
     }
     #expect(server.paths.filter { $0.hasSuffix("/response") }.count == 3)
+  }
+
+  @Test(arguments: TestWallet.Flow.allCases)
+  func `a server that relays its parent domain's challenge gets no signature for that origin`(
+    _ flow: TestWallet.Flow
+  ) async throws {
+    let honest = Self.server()
+    let authenticator = try TestAuthenticator()
+    if flow != .registration { _ = try await TestWallet(at: honest, with: authenticator).run(.registration) }
+    let wallet = try TestWallet(at: honest, origin: "https://evil.example.com", with: authenticator)
+    await #expect(throws: LiquidAuthError.otherHost("User verification failed", rpID: Self.host)) {
+      try await wallet.run(flow)
+    }
+    #expect(honest.links.count == (flow == .registration ? 0 : 1), "what it relayed is of no use to it")
+    #expect(authenticator.person.prompts.last?.origin == "https://evil.example.com")
+    #expect(authenticator.person.prompts.count == (flow == .registration ? 1 : 2))
   }
 
   @Test(arguments: [400, 403, 404, 500])
