@@ -48,7 +48,7 @@ struct Wallet: Sendable {
   /// Asks whether a host is meant; what speaks against it.
   private func refusal(of host: String) async -> String? {
     guard let question = TerminalQuestion() else {
-      return "\(host) was told nothing: you have not signed in there before, and there is no terminal to ask you on; "
+      return "\(host) was told nothing: this machine keeps no passkey of it, and there is no terminal to ask you on; "
         + "give --yes if you mean it"
     }
     let isMeant = await question.ask(

@@ -30,14 +30,17 @@ struct AuthenticatorSession: Sendable {
   /// phone wallets would have for the host.
   ///
   /// - Parameter parents: the domains that the host may claim besides itself, the nearest first.
-  func passkey(of host: String, or parents: [String]) async throws(LiquidAuthError) -> WalletPasskey {
+  /// - Returns: the passkey, and whether it is stored as the host's own.
+  func passkey(
+    of host: String, or parents: [String]
+  ) async throws(LiquidAuthError) -> (passkey: WalletPasskey, isOwn: Bool) {
     let own = try await passkey(of: host)
-    if own.isStored { return own }
+    if own.isStored { return (own, true) }
     for parent in parents {
       let passkey = try await passkey(of: parent)
-      if passkey.isStored { return passkey }
+      if passkey.isStored { return (passkey, false) }
     }
-    return own
+    return (own, false)
   }
 
   private func passkey(of rpID: String) async throws(LiquidAuthError) -> WalletPasskey {

@@ -74,8 +74,8 @@ public struct LiquidAuthClient: Sendable {
 public enum LiquidAuthProgress: Equatable, Sendable {
   /// The authenticator is asked for the account; it may ask for the vault's passphrase.
   case askingAuthenticator
-  /// The authenticator keeps no passkey for this host: as far as this machine knows, nobody has signed in there, and the
-  /// person should look twice.
+  /// The authenticator keeps no passkey of this very host: as far as this machine knows, nobody has signed in there, and
+  /// the person should look twice. A passkey of a domain above it says nothing of the host, which may be anybody's.
   case firstUse(host: String)
   /// The server is asked for a challenge.
   case requestingChallenge(LiquidCeremony)
@@ -129,8 +129,9 @@ extension LiquidAuthClient {
     guard origin.isSignedFor else { throw .clientDataCreationFailed(origin: origin.serialized) }
     report(.askingAuthenticator)
     let address = try await authenticator.account()
-    let passkey = try await authenticator.passkey(of: origin.host, or: origin.claimableParents(publicSuffixes))
-    if !passkey.isStored { report(.firstUse(host: origin.host)) }
+    let (passkey, isOwn) = try await authenticator.passkey(
+      of: origin.host, or: origin.claimableParents(publicSuffixes))
+    if !isOwn { report(.firstUse(host: origin.host)) }
     return Attempt(
       origin: origin, requestID: requestID, address: address, passkey: passkey,
       server: ServerSession(origin: origin, userAgent: userAgent, http: http))

@@ -58,7 +58,7 @@ extension LiquidAuthProgress {
   fileprivate var text: String {
     switch self {
     case .askingAuthenticator: "asking the authenticator for the account"
-    case .firstUse(let host): "as far as this machine knows, you have never signed in at \(host); look twice"
+    case .firstUse(let host): "this machine keeps no passkey of \(host), and may never have signed in there; look twice"
     case .requestingChallenge(.registration): "asking the server for a challenge, to register"
     case .requestingChallenge(.authentication): "asking the server for a challenge"
     case .waitingForPerson(_, let rpID, _):

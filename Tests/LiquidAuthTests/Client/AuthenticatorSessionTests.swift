@@ -149,7 +149,7 @@ import Testing
     switch ceremony {
     case .registration: _ = try await session.makeCredential(request, clientData, excluding: [[1], [2]])
     case .authentication:
-      let passkey = try await session.passkey(of: "example.com", or: [])
+      let passkey = try await session.passkey(of: "example.com", or: []).passkey
       _ = try await session.getAssertion(request, clientData, by: passkey.credentialID)
     }
   }

@@ -135,6 +135,21 @@ import Testing
     #expect(server.requests.allSatisfy { $0.url.hasPrefix(origin + "/") })
   }
 
+  @Test func `a parent domain's passkey does not make a host known`() async throws {
+    let server = Self.server()
+    let wallet = try TestWallet(at: server)
+    _ = try await wallet.run(.registration)
+    let below = try TestWallet(at: server, origin: "https://app.example.com", with: wallet.authenticator)
+    await #expect(throws: LiquidAuthError.self) { try await below.run(.authentication) }
+    #expect(below.progress.all.contains(.firstUse(host: "app.example.com")))
+    #expect(below.authenticator.person.prompts.last?.purpose == .signIn, "with the parent domain's passkey")
+
+    let again = try TestWallet(at: server, with: wallet.authenticator)
+    _ = try await again.run(.authentication)
+    #expect(again.progress.all.first == .askingAuthenticator)
+    #expect(!again.progress.all.contains(.firstUse(host: Self.host)))
+  }
+
   // MARK: - Another origin
 
   @Test func `a server that expects what phones write is told it the second time`() async throws {
