@@ -129,7 +129,8 @@ extension LiquidAuthError: CustomStringConvertible {
         + "\(rpID.onOneLine), which it does not get; ask the dApp for a link to that host"
     case .wrongUser(let told, let ours):
       "the server tells of \(told.onOneLine), and \(ours) signed in; do not trust it, and tell who runs the dApp"
-    case .unknownCredential: "the server knows no passkey of this account; register with: --register"
+    case .unknownCredential:
+      "the server knows no passkey of this account; register a new one, in place of one that is kept here, with: --register"
     case .noCredential(let rpID):
       "the authenticator has no passkey of this account for \(rpID.onOneLine); register with: --register"
     case .alreadyRegistered(let rpID):

@@ -173,7 +173,7 @@ def test_a_peer_whose_certificate_is_not_the_one_of_its_answer(shared_key, loop,
     dapp.on_the_way = another_fingerprint
     loop.run(dapp.link())
     before = shared_key.signatures()
-    wallet = connect(shared_key, server.link(dapp.request_id), "--timeout", "15")
+    wallet = connect(shared_key, server.link(dapp.request_id), "--register", "--timeout", "15")
     assert wallet.end() == 1
     assert "certificate" in wallet.text, wallet.text
     assert shared_key.signatures() == before + 1, "the sign-in alone"

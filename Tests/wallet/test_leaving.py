@@ -21,14 +21,14 @@ def test_control_c(shared_key, loop, serve, connect, authority, stage):
     server = serve()
     dapp = None
     if stage == STAGES[0]:
-        server.mischief.silent = "/assertion/request"
+        server.mischief.silent = "/attestation/request"
     if stage == STAGES[1]:
         shared_key.pinentry.set("never")
     if stage in STAGES[3:]:
         dapp = loop.run(DApp(server, authority.client_context()).link())
     before, asked = shared_key.signatures(), shared_key.pinentry.asked()
     quiet = sockets(shared_key.process.pid)
-    wallet = connect(shared_key, server.link(dapp.request_id if dapp else "one"))
+    wallet = connect(shared_key, server.link(dapp.request_id if dapp else "one"), "--register")
     if stage == STAGES[0]:
         wait_for("request", lambda: server.received)
     elif stage == STAGES[1]:
@@ -64,7 +64,7 @@ def test_a_tab_that_is_closed(shared_key, loop, serve, connect, chromium):
     """Nothing is said by anybody; the wallet finds out, and ends. It takes a good half minute."""
     server = serve(page=PAGE)
     dapp = loop.run(PageDApp(server, chromium).link())
-    wallet = connect(shared_key, server.link(dapp.request_id))
+    wallet = connect(shared_key, server.link(dapp.request_id), "--register")
     wallet.wait_for_event("open")
     loop.run(dapp.leave())
     assert wallet.end(120) in (0, 1), wallet.text

@@ -25,7 +25,7 @@ def dapp(loop, serve, authority, connect, shared_key, algod, tmp_path):
     configuration.write_text(f"# The tests' own node.\nalgod testnet-v1.0 = {algod.address} {TOKEN}\n")
     server = serve()
     made = loop.run(DApp(server, authority.client_context()).link())
-    wallet = connect(shared_key, server.link(made.request_id), "--config", configuration)
+    wallet = connect(shared_key, server.link(made.request_id), "--register", "--config", configuration)
     wallet.wait_for_event("open")
 
     async def opened():

@@ -54,7 +54,10 @@ public struct LiquidAuthClient: Sendable {
     return try await connect(origin: uri.origin, requestID: uri.requestID)
   }
 
-  /// Signs in with the account's passkey where the server and the authenticator both have it, and registers one where not.
+  /// Signs in with the account's passkey where the server has it, and registers one where not.
+  ///
+  /// A passkey that the authenticator keeps is not replaced because a server says that it does not know it: that is
+  /// ``LiquidAuthError/unknownCredential``, and ``registration(origin:requestID:)`` is the person's to choose.
   public func connect(
     origin: WebOrigin, requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
@@ -63,7 +66,8 @@ public struct LiquidAuthClient: Sendable {
       return try await authenticate(&attempt)
     } catch {
       switch error {
-      case .unknownCredential, .noCredential: return try await register(&attempt)
+      case .unknownCredential where !attempt.passkey.isStored, .noCredential where !attempt.passkey.isStored:
+        return try await register(&attempt)
       default: throw error
       }
     }

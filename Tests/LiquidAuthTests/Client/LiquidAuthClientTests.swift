@@ -99,15 +99,31 @@ import Testing
     #expect(try second.authenticator.store.allCredentials().isEmpty, "a phone's passkey is recognised, not kept")
   }
 
-  @Test func `a server that forgot is registered with anew`() async throws {
+  @Test func `a server that forgot is registered with anew when its person says so, and not before`() async throws {
     let server = Self.server()
     let wallet = try TestWallet(at: server)
     let first = try await wallet.run(.connect)
     server.forget()
-    await #expect(throws: LiquidAuthError.unknownCredential) { try await wallet.run(.authentication) }
-    let second = try await wallet.run(.connect)
+    for flow in [TestWallet.Flow.authentication, .connect] {
+      await #expect(throws: LiquidAuthError.unknownCredential) { try await wallet.run(flow) }
+    }
+    #expect(wallet.authenticator.person.prompts.count == 1)
+    #expect(try wallet.authenticator.store.allCredentials().map(\.id) == [first.credentialID])
+    let second = try await wallet.run(.registration)
     #expect(second.ceremony == .registration && second.credentialID != first.credentialID)
     #expect(try await wallet.run(.connect).credentialID == second.credentialID)
+  }
+
+  @Test func `a stored passkey is not replaced for a server that names another relying party`() async throws {
+    let authenticator = try TestAuthenticator()
+    let first = try await TestWallet(at: Self.server(), with: authenticator).run(.registration)
+    let server = LiquidAuthServer(rpID: "app.example.com", origin: "https://app.example.com") { path, response in
+      guard path.hasPrefix("/assertion/request/") else { return }
+      response = .json(#"{"challenge": "\#(Base64URL.encode(Self.challenge))", "rpId": "app.example.com"}"#)
+    }
+    let below = try TestWallet(at: server, origin: "https://app.example.com", with: authenticator)
+    await #expect(throws: LiquidAuthError.noCredential(rpID: "app.example.com")) { try await below.run(.connect) }
+    #expect(try authenticator.store.allCredentials().map(\.id) == [first.credentialID])
   }
 
   @Test func `a passkey that its person deleted here is not used, and another is registered`() async throws {
