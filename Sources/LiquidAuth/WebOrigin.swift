@@ -6,7 +6,7 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   public enum Scheme: String, Sendable {
     /// TLS.
     case https
-    /// No protection on the way: loopback only.
+    /// No protection on the way: `localhost`, 127.0.0.0/8 and `[::1]` only.
     case http
 
     /// What `serialized` leaves out.
@@ -88,8 +88,8 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
 extension WebOrigin {
   /// Checks that a relying party's id may be claimed from this origin: WebAuthn §5.1.3, step 7.
   ///
-  /// It is the host, or a domain that the host is below and that is no public suffix. Below an address, and below
-  /// `localhost`, there is nothing. Compared as bytes: the authenticator hashes what the server wrote.
+  /// It is the host, or a domain that the host is below and that is no public suffix. Below an address there is
+  /// nothing. Compared as bytes: the authenticator hashes what the server wrote.
   public func check(rpID: String, _ publicSuffixes: some PublicSuffixes) throws(LiquidAuthError) {
     if rpID.utf8.elementsEqual(host.utf8) { return }
     guard rpID.utf8.contains(UInt8(ascii: ".")), isBelow(rpID) else {
@@ -119,7 +119,8 @@ extension WebOrigin {
 private enum HostKind: Hashable {
   /// A name of the DNS.
   case name
-  /// `localhost` or a name below it, which never leaves this machine (RFC 6761 §6.3).
+  /// `localhost`. Names below it are names of the DNS: RFC 6761 §6.3 wants them to stay on this machine, and the C
+  /// library's resolver asks the network for them.
   case localhost
   /// 127.0.0.0/8 or `[::1]`.
   case loopbackAddress
@@ -139,7 +140,7 @@ private enum HostKind: Hashable {
       self = .loopbackAddress
     } else {
       guard host.utf8.count <= 253, labels.allSatisfy(Self.isLabel) else { throw .host }
-      self = labels.last == "localhost" ? .localhost : .name
+      self = host == "localhost" ? .localhost : .name
     }
   }
 

@@ -13,7 +13,7 @@ import Testing
     ("liquid://example.com:443/?requestId=1", "https://example.com", "1"),
     // Loopback without TLS, as dApps write it.
     ("liquid://http://localhost:3000/?requestId=\(id)", "http://localhost:3000", id),
-    ("Liquid://HTTP://app.localhost?requestId=1", "http://app.localhost", "1"),
+    ("Liquid://HTTP://127.0.0.1?requestId=1", "http://127.0.0.1", "1"),
     ("liquid://http://127.0.0.1:3000/?requestId=1", "http://127.0.0.1:3000", "1"),
     ("liquid://http://[::1]:3000/?requestId=1", "http://[::1]:3000", "1"),
     // A host that is called http.

@@ -10,7 +10,7 @@ import Testing
     ("https://xn--bcher-kva.example", "https://xn--bcher-kva.example"), ("https://a-1.b", "https://a-1.b"),
     ("https://localhost", "https://localhost"), ("http://localhost", "http://localhost"),
     ("http://localhost:80", "http://localhost"), ("http://LOCALHOST:3000", "http://localhost:3000"),
-    ("http://app.localhost:3000", "http://app.localhost:3000"), ("http://127.0.0.1:3000", "http://127.0.0.1:3000"),
+    ("https://app.localhost", "https://app.localhost"), ("http://127.0.0.1:3000", "http://127.0.0.1:3000"),
     ("http://127.255.1.2", "http://127.255.1.2"), ("https://127.0.0.1", "https://127.0.0.1"),
     ("http://[::1]:3000", "http://[::1]:3000"), ("https://[::1]", "https://[::1]"),
     (
@@ -48,7 +48,8 @@ import Testing
     ("https://example.com:4 43", .port), ("https://example.com:443:443", .port), ("https://::1", .noHost),
     ("https://example.com:99999999999999999999", .port), ("https://example.com:-1", .port),
     ("http://example.com", .insecure("example.com")), ("http://localhost.example", .insecure("localhost.example")),
-    ("http://notlocalhost", .insecure("notlocalhost")), ("http://127.example", .insecure("127.example")),
+    ("http://notlocalhost", .insecure("notlocalhost")),
+    ("http://app.localhost:3000", .insecure("app.localhost")), ("http://127.example", .insecure("127.example")),
   ])
   func `what is no origin that is trusted is refused by name`(_ text: String, _ error: WebOriginError) {
     #expect(throws: error) { try WebOrigin(text) }
@@ -58,7 +59,7 @@ import Testing
     ("https://example.com", "example.com"), ("https://app.example.com:8443", "example.com"),
     ("https://a.b.example.co.uk", "example.co.uk"), ("https://a.b.example.co.uk", "b.example.co.uk"),
     ("https://github.io", "github.io"), ("http://localhost:3000", "localhost"),
-    ("http://app.localhost", "app.localhost"),
+    ("https://app.localhost", "app.localhost"),
     ("http://127.0.0.1:3000", "127.0.0.1"), ("http://[::1]:3000", "[::1]"),
   ])
   func `an origin may claim its host and what that is below`(_ origin: String, _ rpID: String) throws {
@@ -70,8 +71,8 @@ import Testing
     ("https://notexample.com", "example.com"), ("https://app.example.com", ".example.com"),
     ("https://app.example.com", "EXAMPLE.com"), ("https://app.example.com", "example.com."),
     ("https://app.example.com", ""), ("https://app.example.com", "."), ("https://example.com", "com"),
-    ("https://app.example.com", "éxample.com"), ("http://app.localhost", "localhost"),
-    ("http://a.app.localhost", "app.localhost"), ("http://127.0.0.1", "0.0.1"), ("http://127.0.0.1", "0.1"),
+    ("https://app.example.com", "éxample.com"), ("https://app.localhost", "localhost"),
+    ("http://127.0.0.1", "0.0.1"), ("http://127.0.0.1", "0.1"),
     ("http://[::1]", "::1"), ("https://example.com:8443", "example.com:8443"),
     ("https://example.com", "https://example.com"),
   ])
@@ -91,7 +92,7 @@ import Testing
 
   @Test(arguments: [
     ("https://example.com", []), ("https://a.b.example.co.uk", ["b.example.co.uk", "example.co.uk"]),
-    ("https://alice.github.io", []), ("http://a.localhost", []), ("http://127.0.0.1", []), ("https://intranet", []),
+    ("https://alice.github.io", []), ("https://a.localhost", []), ("http://127.0.0.1", []), ("https://intranet", []),
   ])
   func `what may be claimed is known before the server says what it claims`(_ text: String, _ parents: [String]) throws
   {
