@@ -98,12 +98,15 @@ extension WebOrigin {
     guard !publicSuffixes.isPublicSuffix(rpID) else { throw .invalidRpID(rpID, .publicSuffix) }
   }
 
-  /// The domains above the host that this origin may claim as rp.id, the nearest first.
+  /// Domains that the authenticator is asked about for one link: a host has up to 127 labels, whoever makes the link.
+  static let maximumParents = 4
+
+  /// The domains above the host that this origin may claim as rp.id, the nearest first, at most ``maximumParents``.
   func claimableParents(_ publicSuffixes: some PublicSuffixes) -> [String] {
     guard kind == .name else { return [] }
     let labels = host.split(separator: ".")
-    return (1..<max(labels.count - 1, 1)).map { labels[$0...].joined(separator: ".") }
-      .filter { !publicSuffixes.isPublicSuffix($0) }
+    let parents = (1..<max(labels.count - 1, 1)).lazy.map { labels[$0...].joined(separator: ".") }
+    return Array(parents.filter { !publicSuffixes.isPublicSuffix($0) }.prefix(Self.maximumParents))
   }
 
   /// Whether the host is a name of the DNS below a domain, compared as bytes.

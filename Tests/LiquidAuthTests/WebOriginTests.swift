@@ -92,6 +92,7 @@ import Testing
 
   @Test(arguments: [
     ("https://example.com", []), ("https://a.b.example.co.uk", ["b.example.co.uk", "example.co.uk"]),
+    ("https://a.b.c.d.e.f.example", ["b.c.d.e.f.example", "c.d.e.f.example", "d.e.f.example", "e.f.example"]),
     ("https://alice.github.io", []), ("https://a.localhost", []), ("http://127.0.0.1", []), ("https://intranet", []),
   ])
   func `what may be claimed is known before the server says what it claims`(_ text: String, _ parents: [String]) throws
