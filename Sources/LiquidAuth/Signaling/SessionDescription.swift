@@ -17,7 +17,7 @@ struct SessionDescription: Equatable, Sendable {
   /// Reads a description.
   ///
   /// It must have one data channel section that is not rejected (port 0), and in that section or above all of them the
-  /// fingerprint of a certificate by SHA-256, SHA-384 or SHA-512 (RFC 8122 §5).
+  /// fingerprint of a certificate by SHA-256 (RFC 8122 §5), which every WebRTC peer gives: the one that is compared.
   init(_ text: String) throws(SessionDescriptionError) {
     guard text.utf8.count <= Self.maximumSize else { throw .tooLarge }
     let lines = try Self.lines(of: text)
@@ -50,14 +50,12 @@ struct SessionDescription: Equatable, Sendable {
       && ["UDP/DTLS/SCTP", "TCP/DTLS/SCTP"].contains(fields[2]) && fields[3] == "webrtc-datachannel"
   }
 
-  private static let digestSizes = ["sha-256": 32, "sha-384": 48, "sha-512": 64]
-
   private static func isFingerprint(_ line: Substring) -> Bool {
     guard let value = Self.value(of: "a=fingerprint:", in: line) else { return false }
     let fields = value.split(separator: " ")
-    guard fields.count == 2, let size = digestSizes[fields[0].lowercased()] else { return false }
+    guard fields.count == 2, fields[0].lowercased() == "sha-256" else { return false }
     let bytes = fields[1].split(separator: ":", omittingEmptySubsequences: false)
-    return bytes.count == size && bytes.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isHexDigit) }
+    return bytes.count == 32 && bytes.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isHexDigit) }
   }
 
   private static func maximumMessageSize(in section: ArraySlice<Substring>) throws(SessionDescriptionError) -> Int {
@@ -81,7 +79,7 @@ public enum SessionDescriptionError: Error, Equatable, Sendable, CustomStringCon
   case malformed
   /// It has no data channel section, more than one, or one that is rejected.
   case noDataChannel
-  /// It has no fingerprint of a certificate by a hash that is safe: nobody could say who is at the other end.
+  /// It has no fingerprint of a certificate by SHA-256: nobody could say who is at the other end.
   case noFingerprint
   /// It has another number of media sections than the offer.
   case otherSections
@@ -94,7 +92,7 @@ public enum SessionDescriptionError: Error, Equatable, Sendable, CustomStringCon
     case .tooLarge: "it has more than \(SessionDescription.maximumSize) bytes"
     case .malformed: "it is malformed"
     case .noDataChannel: "it takes no data channel"
-    case .noFingerprint: "it has no fingerprint of a certificate"
+    case .noFingerprint: "it has no SHA-256 fingerprint of a certificate"
     case .otherSections: "it does not fit the offer"
     case .noAnswer: "it is no answer"
     }
