@@ -16,7 +16,7 @@ public enum SignalingError: Error, Equatable, Sendable, CustomStringConvertible 
   case flooded
   /// No peer connection could be made; the sentence is the adapter's.
   case noPeerConnection(String)
-  /// The dApp's answer cannot be used.
+  /// No answer came in time that can be used; what was wrong with the last.
   case unusableAnswer(SessionDescriptionError)
   /// No path to the dApp was found, or it broke off before the channel was open; the reason is the adapter's.
   case peerConnectionFailed(String)

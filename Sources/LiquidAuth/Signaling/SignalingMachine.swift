@@ -3,7 +3,8 @@
 /// A pure value over ``SocketIOMachine``: events of the server and of the peer connection in, actions out. The server
 /// sends every signal to everyone in the room of the wallet's address, the sender too, and keeps none: an offer that is
 /// sent before the dApp listens is lost. So the offer is sent again until the first answer, our candidates once more
-/// after it; offers are never listened to, and of the answers only the first.
+/// after it; offers are never listened to, and of the answers only the first that can be used: anybody in the room can
+/// send others.
 struct SignalingMachine: Sendable {
   /// How often the offer is sent until it is answered.
   static let offerInterval = Duration.seconds(3)
@@ -53,6 +54,7 @@ struct SignalingMachine: Sendable {
   private var heldCandidates: [ICECandidate] = []
   private var takenCandidates = 0
   private var ignoredAnswers = 0
+  private var unusableAnswer: SessionDescriptionError?
   private var refusedCandidates = 0
 
   /// A machine that has not begun.
@@ -86,7 +88,7 @@ struct SignalingMachine: Sendable {
   /// Does what is due at `now`: ends it, sends the offer once more, or what the connection needs.
   mutating func tick(at now: Duration) -> [Action] {
     guard isRunning else { return [] }
-    guard now < begun + timeout else { return fail(.timedOut(stage)) }
+    guard now < begun + timeout else { return fail(overdue) }
     var actions = take(socket.tick(at: now), at: now)
     if case .signalled(let resend) = phase, resend <= now { actions += sendOffer(at: now) }
     return actions
@@ -106,6 +108,11 @@ struct SignalingMachine: Sendable {
     case .idle, .ended: false
     case .linking, .signalled, .connecting: true
     }
+  }
+
+  /// What is said at the time-out: where answers came and none could be used, what was wrong with the last.
+  private var overdue: SignalingError {
+    if case .signalled = phase, let unusableAnswer { .unusableAnswer(unusableAnswer) } else { .timedOut(stage) }
   }
 
   private var stage: SignalingStage {
@@ -152,22 +159,25 @@ struct SignalingMachine: Sendable {
     }
   }
 
-  /// The first answer is the dApp's; who sends another one comes too late.
+  /// The first answer that can be used is the dApp's; who sends another one comes too late.
   private mutating func takeAnswer(_ event: SocketIOEvent, at now: Duration) -> [Action] {
-    guard case .signalled = phase, let offer else {
-      ignoredAnswers += 1
-      return ignoredAnswers.isPowerOfTwo ? [tell(.ignoredAnswers(ignoredAnswers), at: now)] : []
-    }
+    guard case .signalled = phase, let offer else { return ignoreAnswer(at: now) }
     let answer: SessionDescription
     do throws(SessionDescriptionError) {
       answer = try Self.answer(in: event, sections: offer.sections)
     } catch {
-      return fail(.unusableAnswer(error))
+      unusableAnswer = error
+      return ignoreAnswer(at: now)
     }
     phase = .connecting(answer)
     defer { heldCandidates = [] }
     return [.setAnswer(answer.text)] + heldCandidates.map(Action.addCandidate)
       + [tell(.stage(.connecting), at: now)] + sendCandidates(at: now)
+  }
+
+  private mutating func ignoreAnswer(at now: Duration) -> [Action] {
+    ignoredAnswers += 1
+    return ignoredAnswers.isPowerOfTwo ? [tell(.ignoredAnswers(ignoredAnswers), at: now)] : []
   }
 
   private static func answer(

@@ -18,8 +18,8 @@ public struct SignalingProgress: Equatable, Sendable {
     case stage(SignalingStage)
     /// The connection to the server is lost; another is tried after the delay.
     case reconnecting(ServerLoss, delay: Duration)
-    /// So many answers came after the one that was taken: another dApp of this wallet, or a page that was loaded twice.
-    /// Told at the first and whenever the number has doubled.
+    /// So many answers were not taken: they cannot be used, or came before the offer or after the one that was taken, from
+    /// another dApp of this wallet or a page that was loaded twice. Told at the first and whenever the number has doubled.
     case ignoredAnswers(Int)
     /// So many of the dApp's candidates were malformed or too many. Told at the first and whenever the number has
     /// doubled.

@@ -78,7 +78,7 @@ extension SignalingProgress.Event {
     case .stage(.open): "open: the dApp may ask for signatures now; Ctrl-C ends it"
     case .reconnecting(let loss, let delay):
       "the server's connection is lost: \(loss); trying again in \(delay.formattedSeconds) s"
-    case .ignoredAnswers(let count): "\(count) more answers came, and were ignored; is the page open twice?"
+    case .ignoredAnswers(let count): "\(count) answers were ignored, being late or unusable; is the page open twice?"
     case .refusedCandidates(let count): "\(count) of the dApp's addresses were ignored"
     }
   }

@@ -202,23 +202,32 @@ struct SignalingMachineTests {
     (#""v=0\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel""#, .noFingerprint),
     (#""\#(String(repeating: "x", count: 32_769))""#, .tooLarge),
   ])
-  func `an answer that cannot be used ends it`(_ payload: String, _ error: SessionDescriptionError) throws {
+  func `an answer that cannot be used is counted, and the next one that can is taken`(
+    _ payload: String, _ error: SessionDescriptionError
+  ) throws {
     var wallet = Wallet.signalled()
-    let event = try SocketIOEvent(array: "[\"answer-description\",\(payload)]")
-    #expect(wallet.receive(event) == ended(.unusableAnswer(error)))
-    #expect(wallet.machine.deadline == nil)
+    let unusable = try SocketIOEvent(array: "[\"answer-description\",\(payload)]")
+    #expect(wallet.receive(unusable) == [told(.ignoredAnswers(1))])
+    var patient = wallet
+    #expect(
+      wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer)).first
+        == .setAnswer(Descriptions.answer))
+    patient.wait(.seconds(120))
+    #expect(patient.tick() == ended(.unusableAnswer(error)), "where none follows, it is what went wrong")
+    #expect(patient.machine.deadline == nil)
   }
 
-  @Test func `an answer without a payload ends it`() throws {
+  @Test func `an answer without a payload is counted`() throws {
     var wallet = Wallet.signalled()
-    #expect(wallet.receive(try SocketIOEvent(array: #"["answer-description"]"#)) == ended(.unusableAnswer(.malformed)))
+    #expect(wallet.receive(try SocketIOEvent(array: #"["answer-description"]"#)) == [told(.ignoredAnswers(1))])
   }
 
   @Test func `an answer has as many sections as the offer`() throws {
     var wallet = Wallet.signalled()
     let text = Descriptions.answer + "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
-    #expect(
-      wallet.receive(try SocketIOEvent("answer-description", text)) == ended(.unusableAnswer(.otherSections)))
+    #expect(wallet.receive(try SocketIOEvent("answer-description", text)) == [told(.ignoredAnswers(1))])
+    wallet.wait(.seconds(120))
+    #expect(wallet.tick() == ended(.unusableAnswer(.otherSections)))
   }
 
   @Test(arguments: [PeerEvent.failed("ICE failed"), .channelClosed])
