@@ -1,4 +1,5 @@
 import Glibc
+import NIOPosix
 
 /// Where a link comes from.
 struct LinkSource {
@@ -9,7 +10,7 @@ struct LinkSource {
 
   /// The link.
   func read() async throws(WalletFailure) -> String {
-    if let image { return try QRCodeReader().text(in: image) }
+    if let image { return try await QRCodeReader().text(in: image) }
     if let link, link != "-" { return link }
     guard let line = await Self.lineOfStandardInput(), !line.isEmpty else {
       throw WalletFailure("there is no link on standard input")
@@ -21,7 +22,7 @@ struct LinkSource {
     guard let input = InputLine(from: STDIN_FILENO) else { return nil }
     defer { input.close() }
     return await withTaskCancellationHandler {
-      input.read()
+      (try? await NIOThreadPool.singleton.runIfActive { input.read() }) ?? nil
     } onCancel: {
       input.giveUp()
     }

@@ -1,57 +1,141 @@
 import CLinux
 import Glibc
+import NIOPosix
 
 /// QR codes in pictures, by zbar's program: a picture is read by another process than this one.
 struct QRCodeReader {
   /// The longest text that is read, bytes: a QR code has at most 2953.
   private static let maximumSize = 65_536
 
-  /// The text of the one QR code in a picture.
-  func text(in path: String) throws(WalletFailure) -> String {
+  /// What zbarimg's manual page says of its exit status.
+  private enum ExitStatus {
+    static let found: Int32 = 0
+    static let nothingFound: Int32 = 4
+  }
+
+  /// The program, looked up in PATH.
+  var program = "zbarimg"
+  /// How long it may take.
+  var patience = Duration.seconds(10)
+
+  /// The text of the one QR code in a picture; it is waited for on a thread that may wait, until the task is cancelled.
+  func text(in path: String) async throws(WalletFailure) -> String {
     guard access(path, R_OK) == 0 else {
       throw WalletFailure("cannot read \(path): \(String(cString: strerror(errno)))")
     }
     // A path that begins with a hyphen is no option.
     let picture = path.hasPrefix("/") ? path : "./" + path
-    let output = try Self.output(of: [
-      "zbarimg", "--quiet", "--nodbus", "--raw", "-Sdisable", "-Sqrcode.enable", picture,
+    let decoder = try PictureDecoder([
+      program, "--quiet", "--nodbus", "--raw", "-Sdisable", "-Sqrcode.enable", picture,
     ])
-    let codes = output.split(separator: "\n")
-    guard let code = codes.first else { throw WalletFailure("there is no QR code in \(path)") }
-    guard codes.count == 1 else {
-      throw WalletFailure("there is more than one QR code in \(path); cut out the dApp's, and try again")
+    let result = await decoder.result(maximumSize: Self.maximumSize, patience: patience)
+    switch result.end {
+    case .tooLong: throw Self.moreThanOne(path)
+    case .tooLate: throw WalletFailure("zbarimg took too long with \(path)")
+    case .cancelled: throw WalletFailure("ended by a signal", code: .interrupted)
+    case .status(ExitStatus.nothingFound): throw WalletFailure("there is no QR code in \(path)")
+    case .status(ExitStatus.found): break
+    case .status: throw WalletFailure("zbarimg cannot read \(path): is it a picture?")
     }
+    let codes = result.text.split(separator: "\n")
+    guard let code = codes.first else { throw WalletFailure("there is no QR code in \(path)") }
+    guard codes.count == 1 else { throw Self.moreThanOne(path) }
     return String(code)
   }
 
-  private static func output(of arguments: [String]) throws(WalletFailure) -> String {
-    var ends: [Int32] = [-1, -1]
+  private static func moreThanOne(_ path: String) -> WalletFailure {
+    WalletFailure("there is more than one QR code in \(path); cut out the dApp's, and try again")
+  }
+}
+
+/// zbarimg at work: a process, what it writes, and a way to give it up.
+private struct PictureDecoder: Sendable {
+  /// How it ended.
+  enum End: Equatable {
+    /// By itself; its exit status, or -1 where a signal ended it.
+    case status(Int32)
+    /// It was killed: it wrote too much, took too long, or was not wanted any more.
+    case tooLong, tooLate, cancelled
+  }
+
+  private let process: pid_t
+  private let output: Int32
+  private let wake: Int32
+
+  /// Starts it.
+  init(_ arguments: [String]) throws(WalletFailure) {
+    wake = eventfd(0, Int32(EFD_CLOEXEC))
     let input = open("/dev/null", O_RDONLY | O_CLOEXEC)
-    guard input >= 0, clinux_pipe(&ends) == 0 else { throw failure(errno) }
-    defer { close(ends[0]) }
-    var process = pid_t()
+    defer { close(input) }
+    var (ends, process): ([Int32], pid_t) = ([-1, -1], 0)
+    guard wake >= 0, input >= 0, clinux_pipe(&ends) == 0 else {
+      let number = errno
+      close(wake)
+      throw Self.failure(number)
+    }
     let words = arguments.map { strdup($0) }
     defer { words.forEach { free($0) } }
     let number = clinux_spawn_session(&process, arguments[0], words + [nil], input, ends[1])
-    close(input)
     close(ends[1])
-    guard number == 0 else { throw failure(number) }
-    let text = read(ends[0])
-    var status: Int32 = 0
-    while waitpid(process, &status, 0) < 0, errno == EINTR {}
-    return text
+    guard number == 0 else {
+      close(ends[0])
+      close(wake)
+      throw Self.failure(number)
+    }
+    (self.process, output) = (process, ends[0])
   }
 
-  private static func read(_ descriptor: Int32) -> String {
+  /// Reads all that it writes, and waits for its end, after which nothing is left of it.
+  func result(maximumSize: Int, patience: Duration) async -> (text: String, end: End) {
+    defer { close(wake) }
+    let deadline = ContinuousClock.now + patience
+    return await withTaskCancellationHandler {
+      let result = try? await NIOThreadPool.singleton.runIfActive { read(maximumSize, until: deadline) }
+      // One that was cancelled before a thread took it up is not read.
+      return result ?? ("", kill(for: .cancelled))
+    } onCancel: {
+      eventfd_write(wake, 1)
+    }
+  }
+
+  private func read(_ maximumSize: Int, until deadline: ContinuousClock.Instant) -> (String, End) {
     var text: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)
-    while text.count < maximumSize {
-      let count = Glibc.read(descriptor, &buffer, buffer.count)
+    while true {
+      if let end = wait(until: deadline) { return ("", kill(for: end)) }
+      let count = Glibc.read(output, &buffer, buffer.count)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { break }
       text += buffer.prefix(count)
+      if text.count > maximumSize { return ("", kill(for: .tooLong)) }
     }
-    return String(decoding: text, as: UTF8.self)
+    return (String(decoding: text, as: UTF8.self), .status(exitStatus()))
+  }
+
+  /// Waits for something to read; why there is nothing to wait for any more.
+  private func wait(until deadline: ContinuousClock.Instant) -> End? {
+    var descriptors = [output, wake].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    var count: Int32
+    repeat {
+      let left = (deadline - ContinuousClock.now) / .milliseconds(1)
+      count = poll(&descriptors, 2, Int32(max(0, left.rounded(.up))))
+    } while count < 0 && errno == EINTR
+    if descriptors[1].revents != 0 { return .cancelled }
+    return count == 0 ? .tooLate : nil
+  }
+
+  private func kill(for end: End) -> End {
+    Glibc.kill(process, SIGKILL)
+    _ = exitStatus()
+    return end
+  }
+
+  /// The end of the pipe first: who still writes into it would be waited for without end.
+  private func exitStatus() -> Int32 {
+    close(output)
+    var status: Int32 = 0
+    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    return status & 0x7F == 0 ? (status >> 8) & 0xFF : -1
   }
 
   private static func failure(_ number: Int32) -> WalletFailure {
