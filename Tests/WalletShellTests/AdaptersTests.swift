@@ -63,6 +63,23 @@ struct AdaptersTests {
     try await group.shutdownGracefully()
   }
 
+  @Test func `a body that comes byte by byte is not waited for longer than a head`() async throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let server = try await ServerBootstrap(group: group)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(DrippingServer()) }
+      }
+      .bind(host: "127.0.0.1", port: 0).get()
+    let port = try #require(server.localAddress?.port)
+    let http = HTTPExchanges(on: group, try TLSPolicy(certificateAuthorities: nil), patience: .milliseconds(500))
+    await #expect(throws: HTTPFailure.timedOut) {
+      try await http.send(HTTPRequest(method: .get, url: "http://127.0.0.1:\(port)/"), maximumBodySize: 10_000)
+    }
+    await http.close()
+    try await server.close()
+    try await group.shutdownGracefully()
+  }
+
   @Test func `an alarm rings, and one that is taken back does not`() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let timer = EventLoopTimer(on: group.next())
@@ -100,5 +117,19 @@ struct AdaptersTests {
       }
     }
     return UInt16(bigEndian: address.sin_port)
+  }
+}
+
+/// Answers whoever comes with a head at once, and a body of 1000 bytes within ten seconds: never silent, never done.
+private final class DrippingServer: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+
+  func channelActive(context: ChannelHandlerContext) {
+    let channel = context.channel
+    channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), promise: nil)
+    let dripping = context.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(10)) { _ in
+      channel.writeAndFlush(ByteBuffer(string: "."), promise: nil)
+    }
+    channel.closeFuture.whenComplete { _ in dripping.cancel() }
   }
 }

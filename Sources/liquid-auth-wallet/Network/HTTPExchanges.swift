@@ -6,15 +6,18 @@ import NIOPosix
 
 /// HTTP by AsyncHTTPClient: one exchange at a time, no redirect, no cookie, nothing decompressed.
 struct HTTPExchanges: HTTPPort {
-  /// How long a connection may take, and a whole exchange.
-  private static let patience = (connect: TimeAmount.seconds(10), exchange: TimeAmount.seconds(30))
+  /// How long a connection may take.
+  private static let patience = TimeAmount.seconds(10)
 
   private let client: HTTPClient
+  private let patience: TimeAmount
 
-  init(on group: any EventLoopGroup, _ policy: TLSPolicy) {
+  /// - Parameter patience: how long a whole exchange may take, from the connection to the last byte of the body.
+  init(on group: any EventLoopGroup, _ policy: TLSPolicy, patience: TimeAmount = .seconds(30)) {
+    self.patience = patience
     var configuration = HTTPClient.Configuration(
       tlsConfiguration: policy.configuration, redirectConfiguration: .disallow,
-      timeout: .init(connect: Self.patience.connect, read: Self.patience.exchange))
+      timeout: .init(connect: Self.patience, read: patience))
     configuration.httpVersion = .http1Only
     configuration.connectionPool.retryConnectionEstablishment = false
     client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
@@ -25,16 +28,36 @@ struct HTTPExchanges: HTTPPort {
 
   func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
     do {
-      let response = try await client.execute(Self.request(request), deadline: .now() + Self.patience.exchange)
-      let body = try await response.body.collect(upTo: maximumBodySize)
-      return HTTPResponse(
-        status: Int(response.status.code), headers: response.headers.map { HTTPHeader($0.name, $0.value) },
-        body: Array(buffer: body))
+      return try await withinPatience { try await exchange(request, maximumBodySize) }
     } catch is NIOTooManyBytesError {
       throw .bodyTooLarge
     } catch {
       throw HTTPFailure(ConnectionFault(error))
     }
+  }
+
+  /// The client's own deadline ends with the head of the response: a body could come for days, byte by byte.
+  private func withinPatience(
+    _ exchange: @escaping @Sendable () async throws -> HTTPResponse
+  ) async throws -> HTTPResponse {
+    try await withThrowingTaskGroup(of: HTTPResponse.self) { group in
+      group.addTask(operation: exchange)
+      group.addTask {
+        try await Task.sleep(for: .nanoseconds(patience.nanoseconds))
+        throw HTTPClientError.deadlineExceeded
+      }
+      defer { group.cancelAll() }
+      guard let response = try await group.next() else { throw HTTPClientError.cancelled }
+      return response
+    }
+  }
+
+  private func exchange(_ request: HTTPRequest, _ maximumBodySize: Int) async throws -> HTTPResponse {
+    let response = try await client.execute(Self.request(request), deadline: .now() + patience)
+    let body = try await response.body.collect(upTo: maximumBodySize)
+    return HTTPResponse(
+      status: Int(response.status.code), headers: response.headers.map { HTTPHeader($0.name, $0.value) },
+      body: Array(buffer: body))
   }
 
   private static func request(_ request: HTTPRequest) -> HTTPClientRequest {
