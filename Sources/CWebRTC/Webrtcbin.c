@@ -78,6 +78,12 @@ static void on_low(GObject *channel, gpointer connection) {
   peer_post(connection, peer_tell, NULL, CWEBRTC_LOW);
 }
 
+/// Each costs two threads, and a peer could open thousands; nobody listens to them.
+static void on_data_channel(GstElement *bin, GObject *channel, gpointer connection) {
+  (void)bin, (void)channel;
+  peer_post(connection, peer_tell, "the dApp opened a channel of its own", CWEBRTC_FAILED);
+}
+
 /// webrtcbin has no property for its certificate; the element that decrypts has.
 static void on_element(GstBin *bin, GstBin *parent, GstElement *element, gpointer pointer) {
   (void)bin, (void)parent;
@@ -165,6 +171,7 @@ void peer_start(cwebrtc_connection *connection, const char *text, unsigned numbe
   set_servers(connection);
   peer_connect_signal(connection, connection->bin, "deep-element-added", G_CALLBACK(on_element));
   peer_connect_signal(connection, connection->bin, "on-ice-candidate", G_CALLBACK(on_ice_candidate));
+  peer_connect_signal(connection, connection->bin, "on-data-channel", G_CALLBACK(on_data_channel));
   peer_connect_signal(connection, connection->bin, "notify::connection-state", G_CALLBACK(on_state));
   if (gst_element_set_state(connection->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
     peer_tell(connection, "GStreamer does not start webrtcbin", CWEBRTC_FAILED);
