@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import NIOPosix
 import Testing
 
 @testable import liquid_auth_wallet
@@ -35,5 +36,30 @@ struct InputLineTests {
     let waiting = Task.detached { input.read() }
     input.giveUp()
     #expect(await waiting.value == nil)
+  }
+}
+
+struct TerminalQuestionTests {
+  @Test(arguments: [("y\n", true), ("n\n", false), ("\n", false)])
+  func `what was typed before the question is no answer`(answer: String, isYes: Bool) async throws {
+    var (controller, terminal): (Int32, Int32) = (-1, -1)
+    var path = [CChar](repeating: 0, count: 64)
+    try #require(clinux_open_pty(&controller, &terminal, &path, path.count) == 0)
+    defer { [controller, terminal].forEach { close($0) } }
+    let before = isYes ? "n\n" : "y\n"
+    try #require(write(controller, before, 2) == 2)
+    try #require(isReady(terminal))
+    let question = try #require(
+      TerminalQuestion(at: String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)))
+    async let isAnsweredWithYes = question.ask("Well? ", on: .singleton)
+    try #require(isReady(controller))
+    try #require(write(controller, answer, answer.utf8.count) == answer.utf8.count)
+    #expect(await isAnsweredWithYes == isYes)
+  }
+
+  /// Whether something can be read within ten seconds.
+  private func isReady(_ descriptor: Int32) -> Bool {
+    var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return poll(&wanted, 1, 10_000) == 1
   }
 }

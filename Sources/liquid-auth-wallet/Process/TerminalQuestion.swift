@@ -7,8 +7,8 @@ struct TerminalQuestion: Sendable {
   private let answer: InputLine
 
   /// `nil` where there is no terminal.
-  init?() {
-    terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
+  init?(at path: String = "/dev/tty") {
+    terminal = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
     guard terminal >= 0 else { return nil }
     guard let answer = InputLine(from: terminal) else {
       close(terminal)
@@ -33,17 +33,23 @@ struct TerminalQuestion: Sendable {
   /// Returns when a line is typed, or at once where there is no terminal.
   static func waitForEnter() {
     guard let question = TerminalQuestion() else { return }
-    question.show("Press Enter to close this window. ")
+    question.ask("Press Enter to close this window. ")
     _ = question.answer.read()
   }
 
   private func isAnsweredWithYes(_ text: String) -> Bool {
-    show(text)
+    ask(text)
     guard let line = answer.read() else {
       show("\n")
       return false
     }
     return line.lowercased().hasPrefix("y")
+  }
+
+  /// Shows a question; what was typed before it is no answer to it.
+  private func ask(_ text: String) {
+    tcflush(terminal, TCIFLUSH)
+    show(text)
   }
 
   private func show(_ text: String) {
