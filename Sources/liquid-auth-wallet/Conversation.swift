@@ -23,7 +23,8 @@ struct Conversation {
       group.addTask { await answer(frames, by: provider) }
       let first = await group.next() ?? .success(true)
       group.cancelAll()
-      return first
+      // On cancellation both end, as if there were nothing more to hear.
+      return Task.isCancelled ? .success(false) : first
     }
     return try outcome.get()
   }
@@ -32,6 +33,11 @@ struct Conversation {
     do throws(PeerChannelError) {
       var messages = channel.messages.makeAsyncIterator()
       while let message = try await messages.next() {
+        // Liquid Auth's own wallets send ten in a row; they are no reason to hang up.
+        if message == "ping" {
+          output.report(.unanswered(.ping))
+          continue
+        }
         if case .dropped = feed.yield(message) { return .failure(.unread) }
       }
       return .success(true)
@@ -43,10 +49,12 @@ struct Conversation {
   private func answer(_ frames: AsyncStream<String>, by provider: Provider) async -> Result<Bool, PeerChannelError> {
     var provider = provider
     for await frame in frames {
+      // What is queued still comes after a cancellation.
+      if Task.isCancelled { break }
       switch await provider.answer(frame) {
       case .none(let reason): output.report(.unanswered(reason))
       case .reply(let reply):
-        if Task.isCancelled { break }
+        if Task.isCancelled { return .success(false) }
         do throws(PeerChannelError) {
           try await channel.send(reply.frame)
         } catch {
