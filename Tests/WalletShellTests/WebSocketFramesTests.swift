@@ -54,10 +54,10 @@ struct WebSocketFramesTests {
     try open.receive(.text, Array("a".utf8))
     try open.receive(.text, Array("b".utf8), isLast: false)
     try open.receive(.ping, [1, 2])
-    try open.receive(.continuation, [], isLast: false)
+    try open.receive(.continuation, [0x20], isLast: false)
     try open.receive(.continuation, Array("c".utf8))
     try open.receive(.pong, [])
-    #expect(open.events == [.open, .text("a"), .text("bc")])
+    #expect(open.events == [.open, .text("a"), .text("b c")])
     let pong = try #require(try open.sent())
     #expect(pong.opcode == .pong && pong.bytes == [1, 2])
     #expect(try open.sent() == nil)
@@ -101,6 +101,15 @@ struct WebSocketFramesTests {
     #expect(open.events == [.open, .closed(.broken("it was closed"))])
   }
 
+  @Test func `nothing is kept for a server that asks and does not read`() throws {
+    let open = try OpenSocket()
+    open.channel.isWritable = false
+    try open.receive(.ping, [1])
+    open.channel.embeddedEventLoop.run()
+    #expect(try open.sent() == nil)
+    #expect(open.events == [.open, .closed(.broken("it does not read"))])
+  }
+
   struct Fault: Sendable {
     let frames: [(WebSocketOpcode, [UInt8], Bool)]
     let code: WebSocketErrorCode
@@ -116,6 +125,9 @@ struct WebSocketFramesTests {
     Fault(
       frames: [(.text, [0xC3, 0x28], true)], code: .dataInconsistentWithMessage,
       failure: .broken("a text message is not UTF-8")),
+    Fault(
+      frames: [(.text, [0x61], false), (.continuation, [], false)], code: .protocolError,
+      failure: .broken("an empty fragment")),
     Fault(
       frames: [(.continuation, [0x61], true)], code: .protocolError, failure: .broken("a fragment of no message")),
     Fault(

@@ -107,8 +107,10 @@ extension WebSocket {
   /// Whether it ends in order.
   var isClosing: Bool { state.value.isClosing }
 
-  /// Sends one frame.
+  /// Sends one frame; to a server that does not read, none, so that what waits for it stays bounded (64 KiB and one
+  /// message).
   func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
+    guard state.value.channel?.isWritable != false else { return fail(.broken("it does not read")) }
     let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)
     state.value.channel?.writeAndFlush(frame, promise: nil)
   }

@@ -64,7 +64,7 @@ final class WebSocketFrames: ChannelInboundHandler {
       return breach("a frame that is not allowed")
     }
     switch frame.opcode {
-    case .text where begun == nil: take(frame, behind: ByteBuffer())
+    case .text where begun == nil: take(frame)
     case .continuation: continueMessage(with: frame)
     case .binary: socket.refuse(.unacceptableData, .notText)
     case .ping: if !socket.isClosing { socket.write(.pong, frame.unmaskedData) }
@@ -90,18 +90,25 @@ final class WebSocketFrames: ChannelInboundHandler {
   }
 
   private func continueMessage(with frame: WebSocketFrame) {
-    guard let begun else { return breach("a fragment of no message") }
-    take(frame, behind: begun)
+    guard begun != nil else { return breach("a fragment of no message") }
+    take(frame)
   }
 
-  private func take(_ frame: WebSocketFrame, behind begun: ByteBuffer) {
-    var (message, data) = (begun, frame.unmaskedData)
+  private func take(_ frame: WebSocketFrame) {
+    var data = frame.unmaskedData
+    // Without end they would cost their sender nothing.
+    guard frame.fin || data.readableBytes > 0 else { return breach("an empty fragment") }
+    var message = begun ?? ByteBuffer()
+    // The one buffer, which grows in its place: a second reference would have it copied.
+    begun = nil
     guard message.readableBytes + data.readableBytes <= socket.maximumMessageSize else {
       return socket.refuse(.messageTooLarge, .messageTooLarge)
     }
     message.writeBuffer(&data)
-    self.begun = frame.fin ? nil : message
-    guard frame.fin else { return }
+    guard frame.fin else {
+      begun = message
+      return
+    }
     guard let text = String(validating: message.readableBytesView, as: UTF8.self) else {
       return socket.refuse(.dataInconsistentWithMessage, .broken("a text message is not UTF-8"))
     }
