@@ -35,8 +35,21 @@ struct ConfigurationTests {
   @Test(arguments: [
     (
       "ice_server = stun:a",
-      "ice_server is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME"
+      "what stands before = is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME"
     ),
+    (
+      "turn:turn.example anna s3cr3t=",
+      "what stands before = has no value"
+    ),
+    (
+      "turn:turn.example anna s3cr3t = x",
+      "what stands before = is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME"
+    ),
+    (
+      "stun-server = a",
+      "stun-server is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME"
+    ),
+    ("ice-server = s3cr3t", "this is no STUN or TURN server: it begins with neither stun: nor turn:"),
     ("ca-file", "a line is name = value"),
     ("ca-file = ", "ca-file has no value"),
     ("ca-file = a\nca-file = b", "ca-file stands there twice"),
@@ -44,18 +57,18 @@ struct ConfigurationTests {
     ("ice-server = stun:a\nice-server = none", "ice-server = none stands beside other servers"),
     (
       "ice-server = turns:a u p",
-      "turns:a is no STUN or TURN server: GStreamer reaches no STUN or TURN server over TLS; give turn: with "
+      "this is no STUN or TURN server: GStreamer reaches no STUN or TURN server over TLS; give turn: with "
         + "?transport=tcp"
     ),
     ("ice-server = turn:a", "user and password follow the address of a TURN server"),
     ("ice-server = stun:a b", "nothing follows the address of a STUN server"),
     (
       "algod devnet-v1.0 = https://a.example",
-      "devnet-v1.0 is no network; there are mainnet-v1.0, testnet-v1.0, betanet-v1.0"
+      "what follows algod is no network; there are mainnet-v1.0, testnet-v1.0, betanet-v1.0"
     ),
     (
       "algod testnet-v1.0 = http://a.example",
-      "http://a.example is no address of a node: http is for this machine only, and a.example is another; ask the dApp "
+      "this is no address of a node: http is for this machine only, and a.example is another; ask the dApp "
         + "for https"
     ),
     ("algod testnet-v1.0 = https://a.example t o", "algod is an address, and a token where one is needed"),

@@ -31,7 +31,11 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
   @Option(
     name: .customLong("ice-server"),
     help: ArgumentHelp(
-      "A STUN or TURN server instead of the configured ones: 'stun:HOST', 'turn:HOST USER PASSWORD'. May be repeated.",
+      """
+      A STUN or TURN server instead of the configured ones: 'stun:HOST', 'turn:HOST USER PASSWORD'. May be repeated. \
+      Others on this machine can read a command line: a password that they are not to know belongs into the \
+      configuration file, as ice-server = turn:HOST USER PASSWORD.
+      """,
       valueName: "server"))
   var iceServer: [String] = []
 

@@ -10,7 +10,7 @@ enum ICEServerText {
     do {
       url = try ICEServerURL(address)
     } catch {
-      throw ICEServerTextError("\(address) is no STUN or TURN server: \(error)")
+      throw ICEServerTextError("this is no STUN or TURN server: \(error)")
     }
     switch (url.kind, words.count) {
     case (.stun, 1): return ICEServer(urls: [address])

@@ -34,7 +34,7 @@ struct WalletConfiguration: Equatable {
     let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else { throw ConfigurationFault("a line is name = value") }
     let (name, value) = (parts[0].trimmed, String(parts[1].trimmed))
-    guard !value.isEmpty else { throw ConfigurationFault("\(name) has no value") }
+    guard !value.isEmpty else { throw ConfigurationFault("\(Self.toldName(name)) has no value") }
     switch name {
     case "ice-server": try takeICEServer(value)
     case "ca-file": try set(\.certificateAuthorities, value, name)
@@ -45,8 +45,22 @@ struct WalletConfiguration: Equatable {
       try takeKeyri { keyri throws(KeyriServiceError) in try keyri.take(KeyriService(name: name, value)) }
     default:
       throw ConfigurationFault(
-        "\(name) is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME")
+        "\(Self.toldName(name)) is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME"
+      )
     }
+  }
+
+  /// A name as an error tells it.
+  ///
+  /// Values are never told: a line that is written wrong may have a password anywhere.
+  private static func toldName(_ name: Substring) -> Substring {
+    let isPlain = name.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+      default: false
+      }
+    }
+    return isPlain && !name.isEmpty ? name : "what stands before ="
   }
 
   private mutating func set(
@@ -79,7 +93,7 @@ struct WalletConfiguration: Equatable {
   private mutating func takeNode(_ genesisID: Substring, _ value: String) throws(ConfigurationFault) {
     guard Network(rawValue: String(genesisID)) != nil else {
       let known = Network.allCases.map(\.genesisID).joined(separator: ", ")
-      throw ConfigurationFault("\(genesisID) is no network; there are \(known)")
+      throw ConfigurationFault("what follows algod is no network; there are \(known)")
     }
     guard nodes[String(genesisID)] == nil else { throw ConfigurationFault("algod \(genesisID) stands there twice") }
     nodes[String(genesisID)] = try AlgodNode(value)
@@ -100,7 +114,7 @@ struct AlgodNode: Equatable {
     do {
       origin = try WebOrigin(words[0].hasSuffix("/") ? words[0].dropLast() : words[0])
     } catch {
-      throw ConfigurationFault("\(words[0]) is no address of a node: \(error)")
+      throw ConfigurationFault("this is no address of a node: \(error)")
     }
     token = words.count > 1 ? String(words[1]) : nil
   }

@@ -11,7 +11,7 @@ struct KeyriServices: Equatable {
   mutating func takeAPI(_ text: String) throws(KeyriServiceError) {
     guard api == nil else { throw KeyriServiceError("keyri-api stands there twice") }
     do { api = try WebOrigin(text.hasSuffix("/") ? text.dropLast() : text[...]) } catch {
-      throw KeyriServiceError("\(text) is no address of a server: \(error)")
+      throw KeyriServiceError("this is no address of a server: \(error)")
     }
   }
 
@@ -70,7 +70,7 @@ struct KeyriService: Equatable {
       linkOrigin = try WebOrigin(name.contains("://") ? name : "https://\(name).\(KeyriLink.domain)")
       server = try WebOrigin(words[0].hasSuffix("/") ? words[0].dropLast() : words[0])
     } catch {
-      throw KeyriServiceError("keyri \(name) = \(words[0]) has an address that is none: \(error)")
+      throw KeyriServiceError("an address of this service is none: \(error)")
     }
     appKey = words.count > 1 ? String(words[1]) : nil
   }

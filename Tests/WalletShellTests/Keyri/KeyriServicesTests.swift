@@ -24,7 +24,7 @@ struct KeyriServicesTests {
   }
 
   @Test(arguments: [
-    ("keyri acme = ", "keyri acme has no value"),
+    ("keyri acme = ", "what stands before = has no value"),
     ("keyri acme = https://a.example KEY more", "keyri is an address, and an app key for QR codes"),
     ("keyri acme = https://a.example\nkeyri acme = https://b.example", "keyri acme stands there twice"),
     ("keyri acme = https://a.example\nkeyri ACME = https://b.example", "keyri ACME stands there twice"),
