@@ -21,12 +21,13 @@ struct WalletPorts: Sendable {
     let policy = try TLSPolicy(certificateAuthorities: configuration.certificateAuthorities)
     publicSuffixes = try PublicSuffixList()
     group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    // Before what has to be shut down again.
+    webSockets = try WebSockets(on: group, policy)
     thread = NIOThreadPool(numberOfThreads: 2)
     thread.start()
     // Meanwhile, so that it is there when it is needed; what is missing is told then.
     thread.submit { _ in try? GStreamerPeerConnections.load() }
     http = HTTPExchanges(on: group, policy)
-    webSockets = try WebSockets(on: group, policy)
     timer = EventLoopTimer(on: group.next())
     socket = ControlSocket(controlPath, thread: thread, onPrompt: onPrompt)
   }
