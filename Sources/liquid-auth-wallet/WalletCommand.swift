@@ -63,11 +63,14 @@ struct WalletCommand: ParsableCommand {
   }
 
   /// A mistake in the command line, in our voice: what is wrong, then how the command is written.
-  private static func mistake(_ error: any Error) -> String {
+  static func mistake(_ error: any Error) -> String {
     let (message, whole) = (message(for: error), fullMessage(for: error))
     let usage = whole.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
     let first = message.first.map { String($0).lowercased() } ?? ""
+    // It repeats what was typed, which may be a dApp's link.
     return "liquid-auth-wallet: \(first)\(message.dropFirst())\n\(usage)"
+      .split(separator: "\n", omittingEmptySubsequences: false).map { EventText.printable(String($0)) }
+      .joined(separator: "\n")
   }
 }
 

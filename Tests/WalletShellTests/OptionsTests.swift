@@ -28,6 +28,17 @@ struct OptionsTests {
   @Test func `a dApp's link is no browser's`() { #expect(!"liquid://fido:/".isOfBrowsers) }
 }
 
+struct MistakesTests {
+  @Test func `what was typed wrong acts on no terminal`() throws {
+    let error = #expect(throws: (any Error).self) {
+      try WalletCommand.parseAsRoot(["connect", "-", "--\u{1B}[2J"])
+    }
+    let text = WalletCommand.mistake(try #require(error))
+    #expect(text.hasPrefix("liquid-auth-wallet: unknown option '--\\u{1b}[2J'\nUsage: "))
+    #expect(!text.contains("\u{1B}"))
+  }
+}
+
 struct WebSocketPlaceTests {
   @Test(arguments: [
     ("wss://a.example/socket.io/?EIO=4", "a.example", 443, "/socket.io/?EIO=4", "a.example"),
