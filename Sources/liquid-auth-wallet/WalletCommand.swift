@@ -23,6 +23,7 @@ struct WalletCommand: ParsableCommand {
   /// closes all that it opened; a second one ends the process at once.
   static func start() -> Never {
     let signals = StopSignals()
+    StandardStream.survivesItsReaders()
     let operation = parsed()
     let isOver = Latch()
     let running = Task.detached {

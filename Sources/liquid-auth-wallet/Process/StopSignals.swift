@@ -20,6 +20,7 @@ struct StopSignals {
     var none = sigset_t()
     sigemptyset(&none)
     pthread_sigmask(SIG_SETMASK, &none, nil)
+    signal(SIGPIPE, SIG_DFL)
   }
 
   /// Sleeps until one comes.
