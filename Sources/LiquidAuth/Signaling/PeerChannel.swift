@@ -3,9 +3,12 @@
 /// Whoever has it closes it; when nobody has it any more, it closes by itself.
 public final class PeerChannel: Sendable {
   /// Bytes of one message of the dApp's, in UTF-8; a longer one closes the channel.
-  public static let maximumIncomingSize = 256 * 1024
+  ///
+  /// The largest frame of ARC-27 has 340 000, in base64. A dApp sends less at once where the peer connection behind
+  /// ``PeerConnectionPort`` announces that it takes less (RFC 8841 §6).
+  public static let maximumIncomingSize = 340_000
   /// Bytes of messages that may wait to be read; a dApp that sends more closes the channel.
-  public static let maximumUnreadSize = 1024 * 1024
+  public static let maximumUnreadSize = 4 * maximumIncomingSize
   /// Messages that may wait to be read, for the same reason.
   public static let maximumUnreadCount = 256
   /// While more bytes than this wait to be sent, ``send(_:)`` waits as well.

@@ -37,14 +37,14 @@ import Testing
     #expect(world.openThings == 0)
   }
 
-  @Test func `a message of 256 KiB is taken, one byte more closes the channel`() async throws {
+  @Test func `the largest frame of ARC-27 is taken, one byte more closes the channel`() async throws {
     let channel = try await open()
-    let text = String(repeating: "x", count: PeerChannel.maximumIncomingSize)
+    let text = String(repeating: "x", count: ARC27Frame.maximumSize)
     world.peer(.message(text))
     var iterator = channel.messages.makeAsyncIterator()
     #expect(try await iterator.next() == text)
     world.peer(.message(text + "x"))
-    await #expect(throws: PeerChannelError.incomingTooLarge(size: 262_145)) { try await iterator.next() }
+    await #expect(throws: PeerChannelError.incomingTooLarge(size: 340_001)) { try await iterator.next() }
     #expect(world.openThings == 0)
   }
 
