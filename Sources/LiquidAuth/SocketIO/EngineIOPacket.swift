@@ -6,7 +6,7 @@ enum EngineIOPacket: Equatable, Sendable {
   case open(EngineIOHandshake)
   /// 1: the end of the session.
   case close
-  /// 2: asks for a pong with the same text.
+  /// 2: asks for a pong with the same text, which is empty, or `probe` on a transport that is tried out.
   case ping(String)
   /// 3: the answer to a ping.
   case pong(String)
@@ -22,14 +22,14 @@ enum EngineIOPacket: Equatable, Sendable {
   /// Reads one packet.
   ///
   /// - Throws: ``SocketIOError/binary`` for `b` and base64, ``SocketIOError/malformed(_:)`` for any other type, and where
-  ///   text follows a type that has none.
+  ///   text follows a type that has none, or a ping that has another: what is echoed is not the server's to choose.
   init(_ text: some StringProtocol) throws(SocketIOError) {
     guard let type = text.utf8.first else { throw .malformed(.packet) }
     let rest = String(decoding: text.utf8.dropFirst(), as: UTF8.self)
     switch (type, rest.isEmpty) {
     case (UInt8(ascii: "0"), _): self = .open(try EngineIOHandshake(rest))
     case (UInt8(ascii: "1"), true): self = .close
-    case (UInt8(ascii: "2"), _): self = .ping(rest)
+    case (UInt8(ascii: "2"), _) where ["", "probe"].contains(rest): self = .ping(rest)
     case (UInt8(ascii: "3"), _): self = .pong(rest)
     case (UInt8(ascii: "4"), _): self = .message(rest)
     case (UInt8(ascii: "5"), true): self = .upgrade

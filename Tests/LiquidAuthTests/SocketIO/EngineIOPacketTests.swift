@@ -63,8 +63,8 @@ struct EngineIOPacketTests {
   @Test(arguments: [
     ("", SocketIOError.malformed(.packet)), ("7", .malformed(.packet)), ("a", .malformed(.packet)),
     (" 2", .malformed(.packet)), ("１", .malformed(.packet)), ("\u{301}2", .malformed(.packet)),
-    ("1x", .malformed(.packet)), ("5x", .malformed(.packet)), ("6x", .malformed(.packet)), ("b", .binary),
-    ("bAQIDBA==", .binary), ("\0", .malformed(.packet)),
+    ("1x", .malformed(.packet)), ("5x", .malformed(.packet)), ("6x", .malformed(.packet)),
+    ("2x", .malformed(.packet)), ("b", .binary), ("bAQIDBA==", .binary), ("\0", .malformed(.packet)),
   ])
   func `what is no packet is refused`(_ text: String, _ error: SocketIOError) {
     #expect(throws: error) { try EngineIOPacket(text) }
