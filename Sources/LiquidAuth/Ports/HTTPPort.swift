@@ -29,14 +29,12 @@ public struct HTTPHeader: Hashable, Sendable {
 
 /// What is asked of a server.
 public struct HTTPRequest: Equatable, Sendable {
-  /// The methods that Liquid Auth servers have: RFC 9110 §9.
+  /// The methods that are used: RFC 9110 §9.
   public enum Method: String, Sendable {
     /// GET
     case get = "GET"
     /// POST
     case post = "POST"
-    /// DELETE
-    case delete = "DELETE"
   }
 
   /// The method.

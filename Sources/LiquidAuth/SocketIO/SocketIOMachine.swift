@@ -287,7 +287,7 @@ struct SocketIOMachine: Sendable {
       return [.connected]
     case (.connectError(let message), _): throw .fatal(.connectionDenied(message))
     case (.disconnect, _): throw .lost(.closed)
-    case (.event(let event, _), _?): return [.event(event)]
+    case (.event(let event), _?): return [.event(event)]
     case (.connect, _), (.event, nil), (.acknowledgement, _): return []
     }
   }

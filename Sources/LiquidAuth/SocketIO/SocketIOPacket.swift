@@ -1,7 +1,7 @@
 /// One packet of Socket.IO, protocol 5, as a server sends it, without binary attachments.
 ///
 /// On the wire: a digit for the type, the namespace and a comma unless it is `/`, the number that an acknowledgement
-/// carries too, then JSON. A client sends two kinds only, ``connect`` and ``text(of:id:)``.
+/// carries too, then JSON. A client sends two kinds only, ``connect`` and ``text(of:)``.
 struct SocketIOPacket: Equatable, Sendable {
   /// What the packet does.
   enum Kind: Equatable, Sendable {
@@ -9,10 +9,10 @@ struct SocketIOPacket: Equatable, Sendable {
     case connect(sid: String)
     /// 1: the client is put out of the namespace.
     case disconnect
-    /// 2: an event; with a number where an acknowledgement is asked for.
-    case event(SocketIOEvent, id: UInt64?)
-    /// 3: the acknowledgement of the event of that number: a JSON array of arguments.
-    case acknowledgement(array: String, id: UInt64)
+    /// 2: an event; the number by which an acknowledgement may be asked for is passed over, none is sent.
+    case event(SocketIOEvent)
+    /// 3: an acknowledgement, a JSON array behind a number; we ask for none.
+    case acknowledgement
     /// 4: the client is not let in.
     case connectError(message: String)
   }
@@ -28,10 +28,8 @@ struct SocketIOPacket: Equatable, Sendable {
   /// What asks to be let into the default namespace.
   static let connect = "0"
 
-  /// An event for the default namespace; with a number, its acknowledgement is asked for.
-  static func text(of event: SocketIOEvent, id: UInt64? = nil) -> String {
-    "2\(id.map(String.init) ?? "")\(event.array)"
-  }
+  /// An event for the default namespace.
+  static func text(of event: SocketIOEvent) -> String { "2" + event.array }
 
   /// Reads a packet; JSON must be of the kind that its type has.
   ///
@@ -69,10 +67,10 @@ struct SocketIOPacket: Equatable, Sendable {
     switch (type, id) {
     case (UInt8(ascii: "0"), nil): return .connect(sid: try JSONText.decode(Session.self, from: json).sid)
     case (UInt8(ascii: "1"), nil) where json.isEmpty: return .disconnect
-    case (UInt8(ascii: "2"), _): return .event(try SocketIOEvent(array: json), id: id)
-    case (UInt8(ascii: "3"), let id?):
+    case (UInt8(ascii: "2"), _): return .event(try SocketIOEvent(array: json))
+    case (UInt8(ascii: "3"), _?):
       _ = try JSONText.decode([Anything].self, from: json)
-      return .acknowledgement(array: json, id: id)
+      return .acknowledgement
     case (UInt8(ascii: "4"), nil): return .connectError(message: try JSONText.decode(Refusal.self, from: json).message)
     case (UInt8(ascii: "5"), _), (UInt8(ascii: "6"), _): throw .binary
     default: throw .malformed(.message)
