@@ -10,7 +10,8 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     discussion: """
       Signs in at the link's server, with the passkey of this vault's first Algorand account, or registers it where the \
       server does not know it yet; then opens a channel to the dApp, and answers what it asks for until it closes the \
-      channel, or Ctrl-C. Every signature is shown and asked for by the authenticator.
+      channel, or Ctrl-C. Every signature is shown and asked for by the authenticator. A passkey that is kept here and that \
+      the server does not know is replaced only with --register.
 
       Both sides of the channel learn each other's network addresses, and the STUN and TURN servers learn yours: see \
       --ice-server, and --no-ice-servers for a dApp on this machine or in this network.
