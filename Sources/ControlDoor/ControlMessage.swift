@@ -8,7 +8,7 @@
 /// A request that waits for a person is withdrawn by closing the connection.
 public enum ControlMessage {
   /// The version of this wire, which both sides must speak.
-  public static let version: UInt64 = 1
+  public static let version: UInt64 = 2
 
   /// The longest message in either direction, bytes; a longer packet ends the connection.
   public static let maximumSize = 65_536

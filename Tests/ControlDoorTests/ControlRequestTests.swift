@@ -26,7 +26,7 @@ import Testing
     Case("a CTAP2 command without parameters", .ctap([0x04]), [0x04]),
     Case("a CTAP2 command with parameters", .ctap([0x02, 0xA0]), [0x02, 0xA0]),
     Case("a vendor command that is not ours", .ctap([0x41]), [0x41]),
-    Case("hello", .hello(version: 1), [0x50, 0xA1, 0x01, 0x01]),
+    Case("hello", .hello(version: 2), [0x50, 0xA1, 0x01, 0x02]),
     Case("status", .status, [0x51]),
     Case("lock", .lock, [0x52]),
     Case("unlock", .unlock(passphrase: secret("correct")), [0x53, 0xA1, 0x00, 0x47] + Array("correct".utf8)),

@@ -19,7 +19,7 @@ class ControlDoor:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(60)
         self.socket.connect(str(path))
-        assert self.ask(0x50, {1: 1})[0] == OK
+        assert self.ask(0x50, {1: 2})[0] == OK
 
     def __enter__(self):
         return self

@@ -32,20 +32,20 @@ import Testing
     #expect(desk.calls.withLock { $0 }.isEmpty)
   }
 
-  @Test(arguments: [0, 2, UInt64.max])
+  @Test(arguments: [0, ControlMessage.version - 1, ControlMessage.version + 1, UInt64.max])
   func `hello of another version is refused, and does not count`(_ version: UInt64) async {
     #expect(await ask(.hello(version: version)) == .versionMismatch)
     #expect(await ask(.status) == .versionMismatch)
   }
 
   @Test func `hello tells version and process`() async throws {
-    let hello = try Hello(decoding: await session.answer(to: .hello(version: 1)))
-    #expect(hello.version == 1)
+    let hello = try Hello(decoding: await session.answer(to: .hello(version: ControlMessage.version)))
+    #expect(hello.version == ControlMessage.version)
     #expect(hello.processID > 1)
   }
 
   @Test func `what needs no passphrase is passed on`() async throws {
-    _ = await ask(.hello(version: 1))
+    _ = await ask(.hello(version: ControlMessage.version))
     #expect(await session.answer(to: .ctap([0x04])) == [0x00, 0x04])
     #expect(try AuthenticatorStatus(decoding: await session.answer(to: .status)).processID == 7)
     #expect(await ask(.lock) == .ok)
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test func `a failure is answered with its reason`() async {
-    _ = await ask(.hello(version: 1))
+    _ = await ask(.hello(version: ControlMessage.version))
     let answer = await session.answer(to: .device(.attach))
     #expect(answer == ControlFailure(.unavailable, "cannot open /dev/uhid").encoded)
   }
@@ -70,7 +70,7 @@ import Testing
   @Test(arguments: wallet.indices)
   func `a wallet needs no passphrase on its connection, and waits for its turn`(_ index: Int) async throws {
     #expect(await ask(Self.wallet[index]) == .versionMismatch)
-    _ = await ask(.hello(version: 1))
+    _ = await ask(.hello(version: ControlMessage.version))
     #expect(await ask(Self.wallet[index]) == .operationDenied)
     #expect(desk.calls.withLock { $0 } == ["in turn"])
   }
@@ -90,7 +90,7 @@ import Testing
     let vault = OpenVault(
       keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
     desk.vault.withLock { $0 = vault }
-    _ = await ask(.hello(version: 1))
+    _ = await ask(.hello(version: ControlMessage.version))
     #expect(await ask(Self.managing[index]) == .passphraseRequired)
     #expect(await ask(.unlock(passphrase: Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
     #expect(await ask(Self.managing[index]) == .passphraseRequired)
