@@ -47,18 +47,20 @@ extension Transaction {
   private var validity: [SummaryLine] {
     var lines: [SummaryLine] = []
     if !note.isEmpty { lines.append(SummaryLine("Note", note.shown)) }
-    lines.append(SummaryLine("Network", networkText))
+    lines.append(networkLine)
     lines.append(SummaryLine("Valid", "rounds \(firstValid) to \(lastValid)"))
     if let group { lines.append(SummaryLine("Group", "\(group.base64.prefix(12))...")) }
     if let lease { lines.append(SummaryLine("Lease", lease.base64)) }
     return lines
   }
 
-  /// The public network by its name, or a private one by its hash and what it calls itself.
-  private var networkText: String {
-    if let network = Network(genesisHash: genesisHash) { return network.genesisID }
+  /// The public network by its name, or one that we do not know by its hash and what it calls itself: a warning, as the
+  /// same account may hold something there.
+  private var networkLine: SummaryLine {
+    if let network = Network(genesisHash: genesisHash) { return SummaryLine("Network", network.genesisID) }
     let hash = "genesis hash \(genesisHash.base64)"
-    return genesisID.isEmpty ? hash : "\(hash), calls itself \(genesisID.quoted)"
+    let text = genesisID.isEmpty ? hash : "\(hash), calls itself \(genesisID.quoted)"
+    return SummaryLine("Network", text, isWarning: true)
   }
 }
 
@@ -103,6 +105,8 @@ extension Transaction.Content {
     case .applicationCall(let call): call.consequences
     case .keyRegistration(.nonparticipating):
       [SummaryLine("Participation", "the account can never take part again", isWarning: true)]
+    case .keyRegistration(.online):
+      [SummaryLine("Participation", "whoever has these keys votes with the account's stake", isWarning: true)]
     case .assetFreeze, .keyRegistration: []
     }
   }

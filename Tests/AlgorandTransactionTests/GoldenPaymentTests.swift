@@ -43,7 +43,7 @@ import Testing
         "Fee: 0.001176 ALGO",
         "! Close account: sends ALL that is left to IDUTJEUIEVSMXTU4LGTJWZ2UE2E6TIODUKU6UW3FU3UKIQQ77RLUBBBFLA",
         "Note: 8 bytes ea001547436cbf96",
-        "Network: genesis hash JgsgCaCTqIaLeVhyL6XlRu3n7Rfk2FxMeK+wRSaQ7dI=, calls itself \"devnet-v33.0\"",
+        "! Network: genesis hash JgsgCaCTqIaLeVhyL6XlRu3n7Rfk2FxMeK+wRSaQ7dI=, calls itself \"devnet-v33.0\"",
         "Valid: rounds 12466 to 13466",
       ])
   }

@@ -87,7 +87,7 @@ import Testing
         SummaryLine(
           "Network",
           "genesis hash \([UInt8](repeating: 7, count: 32).base64), "
-            + #"calls itself "mainnet-v1.0\u{200B}""#)))
+            + #"calls itself "mainnet-v1.0\u{200B}""#, isWarning: true)))
   }
 
   @Test func `a private network without a name is told by its hash`() throws {
@@ -95,7 +95,7 @@ import Testing
     let named = try changed("gen", to: .text("x"), beside: ("gh", .bytes(hash)))
     let bytes = named.bytes.split(separator: MessagePack.text("gen").encoded + MessagePack.text("x").encoded)
     let unnamed = try Transaction(decoding: [0x88] + bytes.joined().dropFirst())
-    #expect(unnamed.summary.contains(SummaryLine("Network", "genesis hash \(hash.base64)")))
+    #expect(unnamed.summary.contains(SummaryLine("Network", "genesis hash \(hash.base64)", isWarning: true)))
   }
 
   /// As an ARC-200 token is given away: selector, receiver and amount are all there is to see of it.
@@ -219,7 +219,7 @@ import Testing
       To: BOB
       Amount: 1.000000 ALGO
       Fee: 0.001000 ALGO
-      Network: genesis hash AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=, calls itself "dockernet-v1"
+    ! Network: genesis hash AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=, calls itself "dockernet-v1"
       Valid: rounds 1 to 1001
 
     # payment on the main network, without its name
@@ -505,6 +505,7 @@ import Testing
       Transaction: key registration, online
       From: ALICE
     ! Fee: 2.000000 ALGO, unusually high
+    ! Participation: whoever has these keys votes with the account's stake
       Vote key: AwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISI=
       Selection key: BAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyAhIiM=
       State proof key: BQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4fICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj9AQUJDRA==
