@@ -38,6 +38,8 @@ struct PromptPages: Sendable, Equatable {
 
   private init(transactions: [UserPrompt.TransactionText], _ prompt: UserPrompt) {
     let count = transactions.count
+    let signed = transactions.count(where: \.isToBeSigned)
+    let whatIsSigned = signed == count ? "all \(count)" : "\(signed) of the \(count)"
     var pages: [PromptText] = []
     for (index, transaction) in transactions.enumerated() {
       let headline =
@@ -47,15 +49,12 @@ struct PromptPages: Sendable, Equatable {
         case (_, false): "Transaction \(index + 1) of \(count), which you do not sign"
         }
       let body = transaction.lines.flatMap(WalletText.wrapped)
-      pages += WalletText.parts(of: body, under: prompt.dAppLines, ending: 1).map { part in
+      let isLastOfSeveral = count > 1 && index == count - 1
+      let ending = isLastOfSeveral ? ["This is the last. Your account signs \(whatIsSigned)."] : []
+      pages += WalletText.parts(of: body, under: prompt.dAppLines, ending: ending).map { part in
         PromptText(
           headline: headline + part.words, details: prompt.dAppLines + part.lines, agree: "Next", refuse: "Deny")
       }
-    }
-    let signed = transactions.count(where: \.isToBeSigned)
-    if count > 1 {
-      pages[pages.count - 1].details.append(
-        "This is the last. Your account signs \(signed == count ? "all \(count)" : "\(signed) of the \(count)").")
     }
     self.init(pages)
   }
@@ -74,8 +73,7 @@ struct PromptPages: Sendable, Equatable {
 /// shown at all; what is too wide it breaks, without the spaces at the beginning: so we break first, and what goes on
 /// stands behind a mark. Nothing that others wrote comes to stand where a line of ours begins.
 enum WalletText {
-  /// The most bytes of one dialog's lines, as Assuan writes them: with headline and last line they fit into one line of
-  /// 1000.
+  /// The most bytes of one dialog's lines, as Assuan writes them: with the headline they fit into one line of 1000.
   static let room = 880
   /// The most lines of one dialog, beside headline and empty line, where a wrong passphrase is said as well.
   static let height = 14
@@ -110,10 +108,10 @@ enum WalletText {
   ///
   /// - Parameters:
   ///   - heading: stands in each of them.
-  ///   - ending: how many lines will come behind the last.
-  static func parts(of lines: [String], under heading: [String], ending: Int = 0) -> [Part] {
-    let room = room - heading.reduce(0) { $0 + AssuanLine.size(of: $1 + "\n") }
-    let height = height - heading.count - ending
+  ///   - ending: stands behind the last line; there is room for it in each.
+  static func parts(of lines: [String], under heading: [String], ending: [String] = []) -> [Part] {
+    let room = room - (heading + ending).reduce(0) { $0 + AssuanLine.size(of: $1 + "\n") }
+    let height = height - heading.count - ending.count
     var parts: [[String]] = [[]]
     var left = room
     for line in lines {
@@ -125,6 +123,7 @@ enum WalletText {
       left -= size
       parts[parts.count - 1].append(line)
     }
+    parts[parts.count - 1] += ending
     return parts.enumerated().map { index, lines in
       Part(lines: lines, words: parts.count == 1 ? "" : " (part \(index + 1) of \(parts.count))")
     }

@@ -79,6 +79,20 @@ import Testing
     #expect(pages.last?.headline.contains(" (part ") == true)
   }
 
+  @Test func `the last dialog of a group fits, however long its text is`() throws {
+    let short = UserPrompt.TransactionText(lines: ["Transaction: payment"], isToBeSigned: true)
+    for length in 0..<1_000 {
+      let lines = ["Note: " + String(repeating: "%", count: length)]
+      let last = UserPrompt.TransactionText(lines: lines, isToBeSigned: false)
+      let pages = Self.pages(.signTransactions(Array(repeating: short, count: 15) + [last])).dropFirst(15)
+      for page in pages {
+        let size = try AssuanLine.command("SETDESC", page.description).count
+        if size > AssuanLine.limit { Issue.record("\(length): \(size) bytes") }
+      }
+      #expect(pages.last?.details.last == "This is the last. Your account signs 15 of the 16.")
+    }
+  }
+
   @Test func `wide characters take two columns`() {
     #expect(WalletText.quoted(String(repeating: "\u{4E2D}", count: 71)).map(\.unicodeScalars.count) == [37, 37, 3])
   }
