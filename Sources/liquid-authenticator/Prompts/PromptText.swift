@@ -48,7 +48,10 @@ struct PromptText: Sendable, Equatable {
       case .tellAssociationKey(let publicUserID):
         ("see your key for Keyri", ["User: \(ShownText.name(publicUserID))"])
       case .signAssociation(let publicUserID, _, let service):
-        ("sign in with Keyri", WalletText.association(publicUserID, service))
+        (
+          "sign in with Keyri",
+          WalletText.service(service) + WalletText.wrapped("User: \(ShownText.name(publicUserID))")
+        )
       case .select, nil: ("use this authenticator", [])
       }
     return PromptText(

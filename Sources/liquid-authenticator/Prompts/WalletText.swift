@@ -20,8 +20,8 @@ struct PromptPages: Sendable, Equatable {
         body: WalletText.quoted(message))
     case .signAssociation(let publicUserID, let data, let service):
       self.init(
-        question: "Sign in with Keyri?", heading: WalletText.association(publicUserID, service) + ["It signs:"],
-        body: WalletText.quoted(data))
+        question: "Sign in with Keyri?", heading: WalletText.service(service),
+        body: ["User:"] + WalletText.quoted(publicUserID) + ["It signs:"] + WalletText.quoted(data))
     default: self.init(last: PromptText(prompt))
     }
   }
@@ -99,10 +99,8 @@ enum WalletText {
     chunks(of: line.unicodeScalars.map(ShownText.visible)).enumerated().map { $0 == 0 ? $1 : "+ \($1)" }
   }
 
-  /// Who asks for a signature by an association key, and whose it is.
-  static func association(_ publicUserID: String, _ service: String) -> [String] {
-    wrapped("Service: \(ShownText.host(service))") + wrapped("User: \(ShownText.name(publicUserID))")
-  }
+  /// Who asks for a signature by an association key.
+  static func service(_ service: String) -> [String] { wrapped("Service: \(ShownText.host(service))") }
 
   /// Spreads lines over as many dialogs as they need; none is left out.
   ///

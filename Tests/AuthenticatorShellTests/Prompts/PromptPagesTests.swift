@@ -119,9 +119,15 @@ import Testing
     let purpose = UserPrompt.Purpose.signAssociation(
       publicUserID: String(repeating: "%", count: 256), data: String(repeating: "%", count: 256),
       service: String(repeating: "%", count: 300))
-    for page in Self.pages(purpose) {
+    let pages = Self.pages(purpose)
+    for page in pages {
       #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
     }
+    // User and data are whole.
+    let heading = WalletText.service(String(repeating: "%", count: 300)).count
+    let shown = pages.flatMap { $0.details.dropFirst(heading) }.filter { $0.hasPrefix("> ") || $0.hasPrefix("+ ") }.map
+    { $0.dropFirst(2) }
+    #expect(shown.joined() == String(repeating: "%", count: 512))
   }
 
   static let openings: [(UserPrompt.Purpose, String)] = [

@@ -243,7 +243,8 @@ import Testing
         Sign in with Keyri?
 
         Service: https://s.example
-        User: "al@example.com"
+        User:
+        > al@example.com
         It signs:
         > 1700000000000_x
         """
