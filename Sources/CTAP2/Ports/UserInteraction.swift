@@ -47,7 +47,7 @@ public struct UserPrompt: Sendable, Equatable {
 
   /// What one transaction does.
   public struct TransactionText: Sendable, Equatable {
-    /// A line for each thing that it does or changes, labels and values in printable ASCII.
+    /// A line for each thing that it does or changes, uncut: visible ASCII, but for letters in quotation marks.
     public var lines: [String]
     /// Whether the account in use signs it; others of its group may be signed by others.
     public var isToBeSigned: Bool
