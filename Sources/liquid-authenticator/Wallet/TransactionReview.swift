@@ -42,12 +42,26 @@ struct TransactionReview {
             lines: transaction.lines(for: account, isSigned: isSigned), isToBeSigned: isSigned)
         }),
       algorandAddress: account.text, origin: request.origin)
+    try PromptPages(prompt).checkCount()
   }
 
   /// One signature for each transaction that was to be signed, at its place in the group.
   func answer(with signatures: [[UInt8]]) -> TransactionSignatures {
     var rest = signatures[...]
     return TransactionSignatures(isSigned.map { $0 ? rest.popFirst() : nil })
+  }
+}
+
+extension PromptPages {
+  /// The most dialogs of one request of a wallet; who has to click through more does not read them.
+  static let maximumCount = 40
+
+  /// - Throws: `cannotBeShown` for more than ``maximumCount``.
+  func checkCount() throws(ControlFailure) {
+    let count = before.count + 1
+    guard count <= Self.maximumCount else {
+      throw ControlFailure(.cannotBeShown, "it takes \(count) dialogs to show, and \(Self.maximumCount) are allowed")
+    }
   }
 }
 
