@@ -8,9 +8,12 @@ public import DeterministicKeys
 extension Authenticator {
   /// The addresses of m/44'/283'/0'/0/index, of which the first is the account in use.
   ///
+  /// - Parameter prompt: what a locked vault is opened for.
   /// - Throws: `other` for an index from 2^31 on, and where the vault holds no root.
-  public func accountAddresses(_ indices: Range<UInt32>) async throws(CTAPError) -> [AlgorandAddress] {
-    let vault = try await openVault(for: UserPrompt(purpose: .tellAccount))
+  public func accountAddresses(
+    _ indices: Range<UInt32>, for prompt: UserPrompt = UserPrompt(purpose: .tellAccount)
+  ) async throws(CTAPError) -> [AlgorandAddress] {
+    let vault = try await openVault(for: prompt)
     var addresses: [AlgorandAddress] = []
     for index in indices { addresses.append(try vault.account(index: index).address) }
     return addresses

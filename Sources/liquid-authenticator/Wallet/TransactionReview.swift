@@ -12,20 +12,30 @@ struct TransactionReview {
   let statements: [AlgorandStatement]
   private let isSigned: [Bool]
 
-  /// Refuses what cannot be shown whole, what is no whole group, and what another account is to sign.
+  /// What the transactions say by themselves, which no vault is opened for.
   ///
-  /// - Parameter account: the one in use.
-  /// - Throws: `cannotBeShown`, `wrongGroup` or `notOurSigner`, with the transaction or the group's id.
-  init(of request: TransactionsToSign, account: AlgorandAddress) throws(ControlFailure) {
+  /// - Throws: `cannotBeShown` or `wrongGroup`, with the transaction or the group's id.
+  static func decode(_ request: TransactionsToSign) throws(ControlFailure) -> [Transaction] {
     var transactions: [Transaction] = []
     for (index, item) in request.items.enumerated() {
       do { transactions.append(try Transaction(decoding: item.transaction)) } catch {
         throw ControlFailure(.cannotBeShown, "transaction \(index + 1): \(error)", transaction: UInt64(index))
       }
     }
-    do { _ = try TransactionGroup(transactions) } catch {
+    do { return try TransactionGroup(transactions).transactions } catch {
       throw ControlFailure(.wrongGroup, error.description, group: error.computedID)
     }
+  }
+
+  /// Refuses what another account is to sign, and what nobody would read to its end.
+  ///
+  /// - Parameters:
+  ///   - transactions: those of the request, decoded.
+  ///   - account: the one in use.
+  /// - Throws: `notOurSigner` with the transaction, or `cannotBeShown`.
+  init(
+    of request: TransactionsToSign, decoded transactions: [Transaction], account: AlgorandAddress
+  ) throws(ControlFailure) {
     for (index, item) in request.items.enumerated() where item.isToBeSigned {
       guard item.signer ?? transactions[index].sender.text == account.text else {
         throw ControlFailure(

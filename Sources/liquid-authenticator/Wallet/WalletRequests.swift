@@ -7,7 +7,7 @@ extension Authenticator {
   /// The packet that answers a wallet's request.
   func answer(toWallet request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
     switch request {
-    case .account: return AccountAddress(try await accountInUse().text).encoded
+    case .account: return AccountAddress(try await addresses(0..<1)[0].text).encoded
     case .accounts(let range):
       return AccountAddresses(try await addresses(range.first..<range.first + range.count).map(\.text)).encoded
     case .walletPasskey(let rpID): return try await passkey(rpID: rpID).encoded
@@ -19,7 +19,10 @@ extension Authenticator {
     }
   }
 
-  private func accountInUse() async throws(ControlFailure) -> AlgorandAddress { try await addresses(0..<1)[0] }
+  /// A locked vault is opened for what will be asked then.
+  private func accountInUse(for prompt: UserPrompt) async throws(ControlFailure) -> AlgorandAddress {
+    do { return try await accountAddresses(0..<1, for: prompt)[0] } catch { throw ControlFailure(error) }
+  }
 
   private func addresses(_ indices: Range<UInt32>) async throws(ControlFailure) -> [AlgorandAddress] {
     do { return try await accountAddresses(indices) } catch { throw ControlFailure(error) }
@@ -34,9 +37,12 @@ extension Authenticator {
     }
   }
 
-  /// What cannot be shown whole is refused before anybody is asked.
+  /// What cannot be shown whole is refused before anybody is asked, and before the vault is opened.
   private func sign(_ transactions: TransactionsToSign) async throws(ControlFailure) -> TransactionSignatures {
-    let review = try TransactionReview(of: transactions, account: await accountInUse())
+    let decoded = try TransactionReview.decode(transactions)
+    let wish = UserPrompt(purpose: .signTransactions([]), origin: transactions.origin)
+    let review = try TransactionReview(
+      of: transactions, decoded: decoded, account: await accountInUse(for: wish))
     do { return review.answer(with: try await sign(review.statements, asking: review.prompt)) } catch {
       throw ControlFailure(error)
     }
@@ -46,8 +52,8 @@ extension Authenticator {
     guard let text = String(validating: message.message, as: UTF8.self) else {
       throw ControlFailure(.cannotBeShown, "the message is not UTF-8, and cannot be shown")
     }
-    let prompt = UserPrompt(
-      purpose: .signMessage(text), algorandAddress: try await accountInUse().text, origin: message.origin)
+    var prompt = UserPrompt(purpose: .signMessage(text), origin: message.origin)
+    prompt.algorandAddress = try await accountInUse(for: prompt).text
     do { return WalletSignature(try await sign([.message(message.message)], asking: prompt)[0]) } catch {
       throw ControlFailure(error)
     }

@@ -73,8 +73,13 @@ extension Authenticator {
     _ interaction: any UserInteraction = DialogInteraction(
       dialogs: ScriptedDialogs(), verify: nil, triesLeft: { 0 })
   ) -> Self {
+    quiet(OpenVaultSource(vault: vault), interaction)
+  }
+
+  /// One with this vault, open or not.
+  static func quiet(_ keySource: any KeySource, _ interaction: any UserInteraction) -> Self {
     Authenticator(
-      keySource: OpenVaultSource(vault: vault), interaction: interaction, extensions: [],
+      keySource: keySource, interaction: interaction, extensions: [],
       randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: { 0 }, report: { _ in })
   }
 }

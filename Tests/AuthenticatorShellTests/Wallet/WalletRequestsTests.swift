@@ -188,6 +188,55 @@ import Testing
     #expect(world.dialogs.read.isEmpty)
   }
 
+  // MARK: A locked vault
+
+  @Test func `a locked vault is opened for what is to be signed, and by whom`() async throws {
+    let locked = try WalletWorld(isOpen: false)
+    let payment = WrittenTransaction(sender: locked.account, receiver: locked.other)
+    let _: TransactionSignatures = try await locked.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    #expect(
+      locked.keySource.wishes == [UserPrompt(purpose: .signTransactions([]), origin: "https://d.example")])
+    let other = try WalletWorld(isOpen: false)
+    let _: WalletSignature = try await other.ask(
+      .signMessage(MessageToSign([0x61], origin: "https://d.example")))
+    #expect(other.keySource.wishes == [UserPrompt(purpose: .signMessage("a"), origin: "https://d.example")])
+  }
+
+  @Test func `what cannot be signed does not open a locked vault`() async throws {
+    let locked = try WalletWorld(isOpen: false)
+    let payment = WrittenTransaction(sender: locked.account, receiver: locked.other)
+    let garbage: [(ControlRequest, ControlStatus)] = [
+      (request([Item([0x80], isToBeSigned: true)]), .cannotBeShown),
+      (request([Item(payment.bytes, isToBeSigned: true), Item([], isToBeSigned: false)]), .cannotBeShown),
+      (
+        request(
+          try WrittenTransaction.group([payment, payment]).prefix(1).map {
+            Item($0.bytes, isToBeSigned: true)
+          }), .wrongGroup
+      ),
+      (.signMessage(MessageToSign([0xFF], origin: "o")), .cannotBeShown),
+    ]
+    for (request, status) in garbage {
+      await #expect(throws: ControlFailure(status, "")) {
+        let _: Done = try await locked.ask(request)
+      }
+    }
+    #expect(locked.keySource.wishes.isEmpty)
+  }
+
+  @Test func `what takes more than 40 dialogs is refused`() async throws {
+    var payment = payment
+    payment.note = String(repeating: "\u{200B}", count: 340)
+    var payments = Array(repeating: payment, count: 16)
+    for index in payments.indices { payments[index].amount = UInt64(index + 1) }
+    let group = try WrittenTransaction.group(payments)
+    #expect(
+      await refusal(request(group.map { Item($0.bytes, isToBeSigned: true) })) == ControlFailure(.cannotBeShown, ""))
+    #expect(world.dialogs.read.isEmpty)
+    let _: TransactionSignatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    #expect(world.dialogs.read.count > 2)
+  }
+
   // MARK: Messages
 
   @Test func `a message is shown whole, each line behind a mark`() async throws {

@@ -15,9 +15,10 @@ struct WalletWorld {
   let counts = SignatureCounts()
   let authenticator: Authenticator
   let account: AlgorandAddress
+  let keySource: LockedOrOpen
   let other = AlgorandAddress(publicKey: [UInt8](repeating: 7, count: 32))
 
-  init(verifies: Bool = true) throws {
+  init(verifies: Bool = true, isOpen: Bool = true) throws {
     let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
     let root = try BIP32Ed25519.root(from: .generate())
     let vault = OpenVault(
@@ -25,8 +26,9 @@ struct WalletWorld {
     account = try vault.algorandAccount().address
     let verifier = PassphraseVerifier()
     verifier.remember(secret(Self.passphrase))
+    keySource = LockedOrOpen(vault, isOpen: isOpen)
     authenticator = .quiet(
-      vault, DialogInteraction(dialogs: dialogs, verify: verifies ? verifier.verify : nil, triesLeft: { 8 }))
+      keySource, DialogInteraction(dialogs: dialogs, verify: verifies ? verifier.verify : nil, triesLeft: { 8 }))
   }
 
   /// Asks, and reads the answer.
@@ -38,6 +40,30 @@ struct WalletWorld {
       packet = error.encoded
     }
     return try Answer(decoding: packet)
+  }
+}
+
+/// A vault that opens when it is asked to, and keeps what for.
+final class LockedOrOpen: KeySource {
+  private let vault: OpenVault
+  private let state: Mutex<(isOpen: Bool, wishes: [UserPrompt?])>
+
+  init(_ vault: OpenVault, isOpen: Bool) {
+    self.vault = vault
+    state = Mutex((isOpen, []))
+  }
+
+  var current: OpenVault? { state.withLock { $0.isOpen } ? vault : nil }
+  var told: ToldSettings { ToldSettings() }
+  /// What it was opened for.
+  var wishes: [UserPrompt?] { state.withLock { $0.wishes } }
+
+  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
+    state.withLock { state in
+      state.isOpen = true
+      state.wishes.append(prompt)
+    }
+    return vault
   }
 }
 
