@@ -143,9 +143,15 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
       state.responses.append(responder)
       state.openThings += 1
     }
-    defer { state.withLock { $0.openThings -= 1 } }
     feed.yield(.http(request, maximumBodySize: maximumBodySize))
-    for await response in responses { return response }
+    var response: HTTPResponse?
+    for await one in responses {
+      response = one
+      break
+    }
+    // Before anybody is told that it is over.
+    state.withLock { $0.openThings -= 1 }
+    if let response { return response }
     feed.yield(.httpCancelled)
     throw .broken("cancelled")
   }
