@@ -120,11 +120,15 @@ struct AdaptersTests {
   }
 }
 
-/// Answers whoever comes with a head at once, and a body of 1000 bytes within ten seconds: never silent, never done.
+/// Answers whoever asks with a head at once, and a body of 1000 bytes within ten seconds: never silent, never done.
 private final class DrippingServer: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
-  func channelActive(context: ChannelHandlerContext) {
+  private var isAnswering = false
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard !isAnswering else { return }
+    isAnswering = true
     let channel = context.channel
     channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"), promise: nil)
     let dripping = context.eventLoop.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(10)) { _ in
