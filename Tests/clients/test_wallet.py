@@ -322,6 +322,19 @@ class TestTurns:
             said = locked.run("status", "--control", locked.control_socket, "--state-dir", locked.state).stdout
             assert "2 by Algorand accounts, 0 for Keyri" in said
 
+    def test_a_locked_vault_is_opened_for_what_is_to_be_signed(self, tmp_path):
+        with Authenticator(tmp_path).install() as locked, ControlDoor(locked.control_socket) as door:
+            assert door.ask(SIGN_TRANSACTIONS, {1: [[b"\xc0garbage", True]], 2: ORIGIN})[0] == CANNOT_BE_SHOWN
+            assert locked.pinentry.asked() == 0
+
+            locked.pinentry.set("approve")
+            status, answer = ask_to_sign(door, [payment()])
+            assert status == OK
+            VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(payment()), answer[1][0])
+            opening, question = locked.pinentry.events("ask")
+            assert "Algorand transactions signed" in opening["description"] and "dapp.example" in opening["description"]
+            assert "Sign this transaction?" in question["description"]
+
     def test_without_verification_a_button_is_all_there_is(self, tmp_path):
         with Authenticator(tmp_path, verification="none").install() as none, ControlDoor(none.control_socket) as door:
             none.unlock()
