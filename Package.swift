@@ -129,7 +129,9 @@ let package = Package(
       .testTarget(
         name: "WalletShellTests",
         dependencies: [
-          "liquid-auth-wallet", "LiquidAuth", "ControlClient", "ControlDoor", "CLinux", argumentParser,
+          "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
+          "ControlDoor",
+          "CLinux", argumentParser,
           .product(name: "NIOEmbedded", package: "swift-nio"),
         ] + network, swiftSettings: settings),
       .testTarget(

@@ -7,37 +7,63 @@ import Synchronization
 
 /// A connection to the authenticator that runs: one question, one answer.
 ///
-/// It blocks the thread that asks. Closing the connection withdraws what it asks for.
+/// It blocks the thread that asks. ``disconnect()`` ends it from any other, at whatever it waits, and withdraws what it
+/// asks for.
 public final class ControlClient: Sendable {
-  private let descriptor: Int32
+  private struct State {
+    /// The connection; -1 before it is made.
+    var descriptor: Int32 = -1
+    /// Whether it was given up.
+    var isOver = false
+    /// A second connection, while it is asked whether a person is.
+    var look: ControlClient?
+  }
+
   private let path: String
   /// Called once, when an answer waits because a person is asked.
   private let onPrompt: @Sendable () -> Void
   private let hasTold = Atomic(false)
+  private let state = Mutex(State())
   /// Questions of two threads are asked in turn.
   private let turn = Mutex<Void>(())
 
-  private init(owning descriptor: Int32, path: String, onPrompt: @escaping @Sendable () -> Void) {
-    self.descriptor = descriptor
-    self.path = path
-    self.onPrompt = onPrompt
-  }
-
-  /// Connects, and agrees on the version.
+  /// A connection that is not made yet.
   ///
   /// - Parameters:
   ///   - path: the control socket, 1 to 107 bytes.
   ///   - onPrompt: told once, on the thread that asks, when a person is asked before the answer comes.
-  /// - Throws: `notRunning` when nobody listens there.
+  public init(_ path: String, onPrompt: @escaping @Sendable () -> Void) {
+    self.path = path
+    self.onPrompt = onPrompt
+  }
+
+  /// Connects, and agrees on the version: as ``init(_:onPrompt:)`` and ``connect()``.
   public static func open(
     _ path: String, onPrompt: @escaping @Sendable () -> Void
   ) throws(ControlClientError) -> ControlClient {
-    let client = ControlClient(owning: try connected(to: path), path: path, onPrompt: onPrompt)
-    let _: Hello = try client.ask(.hello(version: ControlMessage.version))
+    let client = ControlClient(path, onPrompt: onPrompt)
+    try client.connect()
     return client
   }
 
-  deinit { close(descriptor) }
+  /// Connects, and agrees on the version; once.
+  ///
+  /// - Throws: `notRunning` when nobody listens there.
+  public func connect() throws(ControlClientError) {
+    let descriptor = try connected()
+    let isOver = state.withLock { state in
+      state.descriptor = descriptor
+      return state.isOver
+    }
+    // Who gave it up before had no connection to end.
+    if isOver { throw Self.givenUp }
+    let _: Hello = try ask(.hello(version: ControlMessage.version))
+  }
+
+  deinit {
+    let descriptor = state.withLock(\.descriptor)
+    if descriptor >= 0 { close(descriptor) }
+  }
 
   /// Asks, and waits for the answer: as long as it takes where a person or a key derivation is waited for.
   public func ask<Answer: ControlAnswer>(
@@ -54,12 +80,10 @@ public final class ControlClient: Sendable {
   /// Asks, and gives the packet that answers as it is: status ‖ members.
   public func exchange(_ request: ControlRequest) throws(ControlClientError) -> [UInt8] {
     try turn.withLock { _ throws(ControlClientError) in
-      let message = request.encoded
+      let (message, descriptor) = (request.encoded, state.withLock(\.descriptor))
       let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-      guard sent == message.count else { throw Self.broken(errno) }
-      return
-        switch request.wait
-      {
+      guard sent == message.count else { throw broken(errno) }
+      return switch request.wait {
       case .none: try receive(within: Self.patience)
       case .keyDerivation: try receive()
       case .line: try receiveFromBusy()
@@ -67,8 +91,16 @@ public final class ControlClient: Sendable {
     }
   }
 
-  /// Ends the connection, from any thread: what is being asked is withdrawn, and whoever waits for the answer is told.
-  public func disconnect() { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
+  /// Ends the connection, from any thread, also before it is made: what is being asked is withdrawn, and whoever waits is
+  /// told.
+  public func disconnect() {
+    let look = state.withLock { state in
+      state.isOver = true
+      if state.descriptor >= 0 { shutdown(state.descriptor, Int32(SHUT_RDWR)) }
+      return state.look
+    }
+    look?.disconnect()
+  }
 
   /// How many seconds an answer may take that waits for nobody.
   private static let patience = 20
@@ -86,31 +118,46 @@ public final class ControlClient: Sendable {
     return try receive()
   }
 
-  /// Whether the authenticator waits for a person now.
+  /// Whether the authenticator waits for a person now; asked on a connection that ends with this one.
   private var isSomebodyAsked: Bool {
-    let status = try? Self.open(path, onPrompt: {}).ask(.status, for: AuthenticatorStatus.self)
-    return status?.waiting == true
+    let look = ControlClient(path, onPrompt: {})
+    let isOver = state.withLock { state in
+      state.look = look
+      return state.isOver
+    }
+    defer { state.withLock { $0.look = nil } }
+    guard !isOver, (try? look.connect()) != nil else { return false }
+    return (try? look.ask(.status, for: AuthenticatorStatus.self))?.waiting == true
   }
 
   /// Waits for an answer, for good unless `seconds` are given.
   private func receive(within seconds: Int = 0) throws(ControlClientError) -> [UInt8] {
-    guard let answer = try packet(within: seconds) else { throw Self.broken(EAGAIN) }
+    guard let answer = try packet(within: seconds) else { throw broken(EAGAIN) }
     return answer
   }
 
   /// The next packet; `nil` if none comes within so many seconds, 0 for however many.
   private func packet(within seconds: Int) throws(ControlClientError) -> [UInt8]? {
-    var limit = timeval(tv_sec: seconds, tv_usec: 0)
-    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    let descriptor = state.withLock(\.descriptor)
+    Self.limit(SO_RCVTIMEO, of: descriptor, to: timeval(tv_sec: seconds, tv_usec: 0))
     var buffer = [UInt8](repeating: 0, count: ControlMessage.maximumSize + 1)
     var count = -1
     repeat { count = recv(descriptor, &buffer, buffer.count, 0) } while count < 0 && errno == EINTR
     if count < 0, errno == EAGAIN { return nil }
-    guard count > 0 else { throw Self.broken(count == 0 ? ECONNRESET : errno) }
+    guard count > 0 else { throw broken(count == 0 ? ECONNRESET : errno) }
     return Array(buffer.prefix(count))
   }
 
-  private static func broken(_ number: Int32) -> ControlClientError {
+  private static func limit(_ option: Int32, of descriptor: Int32, to time: timeval) {
+    var time = time
+    setsockopt(descriptor, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
+  }
+
+  private static let givenUp = ControlClientError.failed(
+    "the authenticator was not asked: the wait for it was given up")
+
+  private func broken(_ number: Int32) -> ControlClientError {
+    if state.withLock(\.isOver) { return Self.givenUp }
     guard number != EAGAIN else {
       return .failed("the authenticator does not answer; see its log, and start it again")
     }
@@ -120,25 +167,40 @@ public final class ControlClient: Sendable {
 }
 
 extension ControlClient {
-  private static func connected(to path: String) throws(ControlClientError) -> Int32 {
+  /// How many times in a second a wait to be let in looks whether it is still wanted: the system gives no other way.
+  private static let looksPerSecond = 5
+
+  /// A socket that is connected to a program of this user.
+  private func connected() throws(ControlClientError) -> Int32 {
     guard let address = SocketAddress(path) else {
       throw .failed(
         "the path of the control socket has 1 to \(SocketAddress.maximumPathSize) bytes: \(path); give another with "
           + "--control")
     }
     let descriptor = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    guard descriptor >= 0 else { throw notRunning(path, errno) }
-    guard address.connect(descriptor) else {
-      defer { close(descriptor) }
-      throw notRunning(path, errno)
-    }
+    guard descriptor >= 0 else { throw Self.notRunning(path, errno) }
     do throws(ControlClientError) {
-      try checkPeer(of: descriptor, path, expected: geteuid())
+      try connect(descriptor, to: address)
+      try Self.checkPeer(of: descriptor, path, expected: geteuid())
     } catch {
       close(descriptor)
       throw error
     }
     return descriptor
+  }
+
+  /// connect(2), which waits where as many as the listener takes wait before us, and which nothing wakes.
+  private func connect(_ descriptor: Int32, to address: SocketAddress) throws(ControlClientError) {
+    let pause = timeval(tv_sec: 0, tv_usec: suseconds_t(1_000_000 / Self.looksPerSecond))
+    Self.limit(SO_SNDTIMEO, of: descriptor, to: pause)
+    var looks = Self.patience * Self.looksPerSecond
+    while !address.connect(descriptor) {
+      guard errno == EAGAIN || errno == EINTR else { throw Self.notRunning(path, errno) }
+      if state.withLock(\.isOver) { throw Self.givenUp }
+      looks -= 1
+      guard looks > 0 else { throw broken(EAGAIN) }
+    }
+    Self.limit(SO_SNDTIMEO, of: descriptor, to: timeval(tv_sec: Self.patience, tv_usec: 0))
   }
 
   /// Whoever listens is told a passphrase: it must be a program of the same user, and not even of root.

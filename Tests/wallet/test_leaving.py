@@ -1,5 +1,9 @@
 """Control-C, at every stage: it ends at once, and leaves neither a process nor a socket nor a dialog behind."""
 
+import json
+import socket
+import subprocess
+
 import pytest
 from support.authenticator import PHRASE, is_alive, wait_for
 
@@ -58,6 +62,65 @@ def test_control_c(shared_key, loop, serve, connect, authority, stage):
     shared_key.pinentry.set("approve")
     assert shared_key.signatures() == before + (0 if stage in STAGES[:2] else 1)
     assert shared_key.ask("status", "--json"), "the authenticator goes on"
+
+
+class Unanswering:
+    """A control socket, and nobody who answers behind it."""
+
+    def __init__(self, key, path):
+        self.control_socket, self.command, self.environment = path, key.command, key.environment
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(str(path))
+        self.listener.listen(0)
+        self.listener.settimeout(20)
+
+    def occupy(self):
+        """Takes the one place there is: whoever comes now waits to be let in."""
+        guest = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        guest.connect(str(self.control_socket))
+        return guest
+
+
+def test_control_c_while_an_authenticator_lets_nobody_in(shared_key, serve, connect, tmp_path):
+    server, nobody = serve(), Unanswering(shared_key, tmp_path / "c")
+    with nobody.listener, nobody.occupy():
+        wallet = connect(nobody, server.link("one"))
+        wallet.wait_for_event("askingAuthenticator")
+        assert wallet.interrupt() == 130, wallet.text
+    assert not server.received
+
+
+def test_control_c_while_an_authenticator_does_not_answer(shared_key, serve, connect, tmp_path):
+    server, nobody = serve(), Unanswering(shared_key, tmp_path / "c")
+    with nobody.listener:
+        wallet = connect(nobody, server.link("one"))
+        asked = nobody.listener.accept()[0]
+        assert asked.recv(65536), "it has asked"
+        assert wallet.interrupt() == 130, wallet.text
+        asked.settimeout(5)
+        assert asked.recv(65536) == b"", "and holds nothing open"
+        asked.close()
+    assert not server.received
+
+
+def test_a_reader_of_events_that_goes(shared_key, serve, connect):
+    """As `connect --json | head -1`: it ends in order, not by SIGPIPE, and says so by its status."""
+    server, asked = serve(), shared_key.pinentry.asked()
+    server.mischief.silent = "/attestation/request"
+    wallet = subprocess.Popen(
+        connect.command(shared_key, server.link("one"), "--json", "--register"), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=shared_key.environment, start_new_session=True,
+    )
+    try:
+        assert json.loads(wallet.stdout.readline())["event"] == "link"
+        wallet.stdout.close()
+        assert wallet.wait(20) == 130
+        assert wallet.stderr.read() == b""
+    finally:
+        wallet.kill()
+        wallet.wait()
+    wait_for("closed socket at the server", lambda: not server.open_sockets)
+    assert shared_key.pinentry.asked() == asked
 
 
 def test_a_tab_that_is_closed(shared_key, loop, serve, connect, chromium):

@@ -2,8 +2,8 @@ import ControlClient
 import ControlDoor
 import NIOPosix
 
-/// The authenticator's control socket, for tasks: questions block a thread of their own, and cancelling the task withdraws
-/// what is asked.
+/// The authenticator's control socket, for tasks: questions block a thread of their own, and cancelling the task ends
+/// the connection, also while it is being made, and so withdraws what is asked.
 struct ControlSocket: Sendable {
   private let path: String
   private let thread: NIOThreadPool
@@ -39,9 +39,12 @@ struct ControlSocket: Sendable {
     _ body: @escaping @Sendable (ControlClient) throws -> Answer
   ) async throws(ControlClientError) -> Answer {
     do {
-      let client = try await thread.runIfActive { [path, onPrompt] in try ControlClient.open(path, onPrompt: onPrompt) }
+      let client = ControlClient(path, onPrompt: onPrompt)
       return try await withTaskCancellationHandler {
-        try await thread.runIfActive { try body(client) }
+        try await thread.runIfActive {
+          try client.connect()
+          return try body(client)
+        }
       } onCancel: {
         client.disconnect()
       }

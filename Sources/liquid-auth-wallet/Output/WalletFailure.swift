@@ -10,7 +10,7 @@ struct WalletFailure: Error, Equatable, CustomStringConvertible {
     case refused = 4
     /// Nothing came in time.
     case timedOut = 5
-    /// A signal ended it.
+    /// A signal ended it, or the reader of its events went away.
     case interrupted = 130
   }
 

@@ -1,0 +1,119 @@
+import ControlDoor
+import Dispatch
+import Glibc
+import StateDirectory
+import Testing
+
+@testable import ControlClient
+
+/// A wait for an authenticator that does not answer is given up from another thread, at whatever it waits.
+struct GivingUpTests {
+  private static let givenUp = ControlClientError.failed(
+    "the authenticator was not asked: the wait for it was given up")
+
+  @Test func `before it began, it does not begin`() throws {
+    let listener = try Listener(backlog: 1)
+    let client = ControlClient(listener.path, onPrompt: {})
+    client.disconnect()
+    #expect(throws: Self.givenUp) { try client.connect() }
+  }
+
+  @Test func `while the listener lets nobody in`() async throws {
+    let listener = try Listener(backlog: 0)
+    try listener.fill()
+    let client = ControlClient(listener.path, onPrompt: {})
+    async let outcome = onThread { try client.connect() }
+    client.disconnect()
+    #expect(await outcome == Self.givenUp)
+  }
+
+  @Test func `while the greeting is not answered`() async throws {
+    let listener = try Listener(backlog: 1)
+    let client = ControlClient(listener.path, onPrompt: {})
+    async let outcome = onThread { try client.connect() }
+    let server = listener.accepted()
+    defer { close(server) }
+    #expect(!received(server).isEmpty)
+    client.disconnect()
+    #expect(await outcome == Self.givenUp)
+    #expect(received(server) == [])
+  }
+
+  @Test func `while a question is not answered, and whether a person is asked is not told either`() async throws {
+    let listener = try Listener(backlog: 1)
+    let client = ControlClient(listener.path, onPrompt: {})
+    async let outcome = onThread {
+      try client.connect()
+      _ = try client.exchange(.account)
+    }
+    let server = listener.accepted()
+    defer { close(server) }
+    _ = received(server)
+    let hello = Hello(processID: 1).encoded
+    #expect(send(server, hello, hello.count, 0) == hello.count)
+    #expect(!received(server).isEmpty)
+    // The look whether a prompt waits, a second later.
+    let look = listener.accepted()
+    defer { close(look) }
+    _ = received(look)
+    client.disconnect()
+    #expect(await outcome == Self.givenUp)
+    #expect(received(server) == [] && received(look) == [])
+  }
+
+  /// What a body that blocks has thrown, on a thread that may block.
+  private func onThread(_ body: @escaping @Sendable () throws -> Void) async -> ControlClientError? {
+    await withCheckedContinuation { continuation in
+      DispatchQueue.global().async {
+        do {
+          try body()
+          continuation.resume(returning: nil)
+        } catch {
+          continuation.resume(returning: error as? ControlClientError)
+        }
+      }
+    }
+  }
+
+  /// The next packet; empty at the end of the connection.
+  private func received(_ descriptor: Int32) -> [UInt8] {
+    var buffer = [UInt8](repeating: 0, count: ControlMessage.maximumSize)
+    return Array(buffer[..<max(0, recv(descriptor, &buffer, buffer.count, 0))])
+  }
+}
+
+/// A control socket behind which a test stands.
+private final class Listener: Sendable {
+  let path: String
+  private let descriptor: Int32
+  private let guest: Int32
+
+  init(backlog: Int32) throws {
+    var name = Array("/tmp/control-client-XXXXXX".utf8CString)
+    let folder = try #require(mkdtemp(&name))
+    path = String(cString: folder) + "/c"
+    descriptor = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
+    guest = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+    try #require(SocketAddress(path)?.bind(descriptor) == true)
+    try #require(listen(descriptor, backlog) == 0)
+  }
+
+  deinit {
+    close(descriptor)
+    close(guest)
+    unlink(path)
+    rmdir(String(path.dropLast(2)))
+  }
+
+  /// Takes the last place, so that who comes now waits.
+  func fill() throws {
+    let address = try #require(SocketAddress(path))
+    try #require(address.connect(guest))
+    let another = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+    defer { close(another) }
+    try #require(!address.connect(another) && errno == EAGAIN)
+  }
+
+  /// The next that came.
+  func accepted() -> Int32 { accept(descriptor, nil, nil) }
+}

@@ -1,0 +1,123 @@
+import AlgorandTransaction
+import DeterministicKeys
+import Synchronization
+import Testing
+
+@testable import LiquidAuth
+@testable import liquid_auth_wallet
+
+/// A conversation over a channel whose dApp is played by the test.
+@Suite(.timeLimit(.minutes(1))) struct ConversationTests {
+  // {"id": "1", "reference": "arc0027:sign_message:request", "params": {"message": "hi", "providerId": "p"}}
+  private static let signMessage =
+    "o2JpZGExaXJlZmVyZW5jZXgcYXJjMDAyNzpzaWduX21lc3NhZ2U6cmVxdWVzdGZwYXJhbXOiZ21lc3NhZ2ViaGlqcHJvdmlkZXJJZGFw"
+  // {"id": "1", "reference": "arc0027:discover:request", "params": {}}
+  private static let discover = "o2JpZGExaXJlZmVyZW5jZXgYYXJjMDAyNzpkaXNjb3ZlcjpyZXF1ZXN0ZnBhcmFtc6A"
+
+  private let dApp = DApp()
+  private let ends = PeerChannelEnds()
+  private let person = Person()
+
+  private func conversation(isOnce: Bool = false) -> (Conversation, Provider) {
+    ends.attach(dApp)
+    let output = EventOutput(isJSON: false, since: .now)
+    return (
+      Conversation(
+        channel: PeerChannel(ends, maximumOutgoingSize: 10_000), output: output, isOnce: isOnce),
+      Provider(
+        .init(
+          name: "ours", account: AlgorandAddress(publicKey: [UInt8](repeating: 1, count: 32)),
+          networks: [.init(.testnet)], origin: "https://a.example"),
+        signer: person, randomness: SystemRandomNumberGenerator())
+    )
+  }
+
+  @Test func `cancelled while a person is asked, the question is withdrawn and nothing is sent`() async throws {
+    let (conversation, provider) = conversation()
+    ends.receive(.message(Self.signMessage))
+    ends.receive(.message(Self.discover))
+    let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
+    await person.isAsked()
+    talk.cancel()
+    #expect(try await talk.value == false)
+    #expect(person.hasWithdrawn)
+    #expect(dApp.sent.isEmpty && dApp.isClosed)
+  }
+
+  @Test func `cancelled while nobody asks for anything, it ends`() async throws {
+    let (conversation, provider) = conversation()
+    ends.receive(.message(Self.discover))
+    let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
+    await dApp.answers(1)
+    talk.cancel()
+    #expect(try await talk.value == false)
+    #expect(dApp.isClosed)
+  }
+
+  @Test func `a dApp that goes while a person is asked withdraws its question`() async throws {
+    let (conversation, provider) = conversation()
+    ends.receive(.message(Self.signMessage))
+    let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
+    await person.isAsked()
+    ends.receive(.channelClosed)
+    #expect(try await talk.value == true)
+    #expect(person.hasWithdrawn && dApp.sent.isEmpty)
+  }
+
+  @Test func `once is one answer`() async throws {
+    let (conversation, provider) = conversation(isOnce: true)
+    ends.receive(.message(Self.discover))
+    ends.receive(.message(Self.discover))
+    #expect(try await conversation.run(provider) == false)
+    #expect(dApp.sent.count == 1)
+  }
+}
+
+/// A peer connection that keeps what it is given.
+private final class DApp: PeerConnection {
+  private let state = Mutex((sent: [String](), isClosed: false))
+  private let (answers, feed) = AsyncStream.makeStream(of: Void.self)
+
+  var sent: [String] { state.withLock(\.sent) }
+  var isClosed: Bool { state.withLock(\.isClosed) }
+
+  /// Waits for so many messages.
+  func answers(_ count: Int) async { for await _ in answers.prefix(count) {} }
+
+  func createOffer() {}
+  func setAnswer(_ sdp: String) {}
+  func addCandidate(_ candidate: ICECandidate) {}
+  func send(_ text: String) {
+    state.withLock { $0.sent.append(text) }
+    feed.yield()
+  }
+  var bufferedAmount: Int { 0 }
+  func close() { state.withLock { $0.isClosed = true } }
+}
+
+/// Somebody who is asked, and never answers.
+private final class Person: TransactionSigner {
+  private let withdrawn = Latch()
+  private let (questions, feed) = AsyncStream.makeStream(of: Void.self)
+
+  var hasWithdrawn: Bool { withdrawn.isSet }
+
+  func isAsked() async { for await _ in questions.prefix(1) {} }
+
+  func sign(_ transactions: [TransactionToSign], origin: String) async throws(TransactionSignerFailure) -> [[UInt8]?] {
+    try await [neverAnswer()]
+  }
+
+  func sign(message: [UInt8], origin: String) async throws(TransactionSignerFailure) -> [UInt8] {
+    try await neverAnswer()
+  }
+
+  private func neverAnswer() async throws(TransactionSignerFailure) -> [UInt8] {
+    feed.yield()
+    // As the control socket's question, it ends when its task is cancelled.
+    let (never, _) = AsyncStream.makeStream(of: Void.self)
+    for await _ in never {}
+    withdrawn.set()
+    throw .unavailable("cancelled")
+  }
+}
