@@ -179,3 +179,19 @@ def test_a_peer_whose_certificate_is_not_the_one_of_its_answer(shared_key, loop,
     assert shared_key.signatures() == before + 1, "the sign-in alone"
     assert not any(event["event"] == "open" for event in wallet.events)
     loop.run(dapp.close())
+
+
+def test_a_channel_of_its_own(shared_key, loop, serve, connect, authority):
+    """Each costs the wallet two threads, and nobody listens to it."""
+    server = serve()
+    dapp = loop.run(DApp(server, authority.client_context()).link())
+    wallet = connect(shared_key, server.link(dapp.request_id), "--register")
+
+    async def open_another():
+        await dapp.opened
+        dapp.peer.createDataChannel("another")
+
+    loop.run(open_another())
+    assert wallet.end() == 1
+    assert "a channel of its own" in wallet.text, wallet.text
+    loop.run(dapp.close())
