@@ -1,6 +1,5 @@
 import CBOR
 import CTAP2
-import FoundationEssentials
 
 /// One text frame of the data channel: base64url of a CBOR map.
 ///
@@ -56,7 +55,7 @@ extension UnansweredFrame {
   /// Recognises JSON by its first character; no CBOR map in base64 begins so, and no map in CBOR.
   fileprivate init?(json text: some Collection<UInt8>) {
     guard text.first == UInt8(ascii: "{") || text.first == UInt8(ascii: "[") else { return nil }
-    let typed = try? JSONDecoder().decode(TypedJSON.self, from: Data(text))
+    let typed = try? JSON.decode(TypedJSON.self, from: text)
     self = typed?.type == "transaction" ? .legacyTransaction : .json
   }
 }

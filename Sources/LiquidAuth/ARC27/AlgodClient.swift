@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// A node that is asked over HTTP: algod's REST API, `POST /v2/transactions`.
 public struct AlgodClient: AlgodPort {
   /// The most bytes of an answer: an id, or a sentence.
@@ -44,7 +42,7 @@ public struct AlgodClient: AlgodPort {
     let message: String
 
     static func message(in body: [UInt8]) -> String? {
-      try? JSONDecoder().decode(Refusal.self, from: Data(body)).message
+      try? JSON.decode(Refusal.self, from: body).message
     }
   }
 }

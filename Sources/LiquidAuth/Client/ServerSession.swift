@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// One sign-in's conversation with a Liquid Auth server: JSON out, JSON in, and the session's cookies along with it.
 struct ServerSession: Sendable {
   /// Bytes of an answer that are read at most; the largest that a server has is a few kilobytes.
@@ -113,30 +111,18 @@ struct ServerRefusal: Equatable {
 // MARK: - JSON
 
 extension ServerSession {
-  /// JSON with its members in one order, so that the same answer has the same bytes.
+  /// Writes a body.
   static func encode(_ body: some Encodable) throws(LiquidAuthError) -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    do { return Array(try encoder.encode(body)) } catch { throw .assertionSerializationFailed }
+    do { return try JSON.encode(body) } catch { throw .assertionSerializationFailed }
   }
 
-  /// Reads JSON; a member that is missing, and one of another type, are errors that name it.
+  /// Reads a body; a member that is missing, and one of another type, are errors that name it.
   static func decode<Content: Decodable>(_ type: Content.Type, _ json: [UInt8]) throws(LiquidAuthError) -> Content {
-    do {
-      return try JSONDecoder().decode(type, from: Data(json))
-    } catch DecodingError.keyNotFound(let key, let context) {
-      throw .missingRequiredField(name(of: context.codingPath + [key]))
-    } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
-      throw .invalidJSON("\(name(of: context.codingPath)) is of another kind")
-    } catch DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty {
-      throw .invalidJSON("\(name(of: context.codingPath)) is malformed")
+    do throws(JSONError) {
+      return try JSON.decode(type, from: json)
     } catch {
-      throw .invalidJSON("it is no JSON")
+      if case .missing(let member) = error { throw .missingRequiredField(member) }
+      throw .invalidJSON(error.description)
     }
-  }
-
-  /// Where a member stands, such as `rp.id`; the names are our own, the server's are never told.
-  private static func name(of path: [any CodingKey]) -> String {
-    path.isEmpty ? "the answer" : path.map(\.stringValue).joined(separator: ".")
   }
 }

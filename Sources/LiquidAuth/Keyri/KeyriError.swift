@@ -28,7 +28,8 @@ public enum KeyriError: Error, Equatable, Sendable {
   case unauthorized
   /// The server says no, by its status or, whatever the status, in the body.
   case refused(status: Int, reason: String?)
-  /// The answer says yes, and does not hold what a server of Keyri's sends; the member that is wrong.
+  /// The answer says yes, and does not hold what a server of Keyri's sends; the member that is wrong, or
+  /// what is wrong with all of it.
   case malformed(String)
   /// The answer is about another session than the link.
   case anotherSession

@@ -1,37 +1,21 @@
-import CryptoPrimitives
-import FoundationEssentials
-
-/// The JSON of Keyri's servers, one form for each value: members in order, slashes as they are.
+/// The JSON of Keyri's servers.
 enum KeyriJSON {
+  /// Writes what can always be written: members that are texts and booleans.
   static func encode(_ value: some Encodable) -> [UInt8] {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let data = try? encoder.encode(value) else { fatalError("texts and booleans are always JSON") }
-    return Array(data)
+    guard let json = try? JSON.encode(value) else { fatalError("texts and booleans are always JSON") }
+    return json
   }
 
   /// Reads an answer; a member that is missing or of another type is named in ``KeyriError/malformed(_:)``.
   static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(KeyriError) -> T {
-    do {
-      return try JSONDecoder().decode(type, from: Data(body))
-    } catch let DecodingError.keyNotFound(key, _) {
-      throw .malformed(key.stringValue)
-    } catch let DecodingError.typeMismatch(_, context), let DecodingError.valueNotFound(_, context) {
-      throw .malformed(context.codingPath.last?.stringValue ?? "no object")
+    do throws(JSONError) {
+      return try JSON.decode(type, from: body)
     } catch {
-      throw .malformed("no JSON")
+      switch error {
+      case .missing(let member), .otherKind(let member), .invalid(let member): throw .malformed(member)
+      case .noJSON, .tooDeep, .repeatedName, .unwritable: throw .malformed(error.description)
+      }
     }
-  }
-}
-
-extension [UInt8] {
-  /// base64 of RFC 4648 §4, padded, as all of Keyri's binary members are.
-  var keyriText: String { Data(self).base64EncodedString() }
-
-  /// Reads the same; `nil` for any other alphabet, white space, or missing padding.
-  init?(keyriText: String) {
-    guard let data = Data(base64Encoded: keyriText) else { return nil }
-    self = Array(data)
   }
 }
 

@@ -25,9 +25,9 @@ struct KeyriSealedPayload: Encodable, Equatable {
     let (salt, nonce) = (chance.bytes(Self.saltSize), chance.bytes(AESGCM.nonceSize))
     let secret = try ephemeral.sharedSecret(with: browserKey)
     let key = HKDFSHA256.derive(key: secret, salt: salt, info: [], count: AESGCM.keySize)
-    publicKey = ephemeral.publicKey.raw.keyriText
-    ciphertext = try AESGCM.seal(payload, key: key, nonce: nonce, ad: []).keyriText
-    self.salt = salt.keyriText
-    iv = nonce.keyriText
+    publicKey = Base64.encode(ephemeral.publicKey.raw)
+    ciphertext = Base64.encode(try AESGCM.seal(payload, key: key, nonce: nonce, ad: []))
+    self.salt = Base64.encode(salt)
+    iv = Base64.encode(nonce)
   }
 }

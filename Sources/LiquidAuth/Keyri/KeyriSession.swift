@@ -82,9 +82,9 @@ extension KeyriSession {
     return try? WebOrigin(text.contains("://") ? text : "https://" + text)
   }
 
-  /// X ‖ Y in base64.
+  /// X ‖ Y in base64: RFC 4648 §4, padded, in its only form.
   private static func key(_ text: String) throws(KeyriError) -> P256.PublicKey {
-    guard let raw = [UInt8](keyriText: text), raw.count == 2 * P256.fieldSize,
+    guard let raw = Base64.decode(text), Base64.encode(raw) == text, raw.count == 2 * P256.fieldSize,
       let key = try? P256.PublicKey(x: Array(raw.prefix(P256.fieldSize)), y: Array(raw.suffix(P256.fieldSize)))
     else { throw .browserKey }
     return key

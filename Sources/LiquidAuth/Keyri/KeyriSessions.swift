@@ -32,7 +32,7 @@ public struct KeyriSessions: Sendable {
   ///
   /// The API learns nothing of the person yet: `x-mobile-id`, a phone's own key, is a fresh one here each time.
   public func session(of link: KeyriLink) async throws(KeyriError) -> KeyriSession {
-    let mobileID = SubjectPublicKeyInfo.encode(try freshKey()).keyriText
+    let mobileID = Base64.encode(SubjectPublicKeyInfo.encode(try freshKey()))
     let request = HTTPRequest(
       method: .get, url: "\(url(of: link.sessionID))?appKey=\(appKey)",
       headers: [HTTPHeader("x-mobile-id", mobileID), HTTPHeader("x-mobile-os", "Linux")])

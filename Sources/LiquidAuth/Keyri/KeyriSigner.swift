@@ -7,7 +7,7 @@ struct KeyriSigner: Sendable {
   /// The user's public key: SubjectPublicKeyInfo in base64, 124 characters.
   func publicKey(of email: KeyriEmail) async throws(KeyriError) -> String {
     do throws(AuthenticatorFailure) {
-      return SubjectPublicKeyInfo.encode(try await keys.publicKey(publicUserID: email.text)).keyriText
+      return Base64.encode(SubjectPublicKeyInfo.encode(try await keys.publicKey(publicUserID: email.text)))
     } catch {
       throw .authenticator(error)
     }
@@ -25,7 +25,7 @@ struct KeyriSigner: Sendable {
       throw .authenticator(error)
     }
     guard data.isFresh(at: now()) else { throw .tooLate }
-    return KeyriLogin(email: email.text, data: data.text, signature: signature.keyriText)
+    return KeyriLogin(email: email.text, data: data.text, signature: Base64.encode(signature))
   }
 }
 

@@ -105,6 +105,7 @@ import Testing
     (.success(.json(#"{"a":1}"#, type: nil)), .invalidServerResponse(.contentType("no type"))),
     (.success(.json("<html>")), .invalidJSON("it is no JSON")), (.success(.json("")), .invalidJSON("it is no JSON")),
     (.success(.json(#"{"b":1}"#)), .missingRequiredField("a")),
+    (.success(.json(#"{"a":1,"a":1}"#)), .invalidJSON("a name stands in it twice")),
     (
       .success(HTTPResponse(status: 201, body: [UInt8](repeating: 0x20, count: 65_537))),
       .networkError(host: "example.com:8443", .bodyTooLarge)
@@ -125,7 +126,7 @@ import Testing
 
   @Test func `arrays that are nested without end are no answer`() async throws {
     let bomb = String(repeating: "[", count: 60_000)
-    await #expect(throws: LiquidAuthError.invalidJSON("it is no JSON")) {
+    await #expect(throws: LiquidAuthError.invalidJSON("it is nested more than 32 deep")) {
       try await Self.verdict(.success(.json(bomb)))
     }
   }

@@ -9,7 +9,7 @@ import Testing
     for vector in try KeyriVectors.all.get().keys {
       let encoded = SubjectPublicKeyInfo.encode(try P256.PublicKey(vector.publicKey))
       #expect(Hex(encoded) == vector.spki, "\(vector.name)")
-      #expect(encoded.keyriText == vector.spkiBase64, "\(vector.name)")
+      #expect(Base64.encode(encoded) == vector.spkiBase64, "\(vector.name)")
     }
   }
 
@@ -33,7 +33,7 @@ import Testing
     #expect(Set(all.map(\.publicKey)).count == 16)
     #expect(Set(all.map(\.salt)).count == 16)
     #expect(Set(all.map(\.iv)).count == 16)
-    #expect(all.allSatisfy { [UInt8](keyriText: $0.salt)?.count == 32 })
+    #expect(all.allSatisfy { Base64.decode($0.salt)?.count == 32 })
   }
 
   @Test func `data are 13 digits and a nonce`() throws {

@@ -1,6 +1,8 @@
 import CTAP2
 
-/// base64 in the two alphabets of RFC 4648, of which ARC-27 says one and its peers write the other.
+/// base64 in the two alphabets of RFC 4648.
+///
+/// Keyri has the first. ARC-27 says that one too, and its peers write the other.
 enum Base64 {
   /// Writes bytes with the alphabet of §4 and padding.
   static func encode(_ bytes: [UInt8]) -> String {

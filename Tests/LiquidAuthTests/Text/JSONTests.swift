@@ -1,0 +1,107 @@
+import Testing
+
+@testable import LiquidAuth
+
+struct JSONTests {
+  private struct Value: Codable, Equatable {
+    struct Inner: Codable, Equatable {
+      var id: Int
+    }
+
+    var b: String
+    var a: [Inner]?
+  }
+
+  private static func decode(_ text: String) throws(JSONError) -> Value {
+    try JSON.decode(Value.self, from: text.utf8)
+  }
+
+  private static func nested(_ depth: Int) -> String {
+    String(repeating: #"{"c":["#, count: depth / 2) + String(repeating: "]}", count: depth / 2)
+  }
+
+  @Test func `a value has one form: names in order, slashes as they are, no space between`() throws {
+    let value = Value(b: "/é\"\\\n\u{1B}\u{2028}", a: [.init(id: -1), .init(id: 0)])
+    let json = #"{"a":[{"id":-1},{"id":0}],"b":"/é\"\\\n\u001b"# + "\u{2028}\"}"
+    #expect(String(decoding: try JSON.encode(value), as: UTF8.self) == json)
+    #expect(try JSON.decode(Value.self, from: json.utf8) == value)
+    #expect(String(decoding: try JSON.encode(Value(b: "", a: nil)), as: UTF8.self) == #"{"b":""}"#)
+    #expect(try JSON.encode("é") == [0x22, 0xC3, 0xA9, 0x22])
+  }
+
+  @Test(arguments: [Double.infinity, -.infinity, .nan])
+  func `a number that JSON does not have is not written`(_ number: Double) {
+    #expect(throws: JSONError.unwritable) { try JSON.encode(number) }
+  }
+
+  @Test(arguments: [
+    #"{"b":"x"}"#, " {\n\t\"b\" : \"x\" }\r\n", #"{"\u0062":"\u0078"}"#, #"{"b":"x","a":null}"#,
+    // The same name in two objects, and as a value; braces, commas and quotation marks within texts.
+    #"{"c":{"b":1},"d":[{"b":2},{"b":3}],"e":"b","b":"x"}"#, #"{"c":"\"{[,:","d,\"":"\\","b":"x"}"#,
+  ])
+  func `what is JSON is read`(_ text: String) throws {
+    #expect(try Self.decode(text) == Value(b: "x", a: nil))
+  }
+
+  @Test(arguments: [
+    "", " ", "{", "}", "]", "\"", "\"b", #"{"b":"x"}}"#, #"{"b":"x"} {}"#, #"{"b":"x"]"#, #"{b:"x"}"#,
+    #"{'b':'x'}"#, #"{"b":"x"}//"#, "{\"b\":\"\n\"}", #"{"b":"\x"}"#, #"{"b":"\ud800"}"#, #"{"\ud800":1,"b":"x"}"#,
+    #"{"b":"x","a":[{"id":01}]}"#, #"{"b":"x","a":[{"id":+1}]}"#, #"{"b":"x","c":NaN}"#, #"{"b":"x","#,
+    "{\"b\":\"x\u{0}\"}", "\u{0}",
+  ])
+  func `what is no JSON is refused`(_ text: String) {
+    #expect(throws: JSONError.noJSON) { try Self.decode(text) }
+  }
+
+  @Test func `what is not UTF-8 is refused, also in members that are passed over`() {
+    let text = #"{"b":"x"}"#
+    let utf16 = text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+    for json in [utf16, [0xFF, 0xFE] + utf16, Array(#"{"b":"x","c":""#.utf8) + [0xC3, 0x28] + Array(#""}"#.utf8)] {
+      #expect(throws: JSONError.noJSON) { try JSON.decode(Value.self, from: json) }
+    }
+  }
+
+  @Test(arguments: [
+    #"{"b":"x","b":"x"}"#, #"{"b":"x","\u0062":"y"}"#, #"{"b":"x","c":[1,{"d":1,"e":{"d":2},"d":3}]}"#,
+    #"{"b":"x","":1,"":1}"#, #"{"b":"x","é":1,"\u0065\u0301":1}"#,
+  ])
+  func `a name that stands in an object twice is refused`(_ text: String) {
+    #expect(throws: JSONError.repeatedName) { try Self.decode(text) }
+  }
+
+  @Test func `thirty-two arrays and objects in one another are read, one more is too deep`() throws {
+    #expect(try Self.decode(#"{"b":"x","c":["# + Self.nested(30) + "]}") == Value(b: "x", a: nil))
+    #expect(throws: JSONError.tooDeep) { try Self.decode(#"{"b":"x","c":[["# + Self.nested(30) + "]]}") }
+    for bomb in ["[", "{\"c\":", "[{\"c\":"] {
+      #expect(throws: JSONError.tooDeep) { try Self.decode(String(repeating: bomb, count: 100_000)) }
+    }
+  }
+
+  @Test func `names without number are read as fast as they come`() throws {
+    let names = (0..<20_000).map { "\"\($0)\":0" }.joined(separator: ",")
+    #expect(try Self.decode(#"{"b":"x",\#(names)}"#) == Value(b: "x", a: nil))
+  }
+
+  @Test(arguments: [
+    ("{}", JSONError.missing("b")), (#"{"b":"x","a":[{"id":1},{}]}"#, .missing("a.Index 1.id")),
+    (#"{"b":1}"#, .otherKind("b")), (#"{"b":null}"#, .otherKind("b")), ("[]", .otherKind("the answer")),
+    (#"{"b":"x","a":[{"id":"1"}]}"#, .otherKind("a.Index 0.id")),
+    (#"{"b":"x","a":[{"id":1.5}]}"#, .noJSON), (#"{"b":"x","a":[{"id":1e99}]}"#, .noJSON),
+  ])
+  func `a member that is missing or of another kind is named, a number out of range is not`(
+    _ text: String, _ error: JSONError
+  ) {
+    #expect(throws: error) { try Self.decode(text) }
+  }
+
+  @Test func `each fault has its words`() {
+    let all: [JSONError] = [
+      .noJSON, .tooDeep, .repeatedName, .missing("b"), .otherKind("b"), .invalid("b"), .unwritable,
+    ]
+    #expect(
+      all.map(\.description) == [
+        "it is no JSON", "it is nested more than 32 deep", "a name stands in it twice", "b is missing",
+        "b is of another kind", "b is malformed", "it cannot be written as JSON",
+      ])
+  }
+}
