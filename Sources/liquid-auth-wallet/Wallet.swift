@@ -1,5 +1,6 @@
 import AlgorandTransaction
 import CTAPHID
+import ControlDoor
 import DeterministicKeys
 import LiquidAuth
 
@@ -15,14 +16,15 @@ struct Wallet: Sendable {
   ///
   /// - Parameter ceremony: `nil` for the one that the server needs.
   func signIn(_ link: LiquidURI, by ceremony: LiquidCeremony?) async throws(WalletFailure) -> LiquidAuthResult {
+    let isAsked = try await !isMeantBeforeVaultOpens(link.origin.host) && isAskedAboutHosts
     let gate = FirstUseGate(ports.http) { host in await refusal(of: host) }
     let output = output
     let client = LiquidAuthClient(
       http: gate, authenticator: ControlSocketAuthenticator(socket: ports.socket), publicSuffixes: ports.publicSuffixes,
       userAgent: UserAgent(version: DeviceIdentity(capabilities: []).version), device: "Linux"
     ) { progress in
-      output.report(.signIn(progress))
-      if case .firstUse(let host) = progress, isAskedAboutHosts { gate.close(for: host) }
+      gate.tell { output.report(.signIn(progress)) }
+      if case .firstUse(let host) = progress, isAsked { gate.close(for: host) }
     }
     do throws(LiquidAuthError) {
       let result = try await Self.result(of: link, by: ceremony, client)
@@ -43,6 +45,26 @@ struct Wallet: Sendable {
     case .authentication: try await client.authentication(origin: link.origin, requestID: link.requestID)
     case nil: try await client.connect(origin: link.origin, requestID: link.requestID)
     }
+  }
+
+  /// Whether the person was asked about the host while the vault was locked, and meant it.
+  ///
+  /// Which hosts are known only the vault can tell. It is not opened for one that is not meant: so the question comes
+  /// before it, at every host, and is not put again when the host turns out to be a new one. Without a terminal nothing
+  /// can be asked now; the question at first use then refuses.
+  private func isMeantBeforeVaultOpens(_ host: String) async throws(WalletFailure) -> Bool {
+    guard isAskedAboutHosts, await isVaultLocked, let question = TerminalQuestion() else { return false }
+    let isMeant = await question.ask(
+      "The vault is locked, and only it knows whether you have been at \(host) before.\n"
+        + "Open it to sign in there, and tell \(host) your account's address? [y/N] ", on: ports.thread)
+    guard isMeant else {
+      throw WalletFailure("\(host) was told nothing, as you wished, and the vault stays locked", code: .refused)
+    }
+    return true
+  }
+
+  private var isVaultLocked: Bool {
+    get async { (try? await ports.socket.ask(.status, for: AuthenticatorStatus.self))?.vault == .locked }
   }
 
   /// Asks whether a host is meant; what speaks against it.

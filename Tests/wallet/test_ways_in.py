@@ -1,5 +1,6 @@
 """How a link comes to the wallet, and the links that it does not follow."""
 
+import json
 import subprocess
 
 import pytest
@@ -67,10 +68,28 @@ class TestFirstUse:
     def test_a_person_says_no(self, key, serve, connect):
         server = serve()
         command = connect.command(key, server.link("one"), is_known=False)
-        status, shown = on_terminal(command, [(r"\[y/N\] ", "n")], key.environment)
-        assert status == 4 and "localhost" in shown
-        assert [entry.path.split("/")[1] for entry in server.received] in ([], ["assertion"])
-        assert key.signatures() == 0
+        status, shown = on_terminal(command, [(r"Sign in at localhost.*\[y/N\] ", "n")], key.environment)
+        assert status == 4 and "localhost was told nothing" in shown
+        assert "asking the server" not in shown, "it is not, before the answer"
+        assert not server.received and key.signatures() == 0
+
+    def test_a_locked_vault_is_not_opened_for_a_host_that_is_not_meant(self, key, serve, connect):
+        server = serve()
+        key.ask("lock")
+        command = connect.command(key, server.link("one"), is_known=False)
+        status, shown = on_terminal(command, [(r"vault is locked(.|\n)*localhost(.|\n)*\[y/N\] ", "n")], key.environment)
+        assert status == 4 and "the vault stays locked" in shown
+        assert not server.received and not key.pinentry.asked()
+        assert json.loads(key.ask("status", "--json"))["vault"] == "locked"
+
+    def test_a_person_is_asked_once(self, key, serve, connect):
+        server = serve()
+        key.ask("lock")
+        command = connect.command(key, server.link("one"), "--timeout", "1", is_known=False)
+        status, shown = on_terminal(command, [(r"vault is locked(.|\n)*\[y/N\] ", "y")], key.environment)
+        assert status == 5 and shown.count("[y/N]") == 1, shown
+        assert "look twice" in shown, "that it is the first time is told all the same"
+        assert key.signatures() == 1
 
 
 LINKS = {

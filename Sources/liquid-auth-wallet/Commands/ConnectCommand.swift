@@ -25,7 +25,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Flag(help: "Sign in, and do not register.") var authenticate = false
 
-  @Flag(help: "Do not ask whether a host is meant that this machine does not know.") var yes = false
+  @Flag(help: "Do not ask whether a host is meant: a new one, or any while the vault is locked.") var yes = false
 
   @Flag(help: "Write events to standard output, one JSON object a line, for programs.") var json = false
 

@@ -7,6 +7,8 @@ import Synchronization
 final class FirstUseGate: HTTPPort {
   private struct State {
     var question: String?
+    /// What is told when the question is answered with yes.
+    var held: [@Sendable () -> Void] = []
     var refusal: String?
   }
 
@@ -23,18 +25,28 @@ final class FirstUseGate: HTTPPort {
   /// The host is to be asked about before anything is sent.
   func close(for host: String) { state.withLock { $0.question = host } }
 
+  /// Tells a step before it is taken: now, or after the question that comes first.
+  func tell(_ step: @escaping @Sendable () -> Void) {
+    let isHeld = state.withLock { state in
+      if state.question != nil { state.held.append(step) }
+      return state.question != nil
+    }
+    if !isHeld { step() }
+  }
+
   /// Why nothing was sent.
   var refusal: String? { state.withLock(\.refusal) }
 
   func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
-    let question = state.withLock { state in
-      defer { state.question = nil }
-      return state.question
+    let (question, held) = state.withLock { state in
+      defer { (state.question, state.held) = (nil, []) }
+      return (state.question, state.held)
     }
     if let question, let refusal = await ask(question) {
       state.withLock { $0.refusal = refusal }
       throw .unreachable("it was not to be asked")
     }
+    held.forEach { $0() }
     return try await base.send(request, maximumBodySize: maximumBodySize)
   }
 }

@@ -1,0 +1,53 @@
+import LiquidAuth
+import Synchronization
+import Testing
+
+@testable import liquid_auth_wallet
+
+struct FirstUseGateTests {
+  private let diary = Diary()
+  private let request = HTTPRequest(method: .get, url: "https://a.example/")
+
+  private func gate(refusal: String?) -> FirstUseGate {
+    FirstUseGate(diary) { [diary] host in
+      diary.write("asked about \(host)")
+      return refusal
+    }
+  }
+
+  @Test func `what follows the question is told after a yes`() async throws {
+    let gate = gate(refusal: nil)
+    gate.tell { diary.write("first use") }
+    gate.close(for: "a.example")
+    gate.tell { diary.write("asking the server") }
+    _ = try await gate.send(request, maximumBodySize: 1)
+    gate.tell { diary.write("telling the server") }
+    _ = try await gate.send(request, maximumBodySize: 1)
+    #expect(
+      diary.lines == ["first use", "asked about a.example", "asking the server", "sent", "telling the server", "sent"])
+    #expect(gate.refusal == nil)
+  }
+
+  @Test func `after a no nothing is sent, and nothing more told`() async {
+    let gate = gate(refusal: "no")
+    gate.close(for: "a.example")
+    gate.tell { diary.write("asking the server") }
+    await #expect(throws: HTTPFailure.self) { try await gate.send(request, maximumBodySize: 1) }
+    #expect(diary.lines == ["asked about a.example"])
+    #expect(gate.refusal == "no")
+  }
+}
+
+/// A server that takes everything, and what happened in its order.
+private final class Diary: HTTPPort {
+  private let state = Mutex<[String]>([])
+
+  var lines: [String] { state.withLock(\.self) }
+
+  func write(_ line: String) { state.withLock { $0.append(line) } }
+
+  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
+    write("sent")
+    return HTTPResponse(status: 200)
+  }
+}
