@@ -7,8 +7,9 @@
 ///
 /// A request that waits for a person is withdrawn by closing the connection.
 public enum ControlMessage {
-  /// The version of this wire, which both sides must speak.
-  public static let version: UInt64 = 2
+  /// The version of this wire, which both sides must speak: an older authenticator passes over members that are new to it,
+  /// and would answer another question than the one that was asked.
+  public static let version: UInt64 = 3
 
   /// The longest message in either direction, bytes; a longer packet ends the connection.
   public static let maximumSize = 65_536

@@ -52,7 +52,7 @@ public enum ControlRequest: Sendable {
   case signTransactions(TransactionsToSign)
   /// Shows a message, and signs it when a person agrees. Answer: ``WalletSignature``.
   case signMessage(MessageToSign)
-  /// Addresses by index. Answer: ``AccountAddresses``.
+  /// Addresses of an account, by index. Answer: ``AccountAddresses``.
   case accounts(AccountRange)
   /// The public half of an association key, Recovery §3. Answer: ``AssociationPublicKey``.
   case associationKey(publicUserID: String)

@@ -207,7 +207,7 @@ public struct AccountAddress: ControlAnswer, Equatable {
   public var members: CBORMap { [1: .text(address)] }
 }
 
-/// Addresses of accounts, by index: {1: [address …]}.
+/// Addresses of one account, by index: {1: [address …]}.
 public struct AccountAddresses: ControlAnswer, Equatable {
   /// The most addresses in one answer.
   public static let maximumCount: UInt64 = 32
@@ -254,15 +254,18 @@ public struct AccountPasskey: ControlAnswer, Equatable {
   public var members: CBORMap { [1: .bytes(credentialID), 2: .bool(isStored)] }
 }
 
-/// Which accounts are meant: {1: first index, 2: how many}.
+/// Which addresses are meant, of m/44'/283'/account'/0/index: {1: first index, 2: how many, 3: account}.
 public struct AccountRange: Hashable, Sendable {
-  /// Of m/44'/283'/0'/0/index.
+  /// The hardened level, without its highest bit: 0 to 2^31 - 1.
+  public var account: UInt32
+  /// The first index; the last is below 2^31.
   public var first: UInt32
   /// 1 to 32.
   public var count: UInt32
 
   /// Joins the members.
-  public init(first: UInt32, count: UInt32) {
+  public init(account: UInt32, first: UInt32, count: UInt32) {
+    self.account = account
     self.first = first
     self.count = count
   }
@@ -270,12 +273,16 @@ public struct AccountRange: Hashable, Sendable {
   init(_ members: CBORMap) throws(ControlFailure) {
     first = try members.requiredInteger(1, as: UInt32.self)
     count = try members.requiredInteger(2, as: UInt32.self)
+    account = try members.requiredInteger(3, as: UInt32.self)
     guard 1...AccountAddresses.maximumCount ~= UInt64(count), UInt64(first) + UInt64(count) <= 1 << 31 else {
-      throw ControlFailure(.invalidParameter, "1 to 32 accounts can be asked for, with an index below 2147483648")
+      throw ControlFailure(.invalidParameter, "1 to 32 addresses can be asked for, with an index below 2147483648")
+    }
+    guard account < 1 << 31 else {
+      throw ControlFailure(.invalidParameter, "the account \(account) does not exist; ask for one below 2147483648")
     }
   }
 
-  var members: CBORMap { [1: .number(first), 2: .number(count)] }
+  var members: CBORMap { [1: .number(first), 2: .number(count), 3: .number(account)] }
 }
 
 extension CBORMap {

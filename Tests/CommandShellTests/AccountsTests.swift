@@ -7,7 +7,7 @@ import Testing
   static let address = "PPNHVQJGE6ZMEWPR35UHLUYMCCZV6VNTHLJMZDVCONXKUPV47K4WGQJWGI"
 
   @Test func `addresses are listed by index`() {
-    let list = AccountList(first: 9, addresses: [Self.address, "B"])
+    let list = AccountList(account: 3, first: 9, addresses: [Self.address, "B"])
     #expect(
       list.text == """
         index  address
@@ -19,12 +19,12 @@ import Testing
         [
           {
             "index": 9,
-            "path": "m/44'/283'/0'/0/9",
+            "path": "m/44'/283'/3'/0/9",
             "address": "\(Self.address)"
           },
           {
             "index": 10,
-            "path": "m/44'/283'/0'/0/10",
+            "path": "m/44'/283'/3'/0/10",
             "address": "B"
           }
         ]
@@ -63,11 +63,13 @@ import Testing
   }
 
   @Test func `a drawing has the address in letters beneath it`() throws {
-    let list = AccountList(first: 0, addresses: [Self.address])
+    let list = AccountList(account: 0, first: 0, addresses: [Self.address])
     #expect(try list.drawing(inColour: false).hasSuffix("\n\(Self.address)"))
     #expect(try !list.drawing(inColour: false).contains("\u{1B}"))
     #expect(try list.drawing(inColour: true).contains("\u{1B}[30;107m"))
-    #expect(throws: CommandFailure.self) { try AccountList(first: 0, addresses: []).drawing(inColour: false) }
+    #expect(throws: CommandFailure.self) {
+      try AccountList(account: 0, first: 0, addresses: []).drawing(inColour: false)
+    }
   }
 
   @Test func `there are no 25 words, and an exit code of its own says so`() throws {
@@ -79,11 +81,15 @@ import Testing
 
   @Test(
     arguments: [
-      (["accounts"], 1, nil), (["accounts", "--count", "32"], 32, nil), (["accounts", "--qr"], 1, 0),
-      (["accounts", "--qr", "5"], 1, 5), (["accounts", "list", "--qr", "--control", "/c"], 1, 0),
-    ] as [([String], UInt32, UInt32?)])
-  func `the command line is read`(_ arguments: [String], _ count: UInt32, _ qr: UInt32?) throws {
+      (["accounts"], 0, 1, nil), (["accounts", "--count", "32"], 0, 32, nil), (["accounts", "--qr"], 0, 1, 0),
+      (["accounts", "--qr", "5"], 0, 1, 5), (["accounts", "list", "--qr", "--control", "/c"], 0, 1, 0),
+      (["accounts", "--account", "2147483647", "--qr", "1"], 2_147_483_647, 1, 1),
+    ] as [([String], UInt32, UInt32, UInt32?)])
+  func `the command line is read`(
+    _ arguments: [String], _ account: UInt32, _ count: UInt32, _ qr: UInt32?
+  ) throws {
     let list = try #require(try LiquidAuthCommand.parseAsRoot(arguments) as? AccountsCommand.List)
+    #expect(list.account == account)
     #expect(list.count == count)
     #expect(list.qr == qr)
   }
@@ -91,6 +97,8 @@ import Testing
   @Test(arguments: [
     ["accounts", "--count", "0"], ["accounts", "--count", "33"], ["accounts", "--qr", "2147483648"],
     ["accounts", "--qr", "-1"], ["accounts", "--qr", "--json"], ["accounts", "--qr", "1", "--count", "2"],
+    ["accounts", "--account", "2147483648"], ["accounts", "--account", "-1"], ["accounts", "--account", "0'"],
+    ["accounts", "--account"],
   ])
   func `what cannot be is refused`(_ arguments: [String]) {
     #expect(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }

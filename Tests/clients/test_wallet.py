@@ -17,16 +17,24 @@ from support import on_screen, wire
 from support.authenticator import Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN
 from support.control_door import (
-    ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, NOT_OUR_SIGNER, OK, SIGN_ASSOCIATION, SIGN_MESSAGE,
-    SIGN_TRANSACTIONS, STATUS, WALLET_PASSKEY, WRONG_GROUP, ControlDoor,
+    ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, INVALID_PARAMETER, NOT_OUR_SIGNER, OK,
+    SIGN_ASSOCIATION, SIGN_MESSAGE, SIGN_TRANSACTIONS, STATUS, WALLET_PASSKEY, WRONG_GROUP, ControlDoor,
 )
 
 PUBLIC_KEY = algorand_public_key(OWN.ed25519_root)
-ADDRESS = algorand_address(PUBLIC_KEY).decode()
+LAST = (1 << 31) - 1
 OTHER = "7ZUECA7HFLZTXENRV24SHLU4AVPUTMTTDUFUBNBD64C73F3UHRTHAIOF6Q"
 ORIGIN = "https://dapp.example"
 TESTNET = "SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI="
 VECTORS = vectors.load("keys-and-recovery")
+
+
+def address(account, index):
+    """That of m/44'/283'/account'/0/index, derived here."""
+    return algorand_address(algorand_public_key(OWN.ed25519_root, account, index)).decode()
+
+
+ADDRESS = address(0, 0)
 
 
 @pytest.fixture
@@ -65,34 +73,46 @@ class TestAccounts:
     def test_the_account_in_use_is_the_first_of_the_phrase(self, door):
         assert door.ask(ACCOUNT) == (OK, {1: ADDRESS})
         assert encoding.is_valid_address(ADDRESS)
-        status, answer = door.ask(ACCOUNTS, {1: 0, 2: 32})
+        status, answer = door.ask(ACCOUNTS, {1: 0, 2: 32, 3: 0})
         assert status == OK and answer[1][0] == ADDRESS and len(set(answer[1])) == 32
         assert all(map(encoding.is_valid_address, answer[1]))
-        assert door.ask(ACCOUNTS, {1: 31, 2: 1}) == (OK, {1: [answer[1][31]]})
 
-    def test_the_command_lists_them(self, key, door):
-        _, answer = door.ask(ACCOUNTS, {1: 0, 2: 3})
-        said = key.run("accounts", "--count", "3", "--control", key.control_socket).stdout.split("\n")
-        assert [line.split() for line in said[1:4]] == [[str(i), a] for i, a in enumerate(answer[1])]
-        told = json.loads(key.run("accounts", "--count", "3", "--json", "--control", key.control_socket).stdout)
-        assert [account["address"] for account in told] == answer[1]
+    @pytest.mark.parametrize("account", [0, 1, 2, 300, LAST])
+    def test_every_account_has_its_addresses(self, door, account):
+        for first, count in ((0, 3), (31, 1), (256, 2), (LAST, 1)):
+            derived = [address(account, index) for index in range(first, first + count)]
+            assert door.ask(ACCOUNTS, {1: first, 2: count, 3: account}) == (OK, {1: derived})
+
+    @pytest.mark.parametrize("members", [{1: LAST, 2: 2, 3: 0}, {1: 0, 2: 1, 3: LAST + 1}, {1: 0, 2: 1, 3: 1 << 32},
+                                         {1: 0, 2: 0, 3: 0}, {1: 0, 2: 33, 3: 0}])
+    def test_addresses_that_there_are_not(self, door, members):
+        assert door.ask(ACCOUNTS, members)[0] == INVALID_PARAMETER
+
+    @pytest.mark.parametrize("account", [0, 1])
+    def test_the_command_lists_them(self, key, account):
+        derived = [address(account, index) for index in range(3)]
+        command = ["accounts", "--count", "3", "--account", str(account), "--control", key.control_socket]
+        said = key.run(*command).stdout.split("\n")
+        assert [line.split() for line in said[1:4]] == [[str(i), a] for i, a in enumerate(derived)]
+        assert json.loads(key.run(*command, "--json").stdout) == [
+            {"index": i, "path": f"m/44'/283'/{account}'/0/{i}", "address": a} for i, a in enumerate(derived)]
 
     def test_its_passkey_is_the_phones(self, door):
         phone = VECTORS["phoneCandidates"]
         assert door.ask(WALLET_PASSKEY, {1: phone["rpId"]}) == (OK, {1: bytes.fromhex(phone["ids"]["0"]), 2: False})
 
-    @pytest.mark.parametrize("index", [0, 7])
-    def test_zbar_reads_the_code_on_paper_and_on_a_terminal(self, key, door, tmp_path, index):
-        _, answer = door.ask(ACCOUNTS, {1: index, 2: 1})
-        command = ["accounts", "--qr", str(index), "--control", str(key.control_socket)]
+    @pytest.mark.parametrize("account, index", [(0, 0), (0, 7), (2, 1)])
+    def test_zbar_reads_the_code_on_paper_and_on_a_terminal(self, key, tmp_path, account, index):
+        wanted = address(account, index)
+        command = ["accounts", "--qr", str(index), "--account", str(account), "--control", str(key.control_socket)]
         paper = key.run(*command).stdout
-        assert paper.rstrip("\n").endswith(answer[1][0])
-        assert on_screen.read_by_zbar(on_screen.pixels(paper), tmp_path) == answer[1][0]
+        assert paper.rstrip("\n").endswith(wanted)
+        assert on_screen.read_by_zbar(on_screen.pixels(paper), tmp_path) == wanted
         status, shown = on_terminal(key.command(*command), [], key.environment)
         assert status == 0
         # Whatever is the colour of the terminal: the code brings its own, and what it leaves is the terminal's.
         for background in (on_screen.BLACK, on_screen.WHITE):
-            assert on_screen.read_by_zbar(on_screen.pixels(shown, background), tmp_path) == answer[1][0]
+            assert on_screen.read_by_zbar(on_screen.pixels(shown, background), tmp_path) == wanted
 
     def test_there_are_no_25_words(self, key):
         said = key.run("accounts", "export", status=4)

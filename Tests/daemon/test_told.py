@@ -167,7 +167,7 @@ class TestCommands:
         def packet(members=None):
             return b"\0" + (cbor.encode(members) if members else b"")
 
-        hello = packet({1: 2, 2: 1})
+        hello = packet({1: 3, 2: 1})
         status = packet({1: 1, 2: 2, 3: "pty", 4: True, 7: "none", 8: "terminal", 10: True, 11: [], 12: "/s", 15: 0,
                          16: 0})
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:

@@ -128,6 +128,14 @@ def test_xhd_root():
     assert d.ed25519_root(bytes.fromhex(XHD["upstream"]["bip39Seed"])).hex() == XHD["upstream"]["rootKey"]
 
 
+@pytest.mark.parametrize("leaf", [leaf for leaf in XHD["upstream"]["peikert_g9"] if leaf["context"] == "Address"],
+                         ids=lambda leaf: f"{leaf['account']}/{leaf['keyIndex']}")
+def test_xhd_address(leaf):
+    public = d.algorand_public_key(bytes.fromhex(XHD["upstream"]["rootKey"]), leaf["account"], leaf["keyIndex"])
+    assert public.hex() == leaf["publicKey"]
+    assert d.algorand_address(public).decode() == leaf["address"]
+
+
 @pytest.mark.parametrize("number", [0, d.P256_ORDER, 2**256 - 1])
 def test_scalar_out_of_range(number):
     with pytest.raises(d.ScalarOutOfRange):

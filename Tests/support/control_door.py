@@ -7,7 +7,7 @@ import cbor2
 ACCOUNT, WALLET_PASSKEY, SIGN_TRANSACTIONS, SIGN_MESSAGE = 0x61, 0x62, 0x63, 0x64
 ACCOUNTS, ASSOCIATION_KEY, SIGN_ASSOCIATION = 0x65, 0x66, 0x67
 STATUS = 0x51
-OK, DENIED, WITHDRAWN = 0x00, 0x27, 0x2D
+OK, INVALID_PARAMETER, DENIED, WITHDRAWN = 0x00, 0x02, 0x27, 0x2D
 WRONG_GROUP, NOT_OUR_SIGNER, CANNOT_BE_SHOWN = 0xF5, 0xF6, 0xF7
 LONGEST = 65_536
 
@@ -19,7 +19,7 @@ class ControlDoor:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(60)
         self.socket.connect(str(path))
-        assert self.ask(0x50, {1: 2})[0] == OK
+        assert self.ask(0x50, {1: 3})[0] == OK
 
     def __enter__(self):
         return self

@@ -8,8 +8,8 @@ public struct AlgorandAccount: Sendable {
   private let key: ExtendedKey
   private let counts: SignatureCounts
 
-  init(_ tree: BIP32Ed25519, index: UInt32 = 0, counts: SignatureCounts) throws(BIP32Error) {
-    key = try tree.key(.address, account: 0, change: 0, index: index)
+  init(_ tree: BIP32Ed25519, account: UInt32, index: UInt32, counts: SignatureCounts) throws(BIP32Error) {
+    key = try tree.key(.address, account: account, change: 0, index: index)
     address = AlgorandAddress(publicKey: key.publicKey)
     self.counts = counts
   }
@@ -23,10 +23,10 @@ public struct AlgorandAccount: Sendable {
 }
 
 extension OpenVault {
-  /// An account of the vault; the first is the one that signs.
+  /// An account of the vault; the first address of the first account is the one that signs.
   ///
   /// - Throws: `BIP32Error.invalidRoot` where the vault holds something else than a root, `indexOutOfRange` from 2^31 on.
-  public func algorandAccount(index: UInt32 = 0) throws(BIP32Error) -> AlgorandAccount {
-    try AlgorandAccount(BIP32Ed25519(root: ed25519Root), index: index, counts: signatures)
+  public func algorandAccount(_ account: UInt32 = 0, index: UInt32 = 0) throws(BIP32Error) -> AlgorandAccount {
+    try AlgorandAccount(BIP32Ed25519(root: ed25519Root), account: account, index: index, counts: signatures)
   }
 }

@@ -6,16 +6,16 @@ public import DeterministicKeys
 /// A vault that is locked is opened by a prompt, as for a ceremony; what signs asks a person, and verifies whoever it is
 /// where verification is set up.
 extension Authenticator {
-  /// The addresses of m/44'/283'/0'/0/index, of which the first is the account in use.
+  /// The addresses of m/44'/283'/account'/0/index; the first of account 0 is the one in use.
   ///
   /// - Parameter prompt: what a locked vault is opened for.
-  /// - Throws: `other` for an index from 2^31 on, and where the vault holds no root.
+  /// - Throws: `other` for an account or index from 2^31 on, and where the vault holds no root.
   public func accountAddresses(
-    _ indices: Range<UInt32>, for prompt: UserPrompt = UserPrompt(purpose: .tellAccount)
+    _ indices: Range<UInt32>, of account: UInt32, for prompt: UserPrompt
   ) async throws(CTAPError) -> [AlgorandAddress] {
     let vault = try await openVault(for: prompt)
     var addresses: [AlgorandAddress] = []
-    for index in indices { addresses.append(try vault.account(index: index).address) }
+    for index in indices { addresses.append(try vault.account(account, index: index).address) }
     return addresses
   }
 
@@ -113,8 +113,8 @@ extension AlgorandAccount {
 }
 
 extension OpenVault {
-  fileprivate func account(index: UInt32 = 0) throws(CTAPError) -> AlgorandAccount {
-    do { return try algorandAccount(index: index) } catch {
+  fileprivate func account(_ account: UInt32 = 0, index: UInt32 = 0) throws(CTAPError) -> AlgorandAccount {
+    do { return try algorandAccount(account, index: index) } catch {
       throw CTAPError(.other, "the vault has no such Algorand account: \(error)")
     }
   }

@@ -8,8 +8,8 @@ struct AccountsCommand: ParsableCommand {
     commandName: "accounts",
     abstract: "See the Algorand accounts that the phrase gives.",
     discussion: """
-      The accounts are those of ARC-52 (xHD): m/44'/283'/0'/0/index. The first, index 0, is the one that signs in and \
-      signs transactions. Where the vault is locked, the authenticator asks for its passphrase.
+      The accounts are those of ARC-52 (xHD): m/44'/283'/account'/0/index. Account 0 at index 0 is the one that signs \
+      in and signs transactions. Where the vault is locked, the authenticator asks for its passphrase.
       """,
     subcommands: [List.self, Export.self], defaultSubcommand: List.self)
 
@@ -18,18 +18,22 @@ struct AccountsCommand: ParsableCommand {
       abstract: "List addresses, or draw one as a QR code.",
       discussion: "The code holds the address alone, which every wallet and explorer reads.")
 
-    @Option(help: "How many accounts, from index 0 on.")
+    @Option(help: ArgumentHelp("Which account of the path, 0 to 2147483647.", valueName: "number"))
+    var account: UInt32 = 0
+
+    @Option(help: "How many addresses, 1 to 32, from index 0 on.")
     var count: UInt32 = 1
 
     @Option(
       defaultAsFlag: 0, parsing: .next,
-      help: ArgumentHelp("Draw one address; without an index, that of account 0.", valueName: "index"))
+      help: ArgumentHelp("Draw one address; without an index, that of index 0.", valueName: "index"))
     var qr: UInt32?
 
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
+      guard account < 1 << 31 else { throw ValidationError("--account is 0 to 2147483647") }
       guard 1...AccountAddresses.maximumCount ~= UInt64(count) else {
         throw ValidationError("--count is 1 to \(AccountAddresses.maximumCount)")
       }
@@ -39,9 +43,9 @@ struct AccountsCommand: ParsableCommand {
     }
 
     func run() throws {
-      let first = qr ?? 0
-      let accounts: AccountAddresses = try place.connect().ask(.accounts(AccountRange(first: first, count: count)))
-      let list = AccountList(first: first, addresses: accounts.addresses)
+      let range = AccountRange(account: account, first: qr ?? 0, count: count)
+      let accounts: AccountAddresses = try place.connect().ask(.accounts(range))
+      let list = AccountList(account: account, first: range.first, addresses: accounts.addresses)
       guard qr != nil else { return output.write(list.text, json: list.json) }
       StandardStream.output.write(try list.drawing(inColour: isatty(STDOUT_FILENO) == 1))
     }
@@ -67,6 +71,8 @@ struct AccountsCommand: ParsableCommand {
 
 /// What a person or a program is told of accounts.
 struct AccountList: Equatable {
+  /// Whose addresses they are.
+  let account: UInt32
   /// The index of the first.
   let first: UInt32
   let addresses: [String]
@@ -85,7 +91,7 @@ struct AccountList: Equatable {
     .array(
       rows.map { row in
         [
-          "index": .number(Int64(row.index)), "path": .string("m/44'/283'/0'/0/\(row.index)"),
+          "index": .number(Int64(row.index)), "path": .string("m/44'/283'/\(account)'/0/\(row.index)"),
           "address": .string(row.address),
         ]
       })

@@ -7,9 +7,9 @@ extension Authenticator {
   /// The packet that answers a wallet's request.
   func answer(toWallet request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
     switch request {
-    case .account: return AccountAddress(try await addresses(0..<1)[0].text).encoded
-    case .accounts(let range):
-      return AccountAddresses(try await addresses(range.first..<range.first + range.count).map(\.text)).encoded
+    case .account:
+      return AccountAddress(try await accountInUse(for: UserPrompt(purpose: .tellAccount)).text).encoded
+    case .accounts(let range): return try await addresses(range).encoded
     case .walletPasskey(let rpID): return try await passkey(rpID: rpID).encoded
     case .signTransactions(let transactions): return try await sign(transactions).encoded
     case .signMessage(let message): return try await sign(message).encoded
@@ -21,11 +21,16 @@ extension Authenticator {
 
   /// A locked vault is opened for what will be asked then.
   private func accountInUse(for prompt: UserPrompt) async throws(ControlFailure) -> AlgorandAddress {
-    do { return try await accountAddresses(0..<1, for: prompt)[0] } catch { throw ControlFailure(error) }
+    do { return try await accountAddresses(0..<1, of: 0, for: prompt)[0] } catch { throw ControlFailure(error) }
   }
 
-  private func addresses(_ indices: Range<UInt32>) async throws(ControlFailure) -> [AlgorandAddress] {
-    do { return try await accountAddresses(indices) } catch { throw ControlFailure(error) }
+  private func addresses(_ range: AccountRange) async throws(ControlFailure) -> AccountAddresses {
+    let (indices, prompt) = (range.first..<range.first + range.count, UserPrompt(purpose: .tellAccount))
+    do {
+      return AccountAddresses(try await accountAddresses(indices, of: range.account, for: prompt).map(\.text))
+    } catch {
+      throw ControlFailure(error)
+    }
   }
 
   private func passkey(rpID: String) async throws(ControlFailure) -> AccountPasskey {

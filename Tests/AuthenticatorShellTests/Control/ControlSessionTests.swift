@@ -61,7 +61,7 @@ import Testing
   }
 
   static let wallet: [ControlRequest] = [
-    .account, .accounts(AccountRange(first: 0, count: 1)), .walletPasskey(rpID: "a"),
+    .account, .accounts(AccountRange(account: 0, first: 0, count: 1)), .walletPasskey(rpID: "a"),
     .signTransactions(TransactionsToSign([.init([], isToBeSigned: true)], origin: "o")),
     .signMessage(MessageToSign([0x61], origin: "o")), .associationKey(publicUserID: "al"),
     .signAssociation(AssociationToSign(publicUserID: "al", data: [0x61], service: "s")),

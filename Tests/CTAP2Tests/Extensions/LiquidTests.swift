@@ -108,7 +108,7 @@ import Testing
 
   @Test func `a passkey that came from the phrase alone is used first here too`() async throws {
     var elsewhere = Self.world()
-    let address = try await elsewhere.authenticator.accountAddresses(0..<1)[0].text
+    let address = try #require(elsewhere.keySource.current).algorandAccount().address.text
     let made = try await elsewhere.register(userID: Array(address.utf8))
     var world = Self.world()
     let answer = await world.getAssertion(

@@ -24,6 +24,21 @@ import Testing
     static func load() throws -> Self { try VectorFile("keys-and-recovery").decode(Self.self) }
   }
 
+  private struct XHDVectors: Decodable {
+    struct Upstream: Decodable {
+      struct Leaf: Decodable {
+        let context: String
+        let account: UInt32
+        let keyIndex: UInt32
+        let address: String
+      }
+      let peikert_g9: [Leaf]
+    }
+    let upstream: Upstream
+
+    static func load() throws -> Self { try VectorFile("xhd-wallet").decode(Self.self) }
+  }
+
   static let prompt = UserPrompt(
     purpose: .signTransactions([.init(lines: ["Amount: 1"], isToBeSigned: true)]), origin: "https://d.example")
 
@@ -35,28 +50,37 @@ import Testing
 
   @Test func `the first address is the account in use`() async throws {
     let world = TestWorld(isOpen: false)
-    let addresses = try await world.authenticator.accountAddresses(0..<3)
+    let addresses = try await world.addresses(0..<3)
     let vectors = try Vectors.load()
     #expect(addresses[0].text == vectors.phoneCandidates.address)
     #expect(Set(addresses).count == 3)
-    #expect(try await world.authenticator.accountAddresses(2..<3) == [addresses[2]])
+    #expect(try await world.addresses(2..<3) == [addresses[2]])
     // The vault was opened, and the person told what for.
     #expect(world.keySource.wishes == [UserPrompt(purpose: .tellAccount)])
     #expect(world.person.shown.isEmpty)
   }
 
-  @Test func `an index of 2^31 has no account`() async throws {
+  @Test func `the addresses of every account are those of the xHD library`() async throws {
     let world = TestWorld()
-    #expect(try await world.authenticator.accountAddresses(1 << 31 - 1..<1 << 31).count == 1)
-    await #expect(throws: CTAPError(.other, "")) {
-      try await world.authenticator.accountAddresses(1 << 31..<1 << 31 + 1)
+    let leaves = try XHDVectors.load().upstream.peikert_g9.filter { $0.context == "Address" }
+    #expect(Set(leaves.map(\.account)) == [0, 1, 2, 3])
+    for leaf in leaves {
+      let addresses = try await world.addresses(leaf.keyIndex..<leaf.keyIndex + 1, of: leaf.account)
+      #expect(addresses.map(\.text) == [leaf.address], "m/44'/283'/\(leaf.account)'/0/\(leaf.keyIndex)")
     }
+  }
+
+  @Test func `from 2^31 on there is neither index nor account`() async throws {
+    let world = TestWorld()
+    #expect(try await world.addresses(1 << 31 - 1..<1 << 31, of: 1 << 31 - 1).count == 1)
+    await #expect(throws: CTAPError(.other, "")) { try await world.addresses(1 << 31..<1 << 31 + 1) }
+    await #expect(throws: CTAPError(.other, "")) { try await world.addresses(0..<1, of: 1 << 31) }
   }
 
   @Test func `a vault that is not opened tells nothing`() async {
     let world = TestWorld(isOpen: false)
     world.keySource.lock(thenFailWith: .cancelled)
-    await #expect(throws: CTAPError(.keepaliveCancel, "")) { try await world.authenticator.accountAddresses(0..<1) }
+    await #expect(throws: CTAPError(.keepaliveCancel, "")) { try await world.addresses(0..<1) }
   }
 
   // MARK: The account's passkey
@@ -102,7 +126,7 @@ import Testing
 
   @Test func `each statement is signed behind its prefix, after one consent with verification`() async throws {
     let world = TestWorld()
-    let address = try await world.authenticator.accountAddresses(0..<1)[0]
+    let address = try await world.addresses(0..<1)[0]
     let signatures = try await world.authenticator.sign(
       [.transaction([1, 2]), .message([1, 2]), .transaction([])], asking: Self.prompt)
     let signed: [[UInt8]] = [[0x54, 0x58, 1, 2], [0x4D, 0x58, 1, 2], [0x54, 0x58]]
@@ -203,5 +227,11 @@ import Testing
     #expect(world.person.shown == [.init(prompt: UserPrompt(purpose: purpose), verification: true)])
     #expect(try counts(of: world).association == 1)
     #expect(try counts(of: world).algorand == 0)
+  }
+}
+
+extension TestWorld {
+  fileprivate func addresses(_ indices: Range<UInt32>, of account: UInt32 = 0) async throws -> [AlgorandAddress] {
+    try await authenticator.accountAddresses(indices, of: account, for: UserPrompt(purpose: .tellAccount))
   }
 }
