@@ -8,7 +8,7 @@ import hashlib
 import cbor2
 from judges import strict_cbor
 from judges.relying_parties import b64
-from support.authenticator import PHRASE
+from support.authenticator import PHRASE, wait_for
 from support.control_door import OK, WALLET_PASSKEY, ControlDoor
 
 from .doubles.wallet import Account, Wallet
@@ -19,6 +19,8 @@ MAKE_CREDENTIAL, GET_ASSERTION = 0x01, 0x02
 
 class DoorWallet(Wallet):
     """Signs nothing itself: CTAP messages over the control socket (CTAP §6.1, §6.2, Recovery §11)."""
+
+    more_extensions: dict = {}  # of registrations
 
     def _ask(self, command, members):
         status, found = self.door.ask(command, members)
@@ -45,7 +47,7 @@ class DoorWallet(Wallet):
             MAKE_CREDENTIAL,
             {
                 1: hash_, 2: {"id": options["rp"]["id"]}, 3: user, 4: [{"alg": -7, "type": "public-key"}],
-                6: extensions, 7: {"rk": True, "uv": True}, 11: ["none"],
+                6: extensions | self.more_extensions, 7: {"rk": True, "uv": True}, 11: ["none"],
             },
         )
         assert (made[1], made[3]) == ("none", {})
@@ -95,3 +97,39 @@ def test_register_and_sign_in(loop, key, serve, authority):
 
     loop.run(story())
     assert key.signatures() == 2
+
+
+def test_a_passkey_that_its_site_protects_is_told_after_a_dialog(loop, key, serve, connect, authority):
+    """Such a passkey is made by browsers; the wallet gets its id by a yes more, and by no nothing."""
+    server = serve()
+
+    async def register():
+        with ControlDoor(key.control_socket) as door:
+            wallet = await DoorWallet(server, OURS, "one", authority.client_context()).start()
+            wallet.door, wallet.more_extensions = door, {"credProtect": 3}
+            await wallet.register()
+            await wallet.close()
+
+    loop.run(register())
+    before, mark = key.signatures(), key.pinentry.asked()
+    key.pinentry.set("deny")
+    refused = connect(key, server.link("two"))
+    assert refused.end() == 4 and "refused" in refused.text, refused.text
+    assert f"Site: {server.rp_id}\nThe site has it protected." in key.shown(mark)
+
+    key.pinentry.set("never")
+    asked = key.pinentry.asked()
+    given_up = connect(key, server.link("three"))
+    wait_for("prompt", lambda: key.pinentry.asked() > asked)
+    assert given_up.interrupt() == 130, given_up.text
+    key.pinentry.wait_for_no_dialog()
+    assert key.signatures() == before and not server.requests("/assertion")
+
+    key.pinentry.set("approve")
+    mark = key.pinentry.asked()
+    wallet = connect(key, server.link("four"))
+    wait_for("sign-in", lambda: server.requests("/assertion/response"))
+    assert server.requests("/assertion/response")[-1].status == 201, wallet.text
+    assert [event["command"] for event in key.pinentry.events("ask")[mark:]] == ["GETPIN", "GETPIN"]
+    assert wallet.interrupt() == 130, wallet.text
+    assert key.signatures() == before + 1

@@ -35,13 +35,17 @@ public enum LiquidExtension: AuthenticatorExtension {
   private struct Processing: ExtensionProcessing {
     let request: LiquidRequest
 
-    /// The person sees who asks, which account would answer, and whether the site is new here (Recovery §12).
+    /// The person sees who asks, which account would answer, and whether it is new at the site (Recovery §12).
     func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError) {
-      do { prompt.isFirstUse = try vault.store.credentials(rpIDHash: request.rpIDHash).isEmpty } catch {
+      let address = try account(of: vault).address.text
+      do {
+        let entry = try vault.store.account(rpIDHash: request.rpIDHash, userID: Array(address.utf8))
+        prompt.isFirstUse = entry?.record == nil
+      } catch {
         throw CTAPError(error)
       }
       prompt.origin = request.origin
-      prompt.algorandAddress = try account(of: vault).address.text
+      prompt.algorandAddress = address
     }
 
     func output(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORValue? {

@@ -25,6 +25,8 @@ public struct UserPrompt: Sendable, Equatable {
     case reset(importedPasskeys: Int)
     /// A wallet would be told an account's address, or its passkey at a site: asked for only to open the vault.
     case tellAccount
+    /// A program would be told the passkey of the account in use at a site that has it protected (credProtect 2 or 3).
+    case tellPasskey
     /// The account in use would sign transactions of a dApp, in the order of their group.
     case signTransactions([TransactionText])
     /// The account in use would sign a message of a dApp.
@@ -38,7 +40,7 @@ public struct UserPrompt: Sendable, Equatable {
   /// Whether a wallet asks, and no platform waits: who reads transactions may take his time.
   public var isOfWallet: Bool {
     switch purpose {
-    case .tellAccount, .signTransactions, .signMessage, .tellAssociationKey, .signAssociation: true
+    case .tellAccount, .tellPasskey, .signTransactions, .signMessage, .tellAssociationKey, .signAssociation: true
     case .register, .alreadyRegistered, .signIn, .setPIN, .registerSecondFactor, .signInSecondFactor, .select,
       .authorize, .reset:
       false
@@ -78,7 +80,8 @@ public struct UserPrompt: Sendable, Equatable {
   /// With the `liquid` extension in challenge form it is that of the client data; with transactions and messages it is
   /// the dApp's.
   public var origin: String?
-  /// With the `liquid` extension: this machine has no passkey of the site yet, so that nothing here vouches for it.
+  /// With the `liquid` extension: the account has no passkey of the site on this machine yet, so that nothing here
+  /// vouches for it.
   public var isFirstUse: Bool
 
   /// Makes a prompt; everything but the purpose may be absent.

@@ -22,7 +22,11 @@ extension Authenticator {
   /// The passkey of the account in use at a site: the id of its live record, or else the hash id of counter 0, which
   /// phone wallets made of this phrase too (Recovery §3, §8).
   ///
+  /// A passkey that its site has protected (credProtect 2 or 3, CTAP §12.1) is no more told without a verified person
+  /// than getAssertion would tell it.
+  ///
   /// - Returns: the credential's id, and whether this machine has the record.
+  /// - Throws: `invalidOption` for a protected passkey where verification is not set up.
   public func accountPasskey(rpID: String) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
     let vault = try await openVault(for: UserPrompt(purpose: .tellAccount, rpID: rpID))
     let userID = Array(try vault.account().address.text.utf8)
@@ -30,7 +34,10 @@ extension Authenticator {
     do { entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rpID), userID: userID) } catch {
       throw CTAPError(error)
     }
-    if let record = entry?.record { return (record.id, true) }
+    if let record = entry?.record {
+      if record.policy.credProtect > .userVerificationOptional { try await agreeToTellPasskey(of: rpID, with: vault) }
+      return (record.id, true)
+    }
     guard
       let parameters = CredentialParameters.discoverable(
         userID: userID, counter: 0, algorithm: .es256, policy: CredentialPolicy())
@@ -40,16 +47,33 @@ extension Authenticator {
     }
   }
 
+  private func agreeToTellPasskey(of rpID: String, with vault: OpenVault) async throws(CTAPError) {
+    try await reported("tell a protected passkey", of: rpID) { () async throws(CTAPError) in
+      guard interaction.canVerify else {
+        throw CTAPError(
+          .invalidOption,
+          "the site has its passkey protected, and nobody is verified here; start the authenticator with --verification "
+            + "passphrase")
+      }
+      _ = try await confirm(UserPrompt(purpose: .tellPasskey, rpID: rpID), verification: true, with: vault)
+    }
+  }
+
   /// Signs with the account in use, after one consent to all.
   ///
-  /// - Parameter prompt: what the person is shown; it says all that the statements do.
+  /// - Parameter prompt: what the person is shown; it says all that the statements do, and names the account.
   /// - Returns: a signature of 64 bytes for each statement.
+  /// - Throws: `notAllowed` where the account in use is not the one that the prompt names: the vault may have been
+  ///   replaced since.
   public func sign(
     _ statements: [AlgorandStatement], asking prompt: UserPrompt
   ) async throws(CTAPError) -> [[UInt8]] {
     try await reported("sign \(statements.count) for a wallet", of: prompt.origin) { () async throws(CTAPError) in
       let vault = try await openVault(for: prompt)
       let account = try vault.account()
+      guard prompt.algorandAddress == account.address.text else {
+        throw CTAPError(.notAllowed, "the vault was replaced, and another account is in use; ask again")
+      }
       let consent = try await confirm(prompt, verification: interaction.canVerify, with: vault)
       var signatures: [[UInt8]] = []
       for statement in statements { signatures.append(try account.signature(of: statement, consent: consent)) }

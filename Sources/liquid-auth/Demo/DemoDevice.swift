@@ -76,7 +76,7 @@ private struct DemoPerson: UserInteraction {
       case .signInSecondFactor: "sign in with a second factor"
       case .authorize: "let a program go on"
       case .reset: "reset"
-      case .tellAccount, .signTransactions, .signMessage, .tellAssociationKey, .signAssociation:
+      case .tellAccount, .tellPasskey, .signTransactions, .signMessage, .tellAssociationKey, .signAssociation:
         // The demo has no wallet.
         throw .declined
       }

@@ -42,7 +42,8 @@ struct PromptText: Sendable, Equatable {
       case .setPIN: ("set a PIN", [])
       case .registerSecondFactor: ("make a new second factor", [])
       case .signInSecondFactor: ("sign in with a second factor", [])
-      case .tellAccount: ("see your Algorand account", prompt?.rpID == nil ? [] : prompt?.siteLines ?? [])
+      case .tellAccount, .tellPasskey:
+        ("see your Algorand account", prompt?.rpID == nil ? [] : prompt?.siteLines ?? [])
       case .signTransactions: ("have Algorand transactions signed", prompt?.dAppLines ?? [])
       case .signMessage: ("have a message signed by your Algorand account", prompt?.dAppLines ?? [])
       case .tellAssociationKey(let publicUserID):
@@ -118,6 +119,11 @@ extension PromptText {
         headline: "Reset this authenticator?", details: Self.resetLines(importedPasskeys), agree: "Reset",
         refuse: "Keep")
     case .tellAccount, .tellAssociationKey: self = .unlock(for: prompt)
+    case .tellPasskey:
+      self.init(
+        headline: "Tell a program of your passkey?",
+        details: prompt.siteLines + ["The site has it protected. The program cannot sign in with it by itself."],
+        agree: "Tell", refuse: "Deny")
     case .signTransactions, .signMessage, .signAssociation: self = PromptPages(prompt).last
     }
     mayConcernAnotherKey = prompt.mayConcernAnotherKey
@@ -170,7 +176,7 @@ extension UserPrompt {
     return switch purpose {
     case .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor: true
     case .setPIN, .authorize, .reset: false
-    case .tellAccount, .signTransactions, .signMessage, .tellAssociationKey, .signAssociation: false
+    case .tellAccount, .tellPasskey, .signTransactions, .signMessage, .tellAssociationKey, .signAssociation: false
     }
   }
 
@@ -198,7 +204,18 @@ extension UserPrompt {
   fileprivate var algorandLines: [String] {
     guard let algorandAddress else { return [] }
     let signed = origin.map { "It signs for: \(ShownText.host($0))" } ?? "It signs for this site only"
-    let warning = "First use: there is no passkey of this site here yet. Make sure that it is the one you mean."
-    return ["Algorand account: \(ShownText.host(algorandAddress))", signed] + (isFirstUse ? [warning] : [])
+    let hostBelow = "The host is not the site itself, but one below it. Make sure that it is the one you mean."
+    let firstUse =
+      "First use: this account has no passkey of this site here yet. Make sure that it is the one you mean."
+    return ["Algorand account: \(ShownText.host(algorandAddress))", signed] + (isOfHostBelow ? [hostBelow] : [])
+      + (isFirstUse ? [firstUse] : [])
+  }
+
+  /// Whether the origin's host is below the relying party's id; nothing is signed for any other but the id itself
+  /// (Recovery §11, E2).
+  private var isOfHostBelow: Bool {
+    guard let origin, let rpID else { return false }
+    let host = origin.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { $0 != UInt8(ascii: ":") }
+    return host.suffix(rpID.utf8.count + 1).elementsEqual(".\(rpID)".utf8)
   }
 }

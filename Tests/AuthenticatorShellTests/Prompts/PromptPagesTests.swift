@@ -162,11 +162,39 @@ import Testing
   @Test func `a site that the account signs for first is pointed out`() {
     let prompt = UserPrompt(
       purpose: .signIn, rpID: "example.com", algorandAddress: "A", origin: "https://example.com", isFirstUse: true)
-    let warning = "First use: there is no passkey of this site here yet. Make sure that it is the one you mean."
+    let warning = "First use: this account has no passkey of this site here yet. Make sure that it is the one you mean."
     #expect(PromptText(prompt).details.last == warning)
     var known = prompt
     known.isFirstUse = false
     #expect(!PromptText(known).details.contains(warning))
+  }
+
+  @Test(arguments: [
+    ("example.com", "https://example.com", false), ("example.com", "https://example.com:65535", false),
+    ("example.com", "https://www.example.com", true), ("example.com", "https://a.b-c.example.com:1", true),
+    ("localhost", "http://localhost:8080", false),
+  ])
+  func `a host below the site is pointed out, at its first use and later`(
+    _ rpID: String, _ origin: String, _ isBelow: Bool
+  ) {
+    let warning = "The host is not the site itself, but one below it. Make sure that it is the one you mean."
+    for isFirstUse in [true, false] {
+      let prompt = UserPrompt(
+        purpose: .signIn, rpID: rpID, algorandAddress: "A", origin: origin, isFirstUse: isFirstUse)
+      #expect(PromptText(prompt).details.contains(warning) == isBelow)
+      #expect(PromptText(prompt).details.contains { $0.hasPrefix("First use: ") } == isFirstUse)
+    }
+  }
+
+  @Test func `who asks for a passkey that is protected is shown the site`() {
+    let text = PromptText(UserPrompt(purpose: .tellPasskey, rpID: "example.com"))
+    #expect(
+      text.description == """
+        Tell a program of your passkey?
+
+        Site: example.com
+        The site has it protected. The program cannot sign in with it by itself.
+        """)
   }
 
   @Test func `what no browser sends is refused at once beside another key`() {

@@ -89,6 +89,7 @@ import Testing
         Name: "Bob"
         Algorand account: \(address)
         It signs for: https://app.example.com:8443
+        The host is not the site itself, but one below it. Make sure that it is the one you mean.
         """,
       buttons: ["Sign in", "Deny"]),
     Case(
@@ -238,11 +239,16 @@ import Testing
   @Test(arguments: ["\u{1F600}", "%", "\n", "é", "\u{10FFFF}", "\""])
   func `the longest texts fit into one Assuan line`(unit: String) throws {
     let long = String(repeating: unit, count: 3000)
-    let prompt = UserPrompt(
+    var prompt = UserPrompt(
       purpose: .register, rpID: long, accountName: long, accountDisplayName: long + ".", algorandAddress: Self.address,
       origin: long)
     let line = try AssuanLine.command("SETDESC", PromptText(prompt).description)
     #expect(line.count <= AssuanLine.limit)
+    // A request of `liquid` with an origin has hosts of plain letters.
+    let host = String(repeating: "a", count: 300)
+    (prompt.rpID, prompt.origin, prompt.isFirstUse) = (host, "https://a.\(host)", true)
+    prompt.replacesPasskey = true
+    #expect(try AssuanLine.command("SETDESC", PromptText(prompt).description).count <= AssuanLine.limit)
   }
 
   @Test(arguments: cases)

@@ -85,24 +85,31 @@ import Testing
 
   @Test func `a site without a passkey here is said to be used first, until it has one`() async throws {
     var world = Self.world()
+    let address = Array(try await world.authenticator.accountAddresses(0..<1)[0].text.utf8)
     let liquid: [(CBORValue, CBORValue?)] = [(6, ["liquid": true])]
-    _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: liquid))
+    // Another passkey of the site is not the account's.
+    _ = try await world.register(userID: Array("bob".utf8))
+    for _ in 0..<2 {
+      _ = await world.makeCredential(
+        Requests.makeCredential(rk: true, uv: true, userID: Array("bob".utf8), changes: liquid))
+      #expect(world.person.shown.last?.prompt.isFirstUse == true)
+    }
+    _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: address, changes: liquid))
     #expect(world.person.shown.last?.prompt.isFirstUse == true)
-    // Of the same site by whichever account, and by sign-in too.
-    _ = await world.makeCredential(
-      Requests.makeCredential(rk: true, uv: true, userID: Array("bob".utf8), changes: liquid))
+    // By registration and by sign-in.
+    _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: address, changes: liquid))
     #expect(world.person.shown.last?.prompt.isFirstUse == false)
     _ = await world.getAssertion(Requests.getAssertion(uv: true, changes: [(4, ["liquid": true])]))
     #expect(world.person.shown.last?.prompt.isFirstUse == false)
     // Another site's passkeys vouch for nothing, nor does one that is gone.
     _ = await world.makeCredential(
-      Requests.makeCredential(rk: true, uv: true, rpID: "example.org", changes: liquid))
+      Requests.makeCredential(rk: true, uv: true, rpID: "example.org", userID: address, changes: liquid))
     #expect(world.person.shown.last?.prompt.isFirstUse == true)
     for record in try world.store.credentials(rpIDHash: RPIDHash(rpID: "example.org")) {
       try world.store.remove(record, changed: 1)
     }
     _ = await world.makeCredential(
-      Requests.makeCredential(rk: true, uv: true, rpID: "example.org", changes: liquid))
+      Requests.makeCredential(rk: true, uv: true, rpID: "example.org", userID: address, changes: liquid))
     #expect(world.person.shown.last?.prompt.isFirstUse == true)
   }
 

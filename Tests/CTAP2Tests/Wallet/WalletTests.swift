@@ -40,7 +40,8 @@ import Testing
   }
 
   static let prompt = UserPrompt(
-    purpose: .signTransactions([.init(lines: ["Amount: 1"], isToBeSigned: true)]), origin: "https://d.example")
+    purpose: .signTransactions([.init(lines: ["Amount: 1"], isToBeSigned: true)]),
+    algorandAddress: try? Vectors.load().phoneCandidates.address, origin: "https://d.example")
 
   private func counts(of world: TestWorld) throws -> SignatureCounts {
     try #require(world.keySource.current).signatures
@@ -122,6 +123,47 @@ import Testing
     #expect(Hex(passkey.id) == vectors.ids["0"])
   }
 
+  @Test(arguments: [CredProtectLevel.userVerificationOptionalWithCredentialIDList, .userVerificationRequired])
+  func `a passkey that its site protects is told only after a person was verified`(_ level: CredProtectLevel)
+    async throws
+  {
+    let vectors = try Vectors.load().phoneCandidates
+    var world = TestWorld()
+    let made = await world.makeCredential(
+      Requests.makeCredential(
+        rk: true, uv: true, rpID: vectors.rpId, userID: Array(vectors.address.utf8),
+        changes: Requests.registering(["credProtect": .unsigned(UInt64(level.rawValue))])))
+    #expect(made.status == .success)
+    let asked = ScriptedPerson.Shown(
+      prompt: UserPrompt(purpose: .tellPasskey, rpID: vectors.rpId), verification: true)
+    #expect(try await world.authenticator.accountPasskey(rpID: vectors.rpId).isStored)
+    #expect(world.person.shown.last == asked)
+    let deeds: [ScriptedPerson.Deed] = [.fail(.declined), .answer(userPresent: true, userVerified: false)]
+    for deed in deeds {
+      world.person.will(deed)
+      await #expect(throws: CTAPError(.operationDenied, "")) {
+        try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+      }
+    }
+    #expect(world.person.shown.count == 4)
+    #expect(world.reports.all.suffix(2).map(\.status) == [.operationDenied, .operationDenied])
+    #expect(world.reports.all.last?.rpID == vectors.rpId)
+  }
+
+  @Test func `without verification, a passkey that its site protects is told to nobody`() async throws {
+    let vectors = try Vectors.load().phoneCandidates
+    var world = TestWorld(canVerify: false)
+    let made = await world.makeCredential(
+      Requests.makeCredential(
+        rk: true, rpID: vectors.rpId, userID: Array(vectors.address.utf8),
+        changes: Requests.registering(["credProtect": 3])))
+    #expect(made.status == .success)
+    await #expect(throws: CTAPError(.invalidOption, "")) {
+      try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+    }
+    #expect(world.person.shown.count == 1, "of the registration")
+  }
+
   // MARK: Signatures by the account
 
   @Test func `each statement is signed behind its prefix, after one consent with verification`() async throws {
@@ -179,6 +221,19 @@ import Testing
       try await world.authenticator.sign([.transaction([1])], asking: Self.prompt)
     }
     #expect(counts.algorand == 0)
+  }
+
+  @Test(arguments: [nil, "another"] as [String?])
+  func `another account than the one that is named signs nothing, and nobody is asked`(_ address: String?) async throws
+  {
+    let world = TestWorld()
+    var prompt = Self.prompt
+    prompt.algorandAddress = address
+    await #expect(throws: CTAPError(.notAllowed, "")) {
+      try await world.authenticator.sign([.transaction([1])], asking: prompt)
+    }
+    #expect(world.person.shown.isEmpty)
+    #expect(try counts(of: world).algorand == 0)
   }
 
   @Test func `a locked vault is opened for what will be asked`() async throws {
