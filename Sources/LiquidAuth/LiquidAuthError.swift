@@ -182,19 +182,3 @@ extension RpIDFault {
     }
   }
 }
-
-extension String {
-  /// A text of somebody else's, so that a terminal shows it on one line and obeys nothing in it: at most 200 characters,
-  /// with `\u{…}` for what would act.
-  var onOneLine: String {
-    var result = ""
-    for scalar in unicodeScalars.prefix(200) {
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
-        result += "\\u{\(String(scalar.value, radix: 16))}"
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return unicodeScalars.dropFirst(200).isEmpty ? result : result + "…"
-  }
-}

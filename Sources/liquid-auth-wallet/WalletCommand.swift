@@ -1,6 +1,7 @@
 import ArgumentParser
 import CTAPHID
 import Glibc
+import LiquidAuth
 
 /// `liquid-auth-wallet`: the only program of ours with a network, and never with a secret.
 struct WalletCommand: ParsableCommand {
@@ -71,7 +72,7 @@ struct WalletCommand: ParsableCommand {
     let first = message.first.map { String($0).lowercased() } ?? ""
     // It repeats what was typed, which may be a dApp's link.
     return "liquid-auth-wallet: \(first)\(message.dropFirst())\n\(usage)"
-      .split(separator: "\n", omittingEmptySubsequences: false).map { EventText.printable(String($0)) }
+      .split(separator: "\n", omittingEmptySubsequences: false).map { TerminalText.line(String($0)) }
       .joined(separator: "\n")
   }
 }

@@ -12,8 +12,6 @@ struct WalletEventTests {
   }
 
   @Test func `other people's words act on no terminal`() {
-    #expect(EventText.printable("a\u{1B}[2J\u{202E}ü") == "a\\u{1b}[2J\\u{202e}ü")
-    #expect(EventText.quoted("\"\\\n\u{1B}ü") == "\"\\\"\\\\\\u000a\\u001bü\"")
     let event = WalletEvent.answered(method: "x\u{7}", error: .methodNotSupported("x\u{7}"))
     #expect(event.text?.contains("\u{7}") == false)
   }

@@ -21,10 +21,10 @@ extension KeyriEvent {
   var text: String {
     switch self {
     case .session(let session): session.text
-    case .registered(let email, _): "registered: the service has a key of \(EventText.printable(email.text)) now"
-    case .signedIn(let email, _): "signed in as \(EventText.printable(email.text))"
+    case .registered(let email, _): "registered: the service has a key of \(TerminalText.line(email.text)) now"
+    case .signedIn(let email, _): "signed in as \(TerminalText.line(email.text))"
     case .confirmed(let origin, let email):
-      "confirmed: the page of \(origin) can sign in as \(EventText.printable(email.text)) now"
+      "confirmed: the page of \(origin) can sign in as \(TerminalText.line(email.text)) now"
     case .denied(let origin): "denied: the page of \(origin) got nothing"
     }
   }
@@ -39,15 +39,10 @@ extension KeyriSession {
       ("risk", [risk?.status, risk?.flags], ", "),
     ]
     let lines = facts.compactMap { name, parts, separator in
-      let known = parts.compactMap(\.self).filter { !$0.isEmpty }.map(Self.cut)
+      let known = parts.compactMap(\.self).filter { !$0.isEmpty }.map(TerminalText.words)
       return known.isEmpty ? nil : "\(name): \(known.joined(separator: separator))"
     }
     return (["a page of \(widgetOrigin) asks to be signed in"] + lines).joined(separator: "\n")
-  }
-
-  /// A stranger's words on one line, 100 characters at most.
-  private static func cut(_ text: String) -> String {
-    text.count > 100 ? EventText.printable(String(text.prefix(100))) + "…" : EventText.printable(text)
   }
 }
 
@@ -70,10 +65,10 @@ extension KeyriEvent {
     switch self {
     case .session(let session): session.members
     case .registered(let email, let token), .signedIn(let email, let token):
-      [("email", EventText.quoted(email.text)), ("token", EventText.quoted(token.text))]
+      [("email", TerminalText.json(email.text)), ("token", TerminalText.json(token.text))]
     case .confirmed(let origin, let email):
-      [("origin", EventText.quoted(origin.serialized)), ("email", EventText.quoted(email.text))]
-    case .denied(let origin): [("origin", EventText.quoted(origin.serialized))]
+      [("origin", TerminalText.json(origin.serialized)), ("email", TerminalText.json(email.text))]
+    case .denied(let origin): [("origin", TerminalText.json(origin.serialized))]
     }
   }
 }
@@ -84,7 +79,7 @@ extension KeyriSession {
       ("sessionId", id), ("origin", widgetOrigin.serialized), ("browser", browser.name), ("os", browser.os),
       ("address", browser.address), ("place", browser.place), ("issue", browser.issue), ("publicUserId", publicUserID),
       ("risk", risk?.status), ("riskFlags", risk?.flags),
-    ].map { name, value in (name, value.map(EventText.quoted) ?? "null") }
+    ].map { name, value in (name, value.map(TerminalText.json) ?? "null") }
   }
 }
 

@@ -70,7 +70,7 @@ struct KeyriWallet: Sendable {
     guard let question = TerminalQuestion() else {
       throw WalletFailure("there is no terminal to ask on, and nothing was sent; give --confirm ORIGIN or --deny")
     }
-    let text = "Sign it in at \(session.widgetOrigin) as \(EventText.printable(user.text))? [y/N] "
+    let text = "Sign it in at \(session.widgetOrigin) as \(TerminalText.line(user.text))? [y/N] "
     let isWanted = await question.ask(text, on: ports.thread)
     guard !Task.isCancelled else { throw WalletFailure("the browser got no answer", code: .interrupted) }
     return isWanted ? (session.widgetOrigin, user) : nil

@@ -1,3 +1,5 @@
+import LiquidAuth
+
 /// Where a command tells how far it is.
 struct EventOutput: Sendable {
   /// Whether programs read it, one JSON object a line on standard output; if not, people do, on standard error.
@@ -15,7 +17,7 @@ struct EventOutput: Sendable {
     if isJSON {
       StandardStream.output.write(event.json(milliseconds: milliseconds))
     } else if case .failed(let failure) = event {
-      StandardStream.error.write("liquid-auth-wallet: \(EventText.printable(failure.description))")
+      StandardStream.error.write("liquid-auth-wallet: \(TerminalText.line(failure.description))")
     } else if let text = event.text {
       StandardStream.error.write(EventText.line(text, milliseconds: milliseconds))
     }

@@ -36,16 +36,16 @@ extension WalletEvent {
     case .prompt: "answer the authenticator's prompt"
     case .signIn(let progress): progress.text
     case .signedIn(.registration, let rpID, let address):
-      "registered: \(address) has a passkey for \(EventText.printable(rpID))"
+      "registered: \(address) has a passkey for \(TerminalText.words(rpID))"
     case .signedIn(.authentication, let rpID, let address):
-      "signed in to \(EventText.printable(rpID)) as \(address)"
+      "signed in to \(TerminalText.words(rpID)) as \(address)"
     case .signaling(let event): event.text
-    case .answered(let method, nil): "the dApp asked for \(EventText.printable(method)), and got it"
+    case .answered(let method, nil): "the dApp asked for \(TerminalText.words(method)), and got it"
     case .answered(let method, .some(let error)):
-      "the dApp asked for \(EventText.printable(method)), and got error \(error.code): "
-        + EventText.printable(error.description)
+      "the dApp asked for \(TerminalText.words(method)), and got error \(error.code): "
+        + TerminalText.line(error.description)
     case .unanswered(.ping): nil
-    case .unanswered(let frame): "the dApp sent \(EventText.printable(frame.description))"
+    case .unanswered(let frame): "the dApp sent \(TerminalText.line(frame.description))"
     case .closed(byDApp: true): "the dApp closed the channel"
     case .closed(byDApp: false): "closed the channel"
     case .keyri(let event): event.text
@@ -62,7 +62,7 @@ extension LiquidAuthProgress {
     case .requestingChallenge(.registration): "asking the server for a challenge, to register"
     case .requestingChallenge(.authentication): "asking the server for a challenge"
     case .waitingForPerson(_, let rpID, _):
-      "the authenticator asks whether you want this at \(EventText.printable(rpID))"
+      "the authenticator asks whether you want this at \(TerminalText.words(rpID))"
     case .answering: "telling the server"
     case .retrying(let origin): "the server expects another origin; telling it \(origin)"
     }
@@ -97,8 +97,8 @@ extension Duration {
 extension WalletEvent {
   /// One JSON object: `event`, `ms` since the start, and what belongs to the event.
   func json(milliseconds: Int64) -> String {
-    let members = [("event", EventText.quoted(name)), ("ms", String(milliseconds))] + self.members
-    return "{" + members.map { "\(EventText.quoted($0)): \($1)" }.joined(separator: ", ") + "}"
+    let members = [("event", TerminalText.json(name)), ("ms", String(milliseconds))] + self.members
+    return "{" + members.map { "\(TerminalText.json($0)): \($1)" }.joined(separator: ", ") + "}"
   }
 
   /// What it is called.
@@ -120,21 +120,21 @@ extension WalletEvent {
   private var members: [(String, String)] {
     switch self {
     case .link(let origin, let requestID):
-      [("origin", EventText.quoted(origin)), ("requestId", EventText.quoted(requestID))]
+      [("origin", TerminalText.json(origin)), ("requestId", TerminalText.json(requestID))]
     case .signIn(let progress): progress.members
     case .signedIn(let ceremony, let rpID, let address):
       [
-        ("ceremony", EventText.quoted(ceremony.rawValue)), ("rpId", EventText.quoted(rpID)),
-        ("address", EventText.quoted(address)),
+        ("ceremony", TerminalText.json(ceremony.rawValue)), ("rpId", TerminalText.json(rpID)),
+        ("address", TerminalText.json(address)),
       ]
     case .signaling(let event): event.members
     case .answered(let method, let error):
-      [("method", EventText.quoted(method)), ("error", error.map { String($0.code) } ?? "null")]
-    case .unanswered(let frame): [("reason", EventText.quoted(frame.description))]
+      [("method", TerminalText.json(method)), ("error", error.map { String($0.code) } ?? "null")]
+    case .unanswered(let frame): [("reason", TerminalText.json(frame.description))]
     case .closed(let byDApp): [("byDApp", String(byDApp))]
     case .keyri(let event): event.members
     case .failed(let failure):
-      [("reason", EventText.quoted(failure.description)), ("code", String(failure.code.rawValue))]
+      [("reason", TerminalText.json(failure.description)), ("code", String(failure.code.rawValue))]
     case .prompt: []
     }
   }
@@ -155,15 +155,15 @@ extension LiquidAuthProgress {
   fileprivate var members: [(String, String)] {
     switch self {
     case .askingAuthenticator: []
-    case .firstUse(let host): [("host", EventText.quoted(host))]
+    case .firstUse(let host): [("host", TerminalText.json(host))]
     case .requestingChallenge(let ceremony), .answering(let ceremony):
-      [("ceremony", EventText.quoted(ceremony.rawValue))]
+      [("ceremony", TerminalText.json(ceremony.rawValue))]
     case .waitingForPerson(let ceremony, let rpID, let address):
       [
-        ("ceremony", EventText.quoted(ceremony.rawValue)), ("rpId", EventText.quoted(rpID)),
-        ("address", EventText.quoted(address)),
+        ("ceremony", TerminalText.json(ceremony.rawValue)), ("rpId", TerminalText.json(rpID)),
+        ("address", TerminalText.json(address)),
       ]
-    case .retrying(let origin): [("origin", EventText.quoted(origin.serialized))]
+    case .retrying(let origin): [("origin", TerminalText.json(origin.serialized))]
     }
   }
 }
@@ -182,7 +182,7 @@ extension SignalingProgress.Event {
     switch self {
     case .stage: []
     case .reconnecting(let loss, let delay):
-      [("reason", EventText.quoted(loss.description)), ("delay", String(Int64(delay / .milliseconds(1))))]
+      [("reason", TerminalText.json(loss.description)), ("delay", String(Int64(delay / .milliseconds(1))))]
     case .ignoredAnswers(let count), .refusedCandidates(let count): [("count", String(count))]
     }
   }

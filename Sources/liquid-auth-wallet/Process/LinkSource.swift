@@ -1,3 +1,4 @@
+import ControlClient
 import Glibc
 import NIOPosix
 
@@ -42,22 +43,10 @@ struct BrowserLink {
 
   /// Has `liquid-auth link` explain it in this process's place; the failure to do so.
   func explain() -> WalletFailure {
-    let program = OwnDirectory.path.map { $0 + "/liquid-auth" } ?? "liquid-auth"
+    let program = OwnDirectory.path(of: "liquid-auth") ?? "liquid-auth"
     let arguments: [UnsafeMutablePointer<CChar>?] = [strdup(program), strdup("link"), strdup(text), nil]
     StopSignals.release()
     execvp(program, arguments)
     return WalletFailure("this is a browser's FIDO:/ link and not a dApp's; see: liquid-auth link")
-  }
-}
-
-/// Where this program lies, and others of ours beside it.
-enum OwnDirectory {
-  /// `nil` where the system does not say.
-  static var path: String? {
-    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-    let count = readlink("/proc/self/exe", &buffer, buffer.count)
-    guard count > 0 else { return nil }
-    let path = String(decoding: buffer.prefix(count), as: UTF8.self)
-    return path.lastIndex(of: "/").map { String(path[..<$0]) }
   }
 }

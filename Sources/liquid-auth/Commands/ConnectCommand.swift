@@ -1,4 +1,5 @@
 import ArgumentParser
+import ControlClient
 import Glibc
 
 /// `liquid-auth connect`: what liquid-auth-wallet does, which is another program because it alone has a network.
@@ -20,20 +21,12 @@ enum WalletProgram {
 
   /// Puts it in the place of this process; returns only the failure to do so.
   static func run(_ arguments: [String]) -> CommandFailure {
-    guard let path = path, access(path, X_OK) == 0 else {
+    guard let path = OwnDirectory.path(of: name), access(path, X_OK) == 0 else {
       return CommandFailure(
         "\(name) is not installed beside this program; build and install it with: scripts/run --wallet")
     }
     let words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
     execv(path, words)
     return CommandFailure("cannot start \(path): \(String(cString: strerror(errno)))")
-  }
-
-  private static var path: String? {
-    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-    let count = readlink("/proc/self/exe", &buffer, buffer.count)
-    guard count > 0 else { return nil }
-    let own = String(decoding: buffer.prefix(count), as: UTF8.self)
-    return own.lastIndex(of: "/").map { own[...$0] + name }
   }
 }

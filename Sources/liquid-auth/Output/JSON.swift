@@ -1,3 +1,5 @@
+import LiquidAuth
+
 /// A JSON value (RFC 8259) that a program reads from standard output.
 ///
 /// Members keep the order in which they are written, so that output is the same from run to run.
@@ -39,12 +41,12 @@ extension JSON: CustomStringConvertible {
     case .null: "null"
     case .bool(let truth): truth ? "true" : "false"
     case .number(let number): String(number)
-    case .string(let text): Self.quoted(text)
+    case .string(let text): TerminalText.json(text)
     case .array(let elements):
       Self.enclosed("[", elements.map { $0.text(indentation: indentation + "  ") }, "]", indentation)
     case .object(let members):
       Self.enclosed(
-        "{", members.map { "\(Self.quoted($0.name)): \($0.value.text(indentation: indentation + "  "))" }, "}",
+        "{", members.map { "\(TerminalText.json($0.name)): \($0.value.text(indentation: indentation + "  "))" }, "}",
         indentation)
     }
   }
@@ -53,23 +55,5 @@ extension JSON: CustomStringConvertible {
     guard !items.isEmpty else { return open + close }
     let separator = "\n\(indentation)  "
     return open + separator + items.joined(separator: "," + separator) + "\n" + indentation + close
-  }
-
-  /// A string with its quotes.
-  ///
-  /// What RFC 8259 §7 demands is escaped, and so is what would act on a terminal.
-  private static func quoted(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"", "\\": result += "\\\(scalar)"
-      case "\n": result += "\\n"
-      case "\r": result += "\\r"
-      case "\t": result += "\\t"
-      case _ where scalar.actsOnTerminal: result += scalar.utf16.map { "\\u" + $0.hexadecimal }.joined()
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result + "\""
   }
 }

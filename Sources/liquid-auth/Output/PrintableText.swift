@@ -1,28 +1,10 @@
-extension Unicode.Scalar {
-  /// Whether a terminal would obey this instead of showing it, or show what follows in another order or not at all.
-  var actsOnTerminal: Bool {
-    switch properties.generalCategory {
-    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: true
-    default: false
-    }
-  }
-}
+import LiquidAuth
 
 extension String {
   /// This text on one line of a terminal.
   ///
   /// It comes from outside: what would act on the terminal is shown as `\u{…}`.
-  var printable: String {
-    var result = ""
-    for scalar in unicodeScalars {
-      if scalar.actsOnTerminal {
-        result += "\\u{\(String(scalar.value, radix: 16))}"
-      } else {
-        result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
-  }
+  var printable: String { TerminalText.line(self) }
 
   /// This text with spaces behind it up to `width` characters.
   func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
