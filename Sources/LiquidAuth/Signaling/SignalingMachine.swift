@@ -49,6 +49,8 @@ struct SignalingMachine: Sendable {
   private var phase = Phase.idle
   private var begun = Duration.zero
   private var isConnected = false
+  /// How the last connection to the server ended, until there is another.
+  private var loss: ServerLoss?
   private var offer: (text: String, sections: Int)?
   private var ownCandidates: [ICECandidate] = []
   private var heldCandidates: [ICECandidate] = []
@@ -110,9 +112,12 @@ struct SignalingMachine: Sendable {
     }
   }
 
-  /// What is said at the time-out: where answers came and none could be used, what was wrong with the last.
+  /// What is said at the time-out: where answers came and none could be used, what was wrong with the last; where the
+  /// server had gone, by which the dApp could have answered, how.
   private var overdue: SignalingError {
-    if case .signalled = phase, let unusableAnswer { .unusableAnswer(unusableAnswer) } else { .timedOut(stage) }
+    guard case .signalled = phase else { return .timedOut(stage) }
+    if let unusableAnswer { return .unusableAnswer(unusableAnswer) }
+    return loss.map { .serverGone($0) } ?? .timedOut(stage)
   }
 
   private var stage: SignalingStage {
@@ -134,6 +139,7 @@ struct SignalingMachine: Sendable {
       case .event(let event): taken += take(event, at: now)
       case .lost(let loss, let delay):
         isConnected = false
+        self.loss = loss
         taken.append(tell(.reconnecting(loss, delay: delay), at: now))
       case .failed(let error): taken += fail(error)
       }
@@ -144,6 +150,7 @@ struct SignalingMachine: Sendable {
   /// The server has let us in: what nobody may have heard before is said now.
   private mutating func connected(at now: Duration) -> [Action] {
     isConnected = true
+    loss = nil
     switch phase {
     case .linking, .signalled: return sendOffer(at: now)
     case .connecting: return sendCandidates(at: now)

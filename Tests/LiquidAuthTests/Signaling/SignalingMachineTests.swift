@@ -322,6 +322,18 @@ struct SignalingMachineTests {
     #expect(wallet.machine.deadline == nil)
   }
 
+  @Test func `at the time-out a server that has gone is blamed, and not the dApp`() {
+    var wallet = Wallet.signalled()
+    _ = wallet.receive(.closed(.unreachable("refused")))
+    wallet.wait(.seconds(120))
+    #expect(wallet.tick().last == .failed(.serverGone(.unreachable("refused"))))
+
+    var another = Wallet.signalled()
+    _ = another.reconnect()
+    another.wait(.seconds(120))
+    #expect(another.tick().last == .failed(.timedOut(.signalled)))
+  }
+
   @Test func `a malformed packet ends it`() {
     var wallet = Wallet.signalled()
     #expect(wallet.receive(.text("42[")) == ended(.protocolViolation(.malformed(.json))))
@@ -359,7 +371,7 @@ struct SignalingMachineTests {
         changed[number] = String(decoding: bytes, as: UTF8.self)
         switch outcome(of: changed) {
         case .opened?: outcomes["opened", default: 0] += 1
-        case .failed(.timedOut)?: outcomes["waited", default: 0] += 1
+        case .failed(.timedOut)?, .failed(.serverGone(.silent))?: outcomes["waited", default: 0] += 1
         case .failed(.protocolViolation)?, .failed(.unusableAnswer)?, .failed(.serverGone)?, .failed(.messageTooLarge)?:
           outcomes["refused", default: 0] += 1
         case let other: Issue.record("\(String(describing: other)) after \(changed[number])")
