@@ -22,10 +22,35 @@ struct OptionsTests {
     #expect(command.network.control == "/c" && command.network.config == "/w" && command.network.caFile == "/p")
   }
 
-  @Test(arguments: ["FIDO:/123", "fido:/123"])
-  func `a browser's link is known`(text: String) { #expect(text.isOfBrowsers) }
+}
 
-  @Test func `a dApp's link is no browser's`() { #expect(!"liquid://fido:/".isOfBrowsers) }
+struct LinksTests {
+  @Test(arguments: [
+    ("FIDO:/123", LinkKind.browser), ("fido:/123", .browser), ("liquid://fido:/", .dApp), ("LIQUID://a", .dApp),
+    ("https://acme.onekey.to?sessionId=1", .keyri), ("https://acme.example?sessionId=1", nil), ("", nil),
+  ])
+  func `the kind of a link is known by its beginning`(text: String, kind: LinkKind?) {
+    #expect(LinkKind(of: text) == kind)
+  }
+
+  @Test(arguments: [
+    (LinkKind.dApp, "this is a dApp's link; open it with: liquid-auth connect"),
+    (
+      .browser,
+      "this is a browser's FIDO:/ link for a phone, and a browser on this machine needs none; see what is in it with: "
+        + "liquid-auth link"
+    ), (.keyri, "this is the link of a Keyri login; open it with: liquid-auth keyri qr"),
+  ])
+  func `a link of another kind is told with the command that it is for`(kind: LinkKind, text: String) {
+    #expect(kind.isAnother == WalletFailure(text))
+  }
+
+  @Test func `white space around a link is no part of it`() async throws {
+    #expect(try await LinkSource(link: " \tliquid://a \r\n", image: nil).read() == "liquid://a")
+    await #expect(throws: WalletFailure("there is no link; copy the one that the page shows, and try again")) {
+      try await LinkSource(link: " ", image: nil).read()
+    }
+  }
 }
 
 struct MistakesTests {

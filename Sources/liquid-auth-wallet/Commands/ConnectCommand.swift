@@ -64,7 +64,6 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   func perform() async throws(WalletFailure) {
     let text = try await LinkSource(link: link, image: image).read()
-    guard !text.isOfBrowsers else { throw BrowserLink(text).explain() }
     let link = try read(text)
     let output = output
     output.report(.link(origin: link.origin.serialized, requestID: link.requestID.text))
@@ -92,6 +91,12 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
   }
 
   private func read(_ text: String) throws(WalletFailure) -> LiquidURI {
+    switch LinkKind(of: text) {
+    // A program that reads events is told by one.
+    case .browser?: throw json ? LinkKind.browser.isAnother : BrowserLink(text).explain()
+    case .keyri?: throw LinkKind.keyri.isAnother
+    case .dApp?, nil: break
+    }
     do {
       return try LiquidURI(text)
     } catch {

@@ -126,12 +126,3 @@ struct ConfigurationFault: Error, Equatable, CustomStringConvertible {
 
   init(_ description: String) { self.description = description }
 }
-
-extension StringProtocol {
-  /// Without white space at either end.
-  fileprivate var trimmed: SubSequence {
-    let start = firstIndex { !$0.isWhitespace } ?? endIndex
-    let end = lastIndex { !$0.isWhitespace }.map(index(after:)) ?? start
-    return self[start..<end]
-  }
-}

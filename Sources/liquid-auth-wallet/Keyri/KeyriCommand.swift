@@ -94,6 +94,7 @@ struct KeyriCommand: ParsableCommand {
     func perform() async throws(WalletFailure) {
       let (decision, email) = (try decision, try user.map(KeyriAccount.email))
       let text = try await LinkSource(link: link, image: image).read()
+      if let kind = LinkKind(of: text), kind != .keyri { throw kind.isAnother }
       try await general.withWallet { wallet async throws(WalletFailure) in
         try await wallet.answer(text, decision, as: email)
       }

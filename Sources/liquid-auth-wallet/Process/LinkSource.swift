@@ -1,4 +1,3 @@
-import ControlClient
 import Glibc
 import NIOPosix
 
@@ -9,14 +8,19 @@ struct LinkSource {
   /// A picture.
   let image: String?
 
-  /// The link.
+  /// The link, without the white space around it that copying brings.
   func read() async throws(WalletFailure) -> String {
+    let text = try await found().trimmed
+    guard !text.isEmpty else {
+      throw WalletFailure("there is no link; copy the one that the page shows, and try again")
+    }
+    return String(text)
+  }
+
+  private func found() async throws(WalletFailure) -> String {
     if let image { return try await QRCodeReader().text(in: image) }
     if let link, link != "-" { return link }
-    guard let line = await Self.lineOfStandardInput(), !line.isEmpty else {
-      throw WalletFailure("there is no link on standard input")
-    }
-    return line
+    return await Self.lineOfStandardInput() ?? ""
   }
 
   private static func lineOfStandardInput() async -> String? {
@@ -27,26 +31,5 @@ struct LinkSource {
     } onCancel: {
       input.giveUp()
     }
-  }
-}
-
-extension String {
-  /// Whether it is the link with which a browser invites a phone.
-  var isOfBrowsers: Bool { lowercased().hasPrefix("fido:/") }
-}
-
-/// A `FIDO:/` link, which is not for a wallet.
-struct BrowserLink {
-  private let text: String
-
-  init(_ text: String) { self.text = text }
-
-  /// Has `liquid-auth link` explain it in this process's place; the failure to do so.
-  func explain() -> WalletFailure {
-    let program = OwnDirectory.path(of: "liquid-auth") ?? "liquid-auth"
-    let arguments: [UnsafeMutablePointer<CChar>?] = [strdup(program), strdup("link"), strdup(text), nil]
-    StopSignals.release()
-    execvp(program, arguments)
-    return WalletFailure("this is a browser's FIDO:/ link and not a dApp's; see: liquid-auth link")
   }
 }

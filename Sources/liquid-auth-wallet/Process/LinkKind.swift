@@ -1,0 +1,55 @@
+import ControlClient
+import Glibc
+import LiquidAuth
+
+/// Which of our commands a link is for, as far as its beginning tells.
+enum LinkKind {
+  /// A dApp's, `liquid://`.
+  case dApp
+  /// One with which a browser invites a phone, `FIDO:/`.
+  case browser
+  /// One of a Keyri login, `https://NAME.onekey.to`.
+  case keyri
+
+  /// `nil` for a text that is for none of them.
+  init?(of text: String) {
+    let lowercased = text.lowercased()
+    if lowercased.hasPrefix(LiquidURI.scheme) {
+      self = .dApp
+    } else if lowercased.hasPrefix(FIDOURI.scheme.lowercased()) {
+      self = .browser
+    } else if (try? KeyriLink(text, otherOrigins: [])) != nil {
+      self = .keyri
+    } else {
+      return nil
+    }
+  }
+
+  /// What to say to who gave this kind where another is wanted.
+  var isAnother: WalletFailure {
+    switch self {
+    case .dApp: WalletFailure("this is a dApp's link; open it with: liquid-auth connect")
+    case .browser:
+      WalletFailure(
+        "this is a browser's FIDO:/ link for a phone, and a browser on this machine needs none; see what is in it with: "
+          + "liquid-auth link")
+    case .keyri: WalletFailure("this is the link of a Keyri login; open it with: liquid-auth keyri qr")
+    }
+  }
+}
+
+/// A `FIDO:/` link, which is not for a wallet.
+struct BrowserLink {
+  private let text: String
+
+  init(_ text: String) { self.text = text }
+
+  /// Has `liquid-auth link` explain it in this process's place; the failure to do so.
+  func explain() -> WalletFailure {
+    let program = OwnDirectory.path(of: "liquid-auth") ?? "liquid-auth"
+    let arguments: [UnsafeMutablePointer<CChar>?] = [strdup(program), strdup("link"), strdup(text), nil]
+    StopSignals.release()
+    execvp(program, arguments)
+    return LinkKind.browser.isAnother
+  }
+}
