@@ -44,6 +44,13 @@ def test_without_tls_on_this_machine_alone(key, loop, serve, connect, dapp_of):
     opens(loop, dapp, connect(key, link))
 
 
+def test_a_server_without_tls_whose_link_wants_it(key, serve, connect):
+    server = serve(tls=None)
+    wallet = connect(key, server.link("one").replace("liquid://http://", "liquid://"))
+    assert wallet.end() == 1
+    assert "liquid://http://localhost:PORT/" in wallet.text, wallet.text
+
+
 def test_once(key, loop, serve, connect, dapp_of):
     server = serve()
     dapp = dapp_of(server)
@@ -111,6 +118,15 @@ class TestLinks:
         assert wallet.end() == 1, wallet.text
         assert len(wallet.text) > 20 and "Error" not in wallet.text, wallet.text
         assert shared_key.signatures() == before
+
+    def test_of_browsers_are_an_event_for_programs(self, shared_key, connect):
+        wallet = connect(shared_key, FIDO["uris"][0]["uri"])
+        assert wallet.end() == 1 and [event["event"] for event in wallet.events] == ["failed"]
+        assert "liquid-auth link" in wallet.events[0]["reason"] and not wallet.said
+
+    def test_of_keyri_are_for_another_command(self, shared_key, connect):
+        wallet = connect(shared_key, "https://acme.onekey.to?sessionId=1")
+        assert wallet.end() == 1 and "liquid-auth keyri qr" in wallet.text
 
     @pytest.mark.parametrize("case", FIDO["uris"], ids=lambda case: case["source"][:20])
     def test_of_browsers_are_explained(self, shared_key, connect, case):

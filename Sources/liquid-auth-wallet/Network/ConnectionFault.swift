@@ -67,6 +67,15 @@ enum ConnectionFault: Equatable {
   }
 
   private static func reason(_ error: BoringSSLError) -> String {
-    "\(error)".contains("CERTIFICATE_VERIFY_FAILED") ? "its certificate is not trusted" : "TLS failed"
+    let text = "\(error)"
+    if text.contains("CERTIFICATE_VERIFY_FAILED") {
+      return "its certificate is not trusted here (that of an authority of your own is, with --ca-file, or ca-file in "
+        + "wallet.conf)"
+    }
+    if text.contains("WRONG_VERSION_NUMBER") || text.contains("HTTP_REQUEST") {
+      return "it does not speak TLS (a server on this machine may do without, and then has links that begin with "
+        + "liquid://http://localhost:PORT/)"
+    }
+    return "TLS failed"
   }
 }
