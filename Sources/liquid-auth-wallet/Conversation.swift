@@ -60,6 +60,7 @@ struct Conversation {
         } catch {
           return .failure(error)
         }
+        if !reply.posted.isEmpty { output.report(.signing(.posted(reply.posted))) }
         output.report(.answered(method: reply.method, error: reply.error))
         if isOnce { return .success(false) }
       }

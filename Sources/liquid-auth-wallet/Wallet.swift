@@ -18,11 +18,13 @@ struct Wallet: Sendable {
   func signIn(_ link: LiquidURI, by ceremony: LiquidCeremony?) async throws(WalletFailure) -> LiquidAuthResult {
     let isAsked = try await !isMeantBeforeVaultOpens(link.origin.host) && isAskedAboutHosts
     let gate = FirstUseGate(ports.http) { host in await refusal(of: host) }
-    let output = output
+    let (output, hasTriedToSignIn) = (output, Latch())
     let client = LiquidAuthClient(
       http: gate, authenticator: ControlSocketAuthenticator(socket: ports.socket), publicSuffixes: ports.publicSuffixes,
       userAgent: UserAgent(version: DeviceIdentity(capabilities: []).version), device: "Linux"
     ) { progress in
+      if case .requestingChallenge(.authentication) = progress { hasTriedToSignIn.set() }
+      if case .requestingChallenge(.registration) = progress, hasTriedToSignIn.isSet { output.report(.noCommonPasskey) }
       gate.tell { output.report(.signIn(progress)) }
       if case .firstUse(let host) = progress, isAsked { gate.close(for: host) }
     }
@@ -92,7 +94,7 @@ extension Wallet {
       Provider.Configuration(
         name: "Liquid Auth for Linux", account: signedIn.address, networks: networks,
         origin: signedIn.origin.serialized),
-      signer: ControlSocketSigner(socket: ports.socket), randomness: SystemRandomNumberGenerator())
+      signer: ControlSocketSigner(socket: ports.socket, output: output), randomness: SystemRandomNumberGenerator())
     do {
       let byDApp = try await Conversation(channel: channel, output: output, isOnce: isOnce).run(provider)
       output.report(.closed(byDApp: byDApp))

@@ -45,6 +45,18 @@ struct WalletEventTests {
       .answered(method: "sign_message", error: .methodCanceled(.signMessage)),
       #"{"event": "answered", "ms": 7, "method": "sign_message", "error": 4001}"#
     ),
+    (.noCommonPasskey, #"{"event": "noCommonPasskey", "ms": 7}"#),
+    (
+      .signing(.transactions(1, of: 2)),
+      #"{"event": "signing", "ms": 7, "what": "transactions", "count": 1, "of": 2}"#
+    ),
+    (.signing(.message), #"{"event": "signing", "ms": 7, "what": "message", "count": 1, "of": 1}"#),
+    (
+      .signing(.signedTransactions(["A", "B"])),
+      #"{"event": "signed", "ms": 7, "what": "transactions", "ids": ["A", "B"]}"#
+    ),
+    (.signing(.signedMessage), #"{"event": "signed", "ms": 7, "what": "message", "ids": []}"#),
+    (.signing(.posted(["A"])), #"{"event": "posted", "ms": 7, "ids": ["A"]}"#),
     (.unanswered(.ping), #"{"event": "unanswered", "ms": 7, "reason": "a ping"}"#),
     (.closed(byDApp: true), #"{"event": "closed", "ms": 7, "byDApp": true}"#),
     (
@@ -58,6 +70,56 @@ struct WalletEventTests {
   @Test func `a ping is nothing to tell a person`() {
     #expect(WalletEvent.unanswered(.ping).text == nil)
     #expect(WalletEvent.unanswered(.json).text?.hasPrefix("the dApp sent a message in JSON") == true)
+  }
+}
+
+struct SentencesTests {
+  private static let place = "look for its window, or at the terminal where it runs"
+
+  @Test(arguments: [
+    (WalletEvent.prompt, "the authenticator waits for you: \(place)"),
+    (
+      .signIn(.waitingForPerson(.authentication, rpID: "a.example", address: "AA")),
+      "the authenticator asks whether you want this at a.example: \(place)"
+    ),
+    (
+      .noCommonPasskey, "the server does not know the passkey of this account, or has forgotten it; registering one"
+    ),
+    (
+      .signing(.transactions(1, of: 1)), "the dApp wants 1 transaction signed; the authenticator asks you: \(place)"
+    ),
+    (
+      .signing(.transactions(2, of: 2)), "the dApp wants 2 transactions signed; the authenticator asks you: \(place)"
+    ),
+    (
+      .signing(.transactions(1, of: 2)),
+      "the dApp wants 1 of 2 transactions signed; the authenticator asks you: \(place)"
+    ),
+    (.signing(.message), "the dApp wants a message signed; the authenticator asks you: \(place)"),
+    (.signing(.signedTransactions(["A"])), "signed 1 transaction:\nA"),
+    (.signing(.signedTransactions(["A", "B"])), "signed 2 transactions:\nA\nB"),
+    (.signing(.signedMessage), "signed a message"),
+    (.signing(.posted(["A"])), "posted 1 transaction:\nA"),
+    (
+      .answered(method: "sign_message", error: .methodCanceled(.signMessage)),
+      "the dApp asked for sign_message, and got error 4001: the authenticator's prompt was refused, or could not be shown"
+    ),
+    (
+      .answered(method: "sign_message", error: .methodTimedOut(.signMessage)),
+      "the dApp asked for sign_message, and got error 4002: nobody answered the authenticator's prompt"
+    ),
+    (
+      .answered(method: "post_transactions", error: .methodNotSupported("post_transactions")),
+      "the dApp asked for post_transactions, and got error 4003: no node of the network is configured; name one in "
+        + "~/.config/liquid-auth/wallet.conf, such as: algod testnet-v1.0 = https://node.example.org"
+    ),
+    (
+      .answered(method: "dance", error: .methodNotSupported("dance")),
+      "the dApp asked for dance, and got error 4003: this wallet does not have the method dance"
+    ),
+  ])
+  func `a person is told what is asked, where, and what came of it`(event: WalletEvent, text: String) {
+    #expect(event.text == text)
   }
 }
 

@@ -32,6 +32,7 @@ def dapp(loop, serve, authority, connect, shared_key, algod, tmp_path):
         await made.opened
 
     loop.run(opened())
+    made.wallet = wallet
     yield made
     loop.run(made.close())
     assert wallet.end() == 0, wallet.text
@@ -49,6 +50,10 @@ def test_signed_and_posted_as_one_group(loop, shared_key, algod, dapp):
     assert found["txnIDs"] == [transaction.get_txid() for transaction in group]
     ((first, second),) = algod.posted
     assert (first.transaction, second.transaction) == tuple(group)
+    told = [event for event in dapp.wallet.events if event["event"] in ("signing", "signed", "posted")]
+    assert [event["event"] for event in told] == ["signing", "signed", "posted"]
+    assert (told[0]["count"], told[0]["of"]) == (2, 2)
+    assert told[1]["ids"] == told[2]["ids"] == found["txnIDs"]
 
 
 def test_what_the_node_refuses_is_told(loop, shared_key, algod, dapp):
@@ -56,6 +61,8 @@ def test_what_the_node_refuses_is_told(loop, shared_key, algod, dapp):
     error = loop.run(dapp.ask("sign_and_post_transactions", txns=[transactions.item(pay(3))]))
     assert error["code"] in (4000, 4300), error
     assert not algod.posted
+    dapp.wallet.wait_for_event("answered")
+    assert not [event for event in dapp.wallet.events if event["event"] == "posted"]
 
 
 def test_denied_is_not_posted(loop, shared_key, algod, dapp):

@@ -38,6 +38,11 @@ public enum ARC27Error: Error, Equatable, Sendable {
     }
   }
 
+  /// The ids of the transactions that a node took all the same.
+  var posted: [String] {
+    if case .failedToPostSomeTransactions(let ids, _) = self { ids.compactMap(\.self) } else { [] }
+  }
+
   /// The member `data`, where the standard has one.
   var data: LooseCBORValue? {
     switch self {

@@ -45,17 +45,19 @@ public struct Provider: Sendable {
     }
     do throws(ARC27Error) {
       let result = try await result(of: request)
-      return .reply(reply(to: request, "result", result, error: nil))
+      let posted = result["txnIDs"]?.array?.compactMap(\.text) ?? []
+      return .reply(reply(to: request, "result", result, error: nil, posted: posted))
     } catch {
       var members: [String: LooseCBORValue] = ["code": .unsigned(UInt64(error.code)), "message": .text(error.message)]
       members["data"] = error.data
-      return .reply(reply(to: request, "error", members, error: error))
+      return .reply(reply(to: request, "error", members, error: error, posted: error.posted))
     }
   }
 
   /// ARC-27, Response Message Schema.
   private mutating func reply(
-    to request: ARC27Envelope, _ name: String, _ members: [String: LooseCBORValue], error: ARC27Error?
+    to request: ARC27Envelope, _ name: String, _ members: [String: LooseCBORValue], error: ARC27Error?,
+    posted: [String]
   ) -> Reply {
     var members = members
     members["providerId"] = .text(Self.liquidAuthID)
@@ -65,7 +67,7 @@ public struct Provider: Sendable {
       "requestId": .text(request.id),
       name: .map(members),
     ])
-    return Reply(frame: frame, method: request.method, error: error)
+    return Reply(frame: frame, method: request.method, error: error, posted: posted)
   }
 
   private mutating func result(of request: ARC27Envelope) async throws(ARC27Error) -> [String: LooseCBORValue] {

@@ -95,5 +95,7 @@ extension Provider {
     public let method: String
     /// Why it was refused; `nil` if it was done.
     public let error: ARC27Error?
+    /// The ids of the transactions that their network took, also where others were refused.
+    public let posted: [String]
   }
 }

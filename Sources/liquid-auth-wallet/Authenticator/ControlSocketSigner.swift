@@ -1,11 +1,15 @@
+import AlgorandTransaction
 import ControlClient
 import ControlDoor
 import DeterministicKeys
 import LiquidAuth
 
 /// The account of our authenticator, behind its control socket: it decodes, shows, asks and signs.
+///
+/// The person is told that it does, and where.
 struct ControlSocketSigner: TransactionSigner {
   let socket: ControlSocket
+  let output: EventOutput
 
   func sign(
     _ transactions: [TransactionToSign], origin: String
@@ -13,17 +17,21 @@ struct ControlSocketSigner: TransactionSigner {
     let items = transactions.map {
       TransactionsToSign.Item($0.bytes, isToBeSigned: $0.isToBeSigned, signer: $0.authAddr?.text)
     }
-    return try await ask(.signTransactions(TransactionsToSign(items, origin: origin)), for: TransactionSignatures.self)
-      .signatures
+    let asked = transactions.filter(\.isToBeSigned)
+    output.report(.signing(.transactions(asked.count, of: transactions.count)))
+    let answer: TransactionSignatures = try await ask(.signTransactions(TransactionsToSign(items, origin: origin)))
+    output.report(.signing(.signedTransactions(asked.compactMap { try? Transaction(decoding: $0.bytes).id })))
+    return answer.signatures
   }
 
   func sign(message: [UInt8], origin: String) async throws(TransactionSignerFailure) -> [UInt8] {
-    try await ask(.signMessage(MessageToSign(message, origin: origin)), for: WalletSignature.self).bytes
+    output.report(.signing(.message))
+    let signature: WalletSignature = try await ask(.signMessage(MessageToSign(message, origin: origin)))
+    output.report(.signing(.signedMessage))
+    return signature.bytes
   }
 
-  private func ask<Answer: ControlAnswer>(
-    _ request: ControlRequest, for answer: Answer.Type
-  ) async throws(TransactionSignerFailure) -> Answer {
+  private func ask<Answer: ControlAnswer>(_ request: ControlRequest) async throws(TransactionSignerFailure) -> Answer {
     do {
       return try await socket.ask(request)
     } catch {

@@ -10,10 +10,14 @@ enum WalletEvent: Equatable {
   case prompt
   /// A step of the sign-in.
   case signIn(LiquidAuthProgress)
+  /// Signing in has shown that server and authenticator have no passkey of the account in common: one is registered.
+  case noCommonPasskey
   /// The server has accepted the sign-in.
   case signedIn(LiquidCeremony, rpID: String, address: String)
   /// A step of the way to the channel.
   case signaling(SignalingProgress.Event)
+  /// Something is signed, or posted.
+  case signing(SigningEvent)
   /// The dApp asks for something of ARC-27.
   case answered(method: String, error: ARC27Error?)
   /// The dApp sent something that is not answered.
@@ -33,8 +37,10 @@ extension WalletEvent {
   var text: String? {
     switch self {
     case .link(let origin, _): "the link is of \(origin)"
-    case .prompt: "answer the authenticator's prompt"
+    case .prompt: "the authenticator waits for you: \(Self.place)"
     case .signIn(let progress): progress.text
+    case .noCommonPasskey:
+      "the server does not know the passkey of this account, or has forgotten it; registering one"
     case .signedIn(.registration, let rpID, let address):
       "registered: \(address) has a passkey for \(TerminalText.words(rpID))"
     case .signedIn(.authentication, let rpID, let address):
@@ -43,13 +49,33 @@ extension WalletEvent {
     case .answered(let method, nil): "the dApp asked for \(TerminalText.words(method)), and got it"
     case .answered(let method, .some(let error)):
       "the dApp asked for \(TerminalText.words(method)), and got error \(error.code): "
-        + TerminalText.line(error.description)
+        + TerminalText.line(error.inWords)
+    case .signing(let event): event.text
     case .unanswered(.ping): nil
     case .unanswered(let frame): "the dApp sent \(TerminalText.line(frame.description))"
     case .closed(byDApp: true): "the dApp closed the channel"
     case .closed(byDApp: false): "closed the channel"
     case .keyri(let event): event.text
     case .failed(let failure): failure.description
+    }
+  }
+}
+
+extension WalletEvent {
+  /// Where the authenticator asks.
+  static let place = "look for its window, or at the terminal where it runs"
+}
+
+extension ARC27Error {
+  /// What a person is told of it, who knows no number and may mend what is missing.
+  fileprivate var inWords: String {
+    switch self {
+    case .methodCanceled: "the authenticator's prompt was refused, or could not be shown"
+    case .methodTimedOut: "nobody answered the authenticator's prompt"
+    case .methodNotSupported(let name) where ARC27Method(rawValue: name) != nil:
+      "no node of the network is configured; name one in ~/.config/liquid-auth/wallet.conf, such as: "
+        + "algod testnet-v1.0 = https://node.example.org"
+    default: description
     }
   }
 }
@@ -62,7 +88,7 @@ extension LiquidAuthProgress {
     case .requestingChallenge(.registration): "asking the server for a challenge, to register"
     case .requestingChallenge(.authentication): "asking the server for a challenge"
     case .waitingForPerson(_, let rpID, _):
-      "the authenticator asks whether you want this at \(TerminalText.words(rpID))"
+      "the authenticator asks whether you want this at \(TerminalText.words(rpID)): \(WalletEvent.place)"
     case .answering: "telling the server"
     case .retrying(let origin): "the server expects another origin; telling it \(origin)"
     }
@@ -107,7 +133,9 @@ extension WalletEvent {
     case .link: "link"
     case .prompt: "prompt"
     case .signIn(let progress): progress.name
+    case .noCommonPasskey: "noCommonPasskey"
     case .signedIn: "signedIn"
+    case .signing(let event): event.name
     case .signaling(let event): event.name
     case .answered: "answered"
     case .unanswered: "unanswered"
@@ -132,10 +160,11 @@ extension WalletEvent {
       [("method", TerminalText.json(method)), ("error", error.map { String($0.code) } ?? "null")]
     case .unanswered(let frame): [("reason", TerminalText.json(frame.description))]
     case .closed(let byDApp): [("byDApp", String(byDApp))]
+    case .signing(let event): event.members
     case .keyri(let event): event.members
     case .failed(let failure):
       [("reason", TerminalText.json(failure.description)), ("code", String(failure.code.rawValue))]
-    case .prompt: []
+    case .prompt, .noCommonPasskey: []
     }
   }
 }
