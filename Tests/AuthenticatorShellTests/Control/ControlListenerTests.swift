@@ -78,7 +78,7 @@ final class Client: Sendable {
 
   func ask(_ packet: [UInt8]) async -> [UInt8]? { send(packet) ? await receive() : nil }
 
-  func greet() async { _ = await ask([0x50, 0xA1, 0x01, 0x02]) }
+  @discardableResult func greet() async -> [UInt8]? { await ask([0x50, 0xA1, 0x01, UInt8(ControlMessage.version)]) }
 }
 
 @Suite struct ControlListenerTests {
@@ -97,7 +97,7 @@ final class Client: Sendable {
     let door = try OpenDoor()
     let client = try door.connect()
     #expect(await client.ask([0x51])?.first == 0xF0)
-    let hello = try Hello(decoding: try #require(await client.ask([0x50, 0xA1, 0x01, 0x02])))
+    let hello = try Hello(decoding: try #require(await client.greet()))
     #expect(hello == Hello(processID: getpid()))
     #expect(await client.ask([0x52]) == [0x00])
     #expect(await client.ask([0x04]) == [0x00, 0x04])
