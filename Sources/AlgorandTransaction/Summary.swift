@@ -12,11 +12,14 @@ public struct SummaryLine: Hashable, Sendable {
   public let value: String
   /// Whether this may cost more than it seems, or cannot be undone.
   public let isWarning: Bool
+  /// Whether the value is the sender's address, and nothing else.
+  public let isSender: Bool
 
-  init(_ label: String, _ value: String, isWarning: Bool = false) {
+  init(_ label: String, _ value: String, isWarning: Bool = false, isSender: Bool = false) {
     self.label = label
     self.value = value
     self.isWarning = isWarning
+    self.isSender = isSender
   }
 }
 
@@ -30,7 +33,7 @@ extension Transaction {
   /// What a person must see, decoded by us: what it does, who, how much, the fee, what cannot be undone, the details,
   /// and where and when it is valid; always in this order.
   public var summary: [SummaryLine] {
-    [SummaryLine("Transaction", content.kind), SummaryLine("From", sender.text)]
+    [SummaryLine("Transaction", content.kind), SummaryLine("From", sender.text, isSender: true)]
       + content.subject
       + [
         SummaryLine("Fee", algos(fee) + (fee > Self.usualFee ? ", unusually high" : ""), isWarning: fee > Self.usualFee)

@@ -134,9 +134,14 @@ public struct Authenticator: Sendable {
 
 extension Authenticator {
   /// The open vault; asks for the passphrase when it is locked, and says what for.
-  func openVault(for prompt: UserPrompt?) async throws(CTAPError) -> OpenVault {
+  func openVault(for wish: VaultWish?) async throws(CTAPError) -> OpenVault {
     if let vault = keySource.current { return vault }
-    do throws(UserInteractionError) { return try await keySource.open(for: prompt) } catch { throw CTAPError(error) }
+    do throws(UserInteractionError) { return try await keySource.open(for: wish) } catch { throw CTAPError(error) }
+  }
+
+  /// The open vault, for what the person will be asked then.
+  func openVault(for prompt: UserPrompt) async throws(CTAPError) -> OpenVault {
+    try await openVault(for: .prompt(prompt))
   }
 
   /// Asks the person about what the open vault is to do; locked while the dialog was open, it does nothing any more.

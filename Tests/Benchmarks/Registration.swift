@@ -95,7 +95,7 @@ private struct OpenKeySource: KeySource {
   var current: OpenVault? { vault }
   var told: ToldSettings { ToldSettings() }
 
-  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault { vault }
+  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 /// The least that a durable change costs: one page at the end of a file, synchronised.

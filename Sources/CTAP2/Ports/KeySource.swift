@@ -34,6 +34,18 @@ public struct OpenVault: Sendable {
   }
 }
 
+/// What a locked vault is wanted for, so that the person sees why the passphrase is asked for; it is no consent to it.
+public enum VaultWish: Sendable, Equatable {
+  /// What the person will be asked then.
+  case prompt(UserPrompt)
+  /// A wallet would be told the account in use, or its passkey at a site.
+  case tellAccount(rpID: String?)
+  /// The account in use would sign transactions of a dApp; what is shown of them depends on the account.
+  case signTransactions(origin: String)
+  /// A program would be told an association key.
+  case tellAssociationKey(publicUserID: String)
+}
+
 /// The port to the vault: who holds the secret, and how it is opened.
 public protocol KeySource: Sendable {
   /// What is open now; `nil` while locked. Never prompts.
@@ -46,9 +58,8 @@ public protocol KeySource: Sendable {
   ///
   /// A vault or store that is missing or damaged cannot be opened: the back end logs which file and what to do, and
   /// the command ends as `declined`.
-  /// - Parameter prompt: what the vault is wanted for, so that the person sees why the passphrase is asked for; it is no
-  ///   consent to it. `nil` when that is not known yet.
-  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault
+  /// - Parameter wish: what the vault is wanted for; `nil` when that is not known yet.
+  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault
 }
 
 extension KeySource {

@@ -23,16 +23,12 @@ public struct UserPrompt: Sendable, Equatable {
     case authorize(TokenPermissions)
     /// authenticatorReset: what this machine made is ended; `importedPasskeys` of them nothing brings back.
     case reset(importedPasskeys: Int)
-    /// A wallet would be told an account's address, or its passkey at a site: asked for only to open the vault.
-    case tellAccount
     /// A program would be told the passkey of the account in use at a site that has it protected (credProtect 2 or 3).
     case tellPasskey
     /// The account in use would sign transactions of a dApp, in the order of their group.
-    case signTransactions([TransactionText])
+    case signTransactions(NonEmpty<TransactionText>)
     /// The account in use would sign a message of a dApp.
     case signMessage(String)
-    /// A program would be told an association key: asked for only to open the vault.
-    case tellAssociationKey(publicUserID: String)
     /// An association key would sign data of a service.
     case signAssociation(publicUserID: String, data: String, service: String)
   }
@@ -40,7 +36,7 @@ public struct UserPrompt: Sendable, Equatable {
   /// Whether a wallet asks, and no platform waits: who reads transactions may take his time.
   public var isOfWallet: Bool {
     switch purpose {
-    case .tellAccount, .tellPasskey, .signTransactions, .signMessage, .tellAssociationKey, .signAssociation: true
+    case .tellPasskey, .signTransactions, .signMessage, .signAssociation: true
     case .register, .alreadyRegistered, .signIn, .setPIN, .registerSecondFactor, .signInSecondFactor, .select,
       .authorize, .reset:
       false

@@ -8,12 +8,12 @@ public import DeterministicKeys
 extension Authenticator {
   /// The addresses of m/44'/283'/account'/0/index; the first of account 0 is the one in use.
   ///
-  /// - Parameter prompt: what a locked vault is opened for.
+  /// - Parameter wish: what a locked vault is opened for.
   /// - Throws: `other` for an account or index from 2^31 on, and where the vault holds no root.
   public func accountAddresses(
-    _ indices: Range<UInt32>, of account: UInt32, for prompt: UserPrompt
+    _ indices: Range<UInt32>, of account: UInt32, for wish: VaultWish
   ) async throws(CTAPError) -> [AlgorandAddress] {
-    let vault = try await openVault(for: prompt)
+    let vault = try await openVault(for: wish)
     var addresses: [AlgorandAddress] = []
     for index in indices { addresses.append(try vault.account(account, index: index).address) }
     return addresses
@@ -28,7 +28,7 @@ extension Authenticator {
   /// - Returns: the credential's id, and whether this machine has the record.
   /// - Throws: `invalidOption` for a protected passkey where verification is not set up.
   public func accountPasskey(rpID: String) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
-    let vault = try await openVault(for: UserPrompt(purpose: .tellAccount, rpID: rpID))
+    let vault = try await openVault(for: .tellAccount(rpID: rpID))
     let userID = Array(try vault.account().address.text.utf8)
     let entry: AccountEntry?
     do { entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rpID), userID: userID) } catch {
@@ -83,7 +83,7 @@ extension Authenticator {
 
   /// The public half of a user's association key, Recovery §3.
   public func associationPublicKey(publicUserID: String) async throws(CTAPError) -> [UInt8] {
-    let vault = try await openVault(for: UserPrompt(purpose: .tellAssociationKey(publicUserID: publicUserID)))
+    let vault = try await openVault(for: .tellAssociationKey(publicUserID: publicUserID))
     return try vault.association(publicUserID).publicKey.raw
   }
 

@@ -50,7 +50,7 @@ private struct OpenKeySource: KeySource {
   var current: OpenVault? { vault }
   var told: ToldSettings { ToldSettings() }
 
-  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault { vault }
+  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 /// Answers in a person's place, and says so each time.
@@ -76,7 +76,7 @@ private struct DemoPerson: UserInteraction {
       case .signInSecondFactor: "sign in with a second factor"
       case .authorize: "let a program go on"
       case .reset: "reset"
-      case .tellAccount, .tellPasskey, .signTransactions, .signMessage, .tellAssociationKey, .signAssociation:
+      case .tellPasskey, .signTransactions, .signMessage, .signAssociation:
         // The demo has no wallet.
         throw .declined
       }

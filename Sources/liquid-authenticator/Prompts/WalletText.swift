@@ -1,72 +1,5 @@
 import CTAP2
 
-/// The dialogs of one prompt: all but the last are agreed to by a button, and nothing is done before the last.
-///
-/// A window and an Assuan line hold only so much. What a person has to read to agree goes on in further dialogs and is
-/// never cut.
-struct PromptPages: Sendable, Equatable {
-  /// Those before the last.
-  var before: [PromptText] = []
-  /// The one that decides, with verification where it is set up.
-  var last: PromptText
-
-  /// The dialogs of a ceremony or a wallet's request: one transaction a dialog, or more where it is long.
-  init(_ prompt: UserPrompt) {
-    switch prompt.purpose {
-    case .signTransactions(let transactions): self.init(transactions: transactions, prompt)
-    case .signMessage(let message):
-      self.init(
-        question: "Sign this message?", heading: prompt.dAppLines + prompt.accountLines,
-        body: WalletText.quoted(message))
-    case .signAssociation(let publicUserID, let data, let service):
-      self.init(
-        question: "Sign in with Keyri?", heading: WalletText.service(service),
-        body: ["User:"] + WalletText.quoted(publicUserID) + ["It signs:"] + WalletText.quoted(data))
-    default: self.init(last: PromptText(prompt))
-    }
-  }
-
-  private init(last: PromptText) { self.last = last }
-
-  /// The parts of one text, headed the same.
-  private init(question: String, heading: [String], body: [String]) {
-    self.init(
-      WalletText.parts(of: body, under: heading).map { part in
-        PromptText(headline: question + part.words, details: heading + part.lines, agree: "Next", refuse: "Deny")
-      })
-  }
-
-  private init(transactions: [UserPrompt.TransactionText], _ prompt: UserPrompt) {
-    let count = transactions.count
-    let signed = transactions.count(where: \.isToBeSigned)
-    let whatIsSigned = signed == count ? "all \(count)" : "\(signed) of the \(count)"
-    var pages: [PromptText] = []
-    for (index, transaction) in transactions.enumerated() {
-      let headline =
-        switch (count, transaction.isToBeSigned) {
-        case (1, _): "Sign this transaction?"
-        case (_, true): "Sign transaction \(index + 1) of \(count)?"
-        case (_, false): "Transaction \(index + 1) of \(count), which you do not sign"
-        }
-      let body = transaction.lines.flatMap(WalletText.wrapped)
-      let isLastOfSeveral = count > 1 && index == count - 1
-      let ending = isLastOfSeveral ? ["This is the last. Your account signs \(whatIsSigned)."] : []
-      pages += WalletText.parts(of: body, under: prompt.dAppLines, ending: ending).map { part in
-        PromptText(
-          headline: headline + part.words, details: prompt.dAppLines + part.lines, agree: "Next", refuse: "Deny")
-      }
-    }
-    self.init(pages)
-  }
-
-  private init(_ pages: [PromptText]) {
-    guard var last = pages.last else { preconditionFailure("there is nothing to agree to") }
-    last.agree = "Sign"
-    self.last = last
-    before = pages.dropLast()
-  }
-}
-
 /// How a wallet's texts are laid out for dialogs.
 ///
 /// The smallest window is a terminal of 24 rows and 80 columns with pinentry-curses in it. What is too high for it is not
@@ -99,6 +32,9 @@ enum WalletText {
     chunks(of: line.unicodeScalars.map(ShownText.visible)).enumerated().map { $0 == 0 ? $1 : "+ \($1)" }
   }
 
+  /// Who asks for a signature by the account: the wallet saw that origin, not the authenticator.
+  static func dApp(_ origin: String) -> [String] { wrapped("dApp: \(ShownText.host(origin))") }
+
   /// Who asks for a signature by an association key.
   static func service(_ service: String) -> [String] { wrapped("Service: \(ShownText.host(service))") }
 
@@ -107,23 +43,23 @@ enum WalletText {
   /// - Parameters:
   ///   - heading: stands in each of them.
   ///   - ending: stands behind the last line; there is room for it in each.
-  static func parts(of lines: [String], under heading: [String], ending: [String] = []) -> [Part] {
+  static func parts(of lines: [String], under heading: [String], ending: [String] = []) -> NonEmpty<Part> {
     let room = room - (heading + ending).reduce(0) { $0 + AssuanLine.size(of: $1 + "\n") }
     let height = height - heading.count - ending.count
-    var parts: [[String]] = [[]]
+    var parts = NonEmpty<[String]>(last: [])
     var left = room
     for line in lines {
       let size = AssuanLine.size(of: line + "\n")
-      if size > left || parts[parts.count - 1].count == height {
-        parts.append([])
+      if size > left || parts.last.count == height {
+        parts = NonEmpty(parts.all, last: [])
         left = room
       }
       left -= size
-      parts[parts.count - 1].append(line)
+      parts.last.append(line)
     }
-    parts[parts.count - 1] += ending
-    return parts.enumerated().map { index, lines in
-      Part(lines: lines, words: parts.count == 1 ? "" : " (part \(index + 1) of \(parts.count))")
+    parts.last += ending
+    return parts.numbered { number, lines in
+      Part(lines: lines, words: parts.count == 1 ? "" : " (part \(number) of \(parts.count))")
     }
   }
 
@@ -154,8 +90,5 @@ enum WalletText {
 }
 
 extension UserPrompt {
-  /// The origin that the wallet names; it is the wallet that saw it, not the authenticator.
-  var dAppLines: [String] { WalletText.wrapped("dApp: \(ShownText.host(origin ?? ""))") }
-
-  fileprivate var accountLines: [String] { algorandAddress.map { ["Account: \($0)"] } ?? [] }
+  var dAppLines: [String] { WalletText.dApp(origin ?? "") }
 }

@@ -51,9 +51,9 @@ struct StatusReportingKeySource: KeySource {
   var current: OpenVault? { base.current }
   var told: ToldSettings { base.told }
 
-  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
+  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault {
     try await RequestStatus.waiting { () async throws(UserInteractionError) -> OpenVault in
-      try await base.open(for: prompt)
+      try await base.open(for: wish)
     }
   }
 }

@@ -68,13 +68,13 @@ actor U2FDesk {
     switch await serve(message, isAgreed, context) {
     case .answer(let bytes): return bytes
     case .waitsForVault(let prompt):
-      guard (try? await keySource.open(for: prompt)) != nil,
+      guard (try? await keySource.open(for: .prompt(prompt))) != nil,
         case .answer(let bytes) = await serve(message, false, context)
       else { return U2FOutcome.refused }
       return bytes
     case .needsVault(let prompt):
       ask(message, context, isUnlocking: true) { [keySource] () async throws(UserInteractionError) in
-        _ = try await keySource.open(for: prompt)
+        _ = try await keySource.open(for: .prompt(prompt))
         return .unlocked
       }
     case .needsPresence(let prompt):

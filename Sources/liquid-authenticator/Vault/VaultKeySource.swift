@@ -58,7 +58,7 @@ final class VaultKeySource: KeySource {
 
   var told: ToldSettings { state.withLock { $0.told } }
 
-  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
+  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault {
     if let current { return current }
     do {
       try directory.check()
@@ -67,7 +67,7 @@ final class VaultKeySource: KeySource {
     }
     let tries = TriesLeft(DialogInteraction.triesPerDialog)
     let lockings = state.withLock { $0.lockings }
-    return try await dialogs.passphrase(.unlock(for: prompt)) { [self] passphrase in
+    return try await dialogs.passphrase(.unlock(for: wish)) { [self] passphrase in
       do throws(StateDirectoryError) {
         guard let content = try await content(passphrase) else { return .ended(.cancelled) }
         guard let vault = try await install(content, passphrase, unlessLockedSince: lockings) else {

@@ -6,6 +6,12 @@ import DeterministicKeys
 /// Transactions of a dApp, decoded here and not taken at the dApp's word: what the person is shown, and what is signed
 /// then.
 struct TransactionReview {
+  /// One transaction of a request, decoded.
+  struct Entry {
+    let item: TransactionsToSign.Item
+    let transaction: Transaction
+  }
+
   /// Everything that the transactions do.
   let prompt: UserPrompt
   /// Those that the account signs.
@@ -15,43 +21,43 @@ struct TransactionReview {
   /// What the transactions say by themselves, which no vault is opened for.
   ///
   /// - Throws: `cannotBeShown` or `wrongGroup`, with the transaction or the group's id.
-  static func decode(_ request: TransactionsToSign) throws(ControlFailure) -> [Transaction] {
-    var transactions: [Transaction] = []
+  static func decode(_ request: TransactionsToSign) throws(ControlFailure) -> NonEmpty<Entry> {
+    var entries: [Entry] = []
     for (index, item) in request.items.enumerated() {
-      do { transactions.append(try Transaction(decoding: item.transaction)) } catch {
+      do { entries.append(Entry(item: item, transaction: try Transaction(decoding: item.transaction))) } catch {
         throw ControlFailure(.cannotBeShown, "transaction \(index + 1): \(error)", transaction: UInt64(index))
       }
     }
-    do { return try TransactionGroup(transactions).transactions } catch {
+    do { _ = try TransactionGroup(entries.map(\.transaction)) } catch {
       throw ControlFailure(.wrongGroup, error.description, group: error.computedID)
     }
+    guard let decoded = NonEmpty(entries) else { throw ControlFailure(.cannotBeShown, "there is no transaction") }
+    return decoded
   }
 
   /// Refuses what another account is to sign, and what nobody would read to its end.
   ///
   /// - Parameters:
-  ///   - transactions: those of the request, decoded.
+  ///   - entries: those of the request.
   ///   - account: the one in use.
+  ///   - origin: the dApp's.
   /// - Throws: `notOurSigner` with the transaction, or `cannotBeShown`.
-  init(
-    of request: TransactionsToSign, decoded transactions: [Transaction], account: AlgorandAddress
-  ) throws(ControlFailure) {
-    for (index, item) in request.items.enumerated() where item.isToBeSigned {
-      guard item.signer ?? transactions[index].sender.text == account.text else {
+  init(of entries: NonEmpty<Entry>, account: AlgorandAddress, origin: String) throws(ControlFailure) {
+    for (index, entry) in entries.all.enumerated() where entry.item.isToBeSigned {
+      guard entry.item.signer ?? entry.transaction.sender.text == account.text else {
         throw ControlFailure(
           .notOurSigner, "transaction \(index + 1) is to be signed by another account than yours, \(account)",
           transaction: UInt64(index))
       }
     }
-    isSigned = request.items.map(\.isToBeSigned)
-    statements = zip(transactions, isSigned).filter(\.1).map { .transaction($0.0.bytes) }
-    prompt = UserPrompt(
-      purpose: .signTransactions(
-        zip(transactions, isSigned).map { transaction, isSigned in
-          UserPrompt.TransactionText(
-            lines: transaction.lines(for: account, isSigned: isSigned), isToBeSigned: isSigned)
-        }),
-      algorandAddress: account.text, origin: request.origin)
+    isSigned = entries.all.map(\.item.isToBeSigned)
+    statements = entries.all.filter(\.item.isToBeSigned).map { .transaction($0.transaction.bytes) }
+    let texts = entries.map { entry in
+      UserPrompt.TransactionText(
+        lines: entry.transaction.lines(for: account, isSigned: entry.item.isToBeSigned),
+        isToBeSigned: entry.item.isToBeSigned)
+    }
+    prompt = UserPrompt(purpose: .signTransactions(texts), algorandAddress: account.text, origin: origin)
     try PromptPages(prompt).checkCount()
   }
 
@@ -68,7 +74,6 @@ extension PromptPages {
 
   /// - Throws: `cannotBeShown` for more than ``maximumCount``.
   func checkCount() throws(ControlFailure) {
-    let count = before.count + 1
     guard count <= Self.maximumCount else {
       throw ControlFailure(.cannotBeShown, "it takes \(count) dialogs to show, and \(Self.maximumCount) are allowed")
     }
@@ -80,7 +85,7 @@ extension Transaction {
   fileprivate func lines(for account: AlgorandAddress, isSigned: Bool) -> [String] {
     summary.flatMap { line in
       let text = "\(line.isWarning ? "WARNING " : "")\(line.label): \(line.value)"
-      guard line.label == "From" else { return [text] }
+      guard line.isSender else { return [text] }
       if sender == account { return ["\(text) (you)"] }
       let signer = "WARNING Signer: your account \(account), which signs for it if it was rekeyed to yours"
       return isSigned ? [text, signer] : [text]

@@ -8,7 +8,7 @@ extension Authenticator {
   func answer(toWallet request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
     switch request {
     case .account:
-      return AccountAddress(try await accountInUse(for: UserPrompt(purpose: .tellAccount)).text).encoded
+      return AccountAddress(try await accountInUse(for: .tellAccount(rpID: nil)).text).encoded
     case .accounts(let range): return try await addresses(range).encoded
     case .walletPasskey(let rpID): return try await passkey(rpID: rpID).encoded
     case .signTransactions(let transactions): return try await sign(transactions).encoded
@@ -20,14 +20,15 @@ extension Authenticator {
   }
 
   /// A locked vault is opened for what will be asked then.
-  private func accountInUse(for prompt: UserPrompt) async throws(ControlFailure) -> AlgorandAddress {
-    do { return try await accountAddresses(0..<1, of: 0, for: prompt)[0] } catch { throw ControlFailure(error) }
+  private func accountInUse(for wish: VaultWish) async throws(ControlFailure) -> AlgorandAddress {
+    do { return try await accountAddresses(0..<1, of: 0, for: wish)[0] } catch { throw ControlFailure(error) }
   }
 
   private func addresses(_ range: AccountRange) async throws(ControlFailure) -> AccountAddresses {
-    let (indices, prompt) = (range.first..<range.first + range.count, UserPrompt(purpose: .tellAccount))
+    let indices = range.first..<range.first + range.count
     do {
-      return AccountAddresses(try await accountAddresses(indices, of: range.account, for: prompt).map(\.text))
+      return AccountAddresses(
+        try await accountAddresses(indices, of: range.account, for: .tellAccount(rpID: nil)).map(\.text))
     } catch {
       throw ControlFailure(error)
     }
@@ -45,9 +46,8 @@ extension Authenticator {
   /// What cannot be shown whole is refused before anybody is asked, and before the vault is opened.
   private func sign(_ transactions: TransactionsToSign) async throws(ControlFailure) -> TransactionSignatures {
     let decoded = try TransactionReview.decode(transactions)
-    let wish = UserPrompt(purpose: .signTransactions([]), origin: transactions.origin)
-    let review = try TransactionReview(
-      of: transactions, decoded: decoded, account: await accountInUse(for: wish))
+    let account = try await accountInUse(for: .signTransactions(origin: transactions.origin))
+    let review = try TransactionReview(of: decoded, account: account, origin: transactions.origin)
     do { return review.answer(with: try await sign(review.statements, asking: review.prompt)) } catch {
       throw ControlFailure(error)
     }
@@ -58,7 +58,7 @@ extension Authenticator {
       throw ControlFailure(.cannotBeShown, "the message is not UTF-8, and cannot be shown")
     }
     var prompt = UserPrompt(purpose: .signMessage(text), origin: message.origin)
-    prompt.algorandAddress = try await accountInUse(for: prompt).text
+    prompt.algorandAddress = try await accountInUse(for: .prompt(prompt)).text
     do { return WalletSignature(try await sign([.message(message.message)], asking: prompt)[0]) } catch {
       throw ControlFailure(error)
     }

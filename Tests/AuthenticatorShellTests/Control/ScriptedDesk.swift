@@ -88,7 +88,7 @@ private struct OpenVaultSource: KeySource {
   let vault: OpenVault
   var current: OpenVault? { vault }
   var told: ToldSettings { ToldSettings() }
-  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault { vault }
+  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 /// Lets requests through, now or later; a cancelled one is told so at once.

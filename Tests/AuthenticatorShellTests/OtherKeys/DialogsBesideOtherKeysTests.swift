@@ -80,7 +80,7 @@ struct DialogsBesideOtherKeysTests {
 
   @Test func `or until its time is over`() async {
     let base = Dialogs(refuses: true)
-    let text = PromptText.unlock(for: UserPrompt(purpose: .signIn, rpID: "example.com"))
+    let text = PromptText.unlock(for: .prompt(UserPrompt(purpose: .signIn, rpID: "example.com")))
     let asked = Task { () -> UserInteractionError? in
       do throws(UserInteractionError) {
         try await dialogs(base).passphrase(text) { _ in PassphraseVerdict<Void>.accepted(()) }

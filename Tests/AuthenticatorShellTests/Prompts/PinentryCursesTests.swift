@@ -58,7 +58,7 @@ struct PinentryCursesTests {
     .signMessage(String(repeating: "a\n", count: 500)),
     .signMessage(String(repeating: String(repeating: "W", count: 200) + "\n", count: 5)),
     .signTransactions(
-      Array(repeating: .init(lines: Array(repeating: "Label: value", count: 40), isToBeSigned: true), count: 2)),
+      NonEmpty(last: .init(lines: Array(repeating: "Label: value", count: 40), isToBeSigned: true))),
   ]
 
   /// A terminal of 24 rows and 80 columns.

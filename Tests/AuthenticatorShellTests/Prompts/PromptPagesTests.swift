@@ -10,10 +10,9 @@ import Testing
     return pages.before + [pages.last]
   }
 
-  @Test func `a ceremony is one dialog`() {
-    let prompt = UserPrompt(purpose: .signIn, rpID: "example.com")
-    #expect(PromptPages(prompt).before.isEmpty)
-    #expect(PromptPages(prompt).last == PromptText(prompt))
+  @Test(arguments: PromptTextTests.cases)
+  func `a ceremony is one dialog`(_ ceremony: PromptTextTests.Case) {
+    #expect(PromptPages(ceremony.prompt).before.isEmpty)
   }
 
   /// Texts of a kind that take most room, or that would pose as something else.
@@ -62,7 +61,8 @@ import Testing
   @Test(arguments: [1, 2, 16], ["a", "%", "\u{E9}"])
   func `transactions of many lines are spread, and none is left out`(_ count: Int, _ unit: String) throws {
     let lines = (0..<20).map { "Label \($0): " + String(repeating: unit, count: $0 * 11) }
-    let transactions = (0..<count).map { UserPrompt.TransactionText(lines: lines, isToBeSigned: $0 % 2 == 0) }
+    let transactions = try #require(
+      NonEmpty((0..<count).map { UserPrompt.TransactionText(lines: lines, isToBeSigned: $0 % 2 == 0) }))
     let origin = String(repeating: unit, count: 300)
     let pages = Self.pages(.signTransactions(transactions), origin: origin)
     for page in pages {
@@ -84,7 +84,7 @@ import Testing
     for length in 0..<1_000 {
       let lines = ["Note: " + String(repeating: "%", count: length)]
       let last = UserPrompt.TransactionText(lines: lines, isToBeSigned: false)
-      let pages = Self.pages(.signTransactions(Array(repeating: short, count: 15) + [last])).dropFirst(15)
+      let pages = Self.pages(.signTransactions(NonEmpty(Array(repeating: short, count: 15), last: last))).dropFirst(15)
       for page in pages {
         let size = try AssuanLine.command("SETDESC", page.description).count
         if size > AssuanLine.limit { Issue.record("\(length): \(size) bytes") }
@@ -130,14 +130,18 @@ import Testing
     #expect(shown.joined() == String(repeating: "%", count: 512))
   }
 
-  static let openings: [(UserPrompt.Purpose, String)] = [
-    (.tellAccount, "A program wants to see your Algorand account, and the vault is locked."),
+  static let openings: [(VaultWish, String)] = [
+    (.tellAccount(rpID: nil), "A program wants to see your Algorand account, and the vault is locked."),
     (
-      .signTransactions([]),
+      .tellAccount(rpID: "example.com"),
+      "Site: example.com\nA program wants to see your Algorand account, and the vault is locked."
+    ),
+    (
+      .signTransactions(origin: "https://d.example"),
       "dApp: https://d.example\nA program wants to have Algorand transactions signed, and the vault is locked."
     ),
     (
-      .signMessage("x"),
+      .prompt(UserPrompt(purpose: .signMessage("x"), origin: "https://d.example")),
       "dApp: https://d.example\nA program wants to have a message signed by your Algorand account, and the vault is "
         + "locked."
     ),
@@ -146,15 +150,15 @@ import Testing
       "User: \"al\"\nA program wants to see your key for Keyri, and the vault is locked."
     ),
     (
-      .signAssociation(publicUserID: "al", data: "d", service: "s.example"),
+      .prompt(UserPrompt(purpose: .signAssociation(publicUserID: "al", data: "d", service: "s.example"))),
       "Service: s.example\nUser: \"al\"\nA program wants to sign in with Keyri, and the vault is locked."
     ),
   ]
 
   @Test(arguments: openings.indices)
   func `a locked vault is opened for what a wallet wants`(_ index: Int) {
-    let (purpose, words) = Self.openings[index]
-    let text = PromptText.unlock(for: UserPrompt(purpose: purpose, origin: "https://d.example"))
+    let (wish, words) = Self.openings[index]
+    let text = PromptText.unlock(for: wish)
     #expect(text.description == "Unlock your passkeys?\n\n" + words)
     #expect(!text.mayConcernAnotherKey)
   }

@@ -226,7 +226,7 @@ import Testing
     ),
   ])
   func `unlocking says who wants it, and what for`(prompt: UserPrompt?, details: String) {
-    let text = PromptText.unlock(for: prompt)
+    let text = PromptText.unlock(for: prompt.map { .prompt($0) })
     #expect(text.description == "Unlock your passkeys?\n\n" + details)
     #expect([text.agree, text.refuse] == ["Unlock", "Deny"])
   }

@@ -53,7 +53,7 @@ struct TimeLimitTests {
 
   @Test func `who reads transactions has no time limit`() async throws {
     answer.yield(true)
-    let purpose = UserPrompt.Purpose.signTransactions([])
+    let purpose = UserPrompt.Purpose.signTransactions(NonEmpty(last: .init(lines: [], isToBeSigned: true)))
     let consent = try await limited.confirm(UserPrompt(purpose: purpose), verification: true)
     let isVerified = consent.userVerified
     #expect(isVerified)

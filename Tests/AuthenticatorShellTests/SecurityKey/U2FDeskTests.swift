@@ -20,7 +20,7 @@ struct U2FDeskTests {
     let vault: OpenVault
     var current: OpenVault? { vault }
     var told: ToldSettings { ToldSettings() }
-    func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault { vault }
+    func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
   }
 
   /// A person who answers each dialog when the test says so.

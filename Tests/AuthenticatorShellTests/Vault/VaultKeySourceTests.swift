@@ -62,9 +62,9 @@ import Vault
   @Test func `through a pinentry it is one dialog`() async throws {
     let scripted = try ScriptedPinentry(["passphrase": "right", "wrong": 1])
     let prompt = UserPrompt(purpose: .signIn, rpID: "example.com")
-    _ = try await source(scripted.backEnd()).open(for: prompt)
+    _ = try await source(scripted.backEnd()).open(for: .prompt(prompt))
     let asks = try scripted.events("ask")
-    #expect(asks.map(\.description) == Array(repeating: PromptText.unlock(for: prompt).description, count: 2))
+    #expect(asks.map(\.description) == Array(repeating: PromptText.unlock(for: .prompt(prompt)).description, count: 2))
     #expect(asks.map(\.error) == [nil, "Wrong passphrase, 2 tries left"])
     #expect(try scripted.events("start").count == 1)
   }

@@ -196,12 +196,11 @@ import Testing
     let locked = try WalletWorld(isOpen: false)
     let payment = WrittenTransaction(sender: locked.account, receiver: locked.other)
     let _: TransactionSignatures = try await locked.ask(request([Item(payment.bytes, isToBeSigned: true)]))
-    #expect(
-      locked.keySource.wishes == [UserPrompt(purpose: .signTransactions([]), origin: "https://d.example")])
+    #expect(locked.keySource.wishes == [.signTransactions(origin: "https://d.example")])
     let other = try WalletWorld(isOpen: false)
     let _: WalletSignature = try await other.ask(
       .signMessage(MessageToSign([0x61], origin: "https://d.example")))
-    #expect(other.keySource.wishes == [UserPrompt(purpose: .signMessage("a"), origin: "https://d.example")])
+    #expect(other.keySource.wishes == [.prompt(UserPrompt(purpose: .signMessage("a"), origin: "https://d.example"))])
   }
 
   @Test func `what cannot be signed does not open a locked vault`() async throws {
@@ -216,7 +215,7 @@ import Testing
             Item($0.bytes, isToBeSigned: true)
           }), .wrongGroup
       ),
-      (.signMessage(MessageToSign([0xFF], origin: "o")), .cannotBeShown),
+      (request([]), .wrongGroup), (.signMessage(MessageToSign([0xFF], origin: "o")), .cannotBeShown),
     ]
     for (request, status) in garbage {
       await #expect(throws: ControlFailure(status, "")) {

@@ -46,7 +46,7 @@ struct WalletWorld {
 /// A vault that opens when it is asked to, and keeps what for.
 final class LockedOrOpen: KeySource {
   private let vault: OpenVault
-  private let state: Mutex<(isOpen: Bool, wishes: [UserPrompt?])>
+  private let state: Mutex<(isOpen: Bool, wishes: [VaultWish?])>
 
   init(_ vault: OpenVault, isOpen: Bool) {
     self.vault = vault
@@ -56,12 +56,12 @@ final class LockedOrOpen: KeySource {
   var current: OpenVault? { state.withLock { $0.isOpen } ? vault : nil }
   var told: ToldSettings { ToldSettings() }
   /// What it was opened for.
-  var wishes: [UserPrompt?] { state.withLock { $0.wishes } }
+  var wishes: [VaultWish?] { state.withLock { $0.wishes } }
 
-  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
+  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault {
     state.withLock { state in
       state.isOpen = true
-      state.wishes.append(prompt)
+      state.wishes.append(wish)
     }
     return vault
   }

@@ -170,7 +170,7 @@ import Testing
   @Test func `a locked vault that is not protected is opened for it`() async throws {
     var world = TestWorld(canVerify: false, isOpen: false)
     #expect(await world.send(0x0D, [1: 2]).bytes == [0x00])
-    #expect(world.keySource.wishes == [UserPrompt(purpose: .authorize(.authenticatorConfiguration))])
+    #expect(world.keySource.wishes == [.prompt(UserPrompt(purpose: .authorize(.authenticatorConfiguration)))])
   }
 
   // MARK: Malformed

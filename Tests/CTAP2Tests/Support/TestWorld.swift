@@ -26,7 +26,7 @@ enum TestPhrase {
 final class TestKeySource: KeySource {
   private struct State {
     var open: OpenVault?
-    var wishes: [UserPrompt?] = []
+    var wishes: [VaultWish?] = []
     var error: UserInteractionError?
   }
 
@@ -50,7 +50,7 @@ final class TestKeySource: KeySource {
   var openings: Int { wishes.count }
 
   /// What the passphrase was asked for.
-  var wishes: [UserPrompt?] { state.withLock { $0.wishes } }
+  var wishes: [VaultWish?] { state.withLock { $0.wishes } }
 
   func lock(thenFailWith error: UserInteractionError? = nil) {
     state.withLock { state in
@@ -61,9 +61,9 @@ final class TestKeySource: KeySource {
 
   func unlock() { state.withLock { $0.open = Self.vault(store) } }
 
-  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
+  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault {
     try state.withLock { state throws(UserInteractionError) in
-      state.wishes.append(prompt)
+      state.wishes.append(wish)
       if let error = state.error { throw error }
       let vault = state.open ?? Self.vault(store)
       state.open = vault

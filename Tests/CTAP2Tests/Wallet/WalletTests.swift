@@ -40,7 +40,7 @@ import Testing
   }
 
   static let prompt = UserPrompt(
-    purpose: .signTransactions([.init(lines: ["Amount: 1"], isToBeSigned: true)]),
+    purpose: .signTransactions(NonEmpty(last: .init(lines: ["Amount: 1"], isToBeSigned: true))),
     algorandAddress: try? Vectors.load().phoneCandidates.address, origin: "https://d.example")
 
   private func counts(of world: TestWorld) throws -> SignatureCounts {
@@ -57,7 +57,7 @@ import Testing
     #expect(Set(addresses).count == 3)
     #expect(try await world.addresses(2..<3) == [addresses[2]])
     // The vault was opened, and the person told what for.
-    #expect(world.keySource.wishes == [UserPrompt(purpose: .tellAccount)])
+    #expect(world.keySource.wishes == [.tellAccount(rpID: nil)])
     #expect(world.person.shown.isEmpty)
   }
 
@@ -92,7 +92,7 @@ import Testing
     let passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId)
     #expect(Hex(passkey.id) == vectors.ids["0"])
     #expect(!passkey.isStored)
-    #expect(world.keySource.wishes == [UserPrompt(purpose: .tellAccount, rpID: vectors.rpId)])
+    #expect(world.keySource.wishes == [.tellAccount(rpID: vectors.rpId)])
   }
 
   @Test func `with a record, the passkey is that one`() async throws {
@@ -239,7 +239,7 @@ import Testing
   @Test func `a locked vault is opened for what will be asked`() async throws {
     let world = TestWorld(isOpen: false)
     _ = try await world.authenticator.sign([.transaction([1])], asking: Self.prompt)
-    #expect(world.keySource.wishes == [Self.prompt])
+    #expect(world.keySource.wishes == [.prompt(Self.prompt)])
     #expect(world.person.shown.map(\.prompt) == [Self.prompt])
   }
 
@@ -265,7 +265,7 @@ import Testing
     #expect(Hex(key) == vectors.publicKey)
     #expect(
       world.keySource.wishes
-        == [UserPrompt(purpose: .tellAssociationKey(publicUserID: vectors.publicUserIdText))])
+        == [.tellAssociationKey(publicUserID: vectors.publicUserIdText)])
     #expect(try await world.authenticator.associationPublicKey(publicUserID: "bob@example.com") != key)
   }
 
@@ -287,6 +287,6 @@ import Testing
 
 extension TestWorld {
   fileprivate func addresses(_ indices: Range<UInt32>, of account: UInt32 = 0) async throws -> [AlgorandAddress] {
-    try await authenticator.accountAddresses(indices, of: account, for: UserPrompt(purpose: .tellAccount))
+    try await authenticator.accountAddresses(indices, of: account, for: .tellAccount(rpID: nil))
   }
 }

@@ -75,7 +75,7 @@ actor TestAuthenticator: AuthenticatorPort {
 private struct OpenKeySource: KeySource {
   let current: OpenVault?
   var told: ToldSettings { ToldSettings() }
-  func open(for prompt: UserPrompt?) async throws(UserInteractionError) -> OpenVault {
+  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault {
     guard let current else { throw .declined }
     return current
   }

@@ -1,0 +1,183 @@
+import CTAP2
+
+/// The dialogs of one prompt: all but the last are agreed to by a button, and nothing is done before the last.
+///
+/// A window and an Assuan line hold only so much. What a person has to read to agree goes on in further dialogs and is
+/// never cut. This is the only way from a prompt to dialogs, so that none is ever reduced to one of them.
+struct PromptPages: Sendable, Equatable {
+  /// Those before the last.
+  var before: [PromptText] = []
+  /// The one that decides, with verification where it is set up.
+  var last: PromptText
+
+  /// How many there are.
+  var count: Int { before.count + 1 }
+
+  /// The dialogs of a ceremony or a wallet's request: one transaction a dialog, or more where it is long.
+  init(_ prompt: UserPrompt) {
+    switch prompt.purpose {
+    case .register:
+      self.init(
+        headline: "Make a new passkey?", details: prompt.siteLines + prompt.replacementLines + prompt.algorandLines,
+        agree: "Make passkey", refuse: "Deny")
+    case .alreadyRegistered:
+      self.init(
+        headline: "You already have a passkey here",
+        details: prompt.siteLines + ["The site asked for another one. Nothing new is made."],
+        agree: "OK", refuse: "Close")
+    case .signIn:
+      self.init(
+        headline: "Sign in with your passkey?", details: prompt.siteLines + prompt.algorandLines,
+        agree: "Sign in", refuse: "Deny")
+    case .setPIN:
+      self.init(
+        headline: "Set a PIN for this authenticator?",
+        details: ["A program has typed it for you. Who knows it can sign in where your passphrase would be asked for."],
+        agree: "Set PIN", refuse: "Deny")
+    case .registerSecondFactor:
+      self.init(
+        headline: "Make a new second factor?", details: [UserPrompt.hiddenSite], agree: "Make it", refuse: "Deny")
+    case .signInSecondFactor:
+      self.init(
+        headline: "Sign in with your second factor?",
+        details: prompt.rpID == nil ? [UserPrompt.hiddenSite] : prompt.siteLines, agree: "Sign in", refuse: "Deny")
+    case .select:
+      self.init(
+        headline: "Is this the authenticator you mean?",
+        details: ["A site or a program asks which of your security keys to use. It signs you in nowhere."],
+        agree: "Use this one", refuse: "Not this one")
+    case .authorize(let permissions):
+      let isNamed = prompt.rpID != nil
+      self.init(
+        headline: permissions.headline,
+        details: prompt.siteLines(named: isNamed) + permissions.lines(ofSite: isNamed), agree: permissions.agree,
+        refuse: "Deny")
+    case .reset(let importedPasskeys):
+      self.init(
+        headline: "Reset this authenticator?", details: Self.resetLines(importedPasskeys), agree: "Reset",
+        refuse: "Keep")
+    case .tellPasskey:
+      self.init(
+        headline: "Tell a program of your passkey?",
+        details: prompt.siteLines + ["The site has it protected. The program cannot sign in with it by itself."],
+        agree: "Tell", refuse: "Deny")
+    case .signTransactions(let transactions):
+      self.init(transactions, heading: prompt.dAppLines)
+    case .signMessage(let message):
+      let account = prompt.algorandAddress.map { ["Account: \($0)"] } ?? []
+      self.init(
+        question: "Sign this message?", heading: prompt.dAppLines + account, body: WalletText.quoted(message))
+    case .signAssociation(let publicUserID, let data, let service):
+      self.init(
+        question: "Sign in with Keyri?", heading: WalletText.service(service),
+        body: ["User:"] + WalletText.quoted(publicUserID) + ["It signs:"] + WalletText.quoted(data))
+    }
+    last.mayConcernAnotherKey = prompt.mayConcernAnotherKey
+  }
+
+  /// One dialog.
+  init(_ text: PromptText) { last = text }
+
+  private init(headline: String, details: [String], agree: String, refuse: String) {
+    self.init(PromptText(headline: headline, details: details, agree: agree, refuse: refuse))
+  }
+
+  private init(toSign pages: NonEmpty<PromptText>) {
+    (before, last) = (pages.before, pages.last)
+    last.agree = "Sign"
+  }
+
+  /// The parts of one text, headed the same.
+  private init(question: String, heading: [String], body: [String]) {
+    self.init(
+      toSign: WalletText.parts(of: body, under: heading).map { part in
+        PromptText(headline: question + part.words, details: heading + part.lines, agree: "Next", refuse: "Deny")
+      })
+  }
+
+  private init(_ transactions: NonEmpty<UserPrompt.TransactionText>, heading: [String]) {
+    let count = transactions.count
+    let signed = transactions.all.count(where: \.isToBeSigned)
+    let whatIsSigned = signed == count ? "all \(count)" : "\(signed) of the \(count)"
+    let pages = transactions.numbered { number, transaction in
+      let headline =
+        switch (count, transaction.isToBeSigned) {
+        case (1, _): "Sign this transaction?"
+        case (_, true): "Sign transaction \(number) of \(count)?"
+        case (_, false): "Transaction \(number) of \(count), which you do not sign"
+        }
+      let body = transaction.lines.flatMap(WalletText.wrapped)
+      let isLastOfSeveral = count > 1 && number == count
+      let ending = isLastOfSeveral ? ["This is the last. Your account signs \(whatIsSigned)."] : []
+      return WalletText.parts(of: body, under: heading, ending: ending).map { part in
+        PromptText(headline: headline + part.words, details: heading + part.lines, agree: "Next", refuse: "Deny")
+      }
+    }
+    self.init(toSign: pages.joined())
+  }
+
+  private static func resetLines(_ importedPasskeys: Int) -> [String] {
+    let lines = [
+      "Every passkey that was made or used on this machine stops working here.",
+      "The PIN, the settings and what sites keep here as large blobs are gone too.", "Your recovery phrase is kept.",
+    ]
+    return switch importedPasskeys {
+    case 0: lines
+    case 1: lines + ["1 imported passkey is lost: nothing brings it back."]
+    default: lines + ["\(importedPasskeys) imported passkeys are lost: nothing brings them back."]
+    }
+  }
+}
+
+extension TokenPermissions {
+  /// What the program says that it will do next; with a site, that is a registration or a sign-in.
+  fileprivate var headline: String {
+    if contains(.makeCredential) { return "Make a new passkey?" }
+    if contains(.getAssertion) { return "Sign in with your passkey?" }
+    return "Let a program manage this authenticator?"
+  }
+
+  fileprivate var agree: String {
+    if contains(.makeCredential) { return "Make passkey" }
+    return contains(.getAssertion) ? "Sign in" : "Allow"
+  }
+
+  /// What else it may do until the device is plugged in anew, or ten minutes are over.
+  fileprivate func lines(ofSite isOfSite: Bool) -> [String] {
+    let deeds: [(TokenPermissions, String)] = [
+      ([.makeCredential, .getAssertion], "It may sign in there with a passkey as well."),
+      (.credentialManagement, "It may list, rename and remove your passkeys\(isOfSite ? " of this site" : "")."),
+      (.persistentCredentialManagementReadOnly, "It may list your passkeys until the PIN is changed."),
+      (.largeBlobWrite, "It may change the data that sites keep here."),
+      (.authenticatorConfiguration, "It may change this authenticator's settings."),
+    ]
+    return deeds.filter { contains($0.0) }.map(\.1)
+  }
+}
+
+extension UserPrompt {
+  /// U2F sends a hash of the site's name only.
+  fileprivate static let hiddenSite = "An older kind of request (U2F): it does not say which site it is from."
+
+  fileprivate var replacementLines: [String] {
+    replacesPasskey ? ["It replaces the passkey that this account has here."] : []
+  }
+
+  fileprivate var algorandLines: [String] {
+    guard let algorandAddress else { return [] }
+    let signed = origin.map { "It signs for: \(ShownText.host($0))" } ?? "It signs for this site only"
+    let hostBelow = "The host is not the site itself, but one below it. Make sure that it is the one you mean."
+    let firstUse =
+      "First use: this account has no passkey of this site here yet. Make sure that it is the one you mean."
+    return ["Algorand account: \(ShownText.host(algorandAddress))", signed] + (isOfHostBelow ? [hostBelow] : [])
+      + (isFirstUse ? [firstUse] : [])
+  }
+
+  /// Whether the origin's host is below the relying party's id; nothing is signed for any other but the id itself
+  /// (Recovery §11, E2).
+  private var isOfHostBelow: Bool {
+    guard let origin, let rpID else { return false }
+    let host = origin.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { $0 != UInt8(ascii: ":") }
+    return host.suffix(rpID.utf8.count + 1).elementsEqual(".\(rpID)".utf8)
+  }
+}
