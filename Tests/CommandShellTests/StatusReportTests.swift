@@ -95,12 +95,31 @@ import Testing
     system.uhid = .absent
     let report = StatusReport(
       stateDirectory: "/s", vault: VaultFinding(isThere: false, problem: "no vault"),
-      notRunning: CommandFailure("not running", code: .notRunning), system: system)
+      failure: CommandFailure("not running", code: .notRunning), system: system)
+    #expect(report.isRunning == false)
     #expect(
       report.problems == ["no vault", "there is no /dev/uhid; load its driver with: sudo modprobe uhid", "not running"])
     #expect(
       report.text.hasPrefix(
         "authenticator  not running\nvault          missing\nstate          /s\n\nto do\n- no vault\n"))
+  }
+
+  @Test func `what cannot be found out is said to be unknown`() {
+    let report = StatusReport(
+      stateDirectory: "/s", vault: VaultFinding(isThere: nil, problem: "cannot open /s"),
+      failure: CommandFailure("cannot reach the authenticator"), system: Self.fine)
+    #expect(
+      report.text == """
+        authenticator  unknown
+        vault          unknown
+        state          /s
+
+        to do
+        - cannot open /s
+        - cannot reach the authenticator
+        """)
+    #expect(report.json.description.contains("\"running\": null,\n"))
+    #expect(report.json.description.contains(#""vault": "unknown""#))
   }
 
   @Test func `JSON always has the same members`() {
@@ -111,7 +130,7 @@ import Testing
     let running = names(StatusReport(running: Self.running(), system: Self.fine))
     let notRunning = names(
       StatusReport(
-        stateDirectory: "/s", vault: VaultFinding(isThere: true), notRunning: CommandFailure("x"), system: Self.fine))
+        stateDirectory: "/s", vault: VaultFinding(isThere: true), failure: CommandFailure("x"), system: Self.fine))
     #expect(running == notRunning)
     #expect(
       running == [

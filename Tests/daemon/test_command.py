@@ -190,6 +190,17 @@ class TestStatus:
     def test_no_vault(self, empty):
         assert self.status(empty, NOT_RUNNING)["vault"] == "missing"
 
+    def test_a_directory_that_cannot_be_read(self, empty):
+        empty.folder.mkdir(parents=True, exist_ok=True)
+        loop = empty.folder / "loop"
+        loop.symlink_to(loop)
+        place = ["--state-dir", loop / "state"]
+        found = json.loads(empty.run("status", "--json", *place, status=FAILED).stdout)
+        assert (found["running"], found["vault"]) == (None, "unknown")
+        said = empty.run("status", *place, status=FAILED).stdout
+        assert re.match("authenticator +unknown\nvault +unknown\nstate +", said)
+        assert f"- cannot open {loop}/state: " in said and f"at {loop}/state/control.sock: " in said
+
     def test_running(self, key):
         with key:
             found = self.status(key, 0)

@@ -10,7 +10,8 @@ struct StatusCommand: PlacedCommand {
     abstract: "Tell how things are, and what to do where something is wrong.",
     discussion: """
       Works with and without a running authenticator, and never asks for anything. Ends with exit code 0 when a browser \
-      can use the authenticator now, 2 when it is not running, and 1 when something else is in the way.
+      can use the authenticator now, 2 when it is not running, and 1 when something else is in the way. What cannot be \
+      found out is "unknown" in the table, and null in JSON.
       """)
 
   @OptionGroup var place: PlaceOptions
@@ -20,28 +21,27 @@ struct StatusCommand: PlacedCommand {
     var report = try Self.report(place)
     report.problems = report.problems.map(place.completing)
     output.write(report.text, json: report.json)
-    guard report.problems.isEmpty else { throw ExitCode(report.status == nil ? 2 : 1) }
+    guard report.problems.isEmpty else { throw ExitCode(report.isRunning == false ? 2 : 1) }
   }
 
   private static func report(_ place: PlaceOptions) throws(CommandFailure) -> StatusReport {
     do throws(CommandFailure) {
       return StatusReport(running: try place.connect().ask(.status), system: .current)
-    } catch  where error.code == .notRunning {
-      return StatusReport(
-        stateDirectory: try place.statePath(), vault: VaultFinding(at: try place.statePath()), notRunning: error,
-        system: .current)
+    } catch {
+      let path = try place.statePath()
+      return StatusReport(stateDirectory: path, vault: VaultFinding(at: path), failure: error, system: .current)
     }
   }
 }
 
-/// What a look at the state directory tells while no authenticator runs.
+/// What a look at the state directory tells while no authenticator does.
 struct VaultFinding: Equatable {
-  /// Whether there is a vault.
-  var isThere: Bool
+  /// Whether there is a vault; `nil` where the system does not say.
+  var isThere: Bool?
   /// What is wrong with it or its store.
   var problem: String?
 
-  init(isThere: Bool, problem: String? = nil) {
+  init(isThere: Bool?, problem: String? = nil) {
     self.isThere = isThere
     self.problem = problem
   }
@@ -52,7 +52,8 @@ struct VaultFinding: Equatable {
       try StateDirectory(opening: path).checkAtRest()
       self.init(isThere: true)
     } catch {
-      self.init(isThere: access(path + "/vault", F_OK) == 0, problem: error.description)
+      let isThere = access(path + "/vault", F_OK) == 0
+      self.init(isThere: isThere || errno == ENOENT ? isThere : nil, problem: error.description)
     }
   }
 }

@@ -2,11 +2,13 @@ import ControlDoor
 
 /// Everything that `liquid-auth status` says, before it is text or JSON.
 struct StatusReport: Equatable {
-  /// What the authenticator told; `nil` when it does not run.
+  /// What the authenticator told; `nil` when it told nothing.
   let status: AuthenticatorStatus?
+  /// Whether it runs; `nil` where it cannot be asked, nor be said to be absent.
+  let isRunning: Bool?
   /// Where vault and store are.
   let stateDirectory: String
-  /// In one word: missing, locked, unlocked, unusable, or present when nobody has opened it.
+  /// In one word: missing, locked, unlocked, unusable; present when nobody has opened it, unknown when nobody can look.
   let vault: String
   /// What is wrong and what to do, the first thing first.
   var problems: [String]
@@ -14,6 +16,7 @@ struct StatusReport: Equatable {
   /// An authenticator runs.
   init(running status: AuthenticatorStatus, system: SystemFindings) {
     self.status = status
+    isRunning = true
     stateDirectory = status.stateDirectory
     vault =
       switch status.vault {
@@ -39,13 +42,16 @@ struct StatusReport: Equatable {
 
   private static let detached = "the device is detached; plug it in with: liquid-auth device attach"
 
-  /// No authenticator runs.
-  init(stateDirectory: String, vault: VaultFinding, notRunning: CommandFailure, system: SystemFindings) {
+  /// No authenticator has told anything, and the failure to ask it says why.
+  init(stateDirectory: String, vault: VaultFinding, failure: CommandFailure, system: SystemFindings) {
     status = nil
+    isRunning = failure.code == .notRunning ? false : nil
     self.stateDirectory = stateDirectory
-    self.vault = vault.isThere ? "present" : "missing"
-    problems = [vault.problem, system.uhidProblem, notRunning.description].compactMap { $0 }
+    self.vault = vault.isThere.map { $0 ? "present" : "missing" } ?? Self.unknown
+    problems = [vault.problem, system.uhidProblem, failure.description].compactMap { $0 }
   }
+
+  private static let unknown = "unknown"
 }
 
 extension StatusReport {
@@ -63,7 +69,7 @@ extension StatusReport {
       ]
       if let count = status.credentials { rows.insert(["passkeys", "\(count) on this machine"], at: 3) }
     } else {
-      rows = [["authenticator", "not running"], ["vault", vault]]
+      rows = [["authenticator", isRunning == false ? "not running" : Self.unknown], ["vault", vault]]
     }
     rows.append(["state", stateDirectory])
     let lines = table(rows.map { $0.map(\.printable) })
@@ -87,7 +93,7 @@ extension StatusReport {
   /// For programs; members that are not known are `null`.
   var json: JSON {
     [
-      "running": .bool(status != nil),
+      "running": isRunning.map(JSON.bool) ?? .null,
       "processId": status.map { .number(Int64($0.processID)) } ?? .null,
       "vault": .string(vault),
       "fingerprint": status?.fingerprint.map(JSON.hex) ?? .null,
