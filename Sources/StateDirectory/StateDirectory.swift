@@ -48,6 +48,13 @@ public struct StateDirectory: Sendable, Equatable {
     try self.init(opening: path)
   }
 
+  /// Removes the directory, where there is nothing but a lock in it, which the caller holds.
+  public func removeWhileEmpty() {
+    guard access(vaultPath, F_OK) != 0, access(storePath, F_OK) != 0 else { return }
+    unlink(lockPath)
+    rmdir(path)
+  }
+
   private static func trimmed(_ path: String) -> String {
     var path = path
     while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }

@@ -84,7 +84,7 @@ class TestInitOnTheTerminal:
     def test_wrong_words(self, empty):
         *_, elsewhere = self.init(empty, ["right", "wrong", "wrong", "wrong"], (), status=FAILED)
         assert elsewhere.startswith("liquid-auth: ") and "nothing was made" in elsewhere
-        assert not (empty.state / "vault").exists() and not (empty.state / "credentials.sqlite").exists()
+        assert not empty.state.exists()
 
     def test_passphrases_that_differ(self, empty):
         self.init(empty, 3 * ["right"], (NEW, "another passphrase", NEW, NEW))
@@ -94,7 +94,12 @@ class TestInitOnTheTerminal:
         done = subprocess.run(empty.command("init", "--state-dir", empty.state), stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, start_new_session=True, timeout=60)
         assert done.returncode == FAILED and "terminal" in done.stderr and done.stdout == ""
-        assert not (empty.state / "vault").exists()
+        assert not empty.state.exists()
+
+    def test_what_was_there_stays(self, empty):
+        empty.state.mkdir(0o700, parents=True)
+        fails(empty, "init", "--import", "--state-dir", empty.state, status=FAILED, stdin="no phrase\n")
+        assert [path.name for path in empty.state.iterdir()] == ["daemon.lock"]
 
     def test_import_is_not_echoed(self, empty):
         answers = [("Phrase: ", PHRASE), ("New passphrase", NEW), ("again", NEW)]

@@ -13,7 +13,8 @@ struct InitCommand: PlacedCommand {
     discussion: """
       A new phrase is shown once, on the terminal and nowhere else, and three of its words are asked back. With \
       --import the phrase is typed and not shown. Then a passphrase for the vault is chosen, at least 8 characters. The \
-      vault holds the keys that come from the phrase, never the phrase. An existing vault is never overwritten.
+      vault holds the keys that come from the phrase, never the phrase. An existing vault is never overwritten, and \
+      nothing is left where none was made.
 
       For scripts: with --import and a standard input that is no terminal, its first line is the phrase and its second \
       the passphrase. A new phrase always needs a terminal.
@@ -73,6 +74,7 @@ struct InitCommand: PlacedCommand {
   private static func make(
     in path: String, ask source: Source, form: CredentialIDForm
   ) throws(CommandFailure) -> (path: String, fingerprint: [UInt8], passkeys: Int?) {
+    let isNew = access(path, F_OK) != 0
     let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(creating: path) }
     // Nobody is asked for anything that cannot be used.
     let lock = try orFailure { () throws(StateDirectoryError) in
@@ -81,7 +83,13 @@ struct InitCommand: PlacedCommand {
       return try directory.lock()
     }
     defer { withExtendedLifetime(lock) {} }
-    let (phrase, passphrase) = try secrets(source)
+    let (phrase, passphrase): (BIP39Phrase, SecretBytes)
+    do throws(CommandFailure) {
+      (phrase, passphrase) = try secrets(source)
+    } catch {
+      if isNew { directory.removeWhileEmpty() }
+      throw error
+    }
     let (mainKey, root) = try keys(of: phrase)
     let passkeys = try orFailure { () throws(StateDirectoryError) in
       try directory.makeVaultAndStore(
