@@ -247,7 +247,7 @@ class TestLock:
     def test_on_the_terminal(self, key):
         with key:
             command = key.command("unlock", "--control", key.control_socket)
-            code, shown = on_terminal(command, [("Passphrase of the vault: ", PASSPHRASE)], key.environment)
+            code, shown = on_terminal(command, [("Vault passphrase: ", PASSPHRASE)], key.environment)
             assert code == 0 and PASSPHRASE not in shown, shown
 
 

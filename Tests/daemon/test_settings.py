@@ -135,7 +135,7 @@ class TestPIN:
 
     def test_on_the_terminal(self, running):
         command = running.command("pin", "set", "--control", running.control_socket)
-        answers = [("Passphrase of the vault: ", PASSPHRASE), ("New PIN: ", "12"), ("New PIN: ", PIN),
+        answers = [("Vault passphrase: ", PASSPHRASE), ("New PIN: ", "12"), ("New PIN: ", PIN),
                    ("The PIN again: ", PIN)]
         code, shown = on_terminal(command, answers, running.environment)
         assert code == 0 and "at least 4 characters" in shown, shown

@@ -230,7 +230,7 @@ class TestCommands:
     @pytest.mark.parametrize("wrong, code", [(2, 0), (3, WRONG_PASSPHRASE)])
     def test_three_tries_on_a_terminal(self, key, wrong, code):
         with key:
-            prompt = "Passphrase of the vault: "
+            prompt = "Vault passphrase: "
             answers = wrong * [(prompt, "not the passphrase")] + ([(prompt, PASSPHRASE)] if code == 0 else [])
             command = key.command("unlock", "--control", key.control_socket)
             ended, shown = on_terminal(command, answers, key.environment)

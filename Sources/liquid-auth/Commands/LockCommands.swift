@@ -72,7 +72,7 @@ enum PassphraseInput {
 
   /// Without echo.
   static func read(on terminal: borrowing Terminal) throws(CommandFailure) -> SecretBytes {
-    try check(terminal.askSecret("Passphrase of the vault: "))
+    try check(terminal.askSecret("Vault passphrase: "))
   }
 
   private static func check(_ passphrase: SecretBytes) throws(CommandFailure) -> SecretBytes {
