@@ -12,8 +12,16 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       The authenticator itself is another program, liquid-authenticator. It holds the passkeys while it runs; this \
       command talks to it over a socket that only you can use.
 
-      Exit codes: 0 done; 1 failed or refused; 2 the authenticator is not running; 3 the passphrase is wrong, or is \
-      needed and cannot be asked for; 4 what is asked for does not exist; 64 the command was written wrong.
+      Exit codes:
+        0   done
+        1   failed, or refused
+        2   the authenticator is not running
+        3   the passphrase is wrong, or is needed and cannot be asked for
+        4   what is asked for does not exist
+        64  the command was written wrong: its name, an option or an argument
+      `connect` and `keyri` have others too, which liquid-auth-wallet --help lists.
+
+      With --json, a failure is one line on standard error: {"error": "…", "exitCode": …}.
 
       Completions for your shell: liquid-auth --generate-completion-script bash|zsh|fish
       """,
@@ -28,13 +36,14 @@ struct LiquidAuthCommand: AsyncParsableCommand {
   ///
   /// Phrase and passphrase pass through this process: no core dumps, and no reading by programs of the same user.
   static func start() async -> Never {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    let isJSON = arguments.contains("--json")
     guard clinux_forbid_dumps() == 0 else {
-      StandardStream.error.write("liquid-auth: cannot forbid core dumps: \(String(cString: strerror(errno)))")
-      Glibc.exit(1)
+      CommandFailure("cannot forbid core dumps: \(String(cString: strerror(errno)))").end(isJSON: isJSON)
     }
     var place: PlaceOptions?
     do {
-      var command = try parseAsRoot()
+      var command = try parseAsRoot(arguments)
       place = (command as? any PlacedCommand)?.place
       if var asynchronous = command as? any AsyncParsableCommand {
         try await asynchronous.run()
@@ -43,22 +52,19 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       }
       Glibc.exit(0)
     } catch let failure as CommandFailure {
-      let sentence = place?.completing(failure.description) ?? failure.description
-      StandardStream.error.write("liquid-auth: \(sentence.printable)")
-      Glibc.exit(failure.code.rawValue)
+      failure.completed(by: place).end(isJSON: isJSON)
     } catch {
       // Help and completions are no mistakes.
       guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
-      StandardStream.error.write(mistake(error))
-      Glibc.exit(ExitCode.validationFailure.rawValue)
+      mistake(error).end(isJSON: isJSON)
     }
   }
 
-  /// A mistake in the command line, in our voice: what is wrong, then how the command is written.
-  static func mistake(_ error: any Error) -> String {
+  /// A mistake in the command line, in our voice: what is wrong, and how the command is written.
+  static func mistake(_ error: any Error) -> CommandFailure {
     let (message, whole) = (message(for: error), fullMessage(for: error))
     let usage = whole.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
     let first = message.first.map { String($0).lowercased() } ?? ""
-    return "liquid-auth: \(first)\(message.dropFirst())\n\(usage)"
+    return CommandFailure("\(first)\(message.dropFirst())", code: .usage, usage: usage)
   }
 }

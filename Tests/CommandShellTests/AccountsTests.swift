@@ -20,15 +20,32 @@ import Testing
           {
             "index": 9,
             "path": "m/44'/283'/3'/0/9",
-            "address": "\(Self.address)"
+            "address": "\(Self.address)",
+            "inUse": false
           },
           {
             "index": 10,
             "path": "m/44'/283'/3'/0/10",
-            "address": "B"
+            "address": "B",
+            "inUse": false
           }
         ]
         """)
+  }
+
+  @Test func `the address that signs in and signs is marked`() {
+    let list = AccountList(account: 0, first: 0, addresses: [Self.address, "B"])
+    #expect(
+      list.text == """
+        index  address
+        0      \(Self.address)  in use: signs in and signs
+        1      B
+        """)
+    #expect(
+      list.json.description.split(separator: "\n").filter { $0.contains("inUse") }.map { $0.suffix(5) }
+        == [" true", "false"])
+    #expect(!AccountList(account: 1, first: 0, addresses: [Self.address]).text.contains("in use"))
+    #expect(!AccountList(account: 0, first: 1, addresses: [Self.address]).text.contains("in use"))
   }
 
   @Test func `a code is a square with finder patterns, and quiet around it`() throws {
@@ -73,7 +90,8 @@ import Testing
   }
 
   @Test func `there are no 25 words, and an exit code of its own says so`() throws {
-    let export = try #require(try LiquidAuthCommand.parseAsRoot(["accounts", "export"]) as? AccountsCommand.Export)
+    let export = try #require(
+      try LiquidAuthCommand.parseAsRoot(["accounts", "export", "--state-dir", "/s"]) as? AccountsCommand.Export)
     let failure = #expect(throws: CommandFailure.self) { try export.run() }
     #expect(failure?.code.rawValue == 4)
     #expect(failure?.description.contains("nothing is exported") == true)
@@ -91,16 +109,38 @@ import Testing
     let list = try #require(try LiquidAuthCommand.parseAsRoot(arguments) as? AccountsCommand.List)
     #expect(list.account == account)
     #expect(list.count == count)
-    #expect(list.qr == qr)
+    #expect(try list.drawnIndex() == qr)
   }
 
-  @Test(arguments: [
-    ["accounts", "--count", "0"], ["accounts", "--count", "33"], ["accounts", "--qr", "2147483648"],
-    ["accounts", "--qr", "-1"], ["accounts", "--qr", "--json"], ["accounts", "--qr", "1", "--count", "2"],
-    ["accounts", "--account", "2147483648"], ["accounts", "--account", "-1"], ["accounts", "--account", "0'"],
-    ["accounts", "--account"],
-  ])
-  func `what cannot be is refused`(_ arguments: [String]) {
-    #expect(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }
+  static let refused: [([String], String)] = [
+    (["--count", "0"], "the value '0' is invalid for '--count <number>': it is a whole number, 1 to 32"),
+    (["--count", "33"], "the value '33' is invalid for '--count <number>': it is a whole number, 1 to 32"),
+    (["--count", "-1"], "the value '-1' is invalid for '--count <number>': it is a whole number, 1 to 32"),
+    (["--count=one"], "the value 'one' is invalid for '--count <number>': it is a whole number, 1 to 32"),
+    (
+      ["--account", "2147483648"],
+      "the value '2147483648' is invalid for '--account <number>': it is a whole number, 0 to 2147483647"
+    ),
+    (
+      ["--account=0'"], "the value '0'' is invalid for '--account <number>': it is a whole number, 0 to 2147483647"
+    ),
+    (["--account"], "missing value for '--account <number>'"),
+    (["--qr=-1"], "the value '-1' is invalid for '--qr': an index is a whole number, 0 to 2147483647"),
+    (["--qr=zz"], "the value 'zz' is invalid for '--qr': an index is a whole number, 0 to 2147483647"),
+    (
+      ["--qr", "2147483648"],
+      "the value '2147483648' is invalid for '--qr': an index is a whole number, 0 to 2147483647"
+    ),
+    (["--qr", "-1"], "unknown option '-1'"),
+    (["--qr", "--json"], "--qr is for people; leave --json out"),
+    (["--qr", "1", "--count", "2"], "--qr draws one address; leave --count out"),
+  ]
+
+  @Test(arguments: refused)
+  func `what cannot be is refused by its name, and nothing else is drawn`(
+    _ options: [String], _ sentence: String
+  ) throws {
+    let error = #expect(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(["accounts"] + options) }
+    #expect(LiquidAuthCommand.mistake(try #require(error)).description == sentence)
   }
 }

@@ -15,6 +15,12 @@ import Testing
     ["derive", "--origin", "a", "--user-handle-hex", "6g"],
     ["derive", "--origin", "a", "--user-handle", "b", "--counter", "-1"],
     ["derive", "--origin", "a", "--user-handle", "b", "--counter", "4294967296"],
+    ["credentials", "show", "zz"],
+    ["credentials", "remove", "012"],
+    ["blobs", "get", "０１２３"],
+    ["status", "--control", ""],
+    ["status", "--control", String(repeating: "c", count: 108)],
+    ["status", "--state-dir", ""],
     ["recover"],
     ["recover", "--new-store", "--accept-before-reset"],
     ["recover", "--rp", "a"],
@@ -47,10 +53,67 @@ import Testing
       Issue.record("it is accepted")
     } catch {
       #expect(LiquidAuthCommand.exitCode(for: error).rawValue == 64)
-      let lines = LiquidAuthCommand.mistake(error).split(separator: "\n")
+      let lines = LiquidAuthCommand.mistake(error).text.split(separator: "\n")
       #expect(lines.first?.wholeMatch(of: #/liquid-auth: [^A-Z].*/#) != nil)
       #expect(lines.dropFirst().first?.hasPrefix("Usage: liquid-auth ") == true)
     }
+  }
+
+  static let told: [([String], String)] = [
+    (
+      ["credentials", "show", "zz"],
+      "the value 'zz' is invalid for '<id>': it is not hexadecimal; see: liquid-auth credentials list"
+    ),
+    (
+      ["blobs", "delete", "012"],
+      "the value '012' is invalid for '<id>': give at least 4 digits of the id; see: liquid-auth credentials list"
+    ),
+    (["lock", "--control", ""], "--control takes a path of 1 to 107 bytes"),
+    (["lock", "--state-dir", ""], "--state-dir takes the path of a directory"),
+    (
+      ["recover", "--rp", "a", "--user-handle", "b", "--counter", "-1"],
+      "the value '-1' is invalid for '--counter <number>': it is a whole number, 0 to 4294967295"
+    ),
+    (
+      ["recover", "--rp", "a", "--user-handle", "b", "--cred-protect=4"],
+      "the value '4' is invalid for '--cred-protect <number>': it is a whole number, 1 to 3"
+    ),
+    (
+      ["derive", "--origin", "a", "--user-handle", "b", "--counter", "4294967296"],
+      "the value '4294967296' is invalid for '--counter <number>': it is a whole number, 0 to 4294967295"
+    ),
+    (
+      ["config", "min-pin-length", "64"],
+      "the value '64' is invalid for '<length>': it is a whole number, 4 to 63"
+    ),
+  ]
+
+  @Test(arguments: told)
+  func `a mistake says what would be right`(_ arguments: [String], _ sentence: String) throws {
+    let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }
+    #expect(LiquidAuthCommand.mistake(error).description == sentence)
+  }
+
+  @Test func `a mistake acts on no terminal`() throws {
+    let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(["lock", "--\u{1B}[2J"]) }
+    let text = LiquidAuthCommand.mistake(error).text
+    #expect(text.hasPrefix("liquid-auth: unknown option '--\\u{1b}[2J'\nUsage: liquid-auth lock "))
+    #expect(!text.contains("\u{1B}"))
+  }
+
+  @Test func `a program reads a failure in one line`() throws {
+    #expect(
+      CommandFailure("it is not \"there\"\nat all", code: .absent).json.line
+        == #"{"error": "it is not \"there\"\nat all", "exitCode": 4}"#)
+  }
+
+  @Test func `what a failure says to type works in the same place`() {
+    let failure = CommandFailure("it is not running; start it with: liquid-authenticator", code: .notRunning)
+    #expect(failure.completed(by: nil) == failure)
+    var place = PlaceOptions()
+    (place.stateDir, place.control) = ("/s", "/c d")
+    #expect(failure.completed(by: place).text.hasSuffix(" with: liquid-authenticator --state-dir /s --control '/c d'"))
+    #expect(failure.completed(by: place).code == .notRunning)
   }
 
   static let taken: [[String]] = [

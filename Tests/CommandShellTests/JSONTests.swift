@@ -33,6 +33,11 @@ import Testing
     #expect(value.description.utf8.elementsEqual(text.utf8))
   }
 
+  @Test func `a value has one line too`() {
+    let value: JSON = ["a\n": [1.json, ["b": .null], [:]], "c": []]
+    #expect(value.line == #"{"a\n": [1, {"b": null}, {}], "c": []}"#)
+  }
+
   @Test func `another reader finds the scalars of all planes again`() throws {
     var text = ""
     for value in Array(0..<0x300) + Array(stride(from: 0x300, through: 0x10FFFF, by: 61)) {

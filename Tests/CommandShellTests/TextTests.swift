@@ -147,18 +147,19 @@ import Testing
 
   @Test func `a passkey is found by the first digits of its id`() throws {
     let all = [Self.credential(), Self.credential(id: [0x01, 0xAB, 0xCE]), Self.credential(id: [0xFF, 0x00, 0x00])]
-    #expect(try CredentialsCommand.find("01ABcd", among: all) == all[0])
+    #expect(try CredentialsCommand.find(CredentialsCommand.digits("01ABcd"), among: all) == all[0])
     #expect(try CredentialsCommand.find("ff00", among: all) == all[2])
   }
 
-  @Test(arguments: [
-    ("ff0", "give at least 4 digits of the id; see: liquid-auth credentials list"),
-    ("01ab", "2 passkeys have an id that begins with 01ab; give more digits"),
-    ("0000", "no passkey has an id that begins with 0000; see: liquid-auth credentials list"),
-    ("zzzz", "no passkey has an id that begins with zzzz; see: liquid-auth credentials list"),
-  ])
-  func `digits that name no passkey, or several, are refused`(_ digits: String, _ reason: String) {
+  @Test(
+    arguments: [
+      ("01ab", "2 passkeys have an id that begins with 01ab; give more digits", .failed),
+      ("0000", "no passkey has an id that begins with 0000; see: liquid-auth credentials list", .absent),
+    ] as [(String, String, CommandFailure.Code)])
+  func `digits that name no passkey, or several, are refused`(
+    _ digits: String, _ reason: String, _ code: CommandFailure.Code
+  ) {
     let all = [Self.credential(), Self.credential(id: [0x01, 0xAB, 0xCE])]
-    #expect(throws: CommandFailure(reason)) { try CredentialsCommand.find(digits, among: all) }
+    #expect(throws: CommandFailure(reason, code: code)) { try CredentialsCommand.find(digits, among: all) }
   }
 }

@@ -15,7 +15,7 @@ from support import wire
 from support.authenticator import BIN, PASSPHRASE, PHRASE, Authenticator, on_terminal
 from support.ceremonies import OWN, register, sign_in
 
-FAILED, NOT_RUNNING, WRONG_PASSPHRASE, WRONG_USAGE = 1, 2, 3, 64
+FAILED, NOT_RUNNING, WRONG_PASSPHRASE, ABSENT, WRONG_USAGE = 1, 2, 3, 4, 64
 NEW = "a passphrase of my own"
 
 
@@ -334,8 +334,9 @@ class TestCredentials:
 
     def test_digits_that_name_none_or_several(self, stocked):
         ask = ["--control", stocked.control_socket]
-        for digits in ("ffffffff", "01", "zz"):
-            fails(stocked, "credentials", "show", digits, *ask, status=FAILED, stdin=PASSPHRASE + "\n")
+        fails(stocked, "credentials", "show", "ffffffff", *ask, status=ABSENT, stdin=PASSPHRASE + "\n")
+        for digits in ("01", "zz"):
+            assert "invalid for '<id>'" in fails(stocked, "credentials", "show", digits, *ask, status=WRONG_USAGE)
 
     def test_empty(self, key):
         with key:
@@ -375,8 +376,15 @@ class TestHelp:
         done = empty.run(*command.split(), "--help")
         assert "USAGE:" in done.stdout and done.stderr == ""
 
+    def test_a_program_reads_a_failure(self, empty):
+        for arguments, code in ((["lock"], NOT_RUNNING), (["accounts", "export"], ABSENT), (["lock", "now"], WRONG_USAGE)):
+            done = empty.run(*arguments, "--json", "--control", empty.control_socket, status=code)
+            assert done.stdout == "" and done.stderr.count("\n") == 1
+            told = json.loads(done.stderr)
+            assert set(told) == {"error", "exitCode"} and told["exitCode"] == code
+
     def test_exit_codes_are_documented(self, empty):
-        assert re.search(r"exit codes: 0 .* 1 .* 2 .* 3 .* 64 ", empty.run("--help").stdout.lower().replace("\n", " "))
+        assert re.search(r"exit codes: +0 .* 1 .* 2 .* 3 .* 4 .* 64 ", empty.run("--help").stdout.lower().replace("\n", " "))
 
     @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
     def test_completions(self, empty, shell):

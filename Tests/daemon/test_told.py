@@ -11,7 +11,7 @@ import threading
 
 import pytest
 from fido2 import cbor
-from daemon.test_command import FAILED, NOT_RUNNING, WRONG_PASSPHRASE, WRONG_USAGE, fails
+from daemon.test_command import ABSENT, FAILED, NOT_RUNNING, WRONG_PASSPHRASE, WRONG_USAGE, fails
 from fido2.ctap import CtapError
 from fido2.ctap2 import ClientPin, Ctap2
 from support import wire
@@ -205,7 +205,7 @@ class TestCommands:
         assert fails(key, "lock", "--control", "/no/where", status=NOT_RUNNING).endswith(
             "start it with: liquid-authenticator --control /no/where\n")
         with key:
-            said = fails(key, "credentials", "show", "ffff", "--control", key.control_socket, status=FAILED,
+            said = fails(key, "credentials", "show", "ffff", "--control", key.control_socket, status=ABSENT,
                          stdin=PASSPHRASE)
             assert said.endswith(f"see: liquid-auth credentials list --control {key.control_socket}\n")
             key.ask("device", "detach")

@@ -18,40 +18,53 @@ struct AccountsCommand: ParsableCommand {
       abstract: "List addresses, or draw one as a QR code.",
       discussion: "The code holds the address alone, which every wallet and explorer reads.")
 
-    @Option(help: ArgumentHelp("Which account of the path, 0 to 2147483647.", valueName: "number"))
+    @Option(
+      parsing: .unconditional,
+      help: ArgumentHelp("Which account of the path, 0 to 2147483647; 0 without it.", valueName: "number"),
+      transform: wholeNumber(0...UInt32.max >> 1))
     var account: UInt32 = 0
 
-    @Option(help: "How many addresses, 1 to 32, from index 0 on.")
+    @Option(
+      parsing: .unconditional,
+      help: ArgumentHelp("How many addresses, 1 to 32, from index 0 on; 1 without it.", valueName: "number"),
+      transform: wholeNumber(1...UInt32(AccountAddresses.maximumCount)))
     var count: UInt32 = 1
 
+    // A text, because ArgumentParser takes a value that it cannot read for none, and would draw another address.
     @Option(
-      defaultAsFlag: 0, parsing: .next,
+      defaultAsFlag: "0", parsing: .next,
       help: ArgumentHelp("Draw one address; without an index, that of index 0.", valueName: "index"))
-    var qr: UInt32?
+    var qr: String?
 
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-      guard account < 1 << 31 else { throw ValidationError("--account is 0 to 2147483647") }
-      guard 1...AccountAddresses.maximumCount ~= UInt64(count) else {
-        throw ValidationError("--count is 1 to \(AccountAddresses.maximumCount)")
-      }
-      guard qr ?? 0 < 1 << 31 else { throw ValidationError("an index is 0 to 2147483647") }
-      guard qr == nil || count == 1 else { throw ValidationError("--qr draws one account; leave --count out") }
-      guard qr == nil || !output.json else { throw ValidationError("--qr is for people; leave --json out") }
+      guard try drawnIndex() != nil else { return }
+      guard count == 1 else { throw ValidationError("--qr draws one address; leave --count out") }
+      guard !output.json else { throw ValidationError("--qr is for people; leave --json out") }
     }
 
     func run() throws {
-      let range = AccountRange(account: account, first: qr ?? 0, count: count)
+      let drawn = try drawnIndex()
+      let range = AccountRange(account: account, first: drawn ?? 0, count: count)
       let accounts: AccountAddresses = try place.connect().ask(.accounts(range))
       let list = AccountList(account: account, first: range.first, addresses: accounts.addresses)
-      guard qr != nil else { return output.write(list.text, json: list.json) }
+      guard drawn != nil else { return output.write(list.text, json: list.json) }
       StandardStream.output.write(try list.drawing(inColour: isatty(STDOUT_FILENO) == 1))
+    }
+
+    /// Which address is drawn; `nil` for a list.
+    func drawnIndex() throws(ValidationError) -> UInt32? {
+      guard let qr else { return nil }
+      guard let index = UInt32(qr), index < 1 << 31 else {
+        throw ValidationError("the value '\(qr)' is invalid for '--qr': an index is a whole number, 0 to 2147483647")
+      }
+      return index
     }
   }
 
-  struct Export: ParsableCommand {
+  struct Export: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Explain why these accounts have no 25 words.",
       discussion: """
@@ -60,11 +73,14 @@ struct AccountsCommand: ParsableCommand {
         the same address. So there is nothing that could be exported, and exit code 4 says so.
         """)
 
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
     func run() throws {
       throw CommandFailure(
         "nothing is exported: these accounts have no 25 words, for their keys (ARC-52, xHD) come from no 32-byte seed; "
           + "the recovery phrase, 12 to 24 words, opens them in every wallet that knows ARC-52",
-        code: .impossible)
+        code: .absent)
     }
   }
 }
@@ -77,13 +93,18 @@ struct AccountList: Equatable {
   let first: UInt32
   let addresses: [String]
 
-  private var rows: [(index: UInt32, address: String)] {
-    addresses.enumerated().map { (first + UInt32($0.offset), $0.element) }
+  private var rows: [(index: UInt32, address: String, isInUse: Bool)] {
+    addresses.enumerated().map { offset, address in
+      let index = first + UInt32(offset)
+      return (index, address, account == 0 && index == 0)
+    }
   }
 
   /// For people.
   var text: String {
-    table([["index", "address"]] + rows.map { ["\($0.index)", $0.address.printable] })
+    table(
+      [["index", "address"]]
+        + rows.map { ["\($0.index)", $0.address.printable] + ($0.isInUse ? ["in use: signs in and signs"] : []) })
   }
 
   /// For programs.
@@ -92,7 +113,7 @@ struct AccountList: Equatable {
       rows.map { row in
         [
           "index": .number(Int64(row.index)), "path": .string("m/44'/283'/\(account)'/0/\(row.index)"),
-          "address": .string(row.address),
+          "address": .string(row.address), "inUse": .bool(row.isInUse),
         ]
       })
   }

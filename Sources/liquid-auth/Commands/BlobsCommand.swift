@@ -38,7 +38,8 @@ struct BlobsCommand: ParsableCommand {
   struct Get: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Write the large blob of a passkey to a file, or to standard output where that is no terminal.")
-    @Argument(help: "The first digits of the passkey's id.") var id: String
+    @Argument(help: "The first digits of the passkey's id, 4 or more.", transform: CredentialsCommand.digits)
+    var id: String
     @Argument(help: "A file that is not there yet.") var file: String?
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
@@ -56,7 +57,7 @@ struct BlobsCommand: ParsableCommand {
       try connection.unlock()
       let holder = try connection.largeBlobHolder(id)
       guard let content = try LargeBlobArray(serialized: connection.largeBlobArray()).content(key: holder.key) else {
-        throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list")
+        throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list", code: .absent)
       }
       guard let file else {
         guard StandardStream.write(content, to: STDOUT_FILENO) else {
@@ -73,7 +74,8 @@ struct BlobsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Keep a file as the large blob of a passkey, in the place of the one before.",
       discussion: "The passkey must have been registered with the extension largeBlob, or largeBlobKey.")
-    @Argument(help: "The first digits of the passkey's id.") var id: String
+    @Argument(help: "The first digits of the passkey's id, 4 or more.", transform: CredentialsCommand.digits)
+    var id: String
     @Argument(help: "The file.") var file: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
@@ -93,7 +95,8 @@ struct BlobsCommand: ParsableCommand {
 
   struct Delete: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Delete the large blob of a passkey.")
-    @Argument(help: "The first digits of the passkey's id.") var id: String
+    @Argument(help: "The first digits of the passkey's id, 4 or more.", transform: CredentialsCommand.digits)
+    var id: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -104,7 +107,7 @@ struct BlobsCommand: ParsableCommand {
       let serialized = try connection.largeBlobArray()
       var array = try LargeBlobArray(serialized: serialized)
       guard array.remove(key: holder.key) else {
-        throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list")
+        throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list", code: .absent)
       }
       try connection.replace(serialized, with: array)
       output.write("deleted", json: ["deleted": .hex(holder.credential.credentialID)])

@@ -50,7 +50,7 @@ struct ConfigCommand: ParsableCommand {
       discussion: """
         It can only grow; a reset takes it back to 4. A PIN that is shorter must be changed before it is of use.
         """)
-    @Argument(help: "4 to 63.") var length: UInt64
+    @Argument(help: "4 to 63.", transform: wholeNumber(4...UInt64(63))) var length: UInt64
     @Option(
       help: ArgumentHelp(
         "A site that is told it when it asks (extension minPinLength): its relying party id. Give one --rp for each; "
@@ -61,7 +61,6 @@ struct ConfigCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
-      guard 4...63 ~= length else { throw ValidationError("a length is 4 to 63") }
       guard rp.isEmpty || !noRp else { throw ValidationError("give either --rp or --no-rp") }
       for rpID in rp { try checkRPID(rpID) }
     }

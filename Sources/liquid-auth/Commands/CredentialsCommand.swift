@@ -28,7 +28,7 @@ struct CredentialsCommand: ParsableCommand {
 
   struct Show: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Show everything that is known of one passkey.")
-    @Argument(help: "The first digits of its id.") var id: String
+    @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -45,7 +45,7 @@ struct CredentialsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Change what this machine calls a passkey.",
       discussion: "An empty name removes it. The site's own names do not change.")
-    @Argument(help: "The first digits of its id.") var id: String
+    @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
     @Option(help: "The account's name.") var name: String?
     @Option(help: "The name that is shown for the account.") var displayName: String?
     @OptionGroup var place: PlaceOptions
@@ -76,7 +76,7 @@ struct CredentialsCommand: ParsableCommand {
         The site does not learn of it: remove the passkey there too. It cannot be used here any more; a new \
         registration at the site makes another one.
         """)
-    @Argument(help: "The first digits of its id.") var id: String
+    @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -94,17 +94,25 @@ struct CredentialsCommand: ParsableCommand {
   /// The fewest digits that name a passkey.
   static let fewestDigits = 4
 
-  /// The one credential whose id begins with these digits.
+  /// Reads the first digits of an id, in lower case; whether a passkey has them is another question.
+  static func digits(_ text: String) throws(ValidationError) -> String {
+    guard text.utf8.allSatisfy({ $0.hexadecimalValue != nil }) else {
+      throw ValidationError("it is not hexadecimal; see: liquid-auth credentials list")
+    }
+    guard text.utf8.count >= fewestDigits else {
+      throw ValidationError("give at least \(fewestDigits) digits of the id; see: liquid-auth credentials list")
+    }
+    return text.lowercased()
+  }
+
+  /// The one credential whose id begins with these digits, which are lower case.
   static func find(
     _ digits: String, among all: [CredentialDescription]
   ) throws(CommandFailure) -> CredentialDescription {
-    let digits = digits.lowercased()
-    guard digits.count >= fewestDigits else {
-      throw CommandFailure("give at least \(fewestDigits) digits of the id; see: liquid-auth credentials list")
-    }
     let found = all.filter { $0.credentialID.hexadecimal.hasPrefix(digits) }
     guard let first = found.first else {
-      throw CommandFailure("no passkey has an id that begins with \(digits); see: liquid-auth credentials list")
+      throw CommandFailure(
+        "no passkey has an id that begins with \(digits); see: liquid-auth credentials list", code: .absent)
     }
     guard found.count == 1 else {
       throw CommandFailure("\(found.count) passkeys have an id that begins with \(digits); give more digits")

@@ -26,7 +26,10 @@ struct DeriveCommand: ParsableCommand {
   @Option(help: ArgumentHelp("The account's user handle, as hexadecimal digits.", valueName: "hex"))
   var userHandleHex: String?
 
-  @Option(help: "Which of the account's registrations: 0 for the first.")
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("Which of the account's registrations: 0, as without it, for the first.", valueName: "number"),
+    transform: wholeNumber(0...UInt32.max))
   var counter: UInt32 = 0
 
   @OptionGroup var output: OutputOptions

@@ -9,6 +9,13 @@ struct PlaceOptions: ParsableArguments {
 
   @Option(help: ArgumentHelp("The authenticator's control socket.", valueName: "path"))
   var control: String?
+
+  func validate() throws {
+    guard stateDir != "" else { throw ValidationError("--state-dir takes the path of a directory") }
+    guard control.map({ SocketAddress($0) != nil }) ?? true else {
+      throw ValidationError("--control takes a path of 1 to \(SocketAddress.maximumPathSize) bytes")
+    }
+  }
 }
 
 /// A command that works on one state directory and its authenticator.
@@ -45,9 +52,21 @@ extension PlaceOptions {
   func connect() throws(CommandFailure) -> ControlConnection { try .open(controlPath()) }
 }
 
+/// Reads a whole number of an option, and says which ones there are instead of any other text.
+func wholeNumber<Number: FixedWidthInteger & Sendable>(
+  _ range: ClosedRange<Number>
+) -> @Sendable (String) throws -> Number {
+  { text in
+    guard let number = Number(text), range.contains(number) else {
+      throw ValidationError("it is a whole number, \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+}
+
 /// How results are written.
 struct OutputOptions: ParsableArguments {
-  @Flag(help: "Write the result as JSON, for programs.")
+  @Flag(help: "Write the result, or why there is none, as JSON, for programs.")
   var json = false
 
   /// Writes a result as it is wanted.

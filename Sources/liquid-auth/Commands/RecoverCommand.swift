@@ -32,13 +32,19 @@ struct RecoverCommand: PlacedCommand {
   @Option(help: ArgumentHelp("The account's user handle, as hexadecimal digits.", valueName: "hex"))
   var userHandleHex: String?
 
-  @Option(help: "Which of the account's registrations: 0 for the first.")
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("Which of the account's registrations: 0, as without it, for the first.", valueName: "number"),
+    transform: wholeNumber(0...UInt32.max))
   var counter: UInt32 = 0
 
   @Option(help: "The algorithm of its key: ES256 or EdDSA.")
   var alg: Algorithm = .es256
 
-  @Option(help: "The protection that the site asked for: 1, 2 or 3.")
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("The protection that the site asked for: 1, as without it, 2 or 3.", valueName: "number"),
+    transform: wholeNumber(1...UInt8(3)))
   var credProtect: UInt8 = 1
 
   @OptionGroup var place: PlaceOptions
@@ -93,7 +99,6 @@ struct RecoverCommand: PlacedCommand {
     let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
     try checkRPID(rpID)
     guard 1...64 ~= handle.count else { throw ValidationError("a user handle has 1 to 64 bytes") }
-    guard 1...3 ~= credProtect else { throw ValidationError("--cred-protect is 1, 2 or 3") }
     return CredentialRecovery(
       rpID: rpID, userHandle: handle, counter: counter, algorithm: alg.identifier, credProtect: credProtect)
   }

@@ -1,4 +1,5 @@
 import ControlDoor
+import Glibc
 
 /// Why a command ends without having done what was asked.
 struct CommandFailure: Error, Equatable, CustomStringConvertible {
@@ -10,25 +11,53 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     case notRunning = 2
     /// The passphrase is wrong, or is needed and cannot be asked for.
     case passphrase = 3
-    /// What is asked for does not exist, for anybody.
-    case impossible = 4
+    /// What is asked for does not exist.
+    case absent = 4
+    /// The command was written wrong: EX_USAGE of sysexits.h.
+    case usage = 64
   }
 
   /// The exit code.
   let code: Code
   /// Lower case, no full stop: what happened, then what to do.
   let description: String
+  /// How the command is written, in lines, where it was written wrong.
+  let usage: String?
 
-  init(_ description: String, code: Code = .failed) {
+  init(_ description: String, code: Code = .failed, usage: String? = nil) {
     self.code = code
     self.description = description
+    self.usage = usage
   }
 
   /// What the authenticator answered.
   init(_ failure: ControlFailure) {
     switch failure.status {
     case .wrongPassphrase, .passphraseRequired: self.init(failure.description, code: .passphrase)
+    case .noCredentials: self.init(failure.description, code: .absent)
     default: self.init(failure.description)
     }
+  }
+
+  /// With the options behind the command at its end, where there is one.
+  func completed(by place: PlaceOptions?) -> CommandFailure {
+    place.map { CommandFailure($0.completing(description), code: code) } ?? self
+  }
+
+  /// For people: the sentence, and how the command is written.
+  ///
+  /// It may repeat what was typed or what a file holds, which acts on no terminal.
+  var text: String {
+    (["liquid-auth: \(description)"] + (usage?.split(separator: "\n").map(String.init) ?? [])).map(\.printable)
+      .joined(separator: "\n")
+  }
+
+  /// For programs.
+  var json: JSON { ["error": .string(description), "exitCode": .number(Int64(code.rawValue))] }
+
+  /// Says it on standard error, and ends the process.
+  func end(isJSON: Bool) -> Never {
+    StandardStream.error.write(isJSON ? json.line : text)
+    Glibc.exit(code.rawValue)
   }
 }

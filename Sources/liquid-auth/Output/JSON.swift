@@ -36,23 +36,27 @@ extension JSON: CustomStringConvertible {
   /// The value's text: two spaces of indentation, empty arrays and objects on one line.
   var description: String { text(indentation: "") }
 
-  private func text(indentation: String) -> String {
-    switch self {
+  /// The value's text on one line.
+  var line: String { text(indentation: nil) }
+
+  /// - Parameter indentation: that of the line on which the value begins; `nil` for one line.
+  private func text(indentation: String?) -> String {
+    let inner = indentation.map { $0 + "  " }
+    return switch self {
     case .null: "null"
     case .bool(let truth): truth ? "true" : "false"
     case .number(let number): String(number)
     case .string(let text): TerminalText.json(text)
-    case .array(let elements):
-      Self.enclosed("[", elements.map { $0.text(indentation: indentation + "  ") }, "]", indentation)
+    case .array(let elements): Self.enclosed("[", elements.map { $0.text(indentation: inner) }, "]", indentation)
     case .object(let members):
       Self.enclosed(
-        "{", members.map { "\(TerminalText.json($0.name)): \($0.value.text(indentation: indentation + "  "))" }, "}",
-        indentation)
+        "{", members.map { "\(TerminalText.json($0.name)): \($0.value.text(indentation: inner))" }, "}", indentation)
     }
   }
 
-  private static func enclosed(_ open: String, _ items: [String], _ close: String, _ indentation: String) -> String {
+  private static func enclosed(_ open: String, _ items: [String], _ close: String, _ indentation: String?) -> String {
     guard !items.isEmpty else { return open + close }
+    guard let indentation else { return open + items.joined(separator: ", ") + close }
     let separator = "\n\(indentation)  "
     return open + separator + items.joined(separator: "," + separator) + "\n" + indentation + close
   }

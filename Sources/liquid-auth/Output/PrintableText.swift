@@ -28,18 +28,21 @@ extension [UInt8] {
     guard digits.count.isMultiple(of: 2) else { return nil }
     self = []
     for index in stride(from: 0, to: digits.count, by: 2) {
-      guard let high = Self.value(ofDigit: digits[index]), let low = Self.value(ofDigit: digits[index + 1]) else {
+      guard let high = digits[index].hexadecimalValue, let low = digits[index + 1].hexadecimalValue else {
         return nil
       }
       append(high << 4 | low)
     }
   }
+}
 
-  private static func value(ofDigit digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+extension UInt8 {
+  /// The value of a hexadecimal digit of either case, in ASCII; `nil` for any other byte.
+  var hexadecimalValue: UInt8? {
+    switch self {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
     default: nil
     }
   }
