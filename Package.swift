@@ -137,8 +137,8 @@ let package = Package(
       .testTarget(
         name: "CommandShellTests",
         dependencies: [
-          "liquid-auth", "CBOR", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "CLinux",
-          "TestVectors",
+          "liquid-auth", "CBOR", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "LiquidAuth",
+          "CLinux", "TestVectors",
         ],
         swiftSettings: settings),
     ]

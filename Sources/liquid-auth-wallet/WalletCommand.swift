@@ -6,7 +6,7 @@ import LiquidAuth
 /// `liquid-auth-wallet`: the only program of ours with a network, and never with a secret.
 struct WalletCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "liquid-auth-wallet",
+    commandName: calledName,
     abstract: "Sign in to dApps with an Algorand account, and sign what they ask for.",
     discussion: """
       Keys and prompts are the authenticator's, liquid-authenticator, which must be running; this program speaks with \
@@ -18,6 +18,9 @@ struct WalletCommand: ParsableCommand {
       """,
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)",
     subcommands: [ConnectCommand.self, KeyriCommand.self])
+
+  /// What people type: `liquid-auth`, which puts this program in its own place under that name, or this program's own.
+  private static let calledName = CommandLine.arguments.first == "liquid-auth" ? "liquid-auth" : "liquid-auth-wallet"
 
   /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.
   ///

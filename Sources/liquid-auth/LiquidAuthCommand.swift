@@ -43,7 +43,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     }
     var place: PlaceOptions?
     do {
-      var command = try parseAsRoot(arguments)
+      var command = try parseAsRoot(WalletProgram.withHelpAsked(arguments))
       place = (command as? any PlacedCommand)?.place
       if var asynchronous = command as? any AsyncParsableCommand {
         try await asynchronous.run()

@@ -2,7 +2,9 @@
 
 import json
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -353,7 +355,7 @@ class TestLink:
         assert told == {
             "kind": "fido", "hint": fields["5"], "created": fields["3"] * 1000, "publicKey": fields["0"],
             "knownTunnelServers": fields["2"], "supportsLinking": fields["4"], "supportsNonDiscoverable": None}
-        text = empty.run("link", stdin=link["uri"].lower() + "\r\n").stdout
+        text = empty.run("link", stdin=f" {link['uri'].lower()} \r\n").stdout
         assert "a new passkey" in text and "too long ago" in text and fields["0"] in text
         assert fields["1"] not in text + str(told), "the secret was shown"
         assert "security key" in text
@@ -362,6 +364,38 @@ class TestLink:
     def test_others(self, empty, link):
         fails(empty, "link", link, status=FAILED)
         fails(empty, "link", status=FAILED, stdin=link)
+
+    @pytest.mark.parametrize("link, command", [("liquid://dapp.example/?requestId=1", "liquid-auth connect"),
+                                               ("https://acme.onekey.to?sessionId=1", "liquid-auth keyri qr")])
+    def test_a_link_for_another_command(self, empty, link, command):
+        assert fails(empty, "link", link, status=FAILED).endswith(f"sign in with: {command}\n")
+
+
+class TestTheWalletsProgram:
+    """`connect` and `keyri` are another program's, which lies beside this one or is not installed."""
+
+    @pytest.fixture
+    def alone(self, tmp_path):
+        return shutil.copy(BIN / "liquid-auth", tmp_path)
+
+    def run(self, *command):
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    @pytest.mark.parametrize("command", ["help connect", "help keyri qr", "connect --help", "keyri"])
+    def test_not_installed(self, alone, command):
+        done = self.run(alone, *command.split())
+        assert (done.returncode, done.stdout) == (FAILED, "")
+        assert done.stderr.endswith("build and install it with: scripts/run --wallet\n")
+
+    @pytest.mark.parametrize("command, asked", [
+        ("help connect", "connect --help"), ("help keyri qr", "keyri qr --help"), ("connect --help", "connect --help"),
+        ("keyri", "keyri"), ("connect liquid://x --json", "connect liquid://x --json")])
+    def test_installed(self, alone, command, asked):
+        other = pathlib.Path(f"{alone}-wallet")
+        other.write_text('#!/bin/sh\necho "$@"\n')
+        other.chmod(0o755)
+        done = self.run(alone, *command.split())
+        assert (done.returncode, done.stdout, done.stderr) == (0, asked + "\n", "")
 
 
 class TestHelp:

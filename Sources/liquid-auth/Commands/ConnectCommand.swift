@@ -18,14 +18,24 @@ struct ConnectCommand: ParsableCommand {
 /// The program with the network, which lies beside this one where it is installed.
 enum WalletProgram {
   private static let name = "liquid-auth-wallet"
+  /// The commands of this program that are its.
+  private static let commands = [ConnectCommand.configuration.commandName, KeyriCommand.configuration.commandName]
 
-  /// Puts it in the place of this process; returns only the failure to do so.
+  /// A command line in which `help connect …` is `connect … --help`, so that the program itself is asked, which has more to
+  /// say of its commands than this one.
+  static func withHelpAsked(_ arguments: [String]) -> [String] {
+    guard arguments.count > 1, arguments[0] == "help", commands.contains(arguments[1]) else { return arguments }
+    return arguments.dropFirst() + ["--help"]
+  }
+
+  /// Puts it in the place of this process, under this one's name, by which its help then calls it; returns only the
+  /// failure to do so.
   static func run(_ arguments: [String]) -> CommandFailure {
     guard let path = OwnDirectory.path(of: name), access(path, X_OK) == 0 else {
       return CommandFailure(
         "\(name) is not installed beside this program; build and install it with: scripts/run --wallet")
     }
-    let words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
+    let words: [UnsafeMutablePointer<CChar>?] = (["liquid-auth"] + arguments).map { strdup($0) } + [nil]
     execv(path, words)
     return CommandFailure("cannot start \(path): \(String(cString: strerror(errno)))")
   }

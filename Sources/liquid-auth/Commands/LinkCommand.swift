@@ -9,7 +9,8 @@ struct LinkCommand: ParsableCommand {
     discussion: """
       A browser shows such a code to invite a phone, over Bluetooth and a server. Here it is read and explained; nobody \
       is asked, and nothing is sent. Without LINK, the first line of standard input is read. The secret that stands in \
-      the link is not printed.
+      the link is not printed. The liquid:// links of dApps are for `liquid-auth connect`, Keyri's for \
+      `liquid-auth keyri qr`.
       """)
 
   @Argument(help: "The link: FIDO:/ and digits.") var link: String?
@@ -17,13 +18,28 @@ struct LinkCommand: ParsableCommand {
 
   func run() throws {
     guard let text = link ?? readLine() else { throw CommandFailure("there is no link; give it, or send it in") }
-    let report: FIDOLinkReport
-    do throws(FIDOURIError) {
-      report = FIDOLinkReport(link: try FIDOURI(text), now: unixMilliseconds())
-    } catch {
-      throw CommandFailure(error.description)
-    }
+    let report = FIDOLinkReport(link: try Self.read(text), now: unixMilliseconds())
     output.write(report.text, json: report.json)
+  }
+
+  /// Reads a link, with whatever white space came along when it was copied.
+  static func read(_ text: String) throws(CommandFailure) -> FIDOURI {
+    let text = String(text.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+    do throws(FIDOURIError) {
+      return try FIDOURI(text)
+    } catch {
+      throw CommandFailure(otherLink(text) ?? error.description)
+    }
+  }
+
+  /// What to do with a link that is for another of our commands; `nil` for any other text.
+  private static func otherLink(_ text: String) -> String? {
+    let text = text.lowercased()
+    if text.hasPrefix(LiquidURI.scheme) {
+      return "this is the liquid:// link of a dApp, not a browser's FIDO:/ link; sign in with: liquid-auth connect"
+    }
+    guard text.hasPrefix("https://"), text.contains("sessionid=") else { return nil }
+    return "this is the link of a Keyri code, not a browser's FIDO:/ link; sign in with: liquid-auth keyri qr"
   }
 }
 

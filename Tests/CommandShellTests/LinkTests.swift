@@ -1,0 +1,56 @@
+import LiquidAuth
+import TestVectors
+import Testing
+
+@testable import liquid_auth
+
+@Suite struct LinkTests {
+  @Test func `white space around a link came along when it was copied`() throws {
+    let link = try VectorFile("fido-uri").decode(Vectors.self).uris[0].uri
+    let read = try LinkCommand.read(link)
+    #expect(try LinkCommand.read(" \t\u{A0}\(link)\r\n") == read)
+    #expect(throws: CommandFailure.self) { try LinkCommand.read("\(link.prefix(20)) \(link.dropFirst(20))") }
+  }
+
+  private struct Vectors: Decodable {
+    struct Link: Decodable { let uri: String }
+    let uris: [Link]
+  }
+
+  static let others: [(String, String)] = [
+    (
+      " liquid://dapp.example/?requestId=1",
+      "this is the liquid:// link of a dApp, not a browser's FIDO:/ link; sign in with: liquid-auth connect"
+    ),
+    (
+      "LIQUID://DAPP.EXAMPLE/?REQUESTID=1",
+      "this is the liquid:// link of a dApp, not a browser's FIDO:/ link; sign in with: liquid-auth connect"
+    ),
+    (
+      "https://acme.onekey.to?sessionId=1\n",
+      "this is the link of a Keyri code, not a browser's FIDO:/ link; sign in with: liquid-auth keyri qr"
+    ),
+    ("https://acme.example/", FIDOURIError.scheme.description),
+    ("", FIDOURIError.scheme.description),
+    ("FIDO:/1", FIDOURIError.digits.description),
+  ]
+
+  @Test(arguments: others)
+  func `a link of another kind is named, with the command that follows it`(_ text: String, _ sentence: String) {
+    #expect(throws: CommandFailure(sentence)) { try LinkCommand.read(text) }
+  }
+
+  @Test(
+    arguments: [
+      (["help", "connect"], ["connect", "--help"]),
+      (["help", "keyri"], ["keyri", "--help"]),
+      (["help", "keyri", "qr"], ["keyri", "qr", "--help"]),
+      (["help"], ["help"]),
+      (["help", "pin"], ["help", "pin"]),
+      (["connect", "help"], ["connect", "help"]),
+      ([], []),
+    ])
+  func `the wallet's program tells of its own commands`(_ typed: [String], _ meant: [String]) {
+    #expect(WalletProgram.withHelpAsked(typed) == meant)
+  }
+}
