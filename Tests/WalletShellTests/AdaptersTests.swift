@@ -98,8 +98,12 @@ struct AdaptersTests {
   }
 
   @Test func `a file without certificates is no authority`() {
-    #expect(throws: WalletFailure.self) { try TLSPolicy(certificateAuthorities: "/dev/null") }
-    #expect(throws: WalletFailure.self) { try TLSPolicy(certificateAuthorities: "/nowhere") }
+    #expect(throws: WalletFailure("w.conf, line 3: ca-file: /dev/null holds no certificate; give a file in PEM")) {
+      try TLSPolicy(certificateAuthorities: CertificateFile(path: "/dev/null", place: "w.conf, line 3: ca-file"))
+    }
+    #expect(throws: WalletFailure("--ca-file: cannot read /nowhere: No such file or directory")) {
+      try TLSPolicy(certificateAuthorities: CertificateFile(path: "/nowhere", place: "--ca-file"))
+    }
   }
 
   /// A port of 127.0.0.1 on which nobody listens: one that was just given back.

@@ -1,3 +1,4 @@
+import Glibc
 import LiquidAuth
 import Testing
 
@@ -14,13 +15,15 @@ struct ConfigurationTests {
       ca-file = /etc/a b.pem
       algod testnet-v1.0 = https://node.example/
       algod mainnet-v1.0 = http://127.0.0.1:4001 token
-      """, path: "wallet.conf")
+      """, path: "wallet.conf", home: nil)
     #expect(
       configuration.iceServers == [
         ICEServer(urls: ["stun:stun.example"]),
         ICEServer(urls: ["turn:turn.example:443?transport=tcp"], username: "anna", credential: "pass=word#1"),
       ])
-    #expect(configuration.certificateAuthorities == "/etc/a b.pem")
+    #expect(
+      configuration.certificateAuthorities
+        == CertificateFile(path: "/etc/a b.pem", place: "wallet.conf, line 5: ca-file"))
     #expect(configuration.nodes["testnet-v1.0"]?.origin.serialized == "https://node.example")
     #expect(configuration.nodes["testnet-v1.0"]?.token == nil)
     #expect(configuration.nodes["mainnet-v1.0"]?.origin.serialized == "http://127.0.0.1:4001")
@@ -28,8 +31,19 @@ struct ConfigurationTests {
   }
 
   @Test func `without a line nothing is configured, and none is no server`() throws {
-    #expect(try WalletConfiguration("\n# nothing\n", path: "f") == WalletConfiguration())
-    #expect(try WalletConfiguration("ice-server = none", path: "f").iceServers == [])
+    #expect(try WalletConfiguration("\n# nothing\n", path: "f", home: nil) == WalletConfiguration(file: "f"))
+    #expect(try WalletConfiguration("ice-server = none", path: "f", home: nil).iceServers == [])
+  }
+
+  @Test func `a path may begin at home, and nowhere else that depends on who asks`() throws {
+    let file = try WalletConfiguration("ca-file = ~/ca.pem", path: "w.conf", home: "/h").certificateAuthorities
+    #expect(file?.path == "/h/ca.pem")
+    for text in ["ca-file = ca.pem", "ca-file = ~anna/ca.pem"] {
+      let error = #expect(throws: ConfigurationError.self) {
+        try WalletConfiguration(text, path: "w.conf", home: "/h")
+      }
+      #expect(error?.description == "w.conf, line 1: a path begins with / or ~/")
+    }
   }
 
   @Test(arguments: [
@@ -52,7 +66,7 @@ struct ConfigurationTests {
     ("ice-server = s3cr3t", "this is no STUN or TURN server: it begins with neither stun: nor turn:"),
     ("ca-file", "a line is name = value"),
     ("ca-file = ", "ca-file has no value"),
-    ("ca-file = a\nca-file = b", "ca-file stands there twice"),
+    ("ca-file = /a\nca-file = /b", "ca-file stands there twice"),
     ("ice-server = none\nice-server = stun:a", "ice-server = none stands beside other servers"),
     ("ice-server = stun:a\nice-server = none", "ice-server = none stands beside other servers"),
     (
@@ -60,7 +74,9 @@ struct ConfigurationTests {
       "this is no STUN or TURN server: GStreamer reaches no STUN or TURN server over TLS; give turn: with "
         + "?transport=tcp"
     ),
-    ("ice-server = turn:a", "user and password follow the address of a TURN server"),
+    (
+      "ice-server = turn:a", "user and password follow the address of a TURN server: turn:HOST USER PASSWORD"
+    ),
     ("ice-server = stun:a b", "nothing follows the address of a STUN server"),
     (
       "algod devnet-v1.0 = https://a.example",
@@ -68,14 +84,28 @@ struct ConfigurationTests {
     ),
     (
       "algod testnet-v1.0 = http://a.example",
-      "this is no address of a node: http is for this machine only, and a.example is another; ask the dApp "
-        + "for https"
+      "this is no address of a node: http is for this machine alone, and a.example is another; write https"
+    ),
+    (
+      "algod testnet-v1.0 = https://10.0.0.1",
+      "this is no address of a node: its host is an address, which no certificate names; write its name"
+    ),
+    (
+      "algod = https://a.example",
+      "a network follows algod, one of mainnet-v1.0, testnet-v1.0, betanet-v1.0: algod testnet-v1.0 = "
+        + "https://node.example.org"
+    ),
+    (
+      "keyri = https://a.example",
+      "the service's name follows keyri: keyri NAME = https://app.example.org APP-KEY"
     ),
     ("algod testnet-v1.0 = https://a.example t o", "algod is an address, and a token where one is needed"),
   ])
   func `what is wrong is named, and its line`(text: String, fault: String) {
     let lines = text.split(separator: "\n").count
-    let error = #expect(throws: ConfigurationError.self) { try WalletConfiguration("\n" + text, path: "w.conf") }
+    let error = #expect(throws: ConfigurationError.self) {
+      try WalletConfiguration("\n" + text, path: "w.conf", home: "/h")
+    }
     #expect(error?.description == "w.conf, line \(lines + 1): \(fault)")
   }
 
@@ -91,14 +121,75 @@ struct ConfigurationTests {
   }
 
   @Test func `a file that is named must be there, the usual one need not`() throws {
-    #expect(try WalletConfiguration(readFrom: nil, environment: ["HOME": "/nowhere"].lookUp) == WalletConfiguration())
+    #expect(
+      try WalletConfiguration(readFrom: nil, environment: ["HOME": "/nowhere"].lookUp)
+        == WalletConfiguration(file: "/nowhere/.config/liquid-auth/wallet.conf"))
     let error = #expect(throws: WalletFailure.self) {
       try WalletConfiguration(readFrom: "/nowhere/w.conf", environment: [:].lookUp)
     }
     #expect(error?.description == "cannot read /nowhere/w.conf: No such file or directory")
   }
+
+  @Test(arguments: ["ice-server = turn:a anna s3cr3t", "algod testnet-v1.0 = https://a.example token"])
+  func `a file with a secret is its owner's alone`(line: String) throws {
+    let file = try TemporaryFile(line)
+    for mode: mode_t in [0o600, 0o400] {
+      chmod(file.path, mode)
+      _ = try WalletConfiguration(readFrom: file.path, environment: [:].lookUp)
+    }
+    for mode: mode_t in [0o640, 0o604, 0o620] {
+      chmod(file.path, mode)
+      let error = #expect(throws: WalletFailure.self) {
+        try WalletConfiguration(readFrom: file.path, environment: [:].lookUp)
+      }
+      #expect(
+        error?.description
+          == "\(file.path) holds a password or a token, and others on this machine may read it; run: chmod 600 "
+          + file.path)
+    }
+  }
+
+  @Test func `a file without a secret is for everybody to read`() throws {
+    let file = try TemporaryFile(
+      "ice-server = stun:a\nalgod testnet-v1.0 = https://a.example\nkeyri a = https://a.example KEY")
+    chmod(file.path, 0o644)
+    _ = try WalletConfiguration(readFrom: file.path, environment: [:].lookUp)
+  }
+
+  @Test func `the command line names TURN servers, and the file has their passwords`() throws {
+    let configuration = try WalletConfiguration("ice-server = turn:a anna s3cr3t", path: "w.conf", home: nil)
+    #expect(try configuration.iceServer(named: "stun:b") == ICEServer(urls: ["stun:b"]))
+    #expect(
+      try configuration.iceServer(named: "turn:a")
+        == ICEServer(urls: ["turn:a"], username: "anna", credential: "s3cr3t"))
+    #expect(throws: ICEServerTextError("w.conf has no line for it: ice-server = turn:b USER PASSWORD")) {
+      try configuration.iceServer(named: "turn:b")
+    }
+    #expect(
+      throws: ICEServerTextError(
+        "others on this machine can read a command line, and may have read this password; write the server into "
+          + "w.conf, as ice-server = turn:HOST USER PASSWORD, and name its address alone")
+    ) { try configuration.iceServer(named: "turn:a anna s3cr3t") }
+  }
 }
 
 extension [String: String] {
   fileprivate var lookUp: (String) -> String? { { self[$0] } }
+}
+
+/// A file that is gone when nobody has it any more.
+private final class TemporaryFile: Sendable {
+  let path: String
+
+  init(_ text: String) throws {
+    var name = Array("/tmp/wallet-configuration-XXXXXX".utf8CString)
+    let descriptor = mkstemp(&name)
+    try #require(descriptor >= 0)
+    path = String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    let bytes = Array(text.utf8)
+    try #require(write(descriptor, bytes, bytes.count) == bytes.count)
+    close(descriptor)
+  }
+
+  deinit { unlink(path) }
 }

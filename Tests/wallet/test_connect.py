@@ -221,12 +221,12 @@ class TestWaysIn:
         server.mischief.second_answer = "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n"
         self.story(key, loop, serve, connect, authority, server=server)
 
-    def test_through_turn(self, key, loop, serve, connect, authority, turn):
+    def test_through_turn(self, key, loop, serve, connect, authority, turn, tmp_path):
         relay = RTCIceServer(turn.url, turn_server.USER, turn_server.PASSWORD)
         server = serve()
         dapp = loop.run(DApp(server, authority.client_context(), ice_servers=[relay], relay_only=True).link())
-        relay_text = f"{turn.url} {turn_server.USER} {turn_server.PASSWORD}"
-        wallet = connect(key, server.link(dapp.request_id), "--ice-server", relay_text)
+        configuration = turn_server.configuration(tmp_path, turn.url)
+        wallet = connect(key, server.link(dapp.request_id), "--ice-server", turn.url, "--config", configuration)
         loop.run(wait(dapp.opened))
         wallet.wait_for_event("open")
         group = [transactions.payment(ACCOUNT.address, 5)]

@@ -245,7 +245,7 @@ class TestVanishing:
         assert shared_key.signatures() == before + 1
 
 
-def test_a_turn_server_that_refuses(shared_key, loop, serve, connect, authority, turn):
+def test_a_turn_server_that_refuses(shared_key, loop, serve, connect, authority, turn, tmp_path):
     """Neither side gets a relay, and there is no other way."""
     server = serve()
     relay = RTCIceServer(turn.url, turn_server.USER, "wrong")
@@ -253,7 +253,7 @@ def test_a_turn_server_that_refuses(shared_key, loop, serve, connect, authority,
     before = shared_key.signatures()
     wallet = connect(
         shared_key, server.link(dapp.request_id), "--register", "--timeout", "8",
-        "--ice-server", f"{turn.url} {turn_server.USER} wrong",
+        "--ice-server", turn.url, "--config", turn_server.configuration(tmp_path, turn.url, "wrong"),
     )
     refused(shared_key, wallet, "a TURN server in the configuration helps", 1, before, code=5)
     assert turn.allocations == 0 and "credentials are incorrect" in turn.said()

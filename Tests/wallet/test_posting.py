@@ -23,6 +23,7 @@ def dapp(loop, serve, authority, connect, shared_key, algod, tmp_path):
     """On an open channel of a wallet that knows a node of testnet."""
     configuration = tmp_path / "wallet.conf"
     configuration.write_text(f"# The tests' own node.\nalgod testnet-v1.0 = {algod.address} {TOKEN}\n")
+    configuration.chmod(0o600)
     server = serve()
     made = loop.run(DApp(server, authority.client_context()).link())
     wallet = connect(shared_key, server.link(made.request_id), "--register", "--config", configuration)

@@ -33,9 +33,9 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     name: .customLong("ice-server"),
     help: ArgumentHelp(
       """
-      A STUN or TURN server instead of the configured ones: 'stun:HOST', 'turn:HOST USER PASSWORD'. May be repeated. \
-      Others on this machine can read a command line: a password that they are not to know belongs into the \
-      configuration file, as ice-server = turn:HOST USER PASSWORD.
+      A STUN or TURN server instead of the configured ones: stun:HOST or turn:HOST. May be repeated. A TURN server's \
+      user and password stand in the configuration file, as ice-server = turn:HOST USER PASSWORD: others on this \
+      machine can read a command line.
       """,
       valueName: "server"))
   var iceServer: [String] = []
@@ -109,7 +109,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     guard !iceServer.isEmpty else { return configuration.iceServers ?? defaultICEServers }
     do throws(ICEServerTextError) {
       var servers: [ICEServer] = []
-      for text in iceServer { servers.append(try ICEServerText.server(text)) }
+      for text in iceServer { servers.append(try configuration.iceServer(named: text)) }
       return servers
     } catch {
       throw WalletFailure("--ice-server: \(error)")

@@ -34,7 +34,7 @@ struct NetworkOptions: ParsableArguments {
   /// The configuration, with what the command line says in its place.
   func configuration() throws(WalletFailure) -> WalletConfiguration {
     var configuration = try WalletConfiguration(readFrom: config, environment: environmentVariable)
-    if let caFile { configuration.certificateAuthorities = caFile }
+    if let caFile { configuration.certificateAuthorities = CertificateFile(path: caFile, place: "--ca-file") }
     return configuration
   }
 }

@@ -7,5 +7,8 @@ struct ConfigurationError: Error, Equatable, CustomStringConvertible {
   /// Lower case, no full stop.
   let fault: String
 
-  var description: String { "\(path), line \(line): \(fault)" }
+  var description: String { "\(Self.place(path, line: line)): \(fault)" }
+
+  /// A line as errors name it.
+  static func place(_ path: String, line: Int) -> String { "\(path), line \(line)" }
 }

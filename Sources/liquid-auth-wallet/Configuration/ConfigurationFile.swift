@@ -6,19 +6,21 @@ extension WalletConfiguration {
 
   /// Reads the file that is named, which must be there, or the one at its usual place, which need not.
   init(readFrom path: String?, environment: (String) -> String?) throws(WalletFailure) {
-    guard let usual = path ?? Self.usualPath(environment) else {
-      self.init()
+    let usual = path ?? Self.usualPath(environment)
+    guard let usual else {
+      self.init(file: "wallet.conf")
       return
     }
     let descriptor = open(usual, O_RDONLY | O_CLOEXEC)
     if descriptor < 0, errno == ENOENT, path == nil {
-      self.init()
+      self.init(file: usual)
       return
     }
     guard descriptor >= 0 else { throw Self.unreadable(usual) }
     defer { close(descriptor) }
     do {
-      try self.init(Self.text(of: descriptor, usual), path: usual)
+      try self.init(Self.text(of: descriptor, usual), path: usual, home: environment("HOME"))
+      if holdsSecret { try Self.checkReaders(of: descriptor, usual) }
     } catch let error as ConfigurationError {
       throw WalletFailure(error.description)
     } catch let failure as WalletFailure {
@@ -52,6 +54,16 @@ extension WalletConfiguration {
       throw WalletFailure("\(path) is no configuration: it is no text, or has more than \(maximumSize) bytes")
     }
     return text
+  }
+
+  /// As ssh does with its keys: what others can read is no secret.
+  private static func checkReaders(of descriptor: Int32, _ path: String) throws(WalletFailure) {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw unreadable(path) }
+    guard status.st_mode & 0o077 == 0 else {
+      throw WalletFailure(
+        "\(path) holds a password or a token, and others on this machine may read it; run: chmod 600 \(path)")
+    }
   }
 
   private static func unreadable(_ path: String) -> WalletFailure {

@@ -16,8 +16,26 @@ enum ICEServerText {
     case (.stun, 1): return ICEServer(urls: [address])
     case (.turn, 3): return ICEServer(urls: [address], username: words[1], credential: words[2])
     case (.stun, _): throw ICEServerTextError("nothing follows the address of a STUN server")
-    case (.turn, _): throw ICEServerTextError("user and password follow the address of a TURN server")
+    case (.turn, _):
+      throw ICEServerTextError("user and password follow the address of a TURN server: turn:HOST USER PASSWORD")
     }
+  }
+}
+
+extension WalletConfiguration {
+  /// A server that the command line names: a STUN server, or a TURN server whose user and password the file has.
+  func iceServer(named text: String) throws(ICEServerTextError) -> ICEServer {
+    let words = text.split(whereSeparator: \.isWhitespace).map(String.init)
+    guard words.first?.lowercased().hasPrefix("turn:") == true else { return try ICEServerText.server(text) }
+    guard words.count == 1 else {
+      throw ICEServerTextError(
+        "others on this machine can read a command line, and may have read this password; write the server into "
+          + "\(file), as ice-server = turn:HOST USER PASSWORD, and name its address alone")
+    }
+    guard let server = iceServers?.first(where: { $0.urls == words }) else {
+      throw ICEServerTextError("\(file) has no line for it: ice-server = \(words[0]) USER PASSWORD")
+    }
+    return server
   }
 }
 

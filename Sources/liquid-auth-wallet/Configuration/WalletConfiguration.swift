@@ -3,41 +3,61 @@ import LiquidAuth
 
 /// What the wallet is told once and for all: lines of `name = value`, and comments that begin with `#`.
 struct WalletConfiguration: Equatable {
+  /// The file as errors name it, whether it is there or not.
+  let file: String
   /// `ice-server`, once for each; `none` alone for no server.
   var iceServers: [ICEServer]?
   /// `ca-file`: a private certificate authority, PEM, trusted beside those of the system.
-  var certificateAuthorities: String?
+  var certificateAuthorities: CertificateFile?
   /// `algod GENESIS-ID`: the node of a network, by the network's name, such as `testnet-v1.0`.
   var nodes: [String: AlgodNode] = [:]
   /// `keyri-api`, and `keyri NAME` once for each service that uses Keyri.
-  var keyri = KeyriServices()
+  var keyri: KeyriServices
+
+  /// Whether a password or a token is in it, which other users must not read.
+  var holdsSecret: Bool {
+    (iceServers ?? []).contains { $0.credential != nil } || nodes.values.contains { $0.token != nil }
+  }
 
   /// Reads the file's text.
   ///
-  /// - Parameter path: names the file in errors.
-  init(_ text: String, path: String) throws(ConfigurationError) {
+  /// - Parameters:
+  ///   - path: names the file in errors.
+  ///   - home: what `~` stands for at the beginning of a path.
+  init(_ text: String, path: String, home: String?) throws(ConfigurationError) {
+    self.init(file: path)
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
       let line = line.trimmed
       if line.isEmpty || line.hasPrefix("#") { continue }
       do throws(ConfigurationFault) {
-        try take(line)
+        try take(line, at: ConfigurationError.place(path, line: index + 1), home: home)
       } catch {
         throw ConfigurationError(path: path, line: index + 1, fault: error.description)
       }
     }
   }
 
-  /// What holds where there is no file.
-  init() {}
+  /// What holds where this file is not there.
+  init(file: String) {
+    self.file = file
+    keyri = KeyriServices(file: file)
+  }
 
-  private mutating func take(_ line: Substring) throws(ConfigurationFault) {
+  private mutating func take(_ line: Substring, at place: String, home: String?) throws(ConfigurationFault) {
     let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else { throw ConfigurationFault("a line is name = value") }
     let (name, value) = (parts[0].trimmed, String(parts[1].trimmed))
     guard !value.isEmpty else { throw ConfigurationFault("\(Self.toldName(name)) has no value") }
     switch name {
     case "ice-server": try takeICEServer(value)
-    case "ca-file": try set(\.certificateAuthorities, value, name)
+    case "ca-file":
+      guard certificateAuthorities == nil else { throw ConfigurationFault("ca-file stands there twice") }
+      certificateAuthorities = CertificateFile(path: try Self.path(value, home: home), place: "\(place): ca-file")
+    case "algod":
+      throw ConfigurationFault(
+        "a network follows algod, one of \(Self.networks): algod testnet-v1.0 = https://node.example.org")
+    case "keyri":
+      throw ConfigurationFault("the service's name follows keyri: keyri NAME = https://app.example.org APP-KEY")
     case _ where name.hasPrefix("algod "): try takeNode(name.dropFirst("algod ".count).trimmed, value)
     case "keyri-api": try takeKeyri { keyri throws(KeyriServiceError) in try keyri.takeAPI(value) }
     case _ where name.hasPrefix("keyri "):
@@ -63,11 +83,11 @@ struct WalletConfiguration: Equatable {
     return isPlain && !name.isEmpty ? name : "what stands before ="
   }
 
-  private mutating func set(
-    _ member: WritableKeyPath<Self, String?>, _ value: String, _ name: Substring
-  ) throws(ConfigurationFault) {
-    guard self[keyPath: member] == nil else { throw ConfigurationFault("\(name) stands there twice") }
-    self[keyPath: member] = value
+  /// A path that does not depend on where the wallet was started.
+  private static func path(_ text: String, home: String?) throws(ConfigurationFault) -> String {
+    if text.hasPrefix("/") { return text }
+    guard text.hasPrefix("~/"), let home else { throw ConfigurationFault("a path begins with / or ~/") }
+    return home + text.dropFirst()
   }
 
   private mutating func takeICEServer(_ value: String) throws(ConfigurationFault) {
@@ -92,12 +112,13 @@ struct WalletConfiguration: Equatable {
 
   private mutating func takeNode(_ genesisID: Substring, _ value: String) throws(ConfigurationFault) {
     guard Network(rawValue: String(genesisID)) != nil else {
-      let known = Network.allCases.map(\.genesisID).joined(separator: ", ")
-      throw ConfigurationFault("what follows algod is no network; there are \(known)")
+      throw ConfigurationFault("what follows algod is no network; there are \(Self.networks)")
     }
     guard nodes[String(genesisID)] == nil else { throw ConfigurationFault("algod \(genesisID) stands there twice") }
     nodes[String(genesisID)] = try AlgodNode(value)
   }
+
+  private static let networks = Network.allCases.map(\.genesisID).joined(separator: ", ")
 }
 
 /// A node of an Algorand network, and the token with which it lets us in.
@@ -114,7 +135,7 @@ struct AlgodNode: Equatable {
     do {
       origin = try WebOrigin(words[0].hasSuffix("/") ? words[0].dropLast() : words[0])
     } catch {
-      throw ConfigurationFault("this is no address of a node: \(error)")
+      throw ConfigurationFault("this is no address of a node: \(error.inConfiguration)")
     }
     token = words.count > 1 ? String(words[1]) : nil
   }

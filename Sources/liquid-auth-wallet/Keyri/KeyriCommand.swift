@@ -103,7 +103,9 @@ struct KeyriCommand: ParsableCommand {
     private var decision: KeyriDecision {
       get throws(WalletFailure) {
         guard let confirm else { return deny ? .deny : .ask }
-        do { return .confirm(try WebOrigin(confirm)) } catch { throw WalletFailure("--confirm: \(error)") }
+        do { return .confirm(try WebOrigin(confirm)) } catch {
+          throw WalletFailure("--confirm: \(error.inConfiguration)")
+        }
       }
     }
   }

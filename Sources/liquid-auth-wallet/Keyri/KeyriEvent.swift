@@ -4,6 +4,8 @@ import LiquidAuth
 enum KeyriEvent: Equatable {
   /// A browser's login was looked up.
   case session(KeyriSession)
+  /// The server is told a user's key.
+  case registering(KeyriEmail, WebOrigin)
   /// The server has taken a key, and signed its user in.
   case registered(KeyriEmail, FirebaseToken)
   /// The server has signed the user in.
@@ -21,6 +23,8 @@ extension KeyriEvent {
   var text: String {
     switch self {
     case .session(let session): session.text
+    case .registering(let email, let server):
+      "telling \(server) the key of \(TerminalText.line(email.text)); nothing is signed, and so nothing asked"
     case .registered(let email, _): "registered: the service has a key of \(TerminalText.line(email.text)) now"
     case .signedIn(let email, _): "signed in as \(TerminalText.line(email.text))"
     case .confirmed(let origin, let email):
@@ -53,6 +57,7 @@ extension KeyriEvent {
   var name: String {
     switch self {
     case .session: "session"
+    case .registering: "registering"
     case .registered: "registered"
     case .signedIn: "signedIn"
     case .confirmed: "confirmed"
@@ -64,6 +69,8 @@ extension KeyriEvent {
   var members: [(String, String)] {
     switch self {
     case .session(let session): session.members
+    case .registering(let email, let server):
+      [("email", TerminalText.json(email.text)), ("origin", TerminalText.json(server.serialized))]
     case .registered(let email, let token), .signedIn(let email, let token):
       [("email", TerminalText.json(email.text)), ("token", TerminalText.json(token.text))]
     case .confirmed(let origin, let email):

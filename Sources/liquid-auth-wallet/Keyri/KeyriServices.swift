@@ -2,16 +2,21 @@ import LiquidAuth
 
 /// The services that the wallet signs in to with Keyri, as the configuration names them.
 struct KeyriServices: Equatable {
+  /// The configuration file, as errors name it.
+  let file: String
   /// `keyri-api`: Keyri's session API, which QR logins need.
   private(set) var api: WebOrigin?
   /// `keyri NAME`, in the order of the file.
   private(set) var all: [KeyriService] = []
 
+  /// None yet, of a file.
+  init(file: String) { self.file = file }
+
   /// Takes `keyri-api`: `https://host[:port]`.
   mutating func takeAPI(_ text: String) throws(KeyriServiceError) {
     guard api == nil else { throw KeyriServiceError("keyri-api stands there twice") }
     do { api = try WebOrigin(text.hasSuffix("/") ? text.dropLast() : text[...]) } catch {
-      throw KeyriServiceError("this is no address of a server: \(error)")
+      throw KeyriServiceError("this is no address of a server: \(error.inConfiguration)")
     }
   }
 
@@ -31,7 +36,10 @@ struct KeyriServices: Equatable {
     if let service = name == nil ? all.first : all.first(where: { $0.name == name }), name != nil || all.count == 1 {
       return service
     }
-    guard !all.isEmpty else { throw WalletFailure("no service with Keyri is configured; see: \(Self.help)") }
+    guard !all.isEmpty else {
+      throw WalletFailure(
+        "\(file) names no service that uses Keyri; write: keyri NAME = https://app.example.org APP-KEY")
+    }
     throw WalletFailure(
       "name one of the configured services with --service: \(all.map(\.name).joined(separator: ", "))")
   }
@@ -39,15 +47,20 @@ struct KeyriServices: Equatable {
   /// The service whose links begin as this one, and its place at the session API.
   func session(of link: KeyriLink) throws(WalletFailure) -> (api: WebOrigin, appKey: String) {
     guard let service = all.first(where: { $0.linkOrigin == link.origin }) else {
-      throw WalletFailure("no service is configured for links of \(link.origin.authority); see: \(Self.help)")
+      throw WalletFailure(
+        "\(file) names no service with links of \(link.origin.authority); if you trust it, write: keyri NAME = "
+          + "https://app.example.org APP-KEY")
     }
-    guard let api, let appKey = service.appKey else {
-      throw WalletFailure("keyri-api or the app key of keyri \(service.name) is not configured; see: \(Self.help)")
+    guard let api else {
+      throw WalletFailure(
+        "\(file) does not say keyri-api, which QR codes need; Keyri's own is https://prod.api.keyri.com")
+    }
+    guard let appKey = service.appKey else {
+      throw WalletFailure(
+        "\(file) has no app key behind the address of keyri \(service.name), which QR codes need; the service has one")
     }
     return (api, appKey)
   }
-
-  private static let help = "liquid-auth keyri --help"
 }
 
 /// One service: its own server, and how Keyri's session API knows it.
@@ -70,7 +83,7 @@ struct KeyriService: Equatable {
       linkOrigin = try WebOrigin(name.contains("://") ? name : "https://\(name).\(KeyriLink.domain)")
       server = try WebOrigin(words[0].hasSuffix("/") ? words[0].dropLast() : words[0])
     } catch {
-      throw KeyriServiceError("an address of this service is none: \(error)")
+      throw KeyriServiceError("an address of this service is none: \(error.inConfiguration)")
     }
     appKey = words.count > 1 ? String(words[1]) : nil
   }

@@ -19,6 +19,7 @@ struct KeyriWallet: Sendable {
 
   /// Tells a service's server the key of a user.
   func register(_ email: KeyriEmail, at service: KeyriService) async throws(WalletFailure) {
+    output.report(.keyri(.registering(email, service.server)))
     let token = try await told { () async throws(KeyriError) in try await companion(of: service).register(email) }
     tell(.registered(email, token), token)
   }
@@ -64,7 +65,8 @@ struct KeyriWallet: Sendable {
     if decision == .deny { return nil }
     guard session.risk?.isDenied != true else { throw WalletFailure(KeyriError.deniedByRisk) }
     guard let user = email ?? session.publicUserID.flatMap({ try? KeyriEmail($0) }) else {
-      throw WalletFailure("the browser does not say as whom, and nothing was sent; give --as EMAIL")
+      throw WalletFailure(
+        "the browser does not say as whom it is to be signed in, and nothing was sent; give --as EMAIL")
     }
     if case .confirm(let origin) = decision { return (origin, user) }
     guard let question = TerminalQuestion() else {

@@ -25,6 +25,12 @@ struct KeyriOptionsTests {
 
   @Test func `an event of Keyri's has its members, and its text is a person's`() throws {
     let (origin, email) = (try WebOrigin("https://a.example"), try KeyriEmail("a@b"))
+    let registering = WalletEvent.keyri(.registering(email, origin))
+    #expect(
+      registering.json(milliseconds: 7)
+        == #"{"event": "registering", "ms": 7, "email": "a@b", "origin": "https://a.example"}"#)
+    #expect(
+      registering.text == "telling https://a.example the key of a@b; nothing is signed, and so nothing asked")
     let confirmed = WalletEvent.keyri(.confirmed(origin, email))
     #expect(
       confirmed.json(milliseconds: 7)

@@ -5,7 +5,7 @@ import Testing
 
 struct KeyriServicesTests {
   private static func services(_ text: String) throws -> KeyriServices {
-    try WalletConfiguration(text, path: "wallet.conf").keyri
+    try WalletConfiguration(text, path: "wallet.conf", home: nil).keyri
   }
 
   @Test func `a service has a name, links, a server and an app key`() throws {
@@ -54,7 +54,10 @@ struct KeyriServicesTests {
       try two.service(named: nil)
     }
     #expect(throws: WalletFailure.self) { try one.service(named: "else") }
-    #expect(throws: WalletFailure.self) { try KeyriServices().service(named: nil) }
+    #expect(
+      throws: WalletFailure(
+        "w.conf names no service that uses Keyri; write: keyri NAME = https://app.example.org APP-KEY")
+    ) { try KeyriServices(file: "w.conf").service(named: nil) }
   }
 
   @Test func `a link leads to the API with its service's app key, and to nobody else`() throws {
@@ -66,10 +69,20 @@ struct KeyriServicesTests {
     }
     #expect(try session("acme").api.serialized == "https://api.example")
     #expect(try session("acme").appKey == "KEY")
-    #expect(throws: WalletFailure.self, "no app key") { try session("other") }
-    #expect(throws: WalletFailure.self, "not configured") { try session("else") }
+    #expect(
+      throws: WalletFailure(
+        "wallet.conf has no app key behind the address of keyri other, which QR codes need; the service has one")
+    ) { try session("other") }
+    #expect(
+      throws: WalletFailure(
+        "wallet.conf names no service with links of else.onekey.to; if you trust it, write: keyri NAME = "
+          + "https://app.example.org APP-KEY")
+    ) { try session("else") }
     let withoutAPI = try Self.services("keyri acme = https://a.example KEY")
-    #expect(throws: WalletFailure.self) {
+    #expect(
+      throws: WalletFailure(
+        "wallet.conf does not say keyri-api, which QR codes need; Keyri's own is https://prod.api.keyri.com")
+    ) {
       try withoutAPI.session(of: KeyriLink("https://acme.onekey.to?sessionId=a", otherOrigins: []))
     }
   }

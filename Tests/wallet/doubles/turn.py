@@ -19,6 +19,14 @@ ROOT = pathlib.Path(os.environ.get("LIQUID_TURN_ROOT", "/"))
 LIBRARIES = ":".join(map(str, (ROOT / "usr/lib").glob("*-linux-gnu")))
 
 
+def configuration(folder: pathlib.Path, url: str, password: str = PASSWORD) -> pathlib.Path:
+    """A wallet's configuration with user and password, which no command line has."""
+    file = folder / "turn.conf"
+    file.write_text(f"ice-server = {url} {USER} {password}\n")
+    file.chmod(0o600)
+    return file
+
+
 class TurnServer:
     """Listens as soon as it is made; relays from and to this machine's addresses only."""
 
