@@ -37,12 +37,11 @@ struct People: Sendable {
   /// Whether somebody is being asked something now: told in `liquid-auth status`.
   var isAnybodyAsked: Bool { oneDialog.isOpen }
 
-  /// Asks a person for presence and verification, for 30 s at most, and has it said in the keepalives.
+  /// Asks a person for presence and verification, for as long as who asks can wait, and has it said in the keepalives.
   var interaction: any UserInteraction {
     let asks = DialogInteraction(
       dialogs: dialogs, verify: verifies ? vault.verify : nil, triesLeft: { [vault] in vault.triesLeft })
-    let limited = TimeLimitedInteraction(
-      base: asks, limit: TimeLimitedInteraction.presence, timepiece: timepiece, workers: workers)
+    let limited = TimeLimitedInteraction(base: asks, timepiece: timepiece, workers: workers)
     return StatusReportingInteraction(base: limited)
   }
 

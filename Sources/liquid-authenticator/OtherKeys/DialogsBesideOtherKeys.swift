@@ -27,6 +27,14 @@ struct DialogsBesideOtherKeys: DialogBackEnd {
     }
   }
 
+  func inOneTurn<Answer: Sendable>(
+    _ body: @escaping @Sendable (any DialogBackEnd) async throws(UserInteractionError) -> Answer
+  ) async throws(UserInteractionError) -> Answer {
+    try await base.inOneTurn { [others, timepiece] base async throws(UserInteractionError) in
+      try await body(DialogsBesideOtherKeys(base: base, others: others, timepiece: timepiece))
+    }
+  }
+
   private func beside<Answer: Sendable>(
     _ text: PromptText, _ show: (PromptText) async throws(UserInteractionError) -> Answer
   ) async throws(UserInteractionError) -> Answer {

@@ -14,6 +14,22 @@ protocol DialogBackEnd: Sendable {
   func passphrase<Accepted: Sendable>(
     _ text: PromptText, check: @Sendable (SecretBytes) async -> PassphraseVerdict<Accepted>
   ) async throws(UserInteractionError) -> Accepted
+
+  /// Shows the dialogs of one request, of which no other request's come in between.
+  ///
+  /// - Parameter body: shows them by the back end that it is given.
+  func inOneTurn<Answer: Sendable>(
+    _ body: @escaping @Sendable (any DialogBackEnd) async throws(UserInteractionError) -> Answer
+  ) async throws(UserInteractionError) -> Answer
+}
+
+extension DialogBackEnd {
+  /// A back end that shows what it is told knows nothing of other requests.
+  func inOneTurn<Answer: Sendable>(
+    _ body: @escaping @Sendable (any DialogBackEnd) async throws(UserInteractionError) -> Answer
+  ) async throws(UserInteractionError) -> Answer {
+    try await body(self)
+  }
 }
 
 /// What is thought of a passphrase that was typed.

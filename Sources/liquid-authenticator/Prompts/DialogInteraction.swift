@@ -18,16 +18,25 @@ struct DialogInteraction: UserInteraction {
   var verificationTriesLeft: Int { triesLeft() }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
-    let pages = PromptPages(prompt)
-    for page in pages.before { try await dialogs.confirm(page) }
-    let text = pages.last
-    guard verification else {
-      try await dialogs.confirm(text)
-      return UserConsent(userPresent: true, userVerified: false)
-    }
     // Who asks for verification has read `canVerify`.
-    guard let verify else { throw .declined }
-    let tries = TriesLeft(Self.triesPerDialog)
+    guard verify != nil || !verification else { throw .declined }
+    let (pages, verify) = (PromptPages(prompt), verification ? verify : nil)
+    try await dialogs.inOneTurn { dialogs async throws(UserInteractionError) in
+      for page in pages.before { try await dialogs.confirm(page) }
+      if let verify {
+        try await Self.verify(pages.last, by: verify, in: dialogs)
+      } else {
+        try await dialogs.confirm(pages.last)
+      }
+    }
+    return UserConsent(userPresent: true, userVerified: verification)
+  }
+
+  private static func verify(
+    _ text: PromptText, by verify: @Sendable (SecretBytes) -> PassphraseVerifier.Outcome,
+    in dialogs: any DialogBackEnd
+  ) async throws(UserInteractionError) {
+    let tries = TriesLeft(triesPerDialog)
     try await dialogs.passphrase(text) { passphrase -> PassphraseVerdict<Void> in
       switch verify(passphrase) {
       case .right: .accepted(())
@@ -36,7 +45,6 @@ struct DialogInteraction: UserInteraction {
       case .locked: .ended(.declined)
       }
     }
-    return UserConsent(userPresent: true, userVerified: true)
   }
 }
 

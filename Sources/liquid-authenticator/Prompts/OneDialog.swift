@@ -2,7 +2,8 @@ import CTAP2
 import CryptoPrimitives
 import Synchronization
 
-/// Shows one dialog at a time: an answer is meant for the question that the person sees.
+/// Shows one dialog at a time, and the dialogs of one request one behind the other: an answer is meant for the question
+/// that the person sees, and for what he has read before.
 ///
 /// Ceremonies wait in one line anyway, but U2F asks beside it, between two messages of its host.
 struct OneDialog: DialogBackEnd {
@@ -33,7 +34,14 @@ struct OneDialog: DialogBackEnd {
     }
   }
 
-  /// Shows a dialog when those before it are closed; whoever is cancelled while he waits never sees his.
+  func inOneTurn<Answer: Sendable>(
+    _ body: @escaping @Sendable (any DialogBackEnd) async throws(UserInteractionError) -> Answer
+  ) async throws(UserInteractionError) -> Answer {
+    let base = base
+    return try await inTurn { () async throws(UserInteractionError) in try await body(base) }
+  }
+
+  /// Shows a request's dialogs when those before it are closed; whoever is cancelled while he waits never sees his.
   private func inTurn<Answer: Sendable>(
     _ show: @Sendable () async throws(UserInteractionError) -> Answer
   ) async throws(UserInteractionError) -> Answer {

@@ -2,15 +2,18 @@ import CTAP2
 import CTAPHID
 import Synchronization
 
-/// Ends a ceremony's prompt that nobody answers.
+/// Ends a prompt that nobody answers.
 ///
-/// A wallet's prompts have the limit that each of their dialogs has by itself.
+/// Each dialog has a limit of its own besides, in its back end: 120 s, which is more than a ceremony's and less than a
+/// wallet's prompt has in all.
 struct TimeLimitedInteraction: UserInteraction {
   /// How long a person has to answer a ceremony's prompt (CTAP §6.1.2 wants 30 s).
   static let presence = Duration.seconds(30)
 
+  /// How long a person has for all dialogs of a wallet's prompt: 40 at most, of transactions that are read to be signed.
+  static let reading = Duration.seconds(600)
+
   let base: any UserInteraction
-  let limit: Duration
   let timepiece: any Timepiece
   let workers: any TaskExecutor
 
@@ -20,7 +23,7 @@ struct TimeLimitedInteraction: UserInteraction {
   func confirm(
     _ prompt: UserPrompt, verification: Bool
   ) async throws(UserInteractionError) -> UserConsent {
-    guard !prompt.isOfWallet else { return try await base.confirm(prompt, verification: verification) }
+    let limit = prompt.isOfWallet ? Self.reading : Self.presence
     // A consent cannot be copied, so it is handed from the asking task to this one.
     let handover = Handover<UserConsent>()
     try await withTimeLimit(limit, timepiece, workers) { () async throws(UserInteractionError) in

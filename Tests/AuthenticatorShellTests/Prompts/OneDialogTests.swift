@@ -11,12 +11,15 @@ struct OneDialogTests {
   private final class SlowDialogs: DialogBackEnd {
     private let (closings, closing) = AsyncStream.makeStream(of: Void.self)
     private let openings = Mutex((now: 0, most: 0, all: 0))
+    private let headlines = Mutex<[String]>([])
 
     var most: Int { openings.withLock { $0.most } }
     var all: Int { openings.withLock { $0.all } }
+    var shown: [String] { headlines.withLock { $0 } }
     func close() { closing.yield() }
 
     func confirm(_ text: PromptText) async throws(UserInteractionError) {
+      headlines.withLock { $0.append(text.headline) }
       openings.withLock { openings in
         openings.now += 1
         openings.all += 1
@@ -68,6 +71,30 @@ struct OneDialogTests {
     slow.close()
     try await first.value
     #expect(slow.all == 1)
+  }
+
+  @Test(arguments: [false, true])
+  func `no other request's dialog comes between the dialogs of one`(verifies: Bool) async throws {
+    let beside = DialogsBesideOtherKeys(
+      base: OneDialog(slow, fault: fault), others: { [] }, timepiece: ManualTimepiece())
+    let verify = { @Sendable (_: SecretBytes) in PassphraseVerifier.Outcome.right }
+    let interaction = DialogInteraction(dialogs: beside, verify: verify)
+    let group = NonEmpty(
+      Array(repeating: UserPrompt.TransactionText(lines: ["Amount: 1"], isToBeSigned: true), count: 2),
+      last: .init(lines: ["Amount: 2"], isToBeSigned: true))
+    let signing = Task {
+      _ = try await interaction.confirm(UserPrompt(purpose: .signTransactions(group)), verification: verifies)
+    }
+    while slow.all == 0 { await Task.yield() }
+    let other = Task { try await beside.confirm(text) }
+    for count in 1...4 {
+      while slow.all < count { await Task.yield() }
+      slow.close()
+    }
+    try await signing.value
+    try await other.value
+    #expect(slow.shown == (1...3).map { "Sign transaction \($0) of 3?" } + [text.headline])
+    #expect(slow.most == 1)
   }
 
   @Test func `what was wrong with the last dialog is forgotten when the next is shown`() async throws {
