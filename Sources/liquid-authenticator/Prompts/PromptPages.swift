@@ -85,6 +85,7 @@ struct PromptPages: Sendable, Equatable {
   private init(toSign pages: NonEmpty<PromptText>) {
     (before, last) = (pages.before, pages.last)
     last.agree = "Sign"
+    for page in before.indices { before[page].isFollowed = true }
   }
 
   /// The parts of one text, headed the same.

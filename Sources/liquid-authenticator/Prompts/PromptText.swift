@@ -19,6 +19,8 @@ struct PromptText: Sendable, Equatable {
   var agree: String
   /// The words on the button that refuses.
   var refuse: String
+  /// Whether other dialogs of the same request follow: to refuse one is to refuse all.
+  var isFollowed = false
   /// Whether the request may have gone to other keys too, one of which the person may want to use.
   var mayConcernAnotherKey = false
 

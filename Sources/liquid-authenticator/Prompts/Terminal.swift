@@ -4,8 +4,9 @@ import Glibc
 
 /// Dialogs on the terminal from which the daemon was started.
 ///
-/// What was typed before the question is thrown away; a passphrase is not shown; and when the task is cancelled the
-/// question says that it is withdrawn and the terminal is as it was.
+/// What was typed before the question is thrown away. Nothing that is typed is shown: whoever is used to typing the
+/// passphrase may do so where yes or no is asked for. When the task is cancelled the question says that it is withdrawn,
+/// and the terminal is as it was.
 struct Terminal: DialogBackEnd {
   /// The terminal, `/dev/tty` for the one that the process belongs to.
   let path: String
@@ -21,8 +22,9 @@ struct Terminal: DialogBackEnd {
   }
 
   func confirm(_ text: PromptText) async throws(UserInteractionError) {
-    let question = "\n\(text.headline)\n\(text.indentedDetails)\n  \(text.agree)? [y/N] "
-    let agreed = try await ask(question, echo: true) { answer in
+    let ways = text.isFollowed ? "y goes on, anything else refuses all" : "y agrees, anything else refuses"
+    let question = "\n\(text.headline)\n\(text.indentedDetails)\n  \(text.agree)? (\(ways)) "
+    let agreed = try await ask(question, said: { $0 ? "yes" : "no" }) { answer in
       answer.elementsEqual("y".utf8) || answer.elementsEqual("Y".utf8) || answer.elementsEqual("yes".utf8)
     }
     guard agreed else { throw .declined }
@@ -34,7 +36,7 @@ struct Terminal: DialogBackEnd {
     var before = "\n\(text.headline)\n\(text.indentedDetails)\n"
     while true {
       let question = "\(before)  \(PromptText.entryLabel) (Enter alone refuses) "
-      let typed = try await ask(question, echo: false) { SecretBytes(copying: $0) }
+      let typed = try await ask(question, said: { _ in "" }) { SecretBytes(copying: $0) }
       // An empty line is how one says no to a question that has no button.
       guard typed.count > 0 else { throw .declined }
       switch await check(typed) {
@@ -46,12 +48,13 @@ struct Terminal: DialogBackEnd {
   }
 
   private func ask<Answer: Sendable>(
-    _ question: String, echo: Bool, _ read: @escaping @Sendable (UnsafeRawBufferPointer) -> Answer
+    _ question: String, said: @escaping @Sendable (Answer) -> String,
+    _ read: @escaping @Sendable (UnsafeRawBufferPointer) -> Answer
   ) async throws(UserInteractionError) -> Answer {
     let (path, limit) = (path, limit)
     let result = await OwnThread.run(cancellable: { cancellation in
       Result { () throws(TerminalLine.Stop) in
-        try TerminalLine.ask(question, on: path, echo: echo, until: .now + limit, cancellation, read)
+        try TerminalLine.ask(question, on: path, said: said, until: .now + limit, cancellation, read)
       }
     })
     switch result {

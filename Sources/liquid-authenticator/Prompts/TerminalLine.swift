@@ -17,9 +17,11 @@ enum TerminalLine {
   /// The longest line that a terminal gives, bytes.
   private static let limit = 4096
 
-  /// Asks, and lends the answer without its line end; it is read into guarded memory and wiped afterwards.
+  /// Asks, and lends the answer without its line end; it is not shown, read into guarded memory, and wiped afterwards.
+  ///
+  /// - Parameter said: what is shown in the answer's place.
   static func ask<Answer>(
-    _ question: String, on path: String, echo: Bool, until deadline: ContinuousClock.Instant,
+    _ question: String, on path: String, said: (Answer) -> String, until deadline: ContinuousClock.Instant,
     _ cancellation: Cancellation, _ body: (UnsafeRawBufferPointer) -> Answer
   ) throws(Stop) -> Answer {
     let terminal = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
@@ -32,8 +34,8 @@ enum TerminalLine {
     var before = termios()
     guard tcgetattr(terminal, &before) == 0 else { throw failure("\(path) is no terminal: \(SystemNumber(errno))") }
     var during = before
-    during.c_lflag |= tcflag_t(ICANON | ISIG | ECHO)
-    if !echo { during.c_lflag &= ~tcflag_t(ECHO) }
+    during.c_lflag |= tcflag_t(ICANON | ISIG)
+    during.c_lflag &= ~tcflag_t(ECHO | ECHONL)
     // What was typed before the question is thrown away, and afterwards what was typed of the answer. TCSAFLUSH passes
     // over what the kernel has not given to the terminal's line discipline yet; tcflush does not.
     guard tcsetattr(terminal, TCSAFLUSH, &during) == 0 else {
@@ -47,7 +49,7 @@ enum TerminalLine {
     write(question, terminal)
     do {
       let answer = try line(from: terminal, until: deadline, cancellation, body)
-      if !echo { write("\n", terminal) }
+      write(said(answer) + "\n", terminal)
       return answer
     } catch {
       write("\n  (withdrawn)\n", terminal)

@@ -13,7 +13,7 @@ import Testing
     Sign in with your passkey?
       Site: example.com
       Account: "alice"
-      Sign in? [y/N] \("")
+      Sign in? (y agrees, anything else refuses) \("")
     """
   static let entry = """
 
@@ -48,8 +48,33 @@ import Testing
     #expect(try await terminal.awaitScreen(endingWith: Self.question))
     terminal.type(answer + "\n")
     try await agreed
-    #expect(terminal.screen == Self.question + answer + "\n")
+    #expect(terminal.screen == Self.question + "yes\n")
     #expect(lines.lines.isEmpty)
+  }
+
+  @Test func `a passphrase that is typed where yes or no is asked for refuses, and is not shown`() async throws {
+    let task = Task { try await backEnd().confirm(Self.text) }
+    #expect(try await terminal.awaitScreen(endingWith: Self.question))
+    #expect(!terminal.echoes)
+    terminal.type("correct horse\n")
+    await #expect(throws: UserInteractionError.declined) { try await task.value }
+    #expect(terminal.screen == Self.question + "no\n")
+    #expect(terminal.waiting == 0)
+    #expect(terminal.echoes)
+  }
+
+  @Test func `a dialog that others follow says that a refusal is one of all`() async throws {
+    let pages = PromptPages(UserPrompt(purpose: .signMessage(String(repeating: "a\n", count: 20)), origin: "o"))
+    let backEnd = backEnd()
+    for (page, ways) in [
+      (try #require(pages.before.first), "Next? (y goes on, anything else refuses all) "),
+      (pages.last, "Sign? (y agrees, anything else refuses) "),
+    ] {
+      let task = Task { try await backEnd.confirm(page) }
+      #expect(try await terminal.awaitScreen(endingWith: "\n  " + ways))
+      terminal.type("y\n")
+      try await task.value
+    }
   }
 
   @Test(arguments: ["\n", "n\n", "no\n", "yy\n", " y\n", "y \n", "Yes!\n", "\u{4}"])
@@ -104,12 +129,12 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `a cancelled question is withdrawn, and the terminal is as it was`(echo: Bool) async throws {
+  func `a cancelled question is withdrawn, and the terminal is as it was`(isYesOrNo: Bool) async throws {
     let before = terminal.settings
     let task = Task {
-      if echo { try await backEnd().confirm(Self.text) } else { _ = try await typed(backEnd()) }
+      if isYesOrNo { try await backEnd().confirm(Self.text) } else { _ = try await typed(backEnd()) }
     }
-    #expect(try await terminal.awaitScreen(endingWith: echo ? Self.question : Self.entry))
+    #expect(try await terminal.awaitScreen(endingWith: isYesOrNo ? Self.question : Self.entry))
     terminal.type("half a passphra")
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
