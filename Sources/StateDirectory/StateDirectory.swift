@@ -48,8 +48,8 @@ public struct StateDirectory: Sendable, Equatable {
     try self.init(opening: path)
   }
 
-  /// Removes the directory, where there is nothing but a lock in it, which the caller holds.
-  public func removeWhileEmpty() {
+  /// Removes the directory and the lock in it, which the caller holds; with a vault or a store both stay.
+  public func removeIfUnused() {
     guard access(vaultPath, F_OK) != 0, access(storePath, F_OK) != 0 else { return }
     unlink(lockPath)
     rmdir(path)

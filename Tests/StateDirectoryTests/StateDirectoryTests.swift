@@ -30,6 +30,18 @@ import Testing
     #expect(try StateDirectory(creating: directory.path) == directory, "an existing one is opened")
   }
 
+  @Test(arguments: [nil, "vault", "credentials.sqlite"])
+  func `a directory that nothing was put into can be taken back`(file: String?) throws {
+    let temporary = try TemporaryDirectory()
+    let directory = try StateDirectory(creating: temporary.path + "/liquid-auth")
+    let lock = try directory.lock()
+    defer { withExtendedLifetime(lock) {} }
+    if let file { #expect(FileManager.default.createFile(atPath: "\(directory.path)/\(file)", contents: nil)) }
+    directory.removeIfUnused()
+    #expect(FileManager.default.fileExists(atPath: directory.path) == (file != nil))
+    #expect(FileManager.default.fileExists(atPath: directory.lockPath) == (file != nil))
+  }
+
   @Test func `a directory that is not there says which command makes it`() throws {
     let temporary = try TemporaryDirectory()
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path + "/none") }

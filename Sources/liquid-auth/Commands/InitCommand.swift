@@ -87,7 +87,7 @@ struct InitCommand: PlacedCommand {
     do throws(CommandFailure) {
       (phrase, passphrase) = try secrets(source)
     } catch {
-      if isNew { directory.removeWhileEmpty() }
+      if isNew { directory.removeIfUnused() }
       throw error
     }
     let (mainKey, root) = try keys(of: phrase)
