@@ -75,7 +75,7 @@ public enum FIDOURIError: Error, Equatable, Sendable, CustomStringConvertible {
   /// What is wrong, and what to do.
   public var description: String {
     switch self {
-    case .scheme: "this is no FIDO:/ link"
+    case .scheme: "this is no FIDO:/ link; copy the one that the browser's code holds"
     case .digits: "the digits of the FIDO:/ link are not whole; scan the code again"
     case .content: "the FIDO:/ link does not hold what a browser writes into one; scan the code again"
     }

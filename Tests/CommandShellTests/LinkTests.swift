@@ -18,19 +18,12 @@ import Testing
   }
 
   static let others: [(String, String)] = [
+    (" liquid://dapp.example/?requestId=1", "this is a dApp's link; open it with: liquid-auth connect"),
+    ("LIQUID://DAPP.EXAMPLE/?REQUESTID=1", "this is a dApp's link; open it with: liquid-auth connect"),
     (
-      " liquid://dapp.example/?requestId=1",
-      "this is the liquid:// link of a dApp, not a browser's FIDO:/ link; sign in with: liquid-auth connect"
+      "https://acme.onekey.to?sessionId=1\n", "this is the link of a Keyri login; open it with: liquid-auth keyri qr"
     ),
-    (
-      "LIQUID://DAPP.EXAMPLE/?REQUESTID=1",
-      "this is the liquid:// link of a dApp, not a browser's FIDO:/ link; sign in with: liquid-auth connect"
-    ),
-    (
-      "https://acme.onekey.to?sessionId=1\n",
-      "this is the link of a Keyri code, not a browser's FIDO:/ link; sign in with: liquid-auth keyri qr"
-    ),
-    ("https://acme.example/", FIDOURIError.scheme.description),
+    ("https://acme.example/?sessionId=1", FIDOURIError.scheme.description),
     ("", FIDOURIError.scheme.description),
     ("FIDO:/1", FIDOURIError.digits.description),
   ]

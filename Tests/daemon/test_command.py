@@ -368,7 +368,7 @@ class TestLink:
     @pytest.mark.parametrize("link, command", [("liquid://dapp.example/?requestId=1", "liquid-auth connect"),
                                                ("https://acme.onekey.to?sessionId=1", "liquid-auth keyri qr")])
     def test_a_link_for_another_command(self, empty, link, command):
-        assert fails(empty, "link", link, status=FAILED).endswith(f"sign in with: {command}\n")
+        assert fails(empty, "link", link, status=FAILED).endswith(f"open it with: {command}\n")
 
 
 class TestTheWalletsProgram:

@@ -34,12 +34,11 @@ struct LinkCommand: ParsableCommand {
 
   /// What to do with a link that is for another of our commands; `nil` for any other text.
   private static func otherLink(_ text: String) -> String? {
-    let text = text.lowercased()
-    if text.hasPrefix(LiquidURI.scheme) {
-      return "this is the liquid:// link of a dApp, not a browser's FIDO:/ link; sign in with: liquid-auth connect"
+    if text.lowercased().hasPrefix(LiquidURI.scheme) {
+      return "this is a dApp's link; open it with: liquid-auth connect"
     }
-    guard text.hasPrefix("https://"), text.contains("sessionid=") else { return nil }
-    return "this is the link of a Keyri code, not a browser's FIDO:/ link; sign in with: liquid-auth keyri qr"
+    guard (try? KeyriLink(text, otherOrigins: [])) != nil else { return nil }
+    return "this is the link of a Keyri login; open it with: liquid-auth keyri qr"
   }
 }
 
