@@ -21,7 +21,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
         64  the command was written wrong: its name, an option or an argument
       `connect` and `keyri` have others too, which liquid-auth-wallet --help lists.
 
-      With --json, a failure is one line on standard error: {"error": "…", "exitCode": …}.
+      With --json, a failure is the last line of standard error: {"error": "…", "exitCode": …}.
 
       Completions for your shell: liquid-auth --generate-completion-script bash|zsh|fish
       """,

@@ -65,6 +65,15 @@ def test_once(key, loop, serve, connect, dapp_of):
     loop.run(dapp.close())
 
 
+@pytest.mark.parametrize("command, usage", [
+    ("help connect", "connect [<options>] [<link>]"), ("connect --help", "connect [<options>] [<link>]"),
+    ("help keyri", "keyri <subcommand>"), ("help keyri qr", "keyri qr [<link>]"),
+])
+def test_help_names_what_was_typed(key, command, usage):
+    said = key.run(*command.split()).stdout
+    assert f"\nUSAGE: liquid-auth {usage}" in said and "liquid-auth-wallet" not in said
+
+
 class TestFirstUse:
     def test_nobody_is_there_to_say_that_the_host_is_meant(self, key, serve, connect):
         server = serve()
