@@ -117,7 +117,8 @@ extension LiquidAuthError: CustomStringConvertible {
     case .invalidServerResponse(let fault): fault.sentence
     case .missingRpID: "the server does not say for which site it asks (rp.id); tell who runs the dApp"
     case .clientDataCreationFailed(let origin):
-      "the authenticator signs nothing for \(origin.onOneLine); use https, or http://localhost on this machine"
+      "the authenticator signs nothing for \(origin.onOneLine); ask the dApp for a link of https, or, on this machine, of "
+        + "http://localhost"
     case .assertionSerializationFailed: "the answer to the server cannot be written as JSON; please report this"
     case .authenticationNotAvailable(.verification):
       "the authenticator cannot verify you; start it with: liquid-authenticator --verification passphrase"

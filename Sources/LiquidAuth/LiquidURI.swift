@@ -19,7 +19,9 @@ public struct LiquidURI: Hashable, Sendable {
 
   /// Reads a link: RFC 3986, and nothing in it that could mean two things.
   public init(_ text: String) throws(LiquidURIError) {
-    guard let link = text.dropping(prefix: Self.scheme) else { throw .scheme }
+    guard let link = text.dropping(prefix: Self.scheme) else {
+      throw ["http://", "https://"].contains { text.dropping(prefix: $0) != nil } ? .webPage : .scheme
+    }
     guard !link.utf8.contains(UInt8(ascii: "#")) else { throw .fragment }
     let http = link.dropping(prefix: "http://")
     // Split as bytes: what a mark of Unicode's joins to a separator is one all the same.
@@ -88,7 +90,9 @@ extension UInt8 {
 public enum LiquidURIError: Error, Equatable, Sendable, CustomStringConvertible {
   /// It does not begin with `liquid://`.
   case scheme
-  /// The server that it names is none that is trusted.
+  /// It is the address of a web page.
+  case webPage
+  /// The server that it names is none that is trusted, or none at all.
   case origin(WebOriginError)
   /// A path follows the host.
   case path
@@ -103,11 +107,20 @@ public enum LiquidURIError: Error, Equatable, Sendable, CustomStringConvertible 
   /// A percent sign without its two digits, or something that is no text.
   case encoding
 
+  /// The one form of a link whose server has no TLS.
+  private static let loopback = "liquid://http://localhost:PORT/"
+
   /// What is wrong, and what to do.
   public var description: String {
     switch self {
     case .scheme: "this is no liquid:// link; copy the one that the dApp shows, or scan its code"
-    case .origin(let error): "the link's server is not trusted: \(error)"
+    case .webPage:
+      "this is the address of a web page; open it in a browser, and copy the liquid:// link that it shows: for a server "
+        + "on this machine without TLS, \(Self.loopback)?requestId=…"
+    case .origin(.insecure(let host)):
+      "the link is not followed: without TLS only this machine is spoken to, by \(Self.loopback), and \(host) is "
+        + "another; ask the dApp for a link of https"
+    case .origin(let error): "the link is not followed: \(error)"
     case .path: "the link has a path behind the host, which no Liquid Auth server has; ask the dApp for a new one"
     case .fragment: "the link has a fragment (#), which means nothing here; ask the dApp for a new one"
     case .noRequestID: "the link names no request (requestId); copy it whole, or ask the dApp for a new one"

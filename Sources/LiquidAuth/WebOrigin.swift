@@ -203,7 +203,7 @@ public enum WebOriginError: Error, Equatable, Sendable, CustomStringConvertible 
       "the host has letters that can pass for others; ask the dApp for a link with the host in Punycode (xn--)"
     case .address: "the host is an address, which no certificate names; ask the dApp for a link with its name"
     case .port: "the port is no number from 1 to 65535; ask the dApp for a new link"
-    case .insecure(let host): "http is for this machine only, and \(host) is another; ask the dApp for https"
+    case .insecure(let host): "http is for this machine only (http://localhost:PORT), and \(host) is another; use https"
     }
   }
 }

@@ -18,13 +18,11 @@ struct Wallet: Sendable {
   func signIn(_ link: LiquidURI, by ceremony: LiquidCeremony?) async throws(WalletFailure) -> LiquidAuthResult {
     let isAsked = try await !isMeantBeforeVaultOpens(link.origin.host) && isAskedAboutHosts
     let gate = FirstUseGate(ports.http) { host in await refusal(of: host) }
-    let (output, hasTriedToSignIn) = (output, Latch())
+    let output = output
     let client = LiquidAuthClient(
       http: gate, authenticator: ControlSocketAuthenticator(socket: ports.socket), publicSuffixes: ports.publicSuffixes,
       userAgent: UserAgent(version: DeviceIdentity(capabilities: []).version), device: "Linux"
     ) { progress in
-      if case .requestingChallenge(.authentication) = progress { hasTriedToSignIn.set() }
-      if case .requestingChallenge(.registration) = progress, hasTriedToSignIn.isSet { output.report(.noCommonPasskey) }
       gate.tell { output.report(.signIn(progress)) }
       if case .firstUse(let host) = progress, isAsked { gate.close(for: host) }
     }

@@ -5,7 +5,9 @@ import Testing
 @Suite struct LiquidAuthErrorTests {
   /// One of each.
   static let all: [LiquidAuthError] = [
-    .invalidURL(.scheme), .invalidURL(.origin(.insecure("example.com"))), .invalidJSON("challenge is no text"),
+    .invalidURL(.scheme), .invalidURL(.webPage), .invalidURL(.origin(.insecure("example.com"))),
+    .invalidURL(.origin(.port)),
+    .invalidJSON("challenge is no text"),
     .networkError(host: "example.com", .unreachable("connection refused")),
     .networkError(host: "example.com", .untrusted("expired")), .networkError(host: "example.com", .timedOut),
     .networkError(host: "example.com", .bodyTooLarge), .networkError(host: "example.com", .broken("reset")),

@@ -35,7 +35,8 @@ import Testing
 
   @Test(arguments: [
     ("", LiquidURIError.scheme), ("liquid:", .scheme), ("liquid:/example.com?requestId=1", .scheme),
-    ("https://example.com/?requestId=1", .scheme), ("FIDO:/123", .scheme),
+    ("https://example.com/?requestId=1", .webPage), ("HTTP://localhost:3000/?requestId=1", .webPage),
+    ("https:/example.com", .scheme), ("FIDO:/123", .scheme),
     (" liquid://example.com?requestId=1", .scheme),
     ("ｌiquid://example.com?requestId=1", .scheme), ("liquidx://example.com?requestId=1", .scheme),
     ("liquid://example.com/auth?requestId=1", .path), ("liquid://example.com//?requestId=1", .path),
@@ -69,5 +70,30 @@ import Testing
   ])
   func `each fault has its name`(_ text: String, _ error: LiquidURIError) {
     #expect(throws: error) { try LiquidURI(text) }
+  }
+
+  @Test(arguments: [
+    (
+      "liquid://http://example.com:3000/?requestId=1",
+      "the link is not followed: without TLS only this machine is spoken to, by liquid://http://localhost:PORT/, and "
+        + "example.com is another; ask the dApp for a link of https"
+    ),
+    (
+      "http://localhost:3000/?requestId=1",
+      "this is the address of a web page; open it in a browser, and copy the liquid:// link that it shows: for a server "
+        + "on this machine without TLS, liquid://http://localhost:PORT/?requestId=…"
+    ),
+    (
+      "liquid://example.com:x/?requestId=1",
+      "the link is not followed: the port is no number from 1 to 65535; ask the dApp for a new link"
+    ),
+    (
+      "liquid://192.0.2.1/?requestId=1",
+      "the link is not followed: the host is an address, which no certificate names; ask the dApp for a link with its name"
+    ),
+  ])
+  func `it is said what is wrong, and what to do`(_ text: String, _ sentence: String) {
+    let error = #expect(throws: LiquidURIError.self) { try LiquidURI(text) }
+    #expect(error?.description == sentence)
   }
 }

@@ -45,7 +45,7 @@ struct WalletEventTests {
       .answered(method: "sign_message", error: .methodCanceled(.signMessage)),
       #"{"event": "answered", "ms": 7, "method": "sign_message", "error": 4001}"#
     ),
-    (.noCommonPasskey, #"{"event": "noCommonPasskey", "ms": 7}"#),
+    (.signIn(.noCommonPasskey), #"{"event": "noCommonPasskey", "ms": 7}"#),
     (
       .signing(.transactions(1, of: 2)),
       #"{"event": "signing", "ms": 7, "what": "transactions", "count": 1, "of": 2}"#
@@ -83,7 +83,8 @@ struct SentencesTests {
       "the authenticator asks whether you want this at a.example: \(place)"
     ),
     (
-      .noCommonPasskey, "the server does not know the passkey of this account, or has forgotten it; registering one"
+      .signIn(.noCommonPasskey),
+      "the server does not know the passkey of this account, or has forgotten it; registering one"
     ),
     (
       .signing(.transactions(1, of: 1)), "the dApp wants 1 transaction signed; the authenticator asks you: \(place)"
@@ -134,6 +135,7 @@ struct FailureCodesTests {
 
   @Test func `a dApp that does not come has a code of its own`() {
     #expect(WalletFailure(SignalingError.timedOut(.signalled)).code == .timedOut)
+    #expect(WalletFailure(SignalingError.serverLost(.closed)).code == .failed)
     #expect(WalletFailure(SignalingError.flooded).code == .failed)
   }
 

@@ -197,7 +197,7 @@ class TestVanishing:
         "request": ("broke off", 0),
         "response": ("broke off", 1),
         "socket": ("the server cannot be reached", 1),
-        "offer": ("the server cannot be reached", 1),
+        "offer": ("the server went away before the channel to the dApp was open", 1),
     }
 
     @pytest.mark.parametrize("stage", STAGES)

@@ -174,6 +174,7 @@ def test_a_server_that_nobody_vouches_for(wallet, server):
     command = command[: command.index("--ca-file")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=wallet.key.environment)
     assert done.returncode == FAILED and "does not prove who it is" in done.stderr
+    assert "with --ca-file" in done.stderr
     assert not server.received
 
 

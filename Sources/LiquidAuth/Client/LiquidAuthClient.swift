@@ -67,6 +67,7 @@ public struct LiquidAuthClient: Sendable {
     } catch {
       switch error {
       case .unknownCredential where !attempt.passkey.isStored, .noCredential where !attempt.passkey.isStored:
+        report(.noCommonPasskey)
         return try await register(&attempt)
       default: throw error
       }
@@ -85,6 +86,9 @@ public enum LiquidAuthProgress: Equatable, Sendable {
   case requestingChallenge(LiquidCeremony)
   /// The authenticator asks the person whether this account is to sign for this relying party.
   case waitingForPerson(LiquidCeremony, rpID: String, address: String)
+  /// There is no passkey to sign in with, and one is registered, as ``LiquidAuthClient/connect(link:)`` may: the server
+  /// never knew the account's or has forgotten it, and this machine keeps none that would be replaced.
+  case noCommonPasskey
   /// The server is told the answer.
   case answering(LiquidCeremony)
   /// The server did not accept client data of the link's origin, and is told this one, once.

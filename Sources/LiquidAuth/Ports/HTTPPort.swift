@@ -81,7 +81,8 @@ public struct HTTPResponse: Equatable, Sendable {
 public enum HTTPFailure: Error, Equatable, Sendable {
   /// No connection was made: the name is unknown, nobody listens, or the network is down.
   case unreachable(String)
-  /// The server is not who it should be: its certificate is not trusted, has run out, or is of another name.
+  /// The server is not who it should be: its certificate is not trusted, has run out, or is of another name. The reason
+  /// says how a private authority is trusted, where that can be.
   case untrusted(String)
   /// The server did not answer in time.
   case timedOut

@@ -2,8 +2,10 @@
 ///
 /// Each sentence is lower case without a full stop: what happened, then what to do.
 public enum SignalingError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// Try after try, no connection to the server was made or kept; the last one ended so.
+  /// The server never let us in, however often it was tried; the last try ended so.
   case serverGone(ServerLoss)
+  /// The server had let us in, and went away before the channel was open; how, or how the last try to find it again ended.
+  case serverLost(ServerLoss)
   /// The server is not who it should be; the reason is the adapter's.
   case untrusted(String)
   /// The server speaks something else than Socket.IO 5 over Engine.IO 4.
@@ -29,6 +31,8 @@ public enum SignalingError: Error, Equatable, Sendable, CustomStringConvertible 
   public var description: String {
     switch self {
     case .serverGone(let loss): "the server cannot be reached: \(loss); try again later"
+    case .serverLost(let loss):
+      "the server went away before the channel to the dApp was open: \(loss); open the link again when it is back"
     case .untrusted(let reason):
       "the server does not prove who it is: \(reason.onOneLine); do not trust this link, and tell who runs the dApp"
     case .protocolViolation(let error):

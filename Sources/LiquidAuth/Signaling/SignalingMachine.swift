@@ -49,7 +49,9 @@ struct SignalingMachine: Sendable {
   private var phase = Phase.idle
   private var begun = Duration.zero
   private var isConnected = false
-  /// How the last connection to the server ended, until there is another.
+  /// Whether the server has let us in once.
+  private var wasConnected = false
+  /// How the last connection ended; `nil` again when the server has let us in.
   private var loss: ServerLoss?
   private var offer: (text: String, sections: Int)?
   private var ownCandidates: [ICECandidate] = []
@@ -112,13 +114,17 @@ struct SignalingMachine: Sendable {
     }
   }
 
-  /// What is said at the time-out: where answers came and none could be used, what was wrong with the last; where the
-  /// server had gone, by which the dApp could have answered, how.
+  /// What is said at the time-out: where answers came and none could be used, what was wrong with the last; and where the
+  /// server is not there, that it is not: then nobody can say that the dApp was silent.
   private var overdue: SignalingError {
-    guard case .signalled = phase else { return .timedOut(stage) }
-    if let unusableAnswer { return .unusableAnswer(unusableAnswer) }
-    return loss.map { .serverGone($0) } ?? .timedOut(stage)
+    switch (phase, unusableAnswer, loss) {
+    case (.signalled, let error?, _): .unusableAnswer(error)
+    case (.linking, _, let loss?), (.signalled, _, let loss?): gone(loss)
+    default: .timedOut(stage)
+    }
   }
+
+  private func gone(_ loss: ServerLoss) -> SignalingError { wasConnected ? .serverLost(loss) : .serverGone(loss) }
 
   private var stage: SignalingStage {
     switch phase {
@@ -141,6 +147,7 @@ struct SignalingMachine: Sendable {
         isConnected = false
         self.loss = loss
         taken.append(tell(.reconnecting(loss, delay: delay), at: now))
+      case .failed(.serverGone(let loss)): taken += fail(gone(loss))
       case .failed(let error): taken += fail(error)
       }
     }
@@ -149,8 +156,7 @@ struct SignalingMachine: Sendable {
 
   /// The server has let us in: what nobody may have heard before is said now.
   private mutating func connected(at now: Duration) -> [Action] {
-    isConnected = true
-    loss = nil
+    (isConnected, wasConnected, loss) = (true, true, nil)
     switch phase {
     case .linking, .signalled: return sendOffer(at: now)
     case .connecting: return sendCandidates(at: now)

@@ -91,18 +91,6 @@ struct KeyriWallet: Sendable {
   }
 }
 
-extension WalletFailure {
-  init(_ error: KeyriError) {
-    let code: Code =
-      switch error {
-      case .authenticator(.declined), .authenticator(.timedOut), .tooLate: .refused
-      case .authenticator(.unreachable): .notRunning
-      default: .failed
-      }
-    self.init(error.description, code: code)
-  }
-}
-
 /// Milliseconds since 1970, by this machine's clock.
 private func unixMilliseconds() -> UInt64 {
   var now = timespec()

@@ -5,15 +5,21 @@ import LiquidAuth
 
 extension WalletFailure {
   init(_ error: LiquidAuthError) {
-    let code: Code =
-      switch error {
-      case .userCanceled, .timedOut, .notVerified: .refused
-      default: .failed
-      }
-    self.init(error.description, code: code)
+    switch error {
+    case .userCanceled, .timedOut, .notVerified: self.init(error.description, code: .refused)
+    default: self.init(error.description)
+    }
   }
 
   init(_ error: SignalingError) {
     if case .timedOut = error { self.init(error.description, code: .timedOut) } else { self.init(error.description) }
+  }
+
+  init(_ error: KeyriError) {
+    switch error {
+    case .authenticator(.declined), .authenticator(.timedOut), .tooLate: self.init(error.description, code: .refused)
+    case .authenticator(.unreachable): self.init(error.description, code: .notRunning)
+    default: self.init(error.description)
+    }
   }
 }

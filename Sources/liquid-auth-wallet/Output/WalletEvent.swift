@@ -10,8 +10,6 @@ enum WalletEvent: Equatable {
   case prompt
   /// A step of the sign-in.
   case signIn(LiquidAuthProgress)
-  /// Signing in has shown that server and authenticator have no passkey of the account in common: one is registered.
-  case noCommonPasskey
   /// The server has accepted the sign-in.
   case signedIn(LiquidCeremony, rpID: String, address: String)
   /// A step of the way to the channel.
@@ -39,8 +37,6 @@ extension WalletEvent {
     case .link(let origin, _): "the link is of \(origin)"
     case .prompt: "the authenticator waits for you: \(Self.place)"
     case .signIn(let progress): progress.text
-    case .noCommonPasskey:
-      "the server does not know the passkey of this account, or has forgotten it; registering one"
     case .signedIn(.registration, let rpID, let address):
       "registered: \(address) has a passkey for \(TerminalText.words(rpID))"
     case .signedIn(.authentication, let rpID, let address):
@@ -89,6 +85,8 @@ extension LiquidAuthProgress {
     case .requestingChallenge(.authentication): "asking the server for a challenge"
     case .waitingForPerson(_, let rpID, _):
       "the authenticator asks whether you want this at \(TerminalText.words(rpID)): \(WalletEvent.place)"
+    case .noCommonPasskey:
+      "the server does not know the passkey of this account, or has forgotten it; registering one"
     case .answering: "telling the server"
     case .retrying(let origin): "the server expects another origin; telling it \(origin)"
     }
@@ -133,7 +131,6 @@ extension WalletEvent {
     case .link: "link"
     case .prompt: "prompt"
     case .signIn(let progress): progress.name
-    case .noCommonPasskey: "noCommonPasskey"
     case .signedIn: "signedIn"
     case .signing(let event): event.name
     case .signaling(let event): event.name
@@ -164,7 +161,7 @@ extension WalletEvent {
     case .keyri(let event): event.members
     case .failed(let failure):
       [("reason", TerminalText.json(failure.description)), ("code", String(failure.code.rawValue))]
-    case .prompt, .noCommonPasskey: []
+    case .prompt: []
     }
   }
 }
@@ -176,6 +173,7 @@ extension LiquidAuthProgress {
     case .firstUse: "firstUse"
     case .requestingChallenge: "requestingChallenge"
     case .waitingForPerson: "waitingForPerson"
+    case .noCommonPasskey: "noCommonPasskey"
     case .answering: "answering"
     case .retrying: "retrying"
     }
@@ -183,7 +181,7 @@ extension LiquidAuthProgress {
 
   fileprivate var members: [(String, String)] {
     switch self {
-    case .askingAuthenticator: []
+    case .askingAuthenticator, .noCommonPasskey: []
     case .firstUse(let host): [("host", TerminalText.json(host))]
     case .requestingChallenge(let ceremony), .answering(let ceremony):
       [("ceremony", TerminalText.json(ceremony.rawValue))]

@@ -74,7 +74,14 @@ import Testing
     let server = Self.server()
     let wallet = try TestWallet(at: server)
     #expect(try await wallet.run(.connect).ceremony == .registration)
+    #expect(
+      wallet.progress.all == [
+        .askingAuthenticator, .firstUse(host: Self.host), .requestingChallenge(.authentication),
+        .noCommonPasskey, .requestingChallenge(.registration),
+        .waitingForPerson(.registration, rpID: Self.host, address: TestWallet.address), .answering(.registration),
+      ])
     #expect(try await wallet.run(.connect).ceremony == .authentication)
+    #expect(wallet.progress.all.count { $0 == .noCommonPasskey } == 1)
     #expect(wallet.authenticator.person.prompts.count == 2, "nobody is asked for the attempt that the server refuses")
   }
 

@@ -5,6 +5,16 @@ import Testing
 
 /// The examples of `LiquidAuth.docc`, compiled, and run as far as a double of a server goes.
 @Suite struct ExamplesTests {
+  private static let here = URL(filePath: #filePath)
+
+  private static var page: String {
+    get throws {
+      let root = (0..<4).reduce(here) { folder, _ in folder.deletingLastPathComponent() }
+      return try String(
+        contentsOf: root.appending(path: "Sources/LiquidAuth/LiquidAuth.docc/LiquidAuth.md"), encoding: .utf8)
+    }
+  }
+
   @Test func `registration and authentication do what their page says`() async throws {
     let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com")
     let wallet = try TestWallet(at: server)
@@ -17,20 +27,72 @@ import Testing
   }
 
   @Test func `what stands on the page is what is compiled here`() throws {
-    let here = URL(filePath: #filePath)
-    let root = (0..<4).reduce(here) { folder, _ in folder.deletingLastPathComponent() }
-    let page = try String(
-      contentsOf: root.appending(path: "Sources/LiquidAuth/LiquidAuth.docc/LiquidAuth.md"), encoding: .utf8)
-    let source = Self.unindented(try String(contentsOf: here, encoding: .utf8)[...])
-    let examples = page.components(separatedBy: "```swift\n").dropFirst().compactMap {
+    let source = Self.unindented(try String(contentsOf: Self.here, encoding: .utf8)[...])
+    let examples = try Self.page.components(separatedBy: "```swift\n").dropFirst().compactMap {
       $0.components(separatedBy: "```").first
     }
     #expect(examples.count == 4)
     for example in examples { #expect(source.contains(Self.unindented(example[...])), "\(example)") }
   }
 
+  @Test func `each error has its row on the page`() throws {
+    let rows = try Self.page.split(separator: "\n").filter { $0.hasPrefix("| ``") }
+    let names =
+      LiquidAuthErrorTests.all.map { "LiquidAuthError/" + name(of: $0) }
+      + SignalingErrorTests.errors.map { "SignalingError/" + name(of: $0) }
+    #expect(rows.map { String($0.dropFirst(4).prefix { $0 != "`" }) }.sorted() == Set(names).sorted())
+  }
+
   private static func unindented(_ text: Substring) -> String {
     text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.joined(separator: "\n")
+  }
+}
+
+// MARK: - Names of cases, as the page has them
+
+private func name(of error: LiquidAuthError) -> String {
+  switch error {
+  case .invalidURL: "invalidURL(_:)"
+  case .invalidJSON: "invalidJSON(_:)"
+  case .networkError: "networkError(host:_:)"
+  case .authenticationFailed: "authenticationFailed(_:)"
+  case .signingFailed: "signingFailed(_:)"
+  case .invalidChallenge: "invalidChallenge(_:)"
+  case .missingRequiredField: "missingRequiredField(_:)"
+  case .serverError: "serverError(status:_:)"
+  case .userCanceled: "userCanceled"
+  case .invalidServerResponse: "invalidServerResponse(_:)"
+  case .missingRpID: "missingRpID"
+  case .clientDataCreationFailed: "clientDataCreationFailed(origin:)"
+  case .assertionSerializationFailed: "assertionSerializationFailed"
+  case .authenticationNotAvailable: "authenticationNotAvailable(_:)"
+  case .invalidRpID: "invalidRpID(_:_:)"
+  case .otherHost: "otherHost(_:rpID:)"
+  case .wrongUser: "wrongUser(told:ours:)"
+  case .unknownCredential: "unknownCredential"
+  case .noCredential: "noCredential(rpID:)"
+  case .alreadyRegistered: "alreadyRegistered(rpID:)"
+  case .unsupportedAlgorithm: "unsupportedAlgorithm"
+  case .timedOut: "timedOut"
+  case .notVerified: "notVerified"
+  case .authenticatorFailed: "authenticatorFailed(_:)"
+  }
+}
+
+private func name(of error: SignalingError) -> String {
+  switch error {
+  case .serverGone: "serverGone(_:)"
+  case .serverLost: "serverLost(_:)"
+  case .untrusted: "untrusted(_:)"
+  case .protocolViolation: "protocolViolation(_:)"
+  case .connectionDenied: "connectionDenied(_:)"
+  case .messageTooLarge: "messageTooLarge(size:limit:)"
+  case .flooded: "flooded"
+  case .noPeerConnection: "noPeerConnection(_:)"
+  case .unusableAnswer: "unusableAnswer(_:)"
+  case .peerConnectionFailed: "peerConnectionFailed(_:)"
+  case .timedOut: "timedOut(_:)"
+  case .cancelled: "cancelled"
   }
 }
 

@@ -10,8 +10,8 @@ struct SignalingErrorTests {
       .untrusted(hostile), .connectionDenied(hostile), .messageTooLarge(size: 2, limit: 1), .flooded,
       .noPeerConnection("a plug-in is missing; install it"), .peerConnectionFailed(hostile), .cancelled,
     ]
-    + [ServerLoss.unreachable(hostile), .refused(status: 503), .closed, .broken(hostile), .silent].map {
-      .serverGone($0)
+    + [ServerLoss.unreachable(hostile), .refused(status: 503), .closed, .broken(hostile), .silent].flatMap {
+      [.serverGone($0), .serverLost($0)]
     } + [SocketIOError.malformed(.json), .binary, .tooLarge].map { .protocolViolation($0) }
     + [SessionDescriptionError.tooLarge, .malformed, .noDataChannel, .noFingerprint, .otherSections, .noAnswer].map {
       .unusableAnswer($0)

@@ -317,21 +317,56 @@ struct SignalingMachineTests {
     }
     #expect(
       wallet.receive(.closed(.unreachable("refused"))) == [
-        .transport(.close(id(8))), .failed(.serverGone(.unreachable("refused"))),
+        .transport(.close(id(8))), .failed(.serverLost(.unreachable("refused"))),
       ])
     #expect(wallet.machine.deadline == nil)
   }
 
-  @Test func `at the time-out a server that has gone is blamed, and not the dApp`() {
-    var wallet = Wallet.signalled()
-    _ = wallet.receive(.closed(.unreachable("refused")))
-    wallet.wait(.seconds(120))
-    #expect(wallet.tick().last == .failed(.serverGone(.unreachable("refused"))))
+  @Test func `a server that never let us in was not lost`() {
+    var wallet = Wallet()
+    _ = wallet.begin()
+    for _ in 1...7 {
+      _ = wallet.receive(.closed(.refused(status: 503)))
+      _ = wallet.tickAtDeadline()
+      wallet.connection += 1
+    }
+    #expect(wallet.receive(.closed(nil)).last == .failed(.serverGone(.closed)))
+  }
 
-    var another = Wallet.signalled()
-    _ = another.reconnect()
-    another.wait(.seconds(120))
-    #expect(another.tick().last == .failed(.timedOut(.signalled)))
+  @Test(arguments: [true, false])
+  func `at the time-out a server that is gone is told from a dApp that is silent`(_ comesBack: Bool) {
+    var wallet = Wallet.signalled()
+    for _ in 1...5 {
+      wallet.wait(.seconds(23))
+      _ = wallet.receive(.text("2"))
+    }
+    _ = wallet.receive(.closed(nil))
+    if comesBack {
+      _ = wallet.tickAtDeadline()
+      wallet.connection = 2
+      _ = wallet.letIn()
+    }
+    wallet.wait(.seconds(10))
+    #expect(wallet.tick().last == .failed(comesBack ? .timedOut(.signalled) : .serverLost(.closed)))
+  }
+
+  @Test func `a server that is not found until the time-out is gone, and a dApp's silence is not spoken of`() {
+    var wallet = Wallet(timeout: .seconds(8))
+    _ = wallet.begin()
+    _ = wallet.receive(.offer(Descriptions.offer))
+    _ = wallet.receive(.closed(.unreachable("refused")))
+    wallet.wait(.seconds(8))
+    #expect(wallet.tick() == [.failed(.serverGone(.unreachable("refused")))])
+  }
+
+  @Test func `what a person is told of a server that is gone`() {
+    #expect(
+      [SignalingError.serverGone(.silent), .serverLost(.closed), .timedOut(.signalled)].map(\.description) == [
+        "the server cannot be reached: it is silent; try again later",
+        "the server went away before the channel to the dApp was open: it closed the connection; open the link again when "
+          + "it is back",
+        "no dApp answered in time; see that its page is still open, and open its link again",
+      ])
   }
 
   @Test func `a malformed packet ends it`() {
@@ -371,7 +406,7 @@ struct SignalingMachineTests {
         changed[number] = String(decoding: bytes, as: UTF8.self)
         switch outcome(of: changed) {
         case .opened?: outcomes["opened", default: 0] += 1
-        case .failed(.timedOut)?, .failed(.serverGone(.silent))?: outcomes["waited", default: 0] += 1
+        case .failed(.timedOut)?, .failed(.serverLost)?: outcomes["waited", default: 0] += 1
         case .failed(.protocolViolation)?, .failed(.unusableAnswer)?, .failed(.serverGone)?, .failed(.messageTooLarge)?:
           outcomes["refused", default: 0] += 1
         case let other: Issue.record("\(String(describing: other)) after \(changed[number])")
