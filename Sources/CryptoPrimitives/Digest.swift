@@ -2,7 +2,7 @@ import COpenSSL
 import CSodium
 
 // SHA-256 and SHA-512 are libsodium's: their state is a plain struct, which is wiped here after each use, so that the
-// same code serves public and secret input. SHA-512/256, which libsodium lacks, is OpenSSL's.
+// same code serves public and secret input. SHA-384 and SHA-512/256, which libsodium lacks, are OpenSSL's.
 
 /// SHA-256 (FIPS 180-4).
 public enum SHA256 {
@@ -82,6 +82,19 @@ public enum SHA512 {
   }
 }
 
+/// SHA-384 (FIPS 180-4); not the first bytes of SHA-512.
+public enum SHA384 {
+  /// Bytes in a digest.
+  public static let size = 48
+
+  /// The digest (48 bytes) of a message.
+  public static func hash(_ message: [UInt8]) -> [UInt8] {
+    newBytes(size) { output in
+      digest(by: EVP_sha384(), output) { EVP_DigestUpdate($0, message, message.count) == 1 }
+    }
+  }
+}
+
 /// SHA-512/256 (FIPS 180-4), Algorand's hash; not the first half of SHA-512.
 public enum SHA512_256 {
   /// Bytes in a digest.
@@ -90,7 +103,7 @@ public enum SHA512_256 {
   /// The digest (32 bytes) of the parts, one after the other.
   public static func hash(_ parts: [UInt8]...) -> [UInt8] {
     newBytes(size) { output in
-      withContext(output) { context in
+      digest(by: EVP_sha512_256(), output) { context in
         for part in parts where EVP_DigestUpdate(context, part, part.count) != 1 { return false }
         return true
       }
@@ -99,21 +112,23 @@ public enum SHA512_256 {
 
   /// Writes the digest (32 bytes) of the parts to `output`; nothing else of them remains in memory.
   package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
-    withContext(output.bytes) { context in
+    digest(by: EVP_sha512_256(), output.bytes) { context in
       for part in parts where EVP_DigestUpdate(context, part.baseAddress, part.count) != 1 { return false }
       return true
     }
   }
+}
 
-  /// Finishes the digest of what `update` adds; OpenSSL clears a context when it frees it.
-  private static func withContext(_ output: UnsafeMutablePointer<UInt8>, _ update: (OpaquePointer) -> Bool) {
-    let context = EVP_MD_CTX_new()
-    defer { EVP_MD_CTX_free(context) }
-    guard
-      let context, EVP_DigestInit_ex(context, EVP_sha512_256(), nil) == 1, update(context),
-      EVP_DigestFinal_ex(context, output, nil) == 1
-    else { fatalError("OpenSSL offers no SHA-512/256: its default provider is missing") }
-  }
+/// Writes the digest, by OpenSSL, of what `update` adds; OpenSSL clears a context when it frees it.
+private func digest(
+  by function: OpaquePointer?, _ output: UnsafeMutablePointer<UInt8>, _ update: (OpaquePointer) -> Bool
+) {
+  let context = EVP_MD_CTX_new()
+  defer { EVP_MD_CTX_free(context) }
+  guard
+    let context, EVP_DigestInit_ex(context, function, nil) == 1, update(context),
+    EVP_DigestFinal_ex(context, output, nil) == 1
+  else { fatalError("OpenSSL does not offer a hash function of SHA-2: its default provider is missing") }
 }
 
 /// The first `count` bytes of an output of `size` bytes; the rest is wiped.

@@ -11,6 +11,19 @@ import Testing
     #expect(SHA256.hash([]) == hex("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"))
   }
 
+  @Test func `SHA-384 gives the standard's samples`() {
+    #expect(
+      SHA384.hash(abc)
+        == hex(
+          "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded163"
+            + "1a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7"))
+    #expect(
+      SHA384.hash([])
+        == hex(
+          "38b060a751ac96384cd9327eb1b1e36a21fdb71114be0743"
+            + "4c0cc7bf63f6e1da274edebfe76f65fbd51ad2f14898b95b"))
+  }
+
   @Test func `SHA-512 gives the standard's samples`() {
     #expect(
       SHA512.hash(abc)

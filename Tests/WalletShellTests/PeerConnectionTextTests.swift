@@ -60,9 +60,9 @@ struct PeerConnectionTextTests {
   }
 }
 
-struct CertificateFingerprintTests {
-  /// A certificate of nobody's, and its digest as `openssl x509 -fingerprint -sha256` tells it.
-  private static let certificate = """
+struct PeerCertificateTests {
+  /// A certificate of nobody's, and its digests as `openssl x509 -fingerprint` tells them.
+  private static let pem = """
     -----BEGIN CERTIFICATE-----
     MIIBeDCCAR2gAwIBAgIUYk9Q1ftQoYqBD5sXMjNgeuMSl+cwCgYIKoZIzj0EAwIw
     ETEPMA0GA1UEAwwGV2ViUlRDMB4XDTI2MTEyMTIyMTUwNVoXDTM2MTExODIyMTUw
@@ -75,38 +75,32 @@ struct CertificateFingerprintTests {
     -----END CERTIFICATE-----
 
     """
-  private static let digest =
-    "53:61:BE:2B:68:5C:54:63:17:5C:3C:77:EC:62:E5:11:56:EA:32:43:EF:B0:84:CD:13:D6:55:9B:64:14:30:44"
+  private static let sha256 =
+    "sha-256 53:61:BE:2B:68:5C:54:63:17:5C:3C:77:EC:62:E5:11:56:EA:32:43:EF:B0:84:CD:13:D6:55:9B:64:14:30:44"
+  private static let sha384 =
+    "sha-384 C4:D1:02:52:E6:7B:7F:8F:17:0E:B3:B6:6A:02:A4:C3:02:17:FB:97:42:EF:5B:E1:D1:18:C7:C1:AA:8A:DF:B5:"
+    + "6A:A3:25:99:13:85:C4:43:B5:7A:30:A8:B8:73:AB:EF"
+  private static let sha1 = "sha-1 A8:D3:5C:1C:6E:76:27:DB:23:7B:D2:62:D0:04:D2:E7:1E:6E:7A:EF"
 
-  private static func description(_ lines: [String]) -> String { (["v=0"] + lines + [""]).joined(separator: "\r\n") }
+  private static func answer(_ fingerprints: [String]) -> String {
+    (["v=0"] + fingerprints.map { "a=fingerprint:" + $0 } + ["m=application 9 UDP/DTLS/SCTP webrtc-datachannel", ""])
+      .joined(separator: "\r\n")
+  }
 
-  @Test(arguments: [
-    ["a=fingerprint:sha-256 \(digest)"], ["a=fingerprint:SHA-256 \(digest.lowercased())"],
-    [
-      "a=fingerprint:sha-512 00:11", "a=fingerprint:sha-256 \(digest.replacingFirst("00"))",
-      "a=fingerprint:sha-256 \(digest)",
-    ],
-  ])
-  func `a certificate that is named is the peer's`(lines: [String]) {
-    #expect(CertificateFingerprint.isNamed(in: Self.description(lines), certificate: Self.certificate))
+  @Test(arguments: [[sha256], [sha384], [sha256, sha384], [sha1, sha256]])
+  func `a certificate that is named is the peer's`(fingerprints: [String]) throws {
+    #expect(try #require(PeerCertificate(pem: Self.pem)).isNamed(inAnswer: Self.answer(fingerprints)))
   }
 
   @Test(arguments: [
-    [], ["a=fingerprint:sha-256 \(digest.replacingFirst("00"))"], ["a=fingerprint:sha-1 \(digest)"],
-    ["a=fingerprint:sha-256 \(digest):00"], ["a=fingerprint:sha-256 \(digest.dropLast(3))"],
-    ["fingerprint:sha-256 \(digest)"],
+    [], [sha256.replacing("53", with: "54")], [sha1], [sha256, sha384.replacing("C4", with: "C5")],
   ])
-  func `a certificate that is not named is nobody's`(lines: [String]) {
-    #expect(!CertificateFingerprint.isNamed(in: Self.description(lines), certificate: Self.certificate))
+  func `a certificate that is not named is nobody's`(fingerprints: [String]) throws {
+    #expect(try !#require(PeerCertificate(pem: Self.pem)).isNamed(inAnswer: Self.answer(fingerprints)))
   }
 
-  @Test func `what is no certificate is nobody's`() {
-    let description = Self.description(["a=fingerprint:sha-256 \(Self.digest)"])
-    #expect(!CertificateFingerprint.isNamed(in: description, certificate: ""))
+  @Test func `what is no description names nobody, and what is no certificate is none`() throws {
+    #expect(try !#require(PeerCertificate(pem: Self.pem)).isNamed(inAnswer: "a=fingerprint:" + Self.sha256))
+    #expect(PeerCertificate(pem: "") == nil)
   }
-}
-
-extension String {
-  /// With another first byte.
-  fileprivate func replacingFirst(_ digits: String) -> String { digits + dropFirst(2) }
 }

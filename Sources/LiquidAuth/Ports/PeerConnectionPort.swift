@@ -30,7 +30,8 @@ public protocol PeerConnection: Sendable {
   /// Sets the dApp's answer as the remote description; called once at most.
   ///
   /// It was looked at before: at most 32 KiB, without control characters, as many media sections as the offer, one of
-  /// them the data channel's, and a fingerprint of its certificate. Everything else in it is the dApp's word.
+  /// them the data channel's, and ``CertificateFingerprints``. Everything else in it is the dApp's word. A peer whose certificate
+  /// is not one of those is refused before a message passes (RFC 8122 §6.2): the adapter's to keep.
   func setAnswer(_ sdp: String)
   /// Adds a candidate of the dApp's; never before ``setAnswer(_:)``, and not more than 64.
   ///

@@ -13,11 +13,13 @@ struct SessionDescription: Equatable, Sendable {
   let sectionCount: Int
   /// Bytes of one message that its sender takes: `a=max-message-size`; `Int.max` where it is 0, no limit.
   let maximumMessageSize: Int
+  /// By which its sender names the certificate of the data channel.
+  let fingerprints: CertificateFingerprints
 
   /// Reads a description.
   ///
-  /// It must have one data channel section that is not rejected (port 0), and in that section or above all of them the
-  /// fingerprint of a certificate by SHA-256 (RFC 8122 §5), which every WebRTC peer gives: the one that is compared.
+  /// It must have one data channel section that is not rejected (port 0), and in that section, or else above all of them,
+  /// a fingerprint of a certificate.
   init(_ text: String) throws(SessionDescriptionError) {
     guard text.utf8.count <= Self.maximumSize else { throw .tooLarge }
     let lines = try Self.lines(of: text)
@@ -26,7 +28,8 @@ struct SessionDescription: Equatable, Sendable {
     let channels = zip(starts, starts.dropFirst() + [lines.endIndex])
       .map { lines[$0..<$1] }.filter { Self.isDataChannel($0.first ?? "") }
     guard let channel = channels.first, channels.count == 1 else { throw .noDataChannel }
-    guard (head + channel).contains(where: Self.isFingerprint) else { throw .noFingerprint }
+    let own = Self.values(of: "a=fingerprint:", in: channel)
+    fingerprints = try CertificateFingerprints(own.isEmpty ? Self.values(of: "a=fingerprint:", in: head) : own)
     self.text = text
     sectionCount = starts.count
     maximumMessageSize = try Self.maximumMessageSize(in: channel)
@@ -50,24 +53,14 @@ struct SessionDescription: Equatable, Sendable {
       && ["UDP/DTLS/SCTP", "TCP/DTLS/SCTP"].contains(fields[2]) && fields[3] == "webrtc-datachannel"
   }
 
-  private static func isFingerprint(_ line: Substring) -> Bool {
-    guard let value = Self.value(of: "a=fingerprint:", in: line) else { return false }
-    let fields = value.split(separator: " ")
-    guard fields.count == 2, fields[0].lowercased() == "sha-256" else { return false }
-    let bytes = fields[1].split(separator: ":", omittingEmptySubsequences: false)
-    return bytes.count == 32 && bytes.allSatisfy { $0.utf8.count == 2 && $0.allSatisfy(\.isHexDigit) }
-  }
-
   private static func maximumMessageSize(in section: ArraySlice<Substring>) throws(SessionDescriptionError) -> Int {
-    guard let value = section.lazy.compactMap({ Self.value(of: "a=max-message-size:", in: $0) }).first else {
-      return defaultMaximumMessageSize
-    }
+    guard let value = values(of: "a=max-message-size:", in: section).first else { return defaultMaximumMessageSize }
     guard let size = Int(value), size >= 0 else { throw .malformed }
     return size == 0 ? .max : size
   }
 
-  private static func value(of attribute: String, in line: Substring) -> Substring? {
-    line.hasPrefix(attribute) ? line.dropFirst(attribute.count) : nil
+  private static func values(of attribute: String, in lines: ArraySlice<Substring>) -> [Substring] {
+    lines.filter { $0.hasPrefix(attribute) }.map { $0.dropFirst(attribute.count) }
   }
 }
 
@@ -79,8 +72,10 @@ public enum SessionDescriptionError: Error, Equatable, Sendable, CustomStringCon
   case malformed
   /// It has no data channel section, more than one, or one that is rejected.
   case noDataChannel
-  /// It has no fingerprint of a certificate by SHA-256: nobody could say who is at the other end.
+  /// It has no fingerprint of a certificate: nobody could say who is at the other end.
   case noFingerprint
+  /// It has fingerprints only by a hash function that says too little of who is at the other end; its name.
+  case weakFingerprint(String)
   /// It has another number of media sections than the offer.
   case otherSections
   /// It is said to be of another type than an answer.
@@ -92,7 +87,9 @@ public enum SessionDescriptionError: Error, Equatable, Sendable, CustomStringCon
     case .tooLarge: "it has more than \(SessionDescription.maximumSize) bytes"
     case .malformed: "it is malformed"
     case .noDataChannel: "it takes no data channel"
-    case .noFingerprint: "it has no SHA-256 fingerprint of a certificate"
+    case .noFingerprint: "it has no fingerprint of a certificate by SHA-256, SHA-384 or SHA-512"
+    case .weakFingerprint(let name):
+      "it names its certificate by \(name), which is too weak; SHA-256, SHA-384 or SHA-512 is needed"
     case .otherSections: "it does not fit the offer"
     case .noAnswer: "it is no answer"
     }

@@ -117,7 +117,7 @@ private final class PeerListener: Sendable {
       deliver(.candidate(ICECandidate(candidate: CandidateLine.value(text), sdpMid: tag, sdpMLineIndex: line)))
     case CWEBRTC_OPEN:
       // webrtcbin does not look at the fingerprints: RFC 8122 §6.2 is for us to keep, before a byte of either side passes.
-      guard CertificateFingerprint.isNamed(in: answer, certificate: text) else {
+      guard PeerCertificate(pem: text)?.isNamed(inAnswer: answer) == true else {
         deliver(.failed("the peer's certificate is not the one that its answer names"))
         return false
       }

@@ -36,21 +36,26 @@ struct SessionDescriptionTests {
   }
 
   @Test(arguments: [
-    ["sha-256 " + hex(32)], ["SHA-256 " + hex(32)], ["sha-512 " + hex(64), "sha-256 " + hex(32)],
-  ])
-  func `a fingerprint by SHA-256 is taken, and may be one of several`(_ values: [String]) throws {
-    _ = try SessionDescription(Descriptions.lines(["v=0", Self.channel] + values.map { "a=fingerprint:" + $0 }))
-  }
-
-  @Test(arguments: [
-    "sha-1 " + hex(20), "md5 " + hex(16), "sha-384 " + hex(48), "sha-512 " + hex(64), "sha-512 " + hex(32),
-    "sha-256 " + hex(31), "sha-256 " + hex(33), "sha-256", "sha-256 ",
-    "sha-256 " + hex(31) + ":ag", "sha-256 " + hex(31) + ":a", "sha-256 " + hex(31) + ":", "sha-256 " + hex(32) + " x",
-    "",
+    "sha-256", "sha-256 ", "sha-256 " + hex(31), "sha-256 " + hex(33), "sha-256 " + hex(48), "sha-384 " + hex(32),
+    "sha-384 " + hex(47), "sha-512 " + hex(32), "sha-512 " + hex(65), "sha-256 " + hex(31) + ":ag",
+    "sha-256 " + hex(31) + ":a", "sha-256 " + hex(31) + ":", "sha-256 " + hex(31) + ":+1", "sha-256 " + hex(32) + " x",
+    "sha-256  " + hex(32), " sha-256 " + hex(32), "sha256 " + hex(32), "sha-999 " + hex(32), "",
   ])
   func `any other fingerprint is none`(_ value: String) {
     #expect(throws: SessionDescriptionError.noFingerprint) {
       try SessionDescription(Descriptions.lines(["v=0", Self.channel, "a=fingerprint:\(value)"]))
+    }
+  }
+
+  @Test func `a fingerprint of the channel's section counts, those above all sections only where it has none`() throws {
+    let above = "a=fingerprint:sha-512 " + Self.hex(64)
+    let own = try SessionDescription(Descriptions.lines(["v=0", above, Self.channel, Self.fingerprint])).fingerprints
+    #expect(own == (try SessionDescription(Descriptions.answer).fingerprints))
+    let common = try SessionDescription(Descriptions.lines(["v=0", above, Self.channel])).fingerprints
+    #expect(common.function == .sha512 && common.digests == [[UInt8](repeating: 0xA7, count: 64)])
+    #expect(throws: SessionDescriptionError.weakFingerprint("md5")) {
+      let weak = "a=fingerprint:md5 " + Self.hex(16)
+      _ = try SessionDescription(Descriptions.lines(["v=0", Self.fingerprint, Self.channel, weak]))
     }
   }
 

@@ -13,7 +13,10 @@ struct SignalingErrorTests {
     + [ServerLoss.unreachable(hostile), .refused(status: 503), .closed, .broken(hostile), .silent].flatMap {
       [.serverGone($0), .serverLost($0)]
     } + [SocketIOError.malformed(.json), .binary, .tooLarge].map { .protocolViolation($0) }
-    + [SessionDescriptionError.tooLarge, .malformed, .noDataChannel, .noFingerprint, .otherSections, .noAnswer].map {
+    + [
+      SessionDescriptionError.tooLarge, .malformed, .noDataChannel, .noFingerprint, .weakFingerprint("md5"),
+      .otherSections, .noAnswer,
+    ].map {
       .unusableAnswer($0)
     } + [SignalingStage.linking, .signalled, .connecting].map { .timedOut($0) }
 

@@ -1,0 +1,78 @@
+import CryptoPrimitives
+
+/// The fingerprints by which a peer's session description names its certificate: RFC 8122 §5.
+///
+/// There may be several, by several hash functions or of several certificates. Those by the strongest function count, and
+/// no others (§5.1); where a media section has any, those above all sections do not count for it.
+public struct CertificateFingerprints: Hashable, Sendable {
+  /// The hash functions that are taken: WebRTC has none below SHA-256 (RFC 8827 §6.5).
+  enum HashFunction: String, CaseIterable, Sendable {
+    case sha256 = "sha-256"
+    case sha384 = "sha-384"
+    case sha512 = "sha-512"
+
+    /// The digest of a certificate: 32, 48 or 64 bytes.
+    func hash(_ certificate: [UInt8]) -> [UInt8] {
+      switch self {
+      case .sha256: SHA256.hash(certificate)
+      case .sha384: SHA384.hash(certificate)
+      case .sha512: SHA512.hash(certificate)
+      }
+    }
+
+    var size: Int {
+      switch self {
+      case .sha256: SHA256.size
+      case .sha384: SHA384.size
+      case .sha512: SHA512.size
+      }
+    }
+  }
+
+  /// Functions of RFC 8122's list that are not taken: others can make a certificate of the same digest, or nearly.
+  private static let weakFunctions = ["sha-224", "sha-1", "md5", "md2"]
+
+  let function: HashFunction
+  let digests: Set<[UInt8]>
+
+  /// Those of the data channel in a session description, which may be any text.
+  public init(in text: String) throws(SessionDescriptionError) {
+    self = try SessionDescription(text).fingerprints
+  }
+
+  /// Takes the values of `a=fingerprint`, such as `sha-256 4A:AD:…`; what is malformed is none.
+  init(_ values: some Sequence<Substring>) throws(SessionDescriptionError) {
+    var digests: [HashFunction: Set<[UInt8]>] = [:]
+    var weak: String?
+    for value in values {
+      let fields = value.split(separator: " ", omittingEmptySubsequences: false)
+      guard fields.count == 2 else { continue }
+      let name = fields[0].lowercased()
+      if let function = HashFunction(rawValue: name), let digest = Self.bytes(fields[1]), digest.count == function.size
+      {
+        digests[function, default: []].insert(digest)
+      } else {
+        weak = weak ?? Self.weakFunctions.first { $0 == name }
+      }
+    }
+    guard let function = HashFunction.allCases.last(where: { digests[$0] != nil }) else {
+      throw weak.map(SessionDescriptionError.weakFingerprint) ?? .noFingerprint
+    }
+    (self.function, self.digests) = (function, digests[function] ?? [])
+  }
+
+  /// Whether this certificate, in DER, is one of those that are named.
+  public func contains(certificate: [UInt8]) -> Bool { digests.contains(function.hash(certificate)) }
+
+  /// Bytes of two hexadecimal digits each, with colons between them.
+  private static func bytes(_ text: Substring) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    for digits in text.split(separator: ":", omittingEmptySubsequences: false) {
+      guard digits.utf8.count == 2, digits.allSatisfy(\.isHexDigit), let byte = UInt8(digits, radix: 16) else {
+        return nil
+      }
+      bytes.append(byte)
+    }
+    return bytes
+  }
+}
