@@ -36,7 +36,7 @@ public struct LiquidAuthClient: Sendable {
     origin: WebOrigin, requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
     var attempt = try await begin(origin, requestID)
-    return try await register(&attempt)
+    return try await perform(.registration, &attempt)
   }
 
   /// Signs in with the account's passkey, and answers a dApp's request with it.
@@ -44,7 +44,7 @@ public struct LiquidAuthClient: Sendable {
     origin: WebOrigin, requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
     var attempt = try await begin(origin, requestID)
-    return try await authenticate(&attempt)
+    return try await perform(.authentication, &attempt)
   }
 
   /// Reads a dApp's link, and does what its server needs: see ``connect(origin:requestID:)``.
@@ -63,12 +63,12 @@ public struct LiquidAuthClient: Sendable {
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
     var attempt = try await begin(origin, requestID)
     do throws(LiquidAuthError) {
-      return try await authenticate(&attempt)
+      return try await perform(.authentication, &attempt)
     } catch {
       switch error {
       case .unknownCredential where !attempt.passkey.isStored, .noCredential where !attempt.passkey.isStored:
         report(.noCommonPasskey)
-        return try await register(&attempt)
+        return try await perform(.registration, &attempt)
       default: throw error
       }
     }
@@ -143,6 +143,29 @@ extension LiquidAuthClient {
     return Attempt(
       origin: origin, requestID: requestID, address: address, passkey: passkey,
       server: ServerSession(origin: origin, userAgent: userAgent, http: http))
+  }
+
+  /// One ceremony, and a second time where the server's challenge begins as something of Algorand does.
+  ///
+  /// Of 2700 random ones one does (Recovery §11). It is not signed, and nobody was asked; an honest server draws another.
+  private func perform(
+    _ ceremony: LiquidCeremony, _ attempt: inout Attempt
+  ) async throws(LiquidAuthError) -> LiquidAuthResult {
+    do throws(LiquidAuthError) {
+      return try await performOnce(ceremony, &attempt)
+    } catch {
+      guard error == .invalidChallenge(.reserved) else { throw error }
+      return try await performOnce(ceremony, &attempt)
+    }
+  }
+
+  private func performOnce(
+    _ ceremony: LiquidCeremony, _ attempt: inout Attempt
+  ) async throws(LiquidAuthError) -> LiquidAuthResult {
+    switch ceremony {
+    case .registration: try await register(&attempt)
+    case .authentication: try await authenticate(&attempt)
+    }
   }
 
   /// `/attestation/request`, authenticatorMakeCredential, `/attestation/response`.

@@ -343,7 +343,8 @@ import Testing
     let wallet = try TestWallet(at: server)
     await #expect(throws: trick.error) { try await wallet.run(.registration) }
     #expect(wallet.authenticator.person.prompts.isEmpty && server.links.isEmpty)
-    #expect(server.paths == ["/attestation/request"])
+    #expect(Set(server.paths) == ["/attestation/request"])
+    #expect(server.paths.count == (trick.error == .invalidChallenge(.reserved) ? 2 : 1))
     #expect(try wallet.authenticator.store.allCredentials().isEmpty)
   }
 
@@ -362,6 +363,23 @@ import Testing
     }
     #expect(wallet.authenticator.person.prompts.count == 1 && server.links.count == 1)
     #expect(server.paths.filter { $0.hasSuffix("/response") }.count == 1)
+  }
+
+  @Test func `a challenge that begins as something of Algorand by chance is asked for anew, once`() async throws {
+    let isDrawn = Switch()
+    let server = Self.server { path, response in
+      guard path.contains("/request"), !isDrawn.isOn else { return }
+      isDrawn.turnOn()
+      Trick("a block", .invalidChallenge(.reserved), "challenge", Self.reserved("BH")).change(&response)
+    }
+    let wallet = try TestWallet(at: server)
+    _ = try await wallet.run(.registration)
+    #expect(server.paths == ["/attestation/request", "/attestation/request", "/attestation/response"])
+    #expect(wallet.authenticator.person.prompts.count == 1, "nobody was asked for the first")
+    isDrawn.turnOff()
+    _ = try await wallet.run(.authentication)
+    #expect(server.paths.dropFirst(3).map { $0.hasSuffix("/response") } == [false, false, true])
+    #expect(wallet.authenticator.person.prompts.count == 2)
   }
 
   @Test func `a public suffix is no relying party`() async throws {
