@@ -131,7 +131,7 @@ let package = Package(
         dependencies: [
           "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
           "ControlDoor",
-          "CLinux", argumentParser,
+          "CLinux", "CWebRTC", "CGStreamer", argumentParser,
           .product(name: "NIOEmbedded", package: "swift-nio"),
         ] + network, swiftSettings: settings),
       .testTarget(

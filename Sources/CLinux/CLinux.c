@@ -19,12 +19,14 @@ int clinux_rename_new(const char *from, const char *to) {
 
 int clinux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
-static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int input, int output) {
+static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int input, int output,
+                   int error_output) {
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);
   int error = posix_spawn_file_actions_adddup2(actions, input, STDIN_FILENO);
   if (!error) error = posix_spawn_file_actions_adddup2(actions, output, STDOUT_FILENO);
+  if (!error) error = posix_spawn_file_actions_adddup2(actions, error_output, STDERR_FILENO);
   if (!error) error = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
   if (!error) error = posix_spawnattr_setsigmask(attributes, &none);
   if (!error) error = posix_spawnattr_setsigdefault(attributes, &all);
@@ -34,14 +36,15 @@ static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attri
   return error;
 }
 
-int clinux_spawn_session(pid_t *process, const char *program, char *const arguments[], int input, int output) {
+int clinux_spawn_session(
+    pid_t *process, const char *program, char *const arguments[], int input, int output, int error_output) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   int error = posix_spawn_file_actions_init(&actions);
   if (error) return error;
   error = posix_spawnattr_init(&attributes);
   if (!error) {
-    error = prepare(&actions, &attributes, input, output);
+    error = prepare(&actions, &attributes, input, output, error_output);
     if (!error) error = posix_spawnp(process, program, &actions, &attributes, arguments, environ);
     posix_spawnattr_destroy(&attributes);
   }

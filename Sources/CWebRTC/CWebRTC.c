@@ -1,7 +1,9 @@
 #include "CWebRTC.h"
 
 #include "Connection.h"
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 // --- What is asked for: each a task, which does nothing after the end.
 
@@ -134,15 +136,27 @@ void cwebrtc_close(cwebrtc_connection *connection) { peer_post(connection, peer_
 
 // --- The making.
 
-/// What GLib's libraries would write to standard error is not for a person; how a connection ends is told in order.
-static GLogWriterOutput keep_quiet(GLogLevelFlags level, const GLogField *fields, gsize count, gpointer data) {
-  (void)level, (void)fields, (void)count, (void)data;
+/// What GLib's libraries remark on standard error is not for a person; how a connection ends is told in order. A fault in
+/// them is told, on one line: it explains what follows, which after an error is the end of the process.
+static GLogWriterOutput tell_faults(GLogLevelFlags level, const GLogField *fields, gsize count, gpointer data) {
+  (void)data;
+  if (!(level & (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL))) return G_LOG_WRITER_HANDLED;
+  const char *message = "it does not say which";
+  for (gsize index = 0; index < count; index++)
+    if (!strcmp(fields[index].key, "MESSAGE")) message = fields[index].value;
+  char line[512];
+  snprintf(line, sizeof line - 1, "liquid-auth-wallet: a fault in GStreamer: %s", message);
+  // Of what it quotes, nothing acts on a terminal.
+  for (char *byte = line; *byte; byte++)
+    if (*byte < ' ' || *byte > '~') *byte = '?';
+  strcat(line, "\n");
+  if (write(STDERR_FILENO, line, strlen(line)) < 0) return G_LOG_WRITER_UNHANDLED;
   return G_LOG_WRITER_HANDLED;
 }
 
 static gpointer set_up(gpointer data) {
   (void)data;
-  g_log_set_writer_func(keep_quiet, NULL, NULL);
+  g_log_set_writer_func(tell_faults, NULL, NULL);
   gst_init(NULL, NULL);
   return NULL;
 }

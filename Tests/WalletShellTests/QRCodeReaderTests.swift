@@ -27,6 +27,7 @@ struct QRCodeReaderTests {
     ("echo liquid://a.example/", "liquid://a.example/"),
     ("echo one; echo two", "there is more than one QR code in /dev/null; cut out the dApp's, and try again"),
     ("exit 4", "there is no QR code in /dev/null"), ("exit 0", "there is no QR code in /dev/null"),
+    ("echo noise; [ /dev/fd/2 -ef /dev/null ] && exit 4", "there is no QR code in /dev/null"),
     ("exit 1", "zbarimg cannot read /dev/null: is it a picture?"),
     ("kill -9 $$", "zbarimg cannot read /dev/null: is it a picture?"),
   ])

@@ -86,6 +86,7 @@ class Connection:
         wait_for(f"end of {self.process.args}; it said: {self.text} {self.events}", self._ended, seconds)
         for reader in self._readers:
             reader.join(10)
+        assert not [line for line in self.said if "a fault in GStreamer" in line], self.said
         return self.process.returncode
 
     def _ended(self):

@@ -12,10 +12,11 @@ int clinux_rename_new(const char *from, const char *to);
 /// pipe(2) whose ends no program that is started inherits: 0, or -1 with errno.
 int clinux_pipe(int ends[2]);
 
-/// Starts `program` (looked up in PATH) as the leader of a session of its own, with `input` and `output` as its standard
-/// input and output, our standard error, no other descriptor, no blocked and no ignored signal, and our environment.
+/// Starts `program` (looked up in PATH) as the leader of a session of its own, with `input`, `output` and `error_output` as
+/// its standard input, output and error, no other descriptor, no blocked and no ignored signal, and our environment.
 /// Returns 0 and the process id, or an error number.
-int clinux_spawn_session(pid_t *process, const char *program, char *const arguments[], int input, int output);
+int clinux_spawn_session(
+    pid_t *process, const char *program, char *const arguments[], int input, int output, int error_output);
 
 /// Makes core dumps and the memory of this process unreadable for other processes of its user: 0, or -1 with errno.
 int clinux_forbid_dumps(void);

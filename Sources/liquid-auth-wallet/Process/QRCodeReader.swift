@@ -65,17 +65,18 @@ private struct PictureDecoder: Sendable {
   /// Starts it.
   init(_ arguments: [String]) throws(WalletFailure) {
     wake = eventfd(0, Int32(EFD_CLOEXEC))
-    let input = open("/dev/null", O_RDONLY | O_CLOEXEC)
-    defer { close(input) }
+    // What it says of a picture that it cannot read is no sentence of ours.
+    let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
+    defer { close(nothing) }
     var (ends, process): ([Int32], pid_t) = ([-1, -1], 0)
-    guard wake >= 0, input >= 0, clinux_pipe(&ends) == 0 else {
+    guard wake >= 0, nothing >= 0, clinux_pipe(&ends) == 0 else {
       let number = errno
       close(wake)
       throw Self.failure(number)
     }
     let words = arguments.map { strdup($0) }
     defer { words.forEach { free($0) } }
-    let number = clinux_spawn_session(&process, arguments[0], words + [nil], input, ends[1])
+    let number = clinux_spawn_session(&process, arguments[0], words + [nil], nothing, ends[1], nothing)
     close(ends[1])
     guard number == 0 else {
       close(ends[0])

@@ -28,7 +28,7 @@ struct ChildProcess: Sendable {
     var process = pid_t()
     let name = strdup(program)
     var arguments: [UnsafeMutablePointer<CChar>?] = [name, nil]
-    let number = clinux_spawn_session(&process, program, &arguments, toChild.read, fromChild.write)
+    let number = clinux_spawn_session(&process, program, &arguments, toChild.read, fromChild.write, STDERR_FILENO)
     free(name)
     close(toChild.read)
     close(fromChild.write)

@@ -1,0 +1,41 @@
+import CGStreamer
+import CWebRTC
+import Glibc
+import Testing
+
+/// What GLib's libraries write while they work.
+struct GStreamerFaultTests {
+  @Test(arguments: [
+    (G_LOG_LEVEL_CRITICAL, "liquid-auth-wallet: a fault in GStreamer: no?ise ??\n"), (G_LOG_LEVEL_WARNING, ""),
+    (G_LOG_LEVEL_MESSAGE, ""), (G_LOG_LEVEL_DEBUG, ""),
+  ])
+  func `a fault is one line on standard error, a remark is none`(level: GLogLevelFlags, line: String) throws {
+    _ = cwebrtc_missing_element()
+    #expect(try standardError { log("no\u{1B}ise é", level) } == line)
+  }
+
+  private func log(_ message: String, _ level: GLogLevelFlags) {
+    message.withCString { message in
+      "MESSAGE".withCString { key in
+        var field = GLogField(key: key, value: message, length: -1)
+        g_log_structured_array(level, &field, 1)
+      }
+    }
+  }
+
+  /// What `body` writes there, of this thread and all others.
+  private func standardError(_ body: () -> Void) throws -> String {
+    var name = Array("/tmp/liquid-auth-stderr.XXXXXX".utf8CString)
+    let file = mkstemp(&name)
+    unlink(name)
+    let saved = dup(STDERR_FILENO)
+    dup2(file, STDERR_FILENO)
+    body()
+    dup2(saved, STDERR_FILENO)
+    close(saved)
+    defer { close(file) }
+    var buffer = [UInt8](repeating: 0, count: 1024)
+    let count = pread(file, &buffer, buffer.count, 0)
+    return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+  }
+}
