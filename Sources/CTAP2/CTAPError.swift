@@ -61,11 +61,13 @@ extension CTAPError {
 
   /// A person who did not agree.
   ///
-  /// No tries left is PIN_BLOCKED (UV_BLOCKED belongs to clientPIN alone); a failed verification is OPERATION_DENIED.
+  /// No tries left is PIN_BLOCKED (UV_BLOCKED belongs to clientPIN alone); a failed verification is OPERATION_DENIED, and
+  /// so is a vault that stays locked.
   public init(_ error: UserInteractionError, file: String = #fileID, line: UInt = #line) {
     let (status, reason): (CTAPStatus, String) =
       switch error {
       case .declined: (.operationDenied, "the person refused, or could not be asked")
+      case .wrongPassphrase: (.operationDenied, "the vault stays locked: the passphrase was wrong in every try")
       case .timedOut: (.userActionTimeout, "nobody answered in time")
       case .cancelled: (.keepaliveCancel, "the client withdrew the request")
       case .verificationFailed: (.operationDenied, "the person could not be verified")

@@ -18,7 +18,8 @@ from support.authenticator import Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN
 from support.control_door import (
     ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, INVALID_PARAMETER, NOT_OUR_SIGNER, OK,
-    SIGN_ASSOCIATION, SIGN_MESSAGE, SIGN_TRANSACTIONS, STATUS, WALLET_PASSKEY, WRONG_GROUP, ControlDoor,
+    SIGN_ASSOCIATION, SIGN_MESSAGE, SIGN_TRANSACTIONS, STATUS, WALLET_PASSKEY, WRONG_GROUP, WRONG_PASSPHRASE,
+    ControlDoor,
 )
 
 PUBLIC_KEY = algorand_public_key(OWN.ed25519_root)
@@ -266,6 +267,17 @@ class TestMessages:
         key.pinentry.set("deny")
         assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == DENIED
         assert door.signatures() == before
+
+    def test_a_wrong_passphrase_is_no_refusal(self, key, door):
+        before = door.signatures()
+        key.pinentry.set(passphrase="not the passphrase")
+        status, answer = door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
+        key.pinentry.set()
+        assert (status, answer[1]) == (
+            WRONG_PASSPHRASE, "the passphrase was wrong in every try; nothing was done, ask again"
+        )
+        assert door.signatures() == before
+        assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
 
 
 class TestKeyri:

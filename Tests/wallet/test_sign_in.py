@@ -133,3 +133,13 @@ def test_a_passkey_that_its_site_protects_is_told_after_a_dialog(loop, key, serv
     assert [event["command"] for event in key.pinentry.events("ask")[mark:]] == ["GETPIN", "GETPIN"]
     assert wallet.interrupt() == 130, wallet.text
     assert key.signatures() == before + 1
+
+
+def test_a_wrong_passphrase_is_told_as_that(key, serve, connect):
+    server = serve()
+    key.ask("lock")
+    key.pinentry.set(passphrase="not the passphrase")
+    wallet = connect(key, server.link("one"), "--register")
+    assert wallet.end() not in (0, 4), "4 is the person's refusal"
+    assert "the vault stays locked: the passphrase was wrong in every try" in wallet.text, wallet.text
+    assert not server.received, "the server was asked nothing"

@@ -57,7 +57,7 @@ public protocol KeySource: Sendable {
   /// Opens the vault, asking the person for the passphrase when it is locked; cancelling the task withdraws the prompt.
   ///
   /// A vault or store that is missing or damaged cannot be opened: the back end logs which file and what to do, and
-  /// the command ends as `declined`.
+  /// the command ends as `declined`; after wrong passphrases alone it ends as `wrongPassphrase`.
   /// - Parameter wish: what the vault is wanted for; `nil` when that is not known yet.
   func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault
 }

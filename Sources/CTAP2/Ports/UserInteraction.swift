@@ -124,6 +124,8 @@ public enum UserInteractionError: Error, Sendable, Equatable {
   case timedOut
   /// The client withdrew the request (CTAPHID_CANCEL), or its task was cancelled.
   case cancelled
+  /// The vault stays locked: the passphrase was wrong in every try of this request.
+  case wrongPassphrase
   /// Verification failed: the passphrase was wrong in every try of this ceremony.
   case verificationFailed
   /// Too many wrong passphrases: verification is refused until the vault has been unlocked anew.

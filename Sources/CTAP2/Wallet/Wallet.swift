@@ -13,7 +13,7 @@ extension Authenticator {
   public func accountAddresses(
     _ indices: Range<UInt32>, of account: UInt32, for wish: VaultWish
   ) async throws(CTAPError) -> [AlgorandAddress] {
-    let vault = try await openVault(for: wish)
+    let vault = try await walletVault(for: wish)
     var addresses: [AlgorandAddress] = []
     for index in indices { addresses.append(try vault.account(account, index: index).address) }
     return addresses
@@ -28,7 +28,7 @@ extension Authenticator {
   /// - Returns: the credential's id, and whether this machine has the record.
   /// - Throws: `invalidOption` for a protected passkey where verification is not set up.
   public func accountPasskey(rpID: String) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
-    let vault = try await openVault(for: .tellAccount(rpID: rpID))
+    let vault = try await walletVault(for: .tellAccount(rpID: rpID))
     let userID = Array(try vault.account().address.text.utf8)
     let entry: AccountEntry?
     do { entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rpID), userID: userID) } catch {
@@ -55,7 +55,7 @@ extension Authenticator {
           "the site has its passkey protected, and nobody is verified here; start the authenticator with --verification "
             + "passphrase")
       }
-      _ = try await confirm(UserPrompt(purpose: .tellPasskey, rpID: rpID), verification: true, with: vault)
+      _ = try await agreement(to: UserPrompt(purpose: .tellPasskey, rpID: rpID), with: vault)
     }
   }
 
@@ -69,12 +69,12 @@ extension Authenticator {
     _ statements: [AlgorandStatement], asking prompt: UserPrompt
   ) async throws(CTAPError) -> [[UInt8]] {
     try await reported("sign \(statements.count) for a wallet", of: prompt.origin) { () async throws(CTAPError) in
-      let vault = try await openVault(for: prompt)
+      let vault = try await walletVault(for: .prompt(prompt))
       let account = try vault.account()
       guard prompt.algorandAddress == account.address.text else {
         throw CTAPError(.notAllowed, "the vault was replaced, and another account is in use; ask again")
       }
-      let consent = try await confirm(prompt, verification: interaction.canVerify, with: vault)
+      let consent = try await agreement(to: prompt, with: vault)
       var signatures: [[UInt8]] = []
       for statement in statements { signatures.append(try account.signature(of: statement, consent: consent)) }
       return signatures
@@ -83,7 +83,7 @@ extension Authenticator {
 
   /// The public half of a user's association key, Recovery §3.
   public func associationPublicKey(publicUserID: String) async throws(CTAPError) -> [UInt8] {
-    let vault = try await openVault(for: .tellAssociationKey(publicUserID: publicUserID))
+    let vault = try await walletVault(for: .tellAssociationKey(publicUserID: publicUserID))
     return try vault.association(publicUserID).publicKey.raw
   }
 
@@ -98,14 +98,32 @@ extension Authenticator {
       purpose: .signAssociation(
         publicUserID: publicUserID, data: String(decoding: data, as: UTF8.self), service: service))
     return try await reported("sign for Keyri", of: service) { () async throws(CTAPError) in
-      let vault = try await openVault(for: prompt)
+      let vault = try await walletVault(for: .prompt(prompt))
       let key = try vault.association(publicUserID)
-      let consent = try await confirm(prompt, verification: interaction.canVerify, with: vault)
+      let consent = try await agreement(to: prompt, with: vault)
       do throws(CryptoError) {
         return try key.signature(for: data, consent: consent)
       } catch {
         throw CTAPError(error)
       }
+    }
+  }
+
+  /// The open vault; a wallet is told more exactly than a platform why it was not opened.
+  private func walletVault(for wish: VaultWish) async throws(CTAPError) -> OpenVault {
+    if let vault = keySource.current { return vault }
+    do throws(UserInteractionError) { return try await keySource.open(for: wish) } catch {
+      throw CTAPError(toldToWallet: error)
+    }
+  }
+
+  /// The person's consent, with verification where it is set up; a wallet is told more exactly than a platform why there
+  /// is none.
+  private func agreement(to prompt: UserPrompt, with vault: OpenVault) async throws(CTAPError) -> UserConsent {
+    do throws(UserInteractionError) {
+      return try await ask(prompt, verification: interaction.canVerify, with: vault)
+    } catch {
+      throw CTAPError(toldToWallet: error)
     }
   }
 
@@ -122,6 +140,19 @@ extension Authenticator {
     do throws(CTAPError) { return try await body() } catch {
       outcome.error = error
       throw error
+    }
+  }
+}
+
+extension CTAPError {
+  /// Why a person did not agree, as clientPIN tells it (CTAP §6.5.5.7.3): a wrong passphrase is no refusal.
+  fileprivate init(toldToWallet error: UserInteractionError) {
+    switch error {
+    case .wrongPassphrase: self.init(.uvInvalid, "the vault stays locked: the passphrase was wrong in every try")
+    case .verificationFailed: self.init(.uvInvalid, "the passphrase was wrong in every try")
+    case .verificationBlocked:
+      self.init(.uvBlocked, "the passphrase was wrong too often, and the vault is locked now")
+    case .declined, .timedOut, .cancelled: self.init(error)
     }
   }
 }

@@ -42,7 +42,7 @@ struct DialogsBesideOtherKeys: DialogBackEnd {
     guard !others.isEmpty else { return try await show(text) }
     do throws(UserInteractionError) {
       return try await show(text.naming(others))
-    } catch .declined {
+    } catch  where error == .declined || error == .wrongPassphrase {
       try await leaveToOthers()
     }
   }

@@ -76,7 +76,7 @@ final class VaultKeySource: KeySource {
         }
         return .accepted(vault)
       } catch  where error.reason == .wrongPassphrase {
-        let verdict: PassphraseVerdict<OpenVault> = tries.wrong(then: .declined)
+        let verdict: PassphraseVerdict<OpenVault> = tries.wrong(then: .wrongPassphrase)
         // Damage in a slot looks like a wrong passphrase, so the log names the file.
         if case .ended = verdict { log(error.description) }
         return verdict

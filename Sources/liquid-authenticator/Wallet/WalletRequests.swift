@@ -82,6 +82,12 @@ extension Authenticator {
 }
 
 extension ControlFailure {
-  /// The authenticator's refusal as the answer to a request: CTAP's status is one of ours too.
-  init(_ error: CTAPError) { self.init(ControlStatus(rawValue: error.status.rawValue), error.reason) }
+  /// The authenticator's refusal as the answer to a request: CTAP's status is one of ours too, but for a wrong passphrase,
+  /// which the control door has a status of its own for.
+  init(_ error: CTAPError) {
+    switch error.status {
+    case .uvInvalid, .uvBlocked: self.init(.wrongPassphrase, "\(error.reason); nothing was done, ask again")
+    default: self.init(ControlStatus(rawValue: error.status.rawValue), error.reason)
+    }
+  }
 }

@@ -95,6 +95,23 @@ struct DialogsBesideOtherKeysTests {
     #expect(base.shown.all.first?.contains("Also plugged in: \"Example Key\"") == true)
   }
 
+  @Test func `a vault that stays locked beside another key keeps silent like a refusal`() async {
+    let text = PromptText.unlock(for: .prompt(UserPrompt(purpose: .signIn, rpID: "example.com")))
+    let asked = Task { () -> UserInteractionError? in
+      do throws(UserInteractionError) {
+        try await dialogs(Dialogs(refuses: false)).passphrase(text) { _ in
+          PassphraseVerdict<Void>.ended(.wrongPassphrase)
+        }
+      } catch {
+        return error
+      }
+      return nil
+    }
+    await timepiece.sleepers(1)
+    timepiece.advance(by: .seconds(30))
+    #expect(await asked.value == .timedOut)
+  }
+
   @Test(arguments: broadcast)
   func `without another key, a refusal is told at once`(_ purpose: UserPrompt.Purpose) async {
     let base = Dialogs(refuses: true)

@@ -48,7 +48,7 @@ import Vault
 
   @Test func `three wrong passphrases decline the command, and leave the vault locked`() async {
     let source = source(ScriptedDialogs(typed: ["1", "2", "3", "right"]))
-    await #expect(throws: UserInteractionError.declined) { try await source.open() }
+    await #expect(throws: UserInteractionError.wrongPassphrase) { try await source.open() }
     #expect(source.current == nil)
     // A slot that is damaged looks like a wrong passphrase, so the file is named.
     #expect(lines.lines.count == 1)

@@ -192,8 +192,8 @@ import Testing
 
   static let refusals: [(ScriptedPerson.Deed, CTAPStatus)] = [
     (.fail(.declined), .operationDenied), (.fail(.timedOut), .userActionTimeout),
-    (.fail(.cancelled), .keepaliveCancel), (.fail(.verificationFailed), .operationDenied),
-    (.fail(.verificationBlocked), .pinBlocked), (.answer(userPresent: false, userVerified: true), .operationDenied),
+    (.fail(.cancelled), .keepaliveCancel), (.fail(.verificationFailed), .uvInvalid),
+    (.fail(.verificationBlocked), .uvBlocked), (.answer(userPresent: false, userVerified: true), .operationDenied),
     (.answer(userPresent: true, userVerified: false), .operationDenied),
   ]
 
@@ -234,6 +234,34 @@ import Testing
     }
     #expect(world.person.shown.isEmpty)
     #expect(try counts(of: world).algorand == 0)
+  }
+
+  @Test(arguments: [
+    (UserInteractionError.verificationFailed, CTAPStatus.uvInvalid), (.verificationBlocked, .uvBlocked),
+    (.wrongPassphrase, .uvInvalid), (.declined, .operationDenied), (.timedOut, .userActionTimeout),
+    (.cancelled, .keepaliveCancel),
+  ])
+  func `a wallet is told a wrong passphrase from a refusal`(_ error: UserInteractionError, _ status: CTAPStatus)
+    async throws
+  {
+    let world = TestWorld()
+    world.person.will(.fail(error), .fail(error))
+    let association = (publicUserID: "al@example.com", data: Array("d".utf8), service: "s")
+    await #expect(throws: CTAPError(status, "")) {
+      try await world.authenticator.sign([.transaction([1])], asking: Self.prompt)
+    }
+    await #expect(throws: CTAPError(status, "")) {
+      try await world.authenticator.signAssociation(
+        publicUserID: association.publicUserID, data: association.data, service: association.service)
+    }
+    world.keySource.lock(thenFailWith: error)
+    await #expect(throws: CTAPError(status, "")) {
+      try await world.authenticator.accountAddresses(0..<1, of: 0, for: .tellAccount(rpID: nil))
+    }
+    await #expect(throws: CTAPError(status, "")) { try await world.authenticator.accountPasskey(rpID: "a") }
+    await #expect(throws: CTAPError(status, "")) {
+      try await world.authenticator.associationPublicKey(publicUserID: "a")
+    }
   }
 
   @Test func `a locked vault is opened for what will be asked`() async throws {
