@@ -1,4 +1,5 @@
 import CTAP2
+import ControlDoor
 
 /// One line a ceremony: which command, for whom, how it ended and how long it took; never what was in it.
 enum CeremonyLog {
@@ -10,5 +11,25 @@ enum CeremonyLog {
     let milliseconds = Int(report.elapsed / .milliseconds(1))
     let outcome = refusal ?? "done"
     return [command, report.rpID, outcome + ",", "\(milliseconds) ms"].compactMap { $0 }.joined(separator: " ")
+  }
+
+  /// The line for what a wallet wanted signed and was refused before anybody was asked: for whom, and which transaction;
+  /// `nil` for all other failures, which the authenticator reports by itself.
+  static func line(_ request: ControlRequest, refusedUnasked failure: ControlFailure) -> String? {
+    let origin: String
+    switch request {
+    case .signTransactions(let transactions): origin = transactions.origin
+    case .signMessage(let message): origin = message.origin
+    default: return nil
+    }
+    let subject = failure.transaction.map { "transaction \($0 + 1)" } ?? "it"
+    let reason: String
+    switch failure.status {
+    case .wrongGroup: reason = "the transactions are not one whole group"
+    case .notOurSigner: reason = "\(subject) is to be signed by another account"
+    case .cannotBeShown: reason = "\(subject) cannot be shown"
+    default: return nil
+    }
+    return "sign for a wallet \(origin) refused unasked: \(reason)"
   }
 }

@@ -67,7 +67,9 @@ final class Daemon: Sendable {
       let door = KeyDesk(desk: desk, key: key)
       let listener = try ControlListener(
         socket, workers: workers,
-        makeSession: { ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds) }, log: log.warning)
+        makeSession: { [log] in
+          ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds, log: log.info)
+        }, log: log.warning)
       control.withLock { $0 = listener }
       DialogPlace.problem(desk.options.prompt, pinentry: desk.options.pinentry).map(log.warning)
       try await begin()

@@ -123,6 +123,7 @@ final class ControlListener: Polled {
         self.finish(answer, on: descriptor, connection.number)
       }
     } catch {
+      log("the control socket refuses a request: \(error.reason)")
       let isSent = Self.send(error.encoded, on: descriptor)
       if !isSent || count > ControlMessage.maximumSize { Self.end(descriptor, in: &state) }
     }

@@ -10,15 +10,21 @@ actor ControlSession {
   private let desk: any ControlDesk
   /// Unix milliseconds.
   private let wallClock: @Sendable () -> UInt64
+  private let log: @Sendable (String) -> Void
   private var isGreeted = false
   /// The unlocking for which this connection has given the passphrase: only then, and only until the vault is locked, it
   /// may see and change credentials.
   private var verified: Unlocking?
 
-  init(client: UInt64, desk: any ControlDesk, wallClock: @escaping @Sendable () -> UInt64) {
+  /// - Parameter log: takes a line for each request of a wallet that is refused before anybody is asked.
+  init(
+    client: UInt64, desk: any ControlDesk, wallClock: @escaping @Sendable () -> UInt64,
+    log: @escaping @Sendable (String) -> Void
+  ) {
     self.client = client
     self.desk = desk
     self.wallClock = wallClock
+    self.log = log
   }
 
   /// The packet that answers a request.
@@ -44,9 +50,7 @@ actor ControlSession {
       verified = nil
       verified = try await desk.unlock(passphrase)
     case .account, .walletPasskey, .signTransactions, .signMessage, .accounts, .associationKey, .signAssociation:
-      return try await desk.inTurn { authenticator throws(ControlFailure) in
-        try await authenticator.answer(toWallet: request)
-      }
+      return try await serveWallet(request)
     default: return try await manage(request)
     }
     return Done().encoded
@@ -61,6 +65,17 @@ actor ControlSession {
     }
     isGreeted = true
     return Hello(processID: getpid())
+  }
+
+  private func serveWallet(_ request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
+    do throws(ControlFailure) {
+      return try await desk.inTurn { authenticator throws(ControlFailure) in
+        try await authenticator.answer(toWallet: request)
+      }
+    } catch {
+      CeremonyLog.line(request, refusedUnasked: error).map(log)
+      throw error
+    }
   }
 
   /// What only the owner may do: the passphrase first, then in turn with the ceremonies.

@@ -1,3 +1,4 @@
+import ControlDoor
 import Testing
 
 @testable import CTAP2
@@ -28,5 +29,32 @@ struct CeremonyLogTests {
     #expect(
       CeremonyLog.line(report(nil, nil, CTAPError(.invalidCommand, "command 6", file: "M/F.swift", line: 7)))
         == "refused: command 6 (invalidCommand)")
+  }
+
+  static let transactions = ControlRequest.signTransactions(
+    TransactionsToSign([.init([0x80], isToBeSigned: true)], origin: "https://d.example"))
+  static let message = ControlRequest.signMessage(MessageToSign([0xFF], origin: "https://d.example"))
+
+  @Test(arguments: [
+    (transactions, ControlFailure(.cannotBeShown, "secret", transaction: 1), "transaction 2 cannot be shown"),
+    (transactions, ControlFailure(.cannotBeShown, "secret"), "it cannot be shown"),
+    (
+      transactions, ControlFailure(.notOurSigner, "secret", transaction: 0),
+      "transaction 1 is to be signed by another account"
+    ),
+    (transactions, ControlFailure(.wrongGroup, "secret"), "the transactions are not one whole group"),
+    (message, ControlFailure(.cannotBeShown, "secret"), "it cannot be shown"),
+  ])
+  func `what is refused before anybody is asked is one line without its content`(
+    _ request: ControlRequest, _ failure: ControlFailure, _ reason: String
+  ) {
+    #expect(
+      CeremonyLog.line(request, refusedUnasked: failure)
+        == "sign for a wallet https://d.example refused unasked: \(reason)")
+  }
+
+  @Test func `what the authenticator reports by itself has no second line`() {
+    #expect(CeremonyLog.line(Self.transactions, refusedUnasked: ControlFailure(.operationDenied, "")) == nil)
+    #expect(CeremonyLog.line(.account, refusedUnasked: ControlFailure(.cannotBeShown, "")) == nil)
   }
 }

@@ -14,16 +14,16 @@ final class OpenDoor: Sendable {
   let directory: String
   let path: String
   let listener: ControlListener
+  let lines = Lines()
 
   init() throws {
     // Short: the path of a socket has at most 107 bytes.
     directory = "/tmp/liquid-auth-door-" + UUID().uuidString.prefix(8)
     path = directory + "/control.sock"
-    let desk = desk
+    let (desk, lines) = (desk, lines)
     listener = try ControlListener(
-      ControlSocket(listeningAt: path),
-      workers: Self.workers.get(), makeSession: { ControlSession(client: $0, desk: desk, wallClock: { 1 }) },
-      log: { _ in })
+      ControlSocket(listeningAt: path), workers: Self.workers.get(),
+      makeSession: { ControlSession(client: $0, desk: desk, wallClock: { 1 }, log: { _ in }) }, log: lines.add)
   }
 
   deinit {
@@ -190,7 +190,10 @@ final class Client: Sendable {
     let client = try door.connect()
     await client.greet()
     #expect(await client.ask(example.packet)?.first == example.status)
+    #expect(door.lines.all.count == 1)
+    #expect(door.lines.all.first?.hasPrefix("the control socket refuses a request: ") == true)
     #expect(await client.ask([0x52]) == [0x00])
+    #expect(door.lines.all.count == 1)
   }
 
   @Test func `a packet that is too long ends its connection`() async throws {

@@ -9,9 +9,10 @@ import Testing
 
 @Suite struct ControlSessionTests {
   let desk = ScriptedDesk()
+  let lines = Lines()
   let session: ControlSession
 
-  init() { session = ControlSession(client: 5, desk: desk, wallClock: { 1_000 }) }
+  init() { session = ControlSession(client: 5, desk: desk, wallClock: { 1_000 }, log: lines.add) }
 
   private func ask(_ request: ControlRequest) async -> ControlStatus? {
     await session.answer(to: request).first.map(ControlStatus.init(rawValue:))
@@ -73,6 +74,17 @@ import Testing
     _ = await ask(.hello(version: ControlMessage.version))
     #expect(await ask(Self.wallet[index]) == .operationDenied)
     #expect(desk.calls.withLock { $0 } == ["in turn"])
+  }
+
+  @Test func `what a wallet is refused before anybody is asked is one line in the log`() async {
+    let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
+    desk.vault.withLock {
+      $0 = OpenVault(
+        keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
+    }
+    _ = await ask(.hello(version: ControlMessage.version))
+    #expect(await ask(.signMessage(MessageToSign([0xFF], origin: "https://d.example"))) == .cannotBeShown)
+    #expect(lines.all == ["sign for a wallet https://d.example refused unasked: it cannot be shown"])
   }
 
   static let managing: [ControlRequest] = [
