@@ -162,15 +162,19 @@ def either_base64(text: str) -> bytes:
     return base64.urlsafe_b64decode(text.replace("+", "-").replace("/", "_") + "=" * (-len(text) % 4))
 
 
-def another_fingerprint(sdp: str) -> str:
-    return re.sub(r"(a=fingerprint:sha-256 )..", lambda found: found[1] + "00", sdp)
+def another_fingerprint(sdp: str, functions: str) -> str:
+    first_byte = rf"(a=fingerprint:{functions} )(..)"
+    changed, count = re.subn(first_byte, lambda found: f"{found[1]}{int(found[2], 16) ^ 1:02X}", sdp)
+    assert count, sdp
+    return changed
 
 
-def test_a_peer_whose_certificate_is_not_the_one_of_its_answer(shared_key, loop, serve, connect, authority):
-    """GStreamer does not look; who sits between the two would read along."""
+@pytest.mark.parametrize("functions", ["sha-[0-9]+", "sha-512"], ids=["all", "the strongest"])
+def test_a_peer_whose_certificate_is_not_the_one_of_its_answer(shared_key, loop, serve, connect, authority, functions):
+    """GStreamer does not look; who sits between the two would read along. aiortc names its certificate three times."""
     server = serve()
     dapp = DApp(server, authority.client_context())
-    dapp.on_the_way = another_fingerprint
+    dapp.on_the_way = lambda sdp: another_fingerprint(sdp, functions)
     loop.run(dapp.link())
     before = shared_key.signatures()
     wallet = connect(shared_key, server.link(dapp.request_id), "--register", "--timeout", "15")
