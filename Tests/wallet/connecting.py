@@ -9,7 +9,10 @@ import subprocess
 import threading
 import time
 
+from judges import events
 from support.authenticator import is_alive, wait_for
+
+EVENTS = events.documented("Of all commands", "Of `connect`")
 
 
 def command(key, link: str | None, *options, root, is_known=True) -> list[str]:
@@ -87,6 +90,8 @@ class Connection:
         for reader in self._readers:
             reader.join(10)
         assert not [line for line in self.said if "a fault in GStreamer" in line], self.said
+        for event in self.events:
+            events.check(event, EVENTS)
         return self.process.returncode
 
     def _ended(self):

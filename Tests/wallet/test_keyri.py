@@ -8,11 +8,12 @@ import subprocess
 import time
 
 import pytest
-from judges import derivation, keyri
+from judges import derivation, events, keyri
 from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal
 
 from .doubles.keyri_server import KeyriServer
 
+EVENTS = events.documented("Of all commands", "Of `keyri`")
 ALICE, BOB = "alice@example.com", "bob@example.com"
 PAGE = "https://app.example"
 DONE, FAILED, NOT_RUNNING, REFUSED, MISTAKE, INTERRUPTED = 0, 1, 2, 4, 64, 130
@@ -59,6 +60,8 @@ class Wallet:
     def events(self, *arguments, status=DONE, stdin=""):
         """By name; the same name comes once."""
         lines = self.run(*arguments, "--json", status=status, stdin=stdin).stdout.splitlines()
+        for line in lines:
+            events.check(json.loads(line), EVENTS)
         return {event["event"]: event for event in map(json.loads, lines)}
 
     def signed(self):

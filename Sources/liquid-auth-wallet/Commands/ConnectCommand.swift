@@ -15,6 +15,9 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
       Both sides of the channel learn each other's network addresses, and the STUN and TURN servers learn yours: see \
       --ice-server, and --no-ice-servers for a dApp on this machine or in this network.
+
+      An event of --json has its name (event), the milliseconds since the start (ms) and members of its own; the last is \
+      closed, or failed with reason and code. Sources/EVENTS.md has all of them.
       """)
 
   @Argument(help: "The link, liquid://…; - reads it from standard input.") var link: String?

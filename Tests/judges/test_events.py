@@ -1,0 +1,27 @@
+"""The events that the wallet's source names are those that the document has."""
+
+import pathlib
+import re
+
+from . import events
+
+SOURCES = pathlib.Path(__file__).parents[2] / "Sources"
+
+
+def named(path: str) -> set[str]:
+    """The strings of every `var name: String` in a file."""
+    blocks = re.findall(r"var name: String \{\n(.*?)\n  \}\n", (SOURCES / path).read_text("utf-8"), re.S)
+    assert blocks, path
+    return {name for block in blocks for name in re.findall(r': "(\w+)"', block)}
+
+
+def test_every_event_of_connect_is_documented():
+    stages = (SOURCES / "LiquidAuth/Signaling/SignalingProgress.swift").read_text("utf-8")
+    stages = set(re.findall(r"^  case (\w+)$", stages.partition("struct ")[0], re.M))
+    assert len(stages) == 4
+    source = named("liquid-auth-wallet/Output/WalletEvent.swift") | named("liquid-auth-wallet/Output/SigningEvent.swift")
+    assert source | stages == set(events.documented("Of all commands", "Of `connect`"))
+
+
+def test_every_event_of_keyri_is_documented():
+    assert named("liquid-auth-wallet/Keyri/KeyriEvent.swift") == set(events.documented("Of `keyri`"))
