@@ -165,12 +165,19 @@ extension Authenticator {
   }
 
   /// As `confirm(_:verification:with:)`, for who tells errors in another way.
+  ///
+  /// The passphrase that has just opened the vault for this request has verified the person (CTAP §6.1.2, step 11.2, leaves
+  /// open how), and is not asked for again; but what an account of Algorand is to sign, or a wallet wants, is shown before
+  /// it is typed.
   func ask(
     _ prompt: UserPrompt, verification: Bool, with vault: OpenVault
   ) async throws(UserInteractionError) -> UserConsent {
-    let consent = try await ask(prompt, verification: verification)
+    let isVerified =
+      verification && interaction.canVerify && vault.isOpenedByPerson && !prompt.isOfWallet
+      && prompt.algorandAddress == nil
+    let consent = try await ask(prompt, verification: verification && !isVerified)
     guard keySource.current?.unlocking === vault.unlocking else { throw .declined }
-    return consent
+    return UserConsent(userPresent: consent.userPresent, userVerified: consent.userVerified || isVerified)
   }
 
   private func ask(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {

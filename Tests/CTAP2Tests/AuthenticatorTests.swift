@@ -235,6 +235,48 @@ import Testing
     #expect(CTAPStatus.allCases.map(\.rawValue) == numbers)
   }
 
+  @Test func `the passphrase that opens the vault for a request verifies the person for that request alone`()
+    async throws
+  {
+    var world = TestWorld(isOpen: false)
+    world.keySource.askPerson()
+    let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
+    #expect(made.data.map { $0.flags & 0x05 } == 0x05)
+    #expect(world.person.shown.map(\.verification) == [false])
+    // Open by then, it is another request's.
+    _ = await world.getAssertion(Requests.getAssertion(uv: true))
+    #expect(world.person.shown.map(\.verification) == [false, true])
+    world.keySource.lock()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.askTokenByVerification(.getAssertion, rpID: "example.com", in: &world)
+    #expect(world.person.shown.map(\.verification) == [false, true, false])
+    // It is no consent.
+    world.keySource.lock()
+    world.person.will(.fail(.declined))
+    #expect(await world.getAssertion(Requests.getAssertion(uv: true)).bytes == [0x27])
+    world.keySource.lock()
+    #expect(await world.getAssertion(Requests.getAssertion()).data.map { $0.flags & 0x05 } == 0x01)
+  }
+
+  @Test func `what an Algorand account signs is shown before the passphrase is typed`() async throws {
+    var world = TestWorld(isOpen: false)
+    world.keySource.askPerson()
+    let liquid: [(CBORValue, CBORValue?)] = [(6, ["liquid": true])]
+    let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: liquid))
+    #expect(made.data.map { $0.flags & 0x05 } == 0x05)
+    #expect(world.person.shown.map(\.verification) == [true])
+    world.keySource.lock()
+    _ = try await world.authenticator.signAssociation(publicUserID: "a", data: [0x61], service: "s")
+    #expect(world.person.shown.map(\.verification) == [true, true])
+  }
+
+  @Test func `a passphrase that opens the vault verifies nobody where verification is not set up`() async {
+    var world = TestWorld(canVerify: false, isOpen: false)
+    world.keySource.askPerson()
+    #expect(await world.makeCredential(Requests.makeCredential()).data.map { $0.flags & 0x05 } == 0x01)
+    #expect(await world.makeCredential(Requests.makeCredential(uv: true)).bytes == [0x2C])
+  }
+
   @Test func `who opens the vault is told what for`() async throws {
     var wishes: [VaultWish?] = []
     for (code, parameters): (UInt8, CBORMap) in [

@@ -64,12 +64,12 @@ def test_first_ceremony_asks_for_the_passphrase_and_then_names_the_site(locked, 
     assert dialogs(locked) == ["GETPIN", "CONFIRM", "CONFIRM"]
 
 
-def test_verification_is_asked_for_by_itself(locked, ctap):
-    """Unlocking named no site, so it is no consent to one."""
+def test_the_passphrase_that_unlocks_verifies_too(locked, ctap):
+    """For that request alone; and it is no consent, which is asked for by itself."""
     made = register(ctap, OWN, "verified.example", uv=True)
-    assert dialogs(locked) == ["GETPIN", "GETPIN"]
+    assert dialogs(locked) == ["GETPIN", "CONFIRM"]
     sign_in(ctap, made, uv=True)
-    assert len(dialogs(locked)) == 3
+    assert dialogs(locked) == ["GETPIN", "CONFIRM", "GETPIN"]
 
 
 def test_silent_request_needs_the_vault_too(locked, ctap):
@@ -169,7 +169,7 @@ def test_verification_blocked_after_too_many_wrong_passphrases(locked, ctap):
     assert dialogs(locked) == ["GETPIN"] * 8
     locked.pinentry.set()
     register(ctap, OWN, uv=True)
-    assert dialogs(locked) == ["GETPIN"] * 10
+    assert dialogs(locked) == ["GETPIN"] * 9 + ["CONFIRM"]
 
 
 class TestWithoutVerification:

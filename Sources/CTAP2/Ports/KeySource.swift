@@ -19,6 +19,8 @@ public struct OpenVault: Sendable {
   public let unlocking = Unlocking()
   /// Counts what accounts and association keys sign.
   let signatures: SignatureCounts
+  /// Whether a person has typed the passphrase for the very request that this was given to.
+  public private(set) var isOpenedByPerson = false
 
   /// Joins what one unlocking yields.
   ///
@@ -31,6 +33,13 @@ public struct OpenVault: Sendable {
     self.ed25519Root = ed25519Root
     self.store = store
     self.signatures = signatures
+  }
+
+  /// The same, for the request for which a person has just opened it; never kept for another request.
+  public var openedByPerson: OpenVault {
+    var vault = self
+    vault.isOpenedByPerson = true
+    return vault
   }
 }
 
@@ -59,6 +68,7 @@ public protocol KeySource: Sendable {
   /// A vault or store that is missing or damaged cannot be opened: the back end logs which file and what to do, and
   /// the command ends as `declined`; after wrong passphrases alone it ends as `wrongPassphrase`.
   /// - Parameter wish: what the vault is wanted for; `nil` when that is not known yet.
+  /// - Returns: the vault, ``OpenVault/openedByPerson`` where somebody was asked for the passphrase.
   func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault
 }
 

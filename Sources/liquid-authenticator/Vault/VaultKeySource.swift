@@ -74,7 +74,7 @@ final class VaultKeySource: KeySource {
           log("the vault was locked while it was being opened; the request is denied")
           return .ended(.declined)
         }
-        return .accepted(vault)
+        return .accepted(vault.openedByPerson)
       } catch  where error.reason == .wrongPassphrase {
         let verdict: PassphraseVerdict<OpenVault> = tries.wrong(then: .wrongPassphrase)
         // Damage in a slot looks like a wrong passphrase, so the log names the file.

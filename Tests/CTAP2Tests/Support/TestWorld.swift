@@ -28,6 +28,7 @@ final class TestKeySource: KeySource {
     var open: OpenVault?
     var wishes: [VaultWish?] = []
     var error: UserInteractionError?
+    var asksPerson = false
   }
 
   private let store: any CredentialStore
@@ -59,6 +60,9 @@ final class TestKeySource: KeySource {
     }
   }
 
+  /// From now on a person types the passphrase when it is opened.
+  func askPerson() { state.withLock { $0.asksPerson = true } }
+
   func unlock() { state.withLock { $0.open = Self.vault(store) } }
 
   func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault {
@@ -67,7 +71,7 @@ final class TestKeySource: KeySource {
       if let error = state.error { throw error }
       let vault = state.open ?? Self.vault(store)
       state.open = vault
-      return vault
+      return state.asksPerson ? vault.openedByPerson : vault
     }
   }
 }
