@@ -94,7 +94,8 @@ let package = Package(
     + room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
     + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
     + room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "CLinux"])
-    + room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives"])
+    + room("ShownTexts", [])
+    + room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "ShownTexts"])
     + room(
       "LiquidAuth", ["AlgorandTransaction", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
       tests: ["TestSupport"])
@@ -104,7 +105,7 @@ let package = Package(
         dependencies: [
           "AlgorandTransaction", "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault",
           "CredentialDB", "ControlDoor",
-          "StateDirectory", "CUHID", "CUdev", "CLinux",
+          "StateDirectory", "ShownTexts", "CUHID", "CUdev", "CLinux",
         ], swiftSettings: settings),
       .executableTarget(
         name: "liquid-auth",
@@ -123,7 +124,7 @@ let package = Package(
         dependencies: [
           "liquid-authenticator", "AlgorandTransaction", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives",
           "DeterministicKeys", "Vault",
-          "CredentialDB", "StateDirectory", "CLinux", "TestSupport",
+          "CredentialDB", "StateDirectory", "ShownTexts", "CLinux", "TestSupport",
         ],
         swiftSettings: settings),
       .testTarget(

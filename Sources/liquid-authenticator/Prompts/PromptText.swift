@@ -1,4 +1,5 @@
 import CTAP2
+import ShownTexts
 
 /// The words of one dialog, the same in every back end.
 ///

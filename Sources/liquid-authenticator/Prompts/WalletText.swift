@@ -1,4 +1,5 @@
 import CTAP2
+import ShownTexts
 
 /// How a wallet's texts are laid out for dialogs.
 ///

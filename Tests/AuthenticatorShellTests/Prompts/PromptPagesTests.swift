@@ -1,4 +1,5 @@
 import CTAP2
+import ShownTexts
 import Testing
 
 @testable import liquid_authenticator

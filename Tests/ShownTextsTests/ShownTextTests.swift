@@ -1,6 +1,5 @@
+import ShownTexts
 import Testing
-
-@testable import liquid_authenticator
 
 @Suite struct ShownTextTests {
   @Test(arguments: [
@@ -37,5 +36,11 @@ import Testing
   ])
   func `a name is shown in its own script, and nothing in it is invisible`(text: String, shown: String) {
     #expect(Array(ShownText.name(text).unicodeScalars) == Array(shown.unicodeScalars))
+  }
+
+  @Test func `a quotation that has no limit is whole`() {
+    let text = String(repeating: "\u{4E2D}\n", count: 1000)
+    #expect(ShownText.quoted(text) == "\"" + String(repeating: "\u{4E2D}\\u{A}", count: 1000) + "\"")
+    #expect(ShownText.quoted("ab", limit: 1) == "\"a\"...")
   }
 }

@@ -1,0 +1,51 @@
+import ShownTexts
+
+// How a transaction's values are written.
+
+extension String {
+  /// The whole text in quotation marks: what is signed is never cut.
+  var quoted: String { ShownText.quoted(self) }
+
+  /// A name in quotation marks, short enough for one line of an error.
+  var quotedName: String { ShownText.name(self) }
+}
+
+extension [UInt8] {
+  /// Lower-case hexadecimal.
+  var hexadecimal: String {
+    let digits = Array<Character>("0123456789abcdef")
+    return String(flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+  }
+
+  /// Base64 with padding (RFC 4648 §4), as Algorand's tools write hashes and keys.
+  var base64: String {
+    let alphabet = Array<Character>("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+    var text = ""
+    for start in stride(from: 0, to: count, by: 3) {
+      let group = self[start..<Swift.min(start + 3, count)]
+      let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
+      for digit in 0...group.count { text.append(alphabet[bits >> (18 - 6 * digit) & 63]) }
+      text += String(repeating: "=", count: 3 - group.count)
+    }
+    return text
+  }
+
+  /// All of them: as text if that is what they are, otherwise in hexadecimal.
+  var shown: String {
+    if let text = String(validating: self, as: UTF8.self), text.unicodeScalars.allSatisfy(\.isOfText) {
+      return text.quoted
+    }
+    return counted
+  }
+
+  /// Their number, and all of them in hexadecimal.
+  var counted: String { "\(plural(UInt64(count), "byte"))\(isEmpty ? "" : " ")\(hexadecimal)" }
+}
+
+/// A number of things.
+func plural(_ count: UInt64, _ thing: String) -> String { "\(count) \(thing)\(count == 1 ? "" : "s")" }
+
+extension Unicode.Scalar {
+  /// Whether texts have this: all but control characters other than tab and the ends of lines.
+  fileprivate var isOfText: Bool { properties.generalCategory != .control || ["\t", "\n", "\r"].contains(self) }
+}
