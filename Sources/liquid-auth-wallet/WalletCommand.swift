@@ -52,8 +52,13 @@ struct WalletCommand: ParsableCommand {
       Glibc.exit(0)
     } catch {
       guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
-      StandardStream.error.write(mistake(error))
-      Glibc.exit(ExitCode.validationFailure.rawValue)
+      // Who reads events is told by one, whatever else is wrong with what was written.
+      if CommandLine.arguments.contains("--json") {
+        EventOutput(isJSON: true, since: .now).report(.failed(WalletFailure(message(of: error), code: .mistake)))
+      } else {
+        StandardStream.error.write(mistake(error))
+      }
+      Glibc.exit(WalletFailure.Code.mistake.rawValue)
     }
   }
 
@@ -68,13 +73,17 @@ struct WalletCommand: ParsableCommand {
     }
   }
 
+  /// What is wrong in the command line, as our sentences begin.
+  private static func message(of error: any Error) -> String {
+    let message = message(for: error)
+    return (message.first.map { String($0).lowercased() } ?? "") + message.dropFirst()
+  }
+
   /// A mistake in the command line, in our voice: what is wrong, then how the command is written.
   static func mistake(_ error: any Error) -> String {
-    let (message, whole) = (message(for: error), fullMessage(for: error))
-    let usage = whole.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
-    let first = message.first.map { String($0).lowercased() } ?? ""
+    let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
     // It repeats what was typed, which may be a dApp's link.
-    return "liquid-auth-wallet: \(first)\(message.dropFirst())\n\(usage)"
+    return "liquid-auth-wallet: \(message(of: error))\n\(usage)"
       .split(separator: "\n", omittingEmptySubsequences: false).map { TerminalText.line(String($0)) }
       .joined(separator: "\n")
   }

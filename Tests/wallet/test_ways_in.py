@@ -147,6 +147,13 @@ class TestLinks:
         assert case["map"]["0"] in done.stdout and case["map"]["1"] not in done.stdout, "the key, and not the secret"
 
 
+def test_a_command_that_is_written_wrong_is_an_event_for_programs(shared_key, connect):
+    wallet = connect(shared_key, "liquid://localhost/?requestId=one", "--timeout", "0")
+    assert wallet.end() == 64 and not wallet.said
+    assert [(event["event"], event["code"]) for event in wallet.events] == [("failed", 64)]
+    assert wallet.events[0]["reason"].startswith("--timeout is 1 to 3600 seconds")
+
+
 def test_without_an_authenticator(serve, connect, shared_key, tmp_path):
     server = serve()
     nobody = type("Nobody", (), {})()

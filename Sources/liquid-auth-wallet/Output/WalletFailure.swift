@@ -10,6 +10,8 @@ struct WalletFailure: Error, Equatable, CustomStringConvertible {
     case refused = 4
     /// Nothing came in time.
     case timedOut = 5
+    /// The command was written wrong.
+    case mistake = 64
     /// A signal ended it, or the reader of its events went away.
     case interrupted = 130
   }
