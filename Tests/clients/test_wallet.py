@@ -3,6 +3,7 @@
 import base64
 import json
 
+import cbor2
 import pytest
 from algosdk import encoding, transaction
 from algosdk.util import verify_bytes
@@ -334,6 +335,33 @@ class TestTurns:
         assert "Sign this message?" in signing["description"]
         (ended,) = [event for event in key.pinentry.events("answer") if event["pid"] == ceremony["pid"]]
         assert ended["time"] < signing["time"]
+
+    def test_a_platform_learns_of_the_key_while_a_wallets_dialog_is_open(self, key):
+        get_info, version, selection = b"\x04", b"\x00\x03\x00\x00", b"\x0b"
+        with wire.Channel(key.socket) as channel:
+
+            def answer(kind, message):
+                channel.send(kind, message)
+                received = channel.final()[0]
+                assert received[0] == kind
+                return received[1]
+
+            before = cbor2.loads(answer(wire.CBOR, get_info)[1:])
+            key.pinentry.set("never")
+            shown = key.pinentry.asked()
+            with ControlDoor(key.control_socket) as door:
+                door.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
+                wait_for("dialog", lambda: key.pinentry.asked() > shown)
+                told = cbor2.loads(answer(wire.CBOR, get_info)[1:])
+                for identifier in (0x19, 0x1E):  # sealed anew each time
+                    assert len(told.pop(identifier)) == len(before.pop(identifier)) == 32
+                assert told == before
+                assert answer(wire.MSG, version) == b"U2F_V2\x90\x00"
+                # What needs the person waits, and is asked for when the wallet has gone.
+                channel.send(wire.CBOR, selection)
+                assert key.pinentry.asked() == shown + 1
+                key.pinentry.set("approve")
+            assert channel.final()[0] == (wire.CBOR, b"\x00")
 
     def test_a_locked_vault_is_opened_by_its_own_prompt(self, tmp_path):
         with Authenticator(tmp_path).install() as locked, ControlDoor(locked.control_socket) as door:

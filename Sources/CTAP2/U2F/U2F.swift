@@ -24,6 +24,9 @@ public enum U2FOutcome: Sendable, Equatable {
 /// Hosts of U2F know no keepalive: they ask again and again until somebody has agreed. So nothing waits here; whoever
 /// calls asks the person meanwhile, and hands the consent in with the message that comes next.
 extension Authenticator {
+  /// Whether a message asks for the version (U2F Raw Message Formats §6), whose answer depends on nothing.
+  public static func isVersion(u2F message: [UInt8]) -> Bool { (try? U2FCommand(message))?.instruction == .version }
+
   /// Answers a message, or says what it needs first; nothing is drawn or signed before that.
   ///
   /// - Parameter consent: that of the person who was asked because of this very message.

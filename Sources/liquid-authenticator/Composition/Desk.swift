@@ -9,7 +9,14 @@ struct Desk: Sendable {
   let queue: RequestQueue<Authenticator>
 
   /// Answers a CTAP2 message in its turn; one that is withdrawn before that is told so.
+  ///
+  /// authenticatorGetInfo (CTAP §6.4) asks nobody and changes nothing, so it does not wait for its turn: while a person
+  /// reads a wallet's transactions, a platform still learns that there is a key.
   func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
+    if message.first == GetInfo.code, queue.isTaken {
+      var authenticator = queue.copy
+      return await authenticator.respond(to: message, in: context)
+    }
     do throws(CancellationError) {
       return try await queue.submit { await $0.respond(to: message, in: context) }
     } catch {

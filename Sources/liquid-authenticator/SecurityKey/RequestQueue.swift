@@ -26,6 +26,8 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
 
   /// Whether a request is being served.
   var isTaken: Bool { state.withLock(\.isTaken) }
+  /// The authenticator as the last request left it; what is done to the copy is forgotten.
+  var copy: Authenticator { state.withLock(\.authenticator) }
   /// How many requests wait in line.
   var waitingCount: Int { state.withLock(\.waiting.count) }
 

@@ -2,7 +2,7 @@ import CTAP2
 import CTAPHID
 
 /// Serves hosts of U2F, which ask again and again until the person has agreed: they get an answer at once, and a dialog
-/// stands open meanwhile.
+/// stands open meanwhile. Only another request's turn they wait for, though not with the question for the version.
 actor U2FDesk {
   /// How long a consent, or a refusal, waits for the host to ask again.
   static let patience = Duration.seconds(10)
@@ -90,7 +90,11 @@ actor U2FDesk {
 
   /// The authenticator's word, in the line of all requests; `nil` when the request was withdrawn before its turn.
   private func serve(_ message: [UInt8], _ isAgreed: Bool, _ context: RequestContext) async -> U2FOutcome? {
-    try? await queue.submit { authenticator in
+    if Authenticator.isVersion(u2F: message), queue.isTaken {
+      var authenticator = queue.copy
+      return authenticator.respond(toU2F: message, consent: nil, in: context)
+    }
+    return try? await queue.submit { authenticator in
       authenticator.respond(
         toU2F: message, consent: isAgreed ? UserConsent(userPresent: true, userVerified: false) : nil, in: context)
     }

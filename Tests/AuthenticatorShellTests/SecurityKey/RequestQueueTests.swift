@@ -71,6 +71,17 @@ struct RequestQueueTests {
     #expect(queue.isTaken == false)
   }
 
+  @Test func `a copy is as the last request left it, and changing it changes nothing`() async throws {
+    let queue = RequestQueue<Int>(0)
+    try await queue.submit { served in
+      served = 1
+      var copy = queue.copy
+      #expect(copy == 0)
+      copy = 7
+    }
+    #expect(queue.copy == 1)
+  }
+
   @Test func `who does not want to wait is told at once that somebody is being served`() async throws {
     let queue = RequestQueue<Int>(0)
     #expect(queue.ifFree { 7 } == 7)
