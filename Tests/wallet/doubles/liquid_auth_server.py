@@ -411,7 +411,8 @@ class LiquidAuthServer:
     # What both have in common.
 
     def _new_challenge(self, session: dict) -> str:
-        challenge = secrets.token_bytes(32)
+        # No letter first: one random challenge in a thousand begins as something of Algorand does, and is refused.
+        challenge = bytes([0x80 | secrets.randbelow(0x80)]) + secrets.token_bytes(31)
         if self.mischief.challenge:
             challenge = self.mischief.challenge(challenge)
         session["challenge"] = b64(challenge)
