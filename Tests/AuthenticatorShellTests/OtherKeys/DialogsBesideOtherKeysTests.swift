@@ -78,6 +78,25 @@ struct DialogsBesideOtherKeysTests {
     #expect(timepiece.sleeperCount == 0)
   }
 
+  @Test func `meanwhile other dialogs have their turn`() async throws {
+    let dialogs = DialogsBesideOtherKeys(
+      base: OneDialog(Dialogs(refuses: true), fault: DialogFault()), others: { [Self.key] }, timepiece: timepiece)
+    let text = PromptText(UserPrompt(purpose: .select))
+    let asked = (0..<2).map { _ in
+      Task { () -> UserInteractionError? in
+        do throws(UserInteractionError) {
+          try await dialogs.inOneTurn { dialogs async throws(UserInteractionError) in try await dialogs.confirm(text) }
+        } catch {
+          return error
+        }
+        return nil
+      }
+    }
+    await timepiece.sleepers(2)
+    timepiece.advance(by: .seconds(30))
+    for refusal in asked { #expect(await refusal.value == .timedOut) }
+  }
+
   @Test func `or until its time is over`() async {
     let base = Dialogs(refuses: true)
     let text = PromptText.unlock(for: .prompt(UserPrompt(purpose: .signIn, rpID: "example.com")))
