@@ -104,16 +104,25 @@ final class ControlListener: Polled {
 
   private func receive(on descriptor: Int32) {
     withUnsafeTemporaryAllocation(byteCount: ControlMessage.maximumSize + 1, alignment: 1) { buffer in
-      state.withLock { receive(on: descriptor, into: buffer, &$0) }
+      // A log may have to wait for whoever reads it; nobody else is to wait with it.
+      if let refusal = state.withLock({ receive(on: descriptor, into: buffer, &$0) }) {
+        log("the control socket refuses a request: \(refusal.reason)")
+      }
     }
   }
 
-  private func receive(on descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, _ state: inout State) {
-    guard let connection = state.connections[descriptor] else { return }
+  /// Takes a packet; gives what is wrong with it.
+  private func receive(
+    on descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, _ state: inout State
+  ) -> ControlFailure? {
+    guard let connection = state.connections[descriptor] else { return nil }
     // While a request is being answered, all that poll can tell is that nobody waits for the answer any more.
     let count = connection.request == nil ? recv(descriptor, buffer.baseAddress, buffer.count, 0) : 0
-    if count < 0, errno == EINTR || errno == EAGAIN { return }
-    guard count > 0 else { return Self.end(descriptor, in: &state) }
+    if count < 0, errno == EINTR || errno == EAGAIN { return nil }
+    guard count > 0 else {
+      Self.end(descriptor, in: &state)
+      return nil
+    }
     // A passphrase may be in it.
     defer { UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(count)).wipe() }
     do throws(ControlFailure) {
@@ -122,10 +131,11 @@ final class ControlListener: Polled {
         let answer = await connection.session.answer(to: request)
         self.finish(answer, on: descriptor, connection.number)
       }
+      return nil
     } catch {
-      log("the control socket refuses a request: \(error.reason)")
       let isSent = Self.send(error.encoded, on: descriptor)
       if !isSent || count > ControlMessage.maximumSize { Self.end(descriptor, in: &state) }
+      return error
     }
   }
 
