@@ -13,8 +13,8 @@ struct InitCommand: PlacedCommand {
     discussion: """
       A new phrase is shown once, on the terminal and nowhere else, and three of its words are asked back. With \
       --import the phrase is typed and not shown. Then a passphrase for the vault is chosen, at least 8 characters. The \
-      vault holds the keys that come from the phrase, never the phrase. An existing vault is never overwritten, and \
-      nothing is left where none was made.
+      vault holds the keys that come from the phrase, never the phrase. An existing vault is never overwritten. Where none \
+      was made nothing is left; only an init that is killed leaves its directory.
 
       For scripts: with --import and a standard input that is no terminal, its first line is the phrase and its second \
       the passphrase. A new phrase always needs a terminal.
@@ -83,20 +83,19 @@ struct InitCommand: PlacedCommand {
       return try directory.lock()
     }
     defer { withExtendedLifetime(lock) {} }
-    let (phrase, passphrase): (BIP39Phrase, SecretBytes)
     do throws(CommandFailure) {
-      (phrase, passphrase) = try secrets(source)
+      let (phrase, passphrase) = try secrets(source)
+      let (mainKey, root) = try keys(of: phrase)
+      let passkeys = try orFailure { () throws(StateDirectoryError) in
+        try directory.makeVaultAndStore(
+          mainKey: mainKey, ed25519Root: root, passphrase: passphrase, credentialIDForm: form,
+          created: unixMilliseconds())
+      }
+      return (directory.vaultPath, Subkey.fingerprint(of: mainKey), passkeys)
     } catch {
       if isNew { directory.removeIfUnused() }
       throw error
     }
-    let (mainKey, root) = try keys(of: phrase)
-    let passkeys = try orFailure { () throws(StateDirectoryError) in
-      try directory.makeVaultAndStore(
-        mainKey: mainKey, ed25519Root: root, passphrase: passphrase, credentialIDForm: form,
-        created: unixMilliseconds())
-    }
-    return (directory.vaultPath, Subkey.fingerprint(of: mainKey), passkeys)
   }
 
   private static func secrets(
