@@ -49,6 +49,8 @@ public enum VaultWish: Sendable, Equatable {
   case prompt(UserPrompt)
   /// A wallet would be told the account in use, or its passkey at a site.
   case tellAccount(rpID: String?)
+  /// A program would be told addresses of an account, whichever it names.
+  case tellAddresses
   /// The account in use would sign transactions of a dApp; what is shown of them depends on the account.
   case signTransactions(origin: String)
   /// A program would be told an association key.

@@ -13,9 +13,9 @@ enum CeremonyLog {
     return [command, report.rpID, outcome + ",", "\(milliseconds) ms"].compactMap { $0 }.joined(separator: " ")
   }
 
-  /// The line for what a wallet wanted signed and was refused before anybody was asked: for whom, and which transaction;
+  /// The line for what a wallet wanted signed and was refused before that question: for whom, and which transaction;
   /// `nil` for all other failures, which the authenticator reports by itself.
-  static func line(_ request: ControlRequest, refusedUnasked failure: ControlFailure) -> String? {
+  static func line(_ request: ControlRequest, refusedBeforeQuestion failure: ControlFailure) -> String? {
     let origin: String
     switch request {
     case .signTransactions(let transactions): origin = transactions.origin
@@ -30,6 +30,6 @@ enum CeremonyLog {
     case .cannotBeShown: reason = "\(subject) cannot be shown"
     default: return nil
     }
-    return "sign for a wallet \(origin) refused unasked: \(reason)"
+    return "sign for a wallet \(origin) refused before the question: \(reason)"
   }
 }

@@ -73,7 +73,7 @@ actor ControlSession {
         try await authenticator.answer(toWallet: request)
       }
     } catch {
-      CeremonyLog.line(request, refusedUnasked: error).map(log)
+      CeremonyLog.line(request, refusedBeforeQuestion: error).map(log)
       throw error
     }
   }

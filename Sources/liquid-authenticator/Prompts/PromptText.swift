@@ -33,6 +33,7 @@ struct PromptText: Sendable, Equatable {
     let (deed, details) =
       switch wish {
       case .prompt(let prompt): (prompt.deed, prompt.unlockLines)
+      case .tellAddresses: ("see addresses of your Algorand accounts", [])
       case .tellAccount(let rpID): ("see your Algorand account", rpID.map { [UserPrompt.siteLine($0)] } ?? [])
       case .signTransactions(let origin): ("have Algorand transactions signed", WalletText.dApp(origin))
       case .tellAssociationKey(let publicUserID):

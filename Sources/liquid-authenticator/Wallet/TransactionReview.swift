@@ -20,7 +20,7 @@ struct TransactionReview {
 
   /// What the transactions say by themselves, which no vault is opened for.
   ///
-  /// - Throws: `cannotBeShown` or `wrongGroup`, with the transaction or the group's id.
+  /// - Throws: `invalidLength` for none, `cannotBeShown` or `wrongGroup`, with the transaction or the group's id.
   static func decode(_ request: TransactionsToSign) throws(ControlFailure) -> NonEmpty<Entry> {
     var entries: [Entry] = []
     for (index, item) in request.items.enumerated() {
@@ -28,10 +28,10 @@ struct TransactionReview {
         throw ControlFailure(.cannotBeShown, "transaction \(index + 1): \(error)", transaction: UInt64(index))
       }
     }
+    guard let decoded = NonEmpty(entries) else { throw ControlFailure(.invalidLength, "there is no transaction") }
     do { _ = try TransactionGroup(entries.map(\.transaction)) } catch {
       throw ControlFailure(.wrongGroup, error.description, group: error.computedID)
     }
-    guard let decoded = NonEmpty(entries) else { throw ControlFailure(.cannotBeShown, "there is no transaction") }
     return decoded
   }
 

@@ -28,7 +28,7 @@ extension Authenticator {
     let indices = range.first..<range.first + range.count
     do {
       return AccountAddresses(
-        try await accountAddresses(indices, of: range.account, for: .tellAccount(rpID: nil)).map(\.text))
+        try await accountAddresses(indices, of: range.account, for: .tellAddresses).map(\.text))
     } catch {
       throw ControlFailure(error)
     }

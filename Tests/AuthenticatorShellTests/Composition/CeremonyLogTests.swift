@@ -49,12 +49,12 @@ struct CeremonyLogTests {
     _ request: ControlRequest, _ failure: ControlFailure, _ reason: String
   ) {
     #expect(
-      CeremonyLog.line(request, refusedUnasked: failure)
-        == "sign for a wallet https://d.example refused unasked: \(reason)")
+      CeremonyLog.line(request, refusedBeforeQuestion: failure)
+        == "sign for a wallet https://d.example refused before the question: \(reason)")
   }
 
   @Test func `what the authenticator reports by itself has no second line`() {
-    #expect(CeremonyLog.line(Self.transactions, refusedUnasked: ControlFailure(.operationDenied, "")) == nil)
-    #expect(CeremonyLog.line(.account, refusedUnasked: ControlFailure(.cannotBeShown, "")) == nil)
+    #expect(CeremonyLog.line(Self.transactions, refusedBeforeQuestion: ControlFailure(.operationDenied, "")) == nil)
+    #expect(CeremonyLog.line(.account, refusedBeforeQuestion: ControlFailure(.cannotBeShown, "")) == nil)
   }
 }

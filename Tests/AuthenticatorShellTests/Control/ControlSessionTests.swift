@@ -84,7 +84,7 @@ import Testing
     }
     _ = await ask(.hello(version: ControlMessage.version))
     #expect(await ask(.signMessage(MessageToSign([0xFF], origin: "https://d.example"))) == .cannotBeShown)
-    #expect(lines.all == ["sign for a wallet https://d.example refused unasked: it cannot be shown"])
+    #expect(lines.all == ["sign for a wallet https://d.example refused before the question: it cannot be shown"])
   }
 
   static let managing: [ControlRequest] = [

@@ -133,6 +133,7 @@ import Testing
 
   static let openings: [(VaultWish, String)] = [
     (.tellAccount(rpID: nil), "A program wants to see your Algorand account, and the vault is locked."),
+    (.tellAddresses, "A program wants to see addresses of your Algorand accounts, and the vault is locked."),
     (
       .tellAccount(rpID: "example.com"),
       "Site: example.com\nA program wants to see your Algorand account, and the vault is locked."

@@ -215,7 +215,7 @@ import Testing
             Item($0.bytes, isToBeSigned: true)
           }), .wrongGroup
       ),
-      (request([]), .wrongGroup), (.signMessage(MessageToSign([0xFF], origin: "o")), .cannotBeShown),
+      (request([]), .invalidLength), (.signMessage(MessageToSign([0xFF], origin: "o")), .cannotBeShown),
     ]
     for (request, status) in garbage {
       await #expect(throws: ControlFailure(status, "")) {
