@@ -41,6 +41,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     guard clinux_forbid_dumps() == 0 else {
       CommandFailure("cannot forbid core dumps: \(String(cString: strerror(errno)))").end(isJSON: isJSON)
     }
+    if let failure = unknownCommand(in: arguments) { failure.end(isJSON: isJSON) }
     var place: PlaceOptions?
     do {
       var command = try parseAsRoot(WalletProgram.withHelpAsked(arguments))
@@ -58,6 +59,16 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
       mistake(error).end(isJSON: isJSON)
     }
+  }
+
+  /// What is said of a first word, or of one behind `help`, that is no command: the parser takes it for an argument too
+  /// many, or shows the help of all commands.
+  static func unknownCommand(in arguments: [String]) -> CommandFailure? {
+    let isHelp = arguments.first == "help"
+    guard let name = arguments.dropFirst(isHelp ? 1 : 0).first, !name.hasPrefix("-") else { return nil }
+    let names = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
+    guard !names.contains(name) else { return nil }
+    return CommandFailure("there is no command \(name.printable); see: liquid-auth --help", code: .usage)
   }
 
   /// A mistake in the command line, in our voice: what is wrong, and how the command is written.

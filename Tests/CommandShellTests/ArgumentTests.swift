@@ -94,6 +94,24 @@ import Testing
     #expect(LiquidAuthCommand.mistake(error).description == sentence)
   }
 
+  @Test(arguments: [
+    (["conect", "liquid://a.example"], "conect"), (["help", "conect"], "conect"), (["Init"], "Init"),
+    (["\u{1B}[2J"], "\\u{1b}[2J"), (["", "--json"], ""),
+  ])
+  func `a word that is no command is called that, also behind help`(_ arguments: [String], _ name: String) throws {
+    let failure = try #require(LiquidAuthCommand.unknownCommand(in: arguments))
+    #expect(failure.description == "there is no command \(name); see: liquid-auth --help")
+    #expect(failure.code == .usage)
+  }
+
+  @Test(arguments: [
+    [], ["--help"], ["help"], ["help", "connect"], ["help", "keyri", "qr"], ["init", "conect"], ["---completion"],
+    ["--json", "conect"],
+  ])
+  func `all else is left to the parser`(_ arguments: [String]) {
+    #expect(LiquidAuthCommand.unknownCommand(in: arguments) == nil)
+  }
+
   @Test func `a mistake acts on no terminal`() throws {
     let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(["lock", "--\u{1B}[2J"]) }
     let text = LiquidAuthCommand.mistake(error).text
