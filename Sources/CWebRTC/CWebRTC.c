@@ -142,10 +142,15 @@ static GLogWriterOutput tell_faults(GLogLevelFlags level, const GLogField *field
   (void)data;
   if (!(level & (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL))) return G_LOG_WRITER_HANDLED;
   const char *message = "it does not say which";
-  for (gsize index = 0; index < count; index++)
-    if (!strcmp(fields[index].key, "MESSAGE")) message = fields[index].value;
   char line[512];
-  snprintf(line, sizeof line - 1, "liquid-auth-wallet: a fault in GStreamer: %s", message);
+  int length = sizeof line;
+  for (gsize index = 0; index < count; index++) {
+    if (strcmp(fields[index].key, "MESSAGE")) continue;
+    message = fields[index].value;
+    // GLogField: -1 stands for a text that ends in NUL; one with a length need not.
+    if (fields[index].length >= 0) length = (int)MIN(fields[index].length, (gssize)sizeof line);
+  }
+  snprintf(line, sizeof line - 1, "liquid-auth-wallet: a fault in GStreamer: %.*s", length, message);
   // Of what it quotes, nothing acts on a terminal.
   for (char *byte = line; *byte; byte++)
     if (*byte < ' ' || *byte > '~') *byte = '?';

@@ -14,10 +14,17 @@ struct GStreamerFaultTests {
     #expect(try standardError { log("no\u{1B}ise é", level) } == line)
   }
 
-  private func log(_ message: String, _ level: GLogLevelFlags) {
+  @Test func `a fault's text ends where it says, with or without a NUL`() throws {
+    _ = cwebrtc_missing_element()
+    #expect(
+      try standardError { log("noise and more", G_LOG_LEVEL_CRITICAL, length: 5) }
+        == "liquid-auth-wallet: a fault in GStreamer: noise\n")
+  }
+
+  private func log(_ message: String, _ level: GLogLevelFlags, length: Int = -1) {
     message.withCString { message in
       "MESSAGE".withCString { key in
-        var field = GLogField(key: key, value: message, length: -1)
+        var field = GLogField(key: key, value: message, length: length)
         g_log_structured_array(level, &field, 1)
       }
     }

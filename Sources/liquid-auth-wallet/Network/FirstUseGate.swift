@@ -42,10 +42,12 @@ final class FirstUseGate: HTTPPort {
       defer { (state.question, state.held) = (nil, []) }
       return (state.question, state.held)
     }
-    if let question, let refusal = await ask(question) {
-      state.withLock { $0.refusal = refusal }
-      throw .unreachable("it was not to be asked")
+    if let question {
+      let answer = await ask(question)
+      state.withLock { $0.refusal = answer }
     }
+    // A no holds for whatever would follow.
+    guard refusal == nil else { throw .unreachable("it was not to be asked") }
     held.forEach { $0() }
     return try await base.send(request, maximumBodySize: maximumBodySize)
   }
