@@ -5,7 +5,8 @@ import LiquidAuth
 /// Messages are read while a person is asked, so that a dApp that goes away withdraws its prompt.
 struct Conversation {
   let channel: PeerChannel
-  let output: EventOutput
+  /// Told what happens.
+  let report: @Sendable (WalletEvent) -> Void
   /// Whether it ends after the first answer.
   let isOnce: Bool
 
@@ -35,7 +36,7 @@ struct Conversation {
       while let message = try await messages.next() {
         // Liquid Auth's own wallets send ten in a row; they are no reason to hang up.
         if message == "ping" {
-          output.report(.unanswered(.ping))
+          report(.unanswered(.ping))
           continue
         }
         if case .dropped = feed.yield(message) { return .failure(.unread) }
@@ -52,16 +53,17 @@ struct Conversation {
       // What is queued still comes after a cancellation.
       if Task.isCancelled { break }
       switch await provider.answer(frame) {
-      case .none(let reason): output.report(.unanswered(reason))
+      case .none(let reason): report(.unanswered(reason))
       case .reply(let reply):
+        // First of all: what a network took is done, also where nobody is left to be answered.
+        if !reply.posted.isEmpty { report(.signing(.posted(reply.posted))) }
         if Task.isCancelled { return .success(false) }
         do throws(PeerChannelError) {
           try await channel.send(reply.frame)
         } catch {
           return .failure(error)
         }
-        if !reply.posted.isEmpty { output.report(.signing(.posted(reply.posted))) }
-        output.report(.answered(method: reply.method, error: reply.error))
+        report(.answered(method: reply.method, error: reply.error))
         if isOnce { return .success(false) }
       }
     }

@@ -94,7 +94,7 @@ extension Wallet {
         origin: signedIn.origin.serialized),
       signer: ControlSocketSigner(socket: ports.socket, output: output), randomness: SystemRandomNumberGenerator())
     do {
-      let byDApp = try await Conversation(channel: channel, output: output, isOnce: isOnce).run(provider)
+      let byDApp = try await Conversation(channel: channel, report: output.report, isOnce: isOnce).run(provider)
       output.report(.closed(byDApp: byDApp))
     } catch {
       throw WalletFailure(error.description)

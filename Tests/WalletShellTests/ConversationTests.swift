@@ -14,20 +14,30 @@ import Testing
   // {"id": "1", "reference": "arc0027:discover:request", "params": {}}
   private static let discover = "o2JpZGExaXJlZmVyZW5jZXgYYXJjMDAyNzpkaXNjb3ZlcjpyZXF1ZXN0ZnBhcmFtc6A"
 
+  // {"id": "1", "reference": "arc0027:post_transactions:request", "params": {"stxns": [a payment], "providerId": "p"}}
+  private static let postTransactions =
+    "o2JpZGExaXJlZmVyZW5jZXghYXJjMDAyNzpwb3N0X3RyYW5zYWN0aW9uczpyZXF1ZXN0ZnBhcmFtc6Jlc3R4bnOBeQE8Z3FOemFX"
+    + "ZkVRQU1EQXdNREF3TURBd01EQXdNREF3TURBd01EQXdNREF3TURBd01EQXdNREF3TURBd01EQXdNREF3TURBd01EQXdNREF3TURB"
+    + "d01EQXdNREF3TURBd09qZEhodWlhTmhiWFFCbzJabFpjMEQ2S0ptZGdHaloyVnVySFJsYzNSdVpYUXRkakV1TUtKbmFNUWdTR08x"
+    + "R0tTenlFN0lFUEl0VHhDQnl3OXg4Rm1uckNEZXhpOS9jT1VKT2lLaWJIWUNvM0pqZHNRZ0FnSUNBZ0lDQWdJQ0FnSUNBZ0lDQWdJ"
+    + "Q0FnSUNBZ0lDQWdJQ0FnSUNBZ0tqYzI1a3hDQUJBUUVCQVFFQkFRRUJBUUVCQVFFQkFRRUJBUUVCQVFFQkFRRUJBUUVCQWFSMGVY"
+    + "QmxvM0JoZVE9PWpwcm92aWRlcklkYXA"
+
   private let dApp = DApp()
   private let ends = PeerChannelEnds()
   private let person = Person()
+  private let node = Node()
+  private let told = Told()
 
   private func conversation(isOnce: Bool = false) -> (Conversation, Provider) {
     ends.attach(dApp)
-    let output = EventOutput(isJSON: false, since: .now)
     return (
       Conversation(
-        channel: PeerChannel(ends, maximumOutgoingSize: 10_000), output: output, isOnce: isOnce),
+        channel: PeerChannel(ends, maximumOutgoingSize: 10_000), report: { [told] in told.add($0) }, isOnce: isOnce),
       Provider(
         .init(
           name: "ours", account: AlgorandAddress(publicKey: [UInt8](repeating: 1, count: 32)),
-          networks: [.init(.testnet)], origin: "https://a.example"),
+          networks: [.init(.testnet, algod: node)], origin: "https://a.example"),
         signer: person, randomness: SystemRandomNumberGenerator())
     )
   }
@@ -64,6 +74,17 @@ import Testing
     #expect(person.hasWithdrawn && dApp.sent.isEmpty)
   }
 
+  @Test func `what a node took is told, also where the dApp has gone meanwhile`() async throws {
+    let (conversation, provider) = conversation()
+    ends.receive(.message(Self.postTransactions))
+    let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
+    await node.isAsked()
+    ends.receive(.channelClosed)
+    #expect(try await talk.value == true)
+    #expect(told.events == [.signing(.posted(["XOJJHOA2RZQCNPOTXVGM4HMNYIRFVOYCHSN6TAVNTDPOTNFHE74Q"]))])
+    #expect(dApp.sent.isEmpty)
+  }
+
   @Test func `once is one answer`() async throws {
     let (conversation, provider) = conversation(isOnce: true)
     ends.receive(.message(Self.discover))
@@ -93,6 +114,28 @@ private final class DApp: PeerConnection {
   }
   var bufferedAmount: Int { 0 }
   func close() { state.withLock { $0.isClosed = true } }
+}
+
+/// A node that has taken what it is given when its answer is no longer waited for.
+private final class Node: AlgodPort {
+  private let (questions, feed) = AsyncStream.makeStream(of: Void.self)
+
+  func isAsked() async { for await _ in questions.prefix(1) {} }
+
+  func post(_ signedTransactions: [UInt8]) async throws(AlgodFailure) {
+    feed.yield()
+    let (never, _) = AsyncStream.makeStream(of: Void.self)
+    for await _ in never {}
+  }
+}
+
+/// What was told, in its order.
+private final class Told: Sendable {
+  private let state = Mutex<[WalletEvent]>([])
+
+  var events: [WalletEvent] { state.withLock(\.self) }
+
+  func add(_ event: WalletEvent) { state.withLock { $0.append(event) } }
 }
 
 /// Somebody who is asked, and never answers.
