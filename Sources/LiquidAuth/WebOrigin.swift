@@ -48,7 +48,10 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
     guard parts.count == 2, let scheme = Scheme(rawValue: parts[0].lowercased()), parts[1].hasPrefix("//") else {
       throw .scheme
     }
-    try self.init(scheme: scheme, authority: parts[1].dropFirst(2))
+    let place = parts[1].dropFirst(2)
+    let authority = place.prefix { !"/?#".contains($0) }
+    try self.init(scheme: scheme, authority: authority)
+    guard authority.endIndex == place.endIndex else { throw .path }
   }
 
   /// `scheme://host`, and `:port` where it is not the scheme's own: the `origin` of client data.
@@ -182,6 +185,8 @@ public enum WebOriginError: Error, Equatable, Sendable, CustomStringConvertible 
   case noHost
   /// The host is no name of the DNS.
   case host
+  /// A path, a query or a fragment follows the host and port.
+  case path
   /// The host has letters outside of ASCII.
   case notASCII
   /// The host is an address, and not this machine's own.
@@ -199,6 +204,7 @@ public enum WebOriginError: Error, Equatable, Sendable, CustomStringConvertible 
       "a user name stands before the host, as in links that pretend to be of another site; ask the dApp for a new one"
     case .noHost: "no host is named; ask the dApp for a new link"
     case .host: "the host is no name of the DNS; ask the dApp for a new link"
+    case .path: "an origin ends behind host and port, and this one goes on; ask the dApp for a new link"
     case .notASCII:
       "the host has letters that can pass for others; ask the dApp for a link with the host in Punycode (xn--)"
     case .address: "the host is an address, which no certificate names; ask the dApp for a link with its name"

@@ -91,6 +91,11 @@ struct ConfigurationTests {
       "this is no address of a node: its host is an address, which no certificate names; write its name"
     ),
     (
+      "keyri acme = https://a.example/login",
+      "an address of this service is none: an address has no path; write scheme, host and port alone: "
+        + "https://node.example.org:443"
+    ),
+    (
       "algod = https://a.example",
       "a network follows algod, one of mainnet-v1.0, testnet-v1.0, betanet-v1.0: algod testnet-v1.0 = "
         + "https://node.example.org"

@@ -84,19 +84,19 @@ struct SentencesTests {
     ),
     (
       .signIn(.noCommonPasskey),
-      "the server does not know the passkey of this account, or has forgotten it; registering one"
+      "the server and this machine have no passkey in common; registering one"
     ),
     (
-      .signing(.transactions(1, of: 1)), "the dApp wants 1 transaction signed; the authenticator asks you: \(place)"
+      .signing(.transactions(1, of: 1)), "the dApp wants 1 transaction signed"
     ),
     (
-      .signing(.transactions(2, of: 2)), "the dApp wants 2 transactions signed; the authenticator asks you: \(place)"
+      .signing(.transactions(2, of: 2)), "the dApp wants 2 transactions signed"
     ),
     (
       .signing(.transactions(1, of: 2)),
-      "the dApp wants 1 of 2 transactions signed; the authenticator asks you: \(place)"
+      "the dApp wants 1 of 2 transactions signed"
     ),
-    (.signing(.message), "the dApp wants a message signed; the authenticator asks you: \(place)"),
+    (.signing(.message), "the dApp wants a message signed"),
     (.signing(.signedTransactions(["A"])), "signed 1 transaction:\nA"),
     (.signing(.signedTransactions(["A", "B"])), "signed 2 transactions:\nA\nB"),
     (.signing(.signedMessage), "signed a message"),

@@ -87,7 +87,7 @@ public enum LiquidAuthProgress: Equatable, Sendable {
   /// The authenticator asks the person whether this account is to sign for this relying party.
   case waitingForPerson(LiquidCeremony, rpID: String, address: String)
   /// There is no passkey to sign in with, and one is registered, as ``LiquidAuthClient/connect(link:)`` may: the server
-  /// never knew the account's or has forgotten it, and this machine keeps none that would be replaced.
+  /// knows none of the account's, or one that was deleted here, and this machine keeps none that would be replaced.
   case noCommonPasskey
   /// The server is told the answer.
   case answering(LiquidCeremony)

@@ -6,7 +6,7 @@ import LiquidAuth
 
 /// The account of our authenticator, behind its control socket: it decodes, shows, asks and signs.
 ///
-/// The person is told that it does, and where.
+/// The person is told what is wanted. Where it is asked for, only a prompt tells: what cannot be read has none.
 struct ControlSocketSigner: TransactionSigner {
   let socket: ControlSocket
   let output: EventOutput

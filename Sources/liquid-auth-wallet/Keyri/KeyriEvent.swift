@@ -24,7 +24,7 @@ extension KeyriEvent {
     switch self {
     case .session(let session): session.text
     case .registering(let email, let server):
-      "telling \(server) the key of \(TerminalText.line(email.text)); nothing is signed, and so nothing asked"
+      "telling \(server) the key of \(TerminalText.line(email.text)); no signature is asked for"
     case .registered(let email, _): "registered: the service has a key of \(TerminalText.line(email.text)) now"
     case .signedIn(let email, _): "signed in as \(TerminalText.line(email.text))"
     case .confirmed(let origin, let email):

@@ -9,6 +9,8 @@ struct KeyriServices: Equatable {
   /// `keyri NAME`, in the order of the file.
   private(set) var all: [KeyriService] = []
 
+  private static let apiOfKeyri = "https://prod.api.keyri.com"
+
   /// None yet, of a file.
   init(file: String) { self.file = file }
 
@@ -40,20 +42,22 @@ struct KeyriServices: Equatable {
       throw WalletFailure(
         "\(file) names no service that uses Keyri; write: keyri NAME = https://app.example.org APP-KEY")
     }
-    throw WalletFailure(
-      "name one of the configured services with --service: \(all.map(\.name).joined(separator: ", "))")
+    let names = all.map(\.name).joined(separator: ", ")
+    if let name { throw WalletFailure("\(file) names no service \(name) that uses Keyri; it names: \(names)") }
+    throw WalletFailure("name one of the configured services with --service: \(names)")
   }
 
   /// The service whose links begin as this one, and its place at the session API.
   func session(of link: KeyriLink) throws(WalletFailure) -> (api: WebOrigin, appKey: String) {
     guard let service = all.first(where: { $0.linkOrigin == link.origin }) else {
+      // All other links are refused before: this one is of a company.
+      let name = link.origin.host.prefix { $0 != "." }
       throw WalletFailure(
-        "\(file) names no service with links of \(link.origin.authority); if you trust it, write: keyri NAME = "
-          + "https://app.example.org APP-KEY")
+        "\(file) names no service with links of \(link.origin.authority); if you trust it, write: keyri \(name) = "
+          + "https://app.example.org APP-KEY" + (api == nil ? ", and: keyri-api = \(Self.apiOfKeyri)" : ""))
     }
     guard let api else {
-      throw WalletFailure(
-        "\(file) does not say keyri-api, which QR codes need; Keyri's own is https://prod.api.keyri.com")
+      throw WalletFailure("\(file) does not say keyri-api, which QR codes need; Keyri's own is \(Self.apiOfKeyri)")
     }
     guard let appKey = service.appKey else {
       throw WalletFailure(

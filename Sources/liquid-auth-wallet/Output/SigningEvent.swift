@@ -2,7 +2,7 @@ import LiquidAuth
 
 /// What becomes of signatures that the dApp asks for.
 enum SigningEvent: Equatable {
-  /// So many of a list of transactions are to be signed: the authenticator shows them, and asks.
+  /// So many of a list of transactions are to be signed: the authenticator is given them, and asks if it can read them.
   case transactions(Int, of: Int)
   /// A message is to be signed, likewise.
   case message
@@ -21,9 +21,8 @@ extension SigningEvent {
   var text: String {
     switch self {
     case .transactions(let count, let all):
-      "the dApp wants \(count == all ? "" : "\(count) of ")\(Self.counted(all)) signed; the authenticator asks you: "
-        + WalletEvent.place
-    case .message: "the dApp wants a message signed; the authenticator asks you: \(WalletEvent.place)"
+      "the dApp wants \(count == all ? "" : "\(count) of ")\(Self.counted(all)) signed"
+    case .message: "the dApp wants a message signed"
     case .signedTransactions(let ids): (["signed \(Self.counted(ids.count)):"] + ids).joined(separator: "\n")
     case .signedMessage: "signed a message"
     case .posted(let ids): (["posted \(Self.counted(ids.count)):"] + ids).joined(separator: "\n")

@@ -64,7 +64,7 @@ extension WalletEvent {
 
 extension ARC27Error {
   /// What a person is told of it, who knows no number and may mend what is missing.
-  fileprivate var inWords: String {
+  var inWords: String {
     switch self {
     case .methodCanceled: "the authenticator's prompt was refused, or could not be shown"
     case .methodTimedOut: "nobody answered the authenticator's prompt"
@@ -86,7 +86,7 @@ extension LiquidAuthProgress {
     case .waitingForPerson(_, let rpID, _):
       "the authenticator asks whether you want this at \(TerminalText.words(rpID)): \(WalletEvent.place)"
     case .noCommonPasskey:
-      "the server does not know the passkey of this account, or has forgotten it; registering one"
+      "the server and this machine have no passkey in common; registering one"
     case .answering: "telling the server"
     case .retrying(let origin): "the server expects another origin; telling it \(origin)"
     }

@@ -30,7 +30,7 @@ struct KeyriOptionsTests {
       registering.json(milliseconds: 7)
         == #"{"event": "registering", "ms": 7, "email": "a@b", "origin": "https://a.example"}"#)
     #expect(
-      registering.text == "telling https://a.example the key of a@b; nothing is signed, and so nothing asked")
+      registering.text == "telling https://a.example the key of a@b; no signature is asked for")
     let confirmed = WalletEvent.keyri(.confirmed(origin, email))
     #expect(
       confirmed.json(milliseconds: 7)

@@ -53,7 +53,9 @@ struct KeyriServicesTests {
     #expect(throws: WalletFailure("name one of the configured services with --service: acme, other")) {
       try two.service(named: nil)
     }
-    #expect(throws: WalletFailure.self) { try one.service(named: "else") }
+    #expect(throws: WalletFailure("wallet.conf names no service else that uses Keyri; it names: acme")) {
+      try one.service(named: "else")
+    }
     #expect(
       throws: WalletFailure(
         "w.conf names no service that uses Keyri; write: keyri NAME = https://app.example.org APP-KEY")
@@ -75,9 +77,17 @@ struct KeyriServicesTests {
     ) { try session("other") }
     #expect(
       throws: WalletFailure(
-        "wallet.conf names no service with links of else.onekey.to; if you trust it, write: keyri NAME = "
+        "wallet.conf names no service with links of else.onekey.to; if you trust it, write: keyri else = "
           + "https://app.example.org APP-KEY")
     ) { try session("else") }
+    #expect(
+      throws: WalletFailure(
+        "w.conf names no service with links of acme.onekey.to; if you trust it, write: keyri acme = "
+          + "https://app.example.org APP-KEY, and: keyri-api = https://prod.api.keyri.com")
+    ) {
+      try KeyriServices(file: "w.conf").session(
+        of: KeyriLink("https://acme.onekey.to?sessionId=a", otherOrigins: []))
+    }
     let withoutAPI = try Self.services("keyri acme = https://a.example KEY")
     #expect(
       throws: WalletFailure(
