@@ -10,27 +10,35 @@ struct Conversation {
   /// Whether it ends after the first answer.
   let isOnce: Bool
 
+  /// How it ended.
+  enum Ending: Equatable {
+    /// The dApp closed the channel.
+    case byDApp
+    /// This side closes it, as was wanted.
+    case asWanted
+    /// Likewise, and the person did not agree to the one request.
+    case refused(ARC27Error)
+  }
+
   /// How many requests may wait while a person is asked about another.
   private static let maximumWaiting = 8
 
   /// Talks until the channel is closed, the task is cancelled or, where it is wanted, one request is answered.
-  ///
-  /// - Returns: whether it was the dApp that ended it.
-  func run(_ provider: Provider) async throws(PeerChannelError) -> Bool {
+  func run(_ provider: Provider) async throws(PeerChannelError) -> Ending {
     let (frames, feed) = AsyncStream.makeStream(
       of: String.self, bufferingPolicy: .bufferingOldest(Self.maximumWaiting))
-    let outcome = await withTaskGroup(of: Result<Bool, PeerChannelError>.self) { group in
+    let outcome = await withTaskGroup(of: Result<Ending, PeerChannelError>.self) { group in
       group.addTask { await read(into: feed) }
       group.addTask { await answer(frames, by: provider) }
-      let first = await group.next() ?? .success(true)
+      let first = await group.next() ?? .success(.byDApp)
       group.cancelAll()
       // On cancellation both end, as if there were nothing more to hear.
-      return Task.isCancelled ? .success(false) : first
+      return Task.isCancelled ? .success(.asWanted) : first
     }
     return try outcome.get()
   }
 
-  private func read(into feed: AsyncStream<String>.Continuation) async -> Result<Bool, PeerChannelError> {
+  private func read(into feed: AsyncStream<String>.Continuation) async -> Result<Ending, PeerChannelError> {
     do throws(PeerChannelError) {
       var messages = channel.messages.makeAsyncIterator()
       while let message = try await messages.next() {
@@ -41,13 +49,13 @@ struct Conversation {
         }
         if case .dropped = feed.yield(message) { return .failure(.unread) }
       }
-      return .success(true)
+      return .success(.byDApp)
     } catch {
       return .failure(error)
     }
   }
 
-  private func answer(_ frames: AsyncStream<String>, by provider: Provider) async -> Result<Bool, PeerChannelError> {
+  private func answer(_ frames: AsyncStream<String>, by provider: Provider) async -> Result<Ending, PeerChannelError> {
     var provider = provider
     for await frame in frames {
       // What is queued still comes after a cancellation.
@@ -57,16 +65,27 @@ struct Conversation {
       case .reply(let reply):
         // First of all: what a network took is done, also where nobody is left to be answered.
         if !reply.posted.isEmpty { report(.signing(.posted(reply.posted))) }
-        if Task.isCancelled { return .success(false) }
+        if Task.isCancelled { return .success(.asWanted) }
         do throws(PeerChannelError) {
           try await channel.send(reply.frame)
         } catch {
           return .failure(error)
         }
         report(.answered(method: reply.method, error: reply.error))
-        if isOnce { return .success(false) }
+        if isOnce { return .success(Ending(of: reply.error)) }
       }
     }
-    return .success(false)
+    return .success(.asWanted)
+  }
+}
+
+extension Conversation.Ending {
+  /// How the only answer ends it.
+  fileprivate init(of error: ARC27Error?) {
+    switch error {
+    case .methodCanceled(let method)?: self = .refused(.methodCanceled(method))
+    case .methodTimedOut(let method)?: self = .refused(.methodTimedOut(method))
+    default: self = .asWanted
+    }
   }
 }

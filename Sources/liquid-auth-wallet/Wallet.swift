@@ -18,13 +18,15 @@ struct Wallet: Sendable {
   func signIn(_ link: LiquidURI, by ceremony: LiquidCeremony?) async throws(WalletFailure) -> LiquidAuthResult {
     let isAsked = try await !isMeantBeforeVaultOpens(link.origin.host) && isAskedAboutHosts
     let gate = FirstUseGate(ports.http) { host in await refusal(of: host) }
-    let output = output
+    let (output, isFirstUse) = (output, Latch())
     let client = LiquidAuthClient(
       http: gate, authenticator: ControlSocketAuthenticator(socket: ports.socket), publicSuffixes: ports.publicSuffixes,
       userAgent: UserAgent(version: DeviceIdentity(capabilities: []).version), device: "Linux"
     ) { progress in
       gate.tell { output.report(.signIn(progress)) }
-      if case .firstUse(let host) = progress, isAsked { gate.close(for: host) }
+      guard case .firstUse(let host) = progress else { return }
+      isFirstUse.set()
+      if isAsked { gate.close(for: host) }
     }
     do throws(LiquidAuthError) {
       let result = try await Self.result(of: link, by: ceremony, client)
@@ -33,7 +35,7 @@ struct Wallet: Sendable {
     } catch {
       if let refusal = gate.refusal { throw WalletFailure(refusal, code: .refused) }
       if ports.socket.isNotRunning { throw WalletFailure(error.description, code: .notRunning) }
-      throw WalletFailure(error)
+      throw WalletFailure(error, ceremony: ceremony, isFirstUse: isFirstUse.isSet)
     }
   }
 
@@ -93,12 +95,14 @@ extension Wallet {
         name: "Liquid Auth for Linux", account: signedIn.address, networks: networks,
         origin: signedIn.origin.serialized),
       signer: ControlSocketSigner(socket: ports.socket, output: output), randomness: SystemRandomNumberGenerator())
+    let ending: Conversation.Ending
     do {
-      let byDApp = try await Conversation(channel: channel, report: output.report, isOnce: isOnce).run(provider)
-      output.report(.closed(byDApp: byDApp))
+      ending = try await Conversation(channel: channel, report: output.report, isOnce: isOnce).run(provider)
     } catch {
       throw WalletFailure(error.description)
     }
+    output.report(.closed(byDApp: ending == .byDApp))
+    if case .refused(let error) = ending { throw WalletFailure(refused: error) }
   }
 
   private func channel(

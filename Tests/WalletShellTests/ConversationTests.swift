@@ -29,7 +29,9 @@ import Testing
   private let node = Node()
   private let told = Told()
 
-  private func conversation(isOnce: Bool = false) -> (Conversation, Provider) {
+  private func conversation(
+    isOnce: Bool = false, signer: (any TransactionSigner)? = nil
+  ) -> (Conversation, Provider) {
     ends.attach(dApp)
     return (
       Conversation(
@@ -38,7 +40,7 @@ import Testing
         .init(
           name: "ours", account: AlgorandAddress(publicKey: [UInt8](repeating: 1, count: 32)),
           networks: [.init(.testnet, algod: node)], origin: "https://a.example"),
-        signer: person, randomness: SystemRandomNumberGenerator())
+        signer: signer ?? person, randomness: SystemRandomNumberGenerator())
     )
   }
 
@@ -49,7 +51,7 @@ import Testing
     let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
     await person.isAsked()
     talk.cancel()
-    #expect(try await talk.value == false)
+    #expect(try await talk.value == .asWanted)
     #expect(person.hasWithdrawn)
     #expect(dApp.sent.isEmpty && dApp.isClosed)
   }
@@ -60,7 +62,7 @@ import Testing
     let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
     await dApp.answers(1)
     talk.cancel()
-    #expect(try await talk.value == false)
+    #expect(try await talk.value == .asWanted)
     #expect(dApp.isClosed)
   }
 
@@ -70,7 +72,7 @@ import Testing
     let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
     await person.isAsked()
     ends.receive(.channelClosed)
-    #expect(try await talk.value == true)
+    #expect(try await talk.value == .byDApp)
     #expect(person.hasWithdrawn && dApp.sent.isEmpty)
   }
 
@@ -80,7 +82,7 @@ import Testing
     let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
     await node.isAsked()
     ends.receive(.channelClosed)
-    #expect(try await talk.value == true)
+    #expect(try await talk.value == .byDApp)
     #expect(told.events == [.signing(.posted(["XOJJHOA2RZQCNPOTXVGM4HMNYIRFVOYCHSN6TAVNTDPOTNFHE74Q"]))])
     #expect(dApp.sent.isEmpty)
   }
@@ -89,8 +91,21 @@ import Testing
     let (conversation, provider) = conversation(isOnce: true)
     ends.receive(.message(Self.discover))
     ends.receive(.message(Self.discover))
-    #expect(try await conversation.run(provider) == false)
+    #expect(try await conversation.run(provider) == .asWanted)
     #expect(dApp.sent.count == 1)
+  }
+
+  @Test(arguments: [
+    (TransactionSignerFailure.denied, Conversation.Ending.refused(.methodCanceled(.signMessage))),
+    (.timedOut, .refused(.methodTimedOut(.signMessage))), (.unavailable("no vault"), .asWanted),
+  ])
+  func `once is a refusal where the person refused`(failure: TransactionSignerFailure, ending: Conversation.Ending)
+    async throws
+  {
+    let (conversation, provider) = conversation(isOnce: true, signer: Refusing(failure: failure))
+    ends.receive(.message(Self.signMessage))
+    #expect(try await conversation.run(provider) == ending)
+    #expect(dApp.sent.count == 1, "the dApp is told")
   }
 }
 
@@ -127,6 +142,17 @@ private final class Node: AlgodPort {
     let (never, _) = AsyncStream.makeStream(of: Void.self)
     for await _ in never {}
   }
+}
+
+/// Somebody who signs nothing.
+private struct Refusing: TransactionSigner {
+  let failure: TransactionSignerFailure
+
+  func sign(_ transactions: [TransactionToSign], origin: String) async throws(TransactionSignerFailure) -> [[UInt8]?] {
+    throw failure
+  }
+
+  func sign(message: [UInt8], origin: String) async throws(TransactionSignerFailure) -> [UInt8] { throw failure }
 }
 
 /// What was told, in its order.

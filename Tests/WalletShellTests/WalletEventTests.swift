@@ -133,6 +133,20 @@ struct FailureCodesTests {
     #expect(WalletFailure(error).code == code)
   }
 
+  @Test(arguments: [LiquidAuthError.unknownCredential, .noCredential(rpID: "a.example")])
+  func `a first sign-in without a registration is told how to register`(error: LiquidAuthError) {
+    let hint = "the server and this machine have no passkey in common; register one by leaving out --authenticate"
+    #expect(WalletFailure(error, ceremony: .authentication, isFirstUse: true) == WalletFailure(hint))
+    #expect(WalletFailure(error, ceremony: .authentication, isFirstUse: false) == WalletFailure(error))
+    #expect(WalletFailure(error, ceremony: nil, isFirstUse: true) == WalletFailure(error))
+  }
+
+  @Test func `a dApp's only request that was refused is a refusal`() {
+    #expect(
+      WalletFailure(refused: .methodTimedOut(.signMessage))
+        == WalletFailure("nothing was signed: nobody answered the authenticator's prompt", code: .refused))
+  }
+
   @Test func `a dApp that does not come has a code of its own`() {
     #expect(WalletFailure(SignalingError.timedOut(.signalled)).code == .timedOut)
     #expect(WalletFailure(SignalingError.serverLost(.closed)).code == .failed)

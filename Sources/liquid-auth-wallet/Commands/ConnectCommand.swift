@@ -45,7 +45,8 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Flag(help: "Use no STUN or TURN server.") var noIceServers = false
 
-  @Flag(help: "End after the first answer to the dApp.") var once = false
+  @Flag(help: "End after the first answer to the dApp: with exit code 4, if you refused what it asked for.") var once =
+    false
 
   @Option(help: ArgumentHelp("How long the dApp may take to answer.", valueName: "seconds")) var timeout = 120
 

@@ -50,7 +50,9 @@ struct KeyriWallet: Sendable {
     output.report(.keyri(.session(session)))
     guard let (origin, user) = try await agreement(to: session, decision, as: email) else {
       try await told { () async throws(KeyriError) in try await sessions.deny(session) }
-      return output.report(.keyri(.denied(session.widgetOrigin)))
+      output.report(.keyri(.denied(session.widgetOrigin)))
+      if decision == .deny { return }
+      throw WalletFailure("the page of \(session.widgetOrigin) was told no, as you wished", code: .refused)
     }
     try await told { () async throws(KeyriError) in
       try await sessions.confirm(session, agreedOrigin: origin, as: user)
@@ -70,7 +72,8 @@ struct KeyriWallet: Sendable {
     }
     if case .confirm(let origin) = decision { return (origin, user) }
     guard let question = TerminalQuestion() else {
-      throw WalletFailure("there is no terminal to ask on, and nothing was sent; give --confirm ORIGIN or --deny")
+      throw WalletFailure(
+        "there is no terminal to ask you on, and nothing was sent; give --confirm ORIGIN or --deny", code: .refused)
     }
     let text = "Sign it in at \(session.widgetOrigin) as \(TerminalText.line(user.text))? [y/N] "
     let isWanted = await question.ask(text, on: ports.thread)

@@ -11,6 +11,24 @@ extension WalletFailure {
     }
   }
 
+  /// A sign-in that was wanted by one ceremony, or by either.
+  ///
+  /// - Parameter isFirstUse: whether this machine keeps no passkey of the host, so that one may be registered unasked.
+  init(_ error: LiquidAuthError, ceremony: LiquidCeremony?, isFirstUse: Bool) {
+    switch error {
+    case .unknownCredential where isFirstUse && ceremony == .authentication,
+      .noCredential where isFirstUse && ceremony == .authentication:
+      self.init(
+        "the server and this machine have no passkey in common; register one by leaving out --authenticate")
+    default: self.init(error)
+    }
+  }
+
+  /// The only request of a dApp, to which the person did not agree.
+  init(refused error: ARC27Error) {
+    self.init("nothing was signed: \(error.inWords)", code: .refused)
+  }
+
   init(_ error: SignalingError) {
     if case .timedOut = error { self.init(error.description, code: .timedOut) } else { self.init(error.description) }
   }

@@ -6,7 +6,7 @@ struct WalletFailure: Error, Equatable, CustomStringConvertible {
     case failed = 1
     /// The authenticator does not run.
     case notRunning = 2
-    /// The person refused, or did not answer.
+    /// The person refused, did not answer, or could not be asked.
     case refused = 4
     /// Nothing came in time.
     case timedOut = 5
