@@ -161,6 +161,34 @@ struct ConfigurationTests {
     _ = try WalletConfiguration(readFrom: file.path, environment: [:].lookUp)
   }
 
+  @Test func `a file that others can write is nobody's word`() throws {
+    let file = try TemporaryFile("ice-server = stun:a")
+    for mode: mode_t in [0o664, 0o646, 0o620, 0o602] {
+      chmod(file.path, mode)
+      let error = #expect(throws: WalletFailure.self) {
+        try WalletConfiguration(readFrom: file.path, environment: [:].lookUp)
+      }
+      #expect(
+        error?.description
+          == "\(file.path) can be written by others on this machine, who may write anything into it; run: chmod go-w "
+          + file.path)
+    }
+  }
+
+  @Test func `a file is its user's, or root's`() {
+    let configuration = WalletConfiguration(file: "w.conf")
+    func fault(ofOwner owner: uid_t) -> String? {
+      var status = stat()
+      (status.st_uid, status.st_mode) = (owner, S_IFREG | 0o644)
+      return configuration.fault(of: status, user: 1000)
+    }
+    #expect(fault(ofOwner: 1000) == nil)
+    #expect(fault(ofOwner: 0) == nil)
+    #expect(
+      fault(ofOwner: 1001)
+        == "belongs to another user of this machine, who may write anything into it; run: sudo chown 1000")
+  }
+
   @Test func `the command line names TURN servers, and the file has their passwords`() throws {
     let configuration = try WalletConfiguration("ice-server = turn:a anna s3cr3t", path: "w.conf", home: nil)
     #expect(try configuration.iceServer(named: "stun:b") == ICEServer(urls: ["stun:b"]))

@@ -20,7 +20,9 @@ extension WalletConfiguration {
     defer { close(descriptor) }
     do {
       try self.init(Self.text(of: descriptor, usual), path: usual, home: environment("HOME"))
-      if holdsSecret { try Self.checkReaders(of: descriptor, usual) }
+      var status = stat()
+      guard fstat(descriptor, &status) == 0 else { throw Self.unreadable(usual) }
+      if let fault = fault(of: status, user: geteuid()) { throw WalletFailure("\(usual) \(fault) \(usual)") }
     } catch let error as ConfigurationError {
       throw WalletFailure(error.description)
     } catch let failure as WalletFailure {
@@ -56,14 +58,21 @@ extension WalletConfiguration {
     return text
   }
 
-  /// As ssh does with its keys: what others can read is no secret.
-  private static func checkReaders(of descriptor: Int32, _ path: String) throws(WalletFailure) {
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw unreadable(path) }
-    guard status.st_mode & 0o077 == 0 else {
-      throw WalletFailure(
-        "\(path) holds a password or a token, and others on this machine may read it; run: chmod 600 \(path)")
+  /// What speaks against a file of this owner and mode, and the command that mends it, but for the file's name.
+  ///
+  /// As ssh does: what others can read is no secret, and what they can write is not the user's word. They could name
+  /// their own authority and servers.
+  func fault(of status: stat, user: uid_t) -> String? {
+    if status.st_uid != user, status.st_uid != 0 {
+      return "belongs to another user of this machine, who may write anything into it; run: sudo chown \(user)"
     }
+    if holdsSecret, status.st_mode & 0o077 != 0 {
+      return "holds a password or a token, and others on this machine may read it; run: chmod 600"
+    }
+    if status.st_mode & 0o022 != 0 {
+      return "can be written by others on this machine, who may write anything into it; run: chmod go-w"
+    }
+    return nil
   }
 
   private static func unreadable(_ path: String) -> WalletFailure {

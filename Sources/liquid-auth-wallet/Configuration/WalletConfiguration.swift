@@ -15,6 +15,8 @@ struct WalletConfiguration: Equatable {
   var keyri: KeyriServices
 
   /// Whether a password or a token is in it, which other users must not read.
+  ///
+  /// The app key of a service that uses Keyri is neither: it is in every copy of the service's app.
   var holdsSecret: Bool {
     (iceServers ?? []).contains { $0.credential != nil } || nodes.values.contains { $0.token != nil }
   }
