@@ -13,8 +13,8 @@ struct WalletCommand: ParsableCommand {
       servers and dApps, and sees no secret.
 
       Exit codes: 0 done; 1 failed, or refused by the server; 2 the authenticator is not running; 4 you refused, \
-      nobody answered a prompt, or there is no terminal to ask you on; 5 the dApp did not come in time; 64 the command was written wrong; 130 ended by \
-      Ctrl-C, or because nobody reads the events of --json any more.
+      nobody answered a prompt, or there is no terminal to ask you on; 5 the dApp did not come in time; 64 the \
+      command was written wrong; 130 ended by Ctrl-C, or because nobody reads the events of --json any more.
       """,
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)",
     subcommands: [ConnectCommand.self, KeyriCommand.self])

@@ -68,7 +68,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     guard let name = arguments.dropFirst(isHelp ? 1 : 0).first, !name.hasPrefix("-") else { return nil }
     let names = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
     guard !names.contains(name) else { return nil }
-    return CommandFailure("there is no command \(name.printable); see: liquid-auth --help", code: .usage)
+    return mistake(ValidationError("there is no command '\(name)'"))
   }
 
   /// A mistake in the command line, in our voice: what is wrong, and how the command is written.
