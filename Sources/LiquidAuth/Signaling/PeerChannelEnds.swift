@@ -54,26 +54,33 @@ final class PeerChannelEnds: Sendable {
   // MARK: The peer connection's side
 
   /// Takes what concerns an open channel; what belongs to its opening is the signaling's.
-  func receive(_ event: PeerEvent) {
+  ///
+  /// - Returns: what the dApp did for which the channel is closed now; nothing more comes from it then.
+  @discardableResult
+  func receive(_ event: PeerEvent) -> PeerChannelError? {
     switch event {
-    case .message(let text): receive(text)
+    case .message(let text):
+      let fault = fault(of: text)
+      if let fault { close(fault) } else { feed.yield(.success(text)) }
+      return fault
     case .channelClosed: close(nil)
     case .failed(let reason): close(.lost(reason))
     case .bufferedAmountLow: state.withLock { Array($0.bells.values) }.forEach { $0.yield() }
     case .offer, .candidate, .channelOpen: break
     }
+    return nil
   }
 
-  private func receive(_ text: String) {
+  /// What is wrong with a message or with how many wait; else it is counted.
+  private func fault(of text: String) -> PeerChannelError? {
     let size = text.utf8.count
-    guard size <= PeerChannel.maximumIncomingSize else { return close(.incomingTooLarge(size: size)) }
+    guard size <= PeerChannel.maximumIncomingSize else { return .incomingTooLarge(size: size) }
     let hasRoom = state.withLock { state in
       state.unread.count += 1
       state.unread.size += size
       return state.unread.count <= PeerChannel.maximumUnreadCount && state.unread.size <= PeerChannel.maximumUnreadSize
     }
-    guard hasRoom else { return close(.unread) }
-    feed.yield(.success(text))
+    return hasRoom ? nil : .unread
   }
 
   // MARK: The reader's and the writer's side

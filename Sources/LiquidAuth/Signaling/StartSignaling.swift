@@ -107,8 +107,9 @@ private struct SignalingDriver {
     let peer = try ports.peerConnections.make(
       iceServers: iceServers, channelLabel: PeerChannel.label, bufferedAmountLowThreshold: PeerChannel.lowWaterMark
     ) { event in
-      ends.receive(event)
-      Self.offer(.machine(.peer(event)), to: feed)
+      // What closes the channel before it is open ends its opening: nothing more would come to end it.
+      let fault = ends.receive(event)
+      Self.offer(.machine(.peer(fault.map { .failed($0.description) } ?? event)), to: feed)
     }
     ends.attach(peer)
     return peer

@@ -10,7 +10,7 @@ import Testing
   /// The channel; the world has heard nothing yet.
   func open(maximumOutgoingSize: Int = 100) async throws -> PeerChannel {
     ends.attach(
-      try world.make(iceServers: [], channelLabel: "liquid", bufferedAmountLowThreshold: 1, deliver: ends.receive))
+      try world.make(iceServers: [], channelLabel: "liquid", bufferedAmountLowThreshold: 1) { ends.receive($0) })
     _ = await world.call()
     return PeerChannel(ends, maximumOutgoingSize: maximumOutgoingSize)
   }
@@ -183,7 +183,7 @@ import Testing
 
   @Test func `a connection that comes after the end is closed`() throws {
     ends.close(nil)
-    ends.attach(try world.make(iceServers: [], channelLabel: "", bufferedAmountLowThreshold: 1, deliver: ends.receive))
+    ends.attach(try world.make(iceServers: [], channelLabel: "", bufferedAmountLowThreshold: 1) { ends.receive($0) })
     #expect(world.openThings == 0)
   }
 

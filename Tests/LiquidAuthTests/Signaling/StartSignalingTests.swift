@@ -275,6 +275,25 @@ import Testing
     #expect(world.openThings == 0)
   }
 
+  @Test(arguments: [
+    (String(repeating: "x", count: 340_001), 1, PeerChannelError.incomingTooLarge(size: 340_001)), ("x", 257, .unread),
+  ])
+  func `a channel that is closed for what came before it was open ends the signaling`(
+    _ text: String, _ count: Int, _ fault: PeerChannelError
+  ) async throws {
+    let task = try start()
+    try await reach(.connecting)
+    for number in 0..<count {
+      world.peer(.message(text))
+      // They are looked at before more come: it is not how many wait that ends it.
+      guard number % 100 == 99 else { continue }
+      world.webSocket(.text("2"))
+      #expect(await world.call() == .sendText("3"))
+    }
+    await #expect(throws: SignalingError.peerConnectionFailed(fault.description)) { try await task.value }
+    #expect(world.openThings == 0)
+  }
+
   @Test func `events that come faster than they are looked at end it`() async throws {
     let (world, origin) = (FloodingWorld(), try WebOrigin("https://dapp.example"))
     await #expect(throws: SignalingError.flooded) {
