@@ -108,7 +108,7 @@ def test_first_use(clone):
         (r"The passphrase again: ", PASSPHRASE),
         (r"the device is (/dev/hidraw\d+)", use.register),
         (r"Enter alone refuses", PASSPHRASE),
-        (r"\[y/N\] ", "y"),
+        (r"\(y agrees, anything else refuses\) ", "y"),
         (r"MakeCredential setup\.example done", use.finish),
     ]
     status, shown = on_terminal(as_person(str(clone / "scripts/run")), answers, dict(os.environ), seconds=400)
