@@ -12,12 +12,12 @@ packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
 packages_to_check=(shellcheck)
 packages_for_python=(python3 python3-pip)
-packages_for_clients=(fido2-tools openssh-client zbar-tools)
-packages_for_daemon=(strace)
+packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
+packages_for_daemon=(strace elfutils)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick)
-packages_for_wallet=(chromium chromium-driver iproute2 qrencode)
+packages_for_wallet=(chromium chromium-driver iproute2 qrencode elfutils)
 # Unpacked and not installed: Debian would start its server for everybody.
 packages_of_turn=(coturn)
 

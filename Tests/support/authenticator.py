@@ -1,6 +1,7 @@
 """Starts our programs as a person would, with a state directory and a pinentry of the test's own."""
 
 import atexit
+import contextlib
 import json
 import os
 import pathlib
@@ -14,6 +15,8 @@ import subprocess
 import tempfile
 import time
 
+from . import stacks
+
 BIN = pathlib.Path(os.environ.get("LIQUID_AUTH_BIN", ".build/release")).resolve()
 PINENTRY = pathlib.Path(__file__).with_name("pinentry.py").resolve()
 PHRASE = (
@@ -23,14 +26,19 @@ PHRASE = (
 PASSPHRASE = "correct horse battery staple"
 
 
-def wait_for(what, condition, seconds=20.0):
-    """The first truthy answer of `condition`."""
+def wait_for(what, condition, seconds=20.0, pid=None):
+    """The first truthy answer of `condition`.
+
+    `what` is a text, or a function that gives it when the time is over. With `pid`, the failure shows the stacks of
+    that process and of its descendants.
+    """
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := condition():
             return found
         time.sleep(0.02)
-    raise AssertionError(f"no {what} within {seconds} s")
+    text = what() if callable(what) else what
+    raise AssertionError(f"no {text} within {seconds} s" + (f"\n{stacks.of(pid)}" if pid else ""))
 
 
 class Pinentry:
@@ -81,38 +89,39 @@ def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
     file that takes standard output and standard error, so that only what goes to the terminal itself is shown.
     Returns the exit status and what the terminal showed.
     """
-    child, terminal = pty.fork()
-    if child == 0:
+    terminal, slave = pty.openpty()
+    with contextlib.ExitStack() as files:
+        files.callback(os.close, terminal)
+        file = files.enter_context(open(output, "wb", opener=lambda *a: os.open(*a, 0o600))) if output else slave
+        # Not pty.fork: a child of a Python with threads may wait for ever for a lock that one of them held.
+        process = subprocess.Popen(
+            ["setsid", "--ctty", *map(str, command)], stdin=slave, stdout=file, stderr=file,
+            env=environment or dict(os.environ),
+        )
+        os.close(slave)
+        shown, searched, answers = "", 0, list(answers)
+        end = time.monotonic() + seconds
         try:
-            if output:
-                descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-                os.dup2(descriptor, 1)
-                os.dup2(descriptor, 2)
-            os.execvpe(command[0], list(map(str, command)), environment or dict(os.environ))
+            while True:
+                assert time.monotonic() < end, (
+                    f"{command} did not end within {seconds} s; it showed:\n{shown}\n{stacks.of(process.pid)}")
+                if select.select([terminal], [], [], 0.1)[0]:
+                    try:
+                        piece = os.read(terminal, 65536)
+                    except OSError:  # the other side has closed it
+                        break
+                    shown += piece.decode("utf-8", "replace")
+                if answers and (match := re.compile(answers[0][0]).search(shown, searched)):
+                    searched = match.end()
+                    line = answers.pop(0)[1]
+                    os.write(terminal, (line(match) if callable(line) else line).encode() + b"\n")
+            status = process.wait(max(1, end - time.monotonic()))
         finally:
-            os._exit(127)
-    shown, searched, answers = "", 0, list(answers)
-    end = time.monotonic() + seconds
-    try:
-        while True:
-            if time.monotonic() > end:
-                os.kill(child, signal.SIGKILL)
-                raise AssertionError(f"{command} did not end within {seconds} s; it showed:\n{shown}")
-            if select.select([terminal], [], [], 0.1)[0]:
-                try:
-                    piece = os.read(terminal, 65536)
-                except OSError:  # the other side has closed it
-                    break
-                shown += piece.decode("utf-8", "replace")
-            if answers and (match := re.compile(answers[0][0]).search(shown, searched)):
-                searched = match.end()
-                line = answers.pop(0)[1]
-                os.write(terminal, (line(match) if callable(line) else line).encode() + b"\n")
-    finally:
-        _, status = os.waitpid(child, 0)
-        os.close(terminal)
+            if process.poll() is None:
+                process.kill()
+                process.wait()
     assert not answers, f"{command} never asked {answers[0][0]!r}; it showed:\n{shown}"
-    return os.waitstatus_to_exitcode(status), shown
+    return status, shown
 
 
 class Authenticator:
@@ -147,10 +156,7 @@ class Authenticator:
 
     def run(self, *arguments, stdin="", status=0, wrapper=()):
         """`liquid-auth …` for this state directory and daemon; secrets go in as lines of standard input."""
-        done = subprocess.run(
-            [*wrapper, *self.command(*arguments)], input=stdin, text=True, capture_output=True, timeout=300,
-            env=self.environment,
-        )
+        done = stacks.run([*wrapper, *self.command(*arguments)], input=stdin, seconds=300, env=self.environment)
         assert done.returncode == status, f"liquid-auth {arguments} ended with {done.returncode}: {done.stderr}"
         return done
 
@@ -196,7 +202,7 @@ class Authenticator:
             stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, env=self.environment,
         )
         if wait:
-            wait_for("device; " + self.said(), self.attached)
+            wait_for(lambda: "device; " + self.said(), self.attached, pid=self.process.pid)
         return self
 
     def attached(self):

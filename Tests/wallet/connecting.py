@@ -10,7 +10,7 @@ import threading
 import time
 
 from judges import events
-from support.authenticator import is_alive, wait_for
+from support.authenticator import wait_for
 
 EVENTS = events.documented("Of all commands", "Of `connect`")
 
@@ -73,7 +73,7 @@ class Connection:
             )
             return next((event for event in self.events if event["event"] == name), None)
 
-        return wait_for(f"event {name}; so far {self.events} {self.text}", found, seconds)
+        return wait_for(lambda: f"event {name}; so far {self.events} {self.text}", found, seconds, self.process.pid)
 
     def _measure(self):
         """The most that the wallet's program has held so far."""
@@ -86,7 +86,9 @@ class Connection:
 
     def end(self, seconds: float = 60) -> int:
         """The exit status, when it ends by itself."""
-        wait_for(f"end of {self.process.args}; it said: {self.text} {self.events}", self._ended, seconds)
+        wait_for(
+            lambda: f"end of {self.process.args}; it said: {self.text} {self.events}", self._ended, seconds,
+            self.process.pid)
         for reader in self._readers:
             reader.join(10)
         assert not [line for line in self.said if "a fault in GStreamer" in line], self.said
@@ -108,19 +110,6 @@ class Connection:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-
-
-def descendants(pid: int) -> list[int]:
-    """Processes that it has started, and theirs."""
-    found = []
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if parent == pid:
-            found += [int(entry.name), *descendants(int(entry.name))]
-    return [one for one in found if is_alive(one)]
 
 
 def sockets(pid: int) -> int:

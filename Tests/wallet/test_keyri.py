@@ -9,6 +9,7 @@ import time
 
 import pytest
 from judges import derivation, events, keyri
+from support import stacks
 from support.authenticator import BIN, PASSPHRASE, PHRASE, on_terminal
 
 from .doubles.keyri_server import KeyriServer
@@ -50,10 +51,7 @@ class Wallet:
         ]
 
     def run(self, *arguments, status=DONE, stdin=""):
-        done = subprocess.run(
-            self.command(*arguments), input=stdin, text=True, capture_output=True, timeout=60, start_new_session=True,
-            env=self.key.environment,
-        )
+        done = stacks.run(self.command(*arguments), input=stdin, start_new_session=True, env=self.key.environment)
         assert done.returncode == status, f"{arguments} ended with {done.returncode}: {done.stdout} {done.stderr}"
         return done
 
@@ -175,7 +173,7 @@ def test_a_redirect_is_not_followed(registered, server):
 def test_a_server_that_nobody_vouches_for(wallet, server):
     command = wallet.command("register", ALICE)
     command = command[: command.index("--ca-file")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=wallet.key.environment)
+    done = stacks.run(command, env=wallet.key.environment)
     assert done.returncode == FAILED and "does not prove who it is" in done.stderr
     assert "with --ca-file" in done.stderr
     assert not server.received
@@ -396,7 +394,7 @@ def test_a_configuration_that_is_wrong(wallet, line):
 ])
 def test_a_command_that_is_written_wrong(wallet, arguments):
     command = [str(BIN / "liquid-auth-wallet"), "keyri", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = stacks.run(command)
     assert done.returncode == (DONE if not arguments else MISTAKE)
 
 
@@ -410,7 +408,7 @@ def test_the_other_command_leads_here(registered, server):
 def test_without_an_authenticator(wallet, tmp_path):
     command = wallet.command("register", ALICE)
     command[command.index("--control") + 1] = str(tmp_path / "nobody.sock")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = stacks.run(command)
     assert done.returncode == NOT_RUNNING and "is not running" in done.stderr
 
 

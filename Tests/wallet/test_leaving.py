@@ -6,9 +6,10 @@ import subprocess
 
 import pytest
 from support.authenticator import PHRASE, is_alive, wait_for
+from support.stacks import descendants
 
 from . import transactions
-from .connecting import descendants, sockets
+from .connecting import sockets
 from .doubles.dapp import DApp
 from .doubles.page_dapp import PAGE, PageDApp
 from .doubles.wallet import Account

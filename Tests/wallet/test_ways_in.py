@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from judges import vectors
+from support import stacks
 from support.authenticator import on_terminal
 
 from .doubles.dapp import DApp
@@ -139,10 +140,7 @@ class TestLinks:
 
     @pytest.mark.parametrize("case", FIDO["uris"], ids=lambda case: case["source"][:20])
     def test_of_browsers_are_explained(self, shared_key, connect, case):
-        done = subprocess.run(
-            connect.command(shared_key, case["uri"]), capture_output=True, text=True, timeout=60,
-            env=shared_key.environment,
-        )
+        done = stacks.run(connect.command(shared_key, case["uri"]), env=shared_key.environment)
         assert done.returncode == 0, done.stderr
         assert case["map"]["0"] in done.stdout and case["map"]["1"] not in done.stdout, "the key, and not the secret"
 
