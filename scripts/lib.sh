@@ -49,16 +49,44 @@ as_root() {
 
 # install_packages NAME...: those that are not there yet. Says which; asks nothing.
 install_packages() {
-    local package missing=()
+    local missing
     command -v dpkg-query >/dev/null || fail "only Debian and Ubuntu are known here; install by hand: $*"
-    for package; do
-        [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
-    done
+    mapfile -t missing < <(missing_packages "$@")
     ((${#missing[@]})) || return 0
     say "installing ${missing[*]}"
-    as_root env DEBIAN_FRONTEND=noninteractive sh -c '
-        apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"' sh "${missing[@]}" \
-        >/dev/null || fail "apt-get could not install: ${missing[*]}"
+# apt_get ARGUMENT...: while another program holds a lock of apt or dpkg, as a fresh machine's automatic updates do, it
+# waits, ten minutes at most, and says so.
+apt_get() {
+    local fault is_said='' began=$SECONDS
+    until fault=$(as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" 2>&1 >/dev/null); do
+        if [[ $fault != *'Could not get lock'* ]] || ((SECONDS - began >= 600)); then
+            printf '%s\n' "$fault" >&2
+            return 1
+        fi
+        [[ -n $is_said ]] || say "waiting: another program is installing packages ($(
+            sed -n 's/.*held by \(process .*\)/\1/p' <<<"$fault" | head -n 1))"
+        is_said=yes
+        sleep 2
+    done
+}
+
+# update_lists: apt's, once in a script's run.
+update_lists() {
+    [[ -n ${lists_are_new:-} ]] || apt_get update || fail "apt-get could not update its lists of packages"
+    lists_are_new=yes
+}
+
+# missing_packages NAME...: those that are not installed, and that no installed package provides.
+missing_packages() {
+    dpkg-query -W -f '${db:Status-Status} ${Package}, ${Provides}\n' 2>/dev/null | awk -v wanted="$*" '
+        sub(/^installed /, "") {
+            for (n = split($0, names, /, */); n; n--) { sub(/[ (].*/, "", names[n]); there[names[n]] = 1 }
+        }
+        END { for (m = split(wanted, list, " "); n++ < m;) if (!(list[n] in there)) print list[n] }'
+}
+
+    update_lists
+    apt_get install -y --no-install-recommends "${missing[@]}" || fail "apt-get could not install: ${missing[*]}"
 }
 
 # download_packages DIRECTORY NAME...: those that are not there yet, and what they need
@@ -70,8 +98,9 @@ download_packages() {
     say "downloading $*"
     rm -rf "$directory"
     mkdir -p "$directory/partial"
-    { as_root apt-get update -qq && as_root apt-get install -qq --download-only --no-install-recommends \
-        -o "Dir::Cache::archives=$directory" "$@"; } >/dev/null || fail "apt-get could not download: $*"
+    update_lists
+    apt_get install --download-only --no-install-recommends -o "Dir::Cache::archives=$directory" "$@" ||
+        fail "apt-get could not download: $*"
     echo "$*" >"$directory/.packages"
 }
 

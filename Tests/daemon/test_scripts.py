@@ -1,5 +1,6 @@
 """What the scripts say where something cannot be had; the whole of scripts/run is walked in Tests/tools."""
 
+import fcntl
 import os
 import pathlib
 import subprocess
@@ -20,3 +21,51 @@ def test_uhid_that_cannot_be_loaded_ends_no_script(tmp_path, says, fault):
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", script, "test", SCRIPTS], capture_output=True, text=True,
                           env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, timeout=60)
     assert (done.returncode, done.stdout) == (0, f"goes on: {fault}\n"), done.stderr
+
+
+def shell(script, *arguments, **settings):
+    """What a script says that has sourced lib.sh, and needs no sudo."""
+    script = '. "$0/lib.sh"; as_root() { "$@"; }\n' + script
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script, SCRIPTS, *map(str, arguments)],
+        capture_output=True, timeout=600, **settings)
+
+
+@pytest.mark.parametrize("command, lock", [
+    ("update", "lists/lock"), ("install", "lock-frontend"), ("install", "lock"),
+    ("install --reinstall --download-only", "archives/lock")])
+def test_another_program_holds_a_lock_of_apt(tmp_path, command, lock):
+    """apt's own words, in a directory of the test's: whoever installs waits for the other, and says so once."""
+    for directory in ("lists/partial", "archives/partial"):
+        (tmp_path / directory).mkdir(parents=True)
+    (tmp_path / "status").touch()
+    places = " ".join(f"-o {name}={tmp_path}/{value}" for name, value in {
+        "Dir::State": "", "Dir::State::status": "status", "Dir::Cache": "", "Dir::Etc": "", "Dir::Log": ""}.items())
+    if "archives" in lock:  # which apt locks when there is something to fetch
+        package = tmp_path / "some.deb"
+        made = tmp_path / "some/DEBIAN"
+        made.mkdir(parents=True)
+        (made / "control").write_text(
+            "Package: some\nVersion: 1\nArchitecture: all\nMaintainer: Test <test@example.org>\nDescription: nothing\n")
+        subprocess.run(["dpkg-deb", "--build", made.parent, package], check=True, capture_output=True)
+        command += f" {package}"
+    held = open(tmp_path / lock, "w")
+    fcntl.lockf(held, fcntl.LOCK_EX)
+    script = f'. "$0/lib.sh"; as_root() {{ "$@"; }}; apt_get {places} {command}; echo done'
+    running = subprocess.Popen(
+        ["bash", "-euo", "pipefail", "-c", script, SCRIPTS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        said = running.stderr.readline()
+        assert said.startswith("scripts: waiting: another program is installing packages"), said + running.stderr.read()
+        assert f"process {os.getpid()} " in said, said
+        assert running.poll() is None
+        held.close()
+        shown, rest = running.communicate(timeout=60)
+        assert (running.returncode, shown, rest) == (0, "done\n", "")
+    finally:
+        running.kill()
+
+
+def test_what_apt_refuses_is_no_lock(tmp_path):
+    done = shell("apt_get install such-a-package-there-is-not; echo done")
+    assert done.returncode == 1 and b"such-a-package-there-is-not" in done.stderr and b"waiting" not in done.stderr
