@@ -36,6 +36,15 @@ fail() {
     exit 1
 }
 
+# single_quoted WORD...: as every sh reads them again. bash's own %q writes $'...' for some, which dash does not read.
+single_quoted() {
+    local word words=()
+    for word; do
+        words+=("'${word//\'/\'\\\'\'}'")
+    done
+    echo "${words[*]}"
+}
+
 # as_root COMMAND...: as it is when we are root, else through sudo.
 as_root() {
     if ((EUID == 0)); then

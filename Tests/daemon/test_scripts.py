@@ -69,3 +69,11 @@ def test_another_program_holds_a_lock_of_apt(tmp_path, command, lock):
 def test_what_apt_refuses_is_no_lock(tmp_path):
     done = shell("apt_get install such-a-package-there-is-not; echo done")
     assert done.returncode == 1 and b"such-a-package-there-is-not" in done.stderr and b"waiting" not in done.stderr
+
+
+def test_every_sh_reads_quoted_words_again():
+    """`sg` starts dash, and in the locale C bash's own quoting writes what dash does not read."""
+    words = ["/home/andr\u00e9/.local/bin", "it's", "", " a  b ", "$HOME `id` \\n", "line\nline", "*", "''"]
+    for locale in ("C", "C.UTF-8"):
+        done = shell('sh -c "printf \'%s\\0\' $(single_quoted "$@")"', *words, env={**os.environ, "LC_ALL": locale})
+        assert done.stdout.decode().split("\0")[:-1] == words, done
