@@ -12,11 +12,11 @@ REPORT_DESCRIPTOR = bytes.fromhex("06d0f10901a1010920150026ff0075089540810209211
 class HardwareKey:
     """Plugged in until it is pulled out. It answers nothing: whoever asks it waits, as for a touch."""
 
-    def __init__(self, name="Example Key", serial="0001", port="usb-0000:00:14.0-1/input0"):
+    def __init__(self, name="Example Key", serial="0001", port="usb-0000:00:14.0-1/input0", product=0x0002):
         # struct uhid_create2_req of <linux/uhid.h>: name, phys, uniq, sizes, bus, ids and the descriptor.
         device = struct.pack(
             "<128s64s64sHHIIII", name.encode(), port.encode(), serial.encode(), len(REPORT_DESCRIPTOR), BUS_USB,
-            0x1209, 0x0002, 0, 0,
+            0x1209, product, 0, 0,
         )
         self.uhid = os.open("/dev/uhid", os.O_RDWR)
         os.write(self.uhid, struct.pack("<I", CREATE2) + (device + REPORT_DESCRIPTOR).ljust(4372, b"\0"))
