@@ -11,7 +11,7 @@ packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-d
 packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
 packages_to_check=(shellcheck)
-packages_for_python=(python3 python3-pip)
+packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
 packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
 packages_for_daemon=(strace elfutils)
 # These go into the guest only, see Tests/tools/run.
@@ -129,7 +129,8 @@ unpack_packages() {
 }
 
 # install_python_modules: those of Tests/requirements.txt, for Debian's own
-# python3. Done once for each content of that file.
+# python3. Done once for each content of that file. Debian's setuptools builds what
+# is no wheel, so that nothing is downloaded whose hash is not there.
 install_python_modules() {
     local wanted=$repo/Tests/requirements.txt
     install_packages "${packages_for_python[@]}"
@@ -138,7 +139,8 @@ install_python_modules() {
     rm -rf "$python_modules"
     mkdir -p "$python_modules"
     PIP_ROOT_USER_ACTION=ignore /usr/bin/python3 -m pip install --quiet --disable-pip-version-check \
-        --target "$python_modules" --requirement "$wanted" || fail "pip could not install the modules"
+        --no-build-isolation --require-hashes --target "$python_modules" --requirement "$wanted" ||
+        fail "pip could not install the modules"
     cp "$wanted" "$python_modules/.requirements.txt"
 }
 
