@@ -13,7 +13,7 @@ packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
 packages_to_check=(shellcheck)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
 packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
-packages_for_daemon=(strace elfutils)
+packages_for_daemon=(strace curl gpg gpg-agent elfutils)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick)
@@ -56,13 +56,6 @@ as_root() {
     fi
 }
 
-# install_packages NAME...: those that are not there yet. Says which; asks nothing.
-install_packages() {
-    local missing
-    command -v dpkg-query >/dev/null || fail "only Debian and Ubuntu are known here; install by hand: $*"
-    mapfile -t missing < <(missing_packages "$@")
-    ((${#missing[@]})) || return 0
-    say "installing ${missing[*]}"
 # apt_get ARGUMENT...: while another program holds a lock of apt or dpkg, as a fresh machine's automatic updates do, it
 # waits, ten minutes at most, and says so.
 apt_get() {
@@ -94,6 +87,13 @@ missing_packages() {
         END { for (m = split(wanted, list, " "); n++ < m;) if (!(list[n] in there)) print list[n] }'
 }
 
+# install_packages NAME...: those that are not there yet. Says which; asks nothing.
+install_packages() {
+    local missing
+    command -v dpkg-query >/dev/null || fail "only Debian and Ubuntu are known here; install by hand: $*"
+    mapfile -t missing < <(missing_packages "$@")
+    ((${#missing[@]})) || return 0
+    say "installing ${missing[*]}"
     update_lists
     apt_get install -y --no-install-recommends "${missing[@]}" || fail "apt-get could not install: ${missing[*]}"
 }
@@ -151,37 +151,13 @@ python() {
         /usr/bin/python3 "$@"
 }
 
-# Swift's version that Package.swift's first line asks for.
-swift_needed=$(sed -n '1s/.*swift-tools-version: *//p' "$repo/Package.swift")
+# shellcheck source=scripts/toolchain.sh
+. "$repo/scripts/toolchain.sh"
 
-# have_swift: a swift of that version or later is in PATH.
-have_swift() {
-    local version
-    version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p') && [[ -n $version ]] &&
-        printf '%s\n' "$swift_needed" "$version" | sort -CV
-}
-
-# install_swift: from the distribution if that has a new enough one. Otherwise
-# says what Swift's own site says; we do not pipe a download into a shell.
-install_swift() {
-    local offered
-    have_swift && return 0
-    offered=$(LC_ALL=C apt-cache policy swiftlang 2>/dev/null | sed -n 's/ *Candidate: *\([0-9]*:\)\?\([0-9.]*\).*/\2/p')
-    if [[ -n $offered ]] && printf '%s\n' "$swift_needed" "$offered" | sort -CV; then
-        install_packages swiftlang
-        have_swift && return 0
-    fi
-    cat >&2 <<EOF
-${0##*/}: Swift $swift_needed or later is needed and this distribution does not have it. Swift's own installer
-(https://www.swift.org/install/linux/) is:
-
-    curl -O https://download.swift.org/swiftly/linux/swiftly-$(uname -m).tar.gz
-    tar zxf swiftly-$(uname -m).tar.gz
-    ./swiftly init
-
-Then open a new terminal and start this script again.
-EOF
-    exit 1
+# prepare_build PACKAGE...: Swift first, then what every build needs and those packages, before any build.
+prepare_build() {
+    install_swift
+    install_packages "${packages_to_build[@]}" "$@"
 }
 
 # One release build for all who run the programs; static, so that the daemon
@@ -196,8 +172,7 @@ wallet_programs=(liquid-auth-wallet)
 
 # build_release PRODUCT...: `swift build` builds one product at a time.
 build_release() {
-    install_packages "${packages_to_build[@]}"
-    install_swift
+    prepare_build
     local product log=$repo/.build/release-build.log
     mkdir -p "$repo/.build"
     for product; do
@@ -210,7 +185,8 @@ build_release() {
 
 # build_wallet: the release build of the wallet, ready to run.
 build_wallet() {
-    install_packages "${packages_to_build_wallet[@]}" "${packages_to_run_wallet[@]}"
+    prepare_build "${packages_to_build_wallet[@]}"
+    install_packages "${packages_to_run_wallet[@]}"
     build_release "${wallet_programs[@]}"
 }
 
