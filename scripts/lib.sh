@@ -158,6 +158,21 @@ python() {
 prepare_build() {
     install_swift
     install_packages "${packages_to_build[@]}" "$@"
+    drop_stale_manifests
+}
+
+# SwiftPM asks pkg-config once and keeps the answers in its manifests, for ever. They are dropped when pkg-config's
+# answers are others than at the last build, as they are after a package was installed.
+drop_stale_manifests() {
+    local name names answers='' kept=$repo/.build/pkg-config.txt
+    mapfile -t names < <(sed -n 's/.*pkgConfig: "\([^"]*\)".*/\1/p' "$repo/Package.swift")
+    for name in "${names[@]}"; do
+        answers+="$name: $(pkg-config --cflags --libs "$name" 2>/dev/null || echo none)"$'\n'
+    done
+    cmp -s "$kept" - <<<"$answers" && return 0
+    mkdir -p "$repo/.build"
+    rm -f "$repo"/.build/{debug,release}.yaml
+    cat >"$kept" <<<"$answers"
 }
 
 # One release build for all who run the programs; static, so that the daemon

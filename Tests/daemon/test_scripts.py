@@ -77,3 +77,38 @@ def test_every_sh_reads_quoted_words_again():
     for locale in ("C", "C.UTF-8"):
         done = shell('sh -c "printf \'%s\\0\' $(single_quoted "$@")"', *words, env={**os.environ, "LC_ALL": locale})
         assert done.stdout.decode().split("\0")[:-1] == words, done
+
+
+def test_a_package_that_was_installed_after_a_build_is_found_by_the_next(tmp_path):
+    """SwiftPM asks pkg-config in the first two builds and then no more, whatever is installed."""
+    package, library = tmp_path / "package", tmp_path / "library"
+    files = {
+        "Package.swift": """// swift-tools-version: 6.2
+            import PackageDescription
+            let package = Package(name: "some", targets: [
+              .systemLibrary(name: "CLate", pkgConfig: "late", providers: [.apt(["liblate-dev"])]),
+              .executableTarget(name: "first"),
+              .executableTarget(name: "second", dependencies: ["CLate"])])""",
+        "Sources/CLate/module.modulemap": 'module CLate { header "shim.h" }',
+        "Sources/CLate/shim.h": "#include <late.h>",
+        "Sources/first/main.swift": "print(1)",
+        "Sources/second/main.swift": "import CLate\nprint(late)",
+    }
+    for path, content in files.items():
+        (package / path).parent.mkdir(parents=True, exist_ok=True)
+        (package / path).write_text(content)
+    (library / "include").mkdir(parents=True)
+    script = """
+        repo=$1 release=$1/.build/release release_flags=(-c debug)
+        install_swift() { :; }
+        install_packages() { :; }
+        build_release first first first
+        printf 'static const int late = 7;\\n' >"$2/include/late.h"
+        printf 'Name: late\\nDescription: late\\nVersion: 1\\nCflags: -I%s/include\\n' "$2" >"$2/late.pc"
+        build_release second
+        "$1/.build/debug/second"
+        prepare_build
+        [[ -e $1/.build/debug.yaml ]] || echo "the manifest was dropped for nothing"
+    """
+    done = shell(script, package, library, env={**os.environ, "PKG_CONFIG_PATH": str(library)})
+    assert (done.returncode, done.stdout) == (0, b"7\n"), done
