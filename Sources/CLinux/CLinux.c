@@ -3,10 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -89,4 +93,24 @@ int clinux_peer_user(int socket, uid_t *user) {
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
   *user = peer.uid;
   return 0;
+}
+
+int clinux_is_private_group(gid_t gid, uid_t owner) {
+  // The C library has one place for an account, one for a group, and one for how far it has listed the accounts.
+  static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&turn);
+  const struct passwd *account = getpwuid(owner);
+  char *name = account && account->pw_gid == gid ? strdup(account->pw_name) : NULL;
+  const struct group *group = name ? getgrgid(gid) : NULL;
+  int is_private = group && !strcmp(group->gr_name, name);
+  for (char *const *member = is_private ? group->gr_mem : NULL; is_private && *member; ++member)
+    is_private = !strcmp(*member, name);
+  if (is_private) {
+    setpwent();
+    while (is_private && (account = getpwent())) is_private = account->pw_gid != gid || account->pw_uid == owner;
+    endpwent();
+  }
+  free(name);
+  pthread_mutex_unlock(&turn);
+  return is_private;
 }

@@ -34,8 +34,10 @@ struct LiquidAuthCommand: AsyncParsableCommand {
 
   /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.
   ///
-  /// Phrase and passphrase pass through this process: no core dumps, and no reading by programs of the same user.
+  /// Phrase and passphrase pass through this process: no core dumps, and no reading by programs of the same user. What it
+  /// makes has the modes that it asks for, 0600 and 0700, under any umask.
   static func start() async -> Never {
+    umask(0o077)
     let arguments = Array(CommandLine.arguments.dropFirst())
     let isJSON = arguments.contains("--json")
     guard clinux_forbid_dumps() == 0 else {

@@ -51,7 +51,7 @@ import Testing
         == "there is no state directory \(temporary.path)/none; make a vault with: liquid-auth init")
   }
 
-  @Test(arguments: [0o750, 0o701, 0o777, 0o720])
+  @Test(arguments: [0o701, 0o705, 0o702, 0o777])
   func `a directory that others can enter is refused, and left as it is`(mode: Int) throws {
     let temporary = try TemporaryDirectory()
     try temporary.set(mode: mode)
@@ -66,6 +66,17 @@ import Testing
           == "\(temporary.path) is open to other users (mode \(octal)); close it with: chmod 700 '\(temporary.path)'")
     }
     #expect(try temporary.mode() == mode)
+  }
+
+  /// No account has this group; Tests/support/accounts.py has the groups that are private.
+  @Test(.enabled(if: geteuid() == 0), arguments: [0o710, 0o720, 0o740, 0o770])
+  func `a directory that a group can enter, which is not its owner's alone, is refused`(mode: Int) throws {
+    let temporary = try TemporaryDirectory()
+    #expect(chown(temporary.path, geteuid(), 4242) == 0)
+    try temporary.set(mode: mode)
+    let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path) }
+    #expect(error?.reason == .notPrivate)
+    #expect(error?.description.contains("is open to other users (mode \(String(mode, radix: 8)))") == true)
   }
 
   @Test(.enabled(if: geteuid() == 0)) func `a directory of another owner is refused`() throws {

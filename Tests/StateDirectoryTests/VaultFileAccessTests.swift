@@ -68,7 +68,7 @@ import Testing
     #expect(temporary.bytes(of: "vault") == bytes)
   }
 
-  @Test(arguments: [0o640, 0o604, 0o666])
+  @Test(arguments: [0o604, 0o602, 0o666])
   func `a vault that others can read is refused`(mode: Int) throws {
     try temporary.write([1], to: "vault", mode: mode)
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }

@@ -1,10 +1,25 @@
 """An authenticator of one's own for each test: these tests break things."""
 
+import os
+
 import pytest
 from fido2.ctap2 import Ctap2
-from support import wire
+from support import figures, wire
+from support.accounts import own_group_is_private
 from support.authenticator import Authenticator
 from support.ceremonies import OWN, register
+
+
+@pytest.fixture(scope="session", autouse=True)
+def umask_of_debian_13():
+    """Files are born here as Debian 13 has it, group-writable; elsewhere, as whoever runs the tests has it.
+
+    Where the group is not theirs alone, the programs would be right to refuse such files.
+    """
+    umask = os.umask(0o002 if own_group_is_private() else 0o022)
+    figures.note("umask of the daemon's tests", "0002" if own_group_is_private() else "0022, for your group has others")
+    yield
+    os.umask(umask)
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import subprocess
 import pytest
 from judges import vectors
 from support import stacks
-from support.authenticator import on_terminal
+from support.accounts import PRIVATE, SHARED, on_machine
+from support.authenticator import Authenticator, on_terminal
 
 from .doubles.dapp import DApp
 
@@ -73,6 +74,44 @@ def test_once(key, loop, serve, connect, dapp_of):
 def test_help_names_what_was_typed(key, command, usage):
     said = key.run(*command.split()).stdout
     assert f"\nUSAGE: liquid-auth {usage}" in said and "liquid-auth-wallet" not in said
+
+
+@pytest.fixture
+def configuration(tmp_path):
+    """As an editor makes it under umask 0002, first without a secret, then with one."""
+    def make(line, mode):
+        path = tmp_path / "wallet.conf"
+        path.write_text(line)
+        path.chmod(mode)
+        return path
+
+    return make
+
+
+PLAIN, SECRET = ("keyri a = https://a.example KEY", 0o664), ("algod testnet-v1.0 = https://a.example TOKEN", 0o660)
+NOT_RUNNING = 2
+
+
+@pytest.mark.parametrize("file", [PLAIN, SECRET], ids=["plain", "secret"])
+@pytest.mark.parametrize("accounts", PRIVATE.values(), ids=list(PRIVATE))
+def test_a_configuration_that_a_private_group_may_write(tmp_path, configuration, file, accounts):
+    """It is read, and then there is no authenticator."""
+    key = Authenticator(tmp_path / "key")
+    said = key.run("connect", "liquid://a.example/?requestId=1", "--config", configuration(*file), "--control", "/no/where",
+                   status=NOT_RUNNING, wrapper=on_machine(tmp_path / "machine", *accounts)).stderr
+    assert "wallet.conf" not in said
+
+
+@pytest.mark.parametrize("file, fault", [
+    (PLAIN, "can be written by others on this machine, who may write anything into it; run: chmod go-w"),
+    (SECRET, "holds a password or a token, and others on this machine may read it; run: chmod 600"),
+], ids=["plain", "secret"])
+@pytest.mark.parametrize("accounts", SHARED.values(), ids=list(SHARED))
+def test_a_configuration_that_any_other_group_may_write(tmp_path, configuration, file, fault, accounts):
+    key, path = Authenticator(tmp_path / "key"), configuration(*file)
+    said = key.run("connect", "liquid://a.example/?requestId=1", "--config", path, "--control", "/no/where", status=1,
+                   wrapper=on_machine(tmp_path / "machine", *accounts)).stderr
+    assert f"{path} {fault} {path}" in said
 
 
 class TestFirstUse:

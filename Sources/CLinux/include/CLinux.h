@@ -27,3 +27,7 @@ int clinux_open_pty(int *controller, int *terminal, char *path, size_t size);
 
 /// The user at the other end of a Unix socket, who called connect(2) or listen(2), SO_PEERCRED: 0, or -1 with errno.
 int clinux_peer_user(int socket, uid_t *user);
+
+/// 1 if the group is its owner's alone: their primary group, named as they are, that no other account has or is in; 0 if
+/// it is not, or nobody knows. May ask a directory service.
+int clinux_is_private_group(gid_t group, uid_t owner);

@@ -1,4 +1,5 @@
 import Glibc
+import StateDirectory
 
 extension WalletConfiguration {
   /// The largest file that is read, bytes.
@@ -66,10 +67,10 @@ extension WalletConfiguration {
     if status.st_uid != user, status.st_uid != 0 {
       return "belongs to another user of this machine, who may write anything into it; run: sudo chown \(user)"
     }
-    if holdsSecret, status.st_mode & 0o077 != 0 {
+    if holdsSecret, Privacy.isOpenToOthers(status) {
       return "holds a password or a token, and others on this machine may read it; run: chmod 600"
     }
-    if status.st_mode & 0o022 != 0 {
+    if Privacy.isWritableByOthers(status) {
       return "can be written by others on this machine, who may write anything into it; run: chmod go-w"
     }
     return nil

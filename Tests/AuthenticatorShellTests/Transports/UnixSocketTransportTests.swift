@@ -164,11 +164,11 @@ struct UnixSocketTransportTests {
   }
 
   @Test func `a directory that others may write to is refused`() throws {
-    chmod(directory.path, 0o770)
+    chmod(directory.path, 0o702)
     #expect {
       try transport.attach()
     } throws: {
-      "\($0)" == "others may write to \(directory.path) (mode 770); close it with: chmod go-w '\(directory.path)', "
+      "\($0)" == "others may write to \(directory.path) (mode 702); close it with: chmod go-w '\(directory.path)', "
         + "or name another path"
     }
     // As in /tmp, where nobody can take away what is another's.

@@ -1,0 +1,42 @@
+import CLinux
+public import Glibc
+
+/// Who may have what we write and what we believe: its owner alone.
+public enum Privacy {
+  /// Whether somebody besides its owner may read, write or enter a file.
+  public static func isOpenToOthers(_ file: stat) -> Bool { othersHave(0o077, to: file) }
+
+  /// Whether somebody besides its owner may write a file.
+  public static func isWritableByOthers(_ file: stat) -> Bool { othersHave(0o022, to: file) }
+
+  /// Whether others have any of the permissions; those of a group that is its owner's alone do not count.
+  ///
+  /// Debian gives each user such a group, and umask 0002; OpenSSH in Debian judges alike. Users and groups are looked up
+  /// only where it depends on them.
+  private static func othersHave(_ permissions: mode_t, to file: stat) -> Bool {
+    let open = file.st_mode & permissions
+    if open & 0o007 != 0 { return true }
+    return open & 0o070 != 0 && clinux_is_private_group(file.st_gid, file.st_uid) == 0
+  }
+
+  static func check(
+    _ status: stat, _ path: String, type: mode_t, mode: String
+  ) throws(StateDirectoryError) {
+    guard status.st_mode & S_IFMT == type else {
+      let wanted = type == S_IFDIR ? "a directory" : "a regular file"
+      throw StateDirectoryError(.notPrivate, "\(path) is not \(wanted); move it away, or give --state-dir DIR")
+    }
+    guard status.st_uid == geteuid() else {
+      throw StateDirectoryError(
+        .notPrivate,
+        "\(path) belongs to uid \(status.st_uid), not to you (uid \(geteuid())); run as its owner, or give --state-dir DIR"
+      )
+    }
+    guard !isOpenToOthers(status) else {
+      let found = String(status.st_mode & 0o7777, radix: 8)
+      // Such a directory is everybody's, as /tmp is: to close it would break what others have there.
+      let remedy = status.st_mode & S_ISVTX != 0 ? "give --state-dir DIR" : "close it with: chmod \(mode) '\(path)'"
+      throw StateDirectoryError(.notPrivate, "\(path) is open to other users (mode \(found)); \(remedy)")
+    }
+  }
+}
