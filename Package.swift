@@ -37,6 +37,100 @@ let network: [Target.Dependency] = [
   .product(name: "NIOSSL", package: "swift-nio-ssl"),
 ]
 
+// One statement for each room: of one long sum, Swift 6.2 cannot tell the type in minutes.
+var targets: [Target] = [
+  door("CCBOR", pkgConfig: "libcbor", apt: "libcbor-dev"),
+  door("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
+  door("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
+  door("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
+  door("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+  door("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+  door("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
+  door("CGStreamer", pkgConfig: "gstreamer-webrtc-1.0", apt: "libgstreamer-plugins-bad1.0-dev"),
+  door("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
+  .target(name: "CUHID"),
+  .target(name: "CLinux"),
+  .target(
+    name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
+  // Reads the vector files under Tests/Vectors; no product uses it.
+  .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
+  // The ports of CTAP2 in memory; no product uses it.
+  .target(
+    name: "TestSupport", dependencies: ["CTAP2", "CryptoPrimitives"], path: "Tests/TestSupport",
+    swiftSettings: settings),
+  // What scripts/bench runs; no product.
+  .executableTarget(
+    name: "Benchmarks",
+    dependencies: [
+      "CTAP2", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives", "CredentialDB", "StateDirectory",
+      "Vault",
+      "TestSupport", argumentParser,
+    ], path: "Tests/Benchmarks", swiftSettings: settings),
+]
+
+targets += room("CryptoPrimitives", ["COpenSSL", "CSodium"])
+targets += room("DeterministicKeys", ["CryptoPrimitives"])
+targets += room("CBOR", ["CCBOR"])
+targets += room("CTAPHID", [])
+targets += room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
+targets += room("Vault", ["CBOR", "CryptoPrimitives"])
+targets += room(
+  "CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
+  tests: ["DeterministicKeys", "TestSupport"])
+targets += room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
+targets += room("ControlDoor", ["CBOR", "CryptoPrimitives"])
+targets += room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "CLinux"])
+targets += room("ShownTexts", [])
+targets += room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "ShownTexts"])
+targets += room(
+  "LiquidAuth", ["AlgorandTransaction", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
+  tests: ["TestSupport"])
+
+targets += [
+  .executableTarget(
+    name: "liquid-authenticator",
+    dependencies: [
+      "AlgorandTransaction", "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault",
+      "CredentialDB", "ControlDoor",
+      "StateDirectory", "ShownTexts", "CUHID", "CUdev", "CLinux",
+    ], swiftSettings: settings),
+  .executableTarget(
+    name: "liquid-auth",
+    dependencies: [
+      "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
+      "ControlClient", "StateDirectory", "LiquidAuth", "CLinux", "CZlib", "CQREncode", argumentParser,
+    ], swiftSettings: settings),
+  .executableTarget(
+    name: "liquid-auth-wallet",
+    dependencies: [
+      "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlDoor", "StateDirectory",
+      "CTAPHID", "CryptoPrimitives", "CLinux", "CWebRTC", "CPSL", argumentParser,
+    ] + network, swiftSettings: settings),
+  .testTarget(
+    name: "AuthenticatorShellTests",
+    dependencies: [
+      "liquid-authenticator", "AlgorandTransaction", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives",
+      "DeterministicKeys", "Vault",
+      "CredentialDB", "StateDirectory", "ShownTexts", "CLinux", "TestSupport",
+    ],
+    swiftSettings: settings),
+  .testTarget(
+    name: "WalletShellTests",
+    dependencies: [
+      "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
+      "ControlDoor",
+      "CLinux", "CWebRTC", "CGStreamer", argumentParser,
+      .product(name: "NIOEmbedded", package: "swift-nio"),
+    ] + network, swiftSettings: settings),
+  .testTarget(
+    name: "CommandShellTests",
+    dependencies: [
+      "liquid-auth", "CBOR", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "LiquidAuth",
+      "CLinux", "TestVectors",
+    ],
+    swiftSettings: settings),
+]
+
 let package = Package(
   name: "liquid-auth",
   products: [
@@ -51,96 +145,5 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
-  targets: [
-    door("CCBOR", pkgConfig: "libcbor", apt: "libcbor-dev"),
-    door("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
-    door("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
-    door("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
-    door("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
-    door("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
-    door("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
-    door("CGStreamer", pkgConfig: "gstreamer-webrtc-1.0", apt: "libgstreamer-plugins-bad1.0-dev"),
-    door("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
-    .target(name: "CUHID"),
-    .target(name: "CLinux"),
-    .target(
-      name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
-    // Reads the vector files under Tests/Vectors; no product uses it.
-    .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
-    // The ports of CTAP2 in memory; no product uses it.
-    .target(
-      name: "TestSupport", dependencies: ["CTAP2", "CryptoPrimitives"], path: "Tests/TestSupport",
-      swiftSettings: settings),
-  ]
-    + [
-      // What scripts/bench runs; no product.
-      .executableTarget(
-        name: "Benchmarks",
-        dependencies: [
-          "CTAP2", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives", "CredentialDB", "StateDirectory",
-          "Vault",
-          "TestSupport", argumentParser,
-        ], path: "Tests/Benchmarks", swiftSettings: settings)
-    ]
-    + room("CryptoPrimitives", ["COpenSSL", "CSodium"])
-    + room("DeterministicKeys", ["CryptoPrimitives"])
-    + room("CBOR", ["CCBOR"])
-    + room("CTAPHID", [])
-    + room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
-    + room("Vault", ["CBOR", "CryptoPrimitives"])
-    + room(
-      "CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
-      tests: ["DeterministicKeys", "TestSupport"])
-    + room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
-    + room("ControlDoor", ["CBOR", "CryptoPrimitives"])
-    + room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "CLinux"])
-    + room("ShownTexts", [])
-    + room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "ShownTexts"])
-    + room(
-      "LiquidAuth", ["AlgorandTransaction", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
-      tests: ["TestSupport"])
-    + [
-      .executableTarget(
-        name: "liquid-authenticator",
-        dependencies: [
-          "AlgorandTransaction", "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault",
-          "CredentialDB", "ControlDoor",
-          "StateDirectory", "ShownTexts", "CUHID", "CUdev", "CLinux",
-        ], swiftSettings: settings),
-      .executableTarget(
-        name: "liquid-auth",
-        dependencies: [
-          "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
-          "ControlClient", "StateDirectory", "LiquidAuth", "CLinux", "CZlib", "CQREncode", argumentParser,
-        ], swiftSettings: settings),
-      .executableTarget(
-        name: "liquid-auth-wallet",
-        dependencies: [
-          "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlDoor", "StateDirectory",
-          "CTAPHID", "CryptoPrimitives", "CLinux", "CWebRTC", "CPSL", argumentParser,
-        ] + network, swiftSettings: settings),
-      .testTarget(
-        name: "AuthenticatorShellTests",
-        dependencies: [
-          "liquid-authenticator", "AlgorandTransaction", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives",
-          "DeterministicKeys", "Vault",
-          "CredentialDB", "StateDirectory", "ShownTexts", "CLinux", "TestSupport",
-        ],
-        swiftSettings: settings),
-      .testTarget(
-        name: "WalletShellTests",
-        dependencies: [
-          "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
-          "ControlDoor",
-          "CLinux", "CWebRTC", "CGStreamer", argumentParser,
-          .product(name: "NIOEmbedded", package: "swift-nio"),
-        ] + network, swiftSettings: settings),
-      .testTarget(
-        name: "CommandShellTests",
-        dependencies: [
-          "liquid-auth", "CBOR", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "LiquidAuth",
-          "CLinux", "TestVectors",
-        ],
-        swiftSettings: settings),
-    ]
+  targets: targets
 )

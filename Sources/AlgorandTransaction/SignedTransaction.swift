@@ -18,11 +18,11 @@ public struct SignedTransaction: Hashable, Sendable {
     self.transaction = transaction
     // The members' values in the order of their keys: sgnr, sig, txn. The transaction's bytes are canonical already.
     let isRekeyed = signer != transaction.sender
-    bytes =
-      [isRekeyed ? 0x83 : 0x82]
-      + (isRekeyed ? MessagePack.text("sgnr").encoded + MessagePack.bytes(signer.publicKey).encoded : [])
-      + MessagePack.text("sig").encoded + MessagePack.bytes(signature).encoded
-      + MessagePack.text("txn").encoded + transaction.bytes
+    var bytes: [UInt8] = [isRekeyed ? 0x83 : 0x82]
+    if isRekeyed { bytes += MessagePack.text("sgnr").encoded + MessagePack.bytes(signer.publicKey).encoded }
+    bytes += MessagePack.text("sig").encoded + MessagePack.bytes(signature).encoded
+    bytes += MessagePack.text("txn").encoded + transaction.bytes
+    self.bytes = bytes
   }
 
   /// Reads what somebody signed, to know what is posted.

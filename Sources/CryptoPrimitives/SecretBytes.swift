@@ -71,11 +71,12 @@ extension SecretBytes: CustomStringConvertible, CustomReflectable {
 package func withWipedBytes<R, E: Error>(
   count: Int, _ body: (UnsafeMutableRawBufferPointer) throws(E) -> R
 ) throws(E) -> R {
-  try withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { scratch throws(E) in
+  // Swift 6.2 has this function without typed throws.
+  try withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { scratch in
     sodium_memzero(scratch.baseAddress, scratch.count)
     defer { sodium_memzero(scratch.baseAddress, scratch.count) }
-    return try body(scratch)
-  }
+    return Result { () throws(E) in try body(scratch) }
+  }.get()
 }
 
 /// libsodium's start-up, once in a process.

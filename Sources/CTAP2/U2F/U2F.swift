@@ -69,10 +69,12 @@ extension Authenticator {
     let certificate = U2FCertificate.certificate(
       toBeSigned,
       signature: try key.u2fSignature(over: toBeSigned, consent: UserConsent(userPresent: true, userVerified: false)))
-    let signature = try key.u2fSignature(
-      over: [0x00] + application.bytes + data[..<32] + handle + [0x04] + publicKey, consent: consent)
-    return .answer(
-      [0x05, 0x04] + publicKey + [UInt8(handle.count)] + handle + certificate + signature + U2FStatus.noError.bytes)
+    let registered: [[UInt8]] = [[0x00], application.bytes, Array(data[..<32]), handle, [0x04], publicKey]
+    let signature = try key.u2fSignature(over: Array(registered.joined()), consent: consent)
+    let answer: [[UInt8]] = [
+      [0x05, 0x04], publicKey, [UInt8(handle.count)], handle, certificate, signature, U2FStatus.noError.bytes,
+    ]
+    return .answer(Array(answer.joined()))
   }
 
   /// A new credential of kind 3, which lives in its key handle alone: Recovery §3, §10.

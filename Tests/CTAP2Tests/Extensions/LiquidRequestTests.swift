@@ -288,6 +288,6 @@ extension String {
   }
 
   private func replacingCharacters(in range: Range<Index>, with other: String) -> String {
-    self[..<range.lowerBound] + other + self[range.upperBound...]
+    String(self[..<range.lowerBound]) + other + self[range.upperBound...]
   }
 }
