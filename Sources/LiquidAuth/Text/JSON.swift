@@ -3,8 +3,9 @@ import FoundationEssentials
 /// JSON, RFC 8259: this room's one door to it, and to Foundation.
 ///
 /// A text is looked at before it is decoded: it must be UTF-8, at most ``maximumDepth`` deep, and no object may have a name
-/// twice (RFC 7493 §2.3), of which one reader takes the first and another the last. Members that a type does not name are
-/// passed over. How many bytes come is limited by the ports.
+/// twice (RFC 7493 §2.3), of which one reader takes the first and another the last. Foundation takes a comma after the
+/// last value, which RFC 8259 (§4, §5) does not have. Members that a type does not name are passed over. How many bytes
+/// come is limited by the ports.
 enum JSON {
   /// Arrays and objects in one another, at most; servers of Liquid Auth and Keyri have 4.
   static let maximumDepth = 32
@@ -77,7 +78,7 @@ enum JSONError: Error, Equatable, CustomStringConvertible {
 // MARK: - What the decoder does not look at
 
 extension JSON {
-  /// Checks encoding, depth and names; whether it is JSON at all, the decoder says.
+  /// Checks encoding, depth, names and trailing commas; whether it is JSON at all, the decoder says.
   private static func check(_ json: [UInt8]) throws(JSONError) {
     // A zero would have the decoder try UTF-16 and UTF-32, which RFC 8259 §8.1 does not have.
     guard !json.contains(0), String(validating: json, as: UTF8.self) != nil else { throw .noJSON }
@@ -85,11 +86,16 @@ extension JSON {
     /// Of each object that is open, the names so far; `nil` for an array.
     var open: [Set<String>?] = []
     var isName = false
+    var previous: UInt8 = 0
     while let byte = rest.popFirst() {
+      if byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { continue }
+      defer { previous = byte }
       switch byte {
       case UInt8(ascii: "["): open.append(nil)
       case UInt8(ascii: "{"): open.append([])
-      case UInt8(ascii: "]"), UInt8(ascii: "}"): _ = open.popLast()
+      case UInt8(ascii: "]"), UInt8(ascii: "}"):
+        guard previous != UInt8(ascii: ",") else { throw .noJSON }
+        _ = open.popLast()
       case UInt8(ascii: ","): break
       case UInt8(ascii: "\""):
         let string = popString(&rest)

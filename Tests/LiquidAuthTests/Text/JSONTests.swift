@@ -38,6 +38,7 @@ struct JSONTests {
     #"{"b":"x"}"#, " {\n\t\"b\" : \"x\" }\r\n", #"{"\u0062":"\u0078"}"#, #"{"b":"x","a":null}"#,
     // The same name in two objects, and as a value; braces, commas and quotation marks within texts.
     #"{"c":{"b":1},"d":[{"b":2},{"b":3}],"e":"b","b":"x"}"#, #"{"c":"\"{[,:","d,\"":"\\","b":"x"}"#,
+    #"{"c":[",","{,}",",]"],",}":[],"b":"x"}"#,
   ])
   func `what is JSON is read`(_ text: String) throws {
     #expect(try Self.decode(text) == Value(b: "x", a: nil))
@@ -50,6 +51,17 @@ struct JSONTests {
     "{\"b\":\"x\u{0}\"}", "\u{0}",
   ])
   func `what is no JSON is refused`(_ text: String) {
+    #expect(throws: JSONError.noJSON) { try Self.decode(text) }
+  }
+
+  @Test(arguments: [
+    #"{"b":"x",}"#, "{\"b\":\"x\" ,\n\t}\r\n", #"{"b":"x","a":[],}"#, #"{"b":"x","a":[{"id":1},]}"#,
+    #"{"b":"x","a":[{"id":1,}]}"#, #"{"b":"x","c":[[1],[2,]]}"#, #"{"b":"x","c":{"d":{},}}"#, #"{"b":"x","c":","#,
+    "{,}",
+    #"{,"b":"x"}"#, #"{"b":"x","c":[,]}"#, #"{"b":"x","c":[,1]}"#, #"{"b":"x",,"c":1}"#, #"{"b":"x","c":[1,,2]}"#,
+    #"{"b":"x"},"#, #"{"b":"x","c":["",]}"#, #"{"b":"x","c":"d",}"#,
+  ])
+  func `a comma stands between two values and nowhere else`(_ text: String) {
     #expect(throws: JSONError.noJSON) { try Self.decode(text) }
   }
 
