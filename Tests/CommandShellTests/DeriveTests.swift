@@ -53,6 +53,32 @@ import Testing
     #expect(raw == text)
   }
 
+  @Test(arguments: [
+    "example.com", "localhost", "a", "login.example.com", "测试.example.com", "ssh:", "ssh:work", "ssh:443",
+    "pam://host.example.com", "io.systemd.cryptsetup",
+  ])
+  func `a relying party id is taken`(origin: String) throws {
+    let command = try LiquidAuthCommand.parseAsRoot(["derive", "--origin", origin, "--user-handle", "a"])
+    #expect((command as? DeriveCommand)?.origin == origin)
+  }
+
+  @Test(arguments: [
+    "", " ", "https://example.com", "HTTPS://example.com", "http://localhost", "https://example.com/login", "https://",
+    "example.com/", "example.com/login", "/", "//example.com", "example.com:8443", "localhost:3000", "example.com:",
+    "example.com?a=b", "example.com#top", "anna@example.com", "example.com ", " example.com", "example\n.com",
+    "pam://host/path", "pam://host.example.com:22", "pam://",
+  ])
+  func `an address is no relying party id, and gives no key`(origin: String) throws {
+    let error = #expect(throws: (any Error).self) {
+      try LiquidAuthCommand.parseAsRoot(["derive", "--origin", origin, "--user-handle", "a"])
+    }
+    let mistake = LiquidAuthCommand.mistake(try #require(error))
+    #expect(
+      mistake.message
+        == "--origin takes a relying party id, such as example.com, and no address: '\(origin.printable)'")
+    #expect(mistake.code == .usage)
+  }
+
   static func phrase() throws -> BIP39Phrase {
     try BIP39Phrase(
       parsing: Array(vectors.get().upstream.phrase.utf8).withUnsafeBytes { SecretBytes(copying: $0) })

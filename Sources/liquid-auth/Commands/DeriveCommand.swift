@@ -17,7 +17,7 @@ struct DeriveCommand: ParsableCommand {
 
   @Option(
     name: [.customLong("origin"), .customLong("rp")],
-    help: "The site as it goes into the key: a relying party id, such as example.com, and no address.")
+    help: "The site as it goes into the key: its relying party id, such as example.com, and not its address.")
   var origin: String
 
   @Option(help: "The account's user handle, as text.")
@@ -34,18 +34,33 @@ struct DeriveCommand: ParsableCommand {
 
   @OptionGroup var output: OutputOptions
 
-  func validate() throws { _ = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex) }
+  func validate() throws {
+    guard Self.isID(origin) else {
+      throw ValidationError(
+        "--origin takes a relying party id, such as example.com, and no address: '\(origin.printable)'")
+    }
+    _ = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
+  }
 
   func run() throws {
     let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
     let derived = try Self.derive(
       from: PhraseInput.read(), origin: origin, userHandle: handle, counter: counter)
-    if origin.utf8.contains(UInt8(ascii: "/")) {
-      StandardStream.error.write(
-        "liquid-auth: this is the key for \(origin.printable) as it stands; a site's passkeys have its id alone, such as "
-          + "example.com")
-    }
     output.write(derived.text, json: derived.json)
+  }
+
+  /// Whether a text can be a relying party id: a domain, or what programs have in its place, `ssh:` or `pam://host`.
+  ///
+  /// A web address is none, nor is a part of one: a key for it would be no site's.
+  static func isID(_ text: String) -> Bool {
+    guard !text.isEmpty, !text.contains(where: \.isWhitespace) else { return false }
+    let scheme = text.firstRange(of: "://")
+    let isWeb = scheme.map { ["http", "https"].contains(text[..<$0.lowerBound].lowercased()) } ?? false
+    let rest = text[(scheme?.upperBound ?? text.startIndex)...]
+    let parts = rest.split(separator: ":", omittingEmptySubsequences: false)
+    let isHost = parts[0].contains(".") || parts[0] == "localhost"
+    let hasPort = parts.count == 2 && isHost && parts[1].allSatisfy { "0"..."9" ~= $0 }
+    return !isWeb && !hasPort && !rest.isEmpty && !rest.contains { "/?#@".contains($0) }
   }
 
   /// What may be shown of a derived credential.
