@@ -17,6 +17,7 @@ from fido2.ctap2 import ClientPin, Ctap2
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PINENTRY, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN, register
+from support.control_door import ControlDoor
 
 
 def status(key, code):
@@ -261,3 +262,13 @@ def test_the_log_is_for_people(key):
         deny_a_registration(key)
         assert "the person refused" in key.said()
         assert ".swift" not in key.said(), "a place in our source is of no use to the person"
+
+
+def test_refused_packets_have_a_limit_in_the_log(key):
+    """Ten lines a minute; each packet is answered all the same."""
+    with key:
+        with ControlDoor(key.control_socket) as door:
+            for _ in range(1000):
+                assert door.ask(0x6F)[0] == 0x01
+        assert key.said().count("the control socket refuses a request: ") == 10, key.said()
+        assert key.said().count("more lines within this minute are counted, and not written") == 1

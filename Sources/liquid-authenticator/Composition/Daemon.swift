@@ -22,6 +22,8 @@ final class Daemon: Sendable {
   private let control = Mutex<ControlListener?>(nil)
   private let otherKeys = Mutex<OtherKeysWatch?>(nil)
   private let log: Log
+  /// For what programs at the control socket did wrong.
+  private let controlLog: LogLimit
 
   /// Forbids the process what it must not do, takes the state directory, and puts the parts together.
   ///
@@ -58,6 +60,7 @@ final class Daemon: Sendable {
     }
     self.desk = desk
     self.log = log
+    controlLog = LogLimit(of: "the control socket", timepiece: timepiece, output: log.warning)
   }
 
   /// Opens the control door, then makes the device appear: who sees the device finds the door open.
@@ -69,7 +72,7 @@ final class Daemon: Sendable {
         socket, workers: workers,
         makeSession: { [log] in
           ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds, log: log.info)
-        }, log: log.warning)
+        }, log: controlLog.write)
       control.withLock { $0 = listener }
       DialogPlace.problem(desk.options.prompt, pinentry: desk.options.pinentry).map(log.warning)
       try await begin()

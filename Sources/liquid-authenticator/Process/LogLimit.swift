@@ -1,0 +1,49 @@
+import CTAPHID
+import Synchronization
+
+/// Lines that any program can bring about: ten a minute are written, the others are counted.
+final class LogLimit: Sendable {
+  /// How many lines of one ``period`` are written.
+  static let lines = 10
+  static let period = Duration.seconds(60)
+
+  private struct State {
+    var begin: Instant
+    var count = 0
+  }
+
+  private let subject: String
+  private let timepiece: any Timepiece
+  private let output: @Sendable (String) -> Void
+  private let state: Mutex<State>
+
+  /// - Parameters:
+  ///   - subject: what the lines are about, in what is told of those that are left out: "the control socket".
+  ///   - output: takes each line that is written.
+  init(of subject: String, timepiece: any Timepiece, output: @escaping @Sendable (String) -> Void) {
+    self.subject = subject
+    self.timepiece = timepiece
+    self.output = output
+    state = Mutex(State(begin: timepiece.now))
+  }
+
+  /// Writes a line, or counts it.
+  func write(_ line: String) {
+    let now = timepiece.now
+    let (count, before) = state.withLock { state in
+      var before = 0
+      if state.begin.advanced(by: Self.period) <= now {
+        before = state.count
+        state = State(begin: now)
+      }
+      state.count += 1
+      return (state.count, before)
+    }
+    if before > Self.lines { output("\(subject): \(before - Self.lines) more lines were not written") }
+    guard count <= Self.lines else { return }
+    output(line)
+    if count == Self.lines {
+      output("\(subject): more lines within this minute are counted, and not written")
+    }
+  }
+}
