@@ -101,6 +101,15 @@ def test_register_and_sign_in(ctap, phrase, rk, algorithm):
         assert verified.user["id"] == made.user_id
 
 
+@pytest.mark.parametrize("algorithm", [ES256, EDDSA])
+def test_empty_user_id(ctap, phrase, algorithm):
+    made = register(ctap, phrase, user_id=b"", algorithms=[algorithm])
+    for uv in (False, True):
+        assert sign_in(ctap, made, uv=uv).user is None
+    with refused(ERR.INVALID_LENGTH):
+        register(ctap, phrase, user_id=b"", rk=True, uv=True, algorithms=[algorithm])
+
+
 def test_two_registrations_of_one_account_never_share_a_key(ctap, phrase):
     first, second = (register(ctap, phrase, user_id=b"same") for _ in range(2))
     assert first.id != second.id and first.key != second.key

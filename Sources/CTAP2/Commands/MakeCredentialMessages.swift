@@ -46,7 +46,9 @@ extension MakeCredential {
         throw CTAPError(error)
       }
       try clientDataHash.checkIsHash()
-      guard (1...CredentialParameters.maximumUserIDLength).contains(user.id.count) else {
+      // An empty user.id is valid (CTAP §6.1), but a discoverable credential is kept and found by it (Recovery §6).
+      let shortest = options.rk == true ? 1 : 0
+      guard (shortest...CredentialParameters.maximumUserIDLength).contains(user.id.count) else {
         throw CTAPError(.invalidLength, "user.id has \(user.id.count) bytes")
       }
       guard !rp.id.isEmpty else { throw CTAPError(.invalidLength, "rp.id is empty") }

@@ -48,6 +48,19 @@ extension TestWorld {
     }
   }
 
+  @Test(arguments: [-7, -8])
+  func `an empty user.id signs in, and no user is answered`(algorithm: Int) async throws {
+    var world = TestWorld()
+    let registration = try await world.register(rk: false, userID: [], algorithms: [algorithm])
+    for verified in [false, true] {
+      let answer = await world.getAssertion(
+        Requests.getAssertion(allowing: [registration.credentialID], uv: verified ? true : nil))
+      _ = try verify(answer, of: registration)
+      #expect(answer.map?.pairs.map(\.key) == [1, 2, 3])
+    }
+    #expect(world.store.writes == 0)
+  }
+
   @Test func `with verification the names are told too`() async throws {
     var world = TestWorld()
     let registration = try await world.register()

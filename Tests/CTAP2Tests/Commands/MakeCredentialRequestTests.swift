@@ -41,7 +41,8 @@ import Testing
     RequestCase("rp.name a number", 2, ["id": "example.com", "name": 1], .cborUnexpectedType),
     RequestCase("user without id", 3, ["name": "alice"], .missingParameter),
     RequestCase("user.id a text", 3, ["id": "alice"], .cborUnexpectedType),
-    RequestCase("user.id empty", 3, ["id": .bytes([])], .invalidLength),
+    RequestCase(
+      "user.id empty, rk", [(3, ["id": .bytes([])]), (7, ["rk": true, "uv": true])], .invalidLength),
     RequestCase("user.id of 65 bytes", 3, ["id": .bytes([UInt8](repeating: 1, count: 65))], .invalidLength),
     RequestCase("user.name bytes", 3, ["id": .bytes([1]), "name": .bytes([1])], .cborUnexpectedType),
     RequestCase("user.displayName a number", 3, ["id": .bytes([1]), "displayName": 1], .cborUnexpectedType),
@@ -107,6 +108,7 @@ import Testing
     RequestCase("rp.icon of any type", 2, ["id": "example.com", "icon": 1], .success),
     RequestCase("user with id only", 3, ["id": .bytes([1])], .success),
     RequestCase("user.icon of any type", 3, ["id": .bytes([1]), "icon": [1]], .success),
+    RequestCase("user.id empty", 3, ["id": .bytes([])], .success),
     RequestCase("user.id of 64 bytes", 3, ["id": .bytes([UInt8](repeating: 0xFF, count: 64))], .success),
     RequestCase("an algorithm with an unknown member", 4, [["alg": -7, "type": "public-key", "x": 1]], .success),
     RequestCase("an algorithm of another type first", 4, [["alg": -7, "type": "x"], es256], .success),
