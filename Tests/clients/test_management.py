@@ -82,7 +82,7 @@ class TestCredentialManagement:
         assert ctap.get_info().remaining_disc_creds == LIMIT - 3
         sites = manager.enumerate_rps()
         assert [(site[RESULT.RP], site[RESULT.RP_ID_HASH], site.get(RESULT.TOTAL_RPS)) for site in sites] == [
-            ({"id": "two.example"}, hash_of("two.example"), 2), ({"id": "one.example"}, hash_of("one.example"), None)]
+            ({"id": "one.example"}, hash_of("one.example"), 2), ({"id": "two.example"}, hash_of("two.example"), None)]
         told = manager.enumerate_creds(hash_of("two.example"))
         assert [entry.get(RESULT.TOTAL_CREDENTIALS) for entry in told] == [2, None]
         for entry, passkey in zip(told, reversed(made)):

@@ -134,7 +134,7 @@ public enum CredentialManagementPreview: AuthenticatorCommand {
   }
 }
 
-/// What an enumeration has not told yet: relying parties or credentials, the newest first.
+/// What an enumeration has not told yet: relying parties, the oldest first, or credentials, the newest first.
 struct Enumeration: Sendable {
   var rpIDs: ArraySlice<String> = []
   var credentials: ArraySlice<CredentialSource> = []
@@ -177,11 +177,11 @@ extension Authenticator {
 // MARK: - The store, as the sub-commands see it
 
 extension OpenVault {
-  /// Each relying party once, the one with the newest credential first.
+  /// Each relying party once, in the order of their registration: the one with the oldest credential first.
   fileprivate func rpIDs() throws(CTAPError) -> [String] {
     var known: Set<RPIDHash> = []
     do throws(StoreError) {
-      return try store.allCredentials().filter { known.insert($0.rpIDHash).inserted }.map(\.rpID)
+      return try store.allCredentials().reversed().filter { known.insert($0.rpIDHash).inserted }.map(\.rpID)
     } catch {
       throw CTAPError(error)
     }

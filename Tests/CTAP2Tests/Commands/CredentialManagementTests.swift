@@ -53,10 +53,23 @@ import Testing
 
   @Test func `relying parties are told once each, the total at first`() async throws {
     var (world, token, _) = try await managedWorld()
-    let hashes = ["two.example", "one.example"].map { RPIDHash(rpID: $0).bytes }
+    let hashes = ["one.example", "two.example"].map { RPIDHash(rpID: $0).bytes }
     #expect(
-      await world.send(0x0A, token.manage(0x02)).map == [3: ["id": "two.example"], 4: .bytes(hashes[0]), 5: 2])
-    #expect(await world.send(0x0A, [1: 3]).map == [3: ["id": "one.example"], 4: .bytes(hashes[1])])
+      await world.send(0x0A, token.manage(0x02)).map == [3: ["id": "one.example"], 4: .bytes(hashes[0]), 5: 2])
+    #expect(await world.send(0x0A, [1: 3]).map == [3: ["id": "two.example"], 4: .bytes(hashes[1])])
+    #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
+  }
+
+  @Test func `relying parties are told in the order of their registration, the oldest first`() async throws {
+    var world = TestWorld()
+    let sites = ["m.example", "z.example", "a.example"]
+    for (user, site) in zip(UInt8(1)..., sites + ["m.example"]) {
+      _ = try await world.register(userID: [user], rpID: site)
+    }
+    let token = try await token(.credentialManagement, in: &world)
+    var told = [await world.send(0x0A, token.manage(0x02)).map?[3]?.map?["id"]]
+    for _ in 1..<sites.count { told.append(await world.send(0x0A, [1: 3]).map?[3]?.map?["id"]) }
+    #expect(told == sites.map { .text($0) }, "a newer account leaves its site in its place")
     #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
   }
 
