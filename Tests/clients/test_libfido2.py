@@ -82,7 +82,7 @@ def test_token_info_straight_on_the_pty(pty_key):
     """Nothing stands between here."""
     told = run("fido2-token", "-I", pty_key.pty)
     assert "proto: 0x02" in told
-    assert re.search(r"version strings: U2F_V2, FIDO_2_0, FIDO_2_1\n", told)
+    assert re.search(r"version strings: U2F_V2, FIDO_2_0, FIDO_2_1, FIDO_2_3\n", told)
     assert re.search(r"options: .*\brk\b.*\bup\b", told)
     assert "extension strings: credProtect" in told
     assert "maxmsgsiz: 1800" in told

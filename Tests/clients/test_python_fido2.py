@@ -45,7 +45,7 @@ def refused(code):
 def test_get_info_tells_only_what_is_whole(key, ctap):
     asked = key.pinentry.asked()
     info = ctap.get_info()
-    assert info.versions == ["U2F_V2", "FIDO_2_0", "FIDO_2_1"]
+    assert info.versions == ["U2F_V2", "FIDO_2_0", "FIDO_2_1", "FIDO_2_3"]
     assert info.extensions == [
         "credProtect", "credBlob", "largeBlobKey", "minPinLength", "hmac-secret", "hmac-secret-mc", "thirdPartyPayment",
         "liquid",

@@ -39,7 +39,7 @@ public enum GetInfo: AuthenticatorCommand {
     /// CTAP §6.4, by member.
     public var parameters: CBORMap? {
       var members: CBORMap = [
-        0x01: settings.alwaysUV ? ["FIDO_2_0", "FIDO_2_1"] : ["U2F_V2", "FIDO_2_0", "FIDO_2_1"],
+        0x01: .array((settings.alwaysUV ? [] : ["U2F_V2"]) + Self.versions),
         0x03: .bytes(AAGUID.liquidAuth.bytes),
         0x04: .map(options),
         0x05: CBORValue(Authenticator.maxMsgSize),
@@ -64,6 +64,9 @@ public enum GetInfo: AuthenticatorCommand {
       if extensions.contains(CredBlob.identifier) { members[0x0F] = CBORValue(CredBlob.maximumLength) }
       return members
     }
+
+    /// CTAP 2.2 has no version of its own: "FIDO_2_2" must not be told (CTAP §6.4).
+    private static let versions: [CBORValue] = ["FIDO_2_0", "FIDO_2_1", "FIDO_2_3"]
 
     /// uvModality of a passphrase that the authenticator asks for itself: USER_VERIFY_PASSCODE_INTERNAL of the FIDO
     /// Registry of Predefined Values, §3.1.
