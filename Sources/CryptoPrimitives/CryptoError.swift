@@ -10,6 +10,8 @@ public enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
   case invalidParameter
   /// Coordinates that are no point of the curve.
   case invalidPoint
+  /// A signature that does not verify under the key that made it: the computation went wrong, and nothing was given out.
+  case faultySignature
   /// The memory that the primitive asked for is not there.
   case outOfMemory
   /// The library refused without a reason of the kinds above.
@@ -23,6 +25,8 @@ public enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
     case .invalidLength: "a key, nonce, salt or sealed text has the wrong length"
     case .invalidParameter: "a cost parameter is outside of what the algorithm accepts"
     case .invalidPoint: "the coordinates are no point of the curve"
+    case .faultySignature:
+      "the signature was computed wrong and is not given out; try again, and test the memory if it happens once more"
     case .outOfMemory: "not enough memory for the key derivation; free some and try again"
     case .libraryFailure: "the cryptographic library refused to work; check its installation"
     }

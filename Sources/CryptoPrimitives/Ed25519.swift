@@ -13,6 +13,18 @@ public enum Ed25519 {
     return crypto_sign_verify_detached(signature, message, UInt64(message.count), publicKey) == 0
   }
 
+  /// A signature (64 bytes) that was just computed, if it is valid.
+  ///
+  /// Ed25519 draws nothing at random: a right and a faulty signature over one message give the private key away. So none
+  /// leaves before it was verified.
+  /// - Throws: ``CryptoError/faultySignature`` for one that is not valid.
+  package static func verified(
+    _ signature: [UInt8], for message: [UInt8], publicKey: [UInt8]
+  ) throws(CryptoError) -> [UInt8] {
+    guard isValidSignature(signature, for: message, publicKey: publicKey) else { throw .faultySignature }
+    return signature
+  }
+
   /// A private key from a seed.
   public struct PrivateKey: Sendable {
     /// The public key, 32 bytes.
@@ -32,13 +44,16 @@ public enum Ed25519 {
       self.publicKey = publicKey
     }
 
-    /// The signature (64 bytes) over `message`, the same each time.
-    public func signature(for message: [UInt8]) -> [UInt8] {
-      newBytes(signatureSize) { output in
+    /// The signature (64 bytes) over `message`, the same each time, and verified.
+    ///
+    /// - Throws: ``CryptoError/faultySignature`` where the computation went wrong.
+    public func signature(for message: [UInt8]) throws(CryptoError) -> [UInt8] {
+      let signature = newBytes(signatureSize) { output in
         secretKey.withUnsafeBytes { key in
           _ = crypto_sign_detached(output, nil, message, UInt64(message.count), key.bytes)
         }
       }
+      return try verified(signature, for: message, publicKey: publicKey)
     }
   }
 }

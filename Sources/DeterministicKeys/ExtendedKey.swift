@@ -47,11 +47,12 @@ public struct ExtendedKey: Sendable {
     return try ExtendedKey(node: childNode, derivation: derivation)
   }
 
-  /// The Ed25519 signature (64 bytes) over `message`, the same each time.
+  /// The Ed25519 signature (64 bytes) over `message`, the same each time, and verified.
   ///
   /// r = SHA-512(kR ‖ message), R = r·B, S = r + SHA-512(R ‖ A ‖ message) · kL. r and its digest are wiped.
+  /// - Throws: `CryptoError.faultySignature` where the computation went wrong.
   public func signature(for message: [UInt8]) throws(CryptoError) -> [UInt8] {
-    try node.withUnsafeBytes { node throws(CryptoError) in
+    let signature = try node.withUnsafeBytes { node throws(CryptoError) in
       try withWipedBytes(count: 64 + 32 + 32 + 32) { scratch throws(CryptoError) in
         let wide = UnsafeMutableRawBufferPointer(rebasing: scratch[..<64])
         let (nonce, hash, sum) = (scratch[part: 2], scratch[part: 3], scratch[part: 4])
@@ -65,6 +66,7 @@ public struct ExtendedKey: Sendable {
         return point + sum
       }
     }
+    return try Ed25519.verified(signature, for: message, publicKey: publicKey)
   }
 }
 

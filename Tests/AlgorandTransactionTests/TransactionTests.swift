@@ -22,7 +22,7 @@ import Testing
       #expect(transaction.sender.text == vectors.address, "\(vector.name)")
       for (key, expected) in zip(keys, [vector.signed, vector.signedByAnother]) {
         let signed = SignedTransaction(
-          transaction, signature: key.signature(for: transaction.signingInput),
+          transaction, signature: try key.signature(for: transaction.signingInput),
           signer: AlgorandAddress(publicKey: key.publicKey))
         #expect(Hex(signed.bytes) == expected, "\(vector.name)")
         let decoded = try SignedTransaction(decoding: expected.bytes)

@@ -33,7 +33,7 @@ import Testing
     let key = try Ed25519.PrivateKey(seed: SecretBytes(hex: sample.seed))
     let message = hex(sample.message)
     #expect(key.publicKey == hex(sample.publicKey))
-    #expect(key.signature(for: message) == hex(sample.signature))
+    #expect(try key.signature(for: message) == hex(sample.signature))
     #expect(Ed25519.isValidSignature(hex(sample.signature), for: message, publicKey: key.publicKey))
     #expect(!Ed25519.isValidSignature(hex(sample.signature), for: message + [0], publicKey: key.publicKey))
   }
@@ -44,12 +44,47 @@ import Testing
 
   @Test func `signatures and keys of another length are not valid`() throws {
     let key = try Ed25519.PrivateKey(seed: .random(count: 32))
-    let signature = key.signature(for: [1])
+    let signature = try key.signature(for: [1])
     #expect(Ed25519.isValidSignature(signature, for: [1], publicKey: key.publicKey))
     #expect(!Ed25519.isValidSignature(signature + [0], for: [1], publicKey: key.publicKey))
     #expect(!Ed25519.isValidSignature(Array(signature.dropLast()), for: [1], publicKey: key.publicKey))
     #expect(!Ed25519.isValidSignature(signature, for: [1], publicKey: key.publicKey + [0]))
     #expect(!Ed25519.isValidSignature(signature, for: [1], publicKey: []))
+  }
+
+  /// One bit of a good signature, of its message or of its key.
+  @Test func `only a signature that verifies is given out`() throws {
+    let key = try Ed25519.PrivateKey(seed: .random(count: 32))
+    let message = Array("message".utf8)
+    let good = try key.signature(for: message)
+    #expect(try Ed25519.verified(good, for: message, publicKey: key.publicKey) == good)
+    for index in good.indices {
+      var faulty = good
+      faulty[index] ^= 1 << UInt8(index % 8)
+      #expect(throws: CryptoError.faultySignature) {
+        try Ed25519.verified(faulty, for: message, publicKey: key.publicKey)
+      }
+    }
+    for (message, publicKey) in [(message + [0], key.publicKey), (message, try Ed25519.PrivateKey.other.publicKey)] {
+      #expect(throws: CryptoError.faultySignature) {
+        try Ed25519.verified(good, for: message, publicKey: publicKey)
+      }
+    }
+  }
+
+  /// Bits of seed ‖ public key flip, one at a time, in the key's own memory, as memory that fails would flip them.
+  @Test func `a key whose memory fails gives no signature`() throws {
+    let key = try Ed25519.PrivateKey(seed: .random(count: 32))
+    let secret = try #require(Mirror(reflecting: key).descendant("secretKey") as? SecretBytes)
+    let good = try key.signature(for: [1])
+    for bit in stride(from: 0, to: 8 * secret.count, by: 5) {
+      // The seed's hash is scalar and nonce key: another seed signs for another public key.
+      secret.withFlippedBit(bit) {
+        #expect(throws: CryptoError.faultySignature, "bit \(bit)") { try key.signature(for: [1]) }
+      }
+    }
+    #expect(try key.signature(for: [1]) == good)
+    #expect(CryptoError.faultySignature.description.contains("is not given out"))
   }
 
   /// L = 2^252 + 27742317777372353535851937790883648493, little-endian.
@@ -101,4 +136,8 @@ import Testing
       try Ed25519.multiplyBase(by: scalar)
     }
   }
+}
+
+extension Ed25519.PrivateKey {
+  fileprivate static var other: Self { get throws { try Self(seed: .random(count: 32)) } }
 }

@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import Glibc
 import TestVectors
 
 /// Bytes written as hexadecimal in a test; a typing error stops the test by way of an empty result.
@@ -15,4 +16,23 @@ extension SecretBytes {
 
   /// The bytes, for comparison.
   var revealed: Hex { withUnsafeBytes { Hex($0) } }
+}
+
+extension SecretBytes {
+  /// Changes one bit of the secret's own memory while `body` runs, as memory that fails would.
+  func withFlippedBit(_ bit: Int, _ body: () throws -> Void) rethrows {
+    flip(bit)
+    defer { flip(bit) }
+    try body()
+  }
+
+  private func flip(_ bit: Int) {
+    withUnsafeBytes { bytes in
+      let memory = UnsafeMutableRawBufferPointer(mutating: bytes)
+      guard let page = memory.baseAddress.map({ $0.alignedDown(toMultipleOf: Int(getpagesize())) }) else { return }
+      mprotect(page, Int(getpagesize()), PROT_READ | PROT_WRITE)
+      memory[bit / 8] ^= 1 << UInt8(bit % 8)
+      mprotect(page, Int(getpagesize()), PROT_READ)
+    }
+  }
 }

@@ -200,6 +200,20 @@ import Testing
     #expect(Ed25519.isValidSignature(signature, for: vector.challenge.bytes, publicKey: key.publicKey))
   }
 
+  /// Bits of kL flip, one at a time, in the key's own memory.
+  ///
+  /// Another kR signs as well: with another nonce.
+  @Test func `a key whose memory fails gives no signature`() throws {
+    let key = try peikert.key()
+    let good = try key.signature(for: [1])
+    for bit in stride(from: 0, to: 256, by: 3) {
+      key.node.withFlippedBit(bit) {
+        #expect(throws: CryptoError.faultySignature, "bit \(bit)") { try key.signature(for: [1]) }
+      }
+    }
+    #expect(try key.signature(for: [1]) == good)
+  }
+
   @Test func `the transaction is signed as on the test network`() throws {
     let key = try khovratovich.key()
     let message = Array(upstream.transaction.prefixEncodedTxBase64)

@@ -1,5 +1,6 @@
 import CryptoPrimitives
 import DeterministicKeys
+import Glibc
 import TestVectors
 
 /// Bytes written as hexadecimal in a test; a typing error stops the test by way of an empty result.
@@ -36,5 +37,24 @@ struct SplitMix64: RandomNumberGenerator {
     mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
     mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
     return mixed ^ mixed >> 31
+  }
+}
+
+extension SecretBytes {
+  /// Changes one bit of the secret's own memory while `body` runs, as memory that fails would.
+  func withFlippedBit(_ bit: Int, _ body: () throws -> Void) rethrows {
+    flip(bit)
+    defer { flip(bit) }
+    try body()
+  }
+
+  private func flip(_ bit: Int) {
+    withUnsafeBytes { bytes in
+      let memory = UnsafeMutableRawBufferPointer(mutating: bytes)
+      guard let page = memory.baseAddress.map({ $0.alignedDown(toMultipleOf: Int(getpagesize())) }) else { return }
+      mprotect(page, Int(getpagesize()), PROT_READ | PROT_WRITE)
+      memory[bit / 8] ^= 1 << UInt8(bit % 8)
+      mprotect(page, Int(getpagesize()), PROT_READ)
+    }
   }
 }

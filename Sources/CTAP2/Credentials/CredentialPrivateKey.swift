@@ -33,10 +33,11 @@ public struct CredentialPrivateKey: Sendable {
   /// Signs a message, and uses up what the person agreed to: one consent, one signature.
   ///
   /// ES256 answers ECDSA in DER, EdDSA 64 bytes: WebAuthn §6.5.5.
+  /// - Throws: `CryptoError.faultySignature` for an EdDSA signature that does not verify; it does not leave.
   public func sign(_ message: [UInt8], consent: consuming UserConsent) throws(CryptoError) -> [UInt8] {
     switch key {
     case .es256(let key): try key.signature(for: message)
-    case .edDSA(let key): key.signature(for: message)
+    case .edDSA(let key): try key.signature(for: message)
     }
   }
 }

@@ -41,6 +41,12 @@ import Testing
 
   @Test func `the outputs of hmac-secret follow from CredRandom and the salt`() throws {
     let vectors = try KeysAndRecovery.load()
+  @Test func `a key that fails is told, and no secret with it`() {
+    let error = CTAPError(CryptoError.faultySignature)
+    #expect(error.status == .other)
+    #expect("\(error)".contains("computed wrong and is not given out"))
+  }
+
     let id = try #require(vectors.credentials[0].sealed).id.bytes
     let rpIDHash = RPIDHash(rpID: try #require(vectors.credentials[0].rpId))
     let salt = vectors.hmacSecretOutput.salt1.bytes
