@@ -11,6 +11,12 @@ struct GuardedMemory: @unchecked Sendable {
 
   private static let kept = Mutex<[GuardedMemory]>([])
 
+  /// Whether the system refused to lock a piece since the process began.
+  private static let wasLockRefused = Atomic(false)
+
+  /// Whether every piece was locked that was ever made.
+  static var isLocked: Bool { !wasLockRefused.load(ordering: .relaxed) }
+
   /// Written by one thread, between `take` and `protect`.
   let bytes: UnsafeMutableRawBufferPointer
 
@@ -28,6 +34,8 @@ struct GuardedMemory: @unchecked Sendable {
       fatalError("out of memory: cannot allocate \(count) guarded bytes")  // as Swift's own allocator does
     }
     sodium_memzero(address, count)
+    // `sodium_malloc` keeps a refusal to itself; to lock a page again costs nothing of the limit.
+    if sodium_mlock(address, count) != 0 { wasLockRefused.store(true, ordering: .relaxed) }
     return GuardedMemory(bytes: UnsafeMutableRawBufferPointer(start: address, count: count))
   }
 
@@ -44,4 +52,12 @@ struct GuardedMemory: @unchecked Sendable {
     }
     if let oldest { sodium_free(oldest.bytes.baseAddress) }
   }
+}
+
+extension SecretBytes {
+  /// Whether all memory for secrets that this process ever took is locked: without the lock, secrets may be written to
+  /// swap space.
+  ///
+  /// False where the system refused, once is enough: the limit of locked memory (`RLIMIT_MEMLOCK`) was used up.
+  public static var areLocked: Bool { GuardedMemory.isLocked && OpenSSL.isHeapLocked }
 }

@@ -14,6 +14,9 @@ enum OpenSSL {
 
   static func start() { _ = secureHeap }
 
+  /// Whether private scalars are in locked memory; makes the heap where there is none yet.
+  static var isHeapLocked: Bool { secureHeap == 1 }
+
   /// Empties the thread's error queue, whose last entry tells whether memory ran out.
   static func failure() -> CryptoError {
     let code = ERR_peek_last_error()

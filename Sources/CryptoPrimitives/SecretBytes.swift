@@ -4,7 +4,8 @@ import CSodium
 ///
 /// The bytes stand in memory of their own between guard pages, locked against swapping, left out of core dumps,
 /// read-only once they are filled, and wiped when the last reference goes. Where the limit of locked memory
-/// (`RLIMIT_MEMLOCK`) is exhausted, `sodium_malloc` goes on without the lock: everything else still holds.
+/// (`RLIMIT_MEMLOCK`) is exhausted, `sodium_malloc` goes on without the lock: everything else still holds, and
+/// ``areLocked`` tells.
 ///
 /// One instance costs a page and system calls, so it suits what lives for a while. A secret that lives for one call
 /// only is better off in ``withWipedBytes(count:_:)``.

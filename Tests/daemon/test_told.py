@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import select
 import shutil
@@ -123,6 +124,29 @@ class TestStatus:
         key.extra, key.wrapper = ["--prompt", "terminal"], ["setsid", "--wait"]
         with key:
             assert "the authenticator has no terminal" in problems(key)
+
+    @staticmethod
+    def with_locked_memory(size):
+        """Root may lock more than the limit allows, by CAP_IPC_LOCK, which it does not have here."""
+        return (["setpriv", "--bounding-set", "-ipc_lock"] if os.geteuid() == 0 else []) + [
+            "prlimit", f"--memlock={size}:{size}"]
+
+    def test_memory_that_is_not_locked(self, key):
+        key.wrapper = self.with_locked_memory(0)
+        with key:
+            key.unlock()
+            assert "did not lock all memory that holds secrets" in problems(key)
+            assert "ulimit -l 1024" in problems(key)
+
+    def test_memory_that_is_locked(self, key):
+        """1024 KiB, which is what `status` asks for, are enough."""
+        key.wrapper = self.with_locked_memory(1 << 20)
+        with key:
+            key.unlock()
+            device = wire.fido2_device(key.socket)
+            register(Ctap2(device), OWN, rk=True, uv=True)
+            device.close()
+            assert status(key, 0)["problems"] == []
 
     def test_blocked_pin(self, key):
         key.verification = "none"

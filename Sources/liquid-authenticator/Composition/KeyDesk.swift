@@ -136,8 +136,14 @@ struct KeyDesk: ControlDesk {
     if vault.isUnlocked { return .unlocked }
     guard let fault = vault.fault else { return .locked }
     return fault.reason == .missing && access(desk.directory.vaultPath, F_OK) != 0 ? .missing : .unusable
+      SecretBytes.areLocked ? nil : Self.notLocked,
   }
 }
+
+  private static let notLocked = """
+    the system did not lock all memory that holds secrets, so they may be written to swap space; raise the limit to \
+    1024 KiB or more (ulimit -l 1024, or LimitMEMLOCK= of a systemd unit) and start liquid-authenticator again
+    """
 
 extension ControlFailure {
   /// What is wrong with vault or store, as the answer to a request.
