@@ -238,7 +238,7 @@ extension ControlRequest {
   fileprivate var wait: Wait {
     switch self {
     case .hello, .status, .lock: .none
-    case .unlock, .newStore: .keyDerivation
+    case .unlock, .newStore, .acceptStore: .keyDerivation
     default: .line
     }
   }

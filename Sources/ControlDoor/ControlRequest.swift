@@ -28,6 +28,8 @@ public enum ControlRequest: Sendable {
   case acceptBeforeReset
   /// Makes an empty store and a new `storeID`, where the store is missing, Recovery §1. Answer: nothing.
   case newStore(passphrase: SecretBytes)
+  /// Has a store that is not as it was left count as it is. Answer: nothing.
+  case acceptStore(passphrase: SecretBytes)
   /// Plugs the device in or out. It never waits for a person. Answer: nothing.
   case device(DeviceAction)
   /// Sets the PIN, the first or another, 1 to 63 bytes of UTF-8. Answer: nothing.
@@ -87,6 +89,7 @@ extension ControlRequest {
     case accounts = 0x65
     case associationKey = 0x66
     case signAssociation = 0x67
+    case acceptStore = 0x6A
   }
 
   /// The request as it goes into one packet; in locked memory, because it may hold a passphrase.
@@ -104,6 +107,7 @@ extension ControlRequest {
     case .recoverCredential(let recovery): Self.encode(.recoverCredential, recovery.members)
     case .acceptBeforeReset: Self.encode(.acceptBeforeReset)
     case .newStore(let passphrase): SecretMember.encode(command: Command.newStore.rawValue, secret: passphrase)
+    case .acceptStore(let passphrase): SecretMember.encode(command: Command.acceptStore.rawValue, secret: passphrase)
     case .device(let action): Self.encode(.device, action.members)
     case .setPIN(let pin): SecretMember.encode(command: Command.setPIN.rawValue, secret: pin)
     case .removePIN: Self.encode(.removePIN)
@@ -167,6 +171,7 @@ extension ControlRequest {
     case .recoverCredential: self = .recoverCredential(try CredentialRecovery(members))
     case .acceptBeforeReset: self = .acceptBeforeReset
     case .newStore: self = .newStore(passphrase: try Self.required(secret))
+    case .acceptStore: self = .acceptStore(passphrase: try Self.required(secret))
     case .device: self = .device(try DeviceAction(members))
     case .setPIN: self = .setPIN(try Self.required(secret))
     case .removePIN: self = .removePIN

@@ -98,6 +98,9 @@ final class Statement {
       return Array(UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
     }
 
+    /// The number of a column; 0 for NULL.
+    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
     /// The text of a column; empty for NULL.
     func text(_ column: Int32) -> String {
       sqlite3_column_text(handle, column).map { String(cString: $0) } ?? ""

@@ -2,6 +2,16 @@ public import CTAP2
 import CryptoPrimitives
 import Synchronization
 
+/// What is done with a store whose rows are not those that were left: an old one was put back, or one taken out.
+public enum RowRule: Sendable {
+  /// It does not open.
+  case asTheyWereLeft
+  /// It opens with the rows that it has, and they are right from then on: the owner has agreed.
+  case accepted
+  /// It opens, and the next one finds the same: for who only looks.
+  case unjudged
+}
+
 /// The credentials of one vault in an SQLite file: each row sealed, found by tags (Recovery §6).
 ///
 /// One process at a time has the file, alone, so that SQLite needs no shared memory beside it. Every change is one
@@ -51,7 +61,8 @@ public final class CredentialDB: CredentialStore {
       for statement in Schema.statements { try connection.execute(statement) }
       try connection.execute(
         "PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(Schema.version)")
-      try Session(connection, keys: keys).write(state)
+      let session = try Session(connection, keys: keys)
+      try session.begin(with: state)
     }
   }
 
@@ -62,14 +73,17 @@ public final class CredentialDB: CredentialStore {
   ///   - vaultPath: the vault's name, for errors that concern both.
   ///   - keys: what its rows are sealed with.
   ///   - storeID: what the vault says that its store is called, 16 bytes; `nil` takes any that the keys open.
+  ///   - rows: what is done where the rows are not those that were left.
   /// - Throws: an error that names the file: it is missing (and is never made here), damaged (and stays as it is, byte for
-  ///   byte), of another vault, of a newer version, or in use.
-  public init(opening path: String, vaultPath: String, keys: CredentialKeys, storeID: [UInt8]?) throws(StoreError) {
+  ///   byte), of another vault, of a newer version, or in use; or its rows are not those that were left.
+  public init(
+    opening path: String, vaultPath: String, keys: CredentialKeys, storeID: [UInt8]?, rows: RowRule = .asTheyWereLeft
+  ) throws(StoreError) {
     self.path = path
     self.vaultPath = vaultPath
     self.keys = keys
     do throws(StoreFault) {
-      session = Mutex(try Session(opening: StoreFile(path: path), keys: keys, storeID: storeID))
+      session = Mutex(try Session(opening: StoreFile(path: path), keys: keys, storeID: storeID, rows: rows))
     } catch {
       throw error.error(store: path, vault: vaultPath)
     }
@@ -154,7 +168,7 @@ public final class CredentialDB: CredentialStore {
     try with { session throws(StoreFault) in try session.recordCount() }
   }
 
-  /// Other bytes after each record that is saved or removed; they come from what is stored, and survive the process.
+  /// Other bytes after each record that is saved or removed: the sum of their MACs, which survives the process.
   public func revision() throws(StoreError) -> [UInt8] {
     try with { session throws(StoreFault) in try session.revision() }
   }
@@ -196,8 +210,7 @@ public final class CredentialDB: CredentialStore {
   public func removeAll(state: StoreState) throws(StoreError) {
     try with { session throws(StoreFault) in
       try session.durably { () throws(StoreFault) in
-        try session.removeAll.run()
-        try session.removeBlobs.run()
+        try session.removeAll()
         try session.write(state)
       }
     }

@@ -4,30 +4,35 @@
 enum Schema {
   /// "LqAu", at offset 68 of the file.
   static let applicationID: UInt32 = 0x4C71_4175
-  /// Counts the layouts of the tables, at offset 60 of the file.
-  static let version: UInt32 = 1
+  /// Counts the layouts of the tables, at offset 60 of the file: 1 has no `rowSet`, and gets it when it is opened.
+  static let version: UInt32 = 2
+  /// The layouts that are read.
+  static let versions: ClosedRange<UInt32> = 1...version
   /// Given and compared, so that a store does not depend on how a distribution builds SQLite.
   static let pageSize: UInt32 = 4096
 
   /// What SQLite keeps of the tables and indexes, row by row: all that it could read another meaning out of.
   static let query = """
-    SELECT rowid || quote(type) || quote(name) || quote(tbl_name) || quote(sql) FROM sqlite_schema ORDER BY rowid
+    SELECT quote(type) || quote(name) || quote(tbl_name) || quote(sql) FROM sqlite_schema ORDER BY name
     """
 
   /// What ``query`` answers for a store of ours; the index of the primary key is SQLite's own, and has no statement.
-  static let rows = [
-    row(1, "table", "credential", "credential", statements[0]),
-    row(2, "index", "sqlite_autoindex_credential_1", "credential", nil),
-    row(3, "index", "credentialOfRP", "credential", statements[1]),
-    row(4, "index", "credentialOfID", "credential", statements[2]),
-    row(5, "index", "credentialOfKey", "credential", statements[3]),
-    row(6, "index", "credentialInSequence", "credential", statements[4]),
-    row(7, "table", "state", "state", statements[5]),
-    row(8, "table", "blobs", "blobs", statements[6]),
-  ]
+  static func rows(version: UInt32) -> [String] {
+    [
+      row("table", "blobs", "blobs", statements[6]),
+      row("table", "credential", "credential", statements[0]),
+      row("index", "credentialInSequence", "credential", statements[4]),
+      row("index", "credentialOfID", "credential", statements[2]),
+      row("index", "credentialOfKey", "credential", statements[3]),
+      row("index", "credentialOfRP", "credential", statements[1]),
+    ] + (version < 2 ? [] : [row("table", "rowSet", "rowSet", rowSet)]) + [
+      row("index", "sqlite_autoindex_credential_1", "credential", nil),
+      row("table", "state", "state", statements[5]),
+    ]
+  }
 
-  private static func row(_ number: Int, _ type: String, _ name: String, _ table: String, _ sql: String?) -> String {
-    "\(number)'\(type)''\(name)''\(table)'" + (sql.map { "'\($0)'" } ?? "NULL")
+  private static func row(_ type: String, _ name: String, _ table: String, _ sql: String?) -> String {
+    "'\(type)''\(name)''\(table)'" + (sql.map { "'\($0)'" } ?? "NULL")
   }
 
   /// Tables and indexes, in the order in which they are made.
@@ -45,5 +50,10 @@ enum Schema {
     told BLOB NOT NULL) STRICT
     """,
     "CREATE TABLE blobs (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT",
+    rowSet,
   ]
+
+  /// The table that version 2 has beside those of version 1.
+  static let rowSet =
+    "CREATE TABLE rowSet (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT"
 }

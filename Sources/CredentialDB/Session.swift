@@ -11,19 +11,20 @@ final class Session {
   let ofKey: Statement
   let ofAccount: Statement
   let all: Statement
-  let removeAll: Statement
+  private let removeCredentials: Statement
   private let count: Statement
-  private let nonces: Statement
-  let removeBlobs: Statement
+  private let removeBlobs: Statement
   private let putBlobs: Statement
   private let getBlobs: Statement
   private let putRow: Statement
   private let putState: Statement
   private let getState: Statement
+  private let putRowSet: Statement
+  private let getRowSet: Statement
   /// The state row as it was read since the last change: every command asks for it, and nobody else writes.
   private var knownState: StoreState?
-  /// The same for the revision of the records: getInfo tells it, and reads one nonce a record.
-  private var knownRevision: [UInt8]?
+  /// The hash over the rows as the transaction under way has left them so far, or as it was read since the last one.
+  private var knownRows: RowSet?
 
   /// Prepares the statements on a connection whose tables are there.
   init(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) {
@@ -38,9 +39,7 @@ final class Session {
     ofAccount = try select("accountTag = ?")
     all = try select("rpTag IS NOT NULL ORDER BY sequence DESC")
     count = try Statement("SELECT count(*) FROM credential WHERE rpTag IS NOT NULL", connection)
-    nonces = try Statement(
-      "SELECT nonce FROM credential WHERE rpTag IS NOT NULL ORDER BY accountTag", connection)
-    removeAll = try Statement("DELETE FROM credential", connection)
+    removeCredentials = try Statement("DELETE FROM credential", connection)
     removeBlobs = try Statement("DELETE FROM blobs", connection)
     putBlobs = try Statement(
       """
@@ -64,21 +63,53 @@ final class Session {
       ON CONFLICT (one) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed, told = excluded.told
       """, connection)
     getState = try Statement(StoreRows.selectState, connection)
+    putRowSet = try Statement(
+      """
+      INSERT INTO rowSet (one, nonce, sealed) VALUES (1, ?, ?)
+      ON CONFLICT (one) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed
+      """, connection)
+    getRowSet = try Statement(StoreRows.selectRowSet, connection)
   }
 
   /// Opens a file and checks it; until that is done, nothing can be written to it, not even by closing it.
-  convenience init(opening file: StoreFile, keys: CredentialKeys, storeID: [UInt8]?) throws(StoreFault) {
+  ///
+  /// A store of version 1 becomes one of version 2.
+  /// - Throws: `rowsChanged` where the rows are not those that were left, and `rule` wants them to be.
+  convenience init(
+    opening file: StoreFile, keys: CredentialKeys, storeID: [UInt8]?, rows rule: RowRule
+  ) throws(StoreFault) {
     let changesWait = try file.inspect()
     let connection = try Connection(path: file.path)
     connection.keepLogWhenClosing(changesWait)
     try Self.configure(connection)
     try connection.execute("PRAGMA query_only = ON")
-    try StoreCheck.run(on: connection, keys: keys, storeID: storeID)
+    let found = try StoreCheck.run(on: connection, keys: keys, storeID: storeID)
+    let isUnjudged = rule == .unjudged && found.version == Schema.version
+    guard found.isAsItWasLeft || rule == .accepted || isUnjudged else { throw .rowsChanged }
 
     try connection.execute("PRAGMA query_only = OFF")
     connection.keepLogWhenClosing(false)
     if changesWait { connection.emptyLog() }
+    if found.version < Schema.version || rule == .accepted && !found.isAsItWasLeft {
+      try Self.keepRowSet(of: found, on: connection, keys: keys)
+      connection.emptyLog()
+    }
     try self.init(connection, keys: keys)
+  }
+
+  /// Has the store keep the hash over its rows from now on: a store of version 1, or one whose rows are accepted.
+  static func keepRowSet(
+    of found: StoreCheck.Finding, on connection: Connection, keys: CredentialKeys
+  ) throws(StoreFault) {
+    try connection.transaction { () throws(StoreFault) in
+      if found.version < Schema.version {
+        try connection.execute("\(Schema.rowSet); PRAGMA user_version = \(Schema.version)")
+      }
+      let session = try Session(connection, keys: keys)
+      session.knownRows = found.rows
+      try session.write(session.state())
+      try session.writeRowSet()
+    }
   }
 
   /// What holds for every connection: alone on the file, synchronised at each commit, deleted content overwritten.
@@ -94,7 +125,7 @@ final class Session {
 
   func state() throws(StoreFault) -> StoreState {
     if let knownState { return knownState }
-    let state = try StoreRows.state(getState, keys: keys)
+    let state = try StoreRows.state(getState, keys: keys).state
     knownState = state
     return state
   }
@@ -119,40 +150,102 @@ final class Session {
     return number
   }
 
-  /// SHA-256 over the nonces of all records: each writing of a record draws another.
-  func revision() throws(StoreFault) -> [UInt8] {
-    if let knownRevision { return knownRevision }
-    var all: [UInt8] = []
-    try nonces.forEach { all += $0.blob(0) ?? [] }
-    let revision = SHA256.hash(all)
-    knownRevision = revision
-    return revision
+  /// The sum over the rows of `credential`: each writing of a row draws another nonce, and so has another MAC.
+  func revision() throws(StoreFault) -> [UInt8] { try rows().credentials.bytes }
+
+  private func rows() throws(StoreFault) -> RowSet {
+    if let knownRows { return knownRows }
+    guard let rows = try StoreRows.rowSet(getRowSet, keys: keys) else { throw .damaged("its rowSet does not open") }
+    knownRows = rows
+    return rows
   }
 
   func largeBlobArray() throws(StoreFault) -> [UInt8]? { try StoreRows.largeBlobArray(getBlobs, keys: keys) }
 
   // MARK: - Writing
 
-  func write(largeBlobArray array: [UInt8]) throws(StoreFault) {
-    let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
-    try putBlobs.run(
-      .blob(nonce),
-      .blob(sealed { () throws(CryptoError) in try keys.seal(largeBlobArray: array, nonce: nonce) }))
-  }
-
-  /// Runs `body` as one transaction, synchronised, and then empties the log into the file.
+  /// Runs `body` as one transaction, synchronised, with the hash over the rows, and then empties the log into the file.
   func durably(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
-    knownState = nil
-    knownRevision = nil
-    try connection.transaction(body)
+    try change(body)
     connection.emptyLog()
   }
 
-  func write(_ state: StoreState) throws(StoreFault) {
+  /// Runs `body` as one transaction, synchronised: what it writes, and what the store says of its rows then.
+  func change(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
+    knownState = nil
+    do throws(StoreFault) {
+      try connection.transaction { () throws(StoreFault) in
+        try body()
+        try writeRowSet()
+      }
+    } catch {
+      (knownState, knownRows) = (nil, nil)
+      throw error
+    }
+  }
+
+  /// Writes the first state of a store that is empty.
+  func begin(with state: StoreState) throws(StoreFault) {
+    knownRows = RowSet()
+    try write(state)
+    try writeRowSet()
+  }
+
+  private func writeRowSet() throws(StoreFault) {
+    let rows = try rows()
     let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
-    try putState.run(
-      .blob(nonce), .blob(sealed { () throws(CryptoError) in try keys.seal(state, nonce: nonce) }),
-      .blob(state.settings.told.encoded))
+    try putRowSet.run(
+      .blob(nonce), .blob(sealed { () throws(CryptoError) in try keys.seal(rows, nonce: nonce) }))
+  }
+
+  /// Writes with `write`, and has the rows of `select` before and after it in the hash.
+  private func replace(
+    _ select: Statement, _ parameters: [Statement.Parameter] = [], in part: WritableKeyPath<RowSet, MultisetHash>,
+    mac: (Statement.Row) throws(StoreFault) -> [UInt8], by write: () throws(StoreFault) -> Void
+  ) throws(StoreFault) {
+    var rows = try rows()
+    try select.forEach(parameters) { row throws(StoreFault) in rows[keyPath: part].remove(try mac(row)) }
+    try write()
+    try select.forEach(parameters) { row throws(StoreFault) in rows[keyPath: part].add(try mac(row)) }
+    knownRows = rows
+  }
+
+  private func replaceBlobs(by write: () throws(StoreFault) -> Void) throws(StoreFault) {
+    try replace(
+      getBlobs, in: \.others,
+      mac: { [keys] row in keys.blobsRowMAC(nonce: row.blob(0) ?? [], sealed: row.blob(1) ?? []) }, by: write)
+  }
+
+  func write(largeBlobArray array: [UInt8]) throws(StoreFault) {
+    let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
+    try replaceBlobs { () throws(StoreFault) in
+      try putBlobs.run(
+        .blob(nonce),
+        .blob(sealed { () throws(CryptoError) in try keys.seal(largeBlobArray: array, nonce: nonce) }))
+    }
+  }
+
+  func write(_ state: StoreState) throws(StoreFault) {
+    knownState = nil
+    let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
+    try replace(
+      getState, in: \.others,
+      mac: { [keys] row in keys.stateRowMAC(nonce: row.blob(0) ?? [], sealed: row.blob(1) ?? []) }
+    ) { () throws(StoreFault) in
+      try putState.run(
+        .blob(nonce),
+        .blob(sealed { () throws(CryptoError) in try keys.seal(state, hasRowSet: true, nonce: nonce) }),
+        .blob(state.settings.told.encoded))
+    }
+  }
+
+  /// Removes every record and tombstone, and the large-blob array.
+  func removeAll() throws(StoreFault) {
+    var rows = try rows()
+    try removeCredentials.run()
+    rows.credentials = MultisetHash()
+    knownRows = rows
+    try replaceBlobs { () throws(StoreFault) in try removeBlobs.run() }
   }
 
   func write(_ source: CredentialSource) throws(StoreFault) {
@@ -169,9 +262,14 @@ final class Session {
   }
 
   private func write(_ row: CredentialRow) throws(StoreFault) {
-    try putRow.run(
-      .blob(row.accountTag), .blob(row.tags?.rpTag), .blob(row.tags?.credentialTag), .blob(row.tags?.keyTag),
-      .blob(row.nonce), .blob(row.sealed))
+    try replace(
+      ofAccount, [.blob(row.accountTag)], in: \.credentials,
+      mac: { [keys] row throws(StoreFault) in try StoreRows.mac(row, keys: keys) }
+    ) { () throws(StoreFault) in
+      try putRow.run(
+        .blob(row.accountTag), .blob(row.tags?.rpTag), .blob(row.tags?.credentialTag), .blob(row.tags?.keyTag),
+        .blob(row.nonce), .blob(row.sealed))
+    }
   }
 
   private func sealed<R>(_ seal: () throws(CryptoError) -> R) throws(StoreFault) -> R {

@@ -6,28 +6,42 @@ import CTAP2
 /// of every row; and the tags, which are outside of the seals, stand in table and index both. So a changed byte is either
 /// found here, or stands where nothing is stored.
 enum StoreCheck {
-  static func run(on connection: Connection, keys: CredentialKeys, storeID: [UInt8]?) throws(StoreFault) {
+  /// What was found in a store that is whole.
+  struct Finding {
+    /// The layout of its tables.
+    let version: UInt32
+    /// The hash over its rows, as they are.
+    let rows: RowSet
+    /// Whether the store says the same of itself; where not, a row was put back, added or taken out behind our back.
+    let isAsItWasLeft: Bool
+  }
+
+  static func run(on connection: Connection, keys: CredentialKeys, storeID: [UInt8]?) throws(StoreFault) -> Finding {
     guard try connection.texts("PRAGMA journal_mode") == ["wal"] else {
       throw .damaged("it is not in the mode that it was made in")
     }
     let version = try connection.texts("PRAGMA user_version").first.flatMap(UInt32.init) ?? 0
     guard version <= Schema.version else { throw .newer }
-    guard version == Schema.version, try connection.texts("PRAGMA application_id") == ["\(Schema.applicationID)"],
-      try connection.texts(Schema.query) == Schema.rows
+    guard Schema.versions.contains(version),
+      try connection.texts("PRAGMA application_id") == ["\(Schema.applicationID)"],
+      try connection.texts(Schema.query) == Schema.rows(version: version)
     else { throw .damaged("its tables are not those of a store") }
 
     let complaints = try connection.texts("PRAGMA integrity_check(1)")
     guard complaints == ["ok"] else { throw .damaged(complaints.first ?? "SQLite cannot read it") }
 
     // The state first: it tells a store of another phrase from one whose rows are damaged.
-    let state = try StoreRows.state(connection, keys: keys)
+    let (state, hasRowSet) = try StoreRows.state(connection, keys: keys)
     guard storeID == nil || state.storeID == storeID else { throw .foreign }
     guard try StoreRows.told(connection) == state.settings.told else {
       throw .damaged("its settings in clear are not those under seal")
     }
     _ = try StoreRows.largeBlobArray(Statement(StoreRows.selectBlobs, connection), keys: keys)
-    try Statement("SELECT \(StoreRows.columns) FROM credential", connection).forEach { row throws(StoreFault) in
-      _ = try StoreRows.entry(row, keys: keys)
-    }
+
+    let rows = try StoreRows.rowSet(of: connection, keys: keys)
+    // Whoever takes the table away to pass for version 1 has a state row that tells of it.
+    guard version > 1 else { return Finding(version: version, rows: rows, isAsItWasLeft: !hasRowSet) }
+    let left = try StoreRows.rowSet(Statement(StoreRows.selectRowSet, connection), keys: keys)
+    return Finding(version: version, rows: rows, isAsItWasLeft: left == rows)
   }
 }

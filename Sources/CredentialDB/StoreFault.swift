@@ -11,6 +11,8 @@ enum StoreFault: Error, Equatable {
   case exists
   /// The file is not what we wrote; the text says why.
   case damaged(String)
+  /// Every row is one that we wrote, but together they are not what was left: the hash over them is another.
+  case rowsChanged
   /// A newer version wrote the file.
   case newer
   /// The file is a sound store of another vault.
@@ -36,6 +38,10 @@ enum StoreFault: Error, Equatable {
       StoreError(
         "the store \(store) is damaged: \(what); put a good copy in its place, or move it away and run: \(Self.newStore)"
       )
+    case .rowsChanged:
+      StoreError(
+        "the store \(store) is not as it was left: something else put an old row back, or took one out; put the right copy "
+          + "in its place, or accept what it has now with: liquid-auth recover --accept-store")
     case .newer: StoreError("the store \(store) was written by a newer version; use that liquid-auth")
     case .foreign:
       StoreError(

@@ -97,7 +97,7 @@ enum StoreHeader {
       throw .damaged("its first bytes are not those of a store")
     }
     guard field(60) <= Schema.version else { throw .newer }
-    guard field(60) == Schema.version else { throw .damaged("its first bytes are not those of a store") }
+    guard Schema.versions.contains(field(60)) else { throw .damaged("its first bytes are not those of a store") }
     // Two places count the changes; they differ only in a file that something else has written.
     guard field(24) == field(92) else { throw .damaged("its first bytes do not fit together") }
     guard fileSize == Int(field(28)) * Int(Schema.pageSize) else {

@@ -1,21 +1,13 @@
 import CTAP2
 
-/// Rows of the two tables, opened.
+/// Rows of the tables, opened.
 enum StoreRows {
   /// The columns that ``entry(_:keys:)`` reads, in its order.
-  static let columns = "accountTag, rpTag, credentialTag, keyTag, nonce, sealed"
+  static let columns = "accountTag, rpTag, credentialTag, keyTag, nonce, sealed, sequence"
 
   /// Opens a row of `credential`, and compares its columns with what it holds.
   static func entry(_ row: Statement.Row, keys: CredentialKeys) throws(StoreFault) -> AccountEntry {
-    let tags: CredentialRow.Tags?
-    switch (row.blob(1), row.blob(2), row.blob(3)) {
-    case (let rpTag?, let credentialTag?, let keyTag?):
-      tags = CredentialRow.Tags(rpTag: rpTag, credentialTag: credentialTag, keyTag: keyTag)
-    case (nil, nil, nil): tags = nil
-    default: throw .damaged("a row has some of its tags and not the others")
-    }
-    let sealed = CredentialRow(
-      accountTag: row.blob(0) ?? [], tags: tags, nonce: row.blob(4) ?? [], sealed: row.blob(5) ?? [])
+    let sealed = try credentialRow(row)
     do {
       return try keys.open(sealed)
     } catch {
@@ -23,8 +15,23 @@ enum StoreRows {
     }
   }
 
-  /// Opens the one row of `state`.
-  static func state(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) -> StoreState {
+  /// A row of `credential`, still sealed.
+  private static func credentialRow(_ row: Statement.Row) throws(StoreFault) -> CredentialRow {
+    let tags: CredentialRow.Tags?
+    switch (row.blob(1), row.blob(2), row.blob(3)) {
+    case (let rpTag?, let credentialTag?, let keyTag?):
+      tags = CredentialRow.Tags(rpTag: rpTag, credentialTag: credentialTag, keyTag: keyTag)
+    case (nil, nil, nil): tags = nil
+    default: throw .damaged("a row has some of its tags and not the others")
+    }
+    return CredentialRow(
+      accountTag: row.blob(0) ?? [], tags: tags, nonce: row.blob(4) ?? [], sealed: row.blob(5) ?? [])
+  }
+
+  /// Opens the one row of `state`, and whether it says that there is a `rowSet`.
+  static func state(
+    _ connection: Connection, keys: CredentialKeys
+  ) throws(StoreFault) -> (state: StoreState, hasRowSet: Bool) {
     try state(Statement(selectState, connection), keys: keys)
   }
 
@@ -54,8 +61,10 @@ enum StoreRows {
 
   static let selectState = "SELECT nonce, sealed FROM state"
 
-  static func state(_ statement: Statement, keys: CredentialKeys) throws(StoreFault) -> StoreState {
-    var state: StoreState?
+  static func state(
+    _ statement: Statement, keys: CredentialKeys
+  ) throws(StoreFault) -> (state: StoreState, hasRowSet: Bool) {
+    var state: (StoreState, Bool)?
     try statement.forEach { row throws(StoreFault) in
       do {
         state = try keys.openState(row.blob(1) ?? [], nonce: row.blob(0) ?? [])
@@ -65,5 +74,39 @@ enum StoreRows {
     }
     guard let state else { throw .damaged("its state is not there") }
     return state
+  }
+
+  // MARK: - The hash over all rows
+
+  static let selectRowSet = "SELECT nonce, sealed FROM rowSet"
+
+  /// What the store says of its rows; `nil` where it says nothing that we wrote.
+  static func rowSet(_ statement: Statement, keys: CredentialKeys) throws(StoreFault) -> RowSet? {
+    var rows: RowSet?
+    try statement.forEach { row throws(StoreFault) in
+      rows = try? keys.openRowSet(row.blob(1) ?? [], nonce: row.blob(0) ?? [])
+    }
+    return rows
+  }
+
+  /// The MAC of a row of `credential`.
+  static func mac(_ row: Statement.Row, keys: CredentialKeys) throws(StoreFault) -> [UInt8] {
+    keys.rowMAC(of: try credentialRow(row), sequence: row.integer(6))
+  }
+
+  /// Opens every row of `credential`, and adds up the MACs of all rows of the store.
+  static func rowSet(of connection: Connection, keys: CredentialKeys) throws(StoreFault) -> RowSet {
+    var rows = RowSet()
+    try Statement("SELECT \(columns) FROM credential", connection).forEach { row throws(StoreFault) in
+      _ = try entry(row, keys: keys)
+      rows.credentials.add(try mac(row, keys: keys))
+    }
+    try Statement(selectState, connection).forEach { row in
+      rows.others.add(keys.stateRowMAC(nonce: row.blob(0) ?? [], sealed: row.blob(1) ?? []))
+    }
+    try Statement(selectBlobs, connection).forEach { row in
+      rows.others.add(keys.blobsRowMAC(nonce: row.blob(0) ?? [], sealed: row.blob(1) ?? []))
+    }
+    return rows
   }
 }

@@ -22,6 +22,8 @@ public enum Subkey: String, CaseIterable, Sendable {
   case lookUp = "look-up"
   /// Sealing of the store's rows.
   case record
+  /// MACs of the store's rows, of which the store keeps the sum; ours, beside those of Recovery §2.
+  case rowSet = "row-set"
   /// The nonces of sealed credential ids.
   case credentialIDNonce = "credential-id-nonce"
   /// Sealing of credential ids.

@@ -82,9 +82,25 @@ extension StateDirectory {
   public func openStore(
     of content: VaultContent, keys: CredentialKeys
   ) throws(StateDirectoryError) -> CredentialDB {
+    try openStore(of: content, keys: keys, rows: .asTheyWereLeft)
+  }
+
+  /// Has a store whose rows are not those that were left count as it is: `liquid-auth recover --accept-store`.
+  ///
+  /// The caller holds the directory's lock, and nobody has the store open. Nothing is taken out of it.
+  /// - Throws: `wrongPassphrase`, and what stands in the way of opening vault or store otherwise.
+  public func acceptStore(passphrase: SecretBytes) throws(StateDirectoryError) {
+    let content = try unlock(passphrase: passphrase)
+    _ = try openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey), rows: .accepted)
+  }
+
+  private func openStore(
+    of content: VaultContent, keys: CredentialKeys, rows: RowRule
+  ) throws(StateDirectoryError) -> CredentialDB {
     try checkStore()
     do {
-      return try CredentialDB(opening: storePath, vaultPath: vaultPath, keys: keys, storeID: content.storeID)
+      return try CredentialDB(
+        opening: storePath, vaultPath: vaultPath, keys: keys, storeID: content.storeID, rows: rows)
     } catch {
       throw StateDirectoryError(.unusableStore, error.description)
     }

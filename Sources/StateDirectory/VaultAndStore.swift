@@ -49,12 +49,14 @@ extension StateDirectory {
     return nil
   }
 
-  /// The store that is there, if these keys are what it is sealed with; it is checked as whole as any that is opened.
+  /// The store that is there, if these keys are what it is sealed with; it is checked as whole as any that is opened, but
+  /// for rows that were put back: those need a vault to be accepted with.
   private func openAnyStore(_ mainKey: SecretBytes) throws(StateDirectoryError) -> (storeID: [UInt8], count: Int) {
     try checkStore()
     do {
       let store = try CredentialDB(
-        opening: storePath, vaultPath: vaultPath, keys: CredentialKeys(mainKey: mainKey), storeID: nil)
+        opening: storePath, vaultPath: vaultPath, keys: CredentialKeys(mainKey: mainKey), storeID: nil,
+        rows: .unjudged)
       return (try store.state().storeID, try store.credentialCount())
     } catch {
       throw StateDirectoryError(

@@ -114,7 +114,9 @@ import Testing
     "UPDATE credential SET credentialTag = (SELECT credentialTag FROM credential WHERE sequence = 2) WHERE sequence = 1",
     "UPDATE credential SET (nonce, sealed) = (SELECT nonce, sealed FROM credential WHERE sequence = 2) WHERE sequence = 1",
     "UPDATE credential SET accountTag = zeroblob(32) WHERE sequence = 1",
-    "UPDATE state SET nonce = zeroblob(24)", "PRAGMA journal_mode = DELETE", "PRAGMA user_version = 0",
+    "UPDATE state SET nonce = zeroblob(24)",
+    "UPDATE credential SET keyTag = zeroblob(32) WHERE sequence = 1",
+    "PRAGMA journal_mode = DELETE", "PRAGMA user_version = 0",
   ])
   func `what another program changed is refused`(sql: String) throws {
     let directory = try TemporaryDirectory()
@@ -134,7 +136,7 @@ import Testing
     let connection = try Connection(path: directory.path())
     try Session.configure(connection)
     let session = try Session(connection, keys: Given.otherKeys)
-    try connection.transaction { () throws(StoreFault) in try session.write(Given.state) }
+    try connection.transaction { () throws(StoreFault) in try session.begin(with: Given.state) }
 
     let crashed = try TemporaryDirectory()
     let log = try directory.bytes("credentials.sqlite-wal")

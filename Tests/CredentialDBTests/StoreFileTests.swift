@@ -146,7 +146,7 @@ import Testing
   }
 
   @Test func `a store of a newer version is told`() throws {
-    try Connection(path: directory.path()).execute("PRAGMA user_version = 2")
+    try Connection(path: directory.path()).execute("PRAGMA user_version = 3")
     #expect(refusal { _ = try CredentialDB.open(directory) }.contains("was written by a newer version"))
   }
 
@@ -245,7 +245,7 @@ import Testing
     let connection = try Connection(path: directory.path())
     try Session.configure(connection)
     let session = try Session(connection, keys: Given.keys)
-    try connection.transaction { () throws(StoreFault) in try session.write(source(user: 2)) }
+    try session.change { () throws(StoreFault) in try session.write(source(user: 2)) }
 
     // As the disk is when the power goes before the log is moved into the file.
     let crashed = try TemporaryDirectory()
@@ -265,7 +265,7 @@ import Testing
     let connection = try Connection(path: directory.path())
     try Session.configure(connection)
     let session = try Session(connection, keys: Given.keys)
-    try connection.transaction { () throws(StoreFault) in try session.write(source(user: 1)) }
+    try session.change { () throws(StoreFault) in try session.write(source(user: 1)) }
     let log = try directory.bytes("credentials.sqlite-wal")
     for count in [1, 31, 32, 100, log.count / 2, log.count - 1] {
       let crashed = try TemporaryDirectory()

@@ -64,8 +64,10 @@ enum Given {
 
 extension CredentialDB {
   static func open(
-    _ directory: TemporaryDirectory, keys: CredentialKeys = Given.keys, storeID: [UInt8] = Given.storeID
+    _ directory: TemporaryDirectory, _ name: String = "credentials.sqlite", keys: CredentialKeys = Given.keys,
+    storeID: [UInt8] = Given.storeID, rows: RowRule = .asTheyWereLeft
   ) throws(StoreError) -> CredentialDB {
-    try CredentialDB(opening: directory.path(), vaultPath: directory.path("vault"), keys: keys, storeID: storeID)
+    try CredentialDB(
+      opening: directory.path(name), vaultPath: directory.path("vault"), keys: keys, storeID: storeID, rows: rows)
   }
 }

@@ -9,7 +9,9 @@ import subprocess
 
 import pytest
 from fido2 import cbor
-from fido2.ctap2 import Ctap2
+from fido2.ctap import CtapError
+from fido2.ctap2 import ClientPin, Ctap2
+from judges import store_rows
 from support import wire
 from support.authenticator import PASSPHRASE, Authenticator, wait_for
 from support.ceremonies import OWN, register, sign_in
@@ -139,18 +141,13 @@ class TestStore:
             self.works(damaged, passkey)
 
     def test_sealed_row_flipped(self, damaged, pristine):
-        """Every blob of the credential's row, by SQL: well-formed for SQLite, wrong for us.
-
-        But for keyTag, which would cost a derivation a row and only makes a new credential step aside (Recovery §7).
-        """
+        """Every blob of the credential's row, by SQL: well-formed for SQLite, wrong for us."""
         path = damaged.state / "credentials.sqlite"
         with contextlib.closing(sqlite3.connect(path)) as database:
             columns = [row[1] for row in database.execute("PRAGMA table_info(credential)") if row[2].upper() == "BLOB"]
             row = database.execute(f"SELECT {', '.join(columns)} FROM credential").fetchone()
         assert set(columns) == {"accountTag", "rpTag", "credentialTag", "keyTag", "nonce", "sealed"}
         for column, value in zip(columns, row):
-            if column == "keyTag":
-                continue
             shutil.copy(pristine.state / "credentials.sqlite", path)
             flipped = bytearray(value)
             flipped[len(flipped) // 2] ^= 1
@@ -191,6 +188,104 @@ class TestStore:
         device = wire.fido2_device(damaged.socket)
         sign_in(Ctap2(device), passkey, uv=True)
         device.close()
+
+
+def change(key, sql, old=None):
+    """By another program, in the store of a daemon that does not run."""
+    with contextlib.closing(sqlite3.connect(key.state / "credentials.sqlite")) as database:
+        if old:
+            database.execute("ATTACH ? AS old", [str(old)])
+        database.execute(sql)
+        database.commit()
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+class TestOldRows:
+    """One old row that is put back alone is found when the vault opens, and nothing is lost by that."""
+
+    def removed(self, key, tmp_path):
+        """A daemon that has stopped, one passkey that was removed, and the store as it was before."""
+        with key:
+            key.unlock()
+            with contextlib.closing(wire.fido2_device(key.socket)) as client:
+                made = register(Ctap2(client), OWN, "gone.example", rk=True, uv=True)
+            key.stop()
+            shutil.copy(key.state / "credentials.sqlite", tmp_path / "old.sqlite")
+            key.start()
+            key.ask("credentials", "remove", made.id.hex()[:16])
+        return made
+
+    BACK = """UPDATE credential SET (rpTag, credentialTag, keyTag, sequence, nonce, sealed) = (SELECT rpTag,
+        credentialTag, keyTag, sequence, nonce, sealed FROM old.credential AS o
+        WHERE o.accountTag = credential.accountTag) WHERE rpTag IS NULL"""
+
+    @pytest.mark.parametrize("running", [False, True], ids=["at rest", "under the running daemon"])
+    def test_a_deleted_passkey_that_is_back(self, damaged, pristine, tmp_path, running):
+        made = self.removed(damaged, tmp_path)
+        change(damaged, self.BACK, tmp_path / "old.sqlite")
+        damaged.pinentry.set("approve")
+        said = refuses_and_names(damaged, "credentials.sqlite")
+        assert "is not as it was left" in said and "liquid-auth recover --accept-store" in said
+
+        damaged.start()
+        failed = damaged.run("unlock", "--control", damaged.control_socket, stdin=f"{PASSPHRASE}\n", status=1)
+        assert "is not as it was left" in failed.stderr
+        at = ["--state-dir", damaged.state, "--control", damaged.control_socket]
+        told = damaged.run("status", *at, status=1).stdout
+        assert "is not as it was left" in told and f"recover --accept-store --state-dir {damaged.state}" in told
+        if not running:
+            damaged.stop()
+        damaged.ask("recover", "--accept-store", "--state-dir", damaged.state, passphrase="wrong", status=3)
+        accepted = damaged.ask("recover", "--accept-store", "--state-dir", damaged.state)
+        assert "accepted the store as it is" in accepted
+        if not running:
+            damaged.start()
+        assert damaged.run("status", *at).stdout.count("to do") == 0
+        listed = json.loads(damaged.ask("credentials", "list", "--json"))
+        assert {one["rpId"] for one in listed} == {"kept.example", "gone.example"}, "nothing is lost"
+        with contextlib.closing(wire.fido2_device(damaged.socket)) as client:
+            sign_in(Ctap2(client), pristine.passkey, listed=False, uv=True)
+            sign_in(Ctap2(client), made, listed=False, uv=True)
+        refused = damaged.run("recover", "--accept-store", "--control", damaged.control_socket,
+                              stdin=f"{PASSPHRASE}\n", status=1)
+        assert "nothing to accept" in refused.stderr
+
+    def test_tries_of_the_pin_that_are_back(self, damaged, tmp_path):
+        with damaged:
+            damaged.ask("pin", "set", passphrase=f"{PASSPHRASE}\n4711\n4711")
+            damaged.stop()
+            shutil.copy(damaged.state / "credentials.sqlite", tmp_path / "old.sqlite")
+            damaged.start()
+            damaged.unlock()
+            with contextlib.closing(wire.fido2_device(damaged.socket)) as client, pytest.raises(CtapError, match="PIN_INVALID"):
+                ClientPin(Ctap2(client)).get_pin_token("4712")
+        change(damaged, "UPDATE state SET (nonce, sealed, told) = (SELECT nonce, sealed, told FROM old.state)",
+               tmp_path / "old.sqlite")
+        assert "is not as it was left" in refuses_and_names(damaged, "credentials.sqlite")
+
+    def test_the_sum_is_what_the_phrase_says(self, damaged, tmp_path):
+        """By Tests/judges/store_rows.py, with the daemon's own store."""
+        self.removed(damaged, tmp_path)
+        with contextlib.closing(sqlite3.connect(damaged.state / "credentials.sqlite")) as database:
+            assert store_rows.stored(OWN, database) == store_rows.of_store(OWN, database)
+            assert [] != database.execute("SELECT 1 FROM credential WHERE rpTag IS NULL").fetchall()
+
+    def test_a_store_of_version_1(self, damaged, pristine):
+        """As it was before there was a sum; the state row that knows of none is sealed here."""
+        with contextlib.closing(sqlite3.connect(damaged.state / "credentials.sqlite")) as database:
+            [(nonce, sealed)] = database.execute("SELECT nonce, sealed FROM state").fetchall()
+            database.execute("UPDATE state SET sealed = ?", [store_rows.state_of_version_1(OWN, nonce, sealed)])
+            database.execute("DROP TABLE rowSet")
+            database.execute("PRAGMA user_version = 1")
+            database.commit()
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        damaged.pinentry.set("approve")
+        with damaged, contextlib.closing(wire.fido2_device(damaged.socket)) as client:
+            damaged.unlock()
+            sign_in(Ctap2(client), pristine.passkey, listed=False, uv=True)
+        with contextlib.closing(sqlite3.connect(damaged.state / "credentials.sqlite")) as database:
+            assert database.execute("PRAGMA user_version").fetchall() == [(2,)]
+            assert store_rows.stored(OWN, database) == store_rows.of_store(OWN, database)
 
 
 class TestVaultThatIsLost:

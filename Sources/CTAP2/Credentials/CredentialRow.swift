@@ -122,15 +122,19 @@ extension CredentialKeys {
 
   /// Seals the state row.
   ///
-  /// - Parameter nonce: 24 fresh random bytes.
-  public func seal(_ state: StoreState, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
+  /// - Parameters:
+  ///   - hasRowSet: whether the store has a ``RowSet``; who takes that away has to find a state row that says no.
+  ///   - nonce: 24 fresh random bytes.
+  public func seal(_ state: StoreState, hasRowSet: Bool, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
     try XChaCha20Poly1305.seal(
-      RowPadding.pad(state.plaintext), key: self[.record], nonce: nonce, ad: Self.stateAD)
+      RowPadding.pad(state.plaintext(hasRowSet: hasRowSet)), key: self[.record], nonce: nonce, ad: Self.stateAD)
   }
 
-  /// Opens the state row.
-  public func openState(_ sealed: [UInt8], nonce: [UInt8]) throws(SealedRecordError) -> StoreState {
-    try StoreState(plaintext: openPadded(sealed, nonce: nonce, ad: Self.stateAD))
+  /// Opens the state row, which also says whether the store has a ``RowSet``.
+  public func openState(
+    _ sealed: [UInt8], nonce: [UInt8]
+  ) throws(SealedRecordError) -> (state: StoreState, hasRowSet: Bool) {
+    try StoreState.read(openPadded(sealed, nonce: nonce, ad: Self.stateAD))
   }
 
   private static let blobsAD = Array("large-blobs".utf8)
@@ -147,7 +151,7 @@ extension CredentialKeys {
     try openPadded(sealed, nonce: nonce, ad: Self.blobsAD)
   }
 
-  private func openPadded(_ sealed: [UInt8], nonce: [UInt8], ad: [UInt8]) throws(SealedRecordError) -> [UInt8] {
+  func openPadded(_ sealed: [UInt8], nonce: [UInt8], ad: [UInt8]) throws(SealedRecordError) -> [UInt8] {
     guard let padded = try? XChaCha20Poly1305.open(sealed, key: self[.record], nonce: nonce, ad: ad) else {
       throw .notAuthentic
     }

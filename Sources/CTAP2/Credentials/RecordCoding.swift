@@ -88,7 +88,9 @@ extension StoreState {
     static let floor: CBORValue = 3
     /// Ours, where the contract writes "…": `CredentialIDForm`, left out for the default, sealed.
     static let credentialIDForm: CBORValue = 4
-    static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm]
+    /// Ours too: true where the store has a ``RowSet``, left out where it has none.
+    static let rowSet: CBORValue = 20
+    static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm, rowSet]
 
     static func isKnown(_ key: CBORValue) -> Bool {
       all.contains(key) || key.unsigned.map(AuthenticatorSettings.keys.contains) ?? false
@@ -98,27 +100,29 @@ extension StoreState {
   /// How long a storeID is.
   static let storeIDLength = 16
 
-  /// The map of the state row.
-  var plaintext: [UInt8] {
+  /// The map of the state row, of a store with a ``RowSet`` or without.
+  func plaintext(hasRowSet: Bool) -> [UInt8] {
     var map: CBORMap = [
       Key.storeID: .bytes(storeID), Key.epoch: .unsigned(UInt64(epoch)), Key.floor: .unsigned(UInt64(floor)),
     ]
     if credentialIDForm != .sealed { map[Key.credentialIDForm] = .unsigned(UInt64(credentialIDForm.rawValue)) }
+    if hasRowSet { map[Key.rowSet] = true }
     settings.add(to: &map)
     return CBOREncoder.encode(.map(map))
   }
 
-  /// Reads the map of the state row.
-  init(plaintext: [UInt8]) throws(SealedRecordError) {
+  /// Reads the map of the state row, and whether the store has a ``RowSet``.
+  static func read(_ plaintext: [UInt8]) throws(SealedRecordError) -> (state: StoreState, hasRowSet: Bool) {
     do throws(CBORError) {
       let map = try CBORDecoder.decode(plaintext).mapOfOurs()
       try map.refuseOtherKeys(Key.isKnown)
       let form = CredentialIDForm(rawValue: try map.optionalInteger(Key.credentialIDForm) ?? 0)
       let storeID = try map.requiredBytes(Key.storeID)
       guard let form, storeID.count == Self.storeIDLength else { throw .invalid("a storeID or a form of ids") }
-      self.init(
+      let state = StoreState(
         storeID: storeID, epoch: try map.requiredInteger(Key.epoch), floor: try map.requiredInteger(Key.floor),
         credentialIDForm: form, settings: try AuthenticatorSettings(map))
+      return (state, try map.optionalBool(Key.rowSet) ?? false)
     } catch {
       throw .malformed(error.description)
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import ControlDoor
+import CryptoPrimitives
 import StateDirectory
 
 /// `liquid-auth recover`.
@@ -8,17 +9,23 @@ struct RecoverCommand: PlacedCommand {
     commandName: "recover",
     abstract: "Bring back what the phrase can bring back.",
     discussion: """
-      Most passkeys come back by themselves, when their site sends their id. Three things need this command, one at a \
+      Most passkeys come back by themselves, when their site sends their id. Four things need this command, one at a \
       time; each asks for the vault's passphrase, at the terminal or as the first line of standard input.
 
       --rp and --user-handle write the record of a passkey whose id is a hash, for sites that send no id.
       --accept-before-reset takes a reset of this machine back, for what the phrase can open.
       --new-store makes an empty store where the store is lost; its names and settings do not come back. It works \
       without a running authenticator too.
+      --accept-store opens a store that is not as it was left: something else, such as a copy that was put back in part, \
+      changed it. What it has now counts from then on, so look at the passkeys afterwards (liquid-auth credentials list), \
+      and set another PIN if there is one (liquid-auth pin change). It works without a running authenticator too.
       """)
 
   @Flag(help: "Make an empty store in place of the one that is lost.")
   var newStore = false
+
+  @Flag(help: "Accept the store as it is, although it is not as it was left.")
+  var acceptStore = false
 
   @Flag(help: "Accept again what was made before a reset.")
   var acceptBeforeReset = false
@@ -58,16 +65,27 @@ struct RecoverCommand: PlacedCommand {
   }
 
   func validate() throws {
-    guard [newStore, acceptBeforeReset, rp != nil].count(where: { $0 }) == 1 else {
-      throw ValidationError("give one of --new-store, --accept-before-reset, and --rp with --user-handle")
+    guard [newStore, acceptStore, acceptBeforeReset, rp != nil].count(where: { $0 }) == 1 else {
+      throw ValidationError(
+        "give one of --new-store, --accept-store, --accept-before-reset, and --rp with --user-handle")
     }
     if let rp { _ = try recovery(rp) }
   }
 
   func run() throws {
     if newStore {
-      try Self.makeNewStore(place)
+      try Self.mendStore(place, by: ControlRequest.newStore) { (directory, passphrase) throws(StateDirectoryError) in
+        try directory.makeNewStore(passphrase: passphrase)
+      }
       return output.write("made an empty store", json: ["store": .string("made")])
+    }
+    if acceptStore {
+      try Self.mendStore(place, by: ControlRequest.acceptStore) { (directory, passphrase) throws(StateDirectoryError) in
+        try directory.acceptStore(passphrase: passphrase)
+      }
+      return output.write(
+        "accepted the store as it is; see what it has with: liquid-auth credentials list",
+        json: ["store": .string("accepted")])
     }
     let connection = try place.connect()
     try connection.unlock()
@@ -81,17 +99,20 @@ struct RecoverCommand: PlacedCommand {
   }
 
   /// By the authenticator that works on the directory; where none runs, here.
-  private static func makeNewStore(_ place: PlaceOptions) throws(CommandFailure) {
+  private static func mendStore(
+    _ place: PlaceOptions, by request: (SecretBytes) -> ControlRequest,
+    orHere mend: (StateDirectory, SecretBytes) throws(StateDirectoryError) -> Void
+  ) throws(CommandFailure) {
     do throws(CommandFailure) {
       let connection = try place.connect()
-      let _: Done = try connection.ask(.newStore(passphrase: PassphraseInput.read()))
+      let _: Done = try connection.ask(request(PassphraseInput.read()))
     } catch  where error.code == .notRunning {
       let path = try place.statePath()
       let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
       let lock = try orFailure(directory.lock)
       defer { withExtendedLifetime(lock) {} }
       let passphrase = try PassphraseInput.read()
-      try orFailure { () throws(StateDirectoryError) in try directory.makeNewStore(passphrase: passphrase) }
+      try orFailure { () throws(StateDirectoryError) in try mend(directory, passphrase) }
     }
   }
 

@@ -53,12 +53,26 @@ struct KeyDesk: ControlDesk {
   }
 
   func newStore(_ passphrase: SecretBytes) async throws(ControlFailure) {
+    try await mendStore { directory throws(StateDirectoryError) in try directory.makeNewStore(passphrase: passphrase) }
+  }
+
+  func acceptStore(_ passphrase: SecretBytes) async throws(ControlFailure) {
+    guard !desk.people.vault.hasStore else {
+      throw ControlFailure(.notAllowed, "the store is open and as it was left: there is nothing to accept")
+    }
+    try await mendStore { directory throws(StateDirectoryError) in try directory.acceptStore(passphrase: passphrase) }
+  }
+
+  /// Changes the store's file in the turn of the ceremonies, and forgets what was known of it.
+  private func mendStore(
+    _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Void
+  ) async throws(ControlFailure) {
     let directory = desk.directory
     let vault = desk.people.vault
     let outcome = await inTurn { _ in
       await OwnThread.run {
         Result { () throws(StateDirectoryError) in
-          try directory.makeNewStore(passphrase: passphrase)
+          try mend(directory)
           vault.storeWasReplaced()
         }
       }.mapError(ControlFailure.init)
@@ -122,8 +136,14 @@ struct KeyDesk: ControlDesk {
       vault.fault?.description, DialogPlace.problem(desk.options.prompt, pinentry: desk.options.pinentry) ?? dialog,
       nothingVerifies ? OwnerSettings.nothingVerifies : nil,
       isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
+      SecretBytes.areLocked ? nil : Self.notLocked,
     ].compactMap { $0 }
   }
+
+  private static let notLocked = """
+    the system did not lock all memory that holds secrets, so they may be written to swap space; raise the limit to \
+    1024 KiB or more (ulimit -l 1024, or LimitMEMLOCK= of a systemd unit) and start liquid-authenticator again
+    """
 
   private var prompt: String {
     switch desk.options.prompt {
@@ -136,14 +156,8 @@ struct KeyDesk: ControlDesk {
     if vault.isUnlocked { return .unlocked }
     guard let fault = vault.fault else { return .locked }
     return fault.reason == .missing && access(desk.directory.vaultPath, F_OK) != 0 ? .missing : .unusable
-      SecretBytes.areLocked ? nil : Self.notLocked,
   }
 }
-
-  private static let notLocked = """
-    the system did not lock all memory that holds secrets, so they may be written to swap space; raise the limit to \
-    1024 KiB or more (ulimit -l 1024, or LimitMEMLOCK= of a systemd unit) and start liquid-authenticator again
-    """
 
 extension ControlFailure {
   /// What is wrong with vault or store, as the answer to a request.

@@ -46,6 +46,7 @@ actor ControlSession {
     case .lock: await desk.lock()
     case .device(let action): try await desk.device(action)
     case .newStore(let passphrase): try await desk.newStore(passphrase)
+    case .acceptStore(let passphrase): try await desk.acceptStore(passphrase)
     case .unlock(let passphrase):
       verified = nil
       verified = try await desk.unlock(passphrase)

@@ -125,6 +125,9 @@ final class VaultKeySource: KeySource {
     }
   }
 
+  /// Whether the store is open.
+  var hasStore: Bool { state.withLock { $0.store != nil } }
+
   /// Forgets all of a store that another one has taken the place of.
   func storeWasReplaced() {
     lock()

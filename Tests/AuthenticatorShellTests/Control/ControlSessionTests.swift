@@ -24,7 +24,7 @@ import Testing
 
   static let others: [ControlRequest] = [
     .ctap([0x04]), .status, .lock, .unlock(passphrase: passphrase()), .newStore(passphrase: passphrase()),
-    .listCredentials(start: 0), .acceptBeforeReset, .device(.detach),
+    .acceptStore(passphrase: passphrase()), .listCredentials(start: 0), .acceptBeforeReset, .device(.detach),
   ]
 
   @Test(arguments: others.indices)
@@ -52,7 +52,8 @@ import Testing
     #expect(await ask(.lock) == .ok)
     #expect(await ask(.device(.replug)) == .ok)
     #expect(await ask(.newStore(passphrase: Self.passphrase())) == .ok)
-    #expect(desk.calls.withLock { $0 } == ["ctap [4] of 5", "lock", "device replug", "newStore"])
+    #expect(await ask(.acceptStore(passphrase: Self.passphrase())) == .ok)
+    #expect(desk.calls.withLock { $0 } == ["ctap [4] of 5", "lock", "device replug", "newStore", "acceptStore"])
   }
 
   @Test func `a failure is answered with its reason`() async {

@@ -43,6 +43,7 @@ final class ScriptedDesk: ControlDesk {
   }
 
   func newStore(_ passphrase: SecretBytes) async throws(ControlFailure) { note("newStore") }
+  func acceptStore(_ passphrase: SecretBytes) async throws(ControlFailure) { note("acceptStore") }
 
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
     note("ctap \(message) of \(client)")

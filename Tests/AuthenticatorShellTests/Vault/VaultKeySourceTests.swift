@@ -115,8 +115,8 @@ import Vault
   @Test func `a damaged store declines after one dialog, and the log names the file`() async throws {
     let path = made.directory.storePath
     var bytes = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path)))
-    // The end of the state row; the page behind it, of the large blobs, is empty.
-    bytes[bytes.count - 4096 - 1] ^= 1
+    // The end of the state row; behind it are the pages of the large blobs, which is empty, and of the sum of the rows.
+    bytes[bytes.count - 2 * 4096 - 1] ^= 1
     try Data(bytes).write(to: URL(fileURLWithPath: path))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
     let dialogs = ScriptedDialogs(typed: ["right", "right"])

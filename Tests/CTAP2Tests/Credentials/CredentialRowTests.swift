@@ -57,9 +57,18 @@ import Testing
     let vector = vectors.rows[2]
     let state = StoreState(storeID: Array(0xA0...0xAF), epoch: 1, floor: 1)
     #expect(Hex(state.plaintext) == vector.plaintext)
-    let sealed = try keys.seal(state, nonce: vector.nonce.bytes)
+    let sealed = try keys.seal(state, hasRowSet: false, nonce: vector.nonce.bytes)
     #expect(Hex(sealed) == vector.sealed)
-    #expect(try keys.openState(sealed, nonce: vector.nonce.bytes) == state)
+    let opened = try keys.openState(sealed, nonce: vector.nonce.bytes)
+    #expect(opened.state == state && !opened.hasRowSet)
+  }
+
+  @Test func `that there is a sum of the rows is member 20 of the state, left out where there is none`() throws {
+    let state = StoreState(storeID: Array(0xA0...0xAF))
+    let plaintext = state.plaintext(hasRowSet: true)
+    #expect(Hex(plaintext) == Hex("a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf0200030014f5"))
+    let read = try StoreState.read(plaintext)
+    #expect(read.state == state && read.hasRowSet)
   }
 
   @Test func `the form of new ids is member 4 of the state, left out where it is sealed`() throws {
@@ -186,9 +195,17 @@ import Testing
     "a0", "a2020103 01", "a3014fa0a1a2a3a4a5a6a7a8a9aaabacadae02010301",
     "a30150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf021a000100000301", "a30150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf02010320",
     "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103010402", "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103010500",
+    "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103011401",
   ])
   func `a state that is not what we write is refused`(_ hex: String) throws {
     let plaintext = try #require(Hex(hex.filter { $0 != " " })).bytes
     #expect(throws: SealedRecordError.self) { try StoreState(plaintext: plaintext) }
   }
+}
+
+extension StoreState {
+  /// The map of the contract, which knows of no sum of the rows.
+  var plaintext: [UInt8] { plaintext(hasRowSet: false) }
+
+  init(plaintext: [UInt8]) throws { self = try Self.read(plaintext).state }
 }

@@ -1,0 +1,99 @@
+public import CryptoPrimitives
+import DeterministicKeys
+
+/// A keyed multiset hash (MSet-Add-Hash of Clarke, Devadas, van Dijk, Gassend and Suh, 2003): the sum of the members'
+/// MACs modulo 2^256.
+///
+/// It changes with each member that comes or goes, without another look at the rest. Who does not have the key finds no
+/// other set with the same sum.
+public struct MultisetHash: Sendable, Equatable {
+  /// The sum, 32 bytes, big-endian; zero for the empty set.
+  public private(set) var bytes = [UInt8](repeating: 0, count: size)
+
+  static let size = 32
+
+  /// The hash of the empty set.
+  public init() {}
+
+  fileprivate init(bytes: ArraySlice<UInt8>) { self.bytes = Array(bytes) }
+
+  /// Adds a member by its MAC, 32 bytes.
+  public mutating func add(_ mac: [UInt8]) { fold(mac) { UInt16($0) + UInt16($1) + $2 } }
+
+  /// Takes a member out by its MAC, 32 bytes.
+  public mutating func remove(_ mac: [UInt8]) {
+    // a − b = a + (2^256 − 1 − b) + 1
+    fold(mac, carry: 1) { UInt16($0) + UInt16(~$1) + $2 }
+  }
+
+  private mutating func fold(_ mac: [UInt8], carry: UInt16 = 0, _ sum: (UInt8, UInt8, UInt16) -> UInt16) {
+    precondition(mac.count == Self.size)
+    var carry = carry
+    for index in bytes.indices.reversed() {
+      let digit = sum(bytes[index], mac[index], carry)
+      bytes[index] = UInt8(truncatingIfNeeded: digit)
+      carry = digit >> 8
+    }
+  }
+}
+
+/// What the store says of its own rows, so that an old row that is put back alone is found.
+public struct RowSet: Sendable, Equatable {
+  /// The rows of `credential`, records and tombstones: what encCredStoreState is made of.
+  public var credentials = MultisetHash()
+  /// The row of `state`, and that of `blobs` where there is one.
+  public var others = MultisetHash()
+
+  /// The set of no rows.
+  public init() {}
+}
+
+// MARK: - MACs of rows, and the row of the set itself
+
+extension CredentialKeys {
+  /// mac("row-set", 01 ‖ accountTag ‖ tags ‖ sequence ‖ nonce ‖ sealed): a row of `credential`, 32 bytes.
+  ///
+  /// tags is 00 for a tombstone, 01 ‖ rpTag ‖ credentialTag ‖ keyTag for a record; sequence has 8 bytes, big-endian.
+  public func rowMAC(of row: CredentialRow, sequence: Int64) -> [UInt8] {
+    var message: [UInt8] = [1]
+    message += row.accountTag
+    if let tags = row.tags {
+      message.append(1)
+      message += tags.rpTag
+      message += tags.credentialTag
+      message += tags.keyTag
+    } else {
+      message.append(0)
+    }
+    message += UInt64(bitPattern: sequence).bigEndianBytes
+    message += row.nonce
+    message += row.sealed
+    return mac(.rowSet, message)
+  }
+
+  /// mac("row-set", 02 ‖ nonce ‖ sealed): the row of `state`, 32 bytes.
+  public func stateRowMAC(nonce: [UInt8], sealed: [UInt8]) -> [UInt8] { mac(.rowSet, [2] + nonce + sealed) }
+
+  /// mac("row-set", 03 ‖ nonce ‖ sealed): the row of `blobs`, 32 bytes.
+  public func blobsRowMAC(nonce: [UInt8], sealed: [UInt8]) -> [UInt8] { mac(.rowSet, [3] + nonce + sealed) }
+
+  private static let rowSetAD = Array("row-set".utf8)
+
+  /// Seals both sums, `credentials` ‖ `others`, 64 bytes.
+  ///
+  /// - Parameter nonce: 24 fresh random bytes.
+  public func seal(_ rows: RowSet, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
+    try XChaCha20Poly1305.seal(
+      RowPadding.pad(rows.credentials.bytes + rows.others.bytes), key: self[.record], nonce: nonce, ad: Self.rowSetAD)
+  }
+
+  /// Opens both sums.
+  public func openRowSet(_ sealed: [UInt8], nonce: [UInt8]) throws(SealedRecordError) -> RowSet {
+    let plaintext = try openPadded(sealed, nonce: nonce, ad: Self.rowSetAD)
+    guard plaintext.count == 2 * MultisetHash.size else { throw .malformed("two sums of 32 bytes") }
+    var rows = RowSet()
+    rows.credentials = MultisetHash(bytes: plaintext.prefix(MultisetHash.size))
+    rows.others = MultisetHash(bytes: plaintext.suffix(MultisetHash.size))
+    return rows
+  }
+}

@@ -1,0 +1,238 @@
+import Foundation
+import Testing
+
+@testable import CTAP2
+@testable import CredentialDB
+
+/// An old row that is put back alone is found when the store opens, and so is one that was taken out.
+@Suite struct `Rows that were put back` {
+  let directory: TemporaryDirectory
+  /// A copy of the store as it was before the last changes.
+  let old: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    old = try TemporaryDirectory()
+    try CredentialDB.create(at: directory.path(), keys: Given.keys, state: Self.state(pinRetries: 8))
+    let store = try CredentialDB.open(directory)
+    for user in 1...3 { try store.save(Given.source(user: user), state: nil) }
+    try store.setLargeBlobArray([1])
+    try old.write(directory.bytes())
+    try store.remove(Given.source(user: 2), changed: 20)
+    try store.setState(Self.state(pinRetries: 2))
+    try store.setLargeBlobArray([2])
+  }
+
+  private static func state(pinRetries: UInt8) -> StoreState {
+    var state = Given.state
+    state.settings.pin = StoredPIN(hash: [UInt8](repeating: 1, count: 16), length: 4, retries: pinRetries)
+    return state
+  }
+
+  private func change(_ sql: String) throws {
+    let connection = try Connection(path: directory.path())
+    try connection.execute("ATTACH '\(old.path())' AS old")
+    try connection.execute(sql)
+  }
+
+  private func refusal(_ body: () throws -> Void) -> String {
+    let error = #expect(throws: StoreError.self, performing: body)
+    return error?.description.replacingOccurrences(of: directory.path(""), with: "") ?? ""
+  }
+
+  static let changes: [(what: String, sql: String)] = [
+    (
+      "a deleted passkey is back",
+      """
+      UPDATE credential SET (rpTag, credentialTag, keyTag, sequence, nonce, sealed) = (SELECT rpTag, credentialTag, \
+      keyTag, sequence, nonce, sealed FROM old.credential AS o WHERE o.accountTag = credential.accountTag) \
+      WHERE rpTag IS NULL
+      """
+    ),
+    (
+      "the PIN's tries are back", "UPDATE state SET (nonce, sealed, told) = (SELECT nonce, sealed, told FROM old.state)"
+    ),
+    ("old large blobs", "UPDATE blobs SET (nonce, sealed) = (SELECT nonce, sealed FROM old.blobs)"),
+    ("the old sum", "UPDATE rowSet SET (nonce, sealed) = (SELECT nonce, sealed FROM old.rowSet)"),
+    ("no sum", "DELETE FROM rowSet"),
+    ("a sum of nothing of ours", "UPDATE rowSet SET sealed = zeroblob(144)"),
+    ("no tombstone", "DELETE FROM credential WHERE rpTag IS NULL"),
+    ("a passkey less", "DELETE FROM credential WHERE sequence = 1"),
+    ("no large blobs", "DELETE FROM blobs"),
+    ("another order", "UPDATE credential SET sequence = 100 WHERE sequence = 1"),
+    ("another keyTag", "UPDATE credential SET keyTag = zeroblob(32) WHERE sequence = 1"),
+    ("a store without the sum", "DROP TABLE rowSet; PRAGMA user_version = 1"),
+  ]
+
+  @Test(arguments: changes.indices)
+  func `a row that is put back, taken out or changed alone is found`(_ index: Int) throws {
+    let (what, sql) = Self.changes[index]
+    let left = try CredentialDB.open(directory).revision()
+    try change(sql)
+    let before = try directory.bytes()
+    let said = refusal { _ = try CredentialDB.open(directory) }
+    #expect(
+      said == """
+        the store credentials.sqlite is not as it was left: something else put an old row back, or took one out; put the \
+        right copy in its place, or accept what it has now with: liquid-auth recover --accept-store
+        """, "\(what)")
+    #expect(try directory.bytes() == before, "\(what): the file stays as it is")
+    #expect(try directory.names == ["credentials.sqlite"], "\(what)")
+
+    // Whoever accepts it loses nothing of what it has, and is not asked again.
+    var accepted: [CredentialSource] = []
+    do {
+      let store = try CredentialDB.open(directory, rows: .accepted)
+      accepted = try store.allCredentials()
+      #expect(accepted.count >= 1)
+      try store.save(Given.source(user: 5), state: nil)
+    }
+    let store = try CredentialDB.open(directory)
+    #expect(try store.allCredentials().dropFirst() == accepted[...], "\(what)")
+    #expect(try store.revision() != left)
+  }
+
+  @Test func `all old rows together are an old store, which is not found`() throws {
+    try directory.write(old.bytes())
+    #expect(try CredentialDB.open(directory).allCredentials().count == 3)
+  }
+
+  @Test func `who only looks opens it, and leaves it to be found`() throws {
+    try change(Self.changes[0].sql)
+    #expect(try CredentialDB.open(directory, rows: .unjudged).credentialCount() == 3)
+    _ = refusal { _ = try CredentialDB.open(directory) }
+    try change("DROP TABLE rowSet; PRAGMA user_version = 1")
+    _ = refusal { _ = try CredentialDB.open(directory, rows: .unjudged) }
+  }
+
+  @Test func `to accept a store that is as it was left changes nothing`() throws {
+    let before = try directory.bytes()
+    _ = try CredentialDB.open(directory, rows: .accepted)
+    #expect(try directory.bytes() == before)
+  }
+
+  @Test func `another phrase or vault, or damage, is accepted by nobody`() throws {
+    #expect(throws: StoreError.self) { try CredentialDB.open(directory, keys: Given.otherKeys, rows: .accepted) }
+    #expect(throws: StoreError.self) {
+      try CredentialDB.open(directory, storeID: [UInt8](repeating: 1, count: 16), rows: .accepted)
+    }
+    try change("UPDATE credential SET sealed = zeroblob(272) WHERE sequence = 1")
+    #expect(
+      refusal { _ = try CredentialDB.open(directory, rows: .accepted) }.contains("is damaged: a row does not open"))
+  }
+
+  @Test func `the sum is that of the rows after each kind of change`() throws {
+    let store = try CredentialDB.open(directory)
+    let changes: [() throws -> Void] = [
+      { try store.save(Given.source(user: 9), state: nil) },
+      { try store.save(Given.source(user: 9), state: Given.state) },
+      { try store.save(Given.source(user: 9, name: "renamed"), state: nil) },
+      { try store.save(Given.source(user: 9, counter: 1), state: nil) },
+      { try store.remove(Given.source(user: 9), changed: 30) },
+      { try store.remove(Given.source(user: 77), changed: 30) },
+      { try store.setState(Self.state(pinRetries: 1)) }, { try store.setLargeBlobArray([3]) },
+      { try store.removeAll(state: Given.state) }, { try store.save(Given.source(user: 9), state: nil) },
+      { try store.setLargeBlobArray([4]) },
+    ]
+    for (number, change) in changes.enumerated() {
+      try change()
+      let copy = try TemporaryDirectory()
+      try copy.write(directory.bytes())
+      #expect(try CredentialDB.open(copy).allCredentials() == store.allCredentials(), "change \(number)")
+    }
+  }
+
+  @Test func `a change that fails half-way leaves the sum as it was`() throws {
+    let connection = try Connection(path: directory.path())
+    try Session.configure(connection)
+    let session = try Session(connection, keys: Given.keys)
+    let revision = try session.revision()
+    let source = try Given.source(user: 4)
+    #expect(throws: StoreFault.exists) {
+      try session.change { () throws(StoreFault) in
+        try session.write(source)
+        try session.write(Given.state)
+        throw .exists
+      }
+    }
+    #expect(try session.revision() == revision)
+    try session.durably { () throws(StoreFault) in try session.write(source) }
+    let copy = try TemporaryDirectory()
+    try copy.write(directory.bytes())
+    #expect(try CredentialDB.open(copy).allCredentials().count == 3)
+  }
+}
+
+/// Stores of version 1, which had no sum.
+@Suite struct `Old stores` {
+  let directory: TemporaryDirectory
+
+  /// As version 1 made it: the same tables but one, and a state row that knows of no sum.
+  init() throws {
+    directory = try TemporaryDirectory()
+    try CredentialDB.create(at: directory.path(), keys: Given.keys, state: Given.state)
+    do {
+      let store = try CredentialDB.open(directory)
+      for user in 1...3 { try store.save(Given.source(user: user), state: nil) }
+      try store.remove(Given.source(user: 2), changed: 20)
+      try store.setLargeBlobArray([1])
+    }
+    try makeOld()
+  }
+
+  private func makeOld() throws {
+    let connection = try Connection(path: directory.path())
+    try connection.execute("DROP TABLE rowSet; PRAGMA user_version = 1")
+    let nonce = [UInt8](repeating: 9, count: 24)
+    try Statement("UPDATE state SET nonce = ?, sealed = ?", connection).run(
+      .blob(nonce), .blob(Given.keys.seal(Given.state, hasRowSet: false, nonce: nonce)))
+  }
+
+  @Test func `an old store opens with all that it has, and keeps a sum from then on`() throws {
+    var revision: [UInt8] = []
+    do {
+      let store = try CredentialDB.open(directory)
+      #expect(try store.allCredentials() == [Given.source(user: 3), Given.source(user: 1)])
+      let entry = try store.account(rpIDHash: Given.rp(1), userID: Given.source(user: 2).userID)
+      #expect(entry == .tombstone(counter: 0, changed: 20))
+      #expect(try store.state() == Given.state && store.largeBlobArray() == [1])
+      revision = try store.revision()
+    }
+    #expect(try directory.names == ["credentials.sqlite"])
+    #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["2"])
+    #expect(try CredentialDB.open(directory).revision() == revision)
+    try Connection(path: directory.path()).execute("DELETE FROM credential WHERE rpTag IS NULL")
+    #expect(throws: StoreError.self) { try CredentialDB.open(directory) }
+  }
+
+  @Test func `who only looks makes it one of today too`() throws {
+    #expect(try CredentialDB.open(directory, rows: .unjudged).credentialCount() == 2)
+    #expect(try CredentialDB.open(directory).allCredentials().count == 2)
+  }
+
+  @Test func `its settings are told before it is opened`() {
+    #expect(CredentialDB.told(at: directory.path()) == ToldSettings())
+  }
+
+  @Test func `the way from version 1 to 2 is one transaction, wherever it stops`() throws {
+    let before = try directory.bytes()
+    // Opened and changed, but not yet moved into the file: as the disk is when the power goes.
+    var log: [UInt8] = []
+    do {
+      let connection = try Connection(path: directory.path())
+      connection.keepLogWhenClosing(true)
+      try Session.configure(connection)
+      let found = try StoreCheck.run(on: connection, keys: Given.keys, storeID: nil)
+      try Session.keepRowSet(of: found, on: connection, keys: Given.keys)
+      log = try directory.bytes("credentials.sqlite-wal")
+    }
+    #expect(log.count > 4096)
+    for count in Array(stride(from: 0, to: log.count, by: 1501)) + [log.count - 1, log.count] {
+      let crashed = try TemporaryDirectory()
+      try crashed.write(before)
+      try crashed.write(Array(log.prefix(count)), "credentials.sqlite-wal")
+      #expect(try CredentialDB.open(crashed).allCredentials().count == 2, "\(count) bytes of the log")
+      #expect(try CredentialDB.open(crashed).largeBlobArray() == [1], "\(count) bytes of the log")
+    }
+  }
+}
