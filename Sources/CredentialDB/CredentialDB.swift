@@ -213,6 +213,7 @@ public final class CredentialDB: CredentialStore {
         try session.removeAll()
         try session.write(state)
       }
+      session.shrink()
     }
   }
 }

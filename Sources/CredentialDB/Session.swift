@@ -95,6 +95,7 @@ final class Session {
       connection.emptyLog()
     }
     try self.init(connection, keys: keys)
+    shrink()
   }
 
   /// Has the store keep the hash over its rows from now on: a store of version 1, or one whose rows are accepted.
@@ -247,6 +248,20 @@ final class Session {
     knownRows = rows
     try replaceBlobs { () throws(StoreFault) in try removeBlobs.run() }
   }
+
+  /// Gives the pages that stand empty back to the system, where they are many: after a reset.
+  ///
+  /// Nothing is lost by it, whenever the machine stops: the smaller file stands in the log as one transaction first. What
+  /// was removed is overwritten before, and a failure only leaves the file as long as it is.
+  func shrink() {
+    let pages = try? connection.texts("PRAGMA freelist_count").first
+    guard let empty = pages.flatMap({ $0 }).flatMap({ Int($0) }), empty >= Self.emptyPagesKept else { return }
+    connection.vacuum()
+    connection.emptyLog()
+  }
+
+  /// 64 KiB: what a few removals leave will be used again.
+  private static let emptyPagesKept = 16
 
   func write(_ source: CredentialSource) throws(StoreFault) {
     let nonce = randomBytes(XChaCha20Poly1305.nonceSize)

@@ -236,3 +236,85 @@ import Testing
     }
   }
 }
+
+/// After a reset the file is as small as it was.
+@Suite struct `A store that shrinks` {
+  let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    try CredentialDB.create(at: directory.path(), keys: Given.keys, state: Given.state)
+  }
+
+  @Test func `a reset leaves no more than a new store has`() throws {
+    let size = try directory.bytes().count
+    let store = try CredentialDB.open(directory)
+    for user in 1...300 { try store.save(Given.source(user: user), state: nil) }
+    #expect(try directory.bytes().count > 4 * size)
+    let state = StoreState(storeID: Given.storeID, epoch: 1, floor: 1)
+    try store.removeAll(state: state)
+    #expect(try directory.bytes().count == size)
+    #expect(try directory.bytes("credentials.sqlite-wal") == [])
+
+    try store.save(Given.source(), state: nil)
+    let copy = try TemporaryDirectory()
+    try copy.write(directory.bytes())
+    let again = try CredentialDB.open(copy)
+    #expect(try again.state() == state && again.allCredentials() == [Given.source()])
+  }
+
+  @Test func `a store that a crash left long shrinks when it is opened`() throws {
+    let size = try directory.bytes().count
+    do {
+      let store = try CredentialDB.open(directory)
+      for user in 1...300 { try store.save(Given.source(user: user), state: nil) }
+    }
+    let connection = try Connection(path: directory.path())
+    try Session.configure(connection)
+    try removeAll(on: connection)
+    connection.emptyLog()
+    try directory.write(directory.bytes(), "copy")
+    #expect(try directory.bytes("copy").count > 4 * size)
+    #expect(try CredentialDB.open(directory, "copy").state().epoch == 1)
+    #expect(try directory.bytes("copy").count == size)
+  }
+
+  private func removeAll(on connection: Connection) throws {
+    let session = try Session(connection, keys: Given.keys)
+    try session.change { () throws(StoreFault) in
+      try session.removeAll()
+      try session.write(StoreState(storeID: Given.storeID, epoch: 1, floor: 1))
+    }
+  }
+
+  /// What is left after the removal is in the file all the time.
+  @Test func `a crash while it shrinks loses nothing`() throws {
+    do {
+      let store = try CredentialDB.open(directory)
+      for user in 1...200 { try store.save(Given.source(user: user), state: nil) }
+    }
+    let connection = try Connection(path: directory.path())
+    try Session.configure(connection)
+    try removeAll(on: connection)
+    let session = try Session(connection, keys: Given.keys)
+    try session.change { () throws(StoreFault) in
+      for number in 1...3 { try session.write(source(user: number)) }
+    }
+    connection.emptyLog()
+    let before = try directory.bytes()
+    connection.vacuum()
+    let log = try directory.bytes("credentials.sqlite-wal")
+    #expect(log.count > 32)
+    for count in Array(stride(from: 0, to: log.count, by: 2003)) + [log.count - 1, log.count] {
+      let crashed = try TemporaryDirectory()
+      try crashed.write(before)
+      try crashed.write(Array(log.prefix(count)), "credentials.sqlite-wal")
+      let store = try CredentialDB.open(crashed)
+      #expect(try store.allCredentials().count == 3 && store.state().epoch == 1, "\(count) bytes of the log")
+    }
+  }
+
+  private func source(user: Int) throws(StoreFault) -> CredentialSource {
+    do { return try Given.source(user: user) } catch { throw .missing }
+  }
+}
