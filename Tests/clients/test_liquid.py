@@ -7,18 +7,21 @@ import secrets
 import pytest
 from fido2 import cbor
 from fido2.ctap import CtapError
-from fido2.ctap2 import Ctap2
+from fido2.ctap2 import ClientPin, Ctap2
+from fido2.ctap2.pin import PinProtocolV2
 from judges import vectors
 from judges.derivation import algorand_address, algorand_public_key, sha256
 from judges.strict_cbor import authenticator_data
 from nacl.signing import VerifyKey
 from support import wire
+from support.authenticator import Authenticator
 from support.ceremonies import ES256, OWN, parameters, register
 
 PUBLIC_KEY = algorand_public_key(OWN.ed25519_root)
 ADDRESS = algorand_address(PUBLIC_KEY).decode()
 VECTORS = vectors.load("keys-and-recovery")["liquid"]
 CREATE, GET = b"\x01", b"\x02"
+PERMISSION = ClientPin.PERMISSION
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +146,59 @@ class TestBoundForm:
             response.verify(hash_, made.pop(response.credential["id"]).key)
             signatures.add(signature)
         assert len(signatures) == 2 and not made
+
+
+class TestTokens:
+    """A pinUvAuthToken, whatever gave it, is no verification: who gave it saw neither origin nor address."""
+
+    @staticmethod
+    def make(ctap, token, rp_id, user_id=b"liquid"):
+        data = client_data("create", secrets.token_bytes(32), f"https://wallet.{rp_id}")
+        protocol = PinProtocolV2()
+        return ctap.make_credential(
+            sha256(data), {"id": rp_id}, {"id": user_id, "name": "alice"}, parameters(ES256),
+            extensions={"liquid": {"clientDataJSON": data}}, pin_uv_param=protocol.authenticate(token, sha256(data)),
+            pin_uv_protocol=protocol.VERSION,
+        )
+
+    def shows_and_verifies(self, key, ctap, token, rp_id):
+        shown = key.pinentry.asked()
+        output(self.make(ctap, token, rp_id))
+        (dialog,) = key.pinentry.events("ask")[shown:]
+        assert dialog["command"] == "GETPIN"
+        assert f"It signs for: https://wallet.{rp_id}" in dialog["description"] and ADDRESS in dialog["description"]
+
+    def test_by_passphrase(self, key, ctap):
+        token = ClientPin(ctap).get_uv_token(PERMISSION.MAKE_CREDENTIAL, "token.example")
+        assert ADDRESS not in key.pinentry.events("ask")[-1]["description"]
+        self.shows_and_verifies(key, ctap, token, "token.example")
+
+    def test_by_pin(self, tmp_path):
+        with Authenticator(tmp_path).install() as key:
+            key.unlock()
+            ctap = Ctap2(wire.fido2_device(key.socket))
+            ClientPin(ctap).set_pin("4711-hidden")
+            token = ClientPin(ctap).get_pin_token("4711-hidden", PERMISSION.MAKE_CREDENTIAL, "token.example")
+            self.shows_and_verifies(key, ctap, token, "token.example")
+            # A wrong passphrase signs nothing, though the PIN was right.
+            token = ClientPin(ctap).get_pin_token("4711-hidden", PERMISSION.MAKE_CREDENTIAL, "token.example")
+            key.pinentry.set(passphrase="not the passphrase")
+            with pytest.raises(CtapError) as caught:
+                self.make(ctap, token, "token.example")
+            assert caught.value.code == CtapError.ERR.OPERATION_DENIED
+
+    def test_where_only_a_pin_verifies(self, tmp_path):
+        with Authenticator(tmp_path, verification="none").install() as key:
+            key.unlock()
+            ctap = Ctap2(wire.fido2_device(key.socket))
+            ClientPin(ctap).set_pin("4711-hidden")
+            token = ClientPin(ctap).get_pin_token("4711-hidden", PERMISSION.MAKE_CREDENTIAL, "token.example")
+            shown = key.pinentry.asked()
+            with pytest.raises(CtapError) as caught:
+                self.make(ctap, token, "token.example")
+            assert caught.value.code == CtapError.ERR.INVALID_OPTION
+            assert key.pinentry.asked() == shown
+            assert "a PIN is not enough: start the authenticator with --verification passphrase" in key.said()
 
 
 class TestRefusals:

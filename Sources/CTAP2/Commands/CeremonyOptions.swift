@@ -128,11 +128,16 @@ extension Authenticator {
   }
 
   /// The consent of a ceremony: what the token brought, and one dialog for what is missing.
+  ///
+  /// Whoever gave a token saw neither the origin nor the address for which an Algorand account signs: the ceremony's own
+  /// dialog shows both, and verifies (Recovery §11).
   func consent(
     _ prompt: UserPrompt, _ verification: CeremonyVerification, with vault: OpenVault
   ) async throws(CTAPError) -> UserConsent {
     if spares(prompt, verification) { return UserConsent(userPresent: true, userVerified: true) }
     switch verification {
+    case .byToken where prompt.algorandAddress != nil:
+      return try await confirm(prompt, verification: true, with: vault)
     case .byToken:
       let consent = try await confirm(prompt, verification: false, with: vault)
       return UserConsent(userPresent: consent.userPresent, userVerified: true)

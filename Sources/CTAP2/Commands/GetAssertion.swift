@@ -19,6 +19,7 @@ public enum GetAssertion: AuthenticatorCommand {
 
     // 10.1. Extensions check their input before anybody is asked; what we do not have is passed over.
     let extensions = try request.extensions(of: &authenticator)
+    try extensions.refuseWithoutVerification(in: authenticator)
     let vault = try await authenticator.openVault(for: request.prompt(for: []))
 
     // 5, 6.1. A token was verified already; with alwaysUv, everything that asks for presence is.

@@ -32,6 +32,7 @@ public enum MakeCredential: AuthenticatorCommand {
 
     // 15.1. Extensions check their input before anybody is asked; what we do not have is passed over.
     let extensions = try request.extensions(of: &authenticator)
+    try extensions.refuseWithoutVerification(in: authenticator)
     var registration = CredentialRegistration(rpID: request.rp.id, user: request.user, algorithm: algorithm)
     extensions.shape(&registration)
     var prompt = request.prompt(SelectionByRegistration.isMeant(by: request) ? .select : .register)

@@ -44,6 +44,9 @@ extension AuthenticatorExtension {
 
 /// What one extension does in one ceremony, made from an input that is in order.
 public protocol ExtensionProcessing: Sendable {
+  /// Whether the ceremony's own dialog must verify the person, whatever a token says: only built-in means can.
+  var needsVerificationInDialog: Bool { get }
+
   /// Adds to what the person is asked.
   func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError)
 
@@ -58,6 +61,8 @@ public protocol ExtensionProcessing: Sendable {
 }
 
 extension ExtensionProcessing {
+  /// It does not.
+  public var needsVerificationInDialog: Bool { false }
   /// Nothing to add.
   public func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError) {}
   /// Nothing to add.
@@ -95,6 +100,19 @@ struct RequestedExtensions: Sendable {
       requested.append((type.identifier, processing))
     }
     self.requested = requested
+  }
+
+  /// Refuses what the ceremony's own dialog would have to verify for, where it cannot.
+  ///
+  /// - Throws: `invalidOption`, as for `uv` where verification is not set up.
+  func refuseWithoutVerification(in authenticator: Authenticator) throws(CTAPError) {
+    guard !authenticator.interaction.canVerify else { return }
+    for (identifier, processing) in requested where processing.needsVerificationInDialog {
+      throw CTAPError(
+        .invalidOption,
+        "\(identifier) signs only for who is verified in its own dialog; a PIN is not enough: start the authenticator with "
+          + "--verification passphrase")
+    }
   }
 
   /// Lets each add to what the person is asked.

@@ -34,6 +34,7 @@ public enum LiquidExtension: AuthenticatorExtension {
 
   private struct Processing: ExtensionProcessing {
     let request: LiquidRequest
+    let needsVerificationInDialog = true
 
     /// The person sees who asks, which account would answer, and whether it is new at the site (Recovery §12).
     func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError) {

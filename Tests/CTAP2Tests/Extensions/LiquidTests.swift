@@ -1,8 +1,9 @@
 import CBOR
-import CTAP2
 import DeterministicKeys
 import TestVectors
 import Testing
+
+@testable import CTAP2
 
 /// The extension inside its ceremonies; its checks one by one are in `LiquidRequestTests`.
 @Suite struct LiquidTests {
@@ -139,6 +140,87 @@ import Testing
     let parameters = Requests.makeCredential(changes: [(6, ["liquid": true])])
     #expect(await world.makeCredential(parameters).bytes == [0x36])
     #expect(world.person.shown.isEmpty)
+  }
+
+  /// Who gave a pinUvAuthToken.
+  enum TokenGiver: CaseIterable, Sendable { case dialog, pin }
+
+  private static func token(
+    _ giver: TokenGiver, _ permission: TokenPermissions, in world: inout TestWorld
+  ) async throws -> TestToken {
+    let platform = try TestPlatform(.two)
+    switch giver {
+    case .dialog:
+      return try platform.token(
+        try await platform.askTokenByVerification(permission, rpID: Requests.rpID, in: &world))
+    case .pin:
+      return try platform.token(
+        try await platform.askToken(pin: "1234", permission, rpID: Requests.rpID, in: &world))
+    }
+  }
+
+  @Test(arguments: TokenGiver.allCases)
+  func `with a token, the dialog that shows the address verifies once more`(_ giver: TokenGiver) async throws {
+    var world = Self.world()
+    if giver == .pin { _ = try await TestPlatform(.two).setPIN("1234", in: &world) }
+    let vectors = try LiquidVectors.load()
+    let made = try await Self.token(giver, .makeCredential, in: &world)
+    var shown = world.person.shown.count
+    let registration = await world.makeCredential(
+      Requests.makeCredential(rk: true, changes: made.makeCredential() + [(6, ["liquid": true])]))
+    #expect(try #require(registration.map?[2]?.bytes)[32] & 0x85 == 0x85)  // ED, UV, UP
+    #expect(world.person.shown.dropFirst(shown).map(\.verification) == [true])
+    #expect(world.person.shown.last?.prompt.algorandAddress == vectors.address)
+
+    let used = try await Self.token(giver, .getAssertion, in: &world)
+    shown = world.person.shown.count
+    let signIn = await world.getAssertion(
+      Requests.getAssertion(changes: used.getAssertion() + [(4, ["liquid": true])]))
+    #expect(try #require(signIn.map?[2]?.bytes)[32] & 0x85 == 0x85)
+    #expect(world.person.shown.dropFirst(shown).map(\.verification) == [true])
+    #expect(world.person.shown.last?.prompt.algorandAddress == vectors.address)
+  }
+
+  static let noVerification: [(ScriptedPerson.Deed, CTAPStatus)] = [
+    (.answer(userPresent: true, userVerified: false), .operationDenied), (.fail(.declined), .operationDenied),
+    (.fail(.verificationFailed), .operationDenied), (.fail(.timedOut), .userActionTimeout),
+  ]
+
+  @Test(arguments: TokenGiver.allCases, noVerification.indices)
+  func `a token alone signs nothing for the account`(_ giver: TokenGiver, _ index: Int) async throws {
+    let (deed, status) = Self.noVerification[index]
+    var world = Self.world()
+    if giver == .pin { _ = try await TestPlatform(.two).setPIN("1234", in: &world) }
+    let token = try await Self.token(giver, .makeCredential, in: &world)
+    world.person.will(deed)
+    let answer = await world.makeCredential(
+      Requests.makeCredential(rk: true, changes: token.makeCredential() + [(6, ["liquid": true])]))
+    #expect(answer.bytes == [status.rawValue])
+    #expect(try #require(world.keySource.current).signatures.algorand == 0)
+  }
+
+  @Test func `where only a PIN verifies, a token is refused before anybody is asked, and the log says why`() async throws
+  {
+    var world = Self.world(canVerify: false)
+    _ = try await TestPlatform(.two).setPIN("1234", in: &world)
+    let token = try await Self.token(.pin, .makeCredential, in: &world)
+    let shown = world.person.shown
+    let answer = await world.makeCredential(
+      Requests.makeCredential(rk: true, changes: token.makeCredential() + [(6, ["liquid": true])]))
+    #expect(answer.bytes == [CTAPStatus.invalidOption.rawValue])
+    let signIn = await world.getAssertion(
+      Requests.getAssertion(changes: token.getAssertion() + [(4, ["liquid": true])]))
+    #expect(signIn.bytes == [CTAPStatus.invalidOption.rawValue])
+    #expect(world.person.shown == shown)
+    for report in world.reports.all.suffix(2) {
+      #expect(
+        report.error?.reason == "liquid signs only for who is verified in its own dialog; a PIN is not enough: start the "
+          + "authenticator with --verification passphrase")
+    }
+    // A fault in the input is told first, as by any other authenticator.
+    let faulty = await world.makeCredential(
+      Requests.makeCredential(rk: true, changes: token.makeCredential() + [(6, ["liquid": 1])]))
+    #expect(faulty.status == .cborUnexpectedType)
   }
 
   @Test func `a request without the extension is told nothing of the account`() async throws {
