@@ -404,3 +404,15 @@ class TestTurns:
             assert status == OK
             VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(payment()), answer[1][0])
             assert [dialog["command"] for dialog in none.pinentry.events("ask")] == ["CONFIRM"]
+
+    def test_a_click_at_once_does_not_count(self, tmp_path):
+        with Authenticator(tmp_path, verification="none").install() as none, ControlDoor(none.control_socket) as door:
+            none.unlock()
+            none.pinentry.set(hasty=2)
+            status, answer = ask_to_sign(door, [payment()])
+            assert status == OK
+            VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(payment()), answer[1][0])
+            asks = none.pinentry.events("ask")
+            assert len(asks) == 3 and len({(ask["pid"], ask["description"]) for ask in asks}) == 1
+            assert all(later["time"] - sooner["time"] >= 0.5 for sooner, later in zip(asks, asks[1:]))
+            assert door.signatures() == (1, 0)

@@ -9,7 +9,7 @@ environment is inherited, so the test tells it where to look:
 
 Without PINENTRY_CONTROL these stand for the members of the same name:
 
-  PINENTRY_BEHAVIOUR, PINENTRY_PASSPHRASE, PINENTRY_DELAY, PINENTRY_WRONG, PINENTRY_CHILD
+  PINENTRY_BEHAVIOUR, PINENTRY_PASSPHRASE, PINENTRY_DELAY, PINENTRY_WRONG, PINENTRY_HASTY, PINENTRY_CHILD
 
 The control file is an object; every member is optional:
 
@@ -19,7 +19,8 @@ The control file is an object; every member is optional:
   "passphrase"  what GETPIN answers, "" if absent
   "passphraseHex"  the same in hex, for bytes that are not UTF-8
   "wrong"       how many GETPINs of this dialog answer a wrong passphrase before the right one, 0 if absent
-  "delay"       seconds before an answer to CONFIRM or GETPIN, 0 if absent
+  "delay"       seconds before an answer to CONFIRM or GETPIN; if absent, none but for a page that is read first: 0.55
+  "hasty"       how many CONFIRMs of this dialog are answered at once, also where the page is read first, 0 if absent
   "child"       true: start a child that sleeps, to show that the whole process group is ended
 
   behaviour          CONFIRM                          GETPIN
@@ -71,6 +72,11 @@ TIMED_OUT = "ERR 83886142 Timeout <Pinentry>"
 UNKNOWN = "ERR 83886254 Unknown option <Pinentry>"
 GARBAGE = b"\xff\xfe\x00HTTP/1.1 400 Bad Request\r\n\x01\x02\n"
 
+# The daemon takes no OK within half a second where something is destroyed, set or signed. These buttons are of pages where
+# it does; every other page is read first.
+AT_ONCE = {"Sign in", "Make passkey", "Make it", "Use this one", "OK", "Tell"}
+READING = 0.55
+
 TEXTS = {
     "SETTITLE": "title", "SETDESC": "description", "SETPROMPT": "prompt", "SETOK": "ok", "SETNOTOK": "notok",
     "SETCANCEL": "cancel", "SETERROR": "error", "SETTIMEOUT": "timeout",
@@ -104,7 +110,7 @@ def settings():
         with open(control, encoding="utf-8") as file:
             found = json.load(file)
     else:
-        names = ("behaviour", "passphrase", "delay", "wrong", "child")
+        names = ("behaviour", "passphrase", "delay", "wrong", "hasty", "child")
         found = {name: os.environ["PINENTRY_" + name.upper()] for name in names
                  if "PINENTRY_" + name.upper() in os.environ}
     behaviour = found.get("behaviour", "approve")
@@ -114,7 +120,9 @@ def settings():
         passphrase = bytes.fromhex(found["passphraseHex"])
     else:
         passphrase = found.get("passphrase", "").encode()
-    return behaviour, passphrase, float(found.get("delay", 0)), int(found.get("wrong", 0)), bool(found.get("child"))
+    delay = float(found["delay"]) if "delay" in found else None
+    counts = int(found.get("wrong", 0)), int(found.get("hasty", 0))
+    return behaviour, passphrase, delay, *counts, bool(found.get("child"))
 
 
 def write(data):
@@ -154,8 +162,9 @@ def word_for(command, behaviour):
 class Dialog:
     """The texts of one dialog and how it answers."""
 
-    def __init__(self, behaviour, passphrase, delay, wrong):
+    def __init__(self, behaviour, passphrase, delay, wrong, hasty):
         self.behaviours, self.passphrase, self.delay, self.wrong = behaviour, passphrase, delay, wrong
+        self.hasty = hasty
         self.behaviour = behaviour
         self.texts, self.options = {}, {}
 
@@ -168,7 +177,7 @@ class Dialog:
         log("ask", command=command, options=self.options, behaviour=self.behaviour, **self.texts)
         # An error text stands for one try only, as in the real programs.
         self.texts.pop("error", None)
-        time.sleep(self.delay)
+        time.sleep(self.seconds(command) if self.delay is None else self.delay)
         while self.behaviour == "wait":
             time.sleep(0.02)
             self.behaviour = word_for(command, settings()[0])
@@ -189,6 +198,12 @@ class Dialog:
             self.pin()
         else:
             self.confirm()
+
+    def seconds(self, command):
+        if command == "GETPIN" or self.behaviour == "deny" or self.texts.get("ok") in AT_ONCE:
+            return 0
+        self.hasty -= 1
+        return 0 if self.hasty >= 0 else READING
 
     def confirm(self):
         if self.behaviour == "no-newline":
@@ -264,7 +279,7 @@ def main():
         print(__doc__)
         return
     open_files = sorted(int(name) for name in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + name))
-    behaviour, passphrase, delay, wrong, child = settings()
+    behaviour, passphrase, delay, wrong, hasty, child = settings()
     deaf = behaviour.values() if isinstance(behaviour, dict) else [behaviour]
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN if "deaf" in deaf else on_signal)
@@ -288,7 +303,7 @@ def main():
         say("ERR 83886340 no display <Pinentry>")
         return
     say("OK Pleased to meet you, process %d" % os.getppid())
-    dialog = Dialog(behaviour, passphrase, delay, wrong)
+    dialog = Dialog(behaviour, passphrase, delay, wrong, hasty)
     for line in open(0, encoding="utf-8", errors="surrogateescape", newline="\n", closefd=False):
         dialog.command(line.rstrip("\n"))
     log("eof")

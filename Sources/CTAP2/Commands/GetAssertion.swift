@@ -37,6 +37,7 @@ public enum GetAssertion: AuthenticatorCommand {
     // asked.
     var prompt = request.prompt(for: credentials)
     try extensions.describe(in: &prompt, vault: vault)
+    if !credentials.contains(where: \.policy.largeBlobKey) { prompt.extras.remove(.largeBlobKey) }
     let isSilent = options.up == false && verification != .builtIn
     let isShown = !isSilent && !authenticator.spares(prompt, verification)
     let consent =

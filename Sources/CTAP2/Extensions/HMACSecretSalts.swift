@@ -43,6 +43,8 @@ struct HMACSecretSalts: ExtensionProcessing {
     self.salts = salts
   }
 
+  func describe(in prompt: inout UserPrompt, vault: OpenVault) { prompt.extras.insert(.secret) }
+
   /// HMAC-SHA-256(CredRandom, salt) of each salt in its place, encrypted for the platform.
   ///
   /// CredRandom tells whether the person was verified in this ceremony.

@@ -29,6 +29,8 @@ public enum LargeBlobKey: AuthenticatorExtension {
     /// The member's number in the response.
     let member: CBORValue
 
+    func describe(in prompt: inout UserPrompt, vault: OpenVault) { prompt.extras.insert(.largeBlobKey) }
+
     func shape(_ registration: inout CredentialRegistration) { registration.policy.largeBlobKey = true }
 
     /// The key, 32 bytes, of a credential that was registered with this extension.

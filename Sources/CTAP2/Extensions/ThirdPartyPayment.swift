@@ -27,10 +27,14 @@ public enum ThirdPartyPayment: AuthenticatorExtension {
   }
 
   private struct Enabling: ExtensionProcessing {
+    func describe(in prompt: inout UserPrompt, vault: OpenVault) { prompt.extras.insert(.payment) }
+
     func shape(_ registration: inout CredentialRegistration) { registration.policy.thirdPartyPayment = true }
   }
 
   private struct Telling: ExtensionProcessing {
+    func describe(in prompt: inout UserPrompt, vault: OpenVault) { prompt.extras.insert(.payment) }
+
     func output(_ ceremony: ExtensionCeremony) -> CBORValue? { .bool(ceremony.credential.policy.thirdPartyPayment) }
   }
 }

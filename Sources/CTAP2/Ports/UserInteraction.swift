@@ -33,6 +33,10 @@ public struct UserPrompt: Sendable, Equatable {
     case signAssociation(publicUserID: String, data: String, service: String)
   }
 
+  /// Whether an OK counts only when the page has been open for half a second: the prompt destroys, changes settings, or
+  /// signs for an Algorand account. A key that is held down must not agree to it.
+  public var needsReading: Bool { purpose.needsReading || algorandAddress != nil }
+
   /// Whether a wallet asks, and no platform waits: who reads transactions may take his time.
   public var isOfWallet: Bool {
     switch purpose {
@@ -41,6 +45,22 @@ public struct UserPrompt: Sendable, Equatable {
       .authorize, .reset:
       false
     }
+  }
+
+  /// What goes along with a registration or a sign-in, by its extensions.
+  public struct Extras: OptionSet, Hashable, Sendable {
+    /// One bit for each.
+    public let rawValue: UInt8
+
+    /// Takes the bits.
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// hmac-secret and hmac-secret-mc: a secret for encryption, which WebAuthn calls `prf`.
+    public static let secret = Self(rawValue: 1)
+    /// largeBlobKey: the key of what the site keeps here as a large blob.
+    public static let largeBlobKey = Self(rawValue: 2)
+    /// thirdPartyPayment: payments that other sites start.
+    public static let payment = Self(rawValue: 4)
   }
 
   /// What one transaction does.
@@ -79,6 +99,8 @@ public struct UserPrompt: Sendable, Equatable {
   /// With the `liquid` extension: the account has no passkey of the site on this machine yet, so that nothing here
   /// vouches for it.
   public var isFirstUse: Bool
+  /// With `register` and `signIn`: what goes along.
+  public var extras: Extras = []
 
   /// Makes a prompt; everything but the purpose may be absent.
   public init(
@@ -95,6 +117,22 @@ public struct UserPrompt: Sendable, Equatable {
     self.algorandAddress = algorandAddress
     self.origin = origin
     self.isFirstUse = isFirstUse
+  }
+}
+
+extension UserPrompt.Purpose {
+  /// Whether it destroys, changes settings, or signs for an Algorand account.
+  ///
+  /// A registration or a sign-in that does the last by the `liquid` extension has an address in its prompt.
+  var needsReading: Bool {
+    switch self {
+    case .setPIN, .reset, .signTransactions, .signMessage: true
+    case .authorize(let permissions):
+      !permissions.isDisjoint(with: [.credentialManagement, .largeBlobWrite, .authenticatorConfiguration])
+    case .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor, .select, .tellPasskey,
+      .signAssociation:
+      false
+    }
   }
 }
 

@@ -18,7 +18,7 @@ struct People: Sendable {
   init(
     _ options: DaemonOptions, _ directory: StateDirectory, timepiece: any Timepiece, workers: any TaskExecutor, log: Log
   ) {
-    let base = Self.dialogs(options) { [dialogFault] line in
+    let base = Self.dialogs(options, timepiece) { [dialogFault] line in
       log.warning(line)
       dialogFault.note(line)
     }
@@ -49,14 +49,14 @@ struct People: Sendable {
   var keySource: any KeySource { StatusReportingKeySource(base: vault) }
 
   private static func dialogs(
-    _ options: DaemonOptions, log: @escaping @Sendable (String) -> Void
+    _ options: DaemonOptions, _ timepiece: any Timepiece, log: @escaping @Sendable (String) -> Void
   ) -> any DialogBackEnd {
     switch options.prompt {
     case .pinentry:
       Pinentry(
         program: options.pinentry, environment: Environment.value, terminal: ControllingTerminal.name,
-        log: log)
-    case .terminal: Terminal(log: log)
+        timepiece: timepiece, log: log)
+    case .terminal: Terminal(timepiece: timepiece, log: log)
     }
   }
 }

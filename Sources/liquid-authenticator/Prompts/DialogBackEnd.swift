@@ -1,4 +1,5 @@
 import CTAP2
+import CTAPHID
 import CryptoPrimitives
 
 /// A way to show a dialog to a person: pinentry, or the terminal.
@@ -29,6 +30,39 @@ extension DialogBackEnd {
     _ body: @escaping @Sendable (any DialogBackEnd) async throws(UserInteractionError) -> Answer
   ) async throws(UserInteractionError) -> Answer {
     try await body(self)
+  }
+}
+
+extension PromptText {
+  /// Shows a page, and shows it again when it needs reading and was agreed to sooner than anybody reads: by a key that was
+  /// held down, or by a click that was meant for something else.
+  ///
+  /// A refusal counts at once, and so does a right passphrase, which nobody types by accident.
+  ///
+  /// - Parameters:
+  ///   - cancelled: thrown where the task is cancelled between two showings.
+  ///   - show: returns when the person agrees.
+  func untilRead<Failure>(
+    _ timepiece: any Timepiece, cancelled: Failure, _ show: () async throws(Failure) -> Void
+  ) async throws(Failure) {
+    while true {
+      let opened = timepiece.now
+      try await show()
+      guard needsReading, timepiece.now < opened.advanced(by: Self.shortestReading) else { return }
+      try await Self.pause(since: opened, timepiece, cancelled: cancelled)
+    }
+  }
+
+  /// Waits until half a second has passed since a page was opened, so that a program that answers at once does not keep us
+  /// busy.
+  static func pause<Failure>(
+    since opened: Instant, _ timepiece: any Timepiece, cancelled: Failure
+  ) async throws(Failure) {
+    do throws(CancellationError) {
+      try await timepiece.sleep(until: opened.advanced(by: shortestReading))
+    } catch {
+      throw cancelled
+    }
   }
 }
 

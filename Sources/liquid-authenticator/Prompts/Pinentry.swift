@@ -1,4 +1,5 @@
 import CTAP2
+import CTAPHID
 import CryptoPrimitives
 
 /// Dialogs in a program of the person's desktop: any pinentry, over the Assuan protocol.
@@ -23,6 +24,8 @@ struct Pinentry: DialogBackEnd {
   let options: [String]
   /// What to wait for, how long.
   let limits: Limits
+  /// Says how long a page has been open.
+  let timepiece: any Timepiece
   /// Takes a line when a dialog failed.
   let log: @Sendable (String) -> Void
 
@@ -31,10 +34,11 @@ struct Pinentry: DialogBackEnd {
   ///   - terminal: the daemon's own terminal, when it has one.
   init(
     program: String, environment: (String) -> String?, terminal: String?, limits: Limits = Limits(),
-    log: @escaping @Sendable (String) -> Void
+    timepiece: any Timepiece, log: @escaping @Sendable (String) -> Void
   ) {
     self.program = program
     self.limits = limits
+    self.timepiece = timepiece
     self.log = log
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).first { !$0.isEmpty }
     let values = [
@@ -46,8 +50,10 @@ struct Pinentry: DialogBackEnd {
 
   func confirm(_ text: PromptText) async throws(UserInteractionError) {
     try await withSession(text) { session throws(PinentrySession.Stop) in
-      try await step { cancellation throws(PinentrySession.Stop) in
-        try session.confirm(limit: limits.answer, cancellation)
+      try await text.untilRead(timepiece, cancelled: .interaction(.cancelled)) { () throws(PinentrySession.Stop) in
+        try await step { cancellation throws(PinentrySession.Stop) in
+          try session.confirm(limit: limits.answer, cancellation)
+        }
       }
     }
   }
@@ -58,15 +64,30 @@ struct Pinentry: DialogBackEnd {
     try await withSession(text) { session throws(PinentrySession.Stop) in
       var error: String?
       while true {
-        let passphrase = try await step { [error] cancellation throws(PinentrySession.Stop) in
-          try session.passphrase(error: error, limit: limits.answer, cancellation)
-        }
-        switch await check(passphrase) {
+        switch await check(try await typed(error: error, in: session)) {
         case .accepted(let accepted): return accepted
         case .wrong(let words): error = words
         case .ended(let reason): throw .interaction(reason)
         }
       }
+    }
+  }
+
+  /// What the person types. An empty field is no try, for a key that is held down leaves one: it is asked for again, and
+  /// the time for the answer goes on.
+  private func typed(error: String?, in session: PinentrySession) async throws(PinentrySession.Stop) -> SecretBytes {
+    let first = timepiece.now
+    var error = error
+    while true {
+      let opened = timepiece.now
+      let left = limits.answer - first.duration(to: opened)
+      guard left > .zero else { throw .interaction(.timedOut) }
+      let passphrase = try await step { [error] cancellation throws(PinentrySession.Stop) in
+        try session.passphrase(error: error, limit: left, cancellation)
+      }
+      guard passphrase.count == 0 else { return passphrase }
+      error = PromptText.nothingTyped
+      try await PromptText.pause(since: opened, timepiece, cancelled: .interaction(.cancelled))
     }
   }
 

@@ -19,7 +19,9 @@ struct PromptPages: Sendable, Equatable {
     switch prompt.purpose {
     case .register:
       self.init(
-        headline: "Make a new passkey?", details: prompt.siteLines + prompt.replacementLines + prompt.algorandLines,
+        headline: "Make a new passkey?", 
+        details: prompt.siteLines + prompt.replacementLines + prompt.extraLines(
+          payment: "Other sites may start payments with this passkey.") + prompt.algorandLines,
         agree: "Make passkey", refuse: "Deny")
     case .alreadyRegistered:
       self.init(
@@ -28,7 +30,9 @@ struct PromptPages: Sendable, Equatable {
         agree: "OK", refuse: "Close")
     case .signIn:
       self.init(
-        headline: "Sign in with your passkey?", details: prompt.siteLines + prompt.algorandLines,
+        headline: "Sign in with your passkey?", 
+        details: prompt.siteLines + prompt.extraLines(
+          payment: "It may be for a payment that another site has started.") + prompt.algorandLines,
         agree: "Sign in", refuse: "Deny")
     case .setPIN:
       self.init(
@@ -73,28 +77,37 @@ struct PromptPages: Sendable, Equatable {
         question: "Sign in with Keyri?", heading: WalletText.service(service),
         body: ["User:"] + WalletText.quoted(publicUserID) + ["It signs:"] + WalletText.quoted(data))
     }
+    for page in before.indices {
+      before[page].mayConcernAnotherKey = prompt.mayConcernAnotherKey
+      before[page].needsReading = prompt.needsReading
+    }
     last.mayConcernAnotherKey = prompt.mayConcernAnotherKey
+    last.needsReading = prompt.needsReading
   }
 
   /// One dialog.
   init(_ text: PromptText) { last = text }
 
+  /// One dialog, or more where a client has chosen texts that one Assuan line does not hold.
   private init(headline: String, details: [String], agree: String, refuse: String) {
-    self.init(PromptText(headline: headline, details: details, agree: agree, refuse: refuse))
+    let parts = WalletText.parts(of: details, under: [])
+    let pages = parts.map { PromptText(headline: headline + $0.words, details: $0.lines, agree: "Next", refuse: refuse) }
+    self.init(pages, agree: agree)
   }
 
-  private init(toSign pages: NonEmpty<PromptText>) {
+  /// - Parameter agree: the words on the last dialog's button.
+  private init(_ pages: NonEmpty<PromptText>, agree: String) {
     (before, last) = (pages.before, pages.last)
-    last.agree = "Sign"
+    last.agree = agree
     for page in before.indices { before[page].isFollowed = true }
   }
 
   /// The parts of one text, headed the same.
   private init(question: String, heading: [String], body: [String]) {
     self.init(
-      toSign: WalletText.parts(of: body, under: heading).map { part in
+      WalletText.parts(of: body, under: heading).map { part in
         PromptText(headline: question + part.words, details: heading + part.lines, agree: "Next", refuse: "Deny")
-      })
+      }, agree: "Sign")
   }
 
   private init(_ transactions: NonEmpty<UserPrompt.TransactionText>, heading: [String]) {
@@ -115,7 +128,7 @@ struct PromptPages: Sendable, Equatable {
         PromptText(headline: headline + part.words, details: heading + part.lines, agree: "Next", refuse: "Deny")
       }
     }
-    self.init(toSign: pages.joined())
+    self.init(pages.joined(), agree: "Sign")
   }
 
   private static func resetLines(_ importedPasskeys: Int) -> [String] {
@@ -163,6 +176,15 @@ extension UserPrompt {
 
   fileprivate var replacementLines: [String] {
     replacesPasskey ? ["It replaces the passkey that this account has here."] : []
+  }
+
+  /// What goes along, in words; `payment` says what one means here.
+  fileprivate func extraLines(payment: String) -> [String] {
+    let lines: [(Extras, String)] = [
+      (.secret, "The site also gets a secret for encryption (PRF)."),
+      (.largeBlobKey, "The site also gets a large-blob key, for data that it keeps here."), (.payment, payment),
+    ]
+    return lines.filter { extras.contains($0.0) }.map(\.1)
   }
 
   fileprivate var algorandLines: [String] {

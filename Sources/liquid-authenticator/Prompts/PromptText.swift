@@ -9,6 +9,8 @@ import ShownTexts
 struct PromptText: Sendable, Equatable {
   /// The window's title.
   static let title = "Liquid Auth"
+  /// How long a page that needs reading must have been open for an OK to count.
+  static let shortestReading = Duration.milliseconds(500)
   /// What the field for the passphrase is called.
   static let entryLabel = "Vault passphrase:"
 
@@ -24,6 +26,8 @@ struct PromptText: Sendable, Equatable {
   var isFollowed = false
   /// Whether the request may have gone to other keys too, one of which the person may want to use.
   var mayConcernAnotherKey = false
+  /// Whether an OK counts only after ``shortestReading``.
+  var needsReading = false
 
   /// The whole text: the headline, an empty line, the details.
   var description: String { ([headline, ""] + details).joined(separator: "\n") }
@@ -53,6 +57,9 @@ struct PromptText: Sendable, Equatable {
     text.details.append("To use another key instead, touch it.")
     return text
   }
+
+  /// What the field's error line says after an empty one.
+  static let nothingTyped = "Nothing was typed"
 
   /// What the field's error line says after a wrong passphrase.
   static func wrongPassphrase(triesLeft: Int) -> String {

@@ -12,22 +12,30 @@ struct Terminal: DialogBackEnd {
   let path: String
   /// How long the person has for each answer; whoever asked may have given up long before.
   let limit: Duration
+  /// Says how long a question has stood there.
+  let timepiece: any Timepiece
   /// Takes a line when no question could be asked.
   let log: @Sendable (String) -> Void
 
-  init(path: String = "/dev/tty", limit: Duration = .seconds(120), log: @escaping @Sendable (String) -> Void) {
+  init(
+    path: String = "/dev/tty", limit: Duration = .seconds(120), timepiece: any Timepiece,
+    log: @escaping @Sendable (String) -> Void
+  ) {
     self.path = path
     self.limit = limit
+    self.timepiece = timepiece
     self.log = log
   }
 
   func confirm(_ text: PromptText) async throws(UserInteractionError) {
     let ways = text.isFollowed ? "y goes on, anything else refuses all" : "y agrees, anything else refuses"
     let question = "\n\(text.headline)\n\(text.indentedDetails)\n  \(text.agree)? (\(ways)) "
-    let agreed = try await ask(question, said: { $0 ? "yes" : "no" }) { answer in
-      answer.elementsEqual("y".utf8) || answer.elementsEqual("Y".utf8) || answer.elementsEqual("yes".utf8)
+    try await text.untilRead(timepiece, cancelled: .cancelled) { () async throws(UserInteractionError) in
+      let agreed = try await ask(question, said: { $0 ? "yes" : "no" }) { answer in
+        answer.elementsEqual("y".utf8) || answer.elementsEqual("Y".utf8) || answer.elementsEqual("yes".utf8)
+      }
+      guard agreed else { throw .declined }
     }
-    guard agreed else { throw .declined }
   }
 
   func passphrase<Accepted: Sendable>(

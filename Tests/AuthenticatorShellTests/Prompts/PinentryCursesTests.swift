@@ -15,7 +15,7 @@ struct PinentryCursesTests {
   private var pinentry: Pinentry {
     Pinentry(
       program: "pinentry-curses", environment: { ["TERM": "xterm", "LANG": "C.UTF-8"][$0] }, terminal: terminal.path,
-      limits: Pinentry.Limits(setUp: .seconds(60), answer: .seconds(60))
+      limits: Pinentry.Limits(setUp: .seconds(60), answer: .seconds(60)), timepiece: ManualTimepiece()
     ) { line in Issue.record("\(line)") }
   }
 

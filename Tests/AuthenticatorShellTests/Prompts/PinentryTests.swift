@@ -11,7 +11,7 @@ import Testing
     UserPrompt(purpose: .register, rpID: "example.com", accountName: "50% \u{E9}", accountDisplayName: "A\nB"))
 
   /// What a passphrase dialog gives, whatever is typed.
-  private static func typed(_ pinentry: Pinentry) async throws -> [UInt8] {
+  private static func typed(_ pinentry: Pinentry, _ text: PromptText = text) async throws -> [UInt8] {
     try await pinentry.passphrase(text) { .accepted($0.withUnsafeBytes { Array($0) }) }
   }
 
@@ -36,8 +36,10 @@ import Testing
   }
 
   @Test func `the terminal that GPG_TTY names goes before the daemon's own`() {
-    let pinentry = Pinentry(program: "pinentry", environment: { ["GPG_TTY": "/dev/pts/3"][$0] }, terminal: "/dev/tty1")
-    { _ in }
+    let pinentry = Pinentry(
+      program: "pinentry", environment: { ["GPG_TTY": "/dev/pts/3"][$0] }, terminal: "/dev/tty1",
+      timepiece: ManualTimepiece()
+    ) { _ in }
     #expect(pinentry.options == ["ttyname=/dev/pts/3"])
   }
 
@@ -75,7 +77,7 @@ import Testing
   // MARK: Passphrases
 
   @Test(arguments: [
-    "", " ", "correct horse battery staple", "100%", "%41", "%", "a\\b\"c'd", "\u{E9}\u{1F600}\u{5C71}", "e\u{301}",
+    " ", "correct horse battery staple", "100%", "%41", "%", "a\\b\"c'd", "\u{E9}\u{1F600}\u{5C71}", "e\u{301}",
     "D x", "OK", "\t", String(repeating: "x", count: 256),
   ])
   func `a passphrase arrives byte for byte`(passphrase: String) async throws {
@@ -85,12 +87,109 @@ import Testing
 
   @Test(arguments: [
     ("split", "C3A9250A0D20"), ("split", String(repeating: "25", count: 256)), ("escape-all", "00FF0A0D25414261"),
-    ("empty", ""),
   ])
   func `a passphrase arrives byte for byte, however it is coded`(behaviour: String, hex: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour, "passphraseHex": hex])
     let bytes = stride(from: 0, to: hex.count, by: 2).compactMap { UInt8(hex.dropFirst($0).prefix(2), radix: 16) }
     #expect(try await Self.typed(scripted.backEnd()) == bytes)
+  }
+
+  // MARK: A page that needs reading
+
+  private static var graveText: PromptText {
+    PromptText(UserPrompt(purpose: .signMessage("a"), origin: "https://d.example"))
+  }
+
+  @Test func `an OK within half a second of a page's opening does not count, and the page is shown again`() async throws {
+    let scripted = try ScriptedPinentry(["behaviour": "wait", "delay": 0])
+    let timepiece = ManualTimepiece()
+    let task = Task { try await scripted.backEnd(timepiece: timepiece).confirm(Self.graveText) }
+    // A key that is held down: an OK at once, and one at the last moment at which it does not count.
+    for (showing, late) in [(1, Duration.zero), (2, .milliseconds(499))] {
+      try await scripted.awaitEvent("ask", count: showing)
+      timepiece.advance(by: late)
+      try scripted.set(["behaviour": "approve"])
+      await timepiece.sleepers(1)
+      try scripted.set(["behaviour": "wait"])
+      #expect(try scripted.events("ask").count == showing)
+      timepiece.advance(by: .milliseconds(500) - late - .milliseconds(1))
+      #expect(timepiece.sleeperCount == 1)
+      timepiece.advance(by: .milliseconds(1))
+    }
+    try await scripted.awaitEvent("ask", count: 3)
+    timepiece.advance(by: .milliseconds(500))
+    try scripted.set(["behaviour": "approve"])
+    try await task.value
+    let asks = try scripted.events("ask")
+    #expect(asks.count == 3)
+    #expect(Set(asks.map(\.pid)).count == 1, "one window, shown again")
+    #expect(Set(asks.map(\.description)).count == 1)
+    #expect(timepiece.sleeperCount == 0)
+  }
+
+  @Test func `an OK counts at once where nothing is destroyed, set or signed`() async throws {
+    let scripted = try ScriptedPinentry(["delay": 0])
+    try await scripted.backEnd().confirm(Self.text)
+    #expect(try scripted.events("ask").count == 1)
+  }
+
+  @Test func `a refusal counts at once on every page, and so does a right passphrase`() async throws {
+    let refusing = try ScriptedPinentry(["behaviour": "deny", "delay": 0])
+    await #expect(throws: UserInteractionError.declined) { try await refusing.backEnd().confirm(Self.graveText) }
+    #expect(try refusing.events("ask").count == 1)
+    let typing = try ScriptedPinentry(["passphrase": "p", "delay": 0])
+    #expect(try await Self.typed(typing.backEnd(), Self.graveText) == Array("p".utf8))
+    #expect(try typing.events("ask").count == 1)
+  }
+
+  @Test func `who gives up between two showings has cancelled`() async throws {
+    let scripted = try ScriptedPinentry(["delay": 0])
+    let timepiece = ManualTimepiece()
+    let task = Task { try await scripted.backEnd(timepiece: timepiece).confirm(Self.graveText) }
+    await timepiece.sleepers(1)
+    task.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await task.value }
+    #expect(try scripted.isGone)
+  }
+
+  @Test func `an empty passphrase is no try: it is asked for again`() async throws {
+    let scripted = try ScriptedPinentry(["behaviour": "wait", "passphrase": "right"])
+    let timepiece = ManualTimepiece()
+    let tried = Lines()
+    let task = Task {
+      try await scripted.backEnd(timepiece: timepiece).passphrase(Self.text) { passphrase -> PassphraseVerdict<Int> in
+        tried.add(String(decoding: passphrase.withUnsafeBytes { Array($0) }, as: UTF8.self))
+        return .accepted(7)
+      }
+    }
+    for showing in 1...5 {
+      try await scripted.awaitEvent("ask", count: showing)
+      try scripted.set(["behaviour": "empty"])
+      await timepiece.sleepers(1)
+      try scripted.set(["behaviour": "wait"])
+      timepiece.advance(by: .milliseconds(500))
+    }
+    try await scripted.awaitEvent("ask", count: 6)
+    try scripted.set(["behaviour": "approve"])
+    #expect(try await task.value == 7)
+    #expect(tried.all == ["right"])
+    #expect(try scripted.events("ask").map(\.error) == [nil] + Array(repeating: "Nothing was typed", count: 5))
+    #expect(try scripted.events("start").count == 1)
+  }
+
+  @Test func `who types nothing until the limit has timed out`() async throws {
+    let scripted = try ScriptedPinentry(["behaviour": "empty"])
+    let timepiece = ManualTimepiece()
+    let limits = Pinentry.Limits(setUp: .seconds(60), answer: .seconds(60), closing: .seconds(60))
+    let task = Task { try await Self.typed(scripted.backEnd(limits: limits, timepiece: timepiece)) }
+    for showing in 1...2 {
+      await timepiece.sleepers(1)
+      #expect(try scripted.events("ask").count == showing)
+      timepiece.advance(by: .seconds(30))
+    }
+    await #expect(throws: UserInteractionError.timedOut) { try await task.value }
+    #expect(try scripted.events("ask").count == 2)
+    #expect(try scripted.isGone)
   }
 
   @Test func `a passphrase that is too long denies`() async throws {

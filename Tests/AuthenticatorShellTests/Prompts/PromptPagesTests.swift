@@ -16,6 +16,17 @@ import Testing
     #expect(PromptPages(ceremony.prompt).before.isEmpty)
   }
 
+  @Test func `every page of what destroys, sets or signs needs reading, and no other`() {
+    func needsReading(_ prompt: UserPrompt) -> Set<Bool> {
+      let pages = PromptPages(prompt)
+      return Set((pages.before + [pages.last]).map(\.needsReading))
+    }
+    #expect(needsReading(UserPrompt(purpose: .signMessage(String(repeating: "a\n", count: 99)))) == [true])
+    #expect(needsReading(UserPrompt(purpose: .reset(importedPasskeys: 1))) == [true])
+    #expect(needsReading(UserPrompt(purpose: .signIn, rpID: "a", algorandAddress: "A")) == [true])
+    #expect(needsReading(UserPrompt(purpose: .signIn, rpID: "a")) == [false])
+  }
+
   /// Texts of a kind that take most room, or that would pose as something else.
   static let hostile = [
     "a", "%", "\u{1F600}", "\u{202E}", "e\u{301}\u{302}\u{303}\u{304}", "\"", "\\", "\u{0}", "\t", "\u{2028}", "\r",

@@ -13,6 +13,12 @@ import Testing
 
   static let address = "7777777777777777777777777777777777777777777777777774MSJUVU"
 
+  private static func with(_ extras: UserPrompt.Extras, _ prompt: UserPrompt) -> UserPrompt {
+    var prompt = prompt
+    prompt.extras = extras
+    return prompt
+  }
+
   static let cases: [Case] = [
     Case(
       testDescription: "register",
@@ -47,6 +53,39 @@ import Testing
         It replaces the passkey that this account has here.
         """,
       buttons: ["Make passkey", "Deny"]),
+    Case(
+      testDescription: "register, with all that goes along",
+      prompt: with([.secret, .largeBlobKey, .payment], UserPrompt(purpose: .register, rpID: "example.com")),
+      text: """
+        Make a new passkey?
+
+        Site: example.com
+        The site also gets a secret for encryption (PRF).
+        The site also gets a large-blob key, for data that it keeps here.
+        Other sites may start payments with this passkey.
+        """,
+      buttons: ["Make passkey", "Deny"]),
+    Case(
+      testDescription: "sign in, with a secret",
+      prompt: with(.secret, UserPrompt(purpose: .signIn, rpID: "example.com")),
+      text: """
+        Sign in with your passkey?
+
+        Site: example.com
+        The site also gets a secret for encryption (PRF).
+        """,
+      buttons: ["Sign in", "Deny"]),
+    Case(
+      testDescription: "sign in, for a payment",
+      prompt: with([.largeBlobKey, .payment], UserPrompt(purpose: .signIn, rpID: "example.com")),
+      text: """
+        Sign in with your passkey?
+
+        Site: example.com
+        The site also gets a large-blob key, for data that it keeps here.
+        It may be for a payment that another site has started.
+        """,
+      buttons: ["Sign in", "Deny"]),
     Case(
       testDescription: "already registered",
       prompt: UserPrompt(purpose: .alreadyRegistered, rpID: "example.com", accountName: "alice"),
@@ -236,19 +275,30 @@ import Testing
     #expect(PromptText.wrongPassphrase(triesLeft: left) == words)
   }
 
-  @Test(arguments: ["\u{1F600}", "%", "\n", "é", "\u{10FFFF}", "\""])
-  func `the longest texts fit into one Assuan line`(unit: String) throws {
-    let long = String(repeating: unit, count: 3000)
-    var prompt = UserPrompt(
-      purpose: .register, rpID: long, accountName: long, accountDisplayName: long + ".", algorandAddress: Self.address,
-      origin: long)
-    let line = try AssuanLine.command("SETDESC", PromptText(prompt).description)
-    #expect(line.count <= AssuanLine.limit)
-    // A request of `liquid` with an origin has hosts of plain letters.
-    let host = String(repeating: "a", count: 300)
-    (prompt.rpID, prompt.origin, prompt.isFirstUse) = (host, "https://a.\(host)", true)
-    prompt.replacesPasskey = true
-    #expect(try AssuanLine.command("SETDESC", PromptText(prompt).description).count <= AssuanLine.limit)
+  /// Texts of a kind that take most room, in every place where a client writes.
+  private static let units = ["\u{1F600}", "%", "\n", "\u{E9}", "\u{10FFFF}", "\"", "a"]
+
+  @Test(arguments: units, units)
+  func `the longest texts fit into Assuan lines, and none is left out`(site: String, name: String) throws {
+    let (site, name) = (String(repeating: site, count: 3000), String(repeating: name, count: 3000))
+    for origin in [nil, site] {
+      for purpose in [UserPrompt.Purpose.register, .signIn] {
+        var prompt = UserPrompt(
+          purpose: purpose, rpID: site, accountName: name, accountDisplayName: name + ".",
+          algorandAddress: Self.address, origin: origin, isFirstUse: true)
+        prompt.replacesPasskey = purpose == .register
+        prompt.extras = [.secret, .largeBlobKey, .payment]
+        let pages = PromptPages(prompt)
+        for page in pages.before + [pages.last] {
+          #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
+        }
+        let lines = (pages.before + [pages.last]).flatMap(\.details)
+        #expect(lines.count == (purpose == .register ? 10 : 9))
+        #expect(lines[0].hasPrefix("Site: "))
+        #expect(lines.last?.hasPrefix("First use: ") == true)
+        #expect([pages.last.agree, pages.last.refuse].contains("Deny"))
+      }
+    }
   }
 
   @Test(arguments: cases)

@@ -34,8 +34,10 @@ import Testing
     func add(_ line: String) { all.withLock { $0.append(line) } }
   }
 
-  private func backEnd(limit: Duration = .seconds(60)) -> Terminal {
-    Terminal(path: terminal.path, limit: limit, log: lines.add)
+  private func backEnd(
+    limit: Duration = .seconds(60), timepiece: any Timepiece = ManualTimepiece()
+  ) -> Terminal {
+    Terminal(path: terminal.path, limit: limit, timepiece: timepiece, log: lines.add)
   }
 
   private func typed(_ backEnd: Terminal) async throws -> [UInt8] {
@@ -65,16 +67,36 @@ import Testing
 
   @Test func `a dialog that others follow says that a refusal is one of all`() async throws {
     let pages = PromptPages(UserPrompt(purpose: .signMessage(String(repeating: "a\n", count: 20)), origin: "o"))
-    let backEnd = backEnd()
+    let timepiece = ManualTimepiece()
+    let backEnd = backEnd(timepiece: timepiece)
     for (page, ways) in [
       (try #require(pages.before.first), "Next? (y goes on, anything else refuses all) "),
       (pages.last, "Sign? (y agrees, anything else refuses) "),
     ] {
       let task = Task { try await backEnd.confirm(page) }
       #expect(try await terminal.awaitScreen(endingWith: "\n  " + ways))
+      timepiece.advance(by: PromptText.shortestReading)
       terminal.type("y\n")
       try await task.value
     }
+  }
+
+  @Test func `a yes within half a second does not count where something is signed`() async throws {
+    let timepiece = ManualTimepiece()
+    let backEnd = backEnd(timepiece: timepiece)
+    let text = PromptText(UserPrompt(purpose: .signMessage("a"), origin: "https://d.example"))
+    let task = Task { try await backEnd.confirm(text) }
+    let question = "\n  Sign? (y agrees, anything else refuses) "
+    #expect(try await terminal.awaitScreen(endingWith: question))
+    timepiece.advance(by: .milliseconds(499))
+    terminal.type("y\n")
+    await timepiece.sleepers(1)
+    #expect(terminal.screen.hasSuffix(question + "yes\n"))
+    timepiece.advance(by: .milliseconds(1))
+    #expect(try await terminal.awaitScreen(endingWith: question))
+    timepiece.advance(by: .milliseconds(500))
+    terminal.type("y\n")
+    try await task.value
   }
 
   @Test(arguments: ["\n", "n\n", "no\n", "yy\n", " y\n", "y \n", "Yes!\n", "\u{4}"])
@@ -156,7 +178,7 @@ import Testing
     ("/dev/null", "/dev/null is no terminal: Inappropriate ioctl for device"),
   ])
   func `without a terminal it denies, and the log says so`(path: String, words: String) async {
-    let backEnd = Terminal(path: path, log: lines.add)
+    let backEnd = Terminal(path: path, timepiece: ManualTimepiece(), log: lines.add)
     await #expect(throws: UserInteractionError.declined) { try await backEnd.confirm(Self.text) }
     #expect(lines.lines == ["cannot ask on the terminal: \(words); or use --prompt pinentry"])
   }

@@ -39,8 +39,7 @@ final class ScriptedPinentry: Sendable {
     let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
       .appendingPathComponent("support/pinentry.py").path
-    let settings = try JSONSerialization.data(withJSONObject: control)
-    try settings.write(to: folder.appendingPathComponent("control.json"))
+    try set(control)
     let wrapper = """
       #!/bin/sh
       export PINENTRY_CONTROL='\(folder.path)/control.json' PINENTRY_LOG='\(folder.path)/log'
@@ -51,16 +50,24 @@ final class ScriptedPinentry: Sendable {
     try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
   }
 
+  /// Says what it does from now on.
+  func set(_ control: [String: any Sendable]) throws {
+    let settings = try JSONSerialization.data(withJSONObject: control)
+    try settings.write(to: folder.appendingPathComponent("control.json"), options: .atomic)
+  }
+
   deinit { try? FileManager.default.removeItem(at: folder) }
 
   /// The back end that is tested.
   func backEnd(
     program other: String? = nil, environment: [String: String] = [:], terminal: String? = nil,
-    limits: Pinentry.Limits = Pinentry.Limits(setUp: .seconds(60), closing: .seconds(60))
+    limits: Pinentry.Limits = Pinentry.Limits(setUp: .seconds(60), closing: .seconds(60)),
+    timepiece: any Timepiece = ManualTimepiece()
   ) -> Pinentry {
-    Pinentry(program: other ?? program, environment: { environment[$0] }, terminal: terminal, limits: limits) { line in
-      self.logged.withLock { $0.append(line) }
-    }
+    Pinentry(
+      program: other ?? program, environment: { environment[$0] }, terminal: terminal, limits: limits,
+      timepiece: timepiece
+    ) { line in self.logged.withLock { $0.append(line) } }
   }
 
   var events: [Event] {
@@ -72,10 +79,10 @@ final class ScriptedPinentry: Sendable {
 
   func events(_ name: String) throws -> [Event] { try events.filter { $0.event == name } }
 
-  /// Waits for an event; the program runs by itself.
-  func awaitEvent(_ name: String) async throws {
+  /// Waits for so many events; the program runs by itself.
+  func awaitEvent(_ name: String, count: Int = 1) async throws {
     for _ in 0..<6000 {
-      if try !events(name).isEmpty { return }
+      if try events(name).count >= count { return }
       try await Task.sleep(for: .milliseconds(10))
     }
     Issue.record("no event \(name) within a minute: \(try events)")

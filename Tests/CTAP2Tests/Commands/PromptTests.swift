@@ -1,0 +1,80 @@
+import CBOR
+import Testing
+
+@testable import CTAP2
+
+/// What a prompt says of itself, and what the extensions say in it.
+@Suite struct PromptTests {
+  static let transactions = NonEmpty(last: UserPrompt.TransactionText(lines: [], isToBeSigned: true))
+  static let purposes: [(UserPrompt.Purpose, Bool)] = [
+    (.register, false), (.alreadyRegistered, false), (.signIn, false), (.setPIN, true), (.registerSecondFactor, false),
+    (.signInSecondFactor, false), (.select, false), (.reset(importedPasskeys: 0), true), (.tellPasskey, false),
+    (.signTransactions(transactions), true), (.signMessage("a"), true),
+    (.signAssociation(publicUserID: "a", data: "b", service: "c"), false),
+    (.authorize(.makeCredential), false), (.authorize([.makeCredential, .getAssertion]), false),
+    (.authorize(.persistentCredentialManagementReadOnly), false), (.authorize(.credentialManagement), true),
+    (.authorize([.getAssertion, .largeBlobWrite]), true), (.authorize(.authenticatorConfiguration), true),
+  ]
+
+  @Test(arguments: purposes.indices)
+  func `an OK counts at once unless something is destroyed, set or signed`(_ index: Int) {
+    let (purpose, needsReading) = Self.purposes[index]
+    #expect(UserPrompt(purpose: purpose).needsReading == needsReading)
+    #expect(UserPrompt(purpose: purpose, algorandAddress: "A").needsReading)
+  }
+
+  private static func salts(_ world: inout TestWorld) async throws -> CBORValue {
+    .map(try await TestPlatform(.two).saltInput([UInt8](repeating: 7, count: 32), in: &world))
+  }
+
+  @Test func `a prompt says what goes along`() async throws {
+    var world = TestWorld()
+    let salts = try await Self.salts(&world)
+    let registered: [(CBORValue, UserPrompt.Extras)] = [
+      (["hmac-secret": true], []), (["hmac-secret": true, "hmac-secret-mc": salts], .secret),
+      (["largeBlobKey": true], .largeBlobKey), (["thirdPartyPayment": true], .payment),
+      (["thirdPartyPayment": false, "credBlob": .bytes([1]), "credProtect": 2], []),
+      (["hmac-secret": true, "hmac-secret-mc": salts, "largeBlobKey": true, "thirdPartyPayment": true],
+        [.secret, .largeBlobKey, .payment]),
+    ]
+    for (input, extras) in registered {
+      let answer = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: [(6, input)]))
+      #expect(answer.status == .success)
+      #expect(world.person.shown.last?.prompt.extras == extras, "\(input)")
+    }
+    // The last registration has all of them.
+    let signedIn: [(CBORValue, UserPrompt.Extras)] = [
+      (["hmac-secret": salts], .secret), (["largeBlobKey": true], .largeBlobKey), (["thirdPartyPayment": true], .payment),
+      (["thirdPartyPayment": false, "credBlob": true], []),
+      (["hmac-secret": salts, "largeBlobKey": true, "thirdPartyPayment": true], [.secret, .largeBlobKey, .payment]),
+    ]
+    for (input, extras) in signedIn {
+      let answer = await world.getAssertion(Requests.getAssertion(uv: true, changes: [(4, input)]))
+      #expect(answer.status == .success)
+      #expect(world.person.shown.last?.prompt.extras == extras, "\(input)")
+    }
+  }
+
+  @Test func `a large-blob key that no credential has does not go along`() async throws {
+    var world = TestWorld()
+    _ = try await world.register()
+    let answer = await world.getAssertion(Requests.getAssertion(uv: true, changes: [(4, ["largeBlobKey": true])]))
+    #expect(answer.status == .success)
+    #expect(world.person.shown.last?.prompt.extras == [])
+  }
+
+  @Test func `a payment has a dialog of its own, whatever dialog gave the token`() async throws {
+    var world = TestWorld()
+    let salts = try await Self.salts(&world)
+    for (input, dialogs) in [(["thirdPartyPayment": true], 1), (["hmac-secret": salts], 0)] as [(CBORValue, Int)] {
+      _ = try await world.register()
+      let platform = try TestPlatform(.two)
+      let answer = try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world)
+      let token = try platform.token(answer)
+      let shown = world.person.shown.count
+      let signedIn = await world.getAssertion(Requests.getAssertion(changes: token.getAssertion() + [(4, input)]))
+      #expect(signedIn.status == .success)
+      #expect(world.person.shown.count == shown + dialogs)
+    }
+  }
+}
