@@ -34,13 +34,18 @@ extension Transaction {
   /// and where and when it is valid; always in this order.
   public var summary: [SummaryLine] {
     [SummaryLine("Transaction", content.kind), SummaryLine("From", sender.text, isSender: true)]
-      + content.subject
-      + [
-        SummaryLine("Fee", algos(fee) + (fee > Self.usualFee ? ", unusually high" : ""), isWarning: fee > Self.usualFee)
-      ]
-      + content.consequences(sender: sender) + rekeying
-      + content.details
-      + validity
+      + content.subject + [feeLine] + content.consequences(sender: sender) + rekeying + content.details + validity
+  }
+
+  /// Of the summary what is said again where a long one is agreed to: the kind, what is moved or called, the fee, and
+  /// every warning.
+  var essence: [SummaryLine] {
+    let others = content.consequences(sender: sender) + rekeying + content.details + validity
+    return [SummaryLine("Transaction", content.kind)] + content.subject + [feeLine] + others.filter(\.isWarning)
+  }
+
+  private var feeLine: SummaryLine {
+    SummaryLine("Fee", algos(fee) + (fee > Self.usualFee ? ", unusually high" : ""), isWarning: fee > Self.usualFee)
   }
 
   private var rekeying: [SummaryLine] {
@@ -50,11 +55,15 @@ extension Transaction {
   private var validity: [SummaryLine] {
     var lines: [SummaryLine] = []
     if !note.isEmpty { lines.append(SummaryLine("Note", note.shown)) }
-    lines.append(networkLine)
-    lines.append(SummaryLine("Valid", "rounds \(firstValid) to \(lastValid)"))
-    if let group { lines.append(SummaryLine("Group", "\(group.base64.prefix(12))...")) }
+    lines += validityFrame
     if let lease { lines.append(SummaryLine("Lease", lease.base64)) }
     return lines
+  }
+
+  /// Where and when it is valid, and with which others.
+  var validityFrame: [SummaryLine] {
+    [networkLine, SummaryLine("Valid", "rounds \(firstValid) to \(lastValid)")]
+      + (group.map { [SummaryLine("Group", "\($0.base64.prefix(12))...")] } ?? [])
   }
 
   /// The public network by its name, or one that we do not know by its hash and what it calls itself: a warning, as the
@@ -312,7 +321,7 @@ private func creation(of thing: String, until end: String) -> SummaryLine {
 }
 
 /// Microalgos as algos, with all six decimals and never rounded.
-private func algos(_ microalgos: UInt64) -> String {
+func algos<Number: UnsignedInteger>(_ microalgos: Number) -> String {
   let decimals = String(microalgos % 1_000_000)
   return "\(microalgos / 1_000_000).\(String(repeating: "0", count: 6 - decimals.count))\(decimals) ALGO"
 }

@@ -149,8 +149,38 @@ class TestTransactions:
         assert status == OK and answer[1][1] == b""
         for index in (0, 2):
             VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(group[index]), answer[1][index])
-        assert [dialog["command"] for dialog in dialogs(key, shown)] == ["CONFIRM", "CONFIRM", "GETPIN"]
+        pages = dialogs(key, shown)
+        assert [page["command"] for page in pages] == ["CONFIRM", "CONFIRM", "CONFIRM", "GETPIN"]
+        for page in (pages[0], pages[-1]):
+            for text in ("You send: 1.500002 ALGO", "You receive: 0.000007 ALGO", "Fees: 0.002000 ALGO", "2 of the 3"):
+                assert text in page["description"]
         assert door.signatures() == (before[0] + 2, before[1])
+
+    def test_sixteen_are_one_reading_and_one_passphrase(self, key, door):
+        before, shown = door.signatures(), key.pinentry.asked()
+        group = transaction.assign_group_id([payment(amount=number) for number in range(1, 17)])
+        status, answer = ask_to_sign(door, group)
+        assert status == OK and len(answer[1]) == 16
+        for txn, signature in zip(group, answer[1]):
+            VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(txn), signature)
+        pages = dialogs(key, shown)
+        assert [page["command"] for page in pages] == ["CONFIRM"] * 7 + ["GETPIN"]
+        text = "\n".join(page["description"] for page in pages)
+        assert [f"Transaction {number} of 16: payment" in text for number in range(1, 17)] == [True] * 16
+        last = unbroken(pages[-1])
+        for said in (f"You send: 0.000136 ALGO to {OTHER}", "Fees: 0.016000 ALGO", "Your account signs all 16."):
+            assert said in last
+        assert door.signatures() == (before[0] + 16, before[1])
+
+    def test_a_long_one_says_again_what_it_does_where_the_passphrase_is_typed(self, key, door):
+        shown = key.pinentry.asked()
+        assert ask_to_sign(door, [payment(note=b"x" * 1000, close_remainder_to=OTHER)])[0] == OK
+        pages = dialogs(key, shown)
+        assert len(pages) > 2 and [page["command"] for page in pages[-2:]] == ["CONFIRM", "GETPIN"]
+        last = unbroken(pages[-1])
+        for said in (f"To: {OTHER}", "Amount: 1.500000 ALGO", "Fee: 0.001000 ALGO", "Transaction: payment",
+                     f"WARNING Close account: sends ALL that is left to {OTHER}", "this one transaction"):
+            assert said in last
 
     @pytest.mark.parametrize("agreed", [0, 1])
     def test_who_denies_one_denies_all(self, key, door, agreed):

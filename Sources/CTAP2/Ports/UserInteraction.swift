@@ -25,8 +25,8 @@ public struct UserPrompt: Sendable, Equatable {
     case reset(importedPasskeys: Int)
     /// A program would be told the passkey of the account in use at a site that has it protected (credProtect 2 or 3).
     case tellPasskey
-    /// The account in use would sign transactions of a dApp, in the order of their group.
-    case signTransactions(NonEmpty<TransactionText>)
+    /// The account in use would sign transactions of a dApp, all of them or none.
+    case signTransactions(TransactionTexts)
     /// The account in use would sign a message of a dApp.
     case signMessage(String)
     /// An association key would sign data of a service.
@@ -65,15 +65,38 @@ public struct UserPrompt: Sendable, Equatable {
 
   /// What one transaction does.
   public struct TransactionText: Sendable, Equatable {
-    /// A line for each thing that it does or changes, uncut: visible ASCII, but for letters in quotation marks.
+    /// What kind it is.
+    public var kind: String
+    /// A line for each thing else that it does or changes, uncut: visible ASCII, but for letters in quotation marks.
     public var lines: [String]
     /// Whether the account in use signs it; others of its group may be signed by others.
     public var isToBeSigned: Bool
 
-    /// Joins both.
-    public init(lines: [String], isToBeSigned: Bool) {
+    /// Joins the three.
+    public init(kind: String, lines: [String], isToBeSigned: Bool) {
+      self.kind = kind
       self.lines = lines
       self.isToBeSigned = isToBeSigned
+    }
+  }
+
+  /// What the transactions of one request do.
+  public struct TransactionTexts: Sendable, Equatable {
+    /// Each, in the order of the group.
+    public var each: NonEmpty<TransactionText>
+    /// Whether all are committed or none; otherwise each stands for itself.
+    public var isGroup: Bool
+    /// Lines that all of several have in common, and that are not among those of each.
+    public var common: [String]
+    /// What all of it comes to: said where the person agrees, and of several transactions before they are read, too.
+    public var inShort: [String]
+
+    /// Joins the four.
+    public init(each: NonEmpty<TransactionText>, isGroup: Bool, common: [String], inShort: [String]) {
+      self.each = each
+      self.isGroup = isGroup
+      self.common = common
+      self.inShort = inShort
     }
   }
 

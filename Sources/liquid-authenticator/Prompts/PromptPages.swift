@@ -14,7 +14,7 @@ struct PromptPages: Sendable, Equatable {
   /// How many there are.
   var count: Int { before.count + 1 }
 
-  /// The dialogs of a ceremony or a wallet's request: one transaction a dialog, or more where it is long.
+  /// The dialogs of a ceremony or a wallet's request.
   init(_ prompt: UserPrompt) {
     switch prompt.purpose {
     case .register:
@@ -110,25 +110,22 @@ struct PromptPages: Sendable, Equatable {
       }, agree: "Sign")
   }
 
-  private init(_ transactions: NonEmpty<UserPrompt.TransactionText>, heading: [String]) {
-    let count = transactions.count
-    let signed = transactions.all.count(where: \.isToBeSigned)
-    let whatIsSigned = signed == count ? "all \(count)" : "\(signed) of the \(count)"
-    let pages = transactions.numbered { number, transaction in
-      let headline =
-        switch (count, transaction.isToBeSigned) {
-        case (1, _): "Sign this transaction?"
-        case (_, true): "Sign transaction \(number) of \(count)?"
-        case (_, false): "Transaction \(number) of \(count), which you do not sign"
-        }
-      let body = transaction.lines.flatMap(WalletText.wrapped)
-      let isLastOfSeveral = count > 1 && number == count
-      let ending = isLastOfSeveral ? ["This is the last. Your account signs \(whatIsSigned)."] : []
-      return WalletText.parts(of: body, under: heading, ending: ending).map { part in
-        PromptText(headline: headline + part.words, details: heading + part.lines, agree: "Next", refuse: "Deny")
-      }
+  /// One transaction, on one page if it fits; or the totals of several, and then each of them. Where there is more than one
+  /// page, the last says in short what was read: it is the one that asks for the passphrase.
+  private init(_ transactions: UserPrompt.TransactionTexts, heading: [String]) {
+    let count = transactions.each.count
+    let reading = WalletText.pages(of: transactions.each.numbered { $1.block($0, of: count) }.all, under: heading)
+    var pages = reading
+    if count > 1 || reading.count > 1 {
+      let overview = count == 1 ? [] : WalletText.pages(of: [transactions.overview], under: heading).all
+      let ending = WalletText.pages(of: [transactions.ending], under: heading)
+      pages = NonEmpty(overview + reading.all + ending.before, last: ending.last)
     }
-    self.init(pages.joined(), agree: "Sign")
+    let question = count == 1 ? "Sign this transaction?" : "Sign these \(count) transactions?"
+    self.init(
+      WalletText.parts(of: pages).map { part in
+        PromptText(headline: question + part.words, details: heading + part.lines, agree: "Next", refuse: "Deny")
+      }, agree: "Sign")
   }
 
   private static func resetLines(_ importedPasskeys: Int) -> [String] {
@@ -167,6 +164,34 @@ extension TokenPermissions {
       (.authenticatorConfiguration, "It may change this authenticator's settings."),
     ]
     return deeds.filter { contains($0.0) }.map(\.1)
+  }
+}
+
+extension UserPrompt.TransactionText {
+  /// What is read of it, under a line that says which it is.
+  fileprivate func block(_ number: Int, of count: Int) -> [String] {
+    let which = count == 1 ? "" : " \(number) of \(count)\(isToBeSigned ? "" : ", which you do not sign")"
+    return (["Transaction\(which): \(kind)"] + lines).flatMap(WalletText.wrapped)
+  }
+}
+
+extension UserPrompt.TransactionTexts {
+  /// What is read of several before the first of them.
+  fileprivate var overview: [String] {
+    let together = isGroup ? "All of them are committed, or none." : "Each stands for itself."
+    let shared = common.isEmpty ? [] : ["In each of them:"] + common
+    return (["\(whatIsSigned) \(together)"] + inShort + shared).flatMap(WalletText.wrapped)
+  }
+
+  /// What is read where the person agrees.
+  fileprivate var ending: [String] {
+    (["You have read all of it. In short:"] + inShort + [whatIsSigned]).flatMap(WalletText.wrapped)
+  }
+
+  private var whatIsSigned: String {
+    let signed = each.all.count(where: \.isToBeSigned)
+    let which = each.count == 1 ? "this one transaction" : signed == each.count ? "all \(signed)" : "\(signed) of the \(each.count)"
+    return "Your account signs \(which)."
   }
 }
 

@@ -41,28 +41,46 @@ enum WalletText {
 
   /// Spreads lines over as many dialogs as they need; none is left out.
   ///
-  /// - Parameters:
-  ///   - heading: stands in each of them.
-  ///   - ending: stands behind the last line; there is room for it in each.
-  static func parts(of lines: [String], under heading: [String], ending: [String] = []) -> NonEmpty<Part> {
-    let room = room - (heading + ending).reduce(0) { $0 + AssuanLine.size(of: $1 + "\n") }
-    let height = height - heading.count - ending.count
-    var parts = NonEmpty<[String]>(last: [])
-    var left = room
-    for line in lines {
-      let size = AssuanLine.size(of: line + "\n")
-      if size > left || parts.last.count == height {
-        parts = NonEmpty(parts.all, last: [])
-        left = room
-      }
-      left -= size
-      parts.last.append(line)
-    }
-    parts.last += ending
-    return parts.numbered { number, lines in
-      Part(lines: lines, words: parts.count == 1 ? "" : " (part \(number) of \(parts.count))")
+  /// - Parameter heading: stands in each of them.
+  static func parts(of lines: [String], under heading: [String]) -> NonEmpty<Part> {
+    parts(of: pages(of: [lines], under: heading))
+  }
+
+  /// Says of pages which part each is.
+  static func parts(of pages: NonEmpty<[String]>) -> NonEmpty<Part> {
+    pages.numbered { number, lines in
+      Part(lines: lines, words: pages.count == 1 ? "" : " (part \(number) of \(pages.count))")
     }
   }
+
+  /// Spreads blocks of lines over as many dialogs as they need; none is left out.
+  ///
+  /// A block that would be broken by the end of a page, and fits into a whole one, begins on the next.
+  ///
+  /// - Parameter heading: stands in each of them.
+  static func pages(of blocks: [[String]], under heading: [String]) -> NonEmpty<[String]> {
+    let room = room - size(of: heading)
+    let height = height - heading.count
+    var pages = NonEmpty<[String]>(last: [])
+    var left = room
+    for block in blocks {
+      let isBroken = size(of: block) > left || pages.last.count + block.count > height
+      if isBroken, !pages.last.isEmpty, size(of: block) <= room, block.count <= height {
+        (pages, left) = (NonEmpty(pages.all, last: []), room)
+      }
+      for line in block {
+        if size(of: [line]) > left || pages.last.count == height {
+          (pages, left) = (NonEmpty(pages.all, last: []), room)
+        }
+        left -= size(of: [line])
+        pages.last.append(line)
+      }
+    }
+    return pages
+  }
+
+  /// How many bytes lines take in a dialog's text, with their ends.
+  private static func size(of lines: [String]) -> Int { lines.reduce(0) { $0 + AssuanLine.size(of: $1 + "\n") } }
 
   /// Joins pieces to lines of ``width`` columns at most, which end behind a space where one is not too near to their
   /// beginning; no pieces are one empty line.

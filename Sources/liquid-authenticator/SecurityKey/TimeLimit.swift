@@ -10,8 +10,9 @@ struct TimeLimitedInteraction: UserInteraction {
   /// How long a person has to answer a ceremony's prompt (CTAP §6.1.2 wants 30 s).
   static let presence = Duration.seconds(30)
 
-  /// How long a person has for all dialogs of a wallet's prompt: 40 at most, of transactions that are read to be signed.
-  static let reading = Duration.seconds(600)
+  /// How long a person has for all dialogs of a wallet's prompt, which are read to be signed: ten minutes, or half a minute
+  /// a page where there are more than 20.
+  static func reading(pages: Int) -> Duration { max(.seconds(600), .seconds(30) * pages) }
 
   let base: any UserInteraction
   let timepiece: any Timepiece
@@ -23,7 +24,7 @@ struct TimeLimitedInteraction: UserInteraction {
   func confirm(
     _ prompt: UserPrompt, verification: Bool
   ) async throws(UserInteractionError) -> UserConsent {
-    let limit = prompt.isOfWallet ? Self.reading : Self.presence
+    let limit = prompt.isOfWallet ? Self.reading(pages: PromptPages(prompt).count) : Self.presence
     // A consent cannot be copied, so it is handed from the asking task to this one.
     let handover = Handover<UserConsent>()
     try await withTimeLimit(limit, timepiece, workers) { () async throws(UserInteractionError) in

@@ -79,9 +79,9 @@ struct OneDialogTests {
       base: OneDialog(slow, fault: fault), others: { [] }, timepiece: ManualTimepiece())
     let verify = { @Sendable (_: SecretBytes) in PassphraseVerifier.Outcome.right }
     let interaction = DialogInteraction(dialogs: beside, verify: verify)
-    let group = NonEmpty(
-      Array(repeating: UserPrompt.TransactionText(lines: ["Amount: 1"], isToBeSigned: true), count: 2),
-      last: .init(lines: ["Amount: 2"], isToBeSigned: true))
+    let payment = UserPrompt.TransactionText(kind: "payment", lines: ["Amount: 1"], isToBeSigned: true)
+    let group = UserPrompt.TransactionTexts(
+      each: NonEmpty([payment, payment], last: payment), isGroup: true, common: [], inShort: ["You send: 3"])
     let signing = Task {
       _ = try await interaction.confirm(UserPrompt(purpose: .signTransactions(group)), verification: verifies)
     }
@@ -93,7 +93,7 @@ struct OneDialogTests {
     }
     try await signing.value
     try await other.value
-    #expect(slow.shown == (1...3).map { "Sign transaction \($0) of 3?" } + [text.headline])
+    #expect(slow.shown == (1...3).map { "Sign these 3 transactions? (part \($0) of 3)" } + [text.headline])
     #expect(slow.most == 1)
   }
 

@@ -58,7 +58,10 @@ struct PinentryCursesTests {
     .signMessage(String(repeating: "a\n", count: 500)),
     .signMessage(String(repeating: String(repeating: "W", count: 200) + "\n", count: 5)),
     .signTransactions(
-      NonEmpty(last: .init(lines: Array(repeating: "Label: value", count: 40), isToBeSigned: true))),
+      .init(
+        each: NonEmpty(
+          last: .init(kind: "payment", lines: Array(repeating: "Label: value", count: 40), isToBeSigned: true)),
+        isGroup: false, common: [], inShort: [])),
   ]
 
   /// A terminal of 24 rows and 80 columns.

@@ -70,13 +70,21 @@ import Testing
     #expect(Set(texts.map { WalletText.quoted($0) }).count == texts.count)
   }
 
+  private static func texts(
+    _ each: NonEmpty<UserPrompt.TransactionText>, isGroup: Bool = true, common: [String] = [], inShort: [String] = []
+  ) -> UserPrompt.Purpose {
+    .signTransactions(.init(each: each, isGroup: isGroup, common: common, inShort: inShort))
+  }
+
   @Test(arguments: [1, 2, 16], ["a", "%", "\u{E9}"])
   func `transactions of many lines are spread, and none is left out`(_ count: Int, _ unit: String) throws {
     let lines = (0..<20).map { "Label \($0): " + String(repeating: unit, count: $0 * 11) }
     let transactions = try #require(
-      NonEmpty((0..<count).map { UserPrompt.TransactionText(lines: lines, isToBeSigned: $0 % 2 == 0) }))
+      NonEmpty(
+        (0..<count).map { UserPrompt.TransactionText(kind: "k\($0)", lines: lines, isToBeSigned: $0 % 2 == 0) }))
     let origin = String(repeating: unit, count: 300)
-    let pages = Self.pages(.signTransactions(transactions), origin: origin)
+    let many = (0..<30).map { "Sum \($0): " + String(repeating: unit, count: 50) }
+    let pages = Self.pages(Self.texts(transactions, common: ["Same: x"], inShort: many), origin: origin)
     for page in pages {
       #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
       #expect(page.details.count <= WalletText.height)
@@ -84,24 +92,48 @@ import Testing
     let wrapped = lines.flatMap(WalletText.wrapped)
     #expect(wrapped.allSatisfy { $0.unicodeScalars.count <= WalletText.width + 2 })
     let heading = WalletText.wrapped("dApp: \(ShownText.host(origin))").count
-    let shown = pages.flatMap { $0.details.dropFirst(heading) }.filter { !$0.hasPrefix("This is the last.") }
-    #expect(shown == Array(repeating: wrapped, count: count).flatMap(\.self))
+    let shown = pages.flatMap { $0.details.dropFirst(heading) }
+    let signed = count == 1 ? "this one transaction" : count == 2 ? "1 of the 2" : "8 of the 16"
+    let short = many.flatMap(WalletText.wrapped)
+    let overview =
+      count == 1
+      ? [] : ["Your account signs \(signed). All of them are committed, or none."] + short + ["In each of them:", "Same: x"]
+    let each = (0..<count).flatMap { index -> [String] in
+      let which = count == 1 ? "" : " \(index + 1) of \(count)\(index % 2 == 0 ? "" : ", which you do not sign")"
+      return ["Transaction\(which): k\(index)"] + wrapped
+    }
+    let ending = ["You have read all of it. In short:"] + short + ["Your account signs \(signed)."]
+    #expect(shown == overview + each + ending)
     #expect(pages.dropLast().allSatisfy { $0.agree == "Next" })
     #expect(pages.last?.agree == "Sign")
-    #expect(pages.last?.headline.contains(" (part ") == true)
+    let question = count == 1 ? "Sign this transaction?" : "Sign these \(count) transactions?"
+    #expect(pages.map(\.headline) == (1...pages.count).map { "\(question) (part \($0) of \(pages.count))" })
   }
 
-  @Test func `the last dialog of a group fits, however long its text is`() throws {
-    let short = UserPrompt.TransactionText(lines: ["Transaction: payment"], isToBeSigned: true)
+  @Test func `a transaction that fits into a page is not broken by the end of one`() throws {
+    for height in 1...12 {
+      let lines = (0..<height).map { "Label \($0): x" }
+      let text = UserPrompt.TransactionText(kind: "payment", lines: lines, isToBeSigned: true)
+      let pages = Self.pages(Self.texts(NonEmpty(Array(repeating: text, count: 15), last: text)))
+      let ends = pages.dropFirst().dropLast().map(\.details)
+      #expect(ends.allSatisfy { $0[1].hasPrefix("Transaction ") && $0.last == lines.last })
+      let onOne = 13 / (height + 1)
+      #expect(ends.count == (16 + onOne - 1) / onOne)
+    }
+  }
+
+  @Test func `what is longer than a page goes on, and its last page is the short of it alone`() throws {
     for length in 0..<1_000 {
-      let lines = ["Note: " + String(repeating: "%", count: length)]
-      let last = UserPrompt.TransactionText(lines: lines, isToBeSigned: false)
-      let pages = Self.pages(.signTransactions(NonEmpty(Array(repeating: short, count: 15), last: last))).dropFirst(15)
+      let text = UserPrompt.TransactionText(
+        kind: "payment", lines: ["Note: " + String(repeating: "%", count: length)], isToBeSigned: true)
+      let pages = Self.pages(Self.texts(NonEmpty(last: text), inShort: ["Amount: 1"]))
       for page in pages {
         let size = try AssuanLine.command("SETDESC", page.description).count
         if size > AssuanLine.limit { Issue.record("\(length): \(size) bytes") }
       }
-      #expect(pages.last?.details.last == "This is the last. Your account signs 15 of the 16.")
+      let ending = ["You have read all of it. In short:", "Amount: 1", "Your account signs this one transaction."]
+      if pages.count > 1, pages.last?.details.dropFirst() != ending[...] { Issue.record("\(length)") }
+      if pages.count == 1, pages[0].details.contains(ending[0]) { Issue.record("\(length): said twice on one page") }
     }
   }
 

@@ -50,8 +50,14 @@ struct TimeLimitTests {
     #expect(timepiece.sleeperCount == 0)
   }
 
+  private static func signing(lines: Int) -> UserPrompt.Purpose {
+    let text = UserPrompt.TransactionText(
+      kind: "payment", lines: Array(repeating: "Label: value", count: lines), isToBeSigned: true)
+    return .signTransactions(.init(each: NonEmpty(last: text), isGroup: false, common: [], inShort: []))
+  }
+
   static let ofWallets: [UserPrompt.Purpose] = [
-    .signTransactions(NonEmpty(last: .init(lines: [], isToBeSigned: true))), .signMessage("a"), .tellPasskey,
+    signing(lines: 1), .signMessage("a"), .tellPasskey,
     .signAssociation(publicUserID: "a", data: "d", service: "s"),
   ]
 
@@ -68,6 +74,19 @@ struct TimeLimitTests {
     await timepiece.sleepers(1)
     timepiece.advance(by: .seconds(600))
     #expect(await left.value == "timedOut")
+  }
+
+  @Test func `who has more than twenty pages to read has half a minute for each`() async {
+    // 13 lines a page beside the dApp's, the first of them the kind; and a last page, of what it comes to.
+    for (lines, pages) in [(13 * 19 - 1, 20), (13 * 19, 21), (13 * 39 - 1, 40)] {
+      #expect(PromptPages(UserPrompt(purpose: Self.signing(lines: lines), origin: "o")).count == pages)
+      let asked = Task { await outcome(of: Self.signing(lines: lines)) }
+      await timepiece.sleepers(1)
+      timepiece.advance(by: .seconds(30 * pages) - .milliseconds(1))
+      #expect(timepiece.sleeperCount == 1)
+      timepiece.advance(by: .milliseconds(1))
+      #expect(await asked.value == "timedOut")
+    }
   }
 
   @Test func `a prompt that nobody answers ends after 30 s as timed out`() async {

@@ -3,6 +3,7 @@ import CTAP2
 import ControlDoor
 import CryptoPrimitives
 import DeterministicKeys
+import Foundation
 import Testing
 
 @testable import liquid_authenticator
@@ -86,11 +87,11 @@ import Testing
     #expect(lines[rekey + 1] == "+ \(world.other)")
   }
 
-  @Test func `a group is one dialog a transaction, and only the last verifies`() async throws {
+  @Test func `a group shows its totals, then each transaction, then the totals where the passphrase is typed`() async throws {
     var foreign = payment
     (foreign.sender, foreign.receiver) = (world.other, world.account)
     var last = payment
-    last.amount = 2
+    (last.amount, last.rekeyTo) = (2, world.other)
     let group = try WrittenTransaction.group([payment, foreign, last])
     let signatures: TransactionSignatures = try await world.ask(
       request(zip(group, [true, false, true]).map { Item($0.bytes, isToBeSigned: $1) }))
@@ -98,15 +99,116 @@ import Testing
     #expect(isSigned(signatures.signatures[0], group[0].bytes))
     #expect(isSigned(signatures.signatures[2], group[2].bytes))
     #expect(world.counts.algorand == 2)
+    let id = try #require(group[0].group).prefix(9)
+    let (you, other) = (world.account, world.other)
     #expect(
-      world.dialogs.read.map(\.headline) == [
-        "Sign transaction 1 of 3?", "Transaction 2 of 3, which you do not sign", "Sign transaction 3 of 3?",
+      world.dialogs.read.map(\.description) == [
+        """
+        Sign these 3 transactions? (part 1 of 4)
+
+        dApp: https://d.example
+        Your account signs 2 of the 3. All of them are committed, or none.
+        Transactions: payment (3)
+        You send: 1.500002 ALGO to\u{20}
+        + \(other)
+        You receive: 1.500000 ALGO
+        Fees: 0.002000 ALGO
+        WARNING Rekey: in transaction 3
+        In each of them:
+        Network: testnet-v1.0
+        Valid: rounds 10 to 1010
+        Group: \(Data(id).base64EncodedString())...
+        """,
+        """
+        Sign these 3 transactions? (part 2 of 4)
+
+        dApp: https://d.example
+        Transaction 1 of 3: payment
+        From: \(you) (you)
+        To: \(other)
+        Amount: 1.500000 ALGO
+        Fee: 0.001000 ALGO
+        Transaction 2 of 3, which you do not sign: payment
+        From: \(other)
+        To: \(you)
+        Amount: 1.500000 ALGO
+        Fee: 0.001000 ALGO
+        """,
+        """
+        Sign these 3 transactions? (part 3 of 4)
+
+        dApp: https://d.example
+        Transaction 3 of 3: payment
+        From: \(you) (you)
+        To: \(other)
+        Amount: 0.000002 ALGO
+        Fee: 0.001000 ALGO
+        WARNING Rekey: gives the control of the account to\u{20}
+        + \(other)
+        """,
+        """
+        Sign these 3 transactions? (part 4 of 4)
+
+        dApp: https://d.example
+        You have read all of it. In short:
+        Transactions: payment (3)
+        You send: 1.500002 ALGO to\u{20}
+        + \(other)
+        You receive: 1.500000 ALGO
+        Fees: 0.002000 ALGO
+        WARNING Rekey: in transaction 3
+        Your account signs 2 of the 3.
+        """,
       ])
-    #expect(world.dialogs.read.map(\.agree) == ["Next", "Next", "Sign"])
+    #expect(world.dialogs.read.map(\.agree) == ["Next", "Next", "Next", "Sign"])
+    #expect(world.dialogs.read.map(\.isFollowed) == [true, true, true, false])
     #expect(world.dialogs.verified == 1)
-    #expect(world.dialogs.read[1].details.contains("From: \(world.other)"))
-    #expect(world.dialogs.read[2].details.last == "This is the last. Your account signs 2 of the 3.")
-    #expect(world.dialogs.read.allSatisfy { $0.details.first == "dApp: https://d.example" })
+  }
+
+  @Test func `sixteen payments are eight pages and one passphrase`() async throws {
+    var payments = Array(repeating: payment, count: 16)
+    for index in payments.indices { payments[index].amount = UInt64(index + 1) }
+    let group = try WrittenTransaction.group(payments)
+    let signatures: TransactionSignatures = try await world.ask(
+      request(group.map { Item($0.bytes, isToBeSigned: true) }))
+    #expect(signatures.signatures.allSatisfy { $0?.count == 64 })
+    let read = world.dialogs.read
+    #expect(read.map(\.headline) == (1...8).map { "Sign these 16 transactions? (part \($0) of 8)" })
+    #expect(world.dialogs.verified == 1)
+    let headers = read.flatMap(\.details).filter { $0.hasPrefix("Transaction ") }
+    #expect(headers == (1...16).map { "Transaction \($0) of 16: payment" })
+    #expect(
+      try #require(read.last).details == [
+        "dApp: https://d.example", "You have read all of it. In short:", "Transactions: payment (16)",
+        "You send: 0.000136 ALGO to ", "+ \(world.other)", "Fees: 0.016000 ALGO", "Your account signs all 16.",
+      ])
+    #expect(try #require(read.first).details.contains("From: \(world.account) (you)"))
+  }
+
+  @Test func `transactions of no group are said to stand each for itself`() async throws {
+    var second = payment
+    second.amount = 2
+    let _: TransactionSignatures = try await world.ask(
+      request([payment, second].map { Item($0.bytes, isToBeSigned: true) }))
+    #expect(
+      try #require(world.dialogs.read.first).details[1] == "Your account signs all 2. Each stands for itself.")
+  }
+
+  @Test func `the last page of a long transaction says again what it does`() async throws {
+    var payment = payment
+    payment.note = String(repeating: "x", count: 1024)
+    payment.closeRemainderTo = world.other
+    let _: TransactionSignatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    let read = world.dialogs.read
+    #expect(read.map(\.headline) == (1...3).map { "Sign this transaction? (part \($0) of 3)" })
+    #expect(
+      try #require(read.last).details == [
+        "dApp: https://d.example", "You have read all of it. In short:", "Transaction: payment", "To: \(world.other)",
+        "Amount: 1.500000 ALGO", "Fee: 0.001000 ALGO", "WARNING Close account: sends ALL that is left to ",
+        "+ \(world.other)", "Your account signs this one transaction.",
+      ])
+    #expect(world.dialogs.verified == 1)
+    #expect(read.dropLast().allSatisfy { $0.agree == "Next" && $0.needsReading })
   }
 
   @Test(arguments: 0..<3)
@@ -225,17 +327,19 @@ import Testing
     #expect(locked.keySource.wishes.isEmpty)
   }
 
-  @Test func `what takes more than 40 dialogs is refused`() async throws {
+  @Test func `whatever fits into a request is shown, on as many pages as it takes`() async throws {
     var payment = payment
-    payment.note = String(repeating: "\u{200B}", count: 340)
+    payment.note = String(repeating: "\u{200B}", count: 1_200)
     var payments = Array(repeating: payment, count: 16)
     for index in payments.indices { payments[index].amount = UInt64(index + 1) }
     let group = try WrittenTransaction.group(payments)
-    #expect(
-      await refusal(request(group.map { Item($0.bytes, isToBeSigned: true) })) == ControlFailure(.cannotBeShown, ""))
-    #expect(world.dialogs.read.isEmpty)
-    let _: TransactionSignatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
-    #expect(world.dialogs.read.count > 2)
+    let signatures: TransactionSignatures = try await world.ask(
+      request(group.map { Item($0.bytes, isToBeSigned: true) }))
+    #expect(signatures.signatures.allSatisfy { $0?.count == 64 })
+    #expect(world.dialogs.read.count > 100)
+    #expect(world.dialogs.verified == 1)
+    let text = world.dialogs.read.flatMap(\.details).map { $0.hasPrefix("+ ") ? String($0.dropFirst(2)) : $0 }.joined()
+    #expect(text.count { $0 == "\\" } == 16 * 1_200, "none of the hidden characters is left out")
   }
 
   // MARK: Messages

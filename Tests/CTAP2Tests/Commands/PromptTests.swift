@@ -5,7 +5,8 @@ import Testing
 
 /// What a prompt says of itself, and what the extensions say in it.
 @Suite struct PromptTests {
-  static let transactions = NonEmpty(last: UserPrompt.TransactionText(lines: [], isToBeSigned: true))
+  static let transactions = UserPrompt.TransactionTexts(
+    each: NonEmpty(last: .init(kind: "payment", lines: [], isToBeSigned: true)), isGroup: false, common: [], inShort: [])
   static let purposes: [(UserPrompt.Purpose, Bool)] = [
     (.register, false), (.alreadyRegistered, false), (.signIn, false), (.setPIN, true), (.registerSecondFactor, false),
     (.signInSecondFactor, false), (.select, false), (.reset(importedPasskeys: 0), true), (.tellPasskey, false),

@@ -40,7 +40,10 @@ import Testing
   }
 
   static let prompt = UserPrompt(
-    purpose: .signTransactions(NonEmpty(last: .init(lines: ["Amount: 1"], isToBeSigned: true))),
+    purpose: .signTransactions(
+      .init(
+        each: NonEmpty(last: .init(kind: "payment", lines: ["Amount: 1"], isToBeSigned: true)), isGroup: false,
+        common: [], inShort: [])),
     algorandAddress: try? Vectors.load().phoneCandidates.address, origin: "https://d.example")
 
   private func counts(of world: TestWorld) throws -> SignatureCounts {

@@ -1,0 +1,177 @@
+public import DeterministicKeys
+
+/// What a person must see of transactions that are agreed to at once, and what is said again where that is done.
+public struct GroupSummary: Sendable {
+  /// The lines of each transaction, the first of which is its kind; without those of ``common``.
+  public let each: [[SummaryLine]]
+  /// Sender, network, validity and group, as far as all of several have them in common; shown once.
+  public let common: [SummaryLine]
+  /// Of one transaction what it moves or calls, its fee and every warning. Of several, their kinds, what they move
+  /// together, by asset, the fees, and which of them have warnings.
+  public let inShort: [SummaryLine]
+
+  /// Reads what the transactions do to an account, and to others by its signature.
+  ///
+  /// - Parameters:
+  ///   - isSigned: whether the account signs it, for each.
+  ///   - account: the one in use.
+  public init(_ group: TransactionGroup, isSigned: [Bool], account: AlgorandAddress) {
+    let transactions = Array(zip(group.transactions, isSigned))
+    let lines = transactions.map { $0.summary(for: account, isSigned: $1) }
+    guard let first = group.transactions.first, transactions.count > 1 else {
+      (each, common) = (lines, [])
+      inShort = transactions.flatMap { $0.essence(for: account, isSigned: $1) }
+      return
+    }
+    let common = first.frame(for: account).filter { line in
+      group.transactions.allSatisfy { $0.frame(for: account).contains(line) }
+    }
+    self.common = common
+    each = lines.map { $0.filter { !common.contains($0) } }
+    // Of a group all are committed or none. What stands for itself, and is not signed here, is not the account's affair.
+    let counted = transactions.filter { group.id != nil || $1 }.map { Counted(transaction: $0, isSigned: $1) }
+    inShort =
+      [SummaryLine("Transactions", Self.kinds(group.transactions))] + Totals(counted, account: account).lines
+      + Self.warnings(lines)
+  }
+
+  /// How many of each kind, in the order of their first.
+  private static func kinds(_ transactions: [Transaction]) -> String {
+    let kinds = transactions.map(\.content.kind)
+    var seen: [String] = []
+    for kind in kinds where !seen.contains(kind) { seen.append(kind) }
+    return seen.map { kind in "\(kind) (\(kinds.count { $0 == kind }))" }.joined(separator: ", ")
+  }
+
+  /// Which transactions have which warnings, in the order of their first.
+  private static func warnings(_ summaries: [[SummaryLine]]) -> [SummaryLine] {
+    var numbers: [(label: String, of: [Int])] = []
+    for (index, lines) in summaries.enumerated() {
+      for line in lines where line.isWarning {
+        let place = numbers.firstIndex { $0.label == line.label } ?? numbers.count
+        if place == numbers.count { numbers.append((line.label, [])) }
+        if numbers[place].of.last != index + 1 { numbers[place].of.append(index + 1) }
+      }
+    }
+    return numbers.map { label, of in
+      let list = of.map(String.init).joined(separator: ", ")
+      let place = of.count == summaries.count ? "all of them" : "\(of.count == 1 ? "transaction" : "transactions") \(list)"
+      return SummaryLine(label, "in \(place)", isWarning: true)
+    }
+  }
+}
+
+extension Transaction {
+  /// The summary, for who has this account: its own address is pointed out, and so is a sender that it signs for.
+  fileprivate func summary(for account: AlgorandAddress, isSigned: Bool) -> [SummaryLine] {
+    summary.flatMap { line in
+      line.isSender ? [senderLine(for: account)] + signerLines(for: account, isSigned: isSigned) : [line]
+    }
+  }
+
+  /// What is said again of one transaction.
+  fileprivate func essence(for account: AlgorandAddress, isSigned: Bool) -> [SummaryLine] {
+    let signer = signerLines(for: account, isSigned: isSigned)
+    let main = essence
+    return main.prefix(1) + (sender == account ? [] : [senderLine(for: account)]) + signer + main.dropFirst()
+  }
+
+  /// What transactions of one request mostly have in common.
+  fileprivate func frame(for account: AlgorandAddress) -> [SummaryLine] {
+    [senderLine(for: account)] + validityFrame
+  }
+
+  private func senderLine(for account: AlgorandAddress) -> SummaryLine {
+    SummaryLine("From", sender == account ? "\(sender) (you)" : sender.text, isSender: true)
+  }
+
+  private func signerLines(for account: AlgorandAddress, isSigned: Bool) -> [SummaryLine] {
+    guard isSigned, sender != account else { return [] }
+    let value = "your account \(account), which signs for it if it was rekeyed to yours"
+    return [SummaryLine("Signer", value, isWarning: true)]
+  }
+}
+
+// MARK: - Totals
+
+/// A transaction that counts: of a group, or signed by the account.
+private struct Counted {
+  let transaction: Transaction
+  let isSigned: Bool
+}
+
+/// What transactions move together, seen from one account.
+private struct Totals {
+  /// Sums by asset, `nil` for algos, and to whom. Sixteen of the largest amounts fit into 128 bits.
+  private struct Sum {
+    var amounts: [UInt64?: UInt128] = [:]
+    var receivers: [UInt64?: Set<AlgorandAddress?>] = [:]
+
+    mutating func add(_ movement: Movement) {
+      amounts[movement.asset, default: 0] += UInt128(movement.amount)
+      receivers[movement.asset, default: []].insert(movement.to)
+    }
+
+    /// Algos first, then assets by their numbers.
+    func lines(_ label: String, namesReceivers: Bool) -> [SummaryLine] {
+      amounts.sorted { ($0.key ?? 0, $0.key == nil ? 0 : 1) < ($1.key ?? 0, $1.key == nil ? 0 : 1) }.map { asset, sum in
+        let amount = asset.map { "\(plural(sum, "base unit")) of asset \($0)" } ?? algos(sum)
+        return SummaryLine(label, amount + (namesReceivers ? " to \(to(asset))" : ""))
+      }
+    }
+
+    private func to(_ asset: UInt64?) -> String {
+      let all = receivers[asset] ?? []
+      guard all.count == 1, let only = all.first else { return "\(all.count) receivers" }
+      return only?.text ?? "the zero address"
+    }
+  }
+
+  private var sent = Sum()
+  private var sentForOthers = Sum()
+  private var received = Sum()
+  private var fees: UInt128 = 0
+  private var callsApplications = false
+
+  init(_ transactions: [Counted], account: AlgorandAddress) {
+    for counted in transactions {
+      let transaction = counted.transaction
+      if transaction.sender == account || counted.isSigned { fees += UInt128(transaction.fee) }
+      if case .applicationCall = transaction.content { callsApplications = true }
+      // What is sent to oneself moves nothing.
+      guard let movement = Movement(transaction), movement.amount > 0, movement.to != movement.from else { continue }
+      if movement.from == account {
+        sent.add(movement)
+      } else if counted.isSigned {
+        sentForOthers.add(movement)
+      }
+      if movement.to == account { received.add(movement) }
+    }
+  }
+
+  var lines: [SummaryLine] {
+    sent.lines("You send", namesReceivers: true) + sentForOthers.lines("Others send, signed by you", namesReceivers: true)
+      + received.lines("You receive", namesReceivers: false) + [SummaryLine("Fees", algos(fees))]
+      + (callsApplications ? [SummaryLine("Not counted", "what the called applications move")] : [])
+  }
+}
+
+/// What one transaction moves, but for what is left of an account or asset that is closed: that is a warning.
+private struct Movement {
+  let from: AlgorandAddress
+  let to: AlgorandAddress?
+  /// `nil` for algos.
+  let asset: UInt64?
+  let amount: UInt64
+
+  init?(_ transaction: Transaction) {
+    switch transaction.content {
+    case .payment(let payment):
+      (from, to, asset, amount) = (transaction.sender, payment.receiver, nil, payment.amount)
+    case .assetTransfer(let transfer):
+      from = transfer.assetSender ?? transaction.sender
+      (to, asset, amount) = (transfer.receiver, transfer.asset, transfer.amount)
+    case .assetConfiguration, .assetFreeze, .applicationCall, .keyRegistration: return nil
+    }
+  }
+}

@@ -1,0 +1,223 @@
+import DeterministicKeys
+import Foundation
+import Testing
+
+@testable import AlgorandTransaction
+
+@Suite struct GroupSummaryTests {
+  private static func address(_ byte: UInt8) -> AlgorandAddress {
+    AlgorandAddress(publicKey: [UInt8](repeating: byte, count: 32))
+  }
+
+  static let (alice, bob, carol) = (address(1), address(2), address(3))
+  static let testnet = [UInt8](Data(base64Encoded: Network.testnet.genesisHash) ?? Data())
+
+  /// A transaction as it is written, with members of its type; those that are zero are left out.
+  private static func transaction(
+    _ type: String = "pay", from sender: AlgorandAddress = alice, fee: UInt64 = 1000, last: UInt64 = 1010,
+    group: [UInt8] = [], _ members: [String: MessagePack]
+  ) throws -> Transaction {
+    let all = members.merging([
+      "type": .text(type), "snd": .bytes(sender.publicKey), "fee": .unsigned(fee), "fv": .unsigned(10),
+      "lv": .unsigned(last), "gh": .bytes(testnet), "grp": .bytes(group),
+    ]) { _, same in same }
+    let there = all.filter { !$0.value.isZero }.sorted { $0.key < $1.key }
+    return try Transaction(decoding: MessagePack.map(there.map { .init(key: $0.key, value: $0.value) }).encoded)
+  }
+
+  private static func payment(
+    _ amount: UInt64, from sender: AlgorandAddress = alice, to receiver: AlgorandAddress? = bob, fee: UInt64 = 1000,
+    _ others: [String: MessagePack] = [:]
+  ) -> (AlgorandAddress, UInt64, String, [String: MessagePack]) {
+    let members: [String: MessagePack] = ["amt": .unsigned(amount), "rcv": .bytes(receiver?.publicKey ?? [])]
+    return (sender, fee, "pay", members.merging(others) { $1 })
+  }
+
+  private static func transfer(
+    _ amount: UInt64, of asset: UInt64, from sender: AlgorandAddress = alice, to receiver: AlgorandAddress = bob,
+    takenFrom holder: AlgorandAddress? = nil
+  ) -> (AlgorandAddress, UInt64, String, [String: MessagePack]) {
+    (
+      sender, 1000, "axfer",
+      [
+        "aamt": .unsigned(amount), "xaid": .unsigned(asset), "arcv": .bytes(receiver.publicKey),
+        "asnd": .bytes(holder?.publicKey ?? []),
+      ]
+    )
+  }
+
+  /// The summary of transactions that make one group, or stand each for itself.
+  private static func summary(
+    isGroup: Bool = true, signed: [Bool]? = nil, _ written: [(AlgorandAddress, UInt64, String, [String: MessagePack])]
+  ) throws -> (GroupSummary, [Transaction]) {
+    func transactions(_ id: [UInt8]) throws -> [Transaction] {
+      try written.map { try transaction($2, from: $0, fee: $1, group: id, $3) }
+    }
+    let alone = try transactions([])
+    let all = isGroup ? try transactions(TransactionGroup.id(of: alone)) : alone
+    let summary = GroupSummary(
+      try TransactionGroup(all), isSigned: signed ?? all.map { $0.sender == alice }, account: alice)
+    return (summary, all)
+  }
+
+  private static func text(_ lines: [SummaryLine]) -> [String] {
+    lines.map { "\($0.isWarning ? "! " : "")\($0.label): \($0.value)" }
+  }
+
+  // MARK: Totals
+
+  @Test func `the totals of a group stand by asset, then the fees`() throws {
+    let (summary, _) = try Self.summary([
+      Self.payment(1_500_000), Self.transfer(3, of: 70, to: Self.bob), Self.transfer(4, of: 70, to: Self.carol),
+      Self.transfer(1, of: 9), Self.payment(500_001), Self.transfer(5, of: 31_566_704, from: Self.bob, to: Self.alice),
+      Self.payment(2, from: Self.carol, to: Self.bob),
+    ])
+    #expect(
+      Self.text(summary.inShort) == [
+        "Transactions: payment (3), asset transfer (4)", "You send: 2.000001 ALGO to \(Self.bob)",
+        "You send: 1 base unit of asset 9 to \(Self.bob)", "You send: 7 base units of asset 70 to 2 receivers",
+        "You receive: 5 base units of asset 31566704", "Fees: 0.005000 ALGO",
+      ])
+  }
+
+  @Test func `without a group only what is signed counts`() throws {
+    let written = [Self.payment(1), Self.payment(2), Self.payment(4, from: Self.bob, to: Self.alice)]
+    let (alone, _) = try Self.summary(isGroup: false, signed: [true, false, false], written)
+    #expect(
+      Self.text(alone.inShort) == [
+        "Transactions: payment (3)", "You send: 0.000001 ALGO to \(Self.bob)", "Fees: 0.001000 ALGO",
+      ])
+    let (group, _) = try Self.summary(signed: [true, false, false], written)
+    #expect(
+      Self.text(group.inShort) == [
+        "Transactions: payment (3)", "You send: 0.000003 ALGO to \(Self.bob)", "You receive: 0.000004 ALGO",
+        "Fees: 0.002000 ALGO",
+      ])
+  }
+
+  @Test func `sixteen of the largest amounts are summed`() throws {
+    let written = (0..<16).map { Self.payment(.max, fee: .max - $0) }
+    let (summary, _) = try Self.summary(written)
+    #expect(
+      Self.text(summary.inShort) == [
+        "Transactions: payment (16)", "You send: 295147905179352.825840 ALGO to \(Self.bob)",
+        "Fees: 295147905179352.825720 ALGO", "! Fee: in all of them",
+      ])
+  }
+
+  @Test func `what moves nothing is in no total`() throws {
+    let (summary, _) = try Self.summary([
+      Self.payment(5, to: Self.alice), Self.payment(0), Self.transfer(0, of: 7, to: Self.alice),
+    ])
+    #expect(
+      Self.text(summary.inShort) == [
+        "Transactions: payment (2), asset transfer (1)", "Fees: 0.003000 ALGO",
+      ])
+  }
+
+  @Test func `what goes to nobody is said to`() throws {
+    let (summary, _) = try Self.summary([Self.payment(5, to: nil), Self.payment(6, to: nil)])
+    #expect(Self.text(summary.inShort)[1] == "You send: 0.000011 ALGO to the zero address")
+    #expect(Self.text(summary.inShort).last == "! To: in all of them")
+  }
+
+  @Test func `what is taken back, and what others send by this signature, is told from what the account sends`() throws {
+    let (summary, _) = try Self.summary(
+      signed: [true, true, false],
+      [
+        Self.transfer(3, of: 7, to: Self.carol, takenFrom: Self.bob), Self.payment(9, from: Self.bob, to: Self.carol),
+        Self.transfer(2, of: 7, from: Self.carol, to: Self.bob, takenFrom: Self.alice),
+      ])
+    #expect(
+      Self.text(summary.inShort) == [
+        "Transactions: asset clawback (2), payment (1)", "You send: 2 base units of asset 7 to \(Self.bob)",
+        "Others send, signed by you: 0.000009 ALGO to \(Self.carol)",
+        "Others send, signed by you: 3 base units of asset 7 to \(Self.carol)", "Fees: 0.002000 ALGO",
+        "! Taken from: in transactions 1, 3", "! Signer: in transaction 2",
+      ])
+  }
+
+  @Test func `what applications do is said to be in no total`() throws {
+    let (summary, _) = try Self.summary([
+      Self.payment(5), (Self.alice, 1000, "appl", ["apid": .unsigned(7)]),
+    ])
+    #expect(
+      Self.text(summary.inShort) == [
+        "Transactions: payment (1), application call (1)", "You send: 0.000005 ALGO to \(Self.bob)",
+        "Fees: 0.002000 ALGO", "Not counted: what the called applications move",
+      ])
+  }
+
+  @Test func `each warning says in which transactions`() throws {
+    let rekey: [String: MessagePack] = ["rekey": .bytes(Self.bob.publicKey)]
+    let close: [String: MessagePack] = ["close": .bytes(Self.carol.publicKey)]
+    let (summary, _) = try Self.summary([
+      Self.payment(1, rekey), Self.payment(2, fee: 10_001), Self.payment(3, rekey.merging(close) { $1 }),
+    ])
+    #expect(
+      Self.text(summary.inShort).suffix(3) == [
+        "! Rekey: in transactions 1, 3", "! Fee: in transaction 2", "! Close account: in transaction 3",
+      ])
+  }
+
+  // MARK: One, and what all have in common
+
+  @Test func `one transaction in short is its kind, what it moves, its fee and every warning`() throws {
+    let others: [String: MessagePack] = [
+      "note": .bytes(Array("n".utf8)), "lx": .bytes([UInt8](repeating: 9, count: 32)),
+      "close": .bytes(Self.carol.publicKey), "rekey": .bytes(Self.bob.publicKey),
+    ]
+    let (summary, all) = try Self.summary(isGroup: false, [Self.payment(5, others)])
+    #expect(
+      Self.text(summary.inShort) == [
+        "Transaction: payment", "To: \(Self.bob)", "Amount: 0.000005 ALGO", "Fee: 0.001000 ALGO",
+        "! Close account: sends ALL that is left to \(Self.carol)",
+        "! Rekey: gives the control of the account to \(Self.bob)",
+      ])
+    #expect(summary.common.isEmpty)
+    #expect(Self.text(summary.each[0])[1] == "From: \(Self.alice) (you)")
+    #expect(summary.each[0].count == all[0].summary.count)
+  }
+
+  @Test func `a sender that is rekeyed to the account stands in the short of one, too`() throws {
+    let (summary, _) = try Self.summary(isGroup: false, signed: [true], [Self.payment(5, from: Self.bob, to: Self.carol)])
+    let signer = "! Signer: your account \(Self.alice), which signs for it if it was rekeyed to yours"
+    #expect(
+      Self.text(summary.inShort).prefix(3) == ["Transaction: payment", "From: \(Self.bob)", signer])
+    #expect(Self.text(summary.each[0]).prefix(3) == ["Transaction: payment", "From: \(Self.bob)", signer])
+  }
+
+  @Test func `what all have in common stands once, and nothing is left out`() throws {
+    let written = [
+      Self.payment(5, ["note": .bytes([1])]), Self.payment(6), Self.transfer(7, of: 8), Self.payment(9),
+    ]
+    for isGroup in [true, false] {
+      let (summary, all) = try Self.summary(isGroup: isGroup, written)
+      let id = all[0].group.map { ["Group: \($0.base64.prefix(12))..."] } ?? []
+      #expect(
+        Self.text(summary.common) == ["From: \(Self.alice) (you)", "Network: testnet-v1.0", "Valid: rounds 10 to 1010"]
+          + id)
+      for (lines, transaction) in zip(summary.each, all) {
+        #expect(Set(lines).isDisjoint(with: summary.common))
+        let labels = (lines + summary.common).map(\.label).sorted()
+        #expect(labels == transaction.summary.map(\.label).sorted())
+        #expect(lines.first?.value == transaction.content.kind)
+      }
+    }
+    let mixed = written + [Self.payment(1, from: Self.bob, to: Self.alice)]
+    let (summary, _) = try Self.summary(mixed)
+    #expect(summary.common.map(\.label) == ["Network", "Valid", "Group"])
+    #expect(summary.each.allSatisfy { $0[1].label == "From" })
+  }
+
+  @Test func `lines with the same words of different transactions are not taken for common`() throws {
+    // Equal amounts, fees and receivers are what each transaction does, and stay with it.
+    let (summary, _) = try Self.summary([Self.payment(5), Self.payment(5)])
+    for lines in summary.each {
+      #expect(
+        Self.text(lines) == [
+          "Transaction: payment", "To: \(Self.bob)", "Amount: 0.000005 ALGO", "Fee: 0.001000 ALGO",
+        ])
+    }
+  }
+}
