@@ -6,8 +6,10 @@ public struct GroupSummary: Sendable {
   public let each: [[SummaryLine]]
   /// Sender, network, validity and group, as far as all of several have them in common; shown once.
   public let common: [SummaryLine]
-  /// Of one transaction what it moves or calls, its fee and every warning. Of several, their kinds, what they move
-  /// together, by asset, the fees, and which of them have warnings.
+  /// What is said again where a person agrees.
+  ///
+  /// Of one transaction its kind, what it moves or calls, its fee and every warning. Of several their kinds, what they
+  /// move together, by asset, the fees, and which of them have warnings.
   public let inShort: [SummaryLine]
 
   /// Reads what the transactions do to an account, and to others by its signature.
@@ -55,7 +57,8 @@ public struct GroupSummary: Sendable {
     }
     return numbers.map { label, of in
       let list = of.map(String.init).joined(separator: ", ")
-      let place = of.count == summaries.count ? "all of them" : "\(of.count == 1 ? "transaction" : "transactions") \(list)"
+      let place =
+        of.count == summaries.count ? "all of them" : "\(of.count == 1 ? "transaction" : "transactions") \(list)"
       return SummaryLine(label, "in \(place)", isWarning: true)
     }
   }
@@ -102,7 +105,7 @@ private struct Counted {
 
 /// What transactions move together, seen from one account.
 private struct Totals {
-  /// Sums by asset, `nil` for algos, and to whom. Sixteen of the largest amounts fit into 128 bits.
+  /// Sums by asset, `nil` for algos, and to whom; sixteen of the largest amounts fit into 128 bits.
   private struct Sum {
     var amounts: [UInt64?: UInt128] = [:]
     var receivers: [UInt64?: Set<AlgorandAddress?>] = [:]
@@ -150,7 +153,8 @@ private struct Totals {
   }
 
   var lines: [SummaryLine] {
-    sent.lines("You send", namesReceivers: true) + sentForOthers.lines("Others send, signed by you", namesReceivers: true)
+    sent.lines("You send", namesReceivers: true)
+      + sentForOthers.lines("Others send, signed by you", namesReceivers: true)
       + received.lines("You receive", namesReceivers: false) + [SummaryLine("Fees", algos(fees))]
       + (callsApplications ? [SummaryLine("Not counted", "what the called applications move")] : [])
   }

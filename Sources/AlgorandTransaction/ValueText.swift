@@ -43,7 +43,9 @@ extension [UInt8] {
 }
 
 /// A number of things.
-func plural<Number: UnsignedInteger>(_ count: Number, _ thing: String) -> String { "\(count) \(thing)\(count == 1 ? "" : "s")" }
+func plural<Number: UnsignedInteger>(_ count: Number, _ thing: String) -> String {
+  "\(count) \(thing)\(count == 1 ? "" : "s")"
+}
 
 extension Unicode.Scalar {
   /// Whether texts have this: all but control characters other than tab and the ends of lines.

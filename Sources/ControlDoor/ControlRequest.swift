@@ -48,8 +48,9 @@ public enum ControlRequest: Sendable {
 
   /// The address of the account in use, m/44'/283'/0'/0/0. Answer: ``AccountAddress``.
   case account
-  /// The account's passkey at a site, Recovery §3 and §8. Answer: ``AccountPasskey``.
-  case walletPasskey(rpID: String)
+  /// The account's passkey at a site, Recovery §3 and §8: {1: rp.id, 2: host?}; the host for which it is asked, where that
+  /// is another. Answer: ``AccountPasskey``.
+  case walletPasskey(rpID: String, host: String? = nil)
   /// Shows transactions, and signs them when a person agrees to all. Answer: ``TransactionSignatures``.
   case signTransactions(TransactionsToSign)
   /// Shows a message, and signs it when a person agrees. Answer: ``WalletSignature``.
@@ -116,7 +117,8 @@ extension ControlRequest {
     case .setLargeBlobArray(let array, let digest):
       Self.encode(.setLargeBlobArray, Self.largeBlobMembers(array, digest))
     case .account: Self.encode(.account)
-    case .walletPasskey(let rpID): Self.encode(.walletPasskey, [1: .text(rpID)])
+    case .walletPasskey(let rpID, let host):
+      Self.encode(.walletPasskey, Self.passkeyMembers(rpID, host))
     case .signTransactions(let transactions): Self.encode(.signTransactions, transactions.members)
     case .signMessage(let message): Self.encode(.signMessage, message.members)
     case .accounts(let range): Self.encode(.accounts, range.members)
@@ -181,7 +183,9 @@ extension ControlRequest {
       self = .setLargeBlobArray(try told(members.requiredBytes(1)), changedFrom: try told(members.optionalBytes(2)))
     case .account: self = .account
     case .walletPasskey:
-      self = .walletPasskey(rpID: try members.text(1, "the relying party's id", atMost: Self.maximumRPIDSize))
+      self = .walletPasskey(
+        rpID: try members.text(1, "the relying party's id", atMost: Self.maximumRPIDSize),
+        host: members[2] == nil ? nil : try members.text(2, "the host", atMost: Self.maximumRPIDSize))
     case .signTransactions: self = .signTransactions(try TransactionsToSign(members))
     case .signMessage: self = .signMessage(try MessageToSign(members))
     case .accounts: self = .accounts(try AccountRange(members))
@@ -190,7 +194,13 @@ extension ControlRequest {
     }
   }
 
-  /// The longest rp.id that a wallet asks for, bytes: a host name has at most 253.
+  private static func passkeyMembers(_ rpID: String, _ host: String?) -> CBORMap {
+    var members: CBORMap = [1: .text(rpID)]
+    members[2] = host.map { .text($0) }
+    return members
+  }
+
+  /// The longest rp.id or host that a wallet asks for, bytes: a host name has at most 253.
   private static let maximumRPIDSize = 255
 
   private static func required(_ secret: SecretBytes?) throws(ControlFailure) -> SecretBytes {

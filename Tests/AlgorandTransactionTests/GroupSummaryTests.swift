@@ -121,7 +121,8 @@ import Testing
     #expect(Self.text(summary.inShort).last == "! To: in all of them")
   }
 
-  @Test func `what is taken back, and what others send by this signature, is told from what the account sends`() throws {
+  @Test func `what is taken back, and what others send by this signature, is told from what the account sends`() throws
+  {
     let (summary, _) = try Self.summary(
       signed: [true, true, false],
       [
@@ -180,7 +181,8 @@ import Testing
   }
 
   @Test func `a sender that is rekeyed to the account stands in the short of one, too`() throws {
-    let (summary, _) = try Self.summary(isGroup: false, signed: [true], [Self.payment(5, from: Self.bob, to: Self.carol)])
+    let (summary, _) = try Self.summary(
+      isGroup: false, signed: [true], [Self.payment(5, from: Self.bob, to: Self.carol)])
     let signer = "! Signer: your account \(Self.alice), which signs for it if it was rekeyed to yours"
     #expect(
       Self.text(summary.inShort).prefix(3) == ["Transaction: payment", "From: \(Self.bob)", signer])

@@ -71,6 +71,9 @@ import Testing
     Case("the account", .account, [0x61]),
     Case("its passkey", .walletPasskey(rpID: "a.example"), [0x62, 0xA1, 0x01, 0x69] + Array("a.example".utf8)),
     Case(
+      "its passkey, for a host below the site", .walletPasskey(rpID: "a.example", host: "w.a.example"),
+      [0x62, 0xA2, 0x01, 0x69] + Array("a.example".utf8) + [0x02, 0x6B] + Array("w.a.example".utf8)),
+    Case(
       "transactions, of which one is to be signed, and one by another address",
       .signTransactions(
         TransactionsToSign(
@@ -212,6 +215,9 @@ import Testing
     ("a passkey of a site without a name", 0x62, [1: ""], .invalidLength),
     ("a passkey of a site with a long name", 0x62, [1: long(255)], .invalidLength),
     ("a passkey of bytes", 0x62, [1: .bytes([1])], .unexpectedType),
+    ("a passkey for a host without a name", 0x62, [1: "a", 2: ""], .invalidLength),
+    ("a passkey for a host with a long name", 0x62, [1: "a", 2: long(255)], .invalidLength),
+    ("a passkey for a host of bytes", 0x62, [1: "a", 2: .bytes([1])], .unexpectedType),
     ("no transactions", 0x63, [2: "o"], .missingParameter),
     ("an empty group", 0x63, [1: [], 2: "o"], .invalidLength),
     ("17 transactions", 0x63, [1: .array(.init(repeating: item, count: 17)), 2: "o"], .invalidLength),

@@ -401,6 +401,10 @@ class TestTurns:
             assert door.ask(WALLET_PASSKEY, {1: "a.example"})[0] == OK
             opening = locked.pinentry.events("ask")[-1]
             assert "Algorand account" in opening["description"] and "a.example" in opening["description"]
+            locked.run("lock", "--control", locked.control_socket)
+            assert door.ask(WALLET_PASSKEY, {1: "a.example", 2: "wallet.a.example"})[0] == OK
+            lines = locked.pinentry.events("ask")[-1]["description"].split("\n")
+            assert lines[2:4] == ["Site: a.example", "For: wallet.a.example"]
             asked = locked.pinentry.asked()
             assert door.ask(ACCOUNT) == (OK, {1: ADDRESS})
             assert locked.pinentry.asked() == asked

@@ -33,8 +33,10 @@ public struct UserPrompt: Sendable, Equatable {
     case signAssociation(publicUserID: String, data: String, service: String)
   }
 
-  /// Whether an OK counts only when the page has been open for half a second: the prompt destroys, changes settings, or
-  /// signs for an Algorand account. A key that is held down must not agree to it.
+  /// Whether an OK counts only when the page has been open for half a second.
+  ///
+  /// So it is where the prompt destroys, changes settings, or signs for an Algorand account: a key that is held down does
+  /// not agree to that.
   public var needsReading: Bool { purpose.needsReading || algorandAddress != nil }
 
   /// Whether a wallet asks, and no platform waits: who reads transactions may take his time.
@@ -122,6 +124,8 @@ public struct UserPrompt: Sendable, Equatable {
   /// With the `liquid` extension: the account has no passkey of the site on this machine yet, so that nothing here
   /// vouches for it.
   public var isFirstUse: Bool
+  /// With `tellPasskey`: the host for which a wallet asks, where it names another than the relying party's id.
+  public var host: String?
   /// With `register` and `signIn`: what goes along.
   public var extras: Extras = []
 

@@ -25,17 +25,23 @@ extension Authenticator {
   /// A passkey that its site has protected (credProtect 2 or 3, CTAP §12.1) is no more told without a verified person
   /// than getAssertion would tell it.
   ///
+  /// - Parameter host: for which the wallet asks, where it is not the relying party's id; the person is shown it.
   /// - Returns: the credential's id, and whether this machine has the record.
   /// - Throws: `invalidOption` for a protected passkey where verification is not set up.
-  public func accountPasskey(rpID: String) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
-    let vault = try await walletVault(for: .tellAccount(rpID: rpID))
+  public func accountPasskey(
+    rpID: String, host: String? = nil
+  ) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
+    let host = host == rpID ? nil : host
+    let vault = try await walletVault(for: .tellAccount(rpID: rpID, host: host))
     let userID = Array(try vault.account().address.text.utf8)
     let entry: AccountEntry?
     do { entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rpID), userID: userID) } catch {
       throw CTAPError(error)
     }
     if let record = entry?.record {
-      if record.policy.credProtect > .userVerificationOptional { try await agreeToTellPasskey(of: rpID, with: vault) }
+      if record.policy.credProtect > .userVerificationOptional {
+        try await agreeToTellPasskey(of: rpID, for: host, with: vault)
+      }
       return (record.id, true)
     }
     guard
@@ -47,7 +53,9 @@ extension Authenticator {
     }
   }
 
-  private func agreeToTellPasskey(of rpID: String, with vault: OpenVault) async throws(CTAPError) {
+  private func agreeToTellPasskey(
+    of rpID: String, for host: String?, with vault: OpenVault
+  ) async throws(CTAPError) {
     try await reported("tell a protected passkey", of: rpID) { () async throws(CTAPError) in
       guard interaction.canVerify else {
         throw CTAPError(
@@ -55,7 +63,9 @@ extension Authenticator {
           "the site has its passkey protected, and nobody is verified here; start the authenticator with --verification "
             + "passphrase")
       }
-      _ = try await agreement(to: UserPrompt(purpose: .tellPasskey, rpID: rpID), with: vault)
+      var prompt = UserPrompt(purpose: .tellPasskey, rpID: rpID)
+      prompt.host = host
+      _ = try await agreement(to: prompt, with: vault)
     }
   }
 

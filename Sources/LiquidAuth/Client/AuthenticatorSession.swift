@@ -34,17 +34,17 @@ struct AuthenticatorSession: Sendable {
   func passkey(
     of host: String, or parents: [String]
   ) async throws(LiquidAuthError) -> (passkey: WalletPasskey, isOwn: Bool) {
-    let own = try await passkey(of: host)
+    let own = try await passkey(of: host, for: host)
     if own.isStored { return (own, true) }
     for parent in parents {
-      let passkey = try await passkey(of: parent)
+      let passkey = try await passkey(of: parent, for: host)
       if passkey.isStored { return (passkey, false) }
     }
     return (own, false)
   }
 
-  private func passkey(of rpID: String) async throws(LiquidAuthError) -> WalletPasskey {
-    try await asking { () throws(AuthenticatorFailure) in try await port.walletPasskey(rpID: rpID) }
+  private func passkey(of rpID: String, for host: String) async throws(LiquidAuthError) -> WalletPasskey {
+    try await asking { () throws(AuthenticatorFailure) in try await port.walletPasskey(rpID: rpID, host: host) }
   }
 
   private func asking<Answer>(

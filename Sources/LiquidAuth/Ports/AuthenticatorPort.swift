@@ -6,7 +6,9 @@ public protocol AuthenticatorPort: Sendable {
   /// The address of the vault's first Algorand account, m/44'/283'/0'/0/0: 58 characters.
   func account() async throws(AuthenticatorFailure) -> String
   /// The passkey with which that account signs in at a relying party.
-  func walletPasskey(rpID: String) async throws(AuthenticatorFailure) -> WalletPasskey
+  ///
+  /// - Parameter host: the link's, which the person is shown where it is not the relying party's id.
+  func walletPasskey(rpID: String, host: String) async throws(AuthenticatorFailure) -> WalletPasskey
   /// Answers one CTAP2 message: command byte ‖ CBOR in, status byte ‖ CBOR out (CTAP §8).
   func respond(to message: [UInt8]) async throws(AuthenticatorFailure) -> [UInt8]
 }

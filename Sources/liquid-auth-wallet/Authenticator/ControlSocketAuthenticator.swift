@@ -10,8 +10,9 @@ struct ControlSocketAuthenticator: AuthenticatorPort {
     try await ask(.account, for: AccountAddress.self).address
   }
 
-  func walletPasskey(rpID: String) async throws(AuthenticatorFailure) -> WalletPasskey {
-    let passkey = try await ask(.walletPasskey(rpID: rpID), for: AccountPasskey.self)
+  func walletPasskey(rpID: String, host: String) async throws(AuthenticatorFailure) -> WalletPasskey {
+    let passkey = try await ask(
+      .walletPasskey(rpID: rpID, host: host == rpID ? nil : host), for: AccountPasskey.self)
     return WalletPasskey(credentialID: passkey.credentialID, isStored: passkey.isStored)
   }
 

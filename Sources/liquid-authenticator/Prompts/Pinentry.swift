@@ -73,8 +73,10 @@ struct Pinentry: DialogBackEnd {
     }
   }
 
-  /// What the person types. An empty field is no try, for a key that is held down leaves one: it is asked for again, and
-  /// the time for the answer goes on.
+  /// What the person types.
+  ///
+  /// An empty field is no try, for a key that is held down leaves one: it is asked for again, and the time for the answer
+  /// goes on.
   private func typed(error: String?, in session: PinentrySession) async throws(PinentrySession.Stop) -> SecretBytes {
     let first = timepiece.now
     var error = error

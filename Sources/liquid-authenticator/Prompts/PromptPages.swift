@@ -19,9 +19,10 @@ struct PromptPages: Sendable, Equatable {
     switch prompt.purpose {
     case .register:
       self.init(
-        headline: "Make a new passkey?", 
-        details: prompt.siteLines + prompt.replacementLines + prompt.extraLines(
-          payment: "Other sites may start payments with this passkey.") + prompt.algorandLines,
+        headline: "Make a new passkey?",
+        details: prompt.siteLines + prompt.replacementLines
+          + prompt.extraLines(
+            payment: "Other sites may start payments with this passkey.") + prompt.algorandLines,
         agree: "Make passkey", refuse: "Deny")
     case .alreadyRegistered:
       self.init(
@@ -30,9 +31,10 @@ struct PromptPages: Sendable, Equatable {
         agree: "OK", refuse: "Close")
     case .signIn:
       self.init(
-        headline: "Sign in with your passkey?", 
-        details: prompt.siteLines + prompt.extraLines(
-          payment: "It may be for a payment that another site has started.") + prompt.algorandLines,
+        headline: "Sign in with your passkey?",
+        details: prompt.siteLines
+          + prompt.extraLines(
+            payment: "It may be for a payment that another site has started.") + prompt.algorandLines,
         agree: "Sign in", refuse: "Deny")
     case .setPIN:
       self.init(
@@ -64,7 +66,9 @@ struct PromptPages: Sendable, Equatable {
     case .tellPasskey:
       self.init(
         headline: "Tell a program of your passkey?",
-        details: prompt.siteLines + ["The site has it protected. The program cannot sign in with it by itself."],
+        details: prompt.siteLines + UserPrompt.hostLines(prompt.host, of: prompt.rpID ?? "") + [
+          "The site has it protected. The program cannot sign in with it by itself."
+        ],
         agree: "Tell", refuse: "Deny")
     case .signTransactions(let transactions):
       self.init(transactions, heading: prompt.dAppLines)
@@ -91,7 +95,9 @@ struct PromptPages: Sendable, Equatable {
   /// One dialog, or more where a client has chosen texts that one Assuan line does not hold.
   private init(headline: String, details: [String], agree: String, refuse: String) {
     let parts = WalletText.parts(of: details, under: [])
-    let pages = parts.map { PromptText(headline: headline + $0.words, details: $0.lines, agree: "Next", refuse: refuse) }
+    let pages = parts.map {
+      PromptText(headline: headline + $0.words, details: $0.lines, agree: "Next", refuse: refuse)
+    }
     self.init(pages, agree: agree)
   }
 
@@ -110,8 +116,9 @@ struct PromptPages: Sendable, Equatable {
       }, agree: "Sign")
   }
 
-  /// One transaction, on one page if it fits; or the totals of several, and then each of them. Where there is more than one
-  /// page, the last says in short what was read: it is the one that asks for the passphrase.
+  /// One transaction, on one page if it fits; or the totals of several, and then each of them.
+  ///
+  /// Where there is more than one page, the last says in short what was read: it is the one that asks for the passphrase.
   private init(_ transactions: UserPrompt.TransactionTexts, heading: [String]) {
     let count = transactions.each.count
     let reading = WalletText.pages(of: transactions.each.numbered { $1.block($0, of: count) }.all, under: heading)
@@ -190,7 +197,9 @@ extension UserPrompt.TransactionTexts {
 
   private var whatIsSigned: String {
     let signed = each.all.count(where: \.isToBeSigned)
-    let which = each.count == 1 ? "this one transaction" : signed == each.count ? "all \(signed)" : "\(signed) of the \(each.count)"
+    let which =
+      each.count == 1
+      ? "this one transaction" : signed == each.count ? "all \(signed)" : "\(signed) of the \(each.count)"
     return "Your account signs \(which)."
   }
 }
@@ -215,18 +224,30 @@ extension UserPrompt {
   fileprivate var algorandLines: [String] {
     guard let algorandAddress else { return [] }
     let signed = origin.map { "It signs for: \(ShownText.host($0))" } ?? "It signs for this site only"
-    let hostBelow = "The host is not the site itself, but one below it. Make sure that it is the one you mean."
     let firstUse =
       "First use: this account has no passkey of this site here yet. Make sure that it is the one you mean."
-    return ["Algorand account: \(ShownText.host(algorandAddress))", signed] + (isOfHostBelow ? [hostBelow] : [])
+    return ["Algorand account: \(ShownText.host(algorandAddress))", signed] + hostBelowLines
       + (isFirstUse ? [firstUse] : [])
   }
 
-  /// Whether the origin's host is below the relying party's id; nothing is signed for any other but the id itself
-  /// (Recovery §11, E2).
-  private var isOfHostBelow: Bool {
-    guard let origin, let rpID else { return false }
+  /// The origin's host may be below the relying party's id; nothing is signed for any other but the id itself (Recovery
+  /// §11, E2).
+  private var hostBelowLines: [String] {
+    guard let origin, let rpID else { return [] }
     let host = origin.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { $0 != UInt8(ascii: ":") }
-    return host.suffix(rpID.utf8.count + 1).elementsEqual(".\(rpID)".utf8)
+    return Self.isHost(host, below: rpID) ? [Self.hostBelow] : []
+  }
+
+  /// For which host a wallet asks, where it names another than the site.
+  static func hostLines(_ host: String?, of rpID: String) -> [String] {
+    guard let host else { return [] }
+    return ["For: \(ShownText.host(host))"] + (isHost(Substring(host).utf8, below: rpID) ? [hostBelow] : [])
+  }
+
+  private static let hostBelow =
+    "The host is not the site itself, but one below it. Make sure that it is the one you mean."
+
+  private static func isHost(_ host: Substring.UTF8View, below rpID: String) -> Bool {
+    host.suffix(rpID.utf8.count + 1).elementsEqual(".\(rpID)".utf8)
   }
 }

@@ -38,7 +38,8 @@ struct PromptText: Sendable, Equatable {
       switch wish {
       case .prompt(let prompt): (prompt.deed, prompt.unlockLines)
       case .tellAddresses: ("see addresses of your Algorand accounts", [])
-      case .tellAccount(let rpID): ("see your Algorand account", rpID.map { [UserPrompt.siteLine($0)] } ?? [])
+      case .tellAccount(let rpID, let host):
+        ("see your Algorand account", rpID.map { [UserPrompt.siteLine($0)] + UserPrompt.hostLines(host, of: $0) } ?? [])
       case .signTransactions(let origin): ("have Algorand transactions signed", WalletText.dApp(origin))
       case .tellAssociationKey(let publicUserID):
         ("see your key for Keyri", ["User: \(ShownText.name(publicUserID))"])

@@ -10,7 +10,7 @@ extension Authenticator {
     case .account:
       return AccountAddress(try await accountInUse(for: .tellAccount(rpID: nil)).text).encoded
     case .accounts(let range): return try await addresses(range).encoded
-    case .walletPasskey(let rpID): return try await passkey(rpID: rpID).encoded
+    case .walletPasskey(let rpID, let host): return try await passkey(rpID: rpID, host: host).encoded
     case .signTransactions(let transactions): return try await sign(transactions).encoded
     case .signMessage(let message): return try await sign(message).encoded
     case .associationKey(let publicUserID): return try await associationKey(publicUserID).encoded
@@ -34,9 +34,9 @@ extension Authenticator {
     }
   }
 
-  private func passkey(rpID: String) async throws(ControlFailure) -> AccountPasskey {
+  private func passkey(rpID: String, host: String?) async throws(ControlFailure) -> AccountPasskey {
     do {
-      let passkey = try await accountPasskey(rpID: rpID)
+      let passkey = try await accountPasskey(rpID: rpID, host: host)
       return AccountPasskey(credentialID: passkey.id, isStored: passkey.isStored)
     } catch {
       throw ControlFailure(error)

@@ -100,7 +100,8 @@ import Testing
     PromptText(UserPrompt(purpose: .signMessage("a"), origin: "https://d.example"))
   }
 
-  @Test func `an OK within half a second of a page's opening does not count, and the page is shown again`() async throws {
+  @Test func `an OK within half a second of a page's opening does not count, and the page is shown again`() async throws
+  {
     let scripted = try ScriptedPinentry(["behaviour": "wait", "delay": 0])
     let timepiece = ManualTimepiece()
     let task = Task { try await scripted.backEnd(timepiece: timepiece).confirm(Self.graveText) }

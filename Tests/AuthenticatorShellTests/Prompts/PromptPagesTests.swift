@@ -97,7 +97,8 @@ import Testing
     let short = many.flatMap(WalletText.wrapped)
     let overview =
       count == 1
-      ? [] : ["Your account signs \(signed). All of them are committed, or none."] + short + ["In each of them:", "Same: x"]
+      ? []
+      : ["Your account signs \(signed). All of them are committed, or none."] + short + ["In each of them:", "Same: x"]
     let each = (0..<count).flatMap { index -> [String] in
       let which = count == 1 ? "" : " \(index + 1) of \(count)\(index % 2 == 0 ? "" : ", which you do not sign")"
       return ["Transaction\(which): k\(index)"] + wrapped
@@ -182,6 +183,11 @@ import Testing
       "Site: example.com\nA program wants to see your Algorand account, and the vault is locked."
     ),
     (
+      .tellAccount(rpID: "example.com", host: "w.example.com"),
+      "Site: example.com\nFor: w.example.com\nThe host is not the site itself, but one below it. Make sure that it is the "
+        + "one you mean.\nA program wants to see your Algorand account, and the vault is locked."
+    ),
+    (
       .signTransactions(origin: "https://d.example"),
       "dApp: https://d.example\nA program wants to have Algorand transactions signed, and the vault is locked."
     ),
@@ -244,6 +250,22 @@ import Testing
         Site: example.com
         The site has it protected. The program cannot sign in with it by itself.
         """)
+  }
+
+  @Test(arguments: [
+    ("wallet.example.com", true), ("a.b.example.com", true), ("notexample.com", false), ("example.org", false),
+    ("w.example.com\nSite: bank.example", false),
+  ])
+  func `who asks for a passkey that is protected is shown the host, where that is another`(
+    _ host: String, _ isBelow: Bool
+  ) {
+    var prompt = UserPrompt(purpose: .tellPasskey, rpID: "example.com")
+    prompt.host = host
+    let hint = "The host is not the site itself, but one below it. Make sure that it is the one you mean."
+    #expect(
+      PromptText(prompt).details == [
+        "Site: example.com", "For: \(ShownText.host(host))",
+      ] + (isBelow ? [hint] : []) + ["The site has it protected. The program cannot sign in with it by itself."])
   }
 
   @Test func `what no browser sends is refused at once beside another key`() {

@@ -87,7 +87,9 @@ import Testing
     #expect(lines[rekey + 1] == "+ \(world.other)")
   }
 
-  @Test func `a group shows its totals, then each transaction, then the totals where the passphrase is typed`() async throws {
+  @Test func `a group shows its totals, then each transaction, then the totals where the passphrase is typed`()
+    async throws
+  {
     var foreign = payment
     (foreign.sender, foreign.receiver) = (world.other, world.account)
     var last = payment

@@ -6,7 +6,8 @@ import Testing
 /// What a prompt says of itself, and what the extensions say in it.
 @Suite struct PromptTests {
   static let transactions = UserPrompt.TransactionTexts(
-    each: NonEmpty(last: .init(kind: "payment", lines: [], isToBeSigned: true)), isGroup: false, common: [], inShort: [])
+    each: NonEmpty(last: .init(kind: "payment", lines: [], isToBeSigned: true)), isGroup: false, common: [], inShort: []
+  )
   static let purposes: [(UserPrompt.Purpose, Bool)] = [
     (.register, false), (.alreadyRegistered, false), (.signIn, false), (.setPIN, true), (.registerSecondFactor, false),
     (.signInSecondFactor, false), (.select, false), (.reset(importedPasskeys: 0), true), (.tellPasskey, false),
@@ -35,8 +36,10 @@ import Testing
       (["hmac-secret": true], []), (["hmac-secret": true, "hmac-secret-mc": salts], .secret),
       (["largeBlobKey": true], .largeBlobKey), (["thirdPartyPayment": true], .payment),
       (["thirdPartyPayment": false, "credBlob": .bytes([1]), "credProtect": 2], []),
-      (["hmac-secret": true, "hmac-secret-mc": salts, "largeBlobKey": true, "thirdPartyPayment": true],
-        [.secret, .largeBlobKey, .payment]),
+      (
+        ["hmac-secret": true, "hmac-secret-mc": salts, "largeBlobKey": true, "thirdPartyPayment": true],
+        [.secret, .largeBlobKey, .payment]
+      ),
     ]
     for (input, extras) in registered {
       let answer = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: [(6, input)]))
@@ -45,7 +48,8 @@ import Testing
     }
     // The last registration has all of them.
     let signedIn: [(CBORValue, UserPrompt.Extras)] = [
-      (["hmac-secret": salts], .secret), (["largeBlobKey": true], .largeBlobKey), (["thirdPartyPayment": true], .payment),
+      (["hmac-secret": salts], .secret), (["largeBlobKey": true], .largeBlobKey),
+      (["thirdPartyPayment": true], .payment),
       (["thirdPartyPayment": false, "credBlob": true], []),
       (["hmac-secret": salts, "largeBlobKey": true, "thirdPartyPayment": true], [.secret, .largeBlobKey, .payment]),
     ]

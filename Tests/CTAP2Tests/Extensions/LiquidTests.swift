@@ -199,7 +199,8 @@ import Testing
     #expect(try #require(world.keySource.current).signatures.algorand == 0)
   }
 
-  @Test func `where only a PIN verifies, a token is refused before anybody is asked, and the log says why`() async throws
+  @Test func `where only a PIN verifies, a token is refused before anybody is asked, and the log says why`()
+    async throws
   {
     var world = Self.world(canVerify: false)
     _ = try await TestPlatform(.two).setPIN("1234", in: &world)
@@ -214,7 +215,8 @@ import Testing
     #expect(world.person.shown == shown)
     for report in world.reports.all.suffix(2) {
       #expect(
-        report.error?.reason == "liquid signs only for who is verified in its own dialog; a PIN is not enough: start the "
+        report.error?.reason
+          == "liquid signs only for who is verified in its own dialog; a PIN is not enough: start the "
           + "authenticator with --verification passphrase")
     }
     // A fault in the input is told first, as by any other authenticator.

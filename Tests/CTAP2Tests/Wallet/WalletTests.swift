@@ -153,6 +153,24 @@ import Testing
     #expect(world.reports.all.last?.rpID == vectors.rpId)
   }
 
+  @Test func `the dialog before a protected passkey is told names the host for which it is asked`() async throws {
+    let vectors = try Vectors.load().phoneCandidates
+    var world = TestWorld()
+    _ = await world.makeCredential(
+      Requests.makeCredential(
+        rk: true, uv: true, rpID: vectors.rpId, userID: Array(vectors.address.utf8),
+        changes: Requests.registering(["credProtect": 3])))
+    let host = "wallet.\(vectors.rpId)"
+    for (asked, shown) in [(nil, nil), (vectors.rpId, nil), (host, host)] as [(String?, String?)] {
+      _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId, host: asked)
+      #expect(world.person.shown.last?.prompt.purpose == .tellPasskey)
+      #expect(world.person.shown.last?.prompt.host == shown)
+    }
+    world.keySource.lock()
+    _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId, host: host)
+    #expect(world.keySource.wishes == [.tellAccount(rpID: vectors.rpId, host: host)])
+  }
+
   @Test func `without verification, a passkey that its site protects is told to nobody`() async throws {
     let vectors = try Vectors.load().phoneCandidates
     var world = TestWorld(canVerify: false)

@@ -1,5 +1,6 @@
 import CBOR
 import CTAP2
+import Synchronization
 import Testing
 
 @testable import LiquidAuth
@@ -117,6 +118,15 @@ import Testing
     #expect(server.paths.filter { $0.hasSuffix("/response") } == ["/attestation/response"])
   }
 
+  @Test func `the port is told the link's host`() async throws {
+    let asked = Mutex<[String]>([])
+    var parrot = Parrot(passkey: .success(WalletPasskey(credentialID: [1], isStored: false)))
+    parrot.askedPasskey = { rpID, host in asked.withLock { $0.append("\(rpID) for \(host)") } }
+    let session = AuthenticatorSession(port: parrot, device: "Linux")
+    _ = try await session.passkey(of: "w.a.example", or: ["a.example"])
+    #expect(asked.withLock { $0 } == ["w.a.example for w.a.example", "a.example for w.a.example"])
+  }
+
   // MARK: - The messages
 
   /// An authenticator that says what a test says.
@@ -125,10 +135,14 @@ import Testing
     var passkey: Result<WalletPasskey, AuthenticatorFailure> = .success(
       WalletPasskey(credentialID: [UInt8](repeating: 7, count: 32), isStored: true))
     var answers: [UInt8: Result<[UInt8], AuthenticatorFailure>] = [:]
+    var askedPasskey: @Sendable (String, String) -> Void = { _, _ in }
     var heard: @Sendable ([UInt8]) -> Void = { _ in }
 
     func account() async throws(AuthenticatorFailure) -> String { try account.get() }
-    func walletPasskey(rpID: String) async throws(AuthenticatorFailure) -> WalletPasskey { try passkey.get() }
+    func walletPasskey(rpID: String, host: String) async throws(AuthenticatorFailure) -> WalletPasskey {
+      askedPasskey(rpID, host)
+      return try passkey.get()
+    }
     func respond(to message: [UInt8]) async throws(AuthenticatorFailure) -> [UInt8] {
       heard(message)
       if let answer = answers[message[0]] { return try answer.get() }

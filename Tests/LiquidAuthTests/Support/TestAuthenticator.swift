@@ -44,7 +44,7 @@ actor TestAuthenticator: AuthenticatorPort {
     do { return try vault.algorandAccount().address.text } catch { throw .refused("\(error)") }
   }
 
-  func walletPasskey(rpID: String) async throws(AuthenticatorFailure) -> WalletPasskey {
+  func walletPasskey(rpID: String, host: String = "") async throws(AuthenticatorFailure) -> WalletPasskey {
     let address = Array(try await account().utf8)
     do {
       if case .record(let record) = try store.account(rpIDHash: RPIDHash(rpID: rpID), userID: address) {
