@@ -18,7 +18,8 @@ public struct CTAPHIDStateMachine: Sendable {
   private struct Processing {
     let request: Request
     var status = KeepaliveStatus.processing
-    var nextKeepalive: Instant
+    /// `nil` for U2F, whose hosts know no KEEPALIVE.
+    var nextKeepalive: Instant?
     var isCancelled = false
   }
 
@@ -65,11 +66,10 @@ public struct CTAPHIDStateMachine: Sendable {
     case .assembling(let assembler, let until) where until <= now:
       state = .idle
       return refuse(.messageTimeout, on: assembler.channel)
-    case .processing(var processing) where processing.nextKeepalive <= now:
-      processing.nextKeepalive = now.advanced(by: Self.keepaliveInterval)
-      state = .processing(processing)
-      return keepalive(processing)
-    case .idle, .assembling, .processing:
+    case .processing(let processing):
+      guard let due = processing.nextKeepalive, due <= now else { return [] }
+      return keepalive(processing, at: now)
+    case .idle, .assembling:
       return []
     }
   }
@@ -83,16 +83,14 @@ public struct CTAPHIDStateMachine: Sendable {
     }
   }
 
-  /// Says what the request waits for now; a change is told to the client at once.
+  /// Says what the request waits for now; a change is told to the client at once, unless it speaks U2F.
   public mutating func setStatus(_ status: KeepaliveStatus, of transaction: TransactionID, at now: Instant) -> [Action]
   {
     guard case .processing(var processing) = state, processing.request.transaction == transaction,
-      processing.status != status
+      processing.nextKeepalive != nil, processing.status != status
     else { return [] }
     processing.status = status
-    processing.nextKeepalive = now.advanced(by: Self.keepaliveInterval)
-    state = .processing(processing)
-    return keepalive(processing)
+    return keepalive(processing, at: now)
   }
 
   /// Sends the answer to a request; an answer that nobody waits for any more is dropped.
@@ -225,8 +223,9 @@ public struct CTAPHIDStateMachine: Sendable {
     let request = Request(
       transaction: TransactionID(rawValue: lastTransaction), channel: message.channel, kind: kind,
       payload: message.payload)
-    state = .processing(
-      Processing(request: request, nextKeepalive: now.advanced(by: Self.keepaliveInterval)))
+    // CTAPHID_MSG is that of U2F HID 1.0, which has no KEEPALIVE: its hosts take one for a wrong answer.
+    let nextKeepalive = kind == .cbor ? now.advanced(by: Self.keepaliveInterval) : nil
+    state = .processing(Processing(request: request, nextKeepalive: nextKeepalive))
     return [.dispatch(request)]
   }
 
@@ -261,8 +260,12 @@ public struct CTAPHIDStateMachine: Sendable {
 
   // MARK: Answers
 
-  private func keepalive(_ processing: Processing) -> [Action] {
-    send(.keepalive, [processing.status.rawValue], on: processing.request.channel)
+  /// Sends a KEEPALIVE, and sets the time of the next one.
+  private mutating func keepalive(_ processing: Processing, at now: Instant) -> [Action] {
+    var processing = processing
+    processing.nextKeepalive = now.advanced(by: Self.keepaliveInterval)
+    state = .processing(processing)
+    return send(.keepalive, [processing.status.rawValue], on: processing.request.channel)
   }
 
   private func refuse(_ error: CTAPHIDError, on channel: ChannelID) -> [Action] {

@@ -40,6 +40,32 @@ struct TransactionTests {
     #expect(device.machine.setStatus(.processing, of: transaction, at: device.now) == sent("0a0b0c01 bb 0001 01"))
   }
 
+  @Test func `a U2F request gets its answer and no KEEPALIVE, however long it takes`() throws {
+    var device = Device.open(capabilities: [.wink, .cbor])
+    // A REGISTER of 73 bytes, in two reports.
+    #expect(device.receive("0a0b0c01 83 0049 00010300 00 0040" + String(repeating: "aa", count: 50)) == [])
+    device.wait(.milliseconds(499))
+    #expect(device.tick() == [])
+    let actions = device.receive("0a0b0c01 00" + String(repeating: "bb", count: 14) + "0000")
+    guard case .dispatch(let request) = actions.first, actions.count == 1 else { throw Device.NotDispatched() }
+    #expect(request.kind == .msg)
+    #expect(device.machine.deadline == nil, "nothing is due before the answer")
+    for status in [KeepaliveStatus.upNeeded, .processing, .upNeeded] {
+      #expect(device.machine.setStatus(status, of: request.transaction, at: device.now) == [])
+      #expect(device.machine.deadline == nil)
+      device.wait(.seconds(20))
+      #expect(device.tick() == [])
+    }
+    #expect(device.receive("0a0b0c01 91 0000") == [], "nor has it a CANCEL")
+    #expect(device.machine.awaitsAnswer(to: request.transaction))
+    #expect(device.machine.respond([0x69, 0x85], to: request.transaction) == sent("0a0b0c01 83 0002 6985"))
+    // The next request of CTAP2 on the same channel has its KEEPALIVE again.
+    let next = try device.request()
+    #expect(device.machine.setStatus(.upNeeded, of: next, at: device.now) == sent("0a0b0c01 bb 0001 02"))
+    device.wait(CTAPHIDStateMachine.keepaliveInterval)
+    #expect(device.tick() == sent("0a0b0c01 bb 0001 02"))
+  }
+
   @Test func `the answer ends the transaction, and nothing follows it`() throws {
     var device = Device.open()
     let transaction = try device.request()

@@ -1,10 +1,13 @@
-"""U2F over CTAPHID_MSG: python-fido2's CTAP1 registers and signs in, and its library verifies."""
+"""U2F over CTAPHID_MSG: python-fido2's CTAP1 and pyu2f register and sign in, and python-fido2's library verifies."""
 
 import hashlib
 import time
 
 import pytest
-from fido2.ctap1 import APDU, ApduError, Ctap1
+from fido2.ctap1 import APDU, ApduError, Ctap1, RegistrationData, SignatureData
+from pyu2f import errors, hardware, hidtransport, model
+from pyu2f.hid.base import HidDevice
+from pyu2f.u2f import U2FInterface
 from support import wire
 from support.authenticator import Authenticator
 
@@ -74,3 +77,66 @@ def test_locked(tmp_path):
         made = polled(lambda: Ctap1(device).register(CHALLENGE, APPLICATION))
         made.verify(APPLICATION, CHALLENGE)
         assert [ask["command"] for ask in locked.pinentry.events("ask")] == ["GETPIN", "CONFIRM"]
+
+
+def digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
+class Device(HidDevice):
+    """The daemon's socket, as pyu2f sees a HID device."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.connection = wire.SocketConnection(path)
+
+    def GetInReportDataLength(self):
+        return 64
+
+    def GetOutReportDataLength(self):
+        return 64
+
+    def Write(self, packet):
+        self.connection.write_packet(bytes(packet))
+
+    def Read(self):
+        return list(self.connection.read_packet())
+
+
+class TestPyu2f:
+    """Written for keys of U2F alone: whatever comes before the answer, a KEEPALIVE too, fails the request."""
+
+    ORIGIN = APP = "https://pyu2f.example"
+
+    @pytest.fixture
+    def host(self, key):
+        device = Device(key.socket)
+        yield U2FInterface(hardware.SecurityKey(hidtransport.UsbHidTransport(device)), origin=self.ORIGIN)
+        device.connection.close()
+
+    def test_pyu2f_registers_and_signs_in(self, key, host):
+        asked = key.pinentry.asked()
+        made = host.Register(self.APP, b"first challenge", [])
+        registration = RegistrationData(bytes(made.registration_data))
+        application, challenge = digest(self.APP), digest(made.client_data.GetJson())
+        registration.verify(application, challenge)
+        known = model.RegisteredKey(registration.key_handle)
+        signed = host.Authenticate(self.APP, b"second challenge", [known])
+        signature = SignatureData(bytes(signed.signature_data))
+        signature.verify(application, digest(signed.client_data.GetJson()), registration.public_key)
+        assert signature.user_presence == 1
+        assert key.pinentry.asked() == asked + 2
+
+        with pytest.raises(errors.U2FError) as error:
+            host.Register(self.APP, b"third challenge", [known])
+        assert error.value.code == errors.U2FError.DEVICE_INELIGIBLE, "registered already"
+        with pytest.raises(errors.U2FError) as error:
+            host.Authenticate("https://elsewhere.example", b"fourth challenge", [known])
+        assert error.value.code == errors.U2FError.DEVICE_INELIGIBLE, "of another site"
+        assert key.pinentry.asked() == asked + 2
+
+    def test_pyu2f_is_told_a_refusal(self, key, host):
+        key.pinentry.set("deny")
+        with pytest.raises(errors.U2FError) as error:
+            host.Register(self.APP, b"refused", [])
+        assert (error.value.cause.sw1, error.value.cause.sw2) == (0x69, 0x86)
