@@ -16,7 +16,7 @@ public struct Authenticator: Sendable {
   var randomness: any RandomNumberGenerator & Sendable
   let report: @Sendable (CommandReport) -> Void
 
-  /// Keys, tries and token of clientPIN, for one life of the device.
+  /// Keys, tries and token of clientPIN.
   package var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
   /// What getNextAssertion goes on with; any other command drops it.
   var remaining: RemainingAssertions?
@@ -89,8 +89,7 @@ public struct Authenticator: Sendable {
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
     let goesOn = code == CredentialManagement.code || code == CredentialManagementPreview.code
     if !goesOn || enumeration?.context != context { enumeration = nil }
-    // A request of the control door may have waited in line while the device was plugged in anew.
-    if pinUVAuth.poweredUpAt < context.poweredUpAt { pinUVAuth = PINUVAuthState(poweredUpAt: context.poweredUpAt) }
+    pinUVAuth.enter(context)
   }
 
   private mutating func serve(

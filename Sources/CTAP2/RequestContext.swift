@@ -7,14 +7,23 @@ public struct RequestContext: Hashable, Sendable {
   ///
   /// The caller numbers them.
   public let channel: UInt64
-  /// When the device was created, on the clock that the authenticator was given.
+  /// When the device was plugged in last, on the clock that the authenticator was given.
   ///
-  /// A new device is a power cycle (CTAP §6.6): volatile state is gone, and the time for a reset starts again.
+  /// Tokens, key agreement and all that one request leaves for the next do not outlive that.
+  public let pluggedInAt: Duration
+  /// When the device was powered up, on the same clock (CTAP §6.6): at the authenticator's start, or when the owner, who
+  /// gave the vault's passphrase, asked for it.
+  ///
+  /// Only then there is time for a reset, and only then wrong PINs in a row are forgotten: any program of the person's can
+  /// have the device plugged in anew.
   public let poweredUpAt: Duration
 
   /// Names a client and a life of the device.
-  public init(channel: UInt64, poweredUpAt: Duration) {
+  ///
+  /// - Parameter pluggedInAt: `nil` if the device was not plugged in anew since it was powered up.
+  public init(channel: UInt64, poweredUpAt: Duration, pluggedInAt: Duration? = nil) {
     self.channel = channel
     self.poweredUpAt = poweredUpAt
+    self.pluggedInAt = pluggedInAt ?? poweredUpAt
   }
 }

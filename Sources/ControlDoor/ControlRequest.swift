@@ -30,7 +30,8 @@ public enum ControlRequest: Sendable {
   case newStore(passphrase: SecretBytes)
   /// Has a store that is not as it was left count as it is. Answer: nothing.
   case acceptStore(passphrase: SecretBytes)
-  /// Plugs the device in or out. It never waits for a person. Answer: nothing.
+  /// Plugs the device in or out; a power cycle needs the passphrase on this connection. It never waits for a person.
+  /// Answer: nothing.
   case device(DeviceAction)
   /// Sets the PIN, the first or another, 1 to 63 bytes of UTF-8. Answer: nothing.
   case setPIN(SecretBytes)

@@ -6,8 +6,11 @@ public enum DeviceAction: UInt64, Sendable, CaseIterable {
   case attach = 1
   /// It is gone, as if pulled out.
   case detach = 2
-  /// Out and in again: all volatile state is lost, as after a power cycle.
+  /// Out and in again: tokens, channels and all that one request leaves for the next are lost.
   case replug = 3
+  /// Out and in again as after a power cycle: for ten seconds a reset is taken, and wrong PINs in a row are forgotten.
+  /// Needs the passphrase on this connection.
+  case powerCycle = 4
 
   init(_ members: CBORMap) throws(ControlFailure) {
     let number = try told(members.requiredUnsigned(1))

@@ -121,13 +121,13 @@ import Testing
     }
   }
 
-  private static func wrongPINs(_ count: Int, replugging: Bool = false) -> Deed {
+  private static func wrongPINs(_ count: Int, powerCycling: Bool = false) -> Deed {
     { world in
       let platform = try TestPlatform(.two)
       _ = try await platform.setPIN("1234", in: &world)
       var status: CTAPStatus?
       for _ in 0..<count {
-        if replugging { world.replug() }
+        if powerCycling { world.powerCycle() }
         status = try await platform.askToken(pin: "9999", in: &world).status
       }
       return status
@@ -180,7 +180,7 @@ import Testing
     (.keepaliveCancel, refused(.cancelled)),
     (.noCredentials, { await $0.getAssertion(Requests.getAssertion()).status }),
     (.userActionTimeout, refused(.timedOut)), (.notAllowed, send([0x08])), (.pinInvalid, wrongPINs(1)),
-    (.pinBlocked, wrongPINs(8, replugging: true)),
+    (.pinBlocked, wrongPINs(8, powerCycling: true)),
     (.pinAuthInvalid, { await $0.getAssertion(Requests.getAssertion(changes: [(6, .bytes([1])), (7, 2)])).status }),
     (.pinAuthBlocked, wrongPINs(3)),
     (.pinNotSet, { try await TestPlatform(.two).askToken(pin: "1234", in: &$0).status }),

@@ -154,6 +154,7 @@ import Testing
     ["device", "attach"],
     ["device", "detach"],
     ["device", "replug"],
+    ["device", "replug", "--power-cycle"],
     ["pin", "status", "--json"],
     ["pin", "set"],
     ["pin", "change", "--control", "/c"],

@@ -55,6 +55,7 @@ import Testing
     Case("attach", .device(.attach), [0x5B, 0xA1, 0x01, 0x01]),
     Case("detach", .device(.detach), [0x5B, 0xA1, 0x01, 0x02]),
     Case("replug", .device(.replug), [0x5B, 0xA1, 0x01, 0x03]),
+    Case("power cycle", .device(.powerCycle), [0x5B, 0xA1, 0x01, 0x04]),
     Case("a PIN", .setPIN(secret("1234")), [0x5C, 0xA1, 0x00, 0x44] + Array("1234".utf8)),
     Case("no PIN", .removePIN, [0x5D]),
     Case("the settings", .settings, [0x5E]),
@@ -187,7 +188,7 @@ import Testing
     ),
     ("device without an action", [0x5B], .missingParameter),
     ("device with an action that does not exist", [0x5B, 0xA1, 0x01, 0x00], .invalidParameter),
-    ("device with another", [0x5B, 0xA1, 0x01, 0x04], .invalidParameter),
+    ("device with another", [0x5B, 0xA1, 0x01, 0x05], .invalidParameter),
   ]
 
   @Test(arguments: malformed)

@@ -360,14 +360,13 @@ class TestPIN:
 
 
 def spend_tries(authenticator, number):
-    """Say a wrong PIN, as any program on this machine could; after three the key must be plugged in anew."""
+    """Say a wrong PIN, as any program on this machine could; after three the key wants a power cycle."""
     for try_ in range(number):
         device = wait_for("device", lambda: next(CtapHidDevice.list_devices(), None))
         with device, pytest.raises(CtapError, match="PIN_(INVALID|AUTH_BLOCKED)"):
             ClientPin(Ctap2(device)).get_pin_token(WRONG_PIN)
         if try_ % 3 == 2 or try_ == number - 1:
-            for way in ("detach", "attach"):
-                authenticator.run("device", way, "--control", authenticator.control_socket)
+            authenticator.power_cycle()
 
 
 def test_few_tries_left(visit, machine_without_verification):

@@ -93,7 +93,7 @@ def test_identifier(key):
     assert reader.read()[0] == identifier
 
     before = reader.read()
-    replug(key)
+    key.power_cycle()
     reader.connect().reset()
     reader.device.close()
     assert len(reader.info().enc_identifier) == 32, "told before there is a token again"

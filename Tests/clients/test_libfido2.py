@@ -247,9 +247,9 @@ class TestPIN:
                 path = re.findall(r"the device is (/dev/pts/\d+)", key.said())[-1]
                 taps[:] = [wire.PtyTap(path)]
 
-            def replug():
+            def power_cycle():
                 before = key.said()
-                key.ask("device", "replug")
+                key.power_cycle()
                 wait_for("device", lambda: "the device is" in key.said()[len(before):])
                 plug_in()
 
@@ -257,7 +257,7 @@ class TestPIN:
                 return run("fido2-token", *options, taps[0].path, stdin="".join(f"{pin}\n" for pin in pins), **calling)
 
             plug_in()
-            token.replug = replug
+            token.power_cycle = power_cycle
             yield token
             taps[0].close()
 
@@ -271,7 +271,7 @@ class TestPIN:
         assert "pin retries: 8" in token("-I")
         for error in ("PIN_INVALID", "PIN_INVALID", "PIN_AUTH_BLOCKED", "PIN_AUTH_BLOCKED"):
             assert f"FIDO_ERR_{error}" in token("-L", "-r", pins=["1234-pin"], status=1)
-        token.replug()
+        token.power_cycle()
         assert "pin retries: 5" in token("-I")
         assert "FIDO_ERR_NO_CREDENTIALS" in token("-L", "-r", pins=["4321-pin"], status=1)
 
@@ -279,7 +279,7 @@ class TestPIN:
         """Within ten seconds of power-up; PIN and settings go with the passkeys."""
         token("-S", pins=["1234-pin", "1234-pin"])
         token("-S", "-l", "6", pins=["1234-pin"])
-        token.replug()
+        token.power_cycle()
         token("-R")
         said = token("-I")
         assert "noclientPin" in said and "minpinlen: 4" in said

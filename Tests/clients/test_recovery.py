@@ -25,10 +25,10 @@ class Machine:
         self.device = wire.fido2_device(self.key.socket)
         self.ctap = Ctap2(self.device)
 
-    def replug(self):
-        """As pulling a key out and in: CTAP lets a reset in only soon after power-up."""
+    def power_cycle(self):
+        """CTAP lets a reset in only soon after power-up."""
         self.device.close()
-        self.key.ask("device", "replug")
+        self.key.power_cycle()
         self.device = wire.fido2_device(self.key.socket)
         self.ctap = Ctap2(self.device)
 
@@ -162,7 +162,7 @@ def test_reset_and_accept_before_reset(machine):
     here = machine("here")
     factor = here.register()
     passkey = here.register(rp_id="passkey.example", user_id=b"alice", rk=True, uv=True)
-    here.replug()
+    here.power_cycle()
     here.ctap.reset()
     here.refuses(factor)
     here.refuses(passkey)
@@ -179,7 +179,7 @@ def test_reset_and_accept_before_reset(machine):
 def test_reset_is_a_promise_of_one_machine(machine):
     one, two = machine("one"), machine("two")
     factor = one.register()
-    one.replug()
+    one.power_cycle()
     one.ctap.reset()
     one.refuses(factor)
     two.sign_in(factor)

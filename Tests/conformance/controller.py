@@ -41,7 +41,10 @@ class Controller:
             self.key.pinentry.set("wait")
 
     def power(self, on: bool):
-        self.key.run("device", "attach" if on else "detach", "--control", self.key.control_socket)
+        if on:
+            self.key.power_cycle()
+        else:
+            self.key.ask("device", "detach")
 
     def perform(self, path: str) -> HTTPStatus:
         """What a request asks for has happened when this returns."""

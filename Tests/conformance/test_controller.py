@@ -19,11 +19,11 @@ def key(tmp_path):
     """The two things of an authenticator that a controller moves; `power` is what became of the device."""
     made = types.SimpleNamespace(pinentry=Pinentry(tmp_path), control_socket=tmp_path / "control.sock", power=[])
 
-    def run(*arguments):
+    def noted(*arguments):
         assert made.power is not None, "no daemon"
-        made.power.append(arguments[:2])
+        made.power.append(arguments)
 
-    made.run = run
+    made.ask, made.power_cycle = noted, lambda: noted("power cycle")
     return made
 
 
@@ -77,7 +77,7 @@ def test_a_touch_lasts_until_it_is_felt(ask, confirm):
 
 def test_power(key, ask):
     assert [ask("/"), ask(f"/usb{PORT}/power/off"), ask(f"/usb{PORT}/power/on")] == [200] * 3
-    assert key.power == [("device", "detach"), ("device", "attach")]
+    assert key.power == [("device", "detach"), ("power cycle",)]
 
 
 @pytest.mark.parametrize("path", [f"/usb{PORT + 1}/touch/on", f"/usb{PORT}/touch/maybe", f"/usb{PORT}/touch/on/off"])

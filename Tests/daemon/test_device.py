@@ -6,10 +6,11 @@ import time
 
 import pytest
 from fido2.ctap import CtapError
-from fido2.ctap2 import Ctap2
+from fido2.ctap2 import ClientPin, Ctap2
 from support import figures, wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, register, sign_in
+from support.control_door import DEVICE, PASSPHRASE_REQUIRED, POWER_CYCLE, ControlDoor
 
 ERR = CtapError.ERR
 
@@ -73,7 +74,7 @@ def test_assertions_that_wait_are_forgotten_but_the_vault_stays_open(key):
 
 
 def test_reset_window(key):
-    """Open for ten seconds after power-up, whatever the person would say later; `replug` opens it again."""
+    """Open for ten seconds after power-up, whatever the person would say later; the owner opens it again."""
     with key:
         plugged_in = time.monotonic()
         key.unlock()
@@ -86,15 +87,60 @@ def test_reset_window(key):
         sign_in(Ctap2(client), made)
         client.close()
 
-        device(key, "replug")
+        key.power_cycle()
         client = wire.fido2_device(key.socket)
         key.pinentry.set("deny")
+        refused(ERR.OPERATION_DENIED, Ctap2(client).reset)
+        key.pinentry.set(passphrase="another passphrase")
         refused(ERR.OPERATION_DENIED, Ctap2(client).reset)
         key.pinentry.set()
         sign_in(Ctap2(client), made)
         Ctap2(client).reset()
-        assert "reset" in key.pinentry.events("ask")[-1]["description"].lower()
+        last = key.pinentry.events("ask")[-1]
+        assert last["command"] == "GETPIN" and "reset" in last["description"].lower()
         refused(ERR.NO_CREDENTIALS, sign_in, Ctap2(client), made)
+        client.close()
+
+
+def test_a_replug_is_no_power_cycle(key):
+    """Any program of the person's can replug the device: that opens no window for a reset, and forgets no wrong PIN."""
+    with key:
+        started = time.monotonic()
+        key.unlock()
+        client = wire.fido2_device(key.socket)
+        ClientPin(Ctap2(client)).set_pin("1234-pin")
+        statuses = []
+        for _ in range(5):
+            client.close()
+            device(key, "replug")
+            device(key, "detach")
+            device(key, "attach")
+            client = wire.fido2_device(key.socket)
+            with pytest.raises(CtapError) as caught:
+                ClientPin(Ctap2(client)).get_pin_token("another", ClientPin.PERMISSION.GET_ASSERTION, "a.example")
+            statuses.append(caught.value.code)
+        assert statuses == [ERR.PIN_INVALID] * 2 + [ERR.PIN_AUTH_BLOCKED] * 3
+        assert ClientPin(Ctap2(client)).get_pin_retries() == (5, True)
+        with ControlDoor(key.control_socket) as door:
+            assert door.ask(DEVICE, {1: POWER_CYCLE})[0] == PASSPHRASE_REQUIRED
+        key.run("device", "replug", "--power-cycle", "--control", key.control_socket, stdin="another\n", status=3)
+        assert ClientPin(Ctap2(client)).get_pin_retries() == (5, True)
+
+        time.sleep(max(0, started + 10.2 - time.monotonic()))
+        client.close()
+        device(key, "replug")
+        client = wire.fido2_device(key.socket)
+        asked = key.pinentry.asked()
+        refused(ERR.NOT_ALLOWED, Ctap2(client).reset)
+        assert "liquid-auth device replug --power-cycle" in key.said()
+        assert key.pinentry.asked() == asked
+        client.close()
+
+        key.power_cycle()
+        client = wire.fido2_device(key.socket)
+        assert ClientPin(Ctap2(client)).get_pin_retries()[0] == 5
+        assert ClientPin(Ctap2(client)).get_pin_token("1234-pin", ClientPin.PERMISSION.GET_ASSERTION, "a.example")
+        Ctap2(client).reset()
         client.close()
 
 

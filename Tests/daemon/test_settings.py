@@ -95,8 +95,8 @@ class TestPIN:
         try_wrong_ones(3, ERR.PIN_AUTH_BLOCKED)
         status = told(running, "pin", "status")
         assert (status["triesLeft"], status["needsReplug"]) == (5, True)
-        assert "liquid-auth device replug" in running.ask("pin", "status")
-        # The owner needs no replug, nor the old PIN.
+        assert "liquid-auth device replug --power-cycle" in running.ask("pin", "status")
+        # The owner needs no power cycle, nor the old PIN.
         typed(running, "pin", "change")
         assert ClientPin(ctap).get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
 
@@ -105,7 +105,7 @@ class TestPIN:
             ctap = Ctap2(device)
             try_wrong_ones(round, ERR.PIN_AUTH_BLOCKED if round == 3 else ERR.PIN_BLOCKED)
             device.close()
-            running.ask("device", "replug")
+            running.power_cycle()
         assert "liquid-auth pin change" in running.ask("pin", "status")
         typed(running, "pin", "change")
         device = wire.fido2_device(running.socket)

@@ -162,7 +162,7 @@ class TestStatus:
                         with pytest.raises(CtapError):
                             client.get_pin_token("another", ClientPin.PERMISSION.GET_ASSERTION, "a.example")
                 assert ("PIN is blocked" in "".join(status(key, FAILED if life == 2 else 0)["problems"])) is (life == 2)
-                key.run("device", "replug", "--control", key.control_socket)
+                key.power_cycle()
 
 
 class TestCommands:

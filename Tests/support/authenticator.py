@@ -187,6 +187,10 @@ class Authenticator:
     def unlock(self):
         self.ask("unlock")
 
+    def power_cycle(self):
+        """As its owner: there is time for a reset again, and wrong PINs in a row are forgotten."""
+        return self.ask("device", "replug", "--power-cycle")
+
     # The daemon.
 
     def start(self, wait=True):

@@ -190,15 +190,19 @@ extension CTAPError {
 // MARK: - The PIN, tried and kept
 
 extension Authenticator {
-  /// Whether a PIN can be tried: one is set, the device is not blocked until it is plugged in anew, and tries are left.
+  /// Whether a PIN can be tried: one is set, the device is not blocked until a power cycle, and tries are left.
   fileprivate func checkPINCanBeTried(_ vault: OpenVault) throws(CTAPError) {
     guard let pin = try vault.settings().pin else { throw CTAPError(.pinNotSet, "no PIN is set") }
     guard pin.retries > 0 else {
       throw CTAPError(.pinBlocked, "no tries are left; set another PIN with: liquid-auth pin change")
     }
     guard !pinUVAuth.isBlocked else {
-      throw CTAPError(.pinAuthBlocked, "three wrong PINs; run liquid-auth device replug to try again")
+      throw CTAPError(.pinAuthBlocked, threeWrongPINs)
     }
+  }
+
+  private var threeWrongPINs: String {
+    "three wrong PINs in a row; to try again, run: liquid-auth device replug --power-cycle"
   }
 
   /// Compares a PIN: a try is spent, durably, before anything is compared (CTAP §6.5.5.6, steps 8 to 14).
@@ -215,7 +219,7 @@ extension Authenticator {
     guard let given, constantTimeEqual(given, pin.hash) else {
       pinUVAuth.countMismatch(secret.version)
       if pin.retries == 0 { throw CTAPError(.pinBlocked, "a wrong PIN, and no tries are left") }
-      if pinUVAuth.isBlocked { throw CTAPError(.pinAuthBlocked, "three wrong PINs; run liquid-auth device replug") }
+      if pinUVAuth.isBlocked { throw CTAPError(.pinAuthBlocked, threeWrongPINs) }
       throw CTAPError(.pinInvalid, "a wrong PIN")
     }
     pinUVAuth.forgetMismatches()

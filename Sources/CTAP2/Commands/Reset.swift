@@ -9,21 +9,23 @@ public enum Reset: AuthenticatorCommand {
 
   /// Empties the store and goes on in the next epoch.
   ///
-  /// The phrase, and with it every key, stays what it was.
+  /// The phrase, and with it every key, stays what it was. CTAP asks for presence; a click can be forged by programs of
+  /// the person's, so where the person can be verified, that is asked for.
   public static func run(
     _ request: NoParameters, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> NoResponse {
-    // Nothing that a page or a program sends later can start a reset: the device must have been plugged in just now.
+    // Nothing that a page or a program sends later can start a reset: the device must have been powered up just now.
     guard authenticator.now() - context.poweredUpAt <= window else {
-      throw CTAPError(.notAllowed, "more than 10 s since the device was created; run liquid-auth device replug")
+      throw CTAPError(
+        .notAllowed, "more than 10 s after the start; to reset, run: liquid-auth device replug --power-cycle")
     }
     let vault = try await authenticator.openVault(for: UserPrompt(purpose: .reset(importedPasskeys: 0)))
     _ = try stateAfterReset(of: vault)
     let prompt = UserPrompt(purpose: .reset(importedPasskeys: try importedPasskeys(in: vault)))
-    _ = try await authenticator.confirm(prompt, verification: false, with: vault)
+    _ = try await authenticator.confirm(prompt, verification: authenticator.interaction.canVerify, with: vault)
     let state = try stateAfterReset(of: vault)
     do throws(StoreError) { try vault.store.removeAll(state: state) } catch { throw CTAPError(error) }
-    authenticator.pinUVAuth = PINUVAuthState(poweredUpAt: authenticator.pinUVAuth.poweredUpAt)
+    authenticator.pinUVAuth.forgetAll()
     authenticator.largeBlobWrite = nil
     return NoResponse()
   }

@@ -1,18 +1,41 @@
 import CryptoPrimitives
 
-/// What PIN and verification leave in memory until the device is plugged in anew: CTAP §6.5.2, §6.5.3.
+/// What PIN and verification leave in memory: keys and token until the device is plugged in anew, wrong PINs in a row until
+/// it is powered up anew (CTAP §6.5.2, §6.5.3).
 public struct PINUVAuthState: Sendable {
-  /// Wrong PINs in a row after which the device wants to be plugged in anew.
+  /// Wrong PINs in a row after which the device wants a power cycle.
   static let mismatchesInARow = 3
 
-  /// The life of the device that this belongs to.
-  let poweredUpAt: Duration
+  private var poweredUpAt: Duration
+  private var pluggedInAt: Duration
   private var keys: [PINUVAuthProtocol: P256.PrivateKey] = [:]
   private var token: PINUVAuthToken?
   private var mismatches = 0
 
   /// Nothing yet.
-  package init(poweredUpAt: Duration) { self.poweredUpAt = poweredUpAt }
+  package init(poweredUpAt: Duration) {
+    self.poweredUpAt = poweredUpAt
+    pluggedInAt = poweredUpAt
+  }
+
+  /// Loses what the device has lost since the request before.
+  ///
+  /// A request that waited in line, of a life that is over by now, changes nothing.
+  mutating func enter(_ context: RequestContext) {
+    guard poweredUpAt < context.poweredUpAt || pluggedInAt < context.pluggedInAt else { return }
+    let kept = poweredUpAt < context.poweredUpAt ? 0 : mismatches
+    forgetAll()
+    mismatches = kept
+    poweredUpAt = max(poweredUpAt, context.poweredUpAt)
+    pluggedInAt = max(pluggedInAt, context.pluggedInAt)
+  }
+
+  /// Loses all of it, as a reset does.
+  mutating func forgetAll() {
+    keys = [:]
+    token = nil
+    mismatches = 0
+  }
 
   // MARK: Key agreement
 
@@ -45,7 +68,7 @@ public struct PINUVAuthState: Sendable {
 
   // MARK: Wrong PINs
 
-  /// Whether only a new life of the device lets a PIN be tried again.
+  /// Whether only a power cycle lets a PIN be tried again.
   var isBlocked: Bool { mismatches >= Self.mismatchesInARow }
 
   /// A wrong PIN: the key agreement starts anew, for the one protocol that was used.

@@ -6,6 +6,11 @@ struct DeviceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "device",
     abstract: "Plug the authenticator's device in or out.",
+    discussion: """
+      A reset is taken only in the first ten seconds after the authenticator's start, and a PIN that was wrong three times \
+      in a row can be tried again only after the next start. `replug --power-cycle` is as good as a start, and asks for \
+      the vault's passphrase. Plugging the device in or out without it is not: any program of yours can do that.
+      """,
     subcommands: [Attach.self, Detach.self, Replug.self])
 
   struct Attach: PlacedCommand {
@@ -25,16 +30,22 @@ struct DeviceCommand: ParsableCommand {
 
   struct Replug: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Pull the device out and plug it in again, as a reset needs it.")
+      abstract: "Pull the device out and plug it in again; with --power-cycle, for a reset or after three wrong PINs.",
+      discussion: """
+        With --power-cycle it asks for the passphrase at the terminal; without one it is the first line of standard input.
+        """)
+    @Flag(help: "As after a start: for ten seconds a reset is taken, and a PIN can be tried again.")
+    var powerCycle = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
-    func run() throws { try perform(.replug, at: place, output) }
+    func run() throws { try perform(powerCycle ? .powerCycle : .replug, at: place, output) }
   }
 
   private static func perform(
     _ action: DeviceAction, at place: PlaceOptions, _ output: OutputOptions
   ) throws(CommandFailure) {
     let connection = try place.connect()
+    if action == .powerCycle { try connection.unlock() }
     let _: Done = try connection.ask(.device(action))
     let status: AuthenticatorStatus = try connection.ask(.status)
     output.write(

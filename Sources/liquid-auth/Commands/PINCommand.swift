@@ -13,8 +13,8 @@ struct PINCommand: ParsableCommand {
       forgotten, or its tries are used up. The new one is typed twice, or is the second line of standard input.
 
       A PIN has at least 4 characters (more after `liquid-auth config min-pin-length`) and at most 63 bytes of UTF-8. \
-      After three wrong ones in a row it can be tried again once the device was plugged in anew; after eight it is \
-      blocked until you change it here.
+      After three wrong ones in a row it can be tried again after `liquid-auth device replug --power-cycle`; after \
+      eight it is blocked until you change it here.
       """,
     subcommands: [Status.self, Set.self, Change.self, Remove.self])
 
@@ -108,7 +108,8 @@ struct PINReport: Equatable {
     if tries.pin == 0 { return ["the PIN is blocked; set another one with: liquid-auth pin change"] }
     var problems: [String] = []
     if tries.needsReplug {
-      problems.append("three wrong PINs in a row; before the next try, run: liquid-auth device replug")
+      problems.append(
+        "three wrong PINs in a row; before the next try, run: liquid-auth device replug --power-cycle")
     }
     if information.forcePINChange {
       problems.append("the PIN must be changed before it is of use; run: liquid-auth pin change")

@@ -36,7 +36,7 @@ struct KeyInformation: Equatable {
 struct TriesLeft: Equatable {
   /// How many wrong PINs there may be; 0 blocks the PIN.
   var pin: Int
-  /// Whether the device must be plugged in anew before the PIN is tried again.
+  /// Whether the device wants a power cycle before the PIN is tried again.
   var needsReplug: Bool
   /// How many wrong passphrases there may be; `nil` where the key does not verify by passphrase.
   var verification: Int?

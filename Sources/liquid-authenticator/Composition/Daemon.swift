@@ -50,9 +50,8 @@ final class Daemon: Sendable {
     key = SecurityKey(
       transport: Self.transport(options.transport, timepiece), timepiece: timepiece, workers: workers,
       log: log, withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }
-    ) { [u2f] kind, message, channel, poweredUpAt in
-      let context = RequestContext(
-        channel: UInt64(channel.rawValue), poweredUpAt: Instant(nanoseconds: 0).duration(to: poweredUpAt))
+    ) { [u2f] kind, message, channel, times in
+      let context = RequestContext(channel: UInt64(channel.rawValue), times: times)
       return switch kind {
       case .cbor: await desk.respond(to: message, in: context)
       case .msg: await u2f.respond(to: message, in: context)

@@ -1,5 +1,16 @@
 import CTAP2
+import CTAPHID
 import StateDirectory
+
+extension RequestContext {
+  /// The authenticator counts from the clock's zero.
+  init(channel: UInt64, times: SecurityKey.Times) {
+    let zero = Instant(nanoseconds: 0)
+    self.init(
+      channel: channel, poweredUpAt: zero.duration(to: times.poweredUpAt),
+      pluggedInAt: zero.duration(to: times.pluggedInAt))
+  }
+}
 
 /// Serves both doors: the key's requests and those of the control socket wait in the same line.
 struct Desk: Sendable {

@@ -37,6 +37,7 @@ struct KeyDesk: ControlDesk {
       case .attach: try await key.attach()
       case .detach: await key.detach()
       case .replug: try await key.replug()
+      case .powerCycle: try await key.powerCycle()
       }
     } catch {
       throw ControlFailure(.unavailable, error.description)
@@ -81,10 +82,8 @@ struct KeyDesk: ControlDesk {
   }
 
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
-    // CTAPHID's channels are numbers of 32 bits. Without a device, the time for a reset is over.
-    let poweredUpAt = await key.poweredUpAt ?? Instant(nanoseconds: 0)
-    let context = RequestContext(
-      channel: 1 << 32 + client, poweredUpAt: Instant(nanoseconds: 0).duration(to: poweredUpAt))
+    // CTAPHID's channels are numbers of 32 bits.
+    let context = RequestContext(channel: 1 << 32 + client, times: await key.times)
     return await desk.respond(to: message, in: context)
   }
 

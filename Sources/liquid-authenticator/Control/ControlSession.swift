@@ -16,6 +16,9 @@ actor ControlSession {
   /// may see and change credentials.
   private var verified: Unlocking?
 
+  /// Whether the vault's passphrase was given on this connection.
+  var isVerified: Bool { verified != nil }
+
   /// - Parameter log: takes a line for each request of a wallet that is refused before anybody is asked.
   init(
     client: UInt64, desk: any ControlDesk, wallClock: @escaping @Sendable () -> UInt64,
@@ -44,7 +47,11 @@ actor ControlSession {
     case .ctap(let message): return await desk.respond(to: message, client: client)
     case .status: return await desk.status().encoded
     case .lock: await desk.lock()
-    case .device(let action): try await desk.device(action)
+    case .device(let action):
+      // Any program of the person's can replug the device; one more chance for a reset, or for three more PINs, is the
+      // owner's to give.
+      guard action != .powerCycle || isVerified else { throw Self.passphraseRequired }
+      try await desk.device(action)
     case .newStore(let passphrase): try await desk.newStore(passphrase)
     case .acceptStore(let passphrase): try await desk.acceptStore(passphrase)
     case .unlock(let passphrase):
@@ -56,6 +63,9 @@ actor ControlSession {
     }
     return Done().encoded
   }
+
+  private static let passphraseRequired = ControlFailure(
+    .passphraseRequired, "the vault's passphrase is needed first")
 
   private func greet(_ version: UInt64) throws(ControlFailure) -> Hello {
     guard version == ControlMessage.version else {
@@ -81,11 +91,10 @@ actor ControlSession {
 
   /// What only the owner may do: the passphrase first, then in turn with the ceremonies.
   private func manage(_ request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
-    let required = ControlFailure(.passphraseRequired, "the vault's passphrase is needed first")
-    guard let verified else { throw required }
+    guard let verified else { throw Self.passphraseRequired }
     let now = wallClock()
     return try await desk.withOpenVault { vault, authenticator throws(ControlFailure) in
-      guard vault.unlocking === verified else { throw required }
+      guard vault.unlocking === verified else { throw Self.passphraseRequired }
       switch request {
       case .listCredentials(let start): return try vault.page(start: start).encoded
       case .showCredential(let reference): return try vault.description(of: reference).encoded

@@ -8,7 +8,7 @@ actor SecurityKey {
   private struct Life {
     let number: UInt64
     let link: any DeviceLink
-    let poweredUpAt: Instant
+    let pluggedInAt: Instant
     var machine: CTAPHIDStateMachine
     var request: (transaction: CTAPHIDStateMachine.TransactionID, channel: ChannelID, task: Task<Void, Never>)?
     var node: DeviceNode?
@@ -16,10 +16,17 @@ actor SecurityKey {
     var alarm: Instant?
   }
 
-  /// Answers a message of a channel of a device that was created at an instant; cancelling the task withdraws it.
+  /// When the device was plugged in last, and when it was powered up: at the start, or by its owner.
+  struct Times: Equatable, Sendable {
+    /// Zero while it is pulled out.
+    var pluggedInAt: Instant
+    var poweredUpAt: Instant
+  }
+
+  /// Answers a message of a channel of a device that was plugged in then; cancelling the task withdraws it.
   typealias Responder =
     @Sendable (
-      _ kind: CTAPHIDStateMachine.Request.Kind, _ message: [UInt8], _ channel: ChannelID, _ poweredUpAt: Instant
+      _ kind: CTAPHIDStateMachine.Request.Kind, _ message: [UInt8], _ channel: ChannelID, _ times: Times
     ) async -> [UInt8]
   /// Withdraws what stays open between the messages of a channel, or of every channel where there is none.
   typealias Withdrawer = @Sendable (_ channel: ChannelID?) async -> Void
@@ -33,6 +40,7 @@ actor SecurityKey {
   private let workers: any TaskExecutor
   private let log: Log
   private var attendance = Attendance()
+  private var poweredUpAt: Instant
   private var life: Life?
   private var lives: UInt64 = 0
 
@@ -47,6 +55,7 @@ actor SecurityKey {
     self.timepiece = timepiece
     self.workers = workers
     self.log = log
+    poweredUpAt = timepiece.now
   }
 
   // MARK: Plugging
@@ -55,8 +64,8 @@ actor SecurityKey {
   var isAttached: Bool { life != nil }
   /// What clients open, and who may; `nil` while udev is not done with it.
   var node: DeviceNode? { life?.node }
-  /// When the device was created; a control connection's requests belong to the same life.
-  var poweredUpAt: Instant? { life?.poweredUpAt }
+  /// A control connection's requests belong to the same life.
+  var times: Times { Times(pluggedInAt: life?.pluggedInAt ?? Instant(nanoseconds: 0), poweredUpAt: poweredUpAt) }
 
   /// The other key for which the device is not there.
   var steppedAsideFor: OtherKey? { attendance.steppedAsideFor }
@@ -86,6 +95,13 @@ actor SecurityKey {
     try attach()
   }
 
+  /// The same, and it is powered up anew: nobody but the owner may ask for that.
+  func powerCycle() async throws(TransportError) {
+    await detach()
+    poweredUpAt = timepiece.now
+    try attach()
+  }
+
   /// Other keys have come or gone: the device steps aside for the first of them, and is back when the last one is gone.
   func see(_ others: [OtherKey]) async {
     guard others != attendance.others else { return }
@@ -111,7 +127,7 @@ actor SecurityKey {
     let link = try transport.attach()
     lives += 1
     let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
-    life = Life(number: lives, link: link, poweredUpAt: timepiece.now, machine: machine)
+    life = Life(number: lives, link: link, pluggedInAt: timepiece.now, machine: machine)
     Task(executorPreference: workers) { [number = lives] in await self.receiveAll(from: link, in: number) }
     Task(executorPreference: workers) { [number = lives] in await self.found(await link.node(), in: number) }
   }
@@ -217,11 +233,11 @@ actor SecurityKey {
   private func dispatch(_ request: CTAPHIDStateMachine.Request, in life: Life) {
     let transaction = request.transaction
     let number = life.number
-    let poweredUpAt = life.poweredUpAt
+    let times = times
     let task = Task(executorPreference: workers) { [respond] in
       let status = RequestStatus { await self.setStatus($0, of: transaction, in: number) }
       let answer: [UInt8] = await RequestStatus.$current.withValue(status) {
-        await respond(request.kind, request.payload, request.channel, poweredUpAt)
+        await respond(request.kind, request.payload, request.channel, times)
       }
       await self.answer(answer, to: transaction, in: number)
     }

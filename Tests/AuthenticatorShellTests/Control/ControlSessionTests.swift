@@ -56,6 +56,20 @@ import Testing
     #expect(desk.calls.withLock { $0 } == ["ctap [4] of 5", "lock", "device replug", "newStore", "acceptStore"])
   }
 
+  @Test func `a power cycle needs the passphrase on this connection`() async {
+    _ = await ask(.hello(version: ControlMessage.version))
+    #expect(await ask(.device(.powerCycle)) == .passphraseRequired)
+    #expect(await ask(.unlock(passphrase: Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
+    #expect(await ask(.device(.powerCycle)) == .passphraseRequired)
+    let other = ControlSession(client: 6, desk: desk, wallClock: { 1_000 }, log: lines.add)
+    _ = await other.answer(to: .hello(version: ControlMessage.version))
+    _ = await other.answer(to: .unlock(passphrase: Self.passphrase()))
+    #expect(await ask(.device(.powerCycle)) == .passphraseRequired, "that was another connection")
+    #expect(await ask(.unlock(passphrase: Self.passphrase())) == .ok)
+    #expect(await ask(.device(.powerCycle)) == .ok)
+    #expect(desk.calls.withLock { $0 } == ["unlock", "unlock", "device powerCycle"])
+  }
+
   @Test func `a failure is answered with its reason`() async {
     _ = await ask(.hello(version: ControlMessage.version))
     let answer = await session.answer(to: .device(.attach))

@@ -13,7 +13,7 @@ struct SecurityKeyTests {
       let kind: CTAPHIDStateMachine.Request.Kind
       let message: [UInt8]
       let channel: ChannelID
-      let poweredUpAt: Instant
+      let times: SecurityKey.Times
       let status: RequestStatus?
       let answer: @Sendable ([UInt8]) -> Void
     }
@@ -25,11 +25,11 @@ struct SecurityKeyTests {
 
     /// Answers with what the test says, or with 2D when the request is withdrawn.
     var respond: SecurityKey.Responder {
-      { kind, message, channel, poweredUpAt in
+      { kind, message, channel, times in
         let (answers, answer) = AsyncStream.makeStream(of: [UInt8].self)
         self.incoming.yield(
           Call(
-            kind: kind, message: message, channel: channel, poweredUpAt: poweredUpAt, status: RequestStatus.current,
+            kind: kind, message: message, channel: channel, times: times, status: RequestStatus.current,
             answer: { answer.yield($0) }))
         for await answer in answers { return answer }
         return [CTAPStatus.keepaliveCancel.rawValue]
@@ -66,6 +66,7 @@ struct SecurityKeyTests {
   }
 
   @Test func `a request reaches the authenticator with its channel, and its answer the host`() async throws {
+    let start = timepiece.now
     timepiece.advance(by: .seconds(7))
     var host = try await openHost()
     var calls = desk.calls.makeAsyncIterator()
@@ -73,7 +74,7 @@ struct SecurityKeyTests {
     let call = try #require(await calls.next())
     #expect(call.message == [4, 1, 2])
     #expect(call.channel == host.client.channel)
-    #expect(call.poweredUpAt == timepiece.now)
+    #expect(call.times == SecurityKey.Times(pluggedInAt: timepiece.now, poweredUpAt: start))
     call.answer([0, 9])
     #expect(await host.event() == .response(.cbor, [0, 9]))
   }
@@ -242,7 +243,39 @@ struct SecurityKeyTests {
     #expect(await key.isAttached)
   }
 
-  @Test func `it steps aside as if pulled out, and comes back as after a power cycle`() async throws {
+  @Test func `only a start and the owner's power cycle power it up`() async throws {
+    let start = timepiece.now
+    try await key.begin(beside: [Self.other])
+    #expect(await key.times == SecurityKey.Times(pluggedInAt: Instant(nanoseconds: 0), poweredUpAt: start))
+    let comings: [@Sendable (SecurityKey) async throws -> Void] = [
+      { await $0.see([]) },
+      {
+        await $0.see([Self.other])
+        await $0.see([])
+      },
+      { try await $0.replug() },
+      {
+        await $0.detach()
+        try await $0.attach()
+      },
+    ]
+    for (number, comes) in comings.enumerated() {
+      timepiece.advance(by: .seconds(20))
+      try await comes(key)
+      let times = await key.times
+      #expect(times == SecurityKey.Times(pluggedInAt: timepiece.now, poweredUpAt: start), "coming \(number)")
+    }
+    #expect(transport.attachments == 4)
+    for _ in 0..<2 {
+      timepiece.advance(by: .seconds(20))
+      try await key.powerCycle()
+      #expect(await key.times == SecurityKey.Times(pluggedInAt: timepiece.now, poweredUpAt: timepiece.now))
+      await key.detach()
+    }
+    #expect(transport.attachments == 6)
+  }
+
+  @Test func `it steps aside as if pulled out, and comes back as when plugged in`() async throws {
     try await key.begin(beside: [])
     var host = Host(try #require(transport.link))
     #expect(await host.open() != nil)
@@ -264,7 +297,8 @@ struct SecurityKeyTests {
     #expect(await again.open() != nil)
     try again.ask(.cbor, [1])
     let second = try #require(await calls.next())
-    #expect(first.poweredUpAt.duration(to: second.poweredUpAt) == .seconds(9))
+    #expect(first.times.pluggedInAt.duration(to: second.times.pluggedInAt) == .seconds(9))
+    #expect(first.times.poweredUpAt == second.times.poweredUpAt)
     second.answer([0])
     #expect(await again.event() == .response(.cbor, [0]))
     let said = lines.all.filter { !$0.contains("the device is /dev/null") }

@@ -139,28 +139,47 @@ import Testing
     #expect(try await platform.askToken(pin: "1234", in: &world).status == .pinAuthBlocked, "the right one too")
     #expect(await retries(&world) == [3: 5, 4: true], "and no try is spent")
     world.replug()
+    #expect(try await platform.askToken(pin: "1234", in: &world).status == .pinAuthBlocked, "a replug is none")
+    #expect(await retries(&world) == [3: 5, 4: true])
+    world.powerCycle()
     #expect(await retries(&world) == [3: 5])
 
     #expect(try await platform.askToken(pin: "1234", in: &world).status == .success)
     #expect(await retries(&world) == [3: 8], "a right one gives all tries back")
     statuses = []
     for _ in 0..<4 {
-      world.replug()
+      world.powerCycle()
       for _ in 0..<2 { statuses.append(try await platform.askToken(pin: "9999", in: &world).status) }
     }
     #expect(statuses == [CTAPStatus?](repeating: .pinInvalid, count: 7) + [.pinBlocked])
-    world.replug()
+    world.powerCycle()
     #expect(try await platform.askToken(pin: "1234", in: &world).status == .pinBlocked)
     #expect(try await platform.changePIN("1234", to: "4321", in: &world).status == .pinBlocked)
     #expect(await retries(&world) == [3: 0])
   }
 
-  @Test func `a request that waited while the device was plugged in anew opens no lock`() async throws {
+  @Test func `however often the device is plugged in, three wrong PINs are all`() async throws {
+    var world = TestWorld()
+    let platform = try TestPlatform(.two)
+    _ = try await platform.setPIN("1234", in: &world)
+    var statuses: [CTAPStatus?] = []
+    for _ in 0..<8 {
+      world.replug()
+      statuses.append(try await platform.askToken(pin: "9999", in: &world).status)
+    }
+    #expect(statuses == [.pinInvalid, .pinInvalid] + [CTAPStatus?](repeating: .pinAuthBlocked, count: 6))
+    #expect(await retries(&world) == [3: 5, 4: true])
+    // A request of the control door while the device is pulled out is of no life of its own.
+    world.context = RequestContext(channel: 9, poweredUpAt: world.context.poweredUpAt, pluggedInAt: .zero)
+    #expect(await retries(&world) == [3: 5, 4: true])
+  }
+
+  @Test func `a request that waited while the device was powered up anew opens no lock`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
     let before = world.context
-    world.replug()
+    world.powerCycle()
     for _ in 0..<3 { _ = try await platform.askToken(pin: "9999", in: &world) }
     let now = world.context
     world.context = before

@@ -15,7 +15,8 @@ import Testing
     #expect(try world.store.state().epoch == 1)
     #expect(try world.store.state().floor == 1)
     #expect(
-      world.person.shown.last == .init(prompt: UserPrompt(purpose: .reset(importedPasskeys: 0)), verification: false))
+      world.person.shown.last == .init(prompt: UserPrompt(purpose: .reset(importedPasskeys: 0)), verification: true),
+      "the open vault spares nobody the passphrase")
 
     // What was made before the reset is dead here, and what is made now is of epoch 1.
     let id = try #require(ParsedAuthenticatorData(before.map?[2]?.bytes ?? [])).credentialID
@@ -45,15 +46,34 @@ import Testing
     #expect(world.person.shown.last?.prompt.purpose == .reset(importedPasskeys: 1))
   }
 
-  @Test func `is taken for 10 s after the device was created, and again after a replug`() async {
+  @Test func `is taken for 10 s after power-up, and no replug gives it more time`() async {
     var world = TestWorld()
-    world.clock.advance(by: .seconds(10))
+    world.clock.advance(by: .seconds(9))
+    world.replug()
+    world.clock.advance(by: .milliseconds(999))
     #expect(await world.send([0x07]).bytes == [0x00])
     world.clock.advance(by: .nanoseconds(1))
     #expect(await world.send([0x07]).bytes == [0x30])
-    #expect(world.person.shown.count == 1)
     world.replug()
+    #expect(await world.send([0x07]).bytes == [0x30])
+    #expect(world.person.shown.count == 1)
+    world.powerCycle()
     #expect(await world.send([0x07]).bytes == [0x00])
+  }
+
+  @Test func `where nothing verifies, it asks for presence`() async {
+    var world = TestWorld(canVerify: false)
+    #expect(await world.send([0x07]).bytes == [0x00])
+    #expect(
+      world.person.shown == [.init(prompt: UserPrompt(purpose: .reset(importedPasskeys: 0)), verification: false)])
+  }
+
+  @Test func `a person who is there, and not verified, resets nothing`() async throws {
+    var world = TestWorld()
+    _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
+    world.person.will(.answer(userPresent: true, userVerified: false))
+    #expect(await world.send([0x07]).bytes == [0x27])
+    #expect(try world.store.allCredentials().count == 1)
   }
 
   @Test func `too late, does not even open the vault`() async {
@@ -65,6 +85,7 @@ import Testing
 
   @Test(arguments: [
     (UserInteractionError.declined, [UInt8(0x27)]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
+    (.verificationFailed, [0x27]),
   ])
   func `without the person's consent changes nothing`(error: UserInteractionError, answer: [UInt8]) async throws {
     var world = TestWorld()

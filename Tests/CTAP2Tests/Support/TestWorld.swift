@@ -146,7 +146,8 @@ struct TestWorld {
 
   /// Sends one message on this channel, or another.
   mutating func send(_ message: [UInt8], channel: UInt64? = nil) async -> Answer {
-    let context = RequestContext(channel: channel ?? context.channel, poweredUpAt: context.poweredUpAt)
+    let context = RequestContext(
+      channel: channel ?? context.channel, poweredUpAt: context.poweredUpAt, pluggedInAt: context.pluggedInAt)
     return Answer(bytes: await authenticator.respond(to: message, in: context))
   }
 
@@ -160,6 +161,13 @@ struct TestWorld {
 
   /// The device is taken away and plugged in again.
   mutating func replug() {
+    clock.advance(by: .milliseconds(1))
+    context = RequestContext(
+      channel: context.channel, poweredUpAt: context.poweredUpAt, pluggedInAt: clock.now)
+  }
+
+  /// The same, and the authenticator was started anew, or its owner has asked for that.
+  mutating func powerCycle() {
     clock.advance(by: .milliseconds(1))
     context = RequestContext(channel: context.channel, poweredUpAt: clock.now)
   }
