@@ -110,6 +110,47 @@ import Testing
   }
 }
 
+/// Where nobody can be verified and nobody agrees, no program changes anything.
+@Suite struct NothingVerifiesTests {
+  @Test func `whatever a program sends, nothing is written`() async throws {
+    var world = TestWorld(canVerify: false)
+    let made = try #require(await world.makeCredential(Requests.makeCredential(rk: true)).data)
+    let (writes, shown) = (world.store.writes, world.person.shown.count)
+    world.person.will(
+      .fail(.declined), .fail(.declined), .fail(.declined), .fail(.declined), .fail(.declined), .fail(.declined))
+    let platform = try TestPlatform(.two)
+    let forged = TestToken(version: .two, secret: SecretBytes.random(count: 32))
+    let id: CBORMap = ["id": .bytes(made.credentialID), "type": "public-key"]
+    let user: CBORMap = ["id": .bytes(Requests.userID)]
+    let statuses = [
+      // Asked of the person.
+      try await platform.setPIN("1234", in: &world).status,
+      await world.send(0x0D, [1: 2]).status, await world.send(0x0D, [1: 3, 2: [1: 20]]).status,
+      await world.send(0x0C, [2: .bytes(LargeBlobs.initialArray), 3: 0, 4: 17]).status,
+      await world.makeCredential(Requests.makeCredential(rk: true)).status, await world.send([0x07]).status,
+      // Refused.
+      try await platform.changePIN("1234", to: "4321", in: &world).status,
+      try await platform.askToken(pin: "1234", in: &world).status,
+      try await platform.askToken(pin: "1234", .credentialManagement, in: &world).status,
+      try await platform.askToken(pin: "1234", .persistentCredentialManagementReadOnly, in: &world).status,
+      try await platform.askTokenByVerification(.credentialManagement, in: &world).status,
+      await world.send(0x0A, [1: 1]).status, await world.send(0x0A, forged.manage(1)).status,
+      await world.send(0x0A, [1: 6, 2: [2: .map(id)]]).status,
+      await world.send(0x0A, forged.manage(6, [2: .map(id)])).status,
+      await world.send(0x0A, forged.manage(7, [2: .map(id), 3: .map(user)])).status,
+      await world.send(0x41, forged.manage(6, [2: .map(id)])).status,
+      await world.send(0x0D, forged.configure(3, [3: true])).status,
+    ]
+    #expect(
+      statuses == [CTAPStatus?](repeating: .operationDenied, count: 6) + [
+        .pinNotSet, .pinNotSet, .pinNotSet, .pinNotSet, .invalidSubcommand, .puatRequired, .pinAuthInvalid,
+        .puatRequired, .pinAuthInvalid, .pinAuthInvalid, .pinAuthInvalid, .pinNotSet,
+      ])
+    #expect(world.store.writes == writes)
+    #expect(world.person.shown.count == shown + 6)
+  }
+}
+
 /// Every status that the authenticator answers, answered.
 @Suite struct EveryStatusTests {
   private typealias Deed = @Sendable (inout TestWorld) async throws -> CTAPStatus?

@@ -6,7 +6,7 @@ import time
 import pytest
 from fido2 import cbor
 from fido2.ctap import CtapError
-from fido2.ctap2 import Ctap2
+from fido2.ctap2 import ClientPin, Config, Ctap2, LargeBlobs
 from support import figures, wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import ES256, OWN, client_data_hash, parameters, register, sign_in
@@ -176,17 +176,53 @@ class TestWithoutVerification:
     """`--verification none`."""
 
     @pytest.fixture
-    def ctap(self, tmp_path):
+    def key(self, tmp_path):
         with Authenticator(tmp_path / "key", verification="none").install() as made:
             made.unlock()
-            device = wire.fido2_device(made.socket)
-            yield Ctap2(device)
-            device.close()
+            yield made
+
+    @pytest.fixture
+    def ctap(self, key):
+        device = wire.fido2_device(key.socket)
+        yield Ctap2(device)
+        device.close()
 
     def test_uv_is_absent_and_refused(self, ctap):
         assert "uv" not in ctap.get_info().options
         refused(ERR.INVALID_OPTION, register, ctap, OWN, uv=True)
         refused(ERR.INVALID_OPTION, ctap.get_assertion, "example.com", client_data_hash(), options={"uv": True})
+
+    def test_nothing_changes_without_a_dialog(self, key, ctap):
+        """Whatever a program tries while nobody agrees; then it is shown what changes."""
+        made = register(ctap, OWN, rk=True)
+        before = ctap.get_info()
+        key.pinentry.set("deny")
+        asked = key.pinentry.asked()
+        tries = [
+            lambda: ClientPin(ctap).set_pin("1234-pin"),
+            lambda: Config(ctap).toggle_always_uv(),
+            lambda: Config(ctap).set_min_pin_length(20),
+            lambda: LargeBlobs(ctap).write_blob_array([]),
+        ]
+        for one in tries:
+            refused(ERR.OPERATION_DENIED, one)
+        shown = [event["description"] for event in key.pinentry.events("ask")[asked:]]
+        assert [text.splitlines()[0] for text in shown] == [
+            "Set a PIN for this authenticator?", "Ask for verification every time?", "Change the rule for PINs?",
+            "Replace the data that sites keep here?"]
+        assert "at least 20 characters (now: 4)" in shown[2] and "17 bytes" in shown[3]
+        asked = key.pinentry.asked()
+        refused(ERR.PIN_NOT_SET, ClientPin(ctap).get_pin_token, "1234-pin", ClientPin.PERMISSION.CREDENTIAL_MGMT)
+        refused(ERR.PUAT_REQUIRED, ctap.credential_mgmt, 1)
+        refused(ERR.PIN_AUTH_INVALID, ctap.credential_mgmt, 6, {2: made.descriptor}, 2, bytes(32))
+        assert key.pinentry.asked() == asked
+        after = ctap.get_info()
+        assert (after.options, after.min_pin_length) == (before.options, 4) and LargeBlobs(ctap).read_blob_array() == []
+        key.pinentry.set("approve")
+        sign_in(ctap, made, listed=False)
+        for one in reversed(tries[2:]):
+            one()
+        assert ctap.get_info().min_pin_length == 20
 
     def test_passkeys_work_by_presence(self, ctap):
         made = register(ctap, OWN, rk=True)

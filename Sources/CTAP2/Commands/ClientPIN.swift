@@ -50,10 +50,9 @@ public enum ClientPIN: AuthenticatorCommand {
       throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not fit newPinEnc")
     }
     try settings.setPIN(StoredPIN(decrypting: encrypted, with: secret))
-    // A PIN verifies as well as the passphrase does: whoever has none could give himself one.
-    if authenticator.interaction.canVerify {
-      _ = try await authenticator.confirm(prompt, verification: true, with: vault)
-    }
+    // A PIN verifies as well as the passphrase does, and where that does not, it manages the device: whoever has none could
+    // give himself one.
+    _ = try await authenticator.confirm(prompt, verification: authenticator.interaction.canVerify, with: vault)
     try vault.save(settings)
     return .done
   }

@@ -14,11 +14,13 @@ public enum Config: AuthenticatorCommand {
     // As far as can be told before the vault is open.
     if authenticator.asksForToken(request, try authenticator.told()) { _ = try request.pinUvAuth.required() }
     let vault = try await authenticator.openVault(for: UserPrompt(purpose: .authorize(.authenticatorConfiguration)))
-    var settings = try vault.settings()
-    if authenticator.asksForToken(request, settings.told) {
+    let before = try vault.settings()
+    let isByToken = authenticator.asksForToken(request, before.told)
+    if isByToken {
       try authenticator.authorize(
         request.pinUvAuth.required(), over: request.authenticatedMessage, for: .authenticatorConfiguration, vault)
     }
+    var settings = before
     switch request.subcommand {
     case .toggleAlwaysUv: settings.alwaysUV.toggle()
     case .setMinPINLength:
@@ -28,10 +30,29 @@ public enum Config: AuthenticatorCommand {
       try settings.setMinimumPINLength(
         request.newMinPINLength, rpIDs: request.minPinLengthRPIDs, forceChange: request.forceChangePin)
     }
+    // The standard lets any program do this where nobody can be verified; here a person agrees to it.
+    if !isByToken, let change = UserPrompt.Change(from: before, to: settings) {
+      _ = try await authenticator.confirm(UserPrompt(purpose: .change(change)), verification: false, with: vault)
+    }
     try vault.save(settings)
     // What the old PIN allowed ends with it.
     if request.subcommand == .setMinPINLength, settings.forcePINChange { authenticator.pinUVAuth.endToken() }
     return NoResponse()
+  }
+}
+
+extension UserPrompt.Change {
+  /// What one sub-command changes; `nil` for nothing.
+  fileprivate init?(from before: AuthenticatorSettings, to after: AuthenticatorSettings) {
+    guard before != after else { return nil }
+    guard before.alwaysUV == after.alwaysUV else {
+      self = .alwaysUV(after.alwaysUV)
+      return
+    }
+    let rpIDs = after.minimumPINLengthRPIDs
+    self = .minimumPINLength(
+      from: before.minimumPINLength, to: after.minimumPINLength,
+      rpIDs: rpIDs == before.minimumPINLengthRPIDs ? nil : rpIDs)
   }
 }
 

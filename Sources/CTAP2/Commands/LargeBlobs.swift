@@ -40,15 +40,22 @@ public enum LargeBlobs: AuthenticatorCommand {
     _ fragment: [UInt8], length: Int?, _ request: Request, in context: RequestContext,
     on authenticator: inout Authenticator
   ) async throws(CTAPError) {
-    if let length { authenticator.largeBlobWrite = LargeBlobWrite(context: context, length: length) }
-    guard var write = authenticator.largeBlobWrite, write.context == context,
-      request.offset == UInt64(write.received.count)
-    else { throw CTAPError(.invalidSequence, "a fragment that does not go on where the last one ended") }
+    // A first fragment ends the array before it, whatever comes of its own.
+    if length != nil { authenticator.largeBlobWrite = nil }
+    let begun = length.map { LargeBlobWrite(context: context, length: $0) } ?? authenticator.largeBlobWrite
+    guard var write = begun, write.context == context, request.offset == UInt64(write.received.count) else {
+      throw CTAPError(.invalidSequence, "a fragment that does not go on where the last one ended")
+    }
     let vault = try await authenticator.openVault(for: nil)
-    try authenticator.authorize(request, fragment, vault)
+    let isByToken = try authenticator.authorize(request, fragment, vault)
 
     guard write.received.count + fragment.count <= write.length else {
       throw CTAPError(.invalidParameter, "more bytes than the length that was told")
+    }
+    // The standard lets any program do this where nobody can be verified; here a person agrees to it, once for the array.
+    if !isByToken, let length {
+      let change = UserPrompt.Change.largeBlobs(from: try vault.largeBlobArray().count, to: length)
+      _ = try await authenticator.confirm(UserPrompt(purpose: .change(change)), verification: false, with: vault)
     }
     write.received += fragment
     guard write.received.count == write.length else { return authenticator.largeBlobWrite = write }
@@ -136,16 +143,19 @@ struct LargeBlobWrite: Sendable {
 
 extension Authenticator {
   /// Step 5.5: a device that is protected wants a token of permission lbw over what is written where.
+  ///
+  /// - Returns: whether it wanted one.
   fileprivate mutating func authorize(
     _ request: LargeBlobs.Request, _ fragment: [UInt8], _ vault: OpenVault
-  ) throws(CTAPError) {
+  ) throws(CTAPError) -> Bool {
     let settings = try vault.settings()
-    guard isProtected(settings) || settings.alwaysUV else { return }
+    guard isProtected(settings) || settings.alwaysUV else { return false }
     let message =
       [UInt8](repeating: 0xFF, count: 32) + [LargeBlobs.code, 0x00]
       + withUnsafeBytes(of: UInt32(truncatingIfNeeded: request.offset).littleEndian) { Array($0) }
       + SHA256.hash(fragment)
     try authorize(request.param.required(), over: message, for: .largeBlobWrite, vault)
+    return true
   }
 }
 

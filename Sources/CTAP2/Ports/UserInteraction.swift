@@ -21,6 +21,8 @@ public struct UserPrompt: Sendable, Equatable {
     /// authenticatorClientPIN: a program would get a token that shows for a while that the person was verified, and lets
     /// it do what the permissions say.
     case authorize(TokenPermissions)
+    /// authenticatorConfig and authenticatorLargeBlobs, where nobody can be verified: a program would change this.
+    case change(Change)
     /// authenticatorReset: what this machine made is ended; `importedPasskeys` of them nothing brings back.
     case reset(importedPasskeys: Int)
     /// A program would be told the passkey of the account in use at a site that has it protected (credProtect 2 or 3).
@@ -44,7 +46,7 @@ public struct UserPrompt: Sendable, Equatable {
     switch purpose {
     case .tellPasskey, .signTransactions, .signMessage, .signAssociation: true
     case .register, .alreadyRegistered, .signIn, .setPIN, .registerSecondFactor, .signInSecondFactor, .select,
-      .authorize, .reset:
+      .authorize, .change, .reset:
       false
     }
   }
@@ -63,6 +65,16 @@ public struct UserPrompt: Sendable, Equatable {
     public static let largeBlobKey = Self(rawValue: 2)
     /// thirdPartyPayment: payments that other sites start.
     public static let payment = Self(rawValue: 4)
+  }
+
+  /// What a program would change where neither passphrase nor PIN verifies.
+  public enum Change: Sendable, Equatable {
+    /// toggleAlwaysUv: whether every registration and sign-in would ask for verification.
+    case alwaysUV(Bool)
+    /// setMinPINLength: the shortest PIN, in code points, before and after; and who would be told it, unless that stays.
+    case minimumPINLength(from: UInt8, to: UInt8, rpIDs: [String]?)
+    /// The large-blob array, in bytes: what is there, and what would take its place.
+    case largeBlobs(from: Int, to: Int)
   }
 
   /// What one transaction does.
@@ -153,7 +165,7 @@ extension UserPrompt.Purpose {
   /// A registration or a sign-in that does the last by the `liquid` extension has an address in its prompt.
   var needsReading: Bool {
     switch self {
-    case .setPIN, .reset, .signTransactions, .signMessage: true
+    case .setPIN, .change, .reset, .signTransactions, .signMessage: true
     case .authorize(let permissions):
       !permissions.isDisjoint(with: [.credentialManagement, .largeBlobWrite, .authenticatorConfiguration])
     case .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor, .select, .tellPasskey,

@@ -75,6 +75,7 @@ private struct DemoPerson: UserInteraction {
       case .registerSecondFactor: "make a second factor"
       case .signInSecondFactor: "sign in with a second factor"
       case .authorize: "let a program go on"
+      case .change: "change the settings"
       case .reset: "reset"
       case .tellPasskey, .signTransactions, .signMessage, .signAssociation:
         // The demo has no wallet.

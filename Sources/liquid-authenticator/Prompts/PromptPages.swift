@@ -39,7 +39,10 @@ struct PromptPages: Sendable, Equatable {
     case .setPIN:
       self.init(
         headline: "Set a PIN for this authenticator?",
-        details: ["A program has typed it for you. Who knows it can sign in where your passphrase would be asked for."],
+        details: [
+          "A program has chosen it. Whoever knows it can sign in where a site",
+          "wants you verified, list and remove your passkeys, and change settings.",
+        ],
         agree: "Set PIN", refuse: "Deny")
     case .registerSecondFactor:
       self.init(
@@ -59,6 +62,9 @@ struct PromptPages: Sendable, Equatable {
         headline: permissions.headline,
         details: prompt.siteLines(named: isNamed) + permissions.lines(ofSite: isNamed), agree: permissions.agree,
         refuse: "Deny")
+    case .change(let change):
+      self.init(
+        question: change.headline, heading: [], body: change.lines.flatMap(WalletText.wrapped), agree: change.agree)
     case .reset(let importedPasskeys):
       self.init(
         headline: "Reset this authenticator?", details: Self.resetLines(importedPasskeys), agree: "Reset",
@@ -75,11 +81,12 @@ struct PromptPages: Sendable, Equatable {
     case .signMessage(let message):
       let account = prompt.algorandAddress.map { ["Account: \($0)"] } ?? []
       self.init(
-        question: "Sign this message?", heading: prompt.dAppLines + account, body: WalletText.quoted(message))
+        question: "Sign this message?", heading: prompt.dAppLines + account, body: WalletText.quoted(message),
+        agree: "Sign")
     case .signAssociation(let publicUserID, let data, let service):
       self.init(
         question: "Sign in with Keyri?", heading: WalletText.service(service),
-        body: ["User:"] + WalletText.quoted(publicUserID) + ["It signs:"] + WalletText.quoted(data))
+        body: ["User:"] + WalletText.quoted(publicUserID) + ["It signs:"] + WalletText.quoted(data), agree: "Sign")
     }
     for page in before.indices {
       before[page].mayConcernAnotherKey = prompt.mayConcernAnotherKey
@@ -109,11 +116,11 @@ struct PromptPages: Sendable, Equatable {
   }
 
   /// The parts of one text, headed the same.
-  private init(question: String, heading: [String], body: [String]) {
+  private init(question: String, heading: [String], body: [String], agree: String) {
     self.init(
       WalletText.parts(of: body, under: heading).map { part in
         PromptText(headline: question + part.words, details: heading + part.lines, agree: "Next", refuse: "Deny")
-      }, agree: "Sign")
+      }, agree: agree)
   }
 
   /// One transaction, on one page if it fits; or the totals of several, and then each of them.
@@ -201,6 +208,52 @@ extension UserPrompt.TransactionTexts {
       each.count == 1
       ? "this one transaction" : signed == each.count ? "all \(signed)" : "\(signed) of the \(each.count)"
     return "Your account signs \(which)."
+  }
+}
+
+extension UserPrompt.Change {
+  fileprivate var headline: String {
+    switch self {
+    case .alwaysUV(true): "Ask for verification every time?"
+    case .alwaysUV(false): "Stop asking for verification every time?"
+    case .minimumPINLength: "Change the rule for PINs?"
+    case .largeBlobs: "Replace the data that sites keep here?"
+    }
+  }
+
+  fileprivate var agree: String {
+    if case .largeBlobs = self { "Replace" } else { "Change" }
+  }
+
+  /// What will be so, in whole sentences.
+  fileprivate var lines: [String] {
+    switch self {
+    case .alwaysUV(true):
+      [
+        "A program wants every registration and sign-in to verify you.",
+        "Nothing here can do that before you set a PIN: until then,",
+        "no site can use this authenticator.",
+      ]
+    case .alwaysUV(false):
+      ["A program wants you to be verified only where a site asks for it."]
+    case .minimumPINLength(let old, let new, let rpIDs):
+      (old == new
+        ? []
+        : [
+          "A program wants a PIN to have at least \(new) characters (now: \(old)).",
+          "Only a reset takes that back.",
+        ]) + (rpIDs.map(Self.lines) ?? [])
+    case .largeBlobs(let old, let new):
+      [
+        "A program wants to put \(new) bytes in the place of all \(old) bytes",
+        "that are kept here as large blobs. What it does not put back is lost.",
+      ]
+    }
+  }
+
+  private static func lines(ofSitesToldTheLength rpIDs: [String]) -> [String] {
+    guard !rpIDs.isEmpty else { return ["No site will be told the shortest length of a PIN any more."] }
+    return ["These sites alone will be told the shortest length of a PIN:"] + rpIDs.map { UserPrompt.siteLine($0) }
   }
 }
 

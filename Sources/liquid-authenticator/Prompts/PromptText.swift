@@ -82,6 +82,7 @@ extension UserPrompt {
     case .register, .alreadyRegistered: "make a new passkey"
     case .signIn: "sign in with a passkey"
     case .authorize(let permissions): permissions.deed
+    case .change: "manage this authenticator"
     case .reset: "reset this authenticator"
     case .setPIN: "set a PIN"
     case .registerSecondFactor: "make a new second factor"
@@ -102,7 +103,7 @@ extension UserPrompt {
     case .signTransactions, .signMessage: dAppLines
     case .signAssociation(let publicUserID, _, let service):
       WalletText.service(service) + WalletText.wrapped("User: \(ShownText.name(publicUserID))")
-    case .reset, .setPIN, .registerSecondFactor, .signInSecondFactor, .select: []
+    case .change, .reset, .setPIN, .registerSecondFactor, .signInSecondFactor, .select: []
     }
   }
 
@@ -112,7 +113,7 @@ extension UserPrompt {
     guard algorandAddress == nil else { return false }
     return switch purpose {
     case .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor: true
-    case .setPIN, .authorize, .reset: false
+    case .setPIN, .authorize, .change, .reset: false
     case .tellPasskey, .signTransactions, .signMessage, .signAssociation: false
     }
   }

@@ -6,7 +6,9 @@ import Testing
 
 struct DialogsBesideOtherKeysTests {
   static let key = OtherKey(node: "/dev/hidraw4", name: "Example Key")
-  static let directed: [UserPrompt.Purpose] = [.setPIN, .authorize(.credentialManagement), .reset(importedPasskeys: 0)]
+  static let directed: [UserPrompt.Purpose] = [
+    .setPIN, .authorize(.credentialManagement), .change(.alwaysUV(true)), .reset(importedPasskeys: 0),
+  ]
   static let broadcast: [UserPrompt.Purpose] = [
     .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor,
   ]

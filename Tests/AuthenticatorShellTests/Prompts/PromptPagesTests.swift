@@ -53,6 +53,20 @@ import Testing
     #expect(pages.last?.agree == "Sign")
   }
 
+  @Test(arguments: ["a", "%", "\u{1F600}", "\n"])
+  func `the sites of a change fit, dialog by dialog, and none is left out`(_ unit: String) throws {
+    let rpIDs = (0..<8).map { String(repeating: unit, count: 300) + "\($0).example" }
+    let pages = Self.pages(.change(.minimumPINLength(from: 4, to: 63, rpIDs: rpIDs)))
+    for page in pages {
+      #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
+      #expect(page.details.count <= WalletText.height)
+    }
+    let shown = pages.flatMap(\.details)
+    for number in 0..<8 { #expect(shown.contains { $0.hasSuffix("\(number).example") }) }
+    #expect(pages.dropLast().allSatisfy { $0.agree == "Next" })
+    #expect(pages.last?.agree == "Change")
+  }
+
   @Test func `no character but the line end makes a line`() {
     for unit in Self.hostile where !unit.contains("\n") {
       #expect(WalletText.quoted(unit).count == 1)

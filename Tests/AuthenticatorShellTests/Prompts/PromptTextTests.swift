@@ -187,6 +187,74 @@ import Testing
         """,
       buttons: ["Allow", "Deny"]),
     Case(
+      testDescription: "a first PIN", prompt: UserPrompt(purpose: .setPIN),
+      text: """
+        Set a PIN for this authenticator?
+
+        A program has chosen it. Whoever knows it can sign in where a site
+        wants you verified, list and remove your passkeys, and change settings.
+        """,
+      buttons: ["Set PIN", "Deny"]),
+    Case(
+      testDescription: "alwaysUv on", prompt: UserPrompt(purpose: .change(.alwaysUV(true))),
+      text: """
+        Ask for verification every time?
+
+        A program wants every registration and sign-in to verify you.
+        Nothing here can do that before you set a PIN: until then,
+        no site can use this authenticator.
+        """,
+      buttons: ["Change", "Deny"]),
+    Case(
+      testDescription: "alwaysUv off", prompt: UserPrompt(purpose: .change(.alwaysUV(false))),
+      text: """
+        Stop asking for verification every time?
+
+        A program wants you to be verified only where a site asks for it.
+        """,
+      buttons: ["Change", "Deny"]),
+    Case(
+      testDescription: "a minimum PIN length",
+      prompt: UserPrompt(purpose: .change(.minimumPINLength(from: 4, to: 20, rpIDs: nil))),
+      text: """
+        Change the rule for PINs?
+
+        A program wants a PIN to have at least 20 characters (now: 4).
+        Only a reset takes that back.
+        """,
+      buttons: ["Change", "Deny"]),
+    Case(
+      testDescription: "who is told the minimum PIN length",
+      prompt: UserPrompt(purpose: .change(.minimumPINLength(from: 4, to: 4, rpIDs: ["a.example", "b\n.example"]))),
+      text: #"""
+        Change the rule for PINs?
+
+        These sites alone will be told the shortest length of a PIN:
+        Site: a.example
+        Site: b\u{A}.example
+        """#,
+      buttons: ["Change", "Deny"]),
+    Case(
+      testDescription: "a minimum PIN length that nobody is told",
+      prompt: UserPrompt(purpose: .change(.minimumPINLength(from: 4, to: 6, rpIDs: []))),
+      text: """
+        Change the rule for PINs?
+
+        A program wants a PIN to have at least 6 characters (now: 4).
+        Only a reset takes that back.
+        No site will be told the shortest length of a PIN any more.
+        """,
+      buttons: ["Change", "Deny"]),
+    Case(
+      testDescription: "large blobs", prompt: UserPrompt(purpose: .change(.largeBlobs(from: 8192, to: 8192))),
+      text: """
+        Replace the data that sites keep here?
+
+        A program wants to put 8192 bytes in the place of all 8192 bytes
+        that are kept here as large blobs. What it does not put back is lost.
+        """,
+      buttons: ["Replace", "Deny"]),
+    Case(
       testDescription: "reset", prompt: UserPrompt(purpose: .reset(importedPasskeys: 0)),
       text: """
         Reset this authenticator?

@@ -120,9 +120,25 @@ import Testing
     #expect(answer.status == (status == .uvInvalid ? .operationDenied : status == .uvBlocked ? .pinBlocked : status))
     #expect(world.person.shown == [.init(prompt: UserPrompt(purpose: .setPIN), verification: true)])
     #expect(try world.store.state().settings.pin == nil)
-    var without = TestWorld(canVerify: false)
-    #expect(try await platform.setPIN("1234", in: &without).status == .success)
-    #expect(without.person.shown.isEmpty, "there is nothing that a PIN would get around")
+  }
+
+  @Test(arguments: [
+    (UserInteractionError.declined, CTAPStatus.operationDenied), (.timedOut, .userActionTimeout),
+    (.cancelled, .keepaliveCancel),
+  ])
+  func `where nothing verifies, setting a PIN takes presence`(
+    error: UserInteractionError, status: CTAPStatus
+  ) async throws {
+    var world = TestWorld(canVerify: false)
+    let platform = try TestPlatform(.two)
+    #expect(try await platform.setPIN("123", in: &world).status == .pinPolicyViolation)
+    #expect(world.person.shown.isEmpty, "what cannot be is asked of nobody")
+    world.person.will(.fail(error))
+    #expect(try await platform.setPIN("1234", in: &world).status == status)
+    #expect(world.person.shown == [.init(prompt: UserPrompt(purpose: .setPIN), verification: false)])
+    #expect(world.store.writes == 0)
+    #expect(try await platform.setPIN("1234", in: &world).status == .success)
+    #expect(try world.store.state().settings.pin != nil)
   }
 
   // MARK: Wrong PINs

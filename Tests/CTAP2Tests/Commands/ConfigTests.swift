@@ -173,6 +173,49 @@ import Testing
     #expect(world.keySource.wishes == [.prompt(UserPrompt(purpose: .authorize(.authenticatorConfiguration)))])
   }
 
+  // MARK: Presence, where nobody can be verified
+
+  static let changes: [(params: CBORMap?, change: UserPrompt.Change?)] = [
+    (nil, .alwaysUV(true)), ([1: 20], .minimumPINLength(from: 4, to: 20, rpIDs: nil)), ([1: 4], nil), ([:], nil),
+    ([2: ["a.example"]], .minimumPINLength(from: 4, to: 4, rpIDs: ["a.example"])), ([2: []], nil),
+    ([1: 5, 2: ["b.example"]], .minimumPINLength(from: 4, to: 5, rpIDs: ["b.example"])),
+  ]
+
+  @Test(arguments: changes.indices)
+  func `where nobody can be verified, a person agrees to what changes`(_ index: Int) async throws {
+    let (params, change) = Self.changes[index]
+    var request: CBORMap = [1: params == nil ? 2 : 3]
+    request[2] = params.map { .map($0) }
+    let refusals: [(UserInteractionError, CTAPStatus)] = [
+      (.declined, .operationDenied), (.timedOut, .userActionTimeout), (.cancelled, .keepaliveCancel),
+    ]
+    let shown = change.map { ScriptedPerson.Shown(prompt: UserPrompt(purpose: .change($0)), verification: false) }
+    for (error, status) in refusals {
+      var world = TestWorld(canVerify: false)
+      world.person.will(.fail(error))
+      #expect(await world.send(0x0D, request).status == (change == nil ? .success : status))
+      #expect(try settings(world) == AuthenticatorSettings())
+      #expect(world.person.shown == [shown].compactMap(\.self))
+    }
+    var world = TestWorld(canVerify: false)
+    #expect(await world.send(0x0D, request).bytes == [0x00])
+    #expect(world.person.shown == [shown].compactMap(\.self))
+    #expect(try (settings(world) == AuthenticatorSettings()) == (change == nil))
+    guard params == nil else { return }
+    #expect(await world.send(0x0D, request).bytes == [0x00])
+    #expect(world.person.shown.last?.prompt.purpose == .change(.alwaysUV(false)))
+    #expect(try settings(world) == AuthenticatorSettings())
+  }
+
+  @Test func `what is refused is asked of nobody`() async {
+    let refused: [CBORMap] = [[1: 3], [1: 64], [3: true], [2: .array((0..<9).map { .text("\($0)") })], [4: true]]
+    for params in refused {
+      var world = TestWorld(canVerify: false)
+      #expect(await world.send(0x0D, [1: 3, 2: .map(params)]).status != .success)
+      #expect(world.person.shown.isEmpty)
+    }
+  }
+
   // MARK: Malformed
 
   @Test func `what is not offered or malformed is refused`() async throws {

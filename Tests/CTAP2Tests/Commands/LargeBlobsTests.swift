@@ -174,6 +174,46 @@ import Testing
     #expect(await get(17, in: &world) == Array(array.prefix(17)))
   }
 
+  @Test func `where nobody can be verified, a person agrees to the array, once`() async throws {
+    var world = TestWorld(canVerify: false)
+    let array = Self.array(4000)
+    let refusals: [(UserInteractionError, CTAPStatus)] = [
+      (.declined, .operationDenied), (.timedOut, .userActionTimeout),
+    ]
+    for (error, status) in refusals {
+      world.person.will(.fail(error))
+      #expect(await set(array, in: &world).status == status)
+      for offset in [50, 1736] {
+        let next = Self.fragment(Array(array[offset..<offset + 50]), offset, 4000, nil)
+        #expect(await world.send(0x0C, next).status == .invalidSequence)
+      }
+    }
+    #expect(await get(in: &world) == Self.initial)
+    #expect(world.store.writes == 0)
+    #expect(await set(array, in: &world).bytes == [0x00])
+    #expect(await set(Self.array(17), in: &world).bytes == [0x00])
+    let shown = [(17, 4000), (17, 4000), (17, 4000), (4000, 17)].map { from, to in
+      ScriptedPerson.Shown(
+        prompt: UserPrompt(purpose: .change(.largeBlobs(from: from, to: to))), verification: false)
+    }
+    #expect(world.person.shown == shown, "the first fragment alone asks")
+
+    // Reading, and what is refused, asks nobody.
+    let refused: CBORMap = [2: .bytes([UInt8](repeating: 0, count: 18)), 3: 0, 4: 17]
+    #expect(await world.send(0x0C, refused).status == .invalidParameter)
+    #expect(await get(in: &world) == Self.array(17))
+    #expect(world.person.shown.count == shown.count)
+  }
+
+  @Test func `a write that was agreed to goes on with a token, where a PIN is set meanwhile`() async throws {
+    var world = TestWorld(canVerify: false)
+    let array = Self.array(100)
+    #expect(await world.send(0x0C, Self.fragment(Array(array[..<50]), 0, 100, nil)).status == .success)
+    _ = try await TestPlatform(.two).setPIN("1234", in: &world)
+    #expect(await world.send(0x0C, Self.fragment(Array(array[50...]), 50, 100, nil)).status == .puatRequired)
+    #expect(await get(in: &world) == Self.initial)
+  }
+
   @Test func `lbw outlives a ceremony`() async throws {
     var world = TestWorld()
     let token = try await token([.makeCredential, .largeBlobWrite], in: &world)
