@@ -116,6 +116,21 @@ def test_prf_in_create_and_get(key, verification):
     device.close()
 
 
+def test_a_silent_sign_in_gives_nothing_away(key, ctap):
+    """up = false asks nobody: whoever may open the device gets a signature that sites refuse, and no more."""
+    asking = {"credBlob": True, "largeBlobKey": True}
+    wishes = {"credBlob": b"secret of the site", "largeBlobKey": True}
+    made = register(ctap, OWN, "silent.example", rk=True, uv=True, extensions=wishes)
+    asked = key.pinentry.asked()
+    for listed in (False, True):
+        answer = sign_in(ctap, made, listed=listed, up=False, extensions=asking)
+        assert answer.auth_data.extensions is None and answer.large_blob_key is None
+    assert key.pinentry.asked() == asked
+    answer = sign_in(ctap, made, extensions=asking)
+    assert answer.auth_data.extensions == {"credBlob": b"secret of the site"} and len(answer.large_blob_key) == 32
+    assert key.pinentry.asked() == asked + 1
+
+
 class TestCredBlob:
     def test_kept_and_told(self, ctap):
         blob = secrets.token_bytes(ctap.info.max_cred_blob_length)

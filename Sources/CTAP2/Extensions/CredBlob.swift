@@ -33,7 +33,10 @@ public enum CredBlob: AuthenticatorExtension {
   }
 
   private struct Telling: ExtensionProcessing {
-    /// Empty when nothing was kept, or when the record came back without it (Recovery §9).
-    func output(_ ceremony: ExtensionCeremony) -> CBORValue? { .bytes(ceremony.credential.record?.credBlob ?? []) }
+    /// Empty when nothing was kept, or when the record came back without it (Recovery §9); no output for a sign-in that
+    /// nobody has agreed to (up = false), which any program can ask for.
+    func output(_ ceremony: ExtensionCeremony) -> CBORValue? {
+      ceremony.userPresent ? .bytes(ceremony.credential.record?.credBlob ?? []) : nil
+    }
   }
 }

@@ -33,12 +33,13 @@ public enum LargeBlobKey: AuthenticatorExtension {
 
     func shape(_ registration: inout CredentialRegistration) { registration.policy.largeBlobKey = true }
 
-    /// The key, 32 bytes, of a credential that was registered with this extension.
+    /// The key, 32 bytes, of a credential that was registered with this extension; none for a sign-in that nobody has
+    /// agreed to (up = false), which any program can ask for.
     ///
     /// It leaves locked memory here: the platform is told it.
     func members(_ ceremony: ExtensionCeremony) -> CBORMap {
       let credential = ceremony.credential
-      guard credential.policy.largeBlobKey else { return CBORMap() }
+      guard credential.policy.largeBlobKey, ceremony.userPresent else { return CBORMap() }
       let key = ceremony.vault.keys.largeBlobKey(credential.rpIDHash, id: credential.id)
       return [member: .bytes(key.withUnsafeBytes { Array($0) })]
     }

@@ -1,6 +1,7 @@
 import CBOR
-import CTAP2
 import Testing
+
+@testable import CTAP2
 
 @Suite struct CredBlobTests {
   private static func register(
@@ -24,6 +25,28 @@ import Testing
       let answer = await world.getAssertion(Requests.getAssertion(allowing: ids, changes: Self.asking))
       #expect(answer.data?.extensions == ["credBlob": .bytes(blob)])
     }
+  }
+
+  @Test func `a sign-in that nobody has agreed to is not told them`() async throws {
+    var world = TestWorld()
+    let made = try #require(await Self.register(.bytes([1, 2, 3]), in: &world).data)
+    _ = await Self.register(.bytes([4]), name: "bob", in: &world)
+    for ids in [[], [made.credentialID]] {
+      let answer = await world.getAssertion(Requests.getAssertion(allowing: ids, up: false, changes: Self.asking))
+      #expect(answer.data?.flags == 0x18)  // BE, BS; neither UP nor ED
+      #expect(answer.data?.extensions == nil)
+    }
+    _ = await world.getAssertion(Requests.getAssertion(up: false, changes: Self.asking))
+    #expect(await world.getNextAssertion().data?.extensions == nil)
+    // With a token, which says that the person was verified, and not that he is there for this.
+    let platform = try TestPlatform(.two)
+    let token = try platform.token(
+      try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world))
+    let answer = await world.getAssertion(
+      Requests.getAssertion(up: false, changes: Self.asking + token.getAssertion()))
+    #expect(answer.data?.flags == 0x1C)  // UV, BE, BS
+    #expect(answer.data?.extensions == nil)
+    #expect(world.person.shown.count == 3, "two registrations and a token")
   }
 
   @Test func `more than 64 bytes are not kept, and the output says so`() async throws {

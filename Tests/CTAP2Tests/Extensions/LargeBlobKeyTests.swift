@@ -23,6 +23,23 @@ import Testing
     }
   }
 
+  @Test func `a sign-in that nobody has agreed to is told none`() async throws {
+    var world = TestWorld()
+    let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: Self.registering))
+    let id = try #require(made.data).credentialID
+    for ids in [[], [id]] {
+      let answer = await world.getAssertion(Requests.getAssertion(allowing: ids, up: false, changes: Self.signingIn))
+      #expect(answer.status == .success)
+      #expect(answer.map?.pairs.map(\.key).contains(7) == false)
+      #expect(answer.data?.flags == 0x18)  // BE, BS
+    }
+    #expect(world.person.shown.count == 1)
+    // Verification has a dialog, which is presence too.
+    let answer = await world.getAssertion(Requests.getAssertion(up: false, uv: true, changes: Self.signingIn))
+    #expect(answer.map?[7] == made.map?[5])
+    #expect(world.person.shown.count == 2)
+  }
+
   @Test func `each account is answered with its own`() async throws {
     var world = TestWorld()
     var keys: [CBORValue?] = []
