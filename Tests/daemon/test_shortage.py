@@ -1,5 +1,7 @@
 """Too few descriptors: what cannot be served waits, costs nothing meanwhile, and is served when there is room again."""
 
+import contextlib
+import json
 import os
 import pathlib
 import resource
@@ -22,6 +24,17 @@ def processor_seconds(key):
 
 def opened(key):
     return len(os.listdir(f"/proc/{key.process.pid}/fd"))
+
+
+def test_connections_that_idle_keep_nobody_out(key):
+    """A program that takes every place of the control socket, again and again, and does nothing with them."""
+    with key, contextlib.ExitStack() as idle:
+        for _ in range(100):
+            client = idle.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            client.connect(str(key.control_socket))
+        key.unlock()
+        assert json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)["vault"] == "unlocked"
+        assert "locked" in key.run("lock", "--control", key.control_socket).stdout
 
 
 def test_a_connection_that_there_is_no_descriptor_for(key):

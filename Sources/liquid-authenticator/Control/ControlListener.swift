@@ -6,7 +6,8 @@ import Synchronization
 ///
 /// A connection is read again only when its request was answered, so one that floods us floods itself. Nothing here
 /// waits for a client: an answer that its socket does not take at once ends the connection. A client that goes away
-/// cancels its request.
+/// cancels its request. Where every place is taken, a new connection takes that of the one that is idle longest, so that
+/// no program can keep the owner out by doing nothing; who has given the passphrase is spared.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
@@ -15,11 +16,16 @@ final class ControlListener: Polled {
     let number: UInt64
     let session: ControlSession
     var request: Task<Void, Never>?
+    /// What happened last on it, by number: it was made, or its last request was answered.
+    var lastEvent: UInt64
+    /// Whether the vault's passphrase was given on it.
+    var isVerified = false
   }
 
   private struct State {
     var connections: [Int32: Connection] = [:]
     var lastNumber: UInt64 = 0
+    var lastEvent: UInt64 = 0
     var thread: PollThread?
   }
 
@@ -92,14 +98,24 @@ final class ControlListener: Polled {
       return
     }
     state.withLock { state in
-      guard state.connections.count < Self.maximumConnections else {
+      guard state.connections.count < Self.maximumConnections || Self.makeRoom(in: &state) else {
         Self.send(ControlFailure(.busy, "too many programs are connected; try again").encoded, on: descriptor)
         close(descriptor)
         return
       }
       state.lastNumber += 1
-      state.connections[descriptor] = Connection(number: state.lastNumber, session: makeSession(state.lastNumber))
+      state.lastEvent += 1
+      state.connections[descriptor] = Connection(
+        number: state.lastNumber, session: makeSession(state.lastNumber), lastEvent: state.lastEvent)
     }
+  }
+
+  /// Ends the connection that is idle longest, of those without the passphrase; `false` where there is none.
+  private static func makeRoom(in state: inout State) -> Bool {
+    let idle = state.connections.filter { $1.request == nil && !$1.isVerified }
+    guard let oldest = idle.min(by: { $0.value.lastEvent < $1.value.lastEvent }) else { return false }
+    end(oldest.key, in: &state)
+    return true
   }
 
   private func receive(on descriptor: Int32) {
@@ -129,7 +145,8 @@ final class ControlListener: Polled {
       let request = try ControlRequest(decoding: UnsafeRawBufferPointer(rebasing: buffer.prefix(count)))
       state.connections[descriptor]?.request = Task(executorPreference: workers) {
         let answer = await connection.session.answer(to: request)
-        self.finish(answer, on: descriptor, connection.number)
+        let isVerified = await connection.session.isVerified
+        self.finish(answer, isVerified, on: descriptor, connection.number)
       }
       return nil
     } catch {
@@ -142,10 +159,13 @@ final class ControlListener: Polled {
   // MARK: Any thread
 
   /// Sends an answer, if its connection is still the one that asked.
-  private func finish(_ answer: [UInt8], on descriptor: Int32, _ number: UInt64) {
+  private func finish(_ answer: [UInt8], _ isVerified: Bool, on descriptor: Int32, _ number: UInt64) {
     let thread = state.withLock { state -> PollThread? in
       guard state.connections[descriptor]?.number == number else { return nil }
+      state.lastEvent += 1
       state.connections[descriptor]?.request = nil
+      state.connections[descriptor]?.lastEvent = state.lastEvent
+      state.connections[descriptor]?.isVerified = isVerified
       if !Self.send(answer, on: descriptor) { Self.end(descriptor, in: &state) }
       return state.thread
     }

@@ -204,13 +204,60 @@ final class Client: Sendable {
     #expect(await client.receive()?.isEmpty != false)
   }
 
-  @Test func `more connections than there are places are told so`() async throws {
+  /// An unlock with the door's passphrase.
+  private static let unlock: [UInt8] = [0x53, 0xA1, 0x00, 0x4D] + ScriptedDesk.passphrase
+
+  @Test func `where every place is taken, the connection that is idle longest goes`() async throws {
     let door = try OpenDoor()
     let clients = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
     for client in clients { await client.greet() }
+    #expect(await clients[0].ask(Self.unlock) == [0x00])
+    #expect(await clients[1].ask([0x52]) == [0x00], "it has just done something")
+    for gone in [clients[2], clients[3]] {
+      let late = try door.connect()
+      await late.greet()
+      #expect(await late.ask([0x52]) == [0x00])
+      #expect(await gone.receive()?.isEmpty == true, "that end was closed, without a word")
+    }
+    // Nothing but the one behind it was ended for either.
+    for client in [clients[0], clients[1]] + clients[4...] { #expect(await client.ask([0x52]) == [0x00]) }
+  }
+
+  @Test func `however many connections idle, the owner is let in`() async throws {
+    let door = try OpenDoor()
+    // They do not even greet.
+    let idle = try (0..<3 * ControlListener.maximumConnections).map { _ in try door.connect() }
+    let owner = try door.connect()
+    await owner.greet()
+    #expect(await owner.ask([0x52]) == [0x00])
+    #expect(await owner.ask(Self.unlock) == [0x00])
+    let more = try (0..<3 * ControlListener.maximumConnections).map { _ in try door.connect() }
+    await more.last?.greet()
+    #expect(await owner.ask([0x52]) == [0x00], "who has given the passphrase stays")
+    #expect(idle.count == more.count)
+  }
+
+  @Test func `more connections than there are places are told so, while none is idle without the passphrase`()
+    async throws
+  {
+    let door = try OpenDoor()
+    let clients = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
+    for client in clients { await client.greet() }
+    #expect(await clients[0].ask(Self.unlock) == [0x00])
+    door.desk.gate.close()
+    for client in clients[1...] { client.send([0x01]) }
+    try await eventually { door.desk.gate.count == clients.count - 1 }
     let late = try door.connect()
     #expect(await late.receive()?.first == ControlStatus.busy.rawValue)
-    #expect(await clients.last?.ask([0x52]) == [0x00])
+    #expect(await clients[0].ask([0x52]) == [0x00])
+    // A wrong passphrase takes back what the right one gave.
+    #expect(await clients[0].ask([0x53, 0xA1, 0x00, 0x41, 0x00])?.first == 0xF2)
+    let last = try door.connect()
+    await last.greet()
+    #expect(await last.ask([0x52]) == [0x00])
+    #expect(await clients[0].receive()?.isEmpty == true)
+    door.desk.gate.open()
+    for client in clients[1...] { #expect(await client.receive() == [0x00, 0x01]) }
   }
 
   @Test func `ten thousand random packets leave the door open`() async throws {
