@@ -3,7 +3,7 @@ public import CBOR
 /// What the authenticator tells about itself, without waiting for anybody:
 /// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
-/// 15: Algorand signatures, 16: association signatures}.
+/// 15: Algorand signatures, 16: association signatures, 17: has readers?}.
 public struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// How the vault stands.
   public enum VaultCondition: UInt8, Sendable, CaseIterable {
@@ -50,12 +50,15 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// How many signatures association keys have given since the start.
   public var associationSignatures: UInt64
 
+  /// Whether a program may list the passkeys without asking again (permission pcmr); only while unlocked.
+  public var hasReaders: Bool?
+
   /// Joins the members.
   public init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
     access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
     problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
-    algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0
+    algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil
   ) {
     self.processID = processID
     self.vault = vault
@@ -73,6 +76,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     self.steppedAsideFor = steppedAsideFor
     self.algorandSignatures = algorandSignatures
     self.associationSignatures = associationSignatures
+    self.hasReaders = hasReaders
   }
 
   /// Reads the members.
@@ -101,6 +105,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     steppedAsideFor = try told(members.optionalText(14))
     algorandSignatures = try told(members.requiredUnsigned(15))
     associationSignatures = try told(members.requiredUnsigned(16))
+    hasReaders = try told(members.optionalBool(17))
   }
 
   /// The members of the answer.
@@ -115,6 +120,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     members[9] = fingerprint.map(CBORValue.bytes)
     members[13] = credentials.map(CBORValue.unsigned)
     members[14] = steppedAsideFor.map(CBORValue.text)
+    members[17] = hasReaders.map(CBORValue.bool)
     return members
   }
 }

@@ -41,6 +41,8 @@ public enum ControlRequest: Sendable {
   case settings
   /// Changes some of it. Answer: ``OwnerSettings``, as they are then.
   case changeSettings(SettingsChange)
+  /// Ends the token of permission pcmr, by which programs list passkeys without asking again. Answer: nothing.
+  case forgetReaders
   /// Replaces the serialized large-blob array, CTAP §6.10.3: any, or the one that ends with this digest, 16 bytes. Answer:
   /// nothing.
   case setLargeBlobArray([UInt8], changedFrom: [UInt8]?)
@@ -91,6 +93,7 @@ extension ControlRequest {
     case accounts = 0x65
     case associationKey = 0x66
     case signAssociation = 0x67
+    case forgetReaders = 0x68
     case acceptStore = 0x6A
   }
 
@@ -117,6 +120,7 @@ extension ControlRequest {
     case .changeSettings(let change): Self.encode(.changeSettings, change.members)
     case .setLargeBlobArray(let array, let digest):
       Self.encode(.setLargeBlobArray, Self.largeBlobMembers(array, digest))
+    case .forgetReaders: Self.encode(.forgetReaders)
     case .account: Self.encode(.account)
     case .walletPasskey(let rpID, let host):
       Self.encode(.walletPasskey, Self.passkeyMembers(rpID, host))
@@ -182,6 +186,7 @@ extension ControlRequest {
     case .changeSettings: self = .changeSettings(try SettingsChange(members))
     case .setLargeBlobArray:
       self = .setLargeBlobArray(try told(members.requiredBytes(1)), changedFrom: try told(members.optionalBytes(2)))
+    case .forgetReaders: self = .forgetReaders
     case .account: self = .account
     case .walletPasskey:
       self = .walletPasskey(

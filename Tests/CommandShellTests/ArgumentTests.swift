@@ -165,6 +165,7 @@ import Testing
     ["config", "min-pin-length", "63", "--rp", "a.example", "--rp", "b.example"],
     ["config", "min-pin-length", "4", "--no-rp"],
     ["config", "force-pin-change"],
+    ["config", "forget-readers", "--json"],
     ["blobs", "list", "--json"],
     ["blobs", "get", "0123"],
     ["blobs", "get", "0123", "file"],
@@ -184,7 +185,8 @@ import Testing
     ["credentials", "rename"], ["credentials", "remove"], ["recover"], ["derive"], ["unlock"], ["lock"], ["device"],
     ["pin"], ["pin", "status"], ["pin", "set"], ["pin", "change"], ["pin", "remove"], ["config"], ["config", "show"],
     ["config", "always-uv"], ["config", "min-pin-length"], ["config", "force-pin-change"],
-    ["blobs"], ["blobs", "list"], ["blobs", "get"], ["blobs", "set"], ["blobs", "delete"], ["blobs", "export"],
+    ["config", "forget-readers"], ["blobs"], ["blobs", "list"], ["blobs", "get"], ["blobs", "set"],
+    ["blobs", "delete"], ["blobs", "export"],
     ["blobs", "import"],
   ])
   func `every command has help`(_ command: [String]) {

@@ -41,6 +41,18 @@ import Testing
     #expect(report.json.description.contains(#""associationSignatures": 3"#))
   }
 
+  @Test func `who may list passkeys for good is told, and how to end it`() {
+    var status = Self.running()
+    let row = "\nreaders        a program can list your passkeys; to end that, run: liquid-auth config forget-readers\n"
+    for (hasReaders, json) in [(true, "true"), (false, "false"), (nil, "null")] as [(Bool?, String)] {
+      status.hasReaders = hasReaders
+      let report = StatusReport(running: status, system: Self.fine)
+      #expect(report.text.contains(row) == (hasReaders == true))
+      #expect(report.json.description.contains("\"readers\": \(json)"))
+      #expect(report.problems.isEmpty, "the person has agreed to it")
+    }
+  }
+
   @Test func `a locked vault is no problem: the first ceremony asks`() {
     let report = StatusReport(running: Self.running(vault: .locked), system: Self.fine)
     #expect(report.problems.isEmpty)
@@ -136,7 +148,7 @@ import Testing
       running == [
         "running", "processId", "vault", "fingerprint", "credentials", "transport", "attached", "node", "access",
         "steppedAsideFor", "verification", "prompt", "waiting", "algorandSignatures", "associationSignatures",
-        "stateDirectory", "problems",
+        "readers", "stateDirectory", "problems",
       ])
   }
 

@@ -58,6 +58,7 @@ import Testing
     Case("power cycle", .device(.powerCycle), [0x5B, 0xA1, 0x01, 0x04]),
     Case("a PIN", .setPIN(secret("1234")), [0x5C, 0xA1, 0x00, 0x44] + Array("1234".utf8)),
     Case("no PIN", .removePIN, [0x5D]),
+    Case("no readers", .forgetReaders, [0x68]),
     Case("the settings", .settings, [0x5E]),
     Case("alwaysUv", .changeSettings(SettingsChange(alwaysUV: false)), [0x5F, 0xA1, 0x01, 0xF4]),
     Case(

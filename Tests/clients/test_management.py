@@ -1,6 +1,7 @@
 """Passkeys listed, renamed and removed, and settings changed, by python-fido2."""
 
 import hashlib
+import json
 
 import pytest
 from clients.test_python_fido2 import refused
@@ -11,6 +12,7 @@ from fido2.ctap2.pin import PinProtocolV1, PinProtocolV2
 from support import wire
 from support.authenticator import Authenticator
 from support.ceremonies import OWN, register, sign_in
+from support.control_door import FORGET_READERS, PASSPHRASE_REQUIRED, ControlDoor
 
 ERR, RESULT, PERMISSION = CtapError.ERR, CredentialManagement.RESULT, ClientPin.PERMISSION
 PIN = "4711-hidden"
@@ -93,6 +95,30 @@ class TestCredentialManagement:
             assert entry[RESULT.CRED_PROTECT] == 1 and entry[RESULT.THIRD_PARTY_PAYMENT] is False
         assert manager.enumerate_creds(hash_of("three.example")) == []
         assert key.pinentry.asked() == asked, "the token was agreed to, what it does is not asked again"
+
+    def test_who_reads_for_good_is_forgotten(self, key, ctap):
+        """pcmr without a PIN: only the owner's command ends it, and `status` tells that there is one."""
+        def status():
+            return json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)["readers"]
+
+        three_passkeys(ctap)
+        assert status() is False
+        reader = management(ctap, PERMISSION.PERSISTENT_CREDENTIAL_MGMT)
+        assert "liquid-auth config forget-readers" in key.pinentry.events("ask")[-1]["description"]
+        assert reader.get_metadata()[RESULT.EXISTING_CRED_COUNT] == 3 and status() is True
+        assert "liquid-auth config forget-readers" in key.run("status", "--control", key.control_socket).stdout
+        key.ask("lock")
+        assert status() is None
+        key.unlock()
+        assert reader.get_metadata()[RESULT.EXISTING_CRED_COUNT] == 3
+        with ControlDoor(key.control_socket) as door:
+            assert door.ask(FORGET_READERS)[0] == PASSPHRASE_REQUIRED
+        key.run("config", "forget-readers", "--control", key.control_socket, stdin="another\n", status=3)
+        assert reader.get_metadata()[RESULT.EXISTING_CRED_COUNT] == 3
+        assert "no program" in key.ask("config", "forget-readers")
+        with refused(ERR.PIN_AUTH_INVALID):
+            reader.get_metadata()
+        assert status() is False
 
     def test_nothing_to_list(self, ctap):
         manager = management(ctap)

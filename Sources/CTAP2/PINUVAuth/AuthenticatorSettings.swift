@@ -37,8 +37,10 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   public internal(set) var forcePINChange = false
   /// The relying parties that are told `minimumPINLength` (extension minPinLength).
   public internal(set) var minimumPINLengthRPIDs: [String] = []
-  /// The token of permission pcmr, 32 bytes; lasts until the PIN is changed.
+  /// The token of permission pcmr, 32 bytes; lasts until another PIN is set or the owner ends it.
   var persistentToken: [UInt8]?
+  /// Whether there is one: some program may list the passkeys, and nobody is asked again.
+  public var hasPersistentToken: Bool { persistentToken != nil }
 
   /// The settings of a new device.
   public init() {}

@@ -34,6 +34,9 @@ extension AuthenticatorSettings {
     persistentToken = nil
   }
 
+  /// Ends the token of permission pcmr: who has it lists no passkeys any more.
+  public mutating func endPersistentToken() { persistentToken = nil }
+
   /// setMinPINLength, CTAP §6.11.4: all of it, or nothing.
   ///
   /// - Parameters:

@@ -16,7 +16,8 @@ public struct TokenPermissions: OptionSet, Hashable, Sendable {
   public static let largeBlobWrite = Self(rawValue: 0x10)
   /// acfg: authenticatorConfig.
   public static let authenticatorConfiguration = Self(rawValue: 0x20)
-  /// pcmr: reading with authenticatorCredentialManagement, by a token that lasts until the PIN is changed.
+  /// pcmr: reading with authenticatorCredentialManagement, by a token that lasts until another PIN is set or the
+  /// owner ends it.
   public static let persistentCredentialManagementReadOnly = Self(rawValue: 0x40)
 
   /// The permissions of a token that was asked for without any: CTAP §6.5.5.7.1.

@@ -10,7 +10,7 @@ struct ConfigCommand: ParsableCommand {
       Each change asks for the vault's passphrase at the terminal; without a terminal it is the first line of standard \
       input. The settings are of this machine, and a reset takes them back.
       """,
-    subcommands: [Show.self, AlwaysUV.self, MinimumPINLength.self, ForcePINChange.self])
+    subcommands: [Show.self, AlwaysUV.self, MinimumPINLength.self, ForcePINChange.self, ForgetReaders.self])
 
   struct Show: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Show what is set; asks for nothing.")
@@ -79,6 +79,25 @@ struct ConfigCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws { try place.change(SettingsChange(forcePINChange: true), output) }
+  }
+
+  struct ForgetReaders: PlacedCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "forget-readers",
+      abstract: "Let no program list your passkeys without asking you again.",
+      discussion: """
+        A program may have been let list your passkeys for good (permission pcmr): it reads them after a restart too. \
+        `liquid-auth status` tells whether there is one. This ends it for all such programs; so does a new PIN.
+        """)
+    @OptionGroup var place: PlaceOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+      let connection = try place.connect()
+      try connection.unlock()
+      let _: Done = try connection.ask(.forgetReaders)
+      output.write("no program can list your passkeys without asking you again", json: ["readers": .bool(false)])
+    }
   }
 }
 

@@ -68,6 +68,11 @@ extension StatusReport {
         ["signed", Self.signed(status)],
       ]
       if let count = status.credentials { rows.insert(["passkeys", "\(count) on this machine"], at: 3) }
+      if status.hasReaders == true {
+        rows.append([
+          "readers", "a program can list your passkeys; to end that, run: liquid-auth config forget-readers",
+        ])
+      }
     } else {
       rows = [["authenticator", isRunning == false ? "not running" : Self.unknown], ["vault", vault]]
     }
@@ -108,6 +113,7 @@ extension StatusReport {
       "waiting": status.map { .bool($0.waiting) } ?? .null,
       "algorandSignatures": status.map { .number(Int64(clamping: $0.algorandSignatures)) } ?? .null,
       "associationSignatures": status.map { .number(Int64(clamping: $0.associationSignatures)) } ?? .null,
+      "readers": status?.hasReaders.map(JSON.bool) ?? .null,
       "stateDirectory": .string(stateDirectory),
       "problems": .array(problems.map(JSON.string)),
     ]

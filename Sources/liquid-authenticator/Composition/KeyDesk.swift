@@ -14,19 +14,21 @@ struct KeyDesk: ControlDesk {
     let vault = desk.people.vault.status
     let node = await key.node
     // The store is for one at a time, and a ceremony may wait for a person.
-    let (credentials, settings) =
+    let (credentials, settings, told) =
       desk.queue.ifFree { [vault = desk.people.vault] in
         let open = vault.current
-        return (try? open?.store.credentialCount(), open.map { try? $0.settings().told } ?? vault.told)
-      } ?? (nil, nil)
+        let settings = open.map { try? $0.settings() }
+        return (try? open?.store.credentialCount(), settings ?? nil, settings.map { $0?.told } ?? vault.told)
+      } ?? (nil, nil, nil)
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: desk.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
       verification: desk.options.verification.rawValue, prompt: prompt, fingerprint: vault.fingerprint,
-      waiting: desk.people.isAnybodyAsked, problems: problems(vault, settings),
+      waiting: desk.people.isAnybodyAsked, problems: problems(vault, told),
       stateDirectory: desk.directory.path, credentials: credentials.map(UInt64.init),
       steppedAsideFor: await key.steppedAsideFor?.description,
-      algorandSignatures: desk.people.signatures.algorand, associationSignatures: desk.people.signatures.association)
+      algorandSignatures: desk.people.signatures.algorand, associationSignatures: desk.people.signatures.association,
+      hasReaders: settings?.hasPersistentToken)
   }
 
   func lock() async { desk.people.vault.lock() }

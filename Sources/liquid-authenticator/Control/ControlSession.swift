@@ -106,6 +106,7 @@ actor ControlSession {
       case .removePIN: try vault.removePIN(&authenticator.pinUVAuth)
       case .settings: return try vault.ownerSettings().encoded
       case .changeSettings(let wish): return try vault.change(wish, &authenticator.pinUVAuth).encoded
+      case .forgetReaders: try vault.forgetReaders()
       case .setLargeBlobArray(let array, let digest):
         try vault.setLargeBlobArray(array, changedFrom: digest, &authenticator)
       default: throw ControlFailure(.invalidCommand, "no such command")

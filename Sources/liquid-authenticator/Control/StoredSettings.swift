@@ -17,6 +17,9 @@ extension OpenVault {
     pinUVAuth.pinWasChanged()
   }
 
+  /// Programs that were let list the passkeys for good list none any more.
+  func forgetReaders() throws(ControlFailure) { try change { $0.endPersistentToken() } }
+
   /// What is set beside the PIN.
   func ownerSettings() throws(ControlFailure) -> OwnerSettings {
     OwnerSettings(try told { () throws(CTAPError) in try settings() })

@@ -173,7 +173,10 @@ extension TokenPermissions {
     let deeds: [(TokenPermissions, String)] = [
       ([.makeCredential, .getAssertion], "It may sign in there with a passkey as well."),
       (.credentialManagement, "It may list, rename and remove your passkeys\(isOfSite ? " of this site" : "")."),
-      (.persistentCredentialManagementReadOnly, "It may list your passkeys until the PIN is changed."),
+      (
+        .persistentCredentialManagementReadOnly,
+        "It may list your passkeys until you set a new PIN, or run: liquid-auth config forget-readers"
+      ),
       (.largeBlobWrite, "It may change the data that sites keep here."),
       (.authenticatorConfiguration, "It may change this authenticator's settings."),
     ]

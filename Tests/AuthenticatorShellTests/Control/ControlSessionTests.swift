@@ -106,7 +106,7 @@ import Testing
     .listCredentials(start: 0), .showCredential(reference), .removeCredential(reference),
     .renameCredential(reference, names: CredentialNames(name: "x")),
     .recoverCredential(CredentialRecovery(rpID: "a", userHandle: [1])), .acceptBeforeReset,
-    .setPIN(passphrase()), .removePIN, .settings, .changeSettings(SettingsChange(alwaysUV: true)),
+    .setPIN(passphrase()), .removePIN, .forgetReaders, .settings, .changeSettings(SettingsChange(alwaysUV: true)),
     .setLargeBlobArray([], changedFrom: nil),
   ]
   static let reference = CredentialReference(rpID: "a", credentialID: [1])

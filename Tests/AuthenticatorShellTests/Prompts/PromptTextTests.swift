@@ -175,7 +175,7 @@ import Testing
       text: """
         Let a program manage this authenticator?
 
-        It may list your passkeys until the PIN is changed.
+        It may list your passkeys until you set a new PIN, or run: liquid-auth config forget-readers
         """,
       buttons: ["Allow", "Deny"]),
     Case(

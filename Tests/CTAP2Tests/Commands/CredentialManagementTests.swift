@@ -282,6 +282,35 @@ import Testing
     #expect(await world.send(0x0A, token.manage(0x06, [2: ids[1]])).bytes == [0x00])
   }
 
+  @Test(arguments: [true, false]) func `the owner ends the token of pcmr`(isByPIN: Bool) async throws {
+    var world = TestWorld(canVerify: !isByPIN)
+    let platform = try TestPlatform(.two)
+    let pcmr = TokenPermissions.persistentCredentialManagementReadOnly
+    func ask() async throws -> TestToken {
+      let answer =
+        isByPIN
+        ? try await platform.askToken(pin: "1234", pcmr, in: &world)
+        : try await platform.askTokenByVerification(pcmr, in: &world)
+      return try platform.token(answer)
+    }
+    if isByPIN { _ = try await platform.setPIN("1234", in: &world) }
+    #expect(try !world.store.state().settings.hasPersistentToken)
+    let token = try await ask()
+    #expect(try world.store.state().settings.hasPersistentToken)
+    #expect(await world.send(0x0A, token.manage(0x01)).status == .success)
+
+    let vault = try await world.keySource.open()
+    var settings = try vault.settings()
+    settings.endPersistentToken()
+    try vault.save(settings)
+    #expect(await world.send(0x0A, token.manage(0x01)).status == .pinAuthInvalid)
+    #expect(try !world.store.state().settings.hasPersistentToken)
+    let fresh = try await ask()
+    #expect(!fresh.secret.isEqual(to: token.secret), "who is let read again is given another one")
+    #expect(await world.send(0x0A, fresh.manage(0x01)).status == .success)
+    #expect(await world.send(0x0A, token.manage(0x01)).status == .pinAuthInvalid)
+  }
+
   @Test func `the token of pcmr reads, after a replug and a lock too, and changes nothing`() async throws {
     for version in PINUVAuthProtocol.allCases {
       var (world, _, registrations) = try await managedWorld(version)
