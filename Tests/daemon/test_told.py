@@ -112,7 +112,21 @@ class TestStatus:
         named.symlink_to(key.pinentry_program)
         key.pinentry_program = named
         with key:
-            assert "needs a display or a terminal" in problems(key) and "needs a display" in key.said()
+            words = f"{named} may have no place to show a dialog"
+            assert words in problems(key) and words in key.said() and "nobody can be asked" not in key.said()
+            # This one has a place all the same; a dialog that nobody answered says nothing of that.
+            key.pinentry.set("timeout")
+            device = wire.fido2_device(key.socket)
+            with pytest.raises(CtapError, match="USER_ACTION_TIMEOUT"):
+                register(Ctap2(device), OWN)
+            assert words in problems(key)
+            key.pinentry.set("approve")
+            register(Ctap2(device), OWN)
+            device.close()
+            assert status(key, 0)["problems"] == []
+            key.pinentry.set("die")
+            deny_a_registration(key)
+            assert words in problems(key)
         monkeypatch.setenv("DISPLAY", ":7")
         with key:
             assert status(key, 0)["problems"] == [] and "nobody can be asked" not in key.said()

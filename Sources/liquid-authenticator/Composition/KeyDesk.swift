@@ -130,12 +130,13 @@ struct KeyDesk: ControlDesk {
 
   /// - Parameter settings: `nil` where nobody can tell now.
   private func problems(_ vault: VaultStatus, _ settings: ToldSettings?) -> [String] {
-    let dialog = desk.people.dialogFault.last.map { "the last dialog failed: \($0)" }
+    let fault = desk.people.dialogFault
+    let dialog = fault.last.map { "the last dialog failed: \($0)" }
+    let place = fault.isAnswered ? nil : DialogPlace.problem(desk.options.prompt, pinentry: desk.options.pinentry)
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && desk.options.verification == .none } ?? false
     let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
     return [
-      vault.fault?.description, DialogPlace.problem(desk.options.prompt, pinentry: desk.options.pinentry) ?? dialog,
-      nothingVerifies ? OwnerSettings.nothingVerifies : nil,
+      vault.fault?.description, place ?? dialog, nothingVerifies ? OwnerSettings.nothingVerifies : nil,
       isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
       SecretBytes.areLocked ? nil : Self.notLocked,
     ].compactMap { $0 }

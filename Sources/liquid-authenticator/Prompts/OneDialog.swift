@@ -49,7 +49,14 @@ struct OneDialog: DialogBackEnd {
     do throws(CancellationError) {
       answer = try await turns.submit { _ in
         fault.forget()
-        do throws(UserInteractionError) { return .success(try await show()) } catch { return .failure(error) }
+        do throws(UserInteractionError) {
+          let answer = try await show()
+          fault.noteAnswer()
+          return .success(answer)
+        } catch {
+          if error != .timedOut, error != .cancelled { fault.noteAnswer() }
+          return .failure(error)
+        }
       }
     } catch {
       throw .cancelled
@@ -60,11 +67,14 @@ struct OneDialog: DialogBackEnd {
 
 /// What was wrong with the last dialog, shown or not, for `liquid-auth status`; nothing when it went well.
 final class DialogFault: Sendable {
-  private let words = Mutex<String?>(nil)
+  private let state = Mutex((words: String?.none, isAnswered: false))
 
   /// What went wrong, and what to do.
-  var last: String? { words.withLock { $0 } }
+  var last: String? { state.withLock { $0.words } }
+  /// Whether a person has answered a dialog since one failed: what speaks against dialogs does not keep them away.
+  var isAnswered: Bool { state.withLock { $0.isAnswered } }
 
-  func note(_ line: String) { words.withLock { $0 = line } }
-  func forget() { words.withLock { $0 = nil } }
+  func note(_ line: String) { state.withLock { $0 = (line, false) } }
+  func noteAnswer() { state.withLock { $0.isAnswered = $0.words == nil } }
+  func forget() { state.withLock { $0.words = nil } }
 }

@@ -67,6 +67,11 @@ struct DaemonOptionsTests {
     #expect(options.besideHardwareKey == .stepAside)
   }
 
+  @Test func `help fits into a terminal, and says who waits on a pty for ever`() {
+    #expect(DaemonOptions.help.contains("(setsid)"))
+    for line in DaemonOptions.help.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+  }
+
   @Test func `help names every option`() {
     let names = [
       "--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control", "--beside-hardware-key",
