@@ -176,8 +176,9 @@ drop_stale_manifests() {
 }
 
 # One release build for all who run the programs; static, so that the daemon
-# starts fast and runs on a machine without Swift.
-release_flags=(-c release --static-swift-stdlib)
+# starts fast and runs on a machine without Swift. No RUNPATH, so that libraries come
+# from the system alone; `-z now`, so that the table of their functions is read-only.
+release_flags=(-c release --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now)
 release=$repo/.build/release
 
 # The programs of the project; the daemon is `liquid-authenticator`.

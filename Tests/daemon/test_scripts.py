@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 
 import pytest
+from support.authenticator import BIN
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 
@@ -112,3 +113,12 @@ def test_a_package_that_was_installed_after_a_build_is_found_by_the_next(tmp_pat
     """
     done = shell(script, package, library, env={**os.environ, "PKG_CONFIG_PATH": str(library)})
     assert (done.returncode, done.stdout) == (0, b"7\n"), done
+
+
+@pytest.mark.parametrize("program", ["liquid-authenticator", "liquid-auth", *(
+    path.name for path in BIN.glob("liquid-auth-wallet"))])  # which `scripts/test daemon` alone does not build
+def test_a_program_looks_for_libraries_nowhere_else_and_binds_them_at_once(program):
+    """No RUNPATH, which names the builder's directories; `-z now`, so that the table of functions is read-only."""
+    dynamic = subprocess.run(["readelf", "-d", BIN / program], capture_output=True, text=True, check=True).stdout
+    assert "RUNPATH" not in dynamic and "RPATH" not in dynamic, dynamic
+    assert "BIND_NOW" in dynamic and "NOW" in dynamic.split("FLAGS_1", 1)[1], dynamic
