@@ -7,12 +7,13 @@ import json
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
+
+from support.marionette import Marionette, MarionetteError
 
 from .screen import Screen
 
@@ -262,7 +263,7 @@ class Chromium(Browser):
 
 
 class Firefox(Browser):
-    """Through Marionette on port 2828: `LENGTH:[0,ID,COMMAND,PARAMETERS]` and `LENGTH:[1,ID,ERROR,RESULT]`."""
+    """Through Marionette on port 2828."""
 
     name = "firefox"
     preferences = {
@@ -302,10 +303,7 @@ class Firefox(Browser):
             "firefox-esr", "--marionette", "--remote-allow-system-access", "--no-remote", "--width", str(Screen.width),
             "--height", str(Screen.height), "--profile", str(self.profile),
         )
-        self.connection = wait_for("Marionette", self._connect, 600)
-        self.stream = self.connection.makefile("rb")
-        self._receive()  # its greeting
-        self.last = 0
+        self.marionette = wait_for("Marionette", self._connect, 600)
         # A dialog is left for the person.
         self._call("WebDriver:NewSession", {"unhandledPromptBehavior": "ignore"})
         # Marionette turns this off, and with it all that is proposed at a field.
@@ -314,26 +312,15 @@ class Firefox(Browser):
     @staticmethod
     def _connect():
         try:
-            return socket.create_connection(("127.0.0.1", 2828), timeout=600)
+            return Marionette(2828)
         except OSError:
             return None
 
-    def _receive(self):
-        digits = b""
-        while (byte := self.stream.read(1)) != b":":
-            if not byte:
-                raise BrowserError("firefox closed the connection")
-            digits += byte
-        return json.loads(self.stream.read(int(digits)))
-
     def _call(self, command, parameters):
-        self.last += 1
-        frame = json.dumps([0, self.last, command, parameters]).encode()
-        self.connection.sendall(b"%d:%s" % (len(frame), frame))
-        _, number, error, result = self._receive()
-        if error or number != self.last:
-            raise BrowserError(f"{command}: {error}")
-        return result
+        try:
+            return self.marionette.call(command, parameters)
+        except MarionetteError as error:
+            raise BrowserError(str(error)) from None
 
     def open(self, address):
         self._call("WebDriver:Navigate", {"url": address})
@@ -435,5 +422,5 @@ class Firefox(Browser):
         except (BrowserError, OSError, subprocess.TimeoutExpired):
             pass
         finally:
-            self.connection.close()
+            self.marionette.close()
             self.finish(self.process)

@@ -10,7 +10,7 @@ from .connecting import Connection, command
 from .doubles.certificates import Authority
 from .doubles.liquid_auth_server import LiquidAuthServer
 from .doubles.loop import Loop
-from .doubles.page_dapp import Chromium
+from .doubles.page_dapp import Chromium, Firefox
 from .doubles.turn import TurnServer
 
 # What the run's own /etc/hosts sends to 127.0.0.1, see Tests/wallet/run. None of them is anybody's.
@@ -56,6 +56,13 @@ def module_serve(loop, authority):
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory, authority):
     made = Chromium(tmp_path_factory.mktemp("chromium"), authority.key_hash)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def firefox(tmp_path_factory):
+    made = Firefox(tmp_path_factory.mktemp("firefox"))
     yield made
     made.close()
 

@@ -22,12 +22,19 @@ def command(key, link: str | None, *options, root, is_known=True) -> list[str]:
     return key.command("connect", *([link] if link else []), *more)
 
 
+# What runs a command on the second machine of Tests/wallet/run, with the files of the first.
+ON_SECOND_MACHINE = ["nsenter", "--target", os.environ.get("LIQUID_SECOND_MACHINE", ""), "--net", "--mount", "--"]
+
+
 class Connection:
     """One run. Standard output is read as a stream of events with `--json`; the rest as text."""
 
-    def __init__(self, key, link: str | None, *options, root=None, stdin=None, is_known=True):
+    def __init__(
+        self, key, link: str | None, *options, root=None, stdin=None, is_known=True, on_second_machine=False
+    ):
         """`is_known`: that the person means the host is said beforehand."""
         arguments = command(key, link, "--json", *options, root=root, is_known=is_known)
+        arguments = ON_SECOND_MACHINE * on_second_machine + arguments
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             arguments, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,

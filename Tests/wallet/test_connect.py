@@ -38,7 +38,7 @@ class Steps:
         self.last = now
 
 
-@pytest.fixture(params=["aiortc", "Chromium"])
+@pytest.fixture(params=["aiortc", "Chromium", "Firefox"])
 def make_dapp(request, loop, authority):
     """Makes a dApp of one kind for a server, linked."""
     made = []
@@ -47,7 +47,7 @@ def make_dapp(request, loop, authority):
         if request.param == "aiortc":
             dapp = DApp(server, authority.client_context(), **settings)
         else:
-            dapp = PageDApp(server, request.getfixturevalue("chromium"), **settings)
+            dapp = PageDApp(server, request.getfixturevalue(request.param.lower()), **settings)
         made.append(dapp)
         return loop.run(dapp.link())
 

@@ -1,11 +1,16 @@
-"""The dApp as a page in headless Chromium: its own WebRTC, mDNS candidates and all. Used as DApp is."""
+"""The dApp as a page in headless Chromium or Firefox: their own WebRTC, mDNS candidates and all. Used as DApp is."""
 
 import asyncio
+import json
 import pathlib
+import socket
+import subprocess
 import time
 import uuid
 
 from selenium import webdriver
+from support.authenticator import wait_for
+from support.marionette import Marionette, MarionetteError
 
 from . import arc27
 
@@ -27,13 +32,76 @@ class Chromium:
         service = webdriver.ChromeService("/usr/bin/chromedriver", log_output=str(folder) + ".log")
         self.driver = webdriver.Chrome(options=options, service=service)
 
+    def open(self, address: str):
+        self.driver.get(address)
+
+    def script(self, body: str, *arguments):
+        return self.driver.execute_script(body, *arguments)
+
     def close(self):
         self.driver.quit()
 
 
+class Firefox:
+    """One headless browser that takes any certificate."""
+
+    preferences = {
+        # What a start would fetch or show, and a network that leads nowhere only waits for.
+        "app.normandy.enabled": False, "app.update.enabled": False, "browser.newtabpage.enabled": False,
+        "browser.safebrowsing.malware.enabled": False, "browser.safebrowsing.phishing.enabled": False,
+        "browser.shell.checkDefaultBrowser": False, "browser.startup.homepage_override.mstone": "ignore",
+        "browser.startup.page": 0, "datareporting.policy.dataSubmissionEnabled": False,
+        "extensions.update.enabled": False, "network.captive-portal-service.enabled": False,
+        "network.connectivity-service.enabled": False, "services.settings.server": "data:,",
+        "toolkit.telemetry.enabled": False,
+    }
+
+    def __init__(self, folder: pathlib.Path):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        preferences = {**self.preferences, "marionette.port": port}
+        lines = [f'user_pref("{name}", {json.dumps(value)});\n' for name, value in preferences.items()]
+        (folder / "user.js").write_text("".join(lines))
+        with open(str(folder) + ".log", "wb") as log:
+            self.process = subprocess.Popen(
+                ["firefox-esr", "--headless", "--marionette", "--no-remote", "--profile", str(folder)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )
+        self.marionette = wait_for("Marionette", lambda: self._connect(port), 120)
+        self.marionette.call("WebDriver:NewSession", {"acceptInsecureCerts": True})
+
+    def _connect(self, port: int):
+        assert self.process.poll() is None, "Firefox has ended"
+        try:
+            return Marionette(port)
+        except OSError:
+            return None
+
+    def open(self, address: str):
+        self.marionette.call("WebDriver:Navigate", {"url": address})
+
+    def script(self, body: str, *arguments):
+        # Without a sandbox of its own the script sees what the page's has.
+        parameters = {"script": body, "args": arguments, "sandbox": None}
+        return self.marionette.call("WebDriver:ExecuteScript", parameters)["value"]
+
+    def close(self):
+        try:
+            self.marionette.call("Marionette:Quit", {"flags": ["eForceQuit"]})
+            self.process.wait(20)
+        except (MarionetteError, OSError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+        finally:
+            self.marionette.close()
+
+
 class PageDApp:
-    def __init__(self, server, browser: Chromium, request_id=None, ice_servers: list[dict] = (), relay_only=False):
-        self.server, self.driver = server, browser.driver
+    def __init__(
+        self, server, browser: Chromium | Firefox, request_id=None, ice_servers: list[dict] = (), relay_only=False
+    ):
+        self.server, self.browser = server, browser
         self.request_id = request_id if request_id is not None else str(uuid.uuid4())
         self.configuration = {
             "iceServers": list(ice_servers), "iceTransportPolicy": "relay" if relay_only else "all"
@@ -41,10 +109,10 @@ class PageDApp:
         self._read = 0
 
     async def _script(self, body: str, *arguments):
-        return await asyncio.to_thread(self.driver.execute_script, body, *arguments)
+        return await asyncio.to_thread(self.browser.script, body, *arguments)
 
     async def link(self):
-        await asyncio.to_thread(self.driver.get, self.server.address + "/page/index.html")
+        await asyncio.to_thread(self.browser.open, self.server.address + "/page/index.html")
         await self._script("dapp.link(...arguments)", self.request_id, self.configuration)
         while self.request_id not in self.server.linked:
             await asyncio.sleep(0.01)
@@ -66,11 +134,11 @@ class PageDApp:
     def times(self) -> dict[str, float]:
         """On this program's monotonic clock."""
         ahead = time.time() - time.monotonic()
-        found = self.driver.execute_script("return dapp.times")
+        found = self.browser.script("return dapp.times")
         return {name: milliseconds / 1000 - ahead for name, milliseconds in found.items()}
 
     def send(self, text: str):
-        self.driver.execute_script("dapp.channel.send(arguments[0])", text)
+        self.browser.script("dapp.channel.send(arguments[0])", text)
 
     async def heard(self, seconds: float = 30) -> str:
         frame = await self._until(f"return dapp.frames[{self._read}]", seconds)
@@ -87,7 +155,7 @@ class PageDApp:
 
     async def leave(self):
         """As whoever closes the tab: no word is sent."""
-        await asyncio.to_thread(self.driver.get, "about:blank")
+        await asyncio.to_thread(self.browser.open, "about:blank")
 
     async def close(self):
         for waiting in (self.acknowledged, self.opened):

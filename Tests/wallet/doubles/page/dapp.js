@@ -92,8 +92,10 @@ window.dapp = {
   // Types of the local and the remote candidate that carry the channel.
   async selectedPair() {
     const stats = await this.peer.getStats();
-    const transport = [...stats.values()].find((one) => one.type === "transport");
-    const pair = stats.get(transport.selectedCandidatePairId);
+    const all = [...stats.values()];
+    const transport = all.find((one) => one.type === "transport");
+    // Firefox has no transports there, and marks the pair.
+    const pair = transport ? stats.get(transport.selectedCandidatePairId) : all.find((one) => one.selected);
     return [stats.get(pair.localCandidateId).candidateType, stats.get(pair.remoteCandidateId).candidateType];
   },
 };
