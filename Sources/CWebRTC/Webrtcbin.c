@@ -135,6 +135,47 @@ static void set_servers(cwebrtc_connection *connection) {
   if (connection->stun_server) g_object_set(connection->bin, "stun-server", connection->stun_server, NULL);
   for (char **server = connection->turn_servers; *server; server++) {
     gboolean is_taken = FALSE;
+/// Has the first pair of addresses that works carry the channel, and a better one that is found later: aggressive
+/// nomination, RFC 5245, section 8.1.1.2. With regular nomination, which webrtcbin chooses, libnice waits until all
+/// other pairs have failed, 5 seconds or more, unless both addresses of the pair were told in candidates. A browser's
+/// are not (it tells names that only its own network knows), and from a second address of ours, of a bridge or a VPN,
+/// nothing reaches it.
+///
+/// GObject lets nobody write the property once the agent is made, and webrtcbin makes the agent itself. The agent reads
+/// it at each check, so its class's own function is called.
+static void nominate_at_once(GObject *agent) {
+  GParamSpec *mode = g_object_class_find_property(G_OBJECT_GET_CLASS(agent), "nomination-mode");
+  if (!mode || !G_IS_PARAM_SPEC_ENUM(mode)) return;
+  GEnumValue *aggressive = g_enum_get_value_by_nick(G_PARAM_SPEC_ENUM(mode)->enum_class, "aggressive");
+  if (!aggressive) return;
+  GObjectClass *owner = g_type_class_peek(mode->owner_type);
+  GValue value = G_VALUE_INIT;
+  g_value_init(&value, mode->value_type);
+  g_value_set_enum(&value, aggressive->value);
+  owner->set_property(agent, mode->param_id, &value, mode);
+  g_value_unset(&value);
+}
+
+static void set_up_ice(cwebrtc_connection *connection) {
+  GObject *ice = NULL, *agent = NULL;
+  g_object_get(connection->bin, "ice-agent", &ice, NULL);
+  if (!ice) return;
+  // Over UDP alone: for TCP every address would be listened on.
+  g_object_set(ice, "ice-tcp", FALSE, NULL);
+  g_object_get(ice, "agent", &agent, NULL);
+  // A peer answers these checks, so that something comes as long as it is there: RFC 7675.
+  if (agent) {
+    g_object_set(agent, "keepalive-conncheck", TRUE, NULL);
+    nominate_at_once(agent);
+  }
+  g_clear_object(&agent);
+  g_object_unref(ice);
+}
+
+static void set_servers(cwebrtc_connection *connection) {
+  if (connection->stun_server) g_object_set(connection->bin, "stun-server", connection->stun_server, NULL);
+  for (char **server = connection->turn_servers; *server; server++) {
+    gboolean is_taken = FALSE;
     g_signal_emit_by_name(connection->bin, "add-turn-server", *server, &is_taken);
     if (!is_taken) peer_tell(connection, "GStreamer does not take the address of a TURN server", CWEBRTC_FAILED);
   }
