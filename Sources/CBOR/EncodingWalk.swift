@@ -18,6 +18,7 @@ struct EncodingWalk {
   private let bytes: [UInt8]
   private let form: Form
   private var offset = 0
+  private var isCutOff = false
 
   /// Checks that the bytes are one item of that form: definite lengths, no tags, nothing behind.
   ///
@@ -26,6 +27,13 @@ struct EncodingWalk {
     var walk = EncodingWalk(bytes, form)
     try walk.item(maximumDepth: maximumDepth)
     guard walk.offset == bytes.count else { throw .invalid("trailing bytes from byte \(walk.offset) on") }
+  }
+
+  /// Whether nothing is wrong with the bytes but that more of them are missing.
+  static func isCutOff(_ bytes: [UInt8], form: Form, maximumDepth: Int) -> Bool {
+    var walk = EncodingWalk(bytes, form)
+    try? walk.item(maximumDepth: maximumDepth)
+    return walk.isCutOff
   }
 
   private init(_ bytes: [UInt8], _ form: Form) { (self.bytes, self.form) = (bytes, form) }
@@ -49,11 +57,11 @@ struct EncodingWalk {
       switch majorType {
       case 0, 1, 7: break
       case 2, 3:
-        guard argument <= left else { throw .invalid("the string at byte \(start) is cut off") }
+        guard argument <= left else { throw cutOff("the string at byte \(start) is cut off") }
         offset += Int(argument)
       default:
         let itemsEach: UInt64 = majorType == 4 ? 1 : 2
-        guard argument <= left / itemsEach else { throw .invalid("the array or map at byte \(start) is cut off") }
+        guard argument <= left / itemsEach else { throw cutOff("the array or map at byte \(start) is cut off") }
         guard toCome.count <= maximumDepth else {
           throw .invalid("arrays and maps are nested deeper than \(maximumDepth) levels at byte \(start)")
         }
@@ -62,10 +70,15 @@ struct EncodingWalk {
     }
   }
 
+  private mutating func cutOff(_ reason: String) -> CBORError {
+    isCutOff = true
+    return .invalid(reason)
+  }
+
   /// Reads a first byte and its argument, RFC 8949 §3.
   private mutating func head() throws(CBORError) -> (majorType: UInt8, argument: UInt64) {
     let start = offset
-    guard left >= 1 else { throw .invalid("cut off at byte \(start)") }
+    guard left >= 1 else { throw cutOff("cut off at byte \(start)") }
     let (majorType, information) = (bytes[start] >> 5, bytes[start] & 0x1f)
     offset += 1
     guard majorType != 6 else { throw .invalid("tag at byte \(start)") }
@@ -74,7 +87,7 @@ struct EncodingWalk {
     guard information <= 27 else { throw .invalid("indefinite length or reserved value at byte \(start)") }
 
     let width = 1 << Int(information - 24)
-    guard left >= width else { throw .invalid("cut off at byte \(bytes.count)") }
+    guard left >= width else { throw cutOff("cut off at byte \(bytes.count)") }
     let argument = bytes[offset..<offset + width].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     offset += width
     if form == .loose { return (majorType, argument) }

@@ -23,6 +23,11 @@ public enum LooseCBORDecoder {
     return try ParsedItem.of(bytes, read: value)
   }
 
+  /// Whether bytes are the beginning of one item and not all of it; what is no beginning of any is not.
+  public static func isCutOff(_ bytes: [UInt8]) -> Bool {
+    EncodingWalk.isCutOff(bytes, form: .loose, maximumDepth: maximumDepth)
+  }
+
   private static func value(of item: UnsafeMutablePointer<cbor_item_t>) throws(CBORError) -> LooseCBORValue {
     switch cbor_typeof(item) {
     case CBOR_TYPE_UINT: return .unsigned(cbor_get_int(item))

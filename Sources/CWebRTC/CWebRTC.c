@@ -46,17 +46,24 @@ static void set_offer(cwebrtc_connection *connection, const char *sdp, unsigned 
     set_description(connection, "set-local-description", offer);
 }
 
+static void replace_attribute(GstSDPMedia *media, const char *key, const char *value) {
+  for (guint at = gst_sdp_media_attributes_len(media); at > 0; at--)
+    if (!strcmp(gst_sdp_media_get_attribute(media, at - 1)->key, key)) gst_sdp_media_remove_attribute(media, at - 1);
+  gst_sdp_media_add_attribute(media, key, value);
+}
+
 /// webrtcbin takes the fingerprint over all of the PEM text, the private key too, where the certificate is not its own.
-static void name_certificate(cwebrtc_connection *connection, GstSDPMessage *offer) {
-  char *value = g_strconcat("sha-256 ", connection->fingerprint, NULL);
+/// It does not say how large a message may be, and peers take that for 64 KiB: RFC 8841, section 6.
+static void complete_offer(cwebrtc_connection *connection, GstSDPMessage *offer) {
+  char *fingerprint = g_strconcat("sha-256 ", connection->fingerprint, NULL);
+  char *size = g_strdup_printf("%" G_GUINT64_FORMAT, connection->maximum_message_size);
   for (guint index = 0; index < gst_sdp_message_medias_len(offer); index++) {
     GstSDPMedia *media = (GstSDPMedia *)gst_sdp_message_get_media(offer, index);
-    for (guint at = gst_sdp_media_attributes_len(media); at > 0; at--)
-      if (!strcmp(gst_sdp_media_get_attribute(media, at - 1)->key, "fingerprint"))
-        gst_sdp_media_remove_attribute(media, at - 1);
-    gst_sdp_media_add_attribute(media, "fingerprint", value);
+    replace_attribute(media, "fingerprint", fingerprint);
+    replace_attribute(media, "max-message-size", size);
   }
-  g_free(value);
+  g_free(size);
+  g_free(fingerprint);
 }
 
 static void on_offer_made(GstPromise *promise, gpointer connection) {
@@ -64,7 +71,7 @@ static void on_offer_made(GstPromise *promise, gpointer connection) {
   const GstStructure *reply = gst_promise_get_reply(promise);
   if (reply) gst_structure_get(reply, "offer", GST_TYPE_WEBRTC_SESSION_DESCRIPTION, &offer, NULL);
   if (offer) {
-    name_certificate(connection, offer->sdp);
+    complete_offer(connection, offer->sdp);
     char *sdp = gst_sdp_message_as_text(offer->sdp);
     peer_post(connection, set_offer, sdp, CWEBRTC_OFFER);
     g_free(sdp);
@@ -190,12 +197,14 @@ const char *cwebrtc_missing_element(void) {
   return NULL;
 }
 
-cwebrtc_connection *cwebrtc_make(const char *label, uint64_t low_threshold, const char *stun_server,
-                                 const char *const turn_servers[], cwebrtc_deliver deliver, void *owner) {
+cwebrtc_connection *cwebrtc_make(const char *label, uint64_t maximum_message_size, uint64_t low_threshold,
+                                 const char *stun_server, const char *const turn_servers[], cwebrtc_deliver deliver,
+                                 void *owner) {
   cwebrtc_connection *connection = g_atomic_rc_box_new0(cwebrtc_connection);
   connection->deliver = deliver;
   connection->owner = owner;
   connection->label = g_strdup(label);
+  connection->maximum_message_size = maximum_message_size;
   connection->low_threshold = low_threshold;
   connection->stun_server = g_strdup(stun_server);
   connection->turn_servers = g_strdupv((char **)turn_servers);

@@ -8,7 +8,7 @@ struct cwebrtc_connection {
   void *owner;
   char *label, *stun_server, **turn_servers, *certificate;
   char fingerprint[CWEBRTC_FINGERPRINT_SIZE];
-  guint64 low_threshold;
+  guint64 maximum_message_size, low_threshold;
   GMainContext *context;
   GMainLoop *loop;
   // What follows belongs to the connection's own thread.

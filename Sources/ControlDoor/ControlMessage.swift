@@ -12,7 +12,9 @@ public enum ControlMessage {
   public static let version: UInt64 = 3
 
   /// The longest message in either direction, bytes; a longer packet ends the connection.
-  public static let maximumSize = 65_536
+  ///
+  /// It holds the transactions of the largest request of a dApp, and fits into a socket's buffer as Linux makes it (212 992).
+  public static let maximumSize = 163_840
 
   /// The longest CTAP2 message, bytes: what CTAPHID can carry too, CTAP §11.2.4.
   public static let maximumCTAPSize = 7_609

@@ -36,6 +36,17 @@ import Testing
     #expect(try decode(item.hex) == item.value)
   }
 
+  @Test func `the beginning of an item is told from all of it, and from what begins none`() throws {
+    let whole = LooseCBOREncoder.encode([
+      "a": .text(String(repeating: "x", count: 300)), "b": [.unsigned(70_000), .null], "c": .bytes([1, 2, 3]),
+    ])
+    for count in whole.indices { #expect(LooseCBORDecoder.isCutOff(Array(whole[..<count])), "\(count)") }
+    for bytes in [whole, whole + [0], whole + whole] { #expect(!LooseCBORDecoder.isCutOff(bytes)) }
+    for hex in ["c0", "9f", "1c", "f8", "a161619f", "81818181818181818181"] {
+      #expect(!LooseCBORDecoder.isCutOff(try #require(Hex(hex)).bytes), "\(hex)")
+    }
+  }
+
   @Test(arguments: [
     Refusal("", "nothing"), Refusal("b900", "half a head"), Refusal("b90001", "a map without its member"),
     Refusal("b900016161", "a key without its value"), Refusal("b9000100f6", "a number as a key"),

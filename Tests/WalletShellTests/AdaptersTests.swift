@@ -22,6 +22,10 @@ struct AdaptersTests {
     }
     #expect(throws: Never.self) { try CertificateFingerprints(in: offer) }
     #expect(CandidateLine.mediaTags(in: offer).count == 1)
+    #expect(
+      offer.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("a=max-message-size:") } == [
+        "a=max-message-size:340000"
+      ])
     connection.send("to nobody yet")
     connection.close()
     connection.close()

@@ -19,6 +19,15 @@ def payment(
     return transaction.PaymentTxn(sender, parameters, receiver, amount, **members)
 
 
+def application(sender: str, program: bytes, genesis_hash: str = TESTNET, genesis_id="testnet-v1.0"):
+    """A new application with this program."""
+    parameters = transaction.SuggestedParams(1000, 1, 1001, genesis_hash, genesis_id, flat_fee=True)
+    empty = transaction.StateSchema(0, 0)
+    return transaction.ApplicationCreateTxn(
+        sender, parameters, transaction.OnComplete.NoOpOC, program, b"\x0a\x81\x01", empty, empty, extra_pages=3
+    )
+
+
 def group(*members) -> list:
     return transaction.assign_group_id(list(members))
 

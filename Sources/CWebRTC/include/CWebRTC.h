@@ -15,7 +15,7 @@ typedef enum {
   CWEBRTC_CANDIDATE,
   /// The channel is open: the peer's certificate, PEM. Nobody has compared it with the answer yet.
   CWEBRTC_OPEN,
-  /// A text message.
+  /// A text message; or of one that has CWEBRTC_PIECE_SIZE bytes or more, a piece: of at least so many, or the last.
   CWEBRTC_MESSAGE,
   /// The channel is closed; empty.
   CWEBRTC_CLOSED,
@@ -30,15 +30,21 @@ typedef enum {
 /// Called on the connection's own thread; `text` is valid for that long. Where it answers false, the connection is
 /// closed, and nothing but CWEBRTC_FREED is told.
 typedef bool (*cwebrtc_deliver)(void *owner, cwebrtc_event event, const char *text, unsigned line);
+/// GStreamer hands over a message of so many bytes or more as it comes, in pieces, and does not say which is the last:
+/// usrsctp delivers such messages in part, and sctpdec passes over its mark of the end (MSG_EOR).
+#define CWEBRTC_PIECE_SIZE 65536
+
 
 /// Loads GStreamer. NULL, or the name of the first element that is not installed.
 const char *cwebrtc_missing_element(void);
 
-/// Makes a connection, which asks no server and opens no socket before its offer. `deliver` is called with `owner`
-/// until CWEBRTC_FREED. `stun_server` is a `stun://` URI or NULL, `turn_servers` are `turn://` URIs with their user and
-/// password, NULL behind the last. Give it up by cwebrtc_close and cwebrtc_release.
-cwebrtc_connection *cwebrtc_make(const char *label, uint64_t low_threshold, const char *stun_server,
-                                 const char *const turn_servers[], cwebrtc_deliver deliver, void *owner);
+/// Makes a connection, which asks no server and opens no socket before its offer. The offer says that messages of
+/// `maximum_message_size` bytes are taken. `deliver` is called with `owner` until CWEBRTC_FREED. `stun_server` is a
+/// `stun://` URI or NULL, `turn_servers` are `turn://` URIs with their user and password, NULL behind the last. Give it
+/// up by cwebrtc_close and cwebrtc_release.
+cwebrtc_connection *cwebrtc_make(const char *label, uint64_t maximum_message_size, uint64_t low_threshold,
+                                 const char *stun_server, const char *const turn_servers[], cwebrtc_deliver deliver,
+                                 void *owner);
 
 /// Makes the offer.
 void cwebrtc_create_offer(cwebrtc_connection *connection);

@@ -13,8 +13,9 @@ public struct Provider: Sendable {
   public static let liquidAuthID = "e62ef06c-3439-45fd-bf9f-a02cef6b0237"
   /// The most bytes of all transactions of one request.
   ///
-  /// With what stands around them, they go to the authenticator in one message of at most 65 536.
-  public static let maximumTransactionsSize = 64_000
+  /// What a browser sends at once, 262 144, holds 147 456, as base64 in CBOR in base64. With what stands around them, they
+  /// go to the authenticator in one message of at most 163 840.
+  public static let maximumTransactionsSize = 160_000
   /// The longest message that is signed, bytes of UTF-8: a person reads all of it.
   public static let maximumMessageSize = 1024
 

@@ -4,8 +4,8 @@
 public final class PeerChannel: Sendable {
   /// Bytes of one message of the dApp's, in UTF-8; a longer one closes the channel.
   ///
-  /// The largest frame of ARC-27 has 340 000, in base64. A dApp sends less at once where the peer connection behind
-  /// ``PeerConnectionPort`` announces that it takes less (RFC 8841 §6).
+  /// The largest frame of ARC-27 has 340 000, in base64. The adapter behind ``PeerConnectionPort`` announces it
+  /// (RFC 8841 §6); browsers send no more than 262 144 at once, whatever is announced.
   public static let maximumIncomingSize = 340_000
   /// Bytes of messages that may wait to be read; a dApp that sends more closes the channel.
   public static let maximumUnreadSize = 4 * maximumIncomingSize

@@ -39,7 +39,7 @@ private final class GStreamerPeerConnection: PeerConnection {
     defer { turnServers.forEach { free($0) } }
     connection = turnServers.withUnsafeBytes { bytes in
       cwebrtc_make(
-        label, UInt64(lowThreshold), servers.stun,
+        label, UInt64(PeerChannel.maximumIncomingSize), UInt64(lowThreshold), servers.stun,
         bytes.assumingMemoryBound(to: UnsafePointer<CChar>?.self).baseAddress,
         hearPeerConnection, owner)
     }
@@ -86,6 +86,7 @@ private final class PeerListener: Sendable {
   private struct State {
     var answer = ""
     var tags: [String] = []
+    var pieces = MessagePieces()
   }
 
   private let open: OpenConnections
@@ -122,7 +123,9 @@ private final class PeerListener: Sendable {
         return false
       }
       deliver(.channelOpen)
-    case CWEBRTC_MESSAGE: deliver(.message(text))
+    case CWEBRTC_MESSAGE:
+      if let message = state.withLock({ $0.pieces.take(text) }) { deliver(.message(message)) }
+    case CWEBRTC_NO_RELAY: deliver(.noRelay)
     case CWEBRTC_CLOSED: deliver(.channelClosed)
     case CWEBRTC_LOW: deliver(.bufferedAmountLow)
     default: deliver(.failed(text))

@@ -200,7 +200,7 @@ final class Client: Sendable {
     let door = try OpenDoor()
     let client = try door.connect()
     await client.greet()
-    #expect(await client.ask([0x51] + [UInt8](repeating: 0, count: 65_536))?.first == 0x03)
+    #expect(await client.ask([0x51] + [UInt8](repeating: 0, count: ControlMessage.maximumSize))?.first == 0x03)
     #expect(await client.receive()?.isEmpty != false)
   }
 

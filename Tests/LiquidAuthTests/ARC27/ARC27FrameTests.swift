@@ -153,3 +153,22 @@ import Testing
     #expect("\(ARC27Reference("sign_transactions", .response))" == "arc0027:sign_transactions:response")
   }
 }
+
+@Suite struct `Frames that are not whole yet` {
+  /// Of each length that base64 treats differently.
+  @Test(arguments: 0..<4) func `each beginning is told from all of it, in either base64`(size: Int) {
+    let message = LooseCBOREncoder.encode(["id": .bytes([UInt8](repeating: 0xFB, count: 60 + size))])
+    for text in [Base64URL.encode(message), Base64.encode(message)] {
+      for count in 0..<(text.utf8.count - 3) { #expect(PeerChannel.isUnfinishedFrame(String(text.prefix(count)))) }
+      #expect(!PeerChannel.isUnfinishedFrame(text))
+      #expect(!PeerChannel.isUnfinishedFrame(text + text))
+    }
+  }
+
+  @Test(arguments: [
+    "p!ng", "{\"type\":", "!!!!", "omJp ZGF4", "AAAA====", "\u{1F511}", String(repeating: "A", count: 70_000),
+  ])
+  func `what begins no frame is waited for no longer`(text: String) {
+    #expect(!PeerChannel.isUnfinishedFrame(text))
+  }
+}

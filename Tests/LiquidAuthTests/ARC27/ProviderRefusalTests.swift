@@ -37,7 +37,7 @@ import Testing
   private static let other = TestPayment(sender: ours, amount: 9)
 
   /// Sixteen of these are more than the authenticator takes.
-  private static let long = TestPayment(sender: ours, note: [UInt8](repeating: 1, count: 3_900))
+  private static let long = TestPayment(sender: ours, note: [UInt8](repeating: 1, count: 10_000))
 
   static let malformed: [Malformed] = [
     Malformed("params is not a map", .null), Malformed("params is not a map", []),
@@ -89,7 +89,7 @@ import Testing
       ".signers has 17 elements, of 16 at most",
       item: Malformed.item(["signers": .array([LooseCBORValue](repeating: .text(ours.text), count: 17))])),
     Malformed(
-      "params.txns has 64816 bytes in all, of 64000 at most",
+      "params.txns has 162416 bytes in all, of 160000 at most",
       ["txns": .array([LooseCBORValue](repeating: ["txn": long.text], count: 16))]),
     Malformed(
       "params.sessionIds has 17 elements, of 16 at most",

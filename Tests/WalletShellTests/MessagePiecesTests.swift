@@ -1,0 +1,80 @@
+import CWebRTC
+import LiquidAuth
+import Testing
+
+@testable import liquid_auth_wallet
+
+/// Base64url of a CBOR text of so many bytes, 65 536 or more.
+private func frame(of count: Int) -> String {
+  let head: [UInt8] = [0x7A] + (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) }
+  return base64(head + [UInt8](repeating: 0x41, count: count))
+}
+
+private func base64(_ bytes: [UInt8]) -> String {
+  let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+  var text = ""
+  for start in stride(from: 0, to: bytes.count, by: 3) {
+    let group = bytes[start..<min(start + 3, bytes.count)]
+    let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
+    text += String((0...group.count).map { alphabet[bits >> (18 - 6 * $0) & 63] })
+  }
+  return text
+}
+
+struct MessagePiecesTests {
+  private let size = Int(CWEBRTC_PIECE_SIZE)
+
+  /// As GStreamer hands them over: each but the last has `piece` characters.
+  private func cut(_ text: String, _ piece: Int) -> [String] {
+    var (rest, pieces) = (text[...], [String]())
+    while !rest.isEmpty {
+      pieces.append(String(rest.prefix(piece)))
+      rest = rest.dropFirst(piece)
+    }
+    return pieces
+  }
+
+  @Test(arguments: [65_536, 65_537, 66_120, 131_072, 254_990])
+  func `a frame is put together, whatever its pieces`(piece: Int) {
+    let whole = frame(of: 190_000)
+    var pieces = MessagePieces()
+    let taken = cut(whole, piece).map { pieces.take($0) }
+    #expect(taken.dropLast().allSatisfy { $0 == nil })
+    #expect(taken.last == whole)
+    #expect(pieces.take("next") == "next")
+  }
+
+  @Test(arguments: [49_147, 49_148, 49_149, 49_150, 190_000])
+  func `a long message that comes whole waits for nothing`(count: Int) {
+    let whole = frame(of: count)
+    #expect(whole.utf8.count >= size)
+    var pieces = MessagePieces()
+    #expect(pieces.take(whole) == whole)
+  }
+
+  @Test func `a short message is none's piece`() {
+    var pieces = MessagePieces()
+    for text in ["", "ping", String(repeating: "A", count: size - 1), String(frame(of: 90_000).prefix(size - 1))] {
+      #expect(pieces.take(text) == text)
+    }
+  }
+
+  @Test func `what can be no frame is handed on as it comes`() {
+    var pieces = MessagePieces()
+    for text in [String(repeating: "A", count: size), String(repeating: "!", count: size)] {
+      #expect(pieces.take(text) == text)
+    }
+  }
+
+  @Test func `what was begun ends with the next short piece, or at the limit`() {
+    var pieces = MessagePieces()
+    let begun = String(frame(of: 1_000_000).prefix(size))
+    #expect(pieces.take(begun) == nil)
+    #expect(pieces.take("ping") == begun + "ping")
+    #expect(pieces.take(begun) == nil)
+    let more = String(repeating: "A", count: size)
+    let taken = (1...PeerChannel.maximumIncomingSize / size).map { _ in pieces.take(more) }
+    #expect(taken.dropLast().allSatisfy { $0 == nil })
+    #expect(taken.last??.utf8.count == (1 + taken.count) * size)
+  }
+}

@@ -1,0 +1,101 @@
+"""Messages of the sizes that dApp libraries and browsers allow: several hundred packets of SCTP each way."""
+
+import cbor2
+import pytest
+from judges.relying_parties import b64
+from support.authenticator import PHRASE
+
+from . import transactions
+from .doubles import arc27
+from .doubles.dapp import DApp
+from .doubles.page_dapp import PAGE, PageDApp
+from .doubles.wallet import Account
+
+ACCOUNT = Account(PHRASE)
+# What browsers send at most, and what we say that we take: 255,000 bytes of CBOR in base64.
+BROWSERS, OURS = 262_144, 340_000
+
+
+@pytest.fixture(scope="module", params=["aiortc", "chromium", "firefox"])
+def talk(request, loop, authority, module_key, module_connect, module_serve):
+    """One open channel for all of these."""
+    server = module_serve(page=PAGE)
+    if request.param == "aiortc":
+        dapp = DApp(server, authority.client_context())
+    else:
+        dapp = PageDApp(server, request.getfixturevalue(request.param))
+    dapp.kind = request.param
+    loop.run(dapp.link())
+    wallet = module_connect(module_key, server.link(dapp.request_id), "--register")
+    wallet.wait_for_event("open")
+    yield dapp
+    loop.run(dapp.close())
+    assert wallet.end() == 0, wallet.text
+
+
+def frame(asked: dict, size: int) -> str:
+    """The request with a member that nobody knows, so long that the frame has `size` characters, a multiple of 4."""
+    asked = {**asked, "padding": b""}
+    missing = size // 4 * 3 - len(arc27._wide(asked))
+    padding = b"\x5a" + (missing - 4).to_bytes(4, "big") + bytes(missing - 4)
+    text = b64(arc27._wide(asked).removesuffix(cbor2.dumps(b"")) + padding)
+    assert len(text) == size
+    return text
+
+
+@pytest.mark.parametrize("size", [60_000, 65_532, 65_536, 65_540, 100_000, 131_072, 255_000, BROWSERS])
+def test_a_request_of_any_size_is_answered(loop, talk, size):
+    """Also where it comes in pieces; and what is said right behind it is another message."""
+    first, second = arc27.request("discover"), arc27.request("discover")
+
+    async def exchange():
+        for text in (frame(first, size), arc27.encode(second)):
+            talk.send(text)
+        for asked in (first, second):
+            assert arc27.check_response(asked, arc27.decode(await talk.heard()))["networks"]
+
+    loop.run(exchange())
+
+
+def test_how_much_is_taken_is_announced(talk):
+    offers = talk.offers if talk.kind == "aiortc" else talk.browser.script("return dapp.offers")
+    assert f"a=max-message-size:{OURS}" in offers[0].splitlines(), offers[0]
+
+
+def programs(size):
+    """A group of 16 that make applications of so many bytes."""
+    return transactions.group(
+        *(transactions.application(ACCOUNT.address, bytes([10, n]) * (size // 2)) for n in range(16))
+    )
+
+
+def test_sixteen_large_transactions_are_signed(loop, talk, shared_key):
+    """131 KB of programs, in a frame of 236 KB."""
+    group = programs(8_192)
+    found = loop.run(talk.ask("sign_transactions", txns=[transactions.item(one) for one in group]))
+    for one, signature in zip(group, found["stxns"], strict=True):
+        transactions.check_signature(one, signature, ACCOUNT.public_key)
+
+
+def test_beyond_the_limits(shared_key, loop, serve, connect, authority):
+    """Too much in transactions is answered; what is too long altogether closes the channel, and the person is told why.
+
+    No browser sends as much; aiortc can be made to.
+    """
+    server = serve()
+    dapp = loop.run(DApp(server, authority.client_context()).link())
+    wallet = connect(shared_key, server.link(dapp.request_id), "--register")
+    wallet.wait_for_event("open")
+    before, asked = shared_key.signatures(), shared_key.pinentry.asked()
+    error = loop.run(dapp.ask("sign_transactions", txns=[transactions.item(one) for one in programs(10_300)]))
+    assert error["code"] == 4200 and "of 160000 at most" in str(error), error
+    assert (shared_key.signatures(), shared_key.pinentry.asked()) == (before, asked)
+
+    async def send_too_much():
+        dapp.peer.sctp._remote_max_message_size = 0
+        dapp.send(frame(arc27.request("discover"), OURS + 4))
+
+    loop.run(send_too_much())
+    assert wallet.end() == 1
+    assert "bytes, and 340000 are taken" in wallet.text, wallet.text
+    loop.run(dapp.close())
