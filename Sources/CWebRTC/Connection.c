@@ -73,6 +73,7 @@ void peer_tell(cwebrtc_connection *connection, const char *text, unsigned event)
 // --- The end, on the own thread.
 
 static void stop(cwebrtc_connection *connection) {
+  peer_end_listening(connection);
   g_mutex_lock(&connection->lock);
   GstWebRTCDataChannel *channel = g_steal_pointer(&connection->channel);
   g_mutex_unlock(&connection->lock);

@@ -2,6 +2,7 @@
 #include "../CGStreamer/shim.h"
 #include "CWebRTC.h"
 #include "Certificate.h"
+#include <sys/time.h>
 
 struct cwebrtc_connection {
   cwebrtc_deliver deliver;
@@ -17,6 +18,11 @@ struct cwebrtc_connection {
   gboolean has_ended, is_closing, is_open, is_channel_closed;
   gint64 deadline;
   // What follows is written under the lock.
+  // Whether the peer is still there is looked at now and then: when the last packet had come, and how often it was the
+  // same one.
+  GSource *listening;
+  struct timeval last_packet;
+  unsigned silent_looks;
   GMutex lock;
   GstWebRTCDataChannel *channel;
   gboolean is_gone;
@@ -46,6 +52,12 @@ void peer_start(cwebrtc_connection *connection, const char *text, unsigned numbe
 void peer_begin_closing(cwebrtc_connection *connection, const char *text, unsigned number);
 
 /// What the own thread runs, from the first action to the last.
+/// From the open channel on, tells CLOSED within 20 seconds after the peer has become silent.
+void peer_begin_listening(cwebrtc_connection *connection);
+
+/// To be called before the loop ends.
+void peer_end_listening(cwebrtc_connection *connection);
+
 gpointer peer_run(gpointer connection);
 
 /// Bytes that a channel has taken and not sent.

@@ -19,6 +19,7 @@ static void tell_open(cwebrtc_connection *connection, const char *text, unsigned
   if (connection->has_ended) return;
   connection->is_open = TRUE;
   GObject *sctp = NULL, *dtls = NULL;
+  peer_begin_listening(connection);
   char *certificate = NULL;
   g_object_get(connection->bin, "sctp-transport", &sctp, NULL);
   if (sctp) g_object_get(sctp, "transport", &dtls, NULL);
