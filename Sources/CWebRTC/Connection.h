@@ -16,13 +16,14 @@ struct cwebrtc_connection {
   GstElement *pipeline, *bin;
   // Whether CLOSED or FAILED was told, or cwebrtc_close was called: nothing but FREED is told then.
   gboolean has_ended, is_closing, is_open, is_channel_closed;
+  gboolean has_relay, is_gathered;
   gint64 deadline;
-  // What follows is written under the lock.
   // Whether the peer is still there is looked at now and then: when the last packet had come, and how often it was the
   // same one.
   GSource *listening;
   struct timeval last_packet;
   unsigned silent_looks;
+  // What follows is written under the lock.
   GMutex lock;
   GstWebRTCDataChannel *channel;
   gboolean is_gone;
@@ -51,13 +52,13 @@ void peer_start(cwebrtc_connection *connection, const char *text, unsigned numbe
 /// Closes: the last action.
 void peer_begin_closing(cwebrtc_connection *connection, const char *text, unsigned number);
 
-/// What the own thread runs, from the first action to the last.
 /// From the open channel on, tells CLOSED within 20 seconds after the peer has become silent.
 void peer_begin_listening(cwebrtc_connection *connection);
 
 /// To be called before the loop ends.
 void peer_end_listening(cwebrtc_connection *connection);
 
+/// What the own thread runs, from the first action to the last.
 gpointer peer_run(gpointer connection);
 
 /// Bytes that a channel has taken and not sent.

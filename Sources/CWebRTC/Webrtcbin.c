@@ -5,6 +5,7 @@
 // --- What is told, on the own thread.
 
 static void tell_candidate(cwebrtc_connection *connection, const char *text, unsigned line) {
+  if (strstr(text, " typ relay")) connection->has_relay = TRUE;
   peer_tell_of(connection, CWEBRTC_CANDIDATE, text, line);
 }
 
@@ -18,8 +19,8 @@ static void tell_open(cwebrtc_connection *connection, const char *text, unsigned
   (void)text;
   if (connection->has_ended) return;
   connection->is_open = TRUE;
-  GObject *sctp = NULL, *dtls = NULL;
   peer_begin_listening(connection);
+  GObject *sctp = NULL, *dtls = NULL;
   char *certificate = NULL;
   g_object_get(connection->bin, "sctp-transport", &sctp, NULL);
   if (sctp) g_object_get(sctp, "transport", &dtls, NULL);
@@ -40,6 +41,16 @@ static void look_at_state(cwebrtc_connection *connection, const char *text, unsi
   if (state == GST_WEBRTC_PEER_CONNECTION_STATE_CLOSED) peer_tell(connection, "", CWEBRTC_CLOSED);
 }
 
+static void look_at_gathering(cwebrtc_connection *connection, const char *text, unsigned number) {
+  (void)text, (void)number;
+  if (connection->has_ended || connection->is_gathered) return;
+  GstWebRTCICEGatheringState state;
+  g_object_get(connection->bin, "ice-gathering-state", &state, NULL);
+  if (state != GST_WEBRTC_ICE_GATHERING_STATE_COMPLETE) return;
+  connection->is_gathered = TRUE;
+  if (*connection->turn_servers && !connection->has_relay) peer_tell(connection, "", CWEBRTC_NO_RELAY);
+}
+
 // --- Signals, on GStreamer's threads.
 
 static void on_ice_candidate(GstElement *bin, guint line, const char *candidate, gpointer connection) {
@@ -51,6 +62,11 @@ static void on_ice_candidate(GstElement *bin, guint line, const char *candidate,
 static void on_state(GObject *bin, GParamSpec *property, gpointer connection) {
   (void)bin, (void)property;
   peer_post(connection, look_at_state, NULL, 0);
+}
+
+static void on_gathering(GObject *bin, GParamSpec *property, gpointer connection) {
+  (void)bin, (void)property;
+  peer_post(connection, look_at_gathering, NULL, 0);
 }
 
 static void on_open(GObject *channel, gpointer connection) {
@@ -119,23 +135,6 @@ static void watch_bus(cwebrtc_connection *connection) {
   gst_object_unref(bus);
 }
 
-static void set_up_ice(cwebrtc_connection *connection) {
-  GObject *ice = NULL, *agent = NULL;
-  g_object_get(connection->bin, "ice-agent", &ice, NULL);
-  if (!ice) return;
-  // Over UDP alone: for TCP every address would be listened on.
-  g_object_set(ice, "ice-tcp", FALSE, NULL);
-  g_object_get(ice, "agent", &agent, NULL);
-  // A peer that goes away without a word is noticed, after 50 seconds: what RFC 7675 is for, as libnice has it.
-  if (agent) g_object_set(agent, "keepalive-conncheck", TRUE, NULL);
-  g_clear_object(&agent);
-  g_object_unref(ice);
-}
-
-static void set_servers(cwebrtc_connection *connection) {
-  if (connection->stun_server) g_object_set(connection->bin, "stun-server", connection->stun_server, NULL);
-  for (char **server = connection->turn_servers; *server; server++) {
-    gboolean is_taken = FALSE;
 /// Has the first pair of addresses that works carry the channel, and a better one that is found later: aggressive
 /// nomination, RFC 5245, section 8.1.1.2. With regular nomination, which webrtcbin chooses, libnice waits until all
 /// other pairs have failed, 5 seconds or more, unless both addresses of the pair were told in candidates. A browser's
@@ -215,6 +214,7 @@ void peer_start(cwebrtc_connection *connection, const char *text, unsigned numbe
   peer_connect_signal(connection, connection->bin, "on-ice-candidate", G_CALLBACK(on_ice_candidate));
   peer_connect_signal(connection, connection->bin, "on-data-channel", G_CALLBACK(on_data_channel));
   peer_connect_signal(connection, connection->bin, "notify::connection-state", G_CALLBACK(on_state));
+  peer_connect_signal(connection, connection->bin, "notify::ice-gathering-state", G_CALLBACK(on_gathering));
   if (gst_element_set_state(connection->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
     peer_tell(connection, "GStreamer does not start webrtcbin", CWEBRTC_FAILED);
   else

@@ -37,6 +37,7 @@ struct WalletEventTests {
       .signaling(.reconnecting(.silent, delay: .milliseconds(1500))),
       #"{"event": "reconnecting", "ms": 7, "reason": "it is silent", "delay": 1500}"#
     ),
+    (.signaling(.noRelay), #"{"event": "noRelay", "ms": 7}"#),
     (.signaling(.ignoredAnswers(2)), #"{"event": "ignoredAnswers", "ms": 7, "count": 2}"#),
     (
       .answered(method: "discover", error: nil), #"{"event": "answered", "ms": 7, "method": "discover", "error": null}"#

@@ -13,6 +13,9 @@ typedef enum {
   CWEBRTC_OFFER,
   /// A candidate of our own, `candidate:` and what follows; `line` is the index of its media section.
   CWEBRTC_CANDIDATE,
+  /// All candidates are gathered, and none of them is from a TURN server, though there are some: none was reached, or
+  /// none let us in. libnice does not say which. Empty.
+  CWEBRTC_NO_RELAY,
   /// The channel is open: the peer's certificate, PEM. Nobody has compared it with the answer yet.
   CWEBRTC_OPEN,
   /// A text message; or of one that has CWEBRTC_PIECE_SIZE bytes or more, a piece: of at least so many, or the last.
@@ -27,13 +30,13 @@ typedef enum {
   CWEBRTC_FREED,
 } cwebrtc_event;
 
-/// Called on the connection's own thread; `text` is valid for that long. Where it answers false, the connection is
-/// closed, and nothing but CWEBRTC_FREED is told.
-typedef bool (*cwebrtc_deliver)(void *owner, cwebrtc_event event, const char *text, unsigned line);
 /// GStreamer hands over a message of so many bytes or more as it comes, in pieces, and does not say which is the last:
 /// usrsctp delivers such messages in part, and sctpdec passes over its mark of the end (MSG_EOR).
 #define CWEBRTC_PIECE_SIZE 65536
 
+/// Called on the connection's own thread; `text` is valid for that long. Where it answers false, the connection is
+/// closed, and nothing but CWEBRTC_FREED is told.
+typedef bool (*cwebrtc_deliver)(void *owner, cwebrtc_event event, const char *text, unsigned line);
 
 /// Loads GStreamer. NULL, or the name of the first element that is not installed.
 const char *cwebrtc_missing_element(void);

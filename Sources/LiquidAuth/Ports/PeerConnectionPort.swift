@@ -53,6 +53,9 @@ public enum PeerEvent: Equatable, Sendable {
   case offer(String)
   /// One candidate of our own was gathered (trickle ICE, RFC 8838); the end of gathering is not told.
   case candidate(ICECandidate)
+  /// There are TURN servers, and none gave an address: none was reached, or none let us in. Told once, if at all, before
+  /// the channel is open or after.
+  case noRelay
   /// The data channel is open.
   case channelOpen
   /// A text message, whole. One in binary is passed over.

@@ -66,7 +66,7 @@ final class PeerChannelEnds: Sendable {
     case .channelClosed: close(nil)
     case .failed(let reason): close(.lost(reason))
     case .bufferedAmountLow: state.withLock { Array($0.bells.values) }.forEach { $0.yield() }
-    case .offer, .candidate, .channelOpen: break
+    case .offer, .candidate, .noRelay, .channelOpen: break
     }
     return nil
   }

@@ -229,6 +229,7 @@ struct SignalingMachine: Sendable {
     case (.channelOpen, .connecting(let answer)):
       let actions = [tell(.stage(.open), at: now), .opened(maximumMessageSize: answer.maximumMessageSize)]
       return end() + actions
+    case (.noRelay, _): return [tell(.noRelay, at: now)]
     case (.channelClosed, _): return fail(.peerConnectionFailed("it was closed"))
     case (.failed(let reason), _): return fail(.peerConnectionFailed(reason))
     case (.offer, _), (.channelOpen, _), (.message, _), (.bufferedAmountLow, _): return []

@@ -21,6 +21,9 @@ public struct SignalingProgress: Equatable, Sendable {
     /// So many answers were not taken: they cannot be used, or came before the offer or after the one that was taken, from
     /// another dApp of this wallet or a page that was loaded twice. Told at the first and whenever the number has doubled.
     case ignoredAnswers(Int)
+    /// No TURN server of the configuration gave an address: none was reached, or none took user and password. Where there
+    /// is another path, the channel opens all the same.
+    case noRelay
     /// So many of the dApp's candidates were malformed or too many. Told at the first and whenever the number has
     /// doubled.
     case refusedCandidates(Int)

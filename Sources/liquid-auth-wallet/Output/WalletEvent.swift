@@ -103,6 +103,8 @@ extension SignalingProgress.Event {
     case .reconnecting(let loss, let delay):
       "the server's connection is lost: \(loss); trying again in \(delay.formattedSeconds) s"
     case .ignoredAnswers(let count): "\(count) answers were ignored, being late or unusable; is the page open twice?"
+    case .noRelay:
+      "no TURN server can be used: none answers, or none takes user and password; see the lines ice-server in wallet.conf"
     case .refusedCandidates(let count): "\(count) of the dApp's addresses were ignored"
     }
   }
@@ -201,13 +203,14 @@ extension SignalingProgress.Event {
     case .stage(let stage): stage.rawValue
     case .reconnecting: "reconnecting"
     case .ignoredAnswers: "ignoredAnswers"
+    case .noRelay: "noRelay"
     case .refusedCandidates: "refusedCandidates"
     }
   }
 
   fileprivate var members: [(String, String)] {
     switch self {
-    case .stage: []
+    case .stage, .noRelay: []
     case .reconnecting(let loss, let delay):
       [("reason", TerminalText.json(loss.description)), ("delay", String(Int64(delay / .milliseconds(1))))]
     case .ignoredAnswers(let count), .refusedCandidates(let count): [("count", String(count))]

@@ -149,6 +149,12 @@ struct SignalingMachineTests {
     #expect(counts == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512])
   }
 
+  @Test func `that no TURN server can be used is told, and nothing ends by it`() throws {
+    var wallet = try Wallet.connecting()
+    #expect(wallet.receive(.noRelay) == [told(.noRelay)])
+    #expect(wallet.receive(.channelOpen).contains(.opened(maximumMessageSize: 262_144)))
+  }
+
   @Test func `64 candidates of ours are sent`() throws {
     var wallet = Wallet.signalled()
     var sent = 0
