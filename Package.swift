@@ -104,7 +104,7 @@ targets += [
     name: "liquid-auth-wallet",
     dependencies: [
       "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlDoor", "StateDirectory",
-      "CTAPHID", "CryptoPrimitives", "CLinux", "CWebRTC", "CPSL", argumentParser,
+      "CTAPHID", "CryptoPrimitives", "CLinux", "CWebRTC", "CPSL", "CZlib", argumentParser,
     ] + network, swiftSettings: settings),
   .testTarget(
     name: "AuthenticatorShellTests",

@@ -6,21 +6,26 @@ import Testing
 /// What zbarimg may do: its place is taken by a script.
 struct QRCodeReaderTests {
   /// What is said of a picture where zbarimg is this script.
-  private func reading(_ script: String, patience: Duration = .seconds(600)) async throws -> String {
-    let template = "/tmp/liquid-auth-zbarimg.XXXXXX"
-    var path = Array(template.utf8CString)
-    let descriptor = mkstemp(&path)
-    let program = String(decoding: path.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+  private func reading(
+    _ script: String, of picture: String = "/dev/null", patience: Duration = .seconds(600)
+  ) async throws -> String {
+    let program = try file(Array("#!/bin/sh\n\(script)\n".utf8))
     defer { unlink(program) }
-    let text = "#!/bin/sh\n\(script)\n"
-    try #require(write(descriptor, text, text.utf8.count) == text.utf8.count)
-    try #require(fchmod(descriptor, 0o700) == 0)
-    close(descriptor)
     do {
-      return try await QRCodeReader(program: program, patience: patience).text(in: "/dev/null")
+      return try await QRCodeReader(program: program, patience: patience).text(in: picture)
     } catch {
       return error.description
     }
+  }
+
+  /// The path of a file with these bytes, which may be run.
+  private func file(_ bytes: [UInt8]) throws -> String {
+    var path = Array("/tmp/liquid-auth-zbarimg.XXXXXX".utf8CString)
+    let descriptor = mkstemp(&path)
+    defer { close(descriptor) }
+    try #require(write(descriptor, bytes, bytes.count) == bytes.count)
+    try #require(fchmod(descriptor, 0o700) == 0)
+    return String(decoding: path.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
   @Test(arguments: [
@@ -33,6 +38,30 @@ struct QRCodeReaderTests {
   ])
   func `its exit status counts, and what it writes`(script: String, said: String) async throws {
     #expect(try await reading(script) == said)
+  }
+
+  @Test(arguments: [
+    // The second try: white behind and around it. Then black and white.
+    (#"[ "$6" = - ] || exit 4; head -n 1"#, "P5 22 21 255"),
+    (#"[ "$6" = - ] || exit 4; [ "$(tail -n +2 | tr -d '\000\377' | wc -c)" = 0 ] || exit 4; echo found"#, "found"),
+    // No fourth.
+    ("exit 4", nil),
+    // What the person's own picture is said to be stands for all tries.
+    (#"[ "$6" = - ] && exec yes; exit 4"#, "there is more than one QR code in PATH; cut out the dApp's, and try again"),
+  ])
+  func `a PNG picture in which nothing is found is tried twice more`(script: String, said: String?) async throws {
+    let picture = try file(PNG(2, 1, depth: 8, colour: 4, rows: [0, 100, 255, 0, 0]).bytes)
+    defer { unlink(picture) }
+    let expected = said?.replacing("PATH", with: picture) ?? "there is no QR code in \(picture)"
+    #expect(try await reading(script, of: picture) == expected)
+  }
+
+  @Test(arguments: ["", "GIF89a", "\u{89}PNG"])
+  func `another picture is tried once`(content: String) async throws {
+    let picture = try file(Array(content.utf8))
+    defer { unlink(picture) }
+    #expect(
+      try await reading(#"[ "$6" = - ] && echo again; exit 4"#, of: picture) == "there is no QR code in \(picture)")
   }
 
   @Test func `a picture with more codes than anybody reads ends it`() async throws {

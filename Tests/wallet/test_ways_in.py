@@ -1,7 +1,11 @@
 """How a link comes to the wallet, and the links that it does not follow."""
 
 import json
+import pathlib
+import random
+import shutil
 import subprocess
+import uuid
 
 import pytest
 from judges import vectors
@@ -9,6 +13,7 @@ from support import stacks
 from support.accounts import PRIVATE, SHARED, on_machine
 from support.authenticator import Authenticator, on_terminal
 
+from .doubles import styled_code
 from .doubles.dapp import DApp
 
 FIDO = vectors.load("fido-uri")
@@ -36,6 +41,26 @@ def test_from_a_picture(key, loop, serve, connect, dapp_of, tmp_path):
     dapp, picture = dapp_of(server), tmp_path / "-link.png"
     subprocess.run(["qrencode", "-o", str(picture), server.link(dapp.request_id)], check=True, timeout=30)
     opens(loop, dapp, connect(key, None, "--image", picture))
+
+
+HOSTS = ["dapp.example", "auth.dapp.example:8443", "liquid-auth.dapp.example", "localhost:3000", "www.example.co.uk"]
+
+
+@pytest.mark.parametrize("has_background", [True, False], ids=["white", "transparent"])
+def test_from_pictures_as_dapps_draw_them(shared_key, connect, chromium, tmp_path, has_background):
+    """Of the transparent ones zbarimg itself reads none."""
+    chance, read = random.Random(22), []
+    for number in range(25):
+        host = HOSTS[number % 5]
+        request_id = str(chance.random() if number % 3 else uuid.UUID(int=chance.getrandbits(128), version=4))
+        picture = tmp_path / f"{number}.png"
+        link = f"liquid://{host}/?requestId={request_id}"
+        picture.write_bytes(styled_code.png(chromium, link, has_background))
+        wallet = connect(nobody(shared_key, tmp_path), None, "--image", picture)
+        assert wallet.end() in (1, 2), wallet.text
+        told = [(event["origin"], event["requestId"]) for event in wallet.events if event["event"] == "link"]
+        read.append(told == [(f"https://{host}", request_id)])
+    assert read == [True] * 25, read.count(True)
 
 
 def test_without_tls_on_this_machine_alone(key, loop, serve, connect, dapp_of):
@@ -191,11 +216,15 @@ def test_a_command_that_is_written_wrong_is_an_event_for_programs(shared_key, co
     assert wallet.events[0]["reason"].startswith("--timeout is 1 to 3600 seconds")
 
 
+def nobody(key, tmp_path):
+    """As a key, but none listens there."""
+    made = type("Nobody", (), {})()
+    made.control_socket, made.command, made.environment = tmp_path / "nobody.sock", key.command, key.environment
+    return made
+
+
 def test_without_an_authenticator(serve, connect, shared_key, tmp_path):
     server = serve()
-    nobody = type("Nobody", (), {})()
-    nobody.control_socket, nobody.command = tmp_path / "nobody.sock", shared_key.command
-    nobody.environment = shared_key.environment
-    wallet = connect(nobody, server.link("one"))
+    wallet = connect(nobody(shared_key, tmp_path), server.link("one"))
     assert wallet.end() == 2, wallet.text
     assert "liquid-authenticator" in wallet.text and not server.received

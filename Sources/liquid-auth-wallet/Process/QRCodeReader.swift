@@ -19,32 +19,88 @@ struct QRCodeReader {
   var patience = Duration.seconds(10)
 
   /// The text of the one QR code in a picture; it is waited for on a thread that may wait, until the task is cancelled.
+  ///
+  /// A PNG picture in which none is found is tried twice more: with white behind and around it, and then in black and
+  /// white as well. Codes are drawn in pale colours, and saved without their background.
   func text(in path: String) async throws(WalletFailure) -> String {
     guard access(path, R_OK) == 0 else {
       throw WalletFailure("cannot read \(path): \(String(cString: strerror(errno)))")
     }
     // A path that begins with a hyphen is no option.
-    let picture = path.hasPrefix("/") ? path : "./" + path
-    let decoder = try PictureDecoder([
-      program, "--quiet", "--nodbus", "--raw", "-Sdisable", "-Sqrcode.enable", picture,
-    ])
+    if let code = try await code(in: path.hasPrefix("/") ? path : "./" + path, input: nil, of: path) { return code }
+    if let picture = PictureFile.bytes(of: path).flatMap(GrayscalePicture.init(png:))?.bordered {
+      for copy in [picture, picture.thresholded] {
+        guard let file = PictureFile(copy.pgm) else { break }
+        defer { file.close() }
+        if let code = try await code(in: "-", input: file.descriptor, of: path) { return code }
+      }
+    }
+    throw WalletFailure("there is no QR code in \(path)")
+  }
+
+  /// What zbarimg finds in a picture; `nil` if nothing.
+  ///
+  /// - Parameters:
+  ///   - picture: its path, or `-` for `input`.
+  ///   - path: the person's name for it.
+  private func code(
+    in picture: String, input: Int32?, of path: String
+  ) async throws(WalletFailure) -> String? {
+    let decoder = try PictureDecoder(
+      [program, "--quiet", "--nodbus", "--raw", "-Sdisable", "-Sqrcode.enable", picture], input: input)
     let result = await decoder.result(maximumSize: Self.maximumSize, patience: patience)
     switch result.end {
     case .tooLong: throw Self.moreThanOne(path)
     case .tooLate: throw WalletFailure("zbarimg took too long with \(path)")
     case .cancelled: throw WalletFailure("ended by a signal", code: .interrupted)
-    case .status(ExitStatus.nothingFound): throw WalletFailure("there is no QR code in \(path)")
+    case .status(ExitStatus.nothingFound): return nil
     case .status(ExitStatus.found): break
     case .status: throw WalletFailure("zbarimg cannot read \(path): is it a picture?")
     }
     let codes = result.text.split(separator: "\n")
-    guard let code = codes.first else { throw WalletFailure("there is no QR code in \(path)") }
-    guard codes.count == 1 else { throw Self.moreThanOne(path) }
-    return String(code)
+    guard codes.count < 2 else { throw Self.moreThanOne(path) }
+    return codes.first.map(String.init)
   }
 
   private static func moreThanOne(_ path: String) -> WalletFailure {
     WalletFailure("there is more than one QR code in \(path); cut out the dApp's, and try again")
+  }
+}
+
+/// A picture's bytes, in a file.
+private struct PictureFile {
+  /// Bytes of a file that are read at most.
+  private static let maximumSize = 1 << 26
+
+  private let file: UnsafeMutablePointer<FILE>
+
+  /// A file without a name that has these bytes; `nil` where the system has no room for it.
+  init?(_ bytes: [UInt8]) {
+    guard let file = tmpfile() else { return nil }
+    self.file = file
+    guard fwrite(bytes, 1, bytes.count, file) == bytes.count, fflush(file) == 0, lseek(descriptor, 0, SEEK_SET) == 0
+    else {
+      close()
+      return nil
+    }
+  }
+
+  var descriptor: Int32 { fileno(file) }
+
+  func close() { fclose(file) }
+
+  /// The content of an ordinary file; `nil` for others, and for one that is too large or cannot be read.
+  static func bytes(of path: String) -> [UInt8]? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return nil }
+    defer { Glibc.close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= maximumSize else {
+      return nil
+    }
+    var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+    let count = read(descriptor, &bytes, bytes.count)
+    return count == bytes.count ? bytes : nil
   }
 }
 
@@ -62,8 +118,8 @@ private struct PictureDecoder: Sendable {
   private let output: Int32
   private let wake: Int32
 
-  /// Starts it.
-  init(_ arguments: [String]) throws(WalletFailure) {
+  /// Starts it; `nil` as input gives it nothing to read.
+  init(_ arguments: [String], input: Int32?) throws(WalletFailure) {
     wake = eventfd(0, Int32(EFD_CLOEXEC))
     // What it says of a picture that it cannot read is no sentence of ours.
     let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
@@ -76,7 +132,7 @@ private struct PictureDecoder: Sendable {
     }
     let words = arguments.map { strdup($0) }
     defer { words.forEach { free($0) } }
-    let number = clinux_spawn_session(&process, arguments[0], words + [nil], nothing, ends[1], nothing)
+    let number = clinux_spawn_session(&process, arguments[0], words + [nil], input ?? nothing, ends[1], nothing)
     close(ends[1])
     guard number == 0 else {
       close(ends[0])
