@@ -101,14 +101,25 @@ static void add_candidate(cwebrtc_connection *connection, const char *candidate,
   if (!connection->has_ended) g_signal_emit_by_name(connection->bin, "add-ice-candidate", line, candidate);
 }
 
-static void send_text(cwebrtc_connection *connection, const char *text, unsigned number) {
-  (void)number;
+static gboolean send_bytes(GstWebRTCDataChannel *channel, const char *base64, GError **error) {
+  gsize count;
+  guchar *bytes = g_base64_decode(base64, &count);
+  GBytes *data = g_bytes_new_take(bytes, count);
+  gboolean is_sent = gst_webrtc_data_channel_send_data_full(channel, data, error);
+  g_bytes_unref(data);
+  return is_sent;
+}
+
+/// `is_data`: the text is base64 of a binary message.
+static void send_message(cwebrtc_connection *connection, const char *text, unsigned is_data) {
   g_mutex_lock(&connection->lock);
   connection->waiting_bytes -= strlen(text);
   g_mutex_unlock(&connection->lock);
   if (connection->has_ended || !connection->channel) return;
   GError *error = NULL;
-  if (!gst_webrtc_data_channel_send_string_full(connection->channel, text, &error))
+  gboolean is_sent = is_data ? send_bytes(connection->channel, text, &error)
+                             : gst_webrtc_data_channel_send_string_full(connection->channel, text, &error);
+  if (!is_sent)
     peer_tell(connection, error ? error->message : "GStreamer does not send a message", CWEBRTC_FAILED);
   g_clear_error(&error);
 }
@@ -121,11 +132,19 @@ void cwebrtc_add_candidate(cwebrtc_connection *connection, unsigned line, const 
   peer_post(connection, add_candidate, candidate, line);
 }
 
-void cwebrtc_send(cwebrtc_connection *connection, const char *text) {
+static void post_message(cwebrtc_connection *connection, const char *text, unsigned is_data) {
   g_mutex_lock(&connection->lock);
   connection->waiting_bytes += strlen(text);
   g_mutex_unlock(&connection->lock);
-  peer_post(connection, send_text, text, 0);
+  peer_post(connection, send_message, text, is_data);
+}
+
+void cwebrtc_send(cwebrtc_connection *connection, const char *text) { post_message(connection, text, FALSE); }
+
+void cwebrtc_send_data(cwebrtc_connection *connection, const uint8_t *bytes, size_t count) {
+  char *text = g_base64_encode(bytes, count);
+  post_message(connection, text, TRUE);
+  g_free(text);
 }
 
 uint64_t cwebrtc_buffered_amount(cwebrtc_connection *connection) {

@@ -14,6 +14,14 @@ static void tell_closed(cwebrtc_connection *connection, const char *text, unsign
   peer_tell(connection, text, event);
 }
 
+static void tell_data(cwebrtc_connection *connection, const char *text, unsigned number) {
+  (void)number;
+  gsize count;
+  guchar *bytes = g_base64_decode(text, &count);
+  peer_tell_of(connection, CWEBRTC_DATA, (const char *)bytes, (unsigned)count);
+  g_free(bytes);
+}
+
 /// GStreamer does not compare the certificate with the answer's fingerprints: whoever is told must.
 static void tell_open(cwebrtc_connection *connection, const char *text, unsigned event) {
   (void)text;
@@ -88,6 +96,17 @@ static void on_message(GObject *channel, const char *text, gpointer connection) 
   (void)channel;
   // An empty message may come as NULL.
   peer_post(connection, peer_tell, text, CWEBRTC_MESSAGE);
+}
+
+/// An action has a text, and bytes go in it as base64.
+static void on_data(GObject *channel, GBytes *data, gpointer connection) {
+  (void)channel;
+  gsize count = 0;
+  // An empty message may come as NULL.
+  const guchar *bytes = data ? g_bytes_get_data(data, &count) : NULL;
+  char *text = g_base64_encode(bytes, count);
+  peer_post(connection, tell_data, text, 0);
+  g_free(text);
 }
 
 static void on_low(GObject *channel, gpointer connection) {
@@ -193,6 +212,7 @@ static void make_channel(cwebrtc_connection *connection) {
   peer_connect_signal(connection, channel, "on-close", G_CALLBACK(on_close));
   peer_connect_signal(connection, channel, "on-error", G_CALLBACK(on_error));
   peer_connect_signal(connection, channel, "on-message-string", G_CALLBACK(on_message));
+  peer_connect_signal(connection, channel, "on-message-data", G_CALLBACK(on_data));
   peer_connect_signal(connection, channel, "on-buffered-amount-low", G_CALLBACK(on_low));
   g_mutex_lock(&connection->lock);
   connection->channel = channel;

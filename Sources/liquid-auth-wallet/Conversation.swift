@@ -26,7 +26,7 @@ struct Conversation {
   /// Talks until the channel is closed, the task is cancelled or, where it is wanted, one request is answered.
   func run(_ provider: Provider) async throws(PeerChannelError) -> Ending {
     let (frames, feed) = AsyncStream.makeStream(
-      of: String.self, bufferingPolicy: .bufferingOldest(Self.maximumWaiting))
+      of: PeerMessage.self, bufferingPolicy: .bufferingOldest(Self.maximumWaiting))
     let outcome = await withTaskGroup(of: Result<Ending, PeerChannelError>.self) { group in
       group.addTask { await read(into: feed) }
       group.addTask { await answer(frames, by: provider) }
@@ -38,7 +38,7 @@ struct Conversation {
     return try outcome.get()
   }
 
-  private func read(into feed: AsyncStream<String>.Continuation) async -> Result<Ending, PeerChannelError> {
+  private func read(into feed: AsyncStream<PeerMessage>.Continuation) async -> Result<Ending, PeerChannelError> {
     do throws(PeerChannelError) {
       var messages = channel.messages.makeAsyncIterator()
       while let message = try await messages.next() {
@@ -55,7 +55,9 @@ struct Conversation {
     }
   }
 
-  private func answer(_ frames: AsyncStream<String>, by provider: Provider) async -> Result<Ending, PeerChannelError> {
+  private func answer(_ frames: AsyncStream<PeerMessage>, by provider: Provider) async -> Result<
+    Ending, PeerChannelError
+  > {
     var provider = provider
     for await frame in frames {
       // What is queued still comes after a cancellation.

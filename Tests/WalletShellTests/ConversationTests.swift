@@ -46,8 +46,8 @@ import Testing
 
   @Test func `cancelled while a person is asked, the question is withdrawn and nothing is sent`() async throws {
     let (conversation, provider) = conversation()
-    ends.receive(.message(Self.signMessage))
-    ends.receive(.message(Self.discover))
+    ends.receive(.message(.text(Self.signMessage)))
+    ends.receive(.message(.text(Self.discover)))
     let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
     await person.isAsked()
     talk.cancel()
@@ -58,7 +58,7 @@ import Testing
 
   @Test func `cancelled while nobody asks for anything, it ends`() async throws {
     let (conversation, provider) = conversation()
-    ends.receive(.message(Self.discover))
+    ends.receive(.message(.text(Self.discover)))
     let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
     await dApp.answers(1)
     talk.cancel()
@@ -68,7 +68,7 @@ import Testing
 
   @Test func `a dApp that goes while a person is asked withdraws its question`() async throws {
     let (conversation, provider) = conversation()
-    ends.receive(.message(Self.signMessage))
+    ends.receive(.message(.text(Self.signMessage)))
     let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
     await person.isAsked()
     ends.receive(.channelClosed)
@@ -78,7 +78,7 @@ import Testing
 
   @Test func `what a node took is told, also where the dApp has gone meanwhile`() async throws {
     let (conversation, provider) = conversation()
-    ends.receive(.message(Self.postTransactions))
+    ends.receive(.message(.text(Self.postTransactions)))
     let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
     await node.isAsked()
     ends.receive(.channelClosed)
@@ -87,10 +87,22 @@ import Testing
     #expect(dApp.sent.isEmpty)
   }
 
+  @Test func `a binary message that is no request is told, and not answered`() async throws {
+    let (conversation, provider) = conversation(isOnce: true)
+    for junk: PeerMessage in [.binary([]), .binary([0xFF]), .binary(Array("ping".utf8)), "ping"] {
+      ends.receive(.message(junk))
+    }
+    ends.receive(.message(.text(Self.discover)))
+    #expect(try await conversation.run(provider) == .asWanted)
+    #expect(dApp.sent.count == 1)
+    let reasons = told.events.compactMap { if case .unanswered(let frame) = $0 { frame.description } else { nil } }
+    #expect(reasons.filter { $0.hasPrefix("a message that is not ARC-27 (") }.count == 3 && reasons.contains("a ping"))
+  }
+
   @Test func `once is one answer`() async throws {
     let (conversation, provider) = conversation(isOnce: true)
-    ends.receive(.message(Self.discover))
-    ends.receive(.message(Self.discover))
+    ends.receive(.message(.text(Self.discover)))
+    ends.receive(.message(.text(Self.discover)))
     #expect(try await conversation.run(provider) == .asWanted)
     #expect(dApp.sent.count == 1)
   }
@@ -103,7 +115,7 @@ import Testing
     async throws
   {
     let (conversation, provider) = conversation(isOnce: true, signer: Refusing(failure: failure))
-    ends.receive(.message(Self.signMessage))
+    ends.receive(.message(.text(Self.signMessage)))
     #expect(try await conversation.run(provider) == ending)
     #expect(dApp.sent.count == 1, "the dApp is told")
   }
@@ -111,10 +123,10 @@ import Testing
 
 /// A peer connection that keeps what it is given.
 private final class DApp: PeerConnection {
-  private let state = Mutex((sent: [String](), isClosed: false))
+  private let state = Mutex((sent: [PeerMessage](), isClosed: false))
   private let (answers, feed) = AsyncStream.makeStream(of: Void.self)
 
-  var sent: [String] { state.withLock(\.sent) }
+  var sent: [PeerMessage] { state.withLock(\.sent) }
   var isClosed: Bool { state.withLock(\.isClosed) }
 
   /// Waits for so many messages.
@@ -123,8 +135,8 @@ private final class DApp: PeerConnection {
   func createOffer() {}
   func setAnswer(_ sdp: String) {}
   func addCandidate(_ candidate: ICECandidate) {}
-  func send(_ text: String) {
-    state.withLock { $0.sent.append(text) }
+  func send(_ message: PeerMessage) {
+    state.withLock { $0.sent.append(message) }
     feed.yield()
   }
   var bufferedAmount: Int { 0 }

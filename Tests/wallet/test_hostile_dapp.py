@@ -6,7 +6,7 @@ import re
 import cbor2
 import pytest
 from judges.relying_parties import b64
-from support.authenticator import PHRASE
+from support.authenticator import PHRASE, wait_for
 
 from . import transactions
 from .doubles import arc27
@@ -30,6 +30,7 @@ def talk(loop, authority, module_key, module_connect, module_serve):
         return await dapp.opened
 
     loop.run(opened())
+    dapp.wallet = wallet
     yield dapp
     loop.run(dapp.close())
     assert wallet.end() == 0, wallet.text
@@ -133,6 +134,12 @@ FRAMES = {
     "no reference": b64(cbor2.dumps({"id": "1"})),
     "a response": arc27.encode({"id": "1", "reference": "arc0027:discover:response", "requestId": "2", "result": {}}),
     "larger than is read": "A" * 400_000,
+    "binary, empty": b"",
+    "binary, no CBOR": b"\xff\xff",
+    "binary, a zero in it": b"\x00text",
+    "binary, a list": cbor2.dumps(["arc0027:sign_transactions:request"]),
+    "binary, no reference": cbor2.dumps({"id": "1"}),
+    "binary, base64url": b64(cbor2.dumps({"id": "1"})).encode(),
 }
 
 
@@ -156,6 +163,31 @@ class TestFrames:
                 assert "error" in response, response
 
         loop.run(exchange())
+
+    def test_are_told_also_where_they_are_binary(self, loop, talk):
+        def told():
+            return [event["reason"] for event in talk.wallet.events if event["event"] == "unanswered"]
+
+        before = len(told())
+        talk.send(b"\x00\xff")
+        wait_for("word of it", lambda: len(told()) > before)
+        assert "not ARC-27" in told()[-1]
+
+
+@pytest.mark.usefixtures("nothing_is_signed")
+def test_a_request_in_a_binary_frame_is_answered_in_one(loop, talk):
+    async def ask(method, **params):
+        asked = arc27.request(method, **params)
+        talk.send(cbor2.dumps(asked))
+        answer = await talk.heard()
+        assert isinstance(answer, bytes), answer
+        return arc27.check_response(asked, arc27.decode(answer))
+
+    assert loop.run(ask("discover"))["networks"]
+    assert loop.run(ask("sign_transactions", txns=[{"txn": "%%%"}]))["code"] == 4200
+    # What is long in both directions: a name that comes back in the error.
+    method = "x" * 50_000
+    assert loop.run(ask(method))["data"]["method"] == method
 
 
 def either_base64(text: str) -> bytes:

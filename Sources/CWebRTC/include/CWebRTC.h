@@ -2,6 +2,7 @@
 // One peer connection of GStreamer's webrtcbin with one data channel, without GLib's types: signals and promises are
 // macros and variadic functions, which Swift cannot call.
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /// A connection. All that it does, and all that it tells, happens on one thread of its own, which ends with it.
@@ -20,6 +21,8 @@ typedef enum {
   CWEBRTC_OPEN,
   /// A text message; or of one that has CWEBRTC_PIECE_SIZE bytes or more, a piece: of at least so many, or the last.
   CWEBRTC_MESSAGE,
+  /// A binary message: the text is its bytes, without an end, and `line` is their number.
+  CWEBRTC_DATA,
   /// The channel is closed; empty.
   CWEBRTC_CLOSED,
   /// Why it failed.
@@ -57,6 +60,8 @@ void cwebrtc_set_answer(cwebrtc_connection *connection, const char *sdp);
 void cwebrtc_add_candidate(cwebrtc_connection *connection, unsigned line, const char *candidate);
 /// Sends a text message.
 void cwebrtc_send(cwebrtc_connection *connection, const char *text);
+/// Sends a binary message.
+void cwebrtc_send_data(cwebrtc_connection *connection, const uint8_t *bytes, size_t count);
 /// Bytes that were given to cwebrtc_send and are not sent yet.
 uint64_t cwebrtc_buffered_amount(cwebrtc_connection *connection);
 /// Closes channel and connection: what is buffered is given a second. A second call does nothing.

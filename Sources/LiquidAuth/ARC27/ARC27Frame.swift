@@ -1,10 +1,10 @@
 import CBOR
 import CTAP2
 
-/// One text frame of the data channel: base64url of a CBOR map.
+/// One message of the data channel: a CBOR map, as base64url in a text, or as it is in a binary message.
 ///
-/// ARC-27 leaves the form to its users; this is the one of Liquid Auth's dApps. They write base64url without padding, and
-/// cbor-x's maps; the alphabet of plain base64, padding and any other definite CBOR are read as well.
+/// ARC-27 leaves the form to its users; Liquid Auth's dApps send texts. They write base64url without padding, and cbor-x's
+/// maps; the alphabet of plain base64, padding and any other definite CBOR are read as well.
 enum ARC27Frame {
   /// The most bytes of CBOR in a frame, which dApps keep to as well.
   static let maximumMessageSize = 255_000
@@ -14,12 +14,34 @@ enum ARC27Frame {
   /// Writes a frame.
   static func encode(_ message: LooseCBORValue) -> String { Base64URL.encode(LooseCBOREncoder.encode(message)) }
 
-  /// Reads the map in a frame.
-  static func decode(_ frame: String) throws(UnansweredFrame) -> [String: LooseCBORValue] {
+  /// Writes an answer, in the kind in which the request came.
+  static func encode(_ message: LooseCBORValue, answering request: PeerMessage) -> PeerMessage {
+    switch request {
+    case .text: .text(encode(message))
+    case .binary: .binary(LooseCBOREncoder.encode(message))
+    }
+  }
+
+  /// Reads the map in a message.
+  static func decode(_ message: PeerMessage) throws(UnansweredFrame) -> [String: LooseCBORValue] {
+    switch message {
+    case .text(let frame): return try decode(frame)
+    case .binary(let bytes):
+      guard bytes.count <= maximumMessageSize else { throw .tooManyBytes(bytes.count) }
+      return try map(in: bytes)
+    }
+  }
+
+  /// Reads the map in a text.
+  private static func decode(_ frame: String) throws(UnansweredFrame) -> [String: LooseCBORValue] {
     guard frame.utf8.count <= maximumSize else { throw .tooLong(frame.utf8.count) }
     if frame == "ping" { throw .ping }
     if let json = UnansweredFrame(json: frame.utf8) { throw json }
     guard let bytes = Base64.decode(frame) else { throw .notBase64 }
+    return try map(in: bytes)
+  }
+
+  private static func map(in bytes: [UInt8]) throws(UnansweredFrame) -> [String: LooseCBORValue] {
     if let json = UnansweredFrame(json: bytes) { throw json }
     do throws(CBORError) {
       let value = try LooseCBORDecoder.decode(bytes, maximumSize: maximumMessageSize)
@@ -37,6 +59,8 @@ public enum UnansweredFrame: Error, Equatable, Sendable {
   case ping
   /// More characters than a request may have.
   case tooLong(Int)
+  /// More bytes of CBOR than a request may have.
+  case tooManyBytes(Int)
   /// A transaction in the JSON of the first demo, which has neither ids nor a way to refuse.
   case legacyTransaction
   /// Other JSON, bare or in base64url.
@@ -72,6 +96,8 @@ extension UnansweredFrame: CustomStringConvertible {
     case .ping: "a ping"
     case .tooLong(let count):
       "a message of \(count) characters, of \(ARC27Frame.maximumSize) at most; it was ignored"
+    case .tooManyBytes(let count):
+      "a message of \(count) bytes, of \(ARC27Frame.maximumMessageSize) at most; it was ignored"
     case .legacyTransaction:
       "a transaction in the JSON of early demos, which cannot be refused; it was ignored, and nothing signed"
     case .json: "a message in JSON; only ARC-27 in CBOR is understood, and it was ignored"

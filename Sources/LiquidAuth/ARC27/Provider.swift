@@ -1,7 +1,7 @@
 import CBOR
 import DeterministicKeys
 
-/// The wallet's side of ARC-27 on one data channel: a text frame in, a text frame out.
+/// The wallet's side of ARC-27 on one data channel: a message in, a message of the same kind out.
 ///
 /// A value that answers one request after the other: ``answer(_:)`` is mutating, so two cannot be open at once. What the
 /// dApp says meanwhile waits in its ``PeerChannel``, which bounds it.
@@ -34,40 +34,41 @@ public struct Provider: Sendable {
     self.randomness = randomness
   }
 
-  /// Answers a frame, after the person has, if one has to be asked.
+  /// Answers a message, after the person has, if one has to be asked.
   ///
   /// Cancelling the task withdraws the question. Whatever is refused, nothing of it is signed.
-  public mutating func answer(_ frame: String) async -> Answer {
+  public mutating func answer(_ message: PeerMessage) async -> Answer {
     let request: ARC27Envelope
     do throws(UnansweredFrame) {
-      request = try ARC27Envelope(ARC27Frame.decode(frame))
+      request = try ARC27Envelope(ARC27Frame.decode(message))
     } catch {
       return .none(error)
     }
     do throws(ARC27Error) {
       let result = try await result(of: request)
       let posted = result["txnIDs"]?.array?.compactMap(\.text) ?? []
-      return .reply(reply(to: request, "result", result, error: nil, posted: posted))
+      return .reply(reply(to: request, in: message, "result", result, error: nil, posted: posted))
     } catch {
       var members: [String: LooseCBORValue] = ["code": .unsigned(UInt64(error.code)), "message": .text(error.message)]
       members["data"] = error.data
-      return .reply(reply(to: request, "error", members, error: error, posted: error.posted))
+      return .reply(reply(to: request, in: message, "error", members, error: error, posted: error.posted))
     }
   }
 
   /// ARC-27, Response Message Schema.
   private mutating func reply(
-    to request: ARC27Envelope, _ name: String, _ members: [String: LooseCBORValue], error: ARC27Error?,
-    posted: [String]
+    to request: ARC27Envelope, in message: PeerMessage, _ name: String, _ members: [String: LooseCBORValue],
+    error: ARC27Error?, posted: [String]
   ) -> Reply {
     var members = members
     members["providerId"] = .text(Self.liquidAuthID)
-    let frame = ARC27Frame.encode([
-      "id": .text(UUIDv4.make(using: &randomness)),
-      "reference": .text("\(ARC27Reference(request.method, .response))"),
-      "requestId": .text(request.id),
-      name: .map(members),
-    ])
+    let frame = ARC27Frame.encode(
+      [
+        "id": .text(UUIDv4.make(using: &randomness)),
+        "reference": .text("\(ARC27Reference(request.method, .response))"),
+        "requestId": .text(request.id),
+        name: .map(members),
+      ], answering: message)
     return Reply(frame: frame, method: request.method, error: error, posted: posted)
   }
 

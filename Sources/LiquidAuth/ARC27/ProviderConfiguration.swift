@@ -89,8 +89,8 @@ extension Provider {
 
   /// An answer, and what it was to.
   public struct Reply: Equatable, Sendable {
-    /// What is sent: one text frame.
-    public let frame: String
+    /// What is sent: one message, of the request's kind.
+    public let frame: PeerMessage
     /// The method that was asked for, in snake case; it may be one that we do not have.
     public let method: String
     /// Why it was refused; `nil` if it was done.

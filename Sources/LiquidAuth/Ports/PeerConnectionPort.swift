@@ -37,8 +37,8 @@ public protocol PeerConnection: Sendable {
   ///
   /// It is one line of at most 1024 bytes that begins with `candidate:`, for a media section that the offer has.
   func addCandidate(_ candidate: ICECandidate)
-  /// Sends one text message over the open channel, after all that were sent before.
-  func send(_ text: String)
+  /// Sends one message over the open channel, after all that were sent before.
+  func send(_ message: PeerMessage)
   /// Bytes of messages that `send` took and the channel has not sent yet.
   var bufferedAmount: Int { get }
   /// Ends channel and connection and frees what they hold; a second call does nothing.
@@ -58,14 +58,33 @@ public enum PeerEvent: Equatable, Sendable {
   case noRelay
   /// The data channel is open.
   case channelOpen
-  /// A text message, whole. One in binary is passed over.
-  case message(String)
+  /// A message, whole.
+  case message(PeerMessage)
   /// The channel is closed, by either side; the peer is gone.
   case channelClosed
   /// The connection could not be made, or is lost; the reason is the adapter's, lower case, no full stop.
   case failed(String)
   /// The buffered amount fell from above the threshold to it or below.
   case bufferedAmountLow
+}
+
+/// One message of a data channel, of one of its two kinds: RFC 8831 §6.6.
+public enum PeerMessage: Hashable, Sendable, ExpressibleByStringLiteral {
+  /// A text in UTF-8.
+  case text(String)
+  /// Bytes.
+  case binary([UInt8])
+
+  /// A text.
+  public init(stringLiteral text: String) { self = .text(text) }
+
+  /// How many bytes it has.
+  public var size: Int {
+    switch self {
+    case .text(let text): text.utf8.count
+    case .binary(let bytes): bytes.count
+    }
+  }
 }
 
 /// A STUN or TURN server: RFC 8829 §4.1.1, RTCIceServer of WebRTC.

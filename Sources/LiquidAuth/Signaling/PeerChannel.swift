@@ -1,8 +1,8 @@
-/// An open channel to the dApp: text messages, both ways, in their order.
+/// An open channel to the dApp: messages, both ways, in their order.
 ///
 /// Whoever has it closes it; when nobody has it any more, it closes by itself.
 public final class PeerChannel: Sendable {
-  /// Bytes of one message of the dApp's, in UTF-8; a longer one closes the channel.
+  /// Bytes of one message of the dApp's; a longer one closes the channel.
   ///
   /// The largest frame of ARC-27 has 340 000, in base64. The adapter behind ``PeerConnectionPort`` announces it
   /// (RFC 8841 §6); browsers send no more than 262 144 at once, whatever is announced.
@@ -18,7 +18,7 @@ public final class PeerChannel: Sendable {
   /// The channel's label, by which dApps know it.
   public static let label = "liquid"
 
-  /// Bytes of one message that the dApp takes, in UTF-8: its description's `a=max-message-size`.
+  /// Bytes of one message that the dApp takes: its description's `a=max-message-size`.
   public let maximumOutgoingSize: Int
   fileprivate let ends: PeerChannelEnds
 
@@ -37,12 +37,12 @@ public final class PeerChannel: Sendable {
   /// Sends a message; waits while too much of what was sent before has not left yet.
   ///
   /// That it was sent does not say that it arrives.
-  public func send(_ text: String) async throws(PeerChannelError) {
-    let size = text.utf8.count
+  public func send(_ message: PeerMessage) async throws(PeerChannelError) {
+    let size = message.size
     guard size <= maximumOutgoingSize else { throw .outgoingTooLarge(size: size, limit: maximumOutgoingSize) }
     let connection = try ends.connection()
     if connection.bufferedAmount > Self.highWaterMark { try await waitForRoom(on: connection) }
-    connection.send(text)
+    connection.send(message)
   }
 
   /// Closes the channel and its peer connection; what is not read yet can still be read.
@@ -75,7 +75,7 @@ public struct PeerMessages: AsyncSequence, Sendable {
   public struct Iterator: AsyncIteratorProtocol {
     /// Who reads keeps the channel open.
     private let channel: PeerChannel
-    private var base: AsyncStream<Result<String, PeerChannelError>>.Iterator
+    private var base: AsyncStream<Result<PeerMessage, PeerChannelError>>.Iterator
 
     init(_ channel: PeerChannel) {
       self.channel = channel
@@ -83,15 +83,15 @@ public struct PeerMessages: AsyncSequence, Sendable {
     }
 
     /// The next message; `nil` after the last, and when the task was cancelled.
-    public mutating func next() async throws(PeerChannelError) -> String? {
+    public mutating func next() async throws(PeerChannelError) -> PeerMessage? {
       try await next(isolation: nil)
     }
 
     /// The next message; `nil` after the last, and when the task was cancelled.
-    public mutating func next(isolation actor: isolated (any Actor)?) async throws(PeerChannelError) -> String? {
-      guard let text = try await base.next(isolation: actor)?.get() else { return nil }
-      channel.ends.hasRead(text)
-      return text
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws(PeerChannelError) -> PeerMessage? {
+      guard let message = try await base.next(isolation: actor)?.get() else { return nil }
+      channel.ends.hasRead(message)
+      return message
     }
   }
 }

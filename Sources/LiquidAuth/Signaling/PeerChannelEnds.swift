@@ -13,8 +13,8 @@ final class PeerChannelEnds: Sendable {
   }
 
   /// What was received and is not read yet; a failure is the last element.
-  let inbox: AsyncStream<Result<String, PeerChannelError>>
-  private let feed: AsyncStream<Result<String, PeerChannelError>>.Continuation
+  let inbox: AsyncStream<Result<PeerMessage, PeerChannelError>>
+  private let feed: AsyncStream<Result<PeerMessage, PeerChannelError>>.Continuation
   private let state = Mutex(State())
 
   /// Ends without a connection yet.
@@ -59,9 +59,9 @@ final class PeerChannelEnds: Sendable {
   @discardableResult
   func receive(_ event: PeerEvent) -> PeerChannelError? {
     switch event {
-    case .message(let text):
-      let fault = fault(of: text)
-      if let fault { close(fault) } else { feed.yield(.success(text)) }
+    case .message(let message):
+      let fault = fault(of: message)
+      if let fault { close(fault) } else { feed.yield(.success(message)) }
       return fault
     case .channelClosed: close(nil)
     case .failed(let reason): close(.lost(reason))
@@ -72,8 +72,8 @@ final class PeerChannelEnds: Sendable {
   }
 
   /// What is wrong with a message or with how many wait; else it is counted.
-  private func fault(of text: String) -> PeerChannelError? {
-    let size = text.utf8.count
+  private func fault(of message: PeerMessage) -> PeerChannelError? {
+    let size = message.size
     guard size <= PeerChannel.maximumIncomingSize else { return .incomingTooLarge(size: size) }
     let hasRoom = state.withLock { state in
       state.unread.count += 1
@@ -86,10 +86,10 @@ final class PeerChannelEnds: Sendable {
   // MARK: The reader's and the writer's side
 
   /// Makes room for what comes next.
-  func hasRead(_ text: String) {
+  func hasRead(_ message: PeerMessage) {
     state.withLock { state in
       state.unread.count -= 1
-      state.unread.size -= text.utf8.count
+      state.unread.size -= message.size
     }
   }
 

@@ -61,7 +61,12 @@ private final class GStreamerPeerConnection: PeerConnection {
     cwebrtc_add_candidate(connection, UInt32(candidate.sdpMLineIndex), CandidateLine.attribute(candidate.candidate))
   }
 
-  func send(_ text: String) { cwebrtc_send(connection, text) }
+  func send(_ message: PeerMessage) {
+    switch message {
+    case .text(let text): cwebrtc_send(connection, text)
+    case .binary(let bytes): cwebrtc_send_data(connection, bytes, bytes.count)
+    }
+  }
 
   var bufferedAmount: Int { Int(cwebrtc_buffered_amount(connection)) }
 
@@ -77,6 +82,9 @@ private func hearPeerConnection(
   guard event != CWEBRTC_FREED else {
     listener.takeRetainedValue().isFreed()
     return false
+  }
+  guard event != CWEBRTC_DATA else {
+    return listener.takeUnretainedValue().hear(Array(UnsafeRawBufferPointer(start: text, count: Int(line))))
   }
   return listener.takeUnretainedValue().hear(event, String(cString: text), line: Int(line))
 }
@@ -108,6 +116,12 @@ private final class PeerListener: Sendable {
   func isFreed() { open.end() }
 
   /// - Returns: whether the connection may go on.
+  func hear(_ bytes: [UInt8]) -> Bool {
+    deliver(.message(.binary(bytes)))
+    return true
+  }
+
+  /// - Returns: whether the connection may go on.
   func hear(_ event: cwebrtc_event, _ text: String, line: Int) -> Bool {
     switch event {
     case CWEBRTC_OFFER:
@@ -124,7 +138,7 @@ private final class PeerListener: Sendable {
       }
       deliver(.channelOpen)
     case CWEBRTC_MESSAGE:
-      if let message = state.withLock({ $0.pieces.take(text) }) { deliver(.message(message)) }
+      if let message = state.withLock({ $0.pieces.take(text) }) { deliver(.message(.text(message))) }
     case CWEBRTC_NO_RELAY: deliver(.noRelay)
     case CWEBRTC_CLOSED: deliver(.channelClosed)
     case CWEBRTC_LOW: deliver(.bufferedAmountLow)

@@ -7,11 +7,12 @@ import Testing
 
 @Suite struct `Frames that are no requests` {
   struct Frame: Sendable, CustomTestStringConvertible {
-    let text: String
+    let message: PeerMessage
     let told: UnansweredFrame
     var testDescription: String { "\(told)" }
 
-    init(_ text: String, _ told: UnansweredFrame) { (self.text, self.told) = (text, told) }
+    init(_ message: PeerMessage, _ told: UnansweredFrame) { (self.message, self.told) = (message, told) }
+    init(_ text: String, _ told: UnansweredFrame) { self.init(PeerMessage.text(text), told) }
     init(_ bytes: [UInt8], _ told: UnansweredFrame) { self.init(Base64URL.encode(bytes), told) }
     init(_ message: LooseCBORValue, _ told: UnansweredFrame) { self.init(ARC27Frame.encode(message), told) }
   }
@@ -48,12 +49,20 @@ import Testing
     Frame(["id": "a", "reference": "arc0027:\u{1B}[2J:request"], .noRequest("its reference is not one of ARC-27")),
     Frame(["id": "a", "reference": "arc0027:discover:Request"], .noRequest("its reference is not one of ARC-27")),
     Frame(["id": "a", "reference": "arc0027:sign_transactions:response"], .response),
+    Frame(.binary([]), .notCBOR("")), Frame(.binary([0x80]), .notCBOR("")), Frame(.binary([0xA0, 0xA0]), .notCBOR("")),
+    Frame(.binary(Array("ping".utf8)), .notCBOR("")), Frame(.binary(Array("{}".utf8)), .json),
+    Frame(.binary(Array("{\"type\":\"transaction\"}".utf8)), .legacyTransaction),
+    Frame(.binary([0xA0]), .noRequest("it has no id of 1 to 128 bytes")),
+    Frame(.binary([UInt8](repeating: 0x81, count: 255_000)), .notCBOR("")),
+    Frame(.binary([UInt8](repeating: 0xA0, count: 255_001)), .tooManyBytes(255_001)),
+    Frame(
+      .binary(LooseCBOREncoder.encode(["id": "a", "reference": "arc0027:discover:response"])), .response),
   ]
 
   @Test(arguments: unanswered)
   func `a frame that cannot be answered is told to the person, and nothing is signed`(frame: Frame) async throws {
     var fixture = try ProviderFixture()
-    guard case .none(let told) = await fixture.provider.answer(frame.text) else {
+    guard case .none(let told) = await fixture.provider.answer(frame.message) else {
       Issue.record("it was answered")
       return
     }
@@ -77,6 +86,12 @@ import Testing
         #expect(try Said(answer).result?["name"] == "Liquid Auth for Linux")
       } else {
         #expect(answer == .none(.tooLong(ARC27Frame.maximumSize + 2)))
+      }
+      let binary = await fixture.provider.answer(.binary(LooseCBOREncoder.encode(.map(message))))
+      if isRead {
+        #expect(try Said(binary).result?["name"] == "Liquid Auth for Linux")
+      } else {
+        #expect(binary == .none(.tooManyBytes(ARC27Frame.maximumMessageSize + 1)))
       }
     }
   }

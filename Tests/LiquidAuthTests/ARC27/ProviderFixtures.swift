@@ -153,6 +153,11 @@ extension ProviderFixture {
   }
 }
 
+extension Provider {
+  /// Answers a text.
+  mutating func answer(_ frame: String) async -> Answer { await answer(.text(frame)) }
+}
+
 /// An answer, read again.
 struct Said {
   let reply: Provider.Reply

@@ -14,8 +14,22 @@ import Testing
       Issue.record("no answer")
       return
     }
-    #expect(reply.frame == item.reply)
+    #expect(reply.frame == .text(item.reply))
     #expect(await fixture.signer.asked == item.asks)
     #expect(await fixture.signer.origins == (item.asks.isEmpty ? [] : [ProviderFixture.origin]))
+  }
+
+  @Test(arguments: try ARC27Vectors.load().answered)
+  func `the same request in a binary message is answered in one, byte for byte`(item: ARC27Vectors.Answered)
+    async throws
+  {
+    var fixture = try ProviderFixture(form: item.form == nil ? .signature : .signedTransaction)
+    let request = PeerMessage.binary(try #require(Base64.decode(item.frame)))
+    guard case .reply(let reply) = await fixture.provider.answer(request) else {
+      Issue.record("no answer")
+      return
+    }
+    #expect(reply.frame == .binary(try #require(Base64.decode(item.reply))))
+    #expect(await fixture.signer.asked == item.asks)
   }
 }

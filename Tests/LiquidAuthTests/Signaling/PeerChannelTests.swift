@@ -17,12 +17,13 @@ import Testing
 
   @Test func `messages come in their order, to the last one before the end`() async throws {
     let channel = try await open()
-    for text in ["a", "", "é"] { world.peer(.message(text)) }
+    let messages: [PeerMessage] = ["a", "", .binary([0, 0xFF]), "é", .binary([])]
+    for message in messages { world.peer(.message(message)) }
     world.peer(.channelClosed)
     world.peer(.message("late"))
-    var texts: [String] = []
-    for try await text in channel.messages { texts.append(text) }
-    #expect(texts == ["a", "", "é"])
+    var read: [PeerMessage] = []
+    for try await message in channel.messages { read.append(message) }
+    #expect(read == messages)
     #expect(world.openThings == 0)
   }
 
@@ -40,10 +41,12 @@ import Testing
   @Test func `the largest frame of ARC-27 is taken, one byte more closes the channel`() async throws {
     let channel = try await open()
     let text = String(repeating: "x", count: ARC27Frame.maximumSize)
-    world.peer(.message(text))
+    world.peer(.message(.text(text)))
     var iterator = channel.messages.makeAsyncIterator()
-    #expect(try await iterator.next() == text)
-    world.peer(.message(text + "x"))
+    #expect(try await iterator.next() == .text(text))
+    world.peer(.message(.binary(Array(text.utf8))))
+    #expect(try await iterator.next()?.size == ARC27Frame.maximumSize)
+    world.peer(.message(.text(text + "x")))
     await #expect(throws: PeerChannelError.incomingTooLarge(size: 340_001)) { try await iterator.next() }
     #expect(world.openThings == 0)
   }
@@ -61,8 +64,8 @@ import Testing
 
   @Test func `large messages that are not read do not pile up either`() async throws {
     let channel = try await open()
-    let text = String(repeating: "x", count: PeerChannel.maximumIncomingSize)
-    for _ in 0..<4 { world.peer(.message(text)) }
+    let message = PeerMessage.text(String(repeating: "x", count: PeerChannel.maximumIncomingSize))
+    for _ in 0..<4 { world.peer(.message(message)) }
     #expect(world.openThings == 1)
     world.peer(.message("x"))
     #expect(world.openThings == 0)
@@ -71,13 +74,13 @@ import Testing
 
   @Test func `what was read makes room`() async throws {
     let channel = try await open()
-    let text = String(repeating: "x", count: PeerChannel.maximumIncomingSize)
+    let message = PeerMessage.text(String(repeating: "x", count: PeerChannel.maximumIncomingSize))
     var iterator = channel.messages.makeAsyncIterator()
     for _ in 0..<20 {
-      world.peer(.message(text))
-      world.peer(.message(text))
-      #expect(try await iterator.next() == text)
-      #expect(try await iterator.next() == text)
+      world.peer(.message(message))
+      world.peer(.message(message))
+      #expect(try await iterator.next() == message)
+      #expect(try await iterator.next() == message)
     }
     for _ in 0..<1000 {
       world.peer(.message(""))
@@ -90,6 +93,8 @@ import Testing
     let channel = try await open(maximumOutgoingSize: 2)
     try await channel.send("é")
     #expect(await world.call() == .sendMessage("é"))
+    try await channel.send(.binary([0xFF]))
+    #expect(await world.call() == .sendMessage(.binary([0xFF])))
   }
 
   @Test func `a message that is larger than the dApp takes is refused by name, and the channel stays open`()
@@ -97,6 +102,9 @@ import Testing
   {
     let channel = try await open(maximumOutgoingSize: 2)
     await #expect(throws: PeerChannelError.outgoingTooLarge(size: 3, limit: 2)) { try await channel.send("éx") }
+    await #expect(throws: PeerChannelError.outgoingTooLarge(size: 3, limit: 2)) {
+      try await channel.send(.binary([1, 2, 3]))
+    }
     try await channel.send("ab")
     #expect(await world.call() == .sendMessage("ab"))
   }

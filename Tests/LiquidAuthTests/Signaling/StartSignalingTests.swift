@@ -284,7 +284,7 @@ import Testing
     let task = try start()
     try await reach(.connecting)
     for number in 0..<count {
-      world.peer(.message(text))
+      world.peer(.message(.text(text)))
       // They are looked at before more come: it is not how many wait that ends it.
       guard number % 100 == 99 else { continue }
       world.webSocket(.text("2"))

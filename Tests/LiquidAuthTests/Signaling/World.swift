@@ -15,7 +15,7 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
     case createOffer
     case setAnswer(String)
     case addCandidate(ICECandidate)
-    case sendMessage(String)
+    case sendMessage(PeerMessage)
     case closePeer
     case http(HTTPRequest, maximumBodySize: Int)
     case httpCancelled
@@ -187,7 +187,7 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
     func createOffer() { world.feed.yield(.createOffer) }
     func setAnswer(_ sdp: String) { world.feed.yield(.setAnswer(sdp)) }
     func addCandidate(_ candidate: ICECandidate) { world.feed.yield(.addCandidate(candidate)) }
-    func send(_ text: String) { world.feed.yield(.sendMessage(text)) }
+    func send(_ message: PeerMessage) { world.feed.yield(.sendMessage(message)) }
 
     var bufferedAmount: Int {
       world.state.withLock { state in

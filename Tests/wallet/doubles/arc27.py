@@ -15,8 +15,9 @@ def encode(message: dict, wide_maps: bool = True) -> str:
     return b64(_wide(message) if wide_maps else cbor2.dumps(message))
 
 
-def decode(text: str) -> dict:
-    return cbor2.loads(unb64(text))
+def decode(frame: str | bytes) -> dict:
+    """A text holds base64url, a binary frame the CBOR itself."""
+    return cbor2.loads(frame if isinstance(frame, bytes) else unb64(frame))
 
 
 def _wide(value) -> bytes:
