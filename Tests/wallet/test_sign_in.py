@@ -4,6 +4,7 @@ What the authenticator answers, the extension `liquid` in its signed data, is wh
 """
 
 import hashlib
+import json
 
 import cbor2
 from judges import strict_cbor
@@ -97,6 +98,28 @@ def test_register_and_sign_in(loop, key, serve, authority):
 
     loop.run(story())
     assert key.signatures() == 2
+
+
+def test_a_phone_s_passkey_is_known_from_the_first_sign_in_on(loop, key, serve, connect, authority):
+    """A machine that has only the phrase: it keeps no passkey of the site, and keeps the phone's from then on."""
+    server = serve()
+
+    async def register_on_the_phone():
+        phone = await Wallet(server, OURS, "one", authority.client_context()).start()
+        await phone.register()
+        await phone.close()
+
+    loop.run(register_on_the_phone())
+    for number, is_first in enumerate([True, False]):
+        mark = key.pinentry.asked()
+        wallet = connect(key, server.link(f"request {number}"), "--timeout", "1")
+        assert wallet.end() == 5, wallet.text
+        told = [event["event"] for event in wallet.events]
+        assert "signedIn" in told and ("firstUse" in told) == is_first, told
+        assert ("First use: " in key.shown(mark)) == is_first
+    assert not server.requests("/attestation/response")[1:], "the phone's is the only registration"
+    listed = json.loads(key.ask("credentials", "list", "--json"))
+    assert [entry["rpId"] for entry in listed["credentials"]] == [server.rp_id], listed
 
 
 def test_a_passkey_that_its_site_protects_is_told_after_a_dialog(loop, key, serve, connect, authority):

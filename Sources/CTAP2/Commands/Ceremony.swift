@@ -80,10 +80,11 @@ extension Credential {
 extension OpenVault {
   /// Keeps what the use of a credential, with consent, teaches this machine: Recovery §7.
   func remember(
-    _ credential: Credential, user: PublicKeyCredentialUserEntity? = nil, now: UInt64, consent: borrowing UserConsent
+    _ credential: Credential, user: PublicKeyCredentialUserEntity? = nil, algorandAddress: String? = nil, now: UInt64,
+    consent: borrowing UserConsent
   ) throws(CTAPError) {
     do throws(StoreError) {
-      try rememberUse(of: credential, user: user, now: now, consent: consent)
+      try rememberUse(of: credential, user: user, algorandAddress: algorandAddress, now: now, consent: consent)
     } catch {
       throw CTAPError(error)
     }

@@ -47,7 +47,8 @@ public enum GetAssertion: AuthenticatorCommand {
     if !isSilent { authenticator.pinUVAuth.useUpToken() }
 
     // What an id that was not in the store teaches is durable before the answer exists (Recovery §7).
-    try vault.remember(first, now: authenticator.wallClock(), consent: consent)
+    try vault.remember(
+      first, algorandAddress: prompt.algorandAddress, now: authenticator.wallClock(), consent: consent)
 
     // 10.2, 11–13. One credential signs; accounts that were found without an allowList wait for getNextAssertion.
     let ceremony = Ceremony(clientDataHash: request.clientDataHash, extensions: extensions)

@@ -20,11 +20,15 @@ extension OpenVault {
   /// A discoverable credential without a row is written back, except a phone wallet's and where the account has the
   /// same or a higher counter; a higher epoch is taken over. Nothing is written without user presence.
   ///
-  /// - Parameter user: the request's user of a registration that met the credential in its excludeList.
+  /// - Parameters:
+  ///   - user: the request's user of a registration that met the credential in its excludeList.
+  ///   - algorandAddress: that of the account whose signature the answer has too, by the extension `liquid`.
   public func rememberUse(
-    of credential: Credential, user: PublicKeyCredentialUserEntity? = nil, now: UInt64, consent: borrowing UserConsent
+    of credential: Credential, user: PublicKeyCredentialUserEntity? = nil, algorandAddress: String? = nil, now: UInt64,
+    consent: borrowing UserConsent
   ) throws(StoreError) {
     guard consent.userPresent else { return }
+    let credential = consent.userVerified ? credential.asOfWallet(of: algorandAddress) : credential
     if let source = try writtenBack(credential, user: user, now: now) {
       try save(source)
     } else {
@@ -84,6 +88,17 @@ extension OpenVault {
     }
     if let source { return source }
     throw .accountHasCounter(account?.counter ?? counter, deleted: account?.isTombstone ?? false)
+  }
+}
+
+extension Credential {
+  /// In wallet mode user.id is the address, and the phone wallets' key of counter 0 is that of the profile `webauthn`
+  /// (Recovery §3): where the account itself signs along, the credential is what a registration here would make.
+  fileprivate func asOfWallet(of algorandAddress: String?) -> Credential {
+    guard let algorandAddress, provenance == .phone, parameters.counter == 0,
+      parameters.userID == Array(algorandAddress.utf8)
+    else { return self }
+    return Credential(id: id, rpID: rpID, parameters: parameters, provenance: .hashID)
   }
 }
 

@@ -124,6 +124,60 @@ import Testing
       Requests.getAssertion(allowing: [made.credentialID], uv: true, changes: [(4, ["liquid": true])]))
     #expect(answer.status == .success)
     #expect(world.person.shown.last?.prompt.isFirstUse == true)
+    // And once: it leaves a record, of the user.id that a registration here would have had. The answer is as before.
+    #expect(answer.map?[4] == nil)
+    let record = try #require(try world.store.allCredentials().first)
+    #expect(record.id == made.credentialID && record.counter == 0 && record.origin == .recovered)
+    #expect(record.userID == Array(address.utf8) && record.name == nil && record.policy == CredentialPolicy())
+    let passkey = try await world.authenticator.accountPasskey(rpID: "example.com")
+    #expect(passkey.id == made.credentialID && passkey.isStored)
+    let second = await world.getAssertion(
+      Requests.getAssertion(allowing: [made.credentialID], uv: true, changes: [(4, ["liquid": true])]))
+    #expect(second.status == .success)
+    #expect(world.person.shown.last?.prompt.isFirstUse == false)
+  }
+
+  @Test func `a phone's passkey leaves a record only with its account's own signature, and only that of counter 0`()
+    async throws
+  {
+    let vectors = try KeysAndRecovery.load().phoneCandidates
+    let liquid: [(CBORValue, CBORValue?)] = [(4, ["liquid": true])]
+    for (counter, id) in vectors.ids {
+      for (changes, leavesRecord) in [(liquid, counter == "0"), ([], false)] {
+        var world = Self.world()
+        let answer = await world.getAssertion(
+          Requests.getAssertion(allowing: [id.bytes], uv: true, rpID: vectors.rpId, changes: changes))
+        #expect(answer.status == .success)
+        #expect(answer.map?[4] == nil, "no user handle")
+        #expect(try world.store.allCredentials().map(\.id) == (leavesRecord ? [id.bytes] : []), "counter \(counter)")
+      }
+    }
+  }
+
+  @Test(arguments: [ScriptedPerson.Deed.fail(.declined), .answer(userPresent: true, userVerified: false)])
+  func `who does not agree leaves no record of a phone's passkey`(_ deed: ScriptedPerson.Deed) async throws {
+    let vectors = try KeysAndRecovery.load().phoneCandidates
+    let id = try #require(vectors.ids["0"]).bytes
+    var world = Self.world()
+    world.person.will(deed)
+    let answer = await world.getAssertion(
+      Requests.getAssertion(allowing: [id], uv: true, rpID: vectors.rpId, changes: [(4, ["liquid": true])]))
+    #expect(answer.status != .success)
+    #expect(world.store.writes == 0)
+  }
+
+  @Test func `what was deleted here stays deleted when a phone's passkey of the account is asked for`() async throws {
+    let vectors = try KeysAndRecovery.load().phoneCandidates
+    let id = try #require(vectors.ids["0"]).bytes
+    var world = Self.world()
+    _ = try await world.register(userID: Array(vectors.address.utf8), rpID: vectors.rpId)
+    let record = try #require(try world.store.allCredentials().first)
+    #expect(record.id == id)
+    try world.store.remove(record, changed: 1)
+    let answer = await world.getAssertion(
+      Requests.getAssertion(allowing: [id], uv: true, rpID: vectors.rpId, changes: [(4, ["liquid": true])]))
+    #expect(answer.status == .noCredentials)
+    #expect(try world.store.allCredentials().isEmpty)
   }
 
   @Test(arguments: [ScriptedPerson.Deed.fail(.declined), .answer(userPresent: true, userVerified: false)])
