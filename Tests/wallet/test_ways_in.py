@@ -209,6 +209,17 @@ class TestLinks:
         assert case["map"]["0"] in done.stdout and case["map"]["1"] not in done.stdout, "the key, and not the secret"
 
 
+def test_the_secret_of_a_browser_s_code_stands_in_no_command_line(shared_key, tmp_path):
+    """`connect` has `liquid-auth link` explain it; a command line can be read by others."""
+    connect, explain = tmp_path / "liquid-auth-wallet", tmp_path / "liquid-auth"
+    shutil.copy(pathlib.Path(shared_key.command()[0]).with_name("liquid-auth-wallet"), connect)
+    explain.write_text('#!/bin/sh\necho "$*"\ncat\n')
+    explain.chmod(0o755)
+    link = FIDO["uris"][0]["uri"]
+    done = subprocess.run([connect, "connect", "-"], input=link, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, f"link\n{link}\n"), done
+
+
 def test_a_command_that_is_written_wrong_is_an_event_for_programs(shared_key, connect):
     wallet = connect(shared_key, "liquid://localhost/?requestId=one", "--timeout", "0")
     assert wallet.end() == 64 and not wallet.said

@@ -1,3 +1,4 @@
+import CLinux
 import ControlClient
 import Glibc
 import LiquidAuth
@@ -40,14 +41,25 @@ enum LinkKind {
 
 /// A `FIDO:/` link, which is not for a wallet.
 struct BrowserLink {
+  /// Bytes that a pipe takes at once: PIPE_BUF.
+  private static let maximumSize = 4096
+
   private let text: String
 
   init(_ text: String) { self.text = text }
 
   /// Has `liquid-auth link` explain it in this process's place; the failure to do so.
+  ///
+  /// The secret in it goes through standard input: others on this machine can read a command line.
   func explain() -> WalletFailure {
+    var ends: [Int32] = [-1, -1]
+    let line = Array((text + "\n").utf8)
+    // A pipe holds more than a link has.
+    guard line.count <= Self.maximumSize, clinux_pipe(&ends) == 0, write(ends[1], line, line.count) == line.count,
+      dup2(ends[0], STDIN_FILENO) == STDIN_FILENO
+    else { return LinkKind.browser.isAnother }
     let program = OwnDirectory.path(of: "liquid-auth") ?? "liquid-auth"
-    let arguments: [UnsafeMutablePointer<CChar>?] = [strdup(program), strdup("link"), strdup(text), nil]
+    let arguments: [UnsafeMutablePointer<CChar>?] = [strdup(program), strdup("link"), nil]
     StopSignals.release()
     execvp(program, arguments)
     return LinkKind.browser.isAnother
