@@ -125,7 +125,10 @@ extension UserPrompt {
   var siteLines: [String] {
     var lines = [Self.siteLine(rpID ?? "")]
     if accountCount > 1 { return lines + ["Accounts: \(accountCount), to choose from next"] }
-    if let accountName, !accountName.isEmpty { lines.append("Account: \(ShownText.name(accountName))") }
+    // A wallet's name for the account is the address, which has a line of its own.
+    if let accountName, !accountName.isEmpty, accountName != algorandAddress {
+      lines.append("Account: \(ShownText.name(accountName))")
+    }
     if let accountDisplayName, !accountDisplayName.isEmpty,
       !accountDisplayName.utf8.elementsEqual((accountName ?? "").utf8)
     {

@@ -228,6 +228,21 @@ import Testing
     #expect(!text.mayConcernAnotherKey)
   }
 
+  @Test func `an address that is also the account's name stands once`() {
+    let address = String(repeating: "A", count: 58)
+    for purpose in [UserPrompt.Purpose.register, .signIn] {
+      var prompt = UserPrompt(
+        purpose: purpose, rpID: "example.com", accountName: address, accountDisplayName: address,
+        algorandAddress: address, origin: "https://example.com")
+      #expect(PromptText(prompt).details.filter { $0.contains(address) } == ["Algorand account: \(address)"])
+      prompt.accountName = "B" + address.dropFirst()
+      #expect(PromptText(prompt).details.contains("Account: \"B\(address.dropFirst())\""), "another one is shown")
+      prompt.algorandAddress = nil
+      prompt.accountName = address
+      #expect(PromptText(prompt).details.filter { $0.contains(address) } == ["Account: \"\(address)\""])
+    }
+  }
+
   @Test func `a site that the account signs for first is pointed out`() {
     let prompt = UserPrompt(
       purpose: .signIn, rpID: "example.com", algorandAddress: "A", origin: "https://example.com", isFirstUse: true)
