@@ -1,7 +1,7 @@
 /// The link in a dApp's QR code: `liquid://host[:port]/?requestId=…`.
 ///
 /// It names the dApp's server, and the request that a sign-in there answers. `liquid://http://localhost…` is what dApps
-/// make of a server on this machine that has no TLS.
+/// make of a server on this machine that has no TLS, and `liquid://https://…` says what is so anyway.
 public struct LiquidURI: Hashable, Sendable {
   /// What a link begins with; upper and lower case are the same.
   public static let scheme = "liquid://"
@@ -24,8 +24,9 @@ public struct LiquidURI: Hashable, Sendable {
     }
     guard !link.utf8.contains(UInt8(ascii: "#")) else { throw .fragment }
     let http = link.dropping(prefix: "http://")
+    let rest = http ?? link.dropping(prefix: "https://") ?? link
     // Split as bytes: what a mark of Unicode's joins to a separator is one all the same.
-    let parts = (http ?? link).utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+    let parts = rest.utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
     let hierarchy = parts[0].split(separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
     do throws(WebOriginError) {
       origin = try WebOrigin(scheme: http == nil ? .https : .http, authority: Substring(hierarchy[0]))

@@ -109,6 +109,11 @@ extension Wallet {
     to signedIn: LiquidAuthResult, _ iceServers: [ICEServer], _ timeout: Duration
   ) async throws(WalletFailure) -> PeerChannel {
     let (output, ports) = (output, ports)
+    // What is over in a second is not worth a word.
+    let alarm = ports.timer.wake(after: .seconds(1)) {
+      if !ports.peerConnections.isLoaded.isSet { output.report(.startingGStreamer) }
+    }
+    defer { alarm.cancel() }
     do throws(SignalingError) {
       return try await startSignaling(
         origin: signedIn.origin, headers: signedIn.signalingHeaders, iceServers: iceServers, timeout: timeout,

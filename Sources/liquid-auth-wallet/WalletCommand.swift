@@ -67,7 +67,8 @@ struct WalletCommand: ParsableCommand {
       try await operation.perform()
       return Task.isCancelled ? WalletFailure.Code.interrupted.rawValue : 0
     } catch {
-      let failure = Task.isCancelled ? WalletFailure("ended by a signal", code: .interrupted) : error
+      let isTold = !Task.isCancelled || error.code == .interrupted
+      let failure = isTold ? error : WalletFailure("ended by a signal", code: .interrupted)
       operation.output.report(.failed(failure))
       return failure.code.rawValue
     }

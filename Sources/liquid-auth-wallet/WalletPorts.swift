@@ -25,8 +25,8 @@ struct WalletPorts: Sendable {
     webSockets = try WebSockets(on: group, policy)
     thread = NIOThreadPool(numberOfThreads: 2)
     thread.start()
-    // Meanwhile, so that it is there when it is needed; what is missing is told then.
-    thread.submit { _ in try? GStreamerPeerConnections.load() }
+    // Meanwhile, so that it is there when it is needed.
+    thread.submit { [peerConnections] _ in peerConnections.loadAhead() }
     http = HTTPExchanges(on: group, policy)
     timer = EventLoopTimer(on: group.next())
     socket = ControlSocket(controlPath, thread: thread, onPrompt: onPrompt)

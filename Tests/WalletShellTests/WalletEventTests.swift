@@ -38,6 +38,8 @@ struct WalletEventTests {
       #"{"event": "reconnecting", "ms": 7, "reason": "it is silent", "delay": 1500}"#
     ),
     (.signaling(.noRelay), #"{"event": "noRelay", "ms": 7}"#),
+    (.startingGStreamer, #"{"event": "startingGStreamer", "ms": 7}"#),
+    (.signaling(.waiting(.seconds(15))), #"{"event": "waiting", "ms": 7, "seconds": 15}"#),
     (.signaling(.ignoredAnswers(2)), #"{"event": "ignoredAnswers", "ms": 7, "count": 2}"#),
     (
       .answered(method: "discover", error: nil), #"{"event": "answered", "ms": 7, "method": "discover", "error": null}"#
@@ -70,7 +72,21 @@ struct WalletEventTests {
 
   @Test func `a ping is nothing to tell a person`() {
     #expect(WalletEvent.unanswered(.ping).text == nil)
+    #expect(WalletEvent.unanswered(.notCBOR("it is no map")).text?.hasPrefix("the dApp sent a message that is") == true)
     #expect(WalletEvent.unanswered(.json).text?.hasPrefix("the dApp sent a message in JSON") == true)
+  }
+}
+
+extension WalletEventTests {
+  @Test func `what gives nothing away has no line, and what fails has one`() {
+    for method in ["discover", "enable", "disable"] {
+      #expect(WalletEvent.answered(method: method, error: nil).text == nil)
+      let text = WalletEvent.answered(method: method, error: .networkNotSupported(genesisHash: "x")).text
+      #expect(text?.hasPrefix("the dApp asked for \(method), and got error 4004: ") == true)
+    }
+    for method in ["sign_transactions", "sign_message", "post_transactions", "sign_and_post_transactions"] {
+      #expect(WalletEvent.answered(method: method, error: nil).text == "the dApp asked for \(method), and got it")
+    }
   }
 }
 
@@ -98,6 +114,14 @@ struct SentencesTests {
       "the dApp wants 1 of 2 transactions signed"
     ),
     (.signing(.message), "the dApp wants a message signed"),
+    (.startingGStreamer, "GStreamer is still starting; the first time, it takes seconds"),
+    (
+      .signaling(.waiting(.seconds(30))),
+      "no dApp has answered for 30 s; is its page still open, and was it not reloaded since?"
+    ),
+    (
+      .closed(byDApp: false), "closed the channel; for another one, reload the dApp's page and take its new link"
+    ),
     (.signing(.signedTransactions(["A"])), "signed 1 transaction:\nA"),
     (.signing(.signedTransactions(["A", "B"])), "signed 2 transactions:\nA\nB"),
     (.signing(.signedMessage), "signed a message"),
@@ -152,6 +176,9 @@ struct FailureCodesTests {
     #expect(WalletFailure(SignalingError.timedOut(.signalled)).code == .timedOut)
     #expect(WalletFailure(SignalingError.serverLost(.closed)).code == .failed)
     #expect(WalletFailure(SignalingError.flooded).code == .failed)
+    #expect(
+      WalletFailure(SignalingError.cancelled)
+        == WalletFailure("ended by a signal; reload the dApp's page and take its new link", code: .interrupted))
   }
 
   @Test(arguments: [

@@ -7,6 +7,7 @@ import base64
 import json
 import pathlib
 import time
+import types
 
 import pytest
 from aiortc import RTCIceServer
@@ -261,3 +262,45 @@ def test_as_a_person_sees_it(key, loop, serve, authority, tmp_path, connect):
     folder = pathlib.Path(".build/wallet")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "connect.txt").write_text(shown)
+
+
+def test_two_wallets_of_one_account(key, loop, serve, connect, authority):
+    """They share the server's room: a dApp's answer to one comes to the other too, which finds no path, and says why."""
+    server = serve()
+    idle = connect(key, server.link("of a page that was closed"), "--timeout", "20")
+    idle.wait_for_event("signalled")
+    dapp = loop.run(DApp(server, authority.client_context()).link())
+    theirs = [payload for _, name, payload in server.signals if name == "offer-description"][0]
+
+    async def hear(sdp):
+        # It would take whichever offer it hears first; let that be its own wallet's.
+        if sdp != theirs:
+            await dapp._offer(sdp)
+
+    dapp.socket.on("offer-description", hear)
+    wallet = connect(key, server.link(dapp.request_id))
+    assert loop.run(wait(dapp.opened)) == "liquid"
+    assert idle.end() == 1 and "another wallet of this account" in idle.text and "TURN" not in idle.text, idle.text
+    loop.run(dapp.close())
+    assert wallet.end() == 0, wallet.text
+
+
+def test_the_first_start_of_gstreamer_is_announced(key, loop, serve, connect, authority, tmp_path):
+    """It looks at all its plug-ins, through a program of its own; on a cold disk that takes seconds."""
+    real, = pathlib.Path("/usr/lib").glob("*/gstreamer1.0/gstreamer-1.0/gst-plugin-scanner")
+    scanner = tmp_path / "scanner"
+    scanner.write_text(f'#!/bin/sh\nsleep 5\nexec {real} "$@"\n')
+    scanner.chmod(0o755)
+    slow = {"GST_REGISTRY": str(tmp_path / "registry"), "GST_PLUGIN_SCANNER": str(scanner)}
+    cold = types.SimpleNamespace(
+        control_socket=key.control_socket, command=key.command, environment={**key.environment, **slow}
+    )
+    server = serve()
+    for is_first in (True, False):
+        dapp = loop.run(DApp(server, authority.client_context()).link())
+        wallet = connect(cold, server.link(dapp.request_id))
+        assert loop.run(wait(dapp.opened)) == "liquid"
+        loop.run(dapp.close())
+        assert wallet.end() == 0, wallet.text
+        told = [event["event"] for event in wallet.events]
+        assert ("startingGStreamer" in told) == is_first, told

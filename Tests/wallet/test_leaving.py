@@ -52,6 +52,8 @@ def test_control_c(shared_key, loop, serve, connect, authority, stage):
         wait_for("prompt", lambda: shared_key.pinentry.asked() > asked)
     children = descendants(wallet.process.pid)
     assert wallet.interrupt() == 130, wallet.text
+    if stage == STAGES[2]:
+        assert "take its new link" in wallet.text, "the dApp has heard of the sign-in, and waits for no second"
     assert not any(map(is_alive, children))
     shared_key.pinentry.wait_for_no_dialog()
     if dapp:

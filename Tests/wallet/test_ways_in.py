@@ -71,6 +71,12 @@ def test_without_tls_on_this_machine_alone(key, loop, serve, connect, dapp_of):
     opens(loop, dapp, connect(key, link))
 
 
+def test_a_link_that_says_https(key, loop, serve, connect, dapp_of):
+    server = serve()
+    dapp = dapp_of(server)
+    opens(loop, dapp, connect(key, server.link(dapp.request_id).replace("liquid://", "liquid://https://")))
+
+
 def test_a_server_without_tls_whose_link_wants_it(key, serve, connect):
     server = serve(tls=None)
     wallet = connect(key, server.link("one").replace("liquid://http://", "liquid://"))

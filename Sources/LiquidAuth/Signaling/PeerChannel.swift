@@ -116,8 +116,8 @@ public enum PeerChannelError: Error, Equatable, Sendable, CustomStringConvertibl
   /// What happened, then what to do.
   public var description: String {
     switch self {
-    case .closed: "the channel to the dApp is closed; open its link again"
-    case .lost(let reason): "the connection to the dApp is lost: \(reason.onOneLine); open its link again"
+    case .closed: "the channel to the dApp is closed; \(SignalingError.newLink)"
+    case .lost(let reason): "the connection to the dApp is lost: \(reason.onOneLine); \(SignalingError.newLink)"
     case .incomingTooLarge(let size):
       "the dApp sent a message of \(size) bytes, and \(PeerChannel.maximumIncomingSize) are taken; tell its maker"
     case .unread: "the dApp sent more than can be read; tell its maker"

@@ -22,6 +22,9 @@ public enum SignalingError: Error, Equatable, Sendable, CustomStringConvertible 
   case unusableAnswer(SessionDescriptionError)
   /// No path to the dApp was found, or it broke off before the channel was open; the reason is the adapter's.
   case peerConnectionFailed(String)
+  /// The dApp's answer led to no channel, and another wallet of this account was signaling at this server as well: the
+  /// answer may have been to its offer. The reason is the adapter's.
+  case otherWallet(String)
   /// The channel was not open in time; how far it had come.
   case timedOut(SignalingStage)
   /// The task was cancelled.
@@ -30,9 +33,9 @@ public enum SignalingError: Error, Equatable, Sendable, CustomStringConvertible 
   /// What happened, then what to do.
   public var description: String {
     switch self {
-    case .serverGone(let loss): "the server cannot be reached: \(loss); try again later"
+    case .serverGone(let loss): "the server cannot be reached: \(loss); try again later: \(Self.newLink)"
     case .serverLost(let loss):
-      "the server went away before the channel to the dApp was open: \(loss); open the link again when it is back"
+      "the server went away before the channel to the dApp was open: \(loss); when it is back, \(Self.newLink)"
     case .untrusted(let reason):
       "the server does not prove who it is: \(reason.onOneLine); do not trust this link, and tell who runs the dApp"
     case .protocolViolation(let error):
@@ -43,16 +46,23 @@ public enum SignalingError: Error, Equatable, Sendable, CustomStringConvertible 
       "a message of \(size) bytes is needed, and the server reads \(limit); tell who runs the dApp"
     case .flooded: "more came than can be looked at; do not trust this server, and tell who runs the dApp"
     case .noPeerConnection(let reason): reason
-    case .unusableAnswer(let error): "the dApp's answer cannot be used: \(error); load its page again"
+    case .unusableAnswer(let error): "the dApp's answer cannot be used: \(error); \(Self.newLink)"
     case .peerConnectionFailed(let reason): "no connection to the dApp: \(reason.onOneLine); \(Self.turn)"
-    case .timedOut(.linking): "the server did not let us in in time; try again later"
-    case .timedOut(.signalled): "no dApp answered in time; see that its page is still open, and open its link again"
+    case .otherWallet(let reason):
+      "no connection to the dApp: \(reason.onOneLine); another wallet of this account is connecting at this server too, "
+        + "and got in the way: end one of them, then \(Self.newLink)"
+    case .timedOut(.linking): "the server did not let us in in time; try again later: \(Self.newLink)"
+    case .timedOut(.signalled): "no dApp answered in time; \(Self.newLink)"
     case .timedOut(.connecting), .timedOut(.open): "no path to the dApp was found in time; \(Self.turn)"
     case .cancelled: "cancelled"
     }
   }
 
-  private static let turn = "where networks keep each other out, a TURN server in the configuration helps"
+  private static let turn =
+    "where networks keep each other out, a TURN server in the configuration helps; then \(newLink)"
+
+  /// What to do after a sign-in: dApps wait for it once, and a link that was used works no second time.
+  public static let newLink = "reload the dApp's page and take its new link"
 }
 
 /// How a connection to the server ended.

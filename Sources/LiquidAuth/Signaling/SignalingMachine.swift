@@ -3,11 +3,13 @@
 /// A pure value over ``SocketIOMachine``: events of the server and of the peer connection in, actions out. The server
 /// sends every signal to everyone in the room of the wallet's address, the sender too, and keeps none: an offer that is
 /// sent before the dApp listens is lost. So the offer is sent again until the first answer, our candidates once more
-/// after it; offers are never listened to, and of the answers only the first that can be used: anybody in the room can
-/// send others.
+/// after it; of the answers only the first that can be used counts: anybody in the room can send others. Nothing is done
+/// with others' offers, but they say that another wallet of the account is there.
 struct SignalingMachine: Sendable {
   /// How often the offer is sent until it is answered.
   static let offerInterval = Duration.seconds(3)
+  /// When it is first told that nobody has answered yet.
+  static let patience = Duration.seconds(15)
   /// Candidates of the dApp's that are handed on, and of ours that are sent.
   static let maximumCandidates = 64
 
@@ -60,6 +62,9 @@ struct SignalingMachine: Sendable {
   private var ignoredAnswers = 0
   private var unusableAnswer: SessionDescriptionError?
   private var refusedCandidates = 0
+  /// When the offer was sent first, and how long nobody has answered when that is told next.
+  private var waiting = (since: Duration.zero, next: patience)
+  private var hasHeardOtherOffer = false
 
   /// A machine that has not begun.
   ///
@@ -94,7 +99,7 @@ struct SignalingMachine: Sendable {
     guard isRunning else { return [] }
     guard now < begun + timeout else { return fail(overdue) }
     var actions = take(socket.tick(at: now), at: now)
-    if case .signalled(let resend) = phase, resend <= now { actions += sendOffer(at: now) }
+    if case .signalled(let resend) = phase, resend <= now { actions += sendOffer(at: now) + tellWaiting(at: now) }
     return actions
   }
 
@@ -120,6 +125,7 @@ struct SignalingMachine: Sendable {
     switch (phase, unusableAnswer, loss) {
     case (.signalled, let error?, _): .unusableAnswer(error)
     case (.linking, _, let loss?), (.signalled, _, let loss?): gone(loss)
+    case (.connecting, _, _) where hasHeardOtherOffer: .otherWallet("no path was found in time")
     default: .timedOut(stage)
     }
   }
@@ -167,9 +173,16 @@ struct SignalingMachine: Sendable {
   private mutating func take(_ event: SocketIOEvent, at now: Duration) -> [Action] {
     switch event.name {
     case SignalingRole.responder.descriptionEvent: takeAnswer(event, at: now)
+    case role.descriptionEvent: takeOffer(event)
     case SignalingRole.responder.candidateEvent, SignalingRole.candidateEvent: takeCandidate(event, at: now)
     default: []
     }
+  }
+
+  /// Our own offer comes back; another one is another wallet's, which has the room of our address too.
+  private mutating func takeOffer(_ event: SocketIOEvent) -> [Action] {
+    if let offer, let other = try? event.argument(String.self), other != offer.text { hasHeardOtherOffer = true }
+    return []
   }
 
   /// The first answer that can be used is the dApp's; who sends another one comes too late.
@@ -230,10 +243,15 @@ struct SignalingMachine: Sendable {
       let actions = [tell(.stage(.open), at: now), .opened(maximumMessageSize: answer.maximumMessageSize)]
       return end() + actions
     case (.noRelay, _): return [tell(.noRelay, at: now)]
-    case (.channelClosed, _): return fail(.peerConnectionFailed("it was closed"))
-    case (.failed(let reason), _): return fail(.peerConnectionFailed(reason))
+    case (.channelClosed, _): return failPeer("it was closed")
+    case (.failed(let reason), _): return failPeer(reason)
     case (.offer, _), (.channelOpen, _), (.message, _), (.bufferedAmountLow, _): return []
     }
+  }
+
+  private mutating func failPeer(_ reason: String) -> [Action] {
+    if case .connecting = phase, hasHeardOtherOffer { return fail(.otherWallet(reason)) }
+    return fail(.peerConnectionFailed(reason))
   }
 
   private mutating func takeOwn(_ candidate: ICECandidate, at now: Duration) -> [Action] {
@@ -254,7 +272,14 @@ struct SignalingMachine: Sendable {
     phase = .signalled(resend: now + Self.offerInterval)
     let actions = emit(role.descriptionEvent, offer.text, at: now)
     guard !wasSent, isRunning else { return actions }
+    waiting.since = now
     return actions + [tell(.stage(.signalled), at: now)] + sendCandidates(at: now)
+  }
+
+  private mutating func tellWaiting(at now: Duration) -> [Action] {
+    guard isRunning, now >= waiting.since + waiting.next else { return [] }
+    defer { waiting.next *= 2 }
+    return [tell(.waiting(waiting.next), at: now)]
   }
 
   private mutating func sendCandidates(at now: Duration) -> [Action] {

@@ -18,6 +18,8 @@ public struct SignalingProgress: Equatable, Sendable {
     case stage(SignalingStage)
     /// The connection to the server is lost; another is tried after the delay.
     case reconnecting(ServerLoss, delay: Duration)
+    /// No dApp has answered for so long since the offer was sent. Told after 15 s, and whenever the time has doubled.
+    case waiting(Duration)
     /// So many answers were not taken: they cannot be used, or came before the offer or after the one that was taken, from
     /// another dApp of this wallet or a page that was loaded twice. Told at the first and whenever the number has doubled.
     case ignoredAnswers(Int)

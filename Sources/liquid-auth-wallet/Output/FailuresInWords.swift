@@ -30,7 +30,12 @@ extension WalletFailure {
   }
 
   init(_ error: SignalingError) {
-    if case .timedOut = error { self.init(error.description, code: .timedOut) } else { self.init(error.description) }
+    switch error {
+    case .timedOut: self.init(error.description, code: .timedOut)
+    // The dApp's page has heard of the sign-in.
+    case .cancelled: self.init("ended by a signal; \(SignalingError.newLink)", code: .interrupted)
+    default: self.init(error.description)
+    }
   }
 
   init(_ error: KeyriError) {

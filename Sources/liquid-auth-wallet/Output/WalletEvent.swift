@@ -12,6 +12,8 @@ enum WalletEvent: Equatable {
   case signIn(LiquidAuthProgress)
   /// The server has accepted the sign-in.
   case signedIn(LiquidCeremony, rpID: String, address: String)
+  /// GStreamer is still being started, and the channel waits for it.
+  case startingGStreamer
   /// A step of the way to the channel.
   case signaling(SignalingProgress.Event)
   /// Something is signed, or posted.
@@ -41,7 +43,10 @@ extension WalletEvent {
       "registered: \(address) has a passkey for \(TerminalText.words(rpID))"
     case .signedIn(.authentication, let rpID, let address):
       "signed in to \(TerminalText.words(rpID)) as \(address)"
+    case .startingGStreamer: "GStreamer is still starting; the first time, it takes seconds"
     case .signaling(let event): event.text
+    // What was signed or posted was told before; what gives nothing away is not worth a line.
+    case .answered("discover", nil), .answered("enable", nil), .answered("disable", nil): nil
     case .answered(let method, nil): "the dApp asked for \(TerminalText.words(method)), and got it"
     case .answered(let method, .some(let error)):
       "the dApp asked for \(TerminalText.words(method)), and got error \(error.code): "
@@ -50,7 +55,7 @@ extension WalletEvent {
     case .unanswered(.ping): nil
     case .unanswered(let frame): "the dApp sent \(TerminalText.line(frame.description))"
     case .closed(byDApp: true): "the dApp closed the channel"
-    case .closed(byDApp: false): "closed the channel"
+    case .closed(byDApp: false): "closed the channel; for another one, \(SignalingError.newLink)"
     case .keyri(let event): event.text
     case .failed(let failure): failure.description
     }
@@ -105,6 +110,8 @@ extension SignalingProgress.Event {
     case .ignoredAnswers(let count): "\(count) answers were ignored, being late or unusable; is the page open twice?"
     case .noRelay:
       "no TURN server can be used: none answers, or none takes user and password; see the lines ice-server in wallet.conf"
+    case .waiting(let duration):
+      "no dApp has answered for \(duration / .seconds(1)) s; is its page still open, and was it not reloaded since?"
     case .refusedCandidates(let count): "\(count) of the dApp's addresses were ignored"
     }
   }
@@ -135,6 +142,7 @@ extension WalletEvent {
     case .signIn(let progress): progress.name
     case .signedIn: "signedIn"
     case .signing(let event): event.name
+    case .startingGStreamer: "startingGStreamer"
     case .signaling(let event): event.name
     case .answered: "answered"
     case .unanswered: "unanswered"
@@ -163,7 +171,7 @@ extension WalletEvent {
     case .keyri(let event): event.members
     case .failed(let failure):
       [("reason", TerminalText.json(failure.description)), ("code", String(failure.code.rawValue))]
-    case .prompt: []
+    case .prompt, .startingGStreamer: []
     }
   }
 }
@@ -202,6 +210,7 @@ extension SignalingProgress.Event {
     switch self {
     case .stage(let stage): stage.rawValue
     case .reconnecting: "reconnecting"
+    case .waiting: "waiting"
     case .ignoredAnswers: "ignoredAnswers"
     case .noRelay: "noRelay"
     case .refusedCandidates: "refusedCandidates"
@@ -213,6 +222,7 @@ extension SignalingProgress.Event {
     case .stage, .noRelay: []
     case .reconnecting(let loss, let delay):
       [("reason", TerminalText.json(loss.description)), ("delay", String(Int64(delay / .milliseconds(1))))]
+    case .waiting(let duration): [("seconds", String(Int64(duration / .seconds(1))))]
     case .ignoredAnswers(let count), .refusedCandidates(let count): [("count", String(count))]
     }
   }

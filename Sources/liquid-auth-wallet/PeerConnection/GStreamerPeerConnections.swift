@@ -7,6 +7,14 @@ import Synchronization
 struct GStreamerPeerConnections: PeerConnectionPort {
   /// Which of them still hold threads and sockets.
   let open = OpenConnections()
+  /// Whether GStreamer was loaded, or is known to be missing.
+  let isLoaded = Latch()
+
+  /// Loads it before it is needed; what is missing is told then.
+  func loadAhead() {
+    try? Self.load()
+    isLoaded.set()
+  }
 
   /// Loads GStreamer, which takes its time: seconds at the first start of all, when it looks at its plug-ins.
   static func load() throws(PeerConnectionFailure) {

@@ -91,6 +91,7 @@ private func name(of error: SignalingError) -> String {
   case .noPeerConnection: "noPeerConnection(_:)"
   case .unusableAnswer: "unusableAnswer(_:)"
   case .peerConnectionFailed: "peerConnectionFailed(_:)"
+  case .otherWallet: "otherWallet(_:)"
   case .timedOut: "timedOut(_:)"
   case .cancelled: "cancelled"
   }

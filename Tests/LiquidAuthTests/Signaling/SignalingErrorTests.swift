@@ -8,7 +8,8 @@ struct SignalingErrorTests {
   static let errors: [SignalingError] =
     [
       .untrusted(hostile), .connectionDenied(hostile), .messageTooLarge(size: 2, limit: 1), .flooded,
-      .noPeerConnection("a plug-in is missing; install it"), .peerConnectionFailed(hostile), .cancelled,
+      .noPeerConnection("a plug-in is missing; install it"), .peerConnectionFailed(hostile), .otherWallet(hostile),
+      .cancelled,
     ]
     + [ServerLoss.unreachable(hostile), .refused(status: 503), .closed, .broken(hostile), .silent].flatMap {
       [.serverGone($0), .serverLost($0)]
@@ -35,6 +36,17 @@ struct SignalingErrorTests {
   @Test func `no two read alike`() {
     #expect(Set(Self.errors.map(\.description)).count == Self.errors.count)
     #expect(Set(Self.channelErrors.map(\.description)).count == Self.channelErrors.count)
+  }
+
+  @Test func `after a sign-in, the way on is the page's new link`() {
+    let used: [SignalingError] = [
+      .serverGone(.closed), .serverLost(.closed), .unusableAnswer(.noAnswer), .peerConnectionFailed("x"),
+      .otherWallet("x"), .timedOut(.linking), .timedOut(.signalled), .timedOut(.connecting),
+    ]
+    for text in used.map(\.description) + [PeerChannelError.closed, .lost("x")].map(\.description) {
+      #expect(text.hasSuffix("reload the dApp's page and take its new link"), "\(text)")
+      #expect(!text.contains("link again"))
+    }
   }
 
   @Test func `where a way around helps, it is named`() {

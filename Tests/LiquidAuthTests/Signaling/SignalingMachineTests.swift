@@ -40,7 +40,7 @@ struct SignalingMachineTests {
 
   @Test func `the same offer is sent every three seconds until it is answered`() throws {
     var wallet = Wallet.signalled()
-    for _ in 1...5 {
+    for _ in 1...4 {
       wallet.wait(.milliseconds(2999))
       #expect(wallet.tick() == [])
       wallet.wait(.milliseconds(1))
@@ -275,6 +275,47 @@ struct SignalingMachineTests {
     }
   }
 
+  @Test func `that nobody answers is told after 15 seconds, and whenever the time has doubled`() throws {
+    var (wallet, told) = (Wallet.linked(), [SignalingProgress]())
+    wallet.wait(.seconds(10))
+    _ = wallet.receive(.offer(Descriptions.offer))
+    while wallet.machine.deadline != nil {
+      for case .progress(let progress) in wallet.tickAtDeadline() { told.append(progress) }
+      if wallet.now.components.seconds.isMultiple(of: 5) { _ = wallet.receive(.text("2")) }
+    }
+    #expect(
+      told
+        == [15, 30, 60].map {
+          SignalingProgress(event: .waiting(.seconds($0)), elapsed: .seconds(10 + $0))
+        })
+  }
+
+  @Test func `an answer that goes nowhere is another wallet's where one is heard, and says so instead of TURN`() throws
+  {
+    let other = Descriptions.offer + "a=ice-ufrag:other\r\n"
+    for reason in ["nothing reaches the peer", nil] {
+      var wallet = Wallet.signalled()
+      #expect(wallet.receive(try SocketIOEvent("offer-description", other)) == [])
+      _ = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+      if let reason {
+        #expect(wallet.receive(.failed(reason)) == ended(.otherWallet(reason)))
+      } else {
+        wallet.wait(.seconds(120))
+        #expect(wallet.tick() == ended(.otherWallet("no path was found in time")))
+      }
+    }
+    #expect(!SignalingError.otherWallet("x").description.contains("TURN"))
+    // Before an answer, and where only our own offer came back, it is not its fault.
+    var waiting = Wallet.signalled()
+    _ = waiting.receive(try SocketIOEvent("offer-description", other))
+    #expect(waiting.receive(.failed("x")) == ended(.peerConnectionFailed("x")))
+    var alone = Wallet.signalled()
+    _ = alone.receive(try SocketIOEvent("offer-description", Descriptions.offer))
+    _ = alone.receive(try SocketIOEvent("offer-description", ["sdp": other]))
+    _ = alone.receive(try SocketIOEvent("answer-description", Descriptions.answer))
+    #expect(alone.receive(.failed("x")) == ended(.peerConnectionFailed("x")))
+  }
+
   @Test func `what comes after the time-out comes too late`() throws {
     var wallet = try Wallet.connecting()
     wallet.wait(.seconds(120))
@@ -368,10 +409,10 @@ struct SignalingMachineTests {
   @Test func `what a person is told of a server that is gone`() {
     #expect(
       [SignalingError.serverGone(.silent), .serverLost(.closed), .timedOut(.signalled)].map(\.description) == [
-        "the server cannot be reached: it is silent; try again later",
-        "the server went away before the channel to the dApp was open: it closed the connection; open the link again when "
-          + "it is back",
-        "no dApp answered in time; see that its page is still open, and open its link again",
+        "the server cannot be reached: it is silent; try again later: reload the dApp's page and take its new link",
+        "the server went away before the channel to the dApp was open: it closed the connection; when it is back, reload "
+          + "the dApp's page and take its new link",
+        "no dApp answered in time; reload the dApp's page and take its new link",
       ])
   }
 
