@@ -1,3 +1,4 @@
+import ArgumentParser
 import CryptoPrimitives
 import DeterministicKeys
 import TestVectors
@@ -74,7 +75,7 @@ import Testing
     }
     let mistake = LiquidAuthCommand.mistake(try #require(error))
     #expect(
-      mistake.message
+      mistake.description
         == "--origin takes a relying party id, such as example.com, and no address: '\(origin.printable)'")
     #expect(mistake.code == .usage)
   }
