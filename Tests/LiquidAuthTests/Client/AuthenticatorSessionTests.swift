@@ -135,8 +135,8 @@ import Testing
     var passkey: Result<WalletPasskey, AuthenticatorFailure> = .success(
       WalletPasskey(credentialID: [UInt8](repeating: 7, count: 32), isStored: true))
     var answers: [UInt8: Result<[UInt8], AuthenticatorFailure>] = [:]
-    var askedPasskey: @Sendable (String, String) -> Void = { _, _ in }
     var heard: @Sendable ([UInt8]) -> Void = { _ in }
+    var askedPasskey: @Sendable (String, String) -> Void = { _, _ in }
 
     func account() async throws(AuthenticatorFailure) -> String { try account.get() }
     func walletPasskey(rpID: String, host: String) async throws(AuthenticatorFailure) -> WalletPasskey {
