@@ -38,9 +38,9 @@ struct MessagePiecesTests {
   func `a frame is put together, whatever its pieces`(piece: Int) {
     let whole = frame(of: 190_000)
     var pieces = MessagePieces()
-    let taken = cut(whole, piece).map { pieces.take($0) }
+    let taken = cut(whole, piece).map { pieces.take(.text($0)) }
     #expect(taken.dropLast().allSatisfy { $0 == nil })
-    #expect(taken.last == whole)
+    #expect(taken.last == .text(whole))
     #expect(pieces.take("next") == "next")
   }
 
@@ -49,32 +49,44 @@ struct MessagePiecesTests {
     let whole = frame(of: count)
     #expect(whole.utf8.count >= size)
     var pieces = MessagePieces()
-    #expect(pieces.take(whole) == whole)
+    #expect(pieces.take(.text(whole)) == .text(whole))
+  }
+
+  @Test(arguments: [65_536, 66_120, 131_072])
+  func `a binary message is put together as well`(piece: Int) {
+    let whole: [UInt8] = [0x5A, 0x00, 0x02, 0xE6, 0x30] + [UInt8](repeating: 0x80, count: 190_000)
+    var pieces = MessagePieces()
+    let taken = stride(from: 0, to: whole.count, by: piece).map {
+      pieces.take(.binary(Array(whole[$0..<min($0 + piece, whole.count)])))
+    }
+    #expect(taken.dropLast().allSatisfy { $0 == nil })
+    #expect(taken.last == .binary(whole))
+    #expect(pieces.take(.binary([])) == .binary([]))
   }
 
   @Test func `a short message is none's piece`() {
     var pieces = MessagePieces()
     for text in ["", "ping", String(repeating: "A", count: size - 1), String(frame(of: 90_000).prefix(size - 1))] {
-      #expect(pieces.take(text) == text)
+      #expect(pieces.take(.text(text)) == .text(text))
     }
   }
 
   @Test func `what can be no frame is handed on as it comes`() {
     var pieces = MessagePieces()
     for text in [String(repeating: "A", count: size), String(repeating: "!", count: size)] {
-      #expect(pieces.take(text) == text)
+      #expect(pieces.take(.text(text)) == .text(text))
     }
   }
 
   @Test func `what was begun ends with the next short piece, or at the limit`() {
     var pieces = MessagePieces()
     let begun = String(frame(of: 1_000_000).prefix(size))
-    #expect(pieces.take(begun) == nil)
-    #expect(pieces.take("ping") == begun + "ping")
-    #expect(pieces.take(begun) == nil)
+    #expect(pieces.take(.text(begun)) == nil)
+    #expect(pieces.take("ping") == .text(begun + "ping"))
+    #expect(pieces.take(.text(begun)) == nil)
     let more = String(repeating: "A", count: size)
-    let taken = (1...PeerChannel.maximumIncomingSize / size).map { _ in pieces.take(more) }
+    let taken = (1...PeerChannel.maximumIncomingSize / size).map { _ in pieces.take(.text(more)) }
     #expect(taken.dropLast().allSatisfy { $0 == nil })
-    #expect(taken.last??.utf8.count == (1 + taken.count) * size)
+    #expect(taken.last??.size == (1 + taken.count) * size)
   }
 }

@@ -1,8 +1,15 @@
 import CBOR
 
 extension PeerChannel {
-  /// Whether a text is the beginning of a frame of ARC-27 and not all of it: base64 of CBOR that is cut off.
-  public static func isUnfinishedFrame(_ text: String) -> Bool {
+  /// Whether a message is the beginning of a frame of ARC-27 and not all of it: CBOR that is cut off, in base64 in a text.
+  public static func isUnfinishedFrame(_ message: PeerMessage) -> Bool {
+    switch message {
+    case .text(let text): isUnfinishedFrame(text)
+    case .binary(let bytes): LooseCBORDecoder.isCutOff(bytes)
+    }
+  }
+
+  private static func isUnfinishedFrame(_ text: String) -> Bool {
     if let bytes = Base64.decode(text), !LooseCBORDecoder.isCutOff(bytes) { return false }
     // Four characters stand for three bytes; up to three wait for the rest.
     let digits = text.utf8.prefix(text.utf8.count / 4 * 4)

@@ -102,7 +102,8 @@ private final class PeerListener: Sendable {
   private struct State {
     var answer = ""
     var tags: [String] = []
-    var pieces = MessagePieces()
+    var texts = MessagePieces()
+    var data = MessagePieces()
   }
 
   private let open: OpenConnections
@@ -125,7 +126,7 @@ private final class PeerListener: Sendable {
 
   /// - Returns: whether the connection may go on.
   func hear(_ bytes: [UInt8]) -> Bool {
-    deliver(.message(.binary(bytes)))
+    if let message = state.withLock({ $0.data.take(.binary(bytes)) }) { deliver(.message(message)) }
     return true
   }
 
@@ -146,7 +147,7 @@ private final class PeerListener: Sendable {
       }
       deliver(.channelOpen)
     case CWEBRTC_MESSAGE:
-      if let message = state.withLock({ $0.pieces.take(text) }) { deliver(.message(.text(message))) }
+      if let message = state.withLock({ $0.texts.take(.text(text)) }) { deliver(.message(message)) }
     case CWEBRTC_NO_RELAY: deliver(.noRelay)
     case CWEBRTC_CLOSED: deliver(.channelClosed)
     case CWEBRTC_LOW: deliver(.bufferedAmountLow)

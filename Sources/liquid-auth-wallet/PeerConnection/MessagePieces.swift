@@ -1,22 +1,32 @@
 import CWebRTC
 import LiquidAuth
 
-/// Puts messages together again that GStreamer hands over in pieces, without a word which is the last.
+/// Joins the pieces in which GStreamer delivers a long message of one kind; it does not mark the last.
 ///
-/// A piece that is not the last has ``CWEBRTC_PIECE_SIZE`` bytes or more. A whole message may have as many, and then it
-/// shows by itself that nothing is missing in it: what dApps send is base64 of CBOR, which says how long it is.
+/// A piece that is not the last has ``CWEBRTC_PIECE_SIZE`` bytes or more. A whole message can have as many. It is complete
+/// if its CBOR is: what dApps send is CBOR, or base64 of it.
 struct MessagePieces {
-  private var text = ""
+  private var begun: PeerMessage?
 
-  /// - Returns: the message that ends with this piece, or what can be none; `nil` while more of it must come.
-  mutating func take(_ piece: String) -> String? {
-    guard !text.isEmpty || piece.utf8.count >= Int(CWEBRTC_PIECE_SIZE) else { return piece }
-    text += piece
+  /// - Parameter piece: of the same kind as all others.
+  /// - Returns: the message that ends with this piece; `nil` while more of it must come.
+  mutating func take(_ piece: PeerMessage) -> PeerMessage? {
+    let isLong = piece.size >= Int(CWEBRTC_PIECE_SIZE)
+    guard begun != nil || isLong else { return piece }
+    let message = begun.map { $0.joined(with: piece) } ?? piece
     let isUnfinished =
-      piece.utf8.count >= Int(CWEBRTC_PIECE_SIZE) && text.utf8.count <= PeerChannel.maximumIncomingSize
-      && PeerChannel.isUnfinishedFrame(text)
-    guard !isUnfinished else { return nil }
-    defer { text = "" }
-    return text
+      isLong && message.size <= PeerChannel.maximumIncomingSize && PeerChannel.isUnfinishedFrame(message)
+    begun = isUnfinished ? message : nil
+    return isUnfinished ? nil : message
+  }
+}
+
+extension PeerMessage {
+  fileprivate func joined(with piece: PeerMessage) -> PeerMessage {
+    switch (self, piece) {
+    case (.text(let text), .text(let more)): .text(text + more)
+    case (.binary(let bytes), .binary(let more)): .binary(bytes + more)
+    case (.text, .binary), (.binary, .text): piece
+    }
   }
 }

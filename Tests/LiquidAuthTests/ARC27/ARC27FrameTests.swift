@@ -174,16 +174,24 @@ import Testing
   @Test(arguments: 0..<4) func `each beginning is told from all of it, in either base64`(size: Int) {
     let message = LooseCBOREncoder.encode(["id": .bytes([UInt8](repeating: 0xFB, count: 60 + size))])
     for text in [Base64URL.encode(message), Base64.encode(message)] {
-      for count in 0..<(text.utf8.count - 3) { #expect(PeerChannel.isUnfinishedFrame(String(text.prefix(count)))) }
-      #expect(!PeerChannel.isUnfinishedFrame(text))
-      #expect(!PeerChannel.isUnfinishedFrame(text + text))
+      for count in 0..<(text.utf8.count - 3) { #expect(PeerChannel.isUnfinishedFrame(.text(String(text.prefix(count))))) }
+      #expect(!PeerChannel.isUnfinishedFrame(.text(text)))
+      #expect(!PeerChannel.isUnfinishedFrame(.text(text + text)))
     }
+  }
+
+  @Test func `each beginning of a binary message is told from all of it`() {
+    let message = LooseCBOREncoder.encode(["id": .bytes([UInt8](repeating: 0xFB, count: 60))])
+    for count in message.indices { #expect(PeerChannel.isUnfinishedFrame(.binary(Array(message.prefix(count))))) }
+    #expect(!PeerChannel.isUnfinishedFrame(.binary(message)))
+    #expect(!PeerChannel.isUnfinishedFrame(.binary(message + message)))
+    #expect(!PeerChannel.isUnfinishedFrame(.binary([0xFF] + message)))
   }
 
   @Test(arguments: [
     "p!ng", "{\"type\":", "!!!!", "omJp ZGF4", "AAAA====", "\u{1F511}", String(repeating: "A", count: 70_000),
   ])
   func `what begins no frame is waited for no longer`(text: String) {
-    #expect(!PeerChannel.isUnfinishedFrame(text))
+    #expect(!PeerChannel.isUnfinishedFrame(.text(text)))
   }
 }
