@@ -76,7 +76,8 @@ extension Transaction {
   fileprivate func essence(for account: AlgorandAddress, isSigned: Bool) -> [SummaryLine] {
     let signer = signerLines(for: account, isSigned: isSigned)
     let main = essence
-    return main.prefix(1) + (sender == account ? [] : [senderLine(for: account)]) + signer + main.dropFirst()
+    let from = sender == account ? [] : [senderLine(for: account)]
+    return Array(main.prefix(1)) + from + signer + Array(main.dropFirst())
   }
 
   /// What transactions of one request mostly have in common.
