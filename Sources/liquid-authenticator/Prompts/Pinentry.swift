@@ -89,7 +89,7 @@ struct Pinentry: DialogBackEnd {
       }
       guard passphrase.count == 0 else { return passphrase }
       error = PromptText.nothingTyped
-      try await PromptText.pause(since: opened, timepiece, cancelled: .interaction(.cancelled))
+      try await PromptText.pause(since: opened, timepiece, cancelled: PinentrySession.Stop.interaction(.cancelled))
     }
   }
 
