@@ -39,11 +39,15 @@ def confirm(key):
     environment = {**os.environ, **key.pinentry.environment}
     with contextlib.ExitStack() as dialogs:
 
-        def opened():
+        def opened(*before):
             dialog = subprocess.Popen([PINENTRY], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             dialogs.enter_context(dialog)
             dialogs.callback(dialog.kill)
             assert dialog.stdout.readline().startswith(b"OK")
+            for line in before:
+                dialog.stdin.write(line)
+                dialog.stdin.flush()
+                assert dialog.stdout.readline() == b"OK\n"
             dialog.stdin.write(b"CONFIRM\n")
             dialog.stdin.flush()
             return dialog.stdout
@@ -73,6 +77,12 @@ def test_a_touch_lasts_until_it_is_felt(ask, confirm):
     assert nothing_from(last)
     ask(f"/usb{PORT}/touch/on")
     assert last.readline() == b"OK\n"
+
+
+def test_a_first_pin_needs_no_touch(ask, confirm):
+    assert ask("/") == 200
+    assert confirm(b"SETOK Set PIN\n").readline() == b"OK\n"
+    assert nothing_from(confirm(b"SETOK Reset\n"))
 
 
 def test_power(key, ask):
