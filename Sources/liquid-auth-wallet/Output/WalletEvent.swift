@@ -111,7 +111,7 @@ extension SignalingProgress.Event {
     case .noRelay:
       "no TURN server can be used: none answers, or none takes user and password; see the lines ice-server in wallet.conf"
     case .waiting(let duration):
-      "no dApp has answered for \(duration / .seconds(1)) s; is its page still open, and was it not reloaded since?"
+      "no dApp has answered for \(Int64(duration / .seconds(1))) s; is its page still open, and was it not reloaded since?"
     case .refusedCandidates(let count): "\(count) of the dApp's addresses were ignored"
     }
   }

@@ -236,10 +236,11 @@ import Testing
         algorandAddress: address, origin: "https://example.com")
       #expect(PromptText(prompt).details.filter { $0.contains(address) } == ["Algorand account: \(address)"])
       prompt.accountName = "B" + address.dropFirst()
-      #expect(PromptText(prompt).details.contains("Account: \"B\(address.dropFirst())\""), "another one is shown")
+      // Names are cut; another one than the address is shown.
+      #expect(PromptText(prompt).details.contains { $0.hasPrefix("Account: \"BAAA") })
       prompt.algorandAddress = nil
       prompt.accountName = address
-      #expect(PromptText(prompt).details.filter { $0.contains(address) } == ["Account: \"\(address)\""])
+      #expect(PromptText(prompt).details.filter { $0.hasPrefix("Account: \"AAAA") }.count == 1)
     }
   }
 
