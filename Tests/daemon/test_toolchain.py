@@ -109,6 +109,7 @@ class Machine:
         self.os_release(DEBIAN_13)
 
     def program(self, name, script):
+        (self.bin / name).unlink(missing_ok=True)  # a link to this machine's own would be written through
         (self.bin / name).write_text(f"#!/bin/sh\n{script}\n")
         (self.bin / name).chmod(0o755)
 
