@@ -169,7 +169,11 @@ class TestFrames:
             return [event["reason"] for event in talk.wallet.events if event["event"] == "unanswered"]
 
         before = len(told())
-        talk.send(b"\x00\xff")
+
+        async def send():
+            talk.send(b"\x00\xff")
+
+        loop.run(send())
         wait_for("word of it", lambda: len(told()) > before)
         assert "not ARC-27" in told()[-1]
 
@@ -185,9 +189,6 @@ def test_a_request_in_a_binary_frame_is_answered_in_one(loop, talk):
 
     assert loop.run(ask("discover"))["networks"]
     assert loop.run(ask("sign_transactions", txns=[{"txn": "%%%"}]))["code"] == 4200
-    # What is long in both directions: a name that comes back in the error.
-    method = "x" * 50_000
-    assert loop.run(ask(method))["data"]["method"] == method
 
 
 def either_base64(text: str) -> bytes:

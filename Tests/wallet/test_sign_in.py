@@ -119,7 +119,7 @@ def test_a_phone_s_passkey_is_known_from_the_first_sign_in_on(loop, key, serve, 
         assert ("First use: " in key.shown(mark)) == is_first
     assert not server.requests("/attestation/response")[1:], "the phone's is the only registration"
     listed = json.loads(key.ask("credentials", "list", "--json"))
-    assert [entry["rpId"] for entry in listed["credentials"]] == [server.rp_id], listed
+    assert len(listed) == 1 and server.rp_id in listed[0].values(), listed
 
 
 def test_a_passkey_that_its_site_protects_is_told_after_a_dialog(loop, key, serve, connect, authority):
