@@ -143,7 +143,7 @@ import Testing
     ("nothing", [], .invalidLength),
     ("a message that is too long", [0x51] + [UInt8](repeating: 0, count: ControlMessage.maximumSize), .invalidLength),
     ("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), .invalidLength),
-    ("a command of our range that does not exist", [0x68], .invalidCommand),
+    ("a command of our range that does not exist", [0x6F], .invalidCommand),
     ("another", [0x6F, 0xA0], .invalidCommand),
     ("no PIN at all", [0x5C], .missingParameter),
     ("a PIN that is a text", [0x5C, 0xA1, 0x00, 0x61, 0x31], .unexpectedType),

@@ -76,17 +76,16 @@ struct TimeLimitTests {
     #expect(await left.value == "timedOut")
   }
 
-  @Test func `who has more than twenty pages to read has half a minute for each`() async {
-    // 13 lines a page beside the dApp's, the first of them the kind; and a last page, of what it comes to.
-    for (lines, pages) in [(13 * 19 - 1, 20), (13 * 19, 21), (13 * 39 - 1, 40)] {
-      #expect(PromptPages(UserPrompt(purpose: Self.signing(lines: lines), origin: "o")).count == pages)
-      let asked = Task { await outcome(of: Self.signing(lines: lines)) }
-      await timepiece.sleepers(1)
-      timepiece.advance(by: .seconds(30 * pages) - .milliseconds(1))
-      #expect(timepiece.sleeperCount == 1)
-      timepiece.advance(by: .milliseconds(1))
-      #expect(await asked.value == "timedOut")
-    }
+  /// 13 lines a page beside the dApp's, the first of them the kind; and a last page, of what it comes to.
+  @Test(arguments: [(13 * 19 - 1, 20), (13 * 19, 21), (13 * 39 - 1, 40)])
+  func `who has more than twenty pages to read has half a minute for each`(lines: Int, pages: Int) async {
+    #expect(PromptPages(UserPrompt(purpose: Self.signing(lines: lines))).count == pages)
+    let asked = Task { await outcome(of: Self.signing(lines: lines)) }
+    await timepiece.sleepers(1)
+    timepiece.advance(by: .seconds(30 * pages) - .milliseconds(1))
+    #expect(timepiece.sleeperCount == 1)
+    timepiece.advance(by: .milliseconds(1))
+    #expect(await asked.value == "timedOut")
   }
 
   @Test func `a prompt that nobody answers ends after 30 s as timed out`() async {

@@ -42,7 +42,8 @@ import Testing
     let token = try await token(.makeCredential, in: &world)
     let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: token.makeCredential()))
     #expect(try flags(made) & 0x04 == 0x04, "by the token")
-    #expect(world.person.shown.map(\.verification) == [false])
+    #expect(world.person.shown.map(\.prompt.purpose) == [.setPIN, .register])
+    #expect(world.person.shown.last?.verification == false)
   }
 
   @Test func `alwaysUv wants a token where nothing else verifies`() async throws {
@@ -51,7 +52,7 @@ import Testing
       #expect(await world.makeCredential(Requests.makeCredential()).status == .puatRequired)
       #expect(await world.getAssertion(Requests.getAssertion()).status == .puatRequired)
       #expect(await world.getAssertion(Requests.getAssertion(allowing: [[1]], up: false)).status == .noCredentials)
-      #expect(world.person.shown.isEmpty)
+      #expect(world.person.shown.map(\.prompt.purpose) == (pin == nil ? [] : [.setPIN]))
     }
   }
 
