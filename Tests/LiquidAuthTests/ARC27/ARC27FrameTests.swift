@@ -174,7 +174,9 @@ import Testing
   @Test(arguments: 0..<4) func `each beginning is told from all of it, in either base64`(size: Int) {
     let message = LooseCBOREncoder.encode(["id": .bytes([UInt8](repeating: 0xFB, count: 60 + size))])
     for text in [Base64URL.encode(message), Base64.encode(message)] {
-      for count in 0..<(text.utf8.count - 3) { #expect(PeerChannel.isUnfinishedFrame(.text(String(text.prefix(count))))) }
+      for count in 0..<(text.utf8.count - 3) {
+        #expect(PeerChannel.isUnfinishedFrame(.text(String(text.prefix(count)))))
+      }
       #expect(!PeerChannel.isUnfinishedFrame(.text(text)))
       #expect(!PeerChannel.isUnfinishedFrame(.text(text + text)))
     }
