@@ -84,6 +84,7 @@ def test_not_dumpable(tmp_path):
         if wrapper:
             for path in [pathlib.Path(folder), *pathlib.Path(folder).rglob("*")]:
                 shutil.chown(path, "nobody", "nogroup")
+                path.chmod(path.stat().st_mode & ~0o022)  # that group is nobody's own, whatever the umask
         with key:
             pid = key.process.pid
             limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
