@@ -48,6 +48,7 @@ var targets: [Target] = [
   door("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
   door("CGStreamer", pkgConfig: "gstreamer-webrtc-1.0", apt: "libgstreamer-plugins-bad1.0-dev"),
   door("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
+  door("CPNG", pkgConfig: "libpng", apt: "libpng-dev"),
   .target(name: "CUHID"),
   .target(name: "CLinux"),
   .target(
@@ -104,7 +105,7 @@ targets += [
     name: "liquid-auth-wallet",
     dependencies: [
       "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlDoor", "StateDirectory",
-      "CTAPHID", "CryptoPrimitives", "CLinux", "CWebRTC", "CPSL", "CZlib", argumentParser,
+      "CTAPHID", "CryptoPrimitives", "CLinux", "CWebRTC", "CPSL", "CPNG", argumentParser,
     ] + network, swiftSettings: settings),
   .testTarget(
     name: "AuthenticatorShellTests",
@@ -119,7 +120,7 @@ targets += [
     dependencies: [
       "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
       "ControlDoor",
-      "CLinux", "CWebRTC", "CGStreamer", argumentParser,
+      "CLinux", "CWebRTC", "CGStreamer", "CZlib", argumentParser,
       .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + network, swiftSettings: settings),
   .testTarget(

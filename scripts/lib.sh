@@ -8,12 +8,12 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev zlib1g-dev libqrencode-dev pkg-config
     binutils)
 # What liquid-auth-wallet needs besides: to be built, and to run.
-packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
+packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev libpng-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
 packages_to_check=(shellcheck)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
 packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
-packages_for_daemon=(strace curl gpg gpg-agent elfutils)
+packages_for_daemon=(strace curl gpg gpg-agent elfutils acl)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick)

@@ -39,9 +39,9 @@ struct MessagePiecesTests {
     let whole = frame(of: 190_000)
     var pieces = MessagePieces()
     let taken = cut(whole, piece).map { pieces.take(.text($0)) }
-    #expect(taken.dropLast().allSatisfy { $0 == nil })
-    #expect(taken.last == .text(whole))
-    #expect(pieces.take("next") == "next")
+    #expect(taken.dropLast().allSatisfy { $0.isEmpty })
+    #expect(taken.last == [.text(whole)])
+    #expect(pieces.take("next") == ["next"])
   }
 
   @Test(arguments: [49_147, 49_148, 49_149, 49_150, 190_000])
@@ -49,7 +49,7 @@ struct MessagePiecesTests {
     let whole = frame(of: count)
     #expect(whole.utf8.count >= size)
     var pieces = MessagePieces()
-    #expect(pieces.take(.text(whole)) == .text(whole))
+    #expect(pieces.take(.text(whole)) == [.text(whole)])
   }
 
   @Test(arguments: [65_536, 66_120, 131_072])
@@ -59,34 +59,45 @@ struct MessagePiecesTests {
     let taken = stride(from: 0, to: whole.count, by: piece).map {
       pieces.take(.binary(Array(whole[$0..<min($0 + piece, whole.count)])))
     }
-    #expect(taken.dropLast().allSatisfy { $0 == nil })
-    #expect(taken.last == .binary(whole))
-    #expect(pieces.take(.binary([])) == .binary([]))
+    #expect(taken.dropLast().allSatisfy { $0.isEmpty })
+    #expect(taken.last == [.binary(whole)])
+    #expect(pieces.take(.binary([])) == [.binary([])])
   }
 
   @Test func `a short message is none's piece`() {
     var pieces = MessagePieces()
     for text in ["", "ping", String(repeating: "A", count: size - 1), String(frame(of: 90_000).prefix(size - 1))] {
-      #expect(pieces.take(.text(text)) == .text(text))
+      #expect(pieces.take(.text(text)) == [.text(text)])
     }
   }
 
   @Test func `what can be no frame is handed on as it comes`() {
     var pieces = MessagePieces()
     for text in [String(repeating: "A", count: size), String(repeating: "!", count: size)] {
-      #expect(pieces.take(.text(text)) == .text(text))
+      #expect(pieces.take(.text(text)) == [.text(text)])
     }
   }
 
-  @Test func `what was begun ends with the next short piece, or at the limit`() {
+  @Test func `pieces behind the first may be short`() {
+    let whole = frame(of: 190_000)
+    var pieces = MessagePieces()
+    #expect(pieces.take(.text(String(whole.prefix(size)))).isEmpty)
+    #expect(pieces.take(.text(String(whole.dropFirst(size).prefix(3)))).isEmpty)
+    #expect(pieces.take(.text(String(whole.dropFirst(size + 3).prefix(size)))).isEmpty)
+    #expect(pieces.take(.text(String(whole.dropFirst(2 * size + 3)))) == [.text(whole)])
+  }
+
+  @Test func `what was begun ends with the next frame, or at the limit`() {
     var pieces = MessagePieces()
     let begun = String(frame(of: 1_000_000).prefix(size))
-    #expect(pieces.take(.text(begun)) == nil)
-    #expect(pieces.take("ping") == .text(begun + "ping"))
-    #expect(pieces.take(.text(begun)) == nil)
+    let next = "oWFhAQ"  // {"a": 1}
+    #expect(pieces.take(.text(begun)).isEmpty)
+    #expect(pieces.take(.text(next)) == [.text(begun), .text(next)])
+    #expect(pieces.take(.text(next)) == [.text(next)])
+    #expect(pieces.take(.text(begun)).isEmpty)
     let more = String(repeating: "A", count: size)
     let taken = (1...PeerChannel.maximumIncomingSize / size).map { _ in pieces.take(.text(more)) }
-    #expect(taken.dropLast().allSatisfy { $0 == nil })
-    #expect(taken.last??.size == (1 + taken.count) * size)
+    #expect(taken.dropLast().allSatisfy { $0.isEmpty })
+    #expect(taken.last?.first?.size == (1 + taken.count) * size)
   }
 }

@@ -19,7 +19,7 @@ typedef enum {
   CWEBRTC_NO_RELAY,
   /// The channel is open: the peer's certificate, PEM. Nobody has compared it with the answer yet.
   CWEBRTC_OPEN,
-  /// A text message; or of one that has CWEBRTC_PIECE_SIZE bytes or more, a piece: of at least so many, or the last.
+  /// A text message; or a piece of one that has CWEBRTC_PIECE_SIZE bytes or more: the first piece has at least so many.
   CWEBRTC_MESSAGE,
   /// A binary message: the text is its bytes, without an end, and `line` is their number.
   CWEBRTC_DATA,

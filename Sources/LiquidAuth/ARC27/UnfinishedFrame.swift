@@ -9,6 +9,16 @@ extension PeerChannel {
     }
   }
 
+  /// Whether a message is a frame of ARC-27, all of it: a CBOR map, in base64 in a text.
+  public static func isFrame(_ message: PeerMessage) -> Bool {
+    do throws(UnansweredFrame) {
+      _ = try ARC27Frame.decode(message)
+      return true
+    } catch {
+      return false
+    }
+  }
+
   private static func isUnfinishedFrame(_ text: String) -> Bool {
     if let bytes = Base64.decode(text), !LooseCBORDecoder.isCutOff(bytes) { return false }
     // Four characters stand for three bytes; up to three wait for the rest.

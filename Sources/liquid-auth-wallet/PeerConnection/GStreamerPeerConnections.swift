@@ -126,7 +126,7 @@ private final class PeerListener: Sendable {
 
   /// - Returns: whether the connection may go on.
   func hear(_ bytes: [UInt8]) -> Bool {
-    if let message = state.withLock({ $0.data.take(.binary(bytes)) }) { deliver(.message(message)) }
+    for message in state.withLock({ $0.data.take(.binary(bytes)) }) { deliver(.message(message)) }
     return true
   }
 
@@ -147,7 +147,7 @@ private final class PeerListener: Sendable {
       }
       deliver(.channelOpen)
     case CWEBRTC_MESSAGE:
-      if let message = state.withLock({ $0.texts.take(.text(text)) }) { deliver(.message(message)) }
+      for message in state.withLock({ $0.texts.take(.text(text)) }) { deliver(.message(message)) }
     case CWEBRTC_NO_RELAY: deliver(.noRelay)
     case CWEBRTC_CLOSED: deliver(.channelClosed)
     case CWEBRTC_LOW: deliver(.bufferedAmountLow)

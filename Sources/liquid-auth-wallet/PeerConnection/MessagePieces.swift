@@ -3,21 +3,27 @@ import LiquidAuth
 
 /// Joins the pieces in which GStreamer delivers a long message of one kind; it does not mark the last.
 ///
-/// A piece that is not the last has ``CWEBRTC_PIECE_SIZE`` bytes or more. A whole message can have as many. It is complete
-/// if its CBOR is: what dApps send is CBOR, or base64 of it.
+/// The first piece has ``CWEBRTC_PIECE_SIZE`` bytes or more, as a whole message can have. A message is complete if its CBOR
+/// is: what dApps send is CBOR, or base64 of it.
 struct MessagePieces {
   private var begun: PeerMessage?
 
   /// - Parameter piece: of the same kind as all others.
-  /// - Returns: the message that ends with this piece; `nil` while more of it must come.
-  mutating func take(_ piece: PeerMessage) -> PeerMessage? {
-    let isLong = piece.size >= Int(CWEBRTC_PIECE_SIZE)
-    guard begun != nil || isLong else { return piece }
+  /// - Returns: the message that ends with this piece; none while more of it must come; two where a whole frame comes
+  ///   before that, which shows that the rest of the first is missing.
+  mutating func take(_ piece: PeerMessage) -> [PeerMessage] {
+    guard begun != nil || piece.size >= Int(CWEBRTC_PIECE_SIZE) else { return [piece] }
     let message = begun.map { $0.joined(with: piece) } ?? piece
-    let isUnfinished =
-      isLong && message.size <= PeerChannel.maximumIncomingSize && PeerChannel.isUnfinishedFrame(message)
-    begun = isUnfinished ? message : nil
-    return isUnfinished ? nil : message
+    guard message.size <= PeerChannel.maximumIncomingSize, PeerChannel.isUnfinishedFrame(message) else {
+      begun = nil
+      return [message]
+    }
+    guard let first = begun, PeerChannel.isFrame(piece) else {
+      begun = message
+      return []
+    }
+    begun = nil
+    return [first, piece]
   }
 }
 
