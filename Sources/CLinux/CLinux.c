@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -113,4 +114,8 @@ int clinux_is_private_group(gid_t gid, uid_t owner) {
   free(name);
   pthread_mutex_unlock(&turn);
   return is_private;
+}
+
+int clinux_has_acl(const char *path) {
+  return getxattr(path, "system.posix_acl_access", NULL, 0) > 0 || getxattr(path, "system.posix_acl_default", NULL, 0) > 0;
 }

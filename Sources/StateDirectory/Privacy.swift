@@ -4,19 +4,19 @@ public import Glibc
 /// Who may have what we write and what we believe: its owner alone.
 public enum Privacy {
   /// Whether somebody besides its owner may read, write or enter a file.
-  public static func isOpenToOthers(_ file: stat) -> Bool { othersHave(0o077, to: file) }
+  public static func isOpenToOthers(_ file: stat, at path: String) -> Bool { othersHave(0o077, to: file, at: path) }
 
   /// Whether somebody besides its owner may write a file.
-  public static func isWritableByOthers(_ file: stat) -> Bool { othersHave(0o022, to: file) }
+  public static func isWritableByOthers(_ file: stat, at path: String) -> Bool { othersHave(0o022, to: file, at: path) }
 
   /// Whether others have any of the permissions; those of a group that is its owner's alone do not count.
   ///
   /// Debian gives each user such a group, and umask 0002; OpenSSH in Debian judges alike. Users and groups are looked up
-  /// only where it depends on them.
-  private static func othersHave(_ permissions: mode_t, to file: stat) -> Bool {
+  /// only where it depends on them. With an ACL, the group's permissions are the most that any user named in it has.
+  private static func othersHave(_ permissions: mode_t, to file: stat, at path: String) -> Bool {
     let open = file.st_mode & permissions
     if open & 0o007 != 0 { return true }
-    return open & 0o070 != 0 && clinux_is_private_group(file.st_gid, file.st_uid) == 0
+    return open & 0o070 != 0 && (clinux_has_acl(path) != 0 || clinux_is_private_group(file.st_gid, file.st_uid) == 0)
   }
 
   static func check(
@@ -32,7 +32,7 @@ public enum Privacy {
         "\(path) belongs to uid \(status.st_uid), not to you (uid \(geteuid())); run as its owner, or give --state-dir DIR"
       )
     }
-    guard !isOpenToOthers(status) else {
+    guard !isOpenToOthers(status, at: path) else {
       let found = String(status.st_mode & 0o7777, radix: 8)
       // Such a directory is everybody's, as /tmp is: to close it would break what others have there.
       let remedy = status.st_mode & S_ISVTX != 0 ? "give --state-dir DIR" : "close it with: chmod \(mode) '\(path)'"

@@ -5,6 +5,7 @@ Where the group of whoever runs them is private, all tests of this part have tha
 
 import json
 import stat
+import subprocess
 
 import pytest
 from daemon.test_command import NOT_RUNNING
@@ -45,6 +46,16 @@ def test_a_private_group_is_nobody_else(writable, tmp_path, accounts):
         writable.ask("unlock", wrapper=writable.wrapper)
         assert json.loads(writable.ask("status", "--json", "--state-dir", writable.state,
                                        wrapper=writable.wrapper))["problems"] == []
+
+
+@cases(PRIVATE)
+def test_with_an_acl_the_group_s_permissions_are_others(writable, tmp_path, accounts):
+    wrapper = on_machine(tmp_path / "machine", *accounts)
+    vault = writable.state / "vault"
+    vault.chmod(0o600)
+    subprocess.run(["setfacl", "--modify", "user:nobody:r", vault], check=True)
+    assert stat.S_IMODE(vault.stat().st_mode) == 0o640
+    assert f"{vault} is open to other users (mode 640)" in problems(writable, wrapper)
 
 
 @cases(SHARED)

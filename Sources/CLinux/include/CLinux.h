@@ -31,3 +31,6 @@ int clinux_peer_user(int socket, uid_t *user);
 /// 1 if the group is its owner's alone: their primary group, named as they are, that no other account has or is in; 0 if
 /// it is not, or nobody knows. May ask a directory service.
 int clinux_is_private_group(gid_t group, uid_t owner);
+
+/// 1 if a file or directory has a POSIX ACL (acl(5)), whose mask stands in the place of the group's permissions; 0 if not.
+int clinux_has_acl(const char *path);

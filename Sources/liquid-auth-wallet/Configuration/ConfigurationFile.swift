@@ -67,10 +67,10 @@ extension WalletConfiguration {
     if status.st_uid != user, status.st_uid != 0 {
       return "belongs to another user of this machine, who may write anything into it; run: sudo chown \(user)"
     }
-    if holdsSecret, Privacy.isOpenToOthers(status) {
+    if holdsSecret, Privacy.isOpenToOthers(status, at: file) {
       return "holds a password or a token, and others on this machine may read it; run: chmod 600"
     }
-    if Privacy.isWritableByOthers(status) {
+    if Privacy.isWritableByOthers(status, at: file) {
       return "can be written by others on this machine, who may write anything into it; run: chmod go-w"
     }
     return nil

@@ -49,8 +49,11 @@ actor ControlSession {
     case .lock: await desk.lock()
     case .device(let action):
       // Any program of the person's can replug the device; one more chance for a reset, or for three more PINs, is the
-      // owner's to give.
-      guard action != .powerCycle || isVerified else { throw Self.passphraseRequired }
+      // owner's to give, once for each time the passphrase is typed.
+      if action == .powerCycle {
+        guard isVerified else { throw Self.passphraseRequired }
+        verified = nil
+      }
       try await desk.device(action)
     case .newStore(let passphrase): try await desk.newStore(passphrase)
     case .acceptStore(let passphrase): try await desk.acceptStore(passphrase)

@@ -86,7 +86,7 @@ struct ListeningSocket: Sendable {
       throw TransportError("\(name) belongs to another user (uid \(status.st_uid)); \(elsewhere)")
     }
     // In a directory with the sticky bit, others can add files, and cannot take ours away.
-    guard status.st_mode & S_ISVTX != 0 || !Privacy.isWritableByOthers(status) else {
+    guard status.st_mode & S_ISVTX != 0 || !Privacy.isWritableByOthers(status, at: name) else {
       let mode = String(status.st_mode & 0o777, radix: 8)
       throw TransportError(
         "others may write to \(name) (mode \(mode)); close it with: chmod go-w '\(name)', or \(elsewhere)")

@@ -25,6 +25,8 @@ import Testing
     #expect(needsReading(UserPrompt(purpose: .reset(importedPasskeys: 1))) == [true])
     #expect(needsReading(UserPrompt(purpose: .signIn, rpID: "a", algorandAddress: "A")) == [true])
     #expect(needsReading(UserPrompt(purpose: .signIn, rpID: "a")) == [false])
+    #expect(needsReading(UserPrompt(purpose: .register, rpID: "a")) == [false])
+    #expect(needsReading(UserPrompt(purpose: .register, rpID: "a", replacesPasskey: true)) == [true])
   }
 
   /// Texts of a kind that take most room, or that would pose as something else.
