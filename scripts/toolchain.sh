@@ -164,7 +164,7 @@ fetch_swift() (
         fail "Swift $swift_release needs $((size + swift_unpacked_mb)) MB in $shelf, and $((room)) MB are free there"
     say "fetching Swift $swift_release from $url
     ($size MB; $swift_unpacked_mb MB unpacked) into $toolchain
-    to be rid of it: rm -r '$toolchain'"
+    to remove it: rm -r '$toolchain'"
     fetch "$keys" "$parts/keys.asc"
     fetch "$url.sig" "$parts/swift.tar.gz.sig"
     fetch "$url" "$parts/swift.tar.gz"
@@ -194,7 +194,7 @@ fetch() {
         curl --fail --location --show-error "${progress[@]}" --connect-timeout 30 --speed-limit 1000 --speed-time 60 \
             --continue-at - --output "$2" "$1" && return 0
         case $? in
-        18 | 28 | 56 | 92) ((try == 3)) || say "the transfer broke off; going on" ;;
+        18 | 28 | 56 | 92) ((try == 3)) || say "the transfer broke off; resuming" ;;
         *) break ;;
         esac
     done
@@ -209,7 +209,7 @@ check_signature() {
     local gpg=(env LC_ALL=C gpg --homedir "$home" --batch --no-autostart)
     if [[ -n ${LIQUID_SWIFT_FINGERPRINT:-} ]]; then
         swift_fingerprint=${LIQUID_SWIFT_FINGERPRINT// /}
-        say "LIQUID_SWIFT_FINGERPRINT: in the place of swift.org's key stands $swift_fingerprint"
+        say "LIQUID_SWIFT_FINGERPRINT: checking with the key $swift_fingerprint, not with swift.org's"
     fi
     mkdir -m 700 "$home" || fail "$home cannot be made"
     "${gpg[@]}" --quiet --import "$1/keys.asc" 2>"$said" || true
@@ -220,12 +220,12 @@ check_signature() {
     signed=$(awk -v key="$swift_fingerprint" '$2 == "VALIDSIG" && $12 == key { print $5 }' <<<"$told")
     if [[ ! $signed =~ ^[0-9]+$ ]] || grep -Eq '^\[GNUPG:\] (BADSIG|ERRSIG|EXPSIG|REVKEYSIG) ' <<<"$told"; then
         sed 's/^/    /' "$said" >&2
-        fail "$3.sig is no signature of what was fetched by the key $swift_fingerprint; nothing is installed"
+        fail "$3.sig is not a valid signature by the key $swift_fingerprint; nothing is installed"
     fi
     if grep -q '^\[GNUPG:\] EXPKEYSIG ' <<<"$told"; then
         expires=$(awk -F: '$1 == "pub" { print $7 }' "$1/key")
         say "the key expired on $(date --utc --date "@$expires" +%F); it signed this on $(date --utc --date "@$signed" +%F)"
         ((signed < expires)) ||
-            fail "what a key signs after it has expired is not taken: $swift_fingerprint; nothing is installed"
+            fail "the key $swift_fingerprint signed this after it had expired; nothing is installed"
     fi
 }

@@ -91,7 +91,7 @@ extension Transaction {
 
   private func signerLines(for account: AlgorandAddress, isSigned: Bool) -> [SummaryLine] {
     guard isSigned, sender != account else { return [] }
-    let value = "your account \(account), which signs for it if it was rekeyed to yours"
+    let value = "your account \(account); valid only if the sender was rekeyed to it"
     return [SummaryLine("Signer", value, isWarning: true)]
   }
 }

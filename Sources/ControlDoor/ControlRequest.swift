@@ -28,7 +28,7 @@ public enum ControlRequest: Sendable {
   case acceptBeforeReset
   /// Makes an empty store and a new `storeID`, where the store is missing, Recovery §1. Answer: nothing.
   case newStore(passphrase: SecretBytes)
-  /// Has a store that is not as it was left count as it is. Answer: nothing.
+  /// Accepts a store that something else modified. Answer: nothing.
   case acceptStore(passphrase: SecretBytes)
   /// Plugs the device in or out; a power cycle needs the passphrase on this connection. It never waits for a person.
   /// Answer: nothing.

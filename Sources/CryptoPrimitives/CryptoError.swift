@@ -26,7 +26,7 @@ public enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
     case .invalidParameter: "a cost parameter is outside of what the algorithm accepts"
     case .invalidPoint: "the coordinates are no point of the curve"
     case .faultySignature:
-      "the signature was computed wrong and is not given out; try again, and test the memory if it happens once more"
+      "the computed signature did not verify and was discarded; try again, and test the memory if it happens again"
     case .outOfMemory: "not enough memory for the key derivation; free some and try again"
     case .libraryFailure: "the cryptographic library refused to work; check its installation"
     }

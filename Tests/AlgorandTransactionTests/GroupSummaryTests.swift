@@ -183,7 +183,7 @@ import Testing
   @Test func `a sender that is rekeyed to the account stands in the short of one, too`() throws {
     let (summary, _) = try Self.summary(
       isGroup: false, signed: [true], [Self.payment(5, from: Self.bob, to: Self.carol)])
-    let signer = "! Signer: your account \(Self.alice), which signs for it if it was rekeyed to yours"
+    let signer = "! Signer: your account \(Self.alice); valid only if the sender was rekeyed to it"
     #expect(
       Self.text(summary.inShort).prefix(3) == ["Transaction: payment", "From: \(Self.bob)", signer])
     #expect(Self.text(summary.each[0]).prefix(3) == ["Transaction: payment", "From: \(Self.bob)", signer])

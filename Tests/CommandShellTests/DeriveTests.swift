@@ -76,7 +76,7 @@ import Testing
     let mistake = LiquidAuthCommand.mistake(try #require(error))
     #expect(
       mistake.description
-        == "--origin takes a relying party id, such as example.com, and no address: '\(origin.printable)'")
+        == "--origin takes a relying party id, such as example.com, not an address: '\(origin.printable)'")
     #expect(mistake.code == .usage)
   }
 

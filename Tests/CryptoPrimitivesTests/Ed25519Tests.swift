@@ -84,7 +84,7 @@ import Testing
       }
     }
     #expect(try key.signature(for: [1]) == good)
-    #expect(CryptoError.faultySignature.description.contains("is not given out"))
+    #expect(CryptoError.faultySignature.description.contains("was discarded"))
   }
 
   /// L = 2^252 + 27742317777372353535851937790883648493, little-endian.

@@ -114,13 +114,13 @@ struct SentencesTests {
       "the dApp wants 1 of 2 transactions signed"
     ),
     (.signing(.message), "the dApp wants a message signed"),
-    (.startingGStreamer, "GStreamer is still starting; the first time, it takes seconds"),
+    (.startingGStreamer, "GStreamer is still starting; the first start takes some seconds"),
     (
       .signaling(.waiting(.seconds(30))),
-      "no dApp has answered for 30 s; is its page still open, and was it not reloaded since?"
+      "no dApp has answered for 30 s; check that its page is open and was not reloaded"
     ),
     (
-      .closed(byDApp: false), "closed the channel; for another one, reload the dApp's page and take its new link"
+      .closed(byDApp: false), "closed the channel; to connect again, reload the dApp's page and take its new link"
     ),
     (.signing(.signedTransactions(["A"])), "signed 1 transaction:\nA"),
     (.signing(.signedTransactions(["A", "B"])), "signed 2 transactions:\nA\nB"),

@@ -157,7 +157,7 @@ class TestDerive:
         if case["origin"] == "" or "/" in case["origin"]:
             said = fails(empty, "derive", "--origin", case["origin"], "--user-handle", case["userHandle"],
                          status=WRONG_USAGE, stdin=PHRASE + "\n")
-            assert f"and no address: '{case['origin']}'" in said
+            assert f"not an address: '{case['origin']}'" in said
             return
         found = self.derive(empty, "--origin", case["origin"], "--user-handle", case["userHandle"],
                             "--counter", case["counter"])
@@ -187,7 +187,7 @@ class TestDerive:
     def test_address(self, empty, origin):
         """No key, for no site asks for it."""
         said = fails(empty, "derive", "--origin", origin, "--user-handle", "a", status=WRONG_USAGE, stdin=PHRASE + "\n")
-        assert f"--origin takes a relying party id, such as example.com, and no address: '{origin}'" in said
+        assert f"--origin takes a relying party id, such as example.com, not an address: '{origin}'" in said
 
     def test_wrong_usage(self, empty):
         fails(empty, "derive", "--origin", "example.com", status=WRONG_USAGE, stdin=PHRASE)

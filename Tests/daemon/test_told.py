@@ -112,7 +112,7 @@ class TestStatus:
         named.symlink_to(key.pinentry_program)
         key.pinentry_program = named
         with key:
-            words = f"{named} may have no place to show a dialog"
+            words = f"{named} may be unable to show a dialog"
             assert words in problems(key) and words in key.said() and "nobody can be asked" not in key.said()
             # This one has a place all the same; a dialog that nobody answered says nothing of that.
             key.pinentry.set("timeout")
@@ -309,4 +309,4 @@ def test_refused_packets_have_a_limit_in_the_log(key):
             for _ in range(1000):
                 assert door.ask(0x6F)[0] == 0x01
         assert key.said().count("the control socket refuses a request: ") == 10, key.said()
-        assert key.said().count("more lines within this minute are counted, and not written") == 1
+        assert key.said().count("further lines this minute are counted, not written") == 1

@@ -182,7 +182,7 @@ def test_swift_is_fetched_once_and_found_again(machine):
     swift = machine.shelf / "swift-6.3.1/usr/bin/swift"
     assert machine.install() == f"Swift version 6.3.1 (swift-6.3.1-RELEASE)\n{swift}\n"
     for words in ("there is no Swift here, and 6.2 or later is needed", f"fetching Swift 6.3.1 from {machine.mirror.url}",
-                  f"to be rid of it: rm -r '{swift.parents[2]}'", "libncurses6", "libstdc++-14-dev"):
+                  f"to remove it: rm -r '{swift.parents[2]}'", "libncurses6", "libstdc++-14-dev"):
         assert words in machine.said, machine.said
     assert [path.name for path in machine.shelf.iterdir()] == ["swift-6.3.1"]
     del machine.mirror.asked[:]
@@ -234,7 +234,7 @@ def ends_with_nothing(machine, *words, status=1, **settings):
 def test_a_tarball_that_was_changed(machine):
     content = toolchain(SERVES)
     machine.serve(content[:-1] + b"x", signature=machine.key.sign(content))
-    ends_with_nothing(machine, "BAD signature", "is no signature of what was fetched", "nothing is installed")
+    ends_with_nothing(machine, "BAD signature", "is not a valid signature by the key", "nothing is installed")
 
 
 @pytest.mark.parametrize("signature", [b"", b"no signature", b"-----BEGIN PGP SIGNATURE-----\n"])
@@ -247,7 +247,7 @@ def test_another_key_signed_it(machine, tmp_path):
     content = toolchain(SERVES)
     with another_key(tmp_path) as other:
         machine.serve(content, signature=other.sign(content), keys=machine.key.public() + other.public())
-        ends_with_nothing(machine, "is no signature of what was fetched by the key " + machine.key.fingerprint)
+        ends_with_nothing(machine, "is not a valid signature by the key " + machine.key.fingerprint)
 
 
 def test_the_mirror_has_another_key(machine, tmp_path):
@@ -262,7 +262,7 @@ def test_only_the_variable_of_its_own_names_another_key(machine):
     ends_with_nothing(
         machine, "has no key with the fingerprint 52BB7E3DE28A71BE22EC05FFEF80A866B47A981F", LIQUID_SWIFT_FINGERPRINT=None)
     machine.install()
-    assert f"LIQUID_SWIFT_FINGERPRINT: in the place of swift.org's key stands {machine.key.fingerprint}" in machine.said
+    assert f"LIQUID_SWIFT_FINGERPRINT: checking with the key {machine.key.fingerprint}, not" in machine.said
 
 
 def test_a_key_that_has_expired(machine, tmp_path):
@@ -281,14 +281,14 @@ def test_a_signature_made_after_the_key_had_expired(machine, tmp_path):
         public = machine.key.public()
         machine.key.gpg("--quick-set-expire", machine.key.fingerprint, "0", at="20210501T120000")
         machine.serve(content, signature=machine.key.sign(content, at="20210701T120000"), keys=public)
-        ends_with_nothing(machine, "what a key signs after it has expired is not taken")
+        ends_with_nothing(machine, "signed this after it had expired")
 
 
 def test_a_transfer_that_is_cut_goes_on_where_it_was(machine):
     machine.serve(toolchain(SERVES))
     machine.mirror.cuts = 2
     assert machine.install()
-    assert machine.said.count("the transfer broke off; going on") == 2
+    assert machine.said.count("the transfer broke off; resuming") == 2
 
 
 def test_a_transfer_that_is_always_cut(machine):

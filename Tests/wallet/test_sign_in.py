@@ -138,7 +138,7 @@ def test_a_passkey_that_its_site_protects_is_told_after_a_dialog(loop, key, serv
     key.pinentry.set("deny")
     refused = connect(key, server.link("two"))
     assert refused.end() == 4 and "refused" in refused.text, refused.text
-    assert f"Site: {server.rp_id}\nThe site has it protected." in key.shown(mark)
+    assert f"Site: {server.rp_id}\nThe site protects it." in key.shown(mark)
 
     key.pinentry.set("never")
     asked = key.pinentry.asked()

@@ -110,7 +110,7 @@ struct RequestedExtensions: Sendable {
     for (identifier, processing) in requested where processing.needsVerificationInDialog {
       throw CTAPError(
         .invalidOption,
-        "\(identifier) signs only for who is verified in its own dialog; a PIN is not enough: start the authenticator with "
+        "\(identifier) needs verification in its own dialog; a PIN is not enough: start the authenticator with "
           + "--verification passphrase")
     }
   }

@@ -34,7 +34,7 @@ extension AuthenticatorSettings {
     persistentToken = nil
   }
 
-  /// Ends the token of permission pcmr: who has it lists no passkeys any more.
+  /// Revokes the token of permission pcmr: its holder can no longer list passkeys.
   public mutating func endPersistentToken() { persistentToken = nil }
 
   /// setMinPINLength, CTAP §6.11.4: all of it, or nothing.

@@ -43,7 +43,7 @@ extension WalletEvent {
       "registered: \(address) has a passkey for \(TerminalText.words(rpID))"
     case .signedIn(.authentication, let rpID, let address):
       "signed in to \(TerminalText.words(rpID)) as \(address)"
-    case .startingGStreamer: "GStreamer is still starting; the first time, it takes seconds"
+    case .startingGStreamer: "GStreamer is still starting; the first start takes some seconds"
     case .signaling(let event): event.text
     // What was signed or posted was told before; what gives nothing away is not worth a line.
     case .answered("discover", nil), .answered("enable", nil), .answered("disable", nil): nil
@@ -55,7 +55,7 @@ extension WalletEvent {
     case .unanswered(.ping): nil
     case .unanswered(let frame): "the dApp sent \(TerminalText.line(frame.description))"
     case .closed(byDApp: true): "the dApp closed the channel"
-    case .closed(byDApp: false): "closed the channel; for another one, \(SignalingError.newLink)"
+    case .closed(byDApp: false): "closed the channel; to connect again, \(SignalingError.newLink)"
     case .keyri(let event): event.text
     case .failed(let failure): failure.description
     }
@@ -109,9 +109,9 @@ extension SignalingProgress.Event {
       "the server's connection is lost: \(loss); trying again in \(delay.formattedSeconds) s"
     case .ignoredAnswers(let count): "\(count) answers were ignored, being late or unusable; is the page open twice?"
     case .noRelay:
-      "no TURN server can be used: none answers, or none takes user and password; see the lines ice-server in wallet.conf"
+      "no TURN server works: none answers, or none accepts user and password; check the ice-server lines in wallet.conf"
     case .waiting(let duration):
-      "no dApp has answered for \(Int64(duration / .seconds(1))) s; is its page still open, and was it not reloaded since?"
+      "no dApp has answered for \(Int64(duration / .seconds(1))) s; check that its page is open and was not reloaded"
     case .refusedCandidates(let count): "\(count) of the dApp's addresses were ignored"
     }
   }

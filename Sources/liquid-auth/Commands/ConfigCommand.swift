@@ -84,10 +84,10 @@ struct ConfigCommand: ParsableCommand {
   struct ForgetReaders: PlacedCommand {
     static let configuration = CommandConfiguration(
       commandName: "forget-readers",
-      abstract: "Let no program list your passkeys without asking you again.",
+      abstract: "Revoke the permission to list your passkeys without asking you.",
       discussion: """
-        A program may have been let list your passkeys for good (permission pcmr): it reads them after a restart too. \
-        `liquid-auth status` tells whether there is one. This ends it for all such programs; so does a new PIN.
+        A program that has this permission (pcmr) lists your passkeys without asking you, after a restart too. \
+        `liquid-auth status` shows whether one has it. This revokes it for all programs; so does a new PIN.
         """)
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
@@ -96,7 +96,7 @@ struct ConfigCommand: ParsableCommand {
       let connection = try place.connect()
       try connection.unlock()
       let _: Done = try connection.ask(.forgetReaders)
-      output.write("no program can list your passkeys without asking you again", json: ["readers": .bool(false)])
+      output.write("revoked: programs must ask you before they list your passkeys", json: ["readers": .bool(false)])
     }
   }
 }

@@ -17,7 +17,7 @@ struct DeriveCommand: ParsableCommand {
 
   @Option(
     name: [.customLong("origin"), .customLong("rp")],
-    help: "The site as it goes into the key: its relying party id, such as example.com, and not its address.")
+    help: "The site's relying party id, such as example.com, not its address.")
   var origin: String
 
   @Option(help: "The account's user handle, as text.")
@@ -37,7 +37,7 @@ struct DeriveCommand: ParsableCommand {
   func validate() throws {
     guard Self.isID(origin) else {
       throw ValidationError(
-        "--origin takes a relying party id, such as example.com, and no address: '\(origin.printable)'")
+        "--origin takes a relying party id, such as example.com, not an address: '\(origin.printable)'")
     }
     _ = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
   }

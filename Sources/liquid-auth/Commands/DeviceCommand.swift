@@ -7,9 +7,9 @@ struct DeviceCommand: ParsableCommand {
     commandName: "device",
     abstract: "Plug the authenticator's device in or out.",
     discussion: """
-      A reset is taken only in the first ten seconds after the authenticator's start, and a PIN that was wrong three times \
-      in a row can be tried again only after the next start. `replug --power-cycle` is as good as a start, and asks for \
-      the vault's passphrase. Plugging the device in or out without it is not: any program of yours can do that.
+      A reset is accepted only in the first ten seconds after the authenticator's start, and after three wrong PINs in \
+      a row the PIN can be tried again only after the next start. `replug --power-cycle` counts as a start, and asks \
+      for the vault's passphrase. Without it, plugging the device in or out does not: any program of yours can do that.
       """,
     subcommands: [Attach.self, Detach.self, Replug.self])
 
@@ -32,9 +32,9 @@ struct DeviceCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Pull the device out and plug it in again; with --power-cycle, for a reset or after three wrong PINs.",
       discussion: """
-        With --power-cycle it asks for the passphrase at the terminal; without one it is the first line of standard input.
+        --power-cycle asks for the passphrase at the terminal; without one, it is the first line of standard input.
         """)
-    @Flag(help: "As after a start: for ten seconds a reset is taken, and a PIN can be tried again.")
+    @Flag(help: "Count this as a start: accept a reset for ten seconds, and let the PIN be tried again.")
     var powerCycle = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions

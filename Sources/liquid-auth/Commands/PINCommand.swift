@@ -13,8 +13,8 @@ struct PINCommand: ParsableCommand {
       forgotten, or its tries are used up. The new one is typed twice, or is the second line of standard input.
 
       A PIN has at least 4 characters (more after `liquid-auth config min-pin-length`) and at most 63 bytes of UTF-8. \
-      After three wrong ones in a row it can be tried again after `liquid-auth device replug --power-cycle`; after \
-      eight it is blocked until you change it here.
+      After three wrong PINs in a row, run `liquid-auth device replug --power-cycle` before the next try; after \
+      eight, the PIN is blocked until you change it here.
       """,
     subcommands: [Status.self, Set.self, Change.self, Remove.self])
 

@@ -16,15 +16,15 @@ struct RecoverCommand: PlacedCommand {
       --accept-before-reset takes a reset of this machine back, for what the phrase can open.
       --new-store makes an empty store where the store is lost; its names and settings do not come back. It works \
       without a running authenticator too.
-      --accept-store opens a store that is not as it was left: something else, such as a copy that was put back in part, \
-      changed it. What it has now counts from then on, so look at the passkeys afterwards (liquid-auth credentials list), \
-      and set another PIN if there is one (liquid-auth pin change). It works without a running authenticator too.
+      --accept-store opens a store that something else modified, such as a copy that was restored in part. What it has \
+      now counts from then on: check the passkeys afterwards (liquid-auth credentials list), and change the PIN if one \
+      is set (liquid-auth pin change). It works without a running authenticator too.
       """)
 
   @Flag(help: "Make an empty store in place of the one that is lost.")
   var newStore = false
 
-  @Flag(help: "Accept the store as it is, although it is not as it was left.")
+  @Flag(help: "Accept the store as it is, although something else modified it.")
   var acceptStore = false
 
   @Flag(help: "Accept again what was made before a reset.")
@@ -84,7 +84,7 @@ struct RecoverCommand: PlacedCommand {
         try directory.acceptStore(passphrase: passphrase)
       }
       return output.write(
-        "accepted the store as it is; see what it has with: liquid-auth credentials list",
+        "accepted the store as it is; check its passkeys with: liquid-auth credentials list",
         json: ["store": .string("accepted")])
     }
     let connection = try place.connect()
@@ -128,6 +128,6 @@ struct RecoverCommand: PlacedCommand {
 /// Refuses what is no relying party's id: an address derives another key than the id does, and would never be found.
 func checkRPID(_ rpID: String) throws(ValidationError) {
   guard !rpID.isEmpty, !rpID.contains("/"), rpID.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
-    throw ValidationError("--rp takes a relying party id, such as example.com, and no address")
+    throw ValidationError("--rp takes a relying party id, such as example.com, not an address")
   }
 }

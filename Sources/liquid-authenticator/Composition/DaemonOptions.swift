@@ -126,10 +126,10 @@ struct DaemonOptions: Equatable, Sendable {
     USAGE: liquid-authenticator [OPTION...]
 
       --transport uhid|unix:PATH|pty    Where the key appears. (default: uhid)
-                                        A program that leads a session without a
-                                        terminal (setsid) gets the pty as its own,
-                                        and waits there for ever for what you
-                                        type: start it from a shell in a terminal.
+                                        With pty, start clients from a shell in a
+                                        terminal: one that leads a session without
+                                        a terminal (setsid) takes the pty as its
+                                        own, and waits there for your input.
       --verification passphrase|none    How a site's demand to verify you is met: by
                                         the vault's passphrase, or not at all; then
                                         a click alone signs transactions as well.

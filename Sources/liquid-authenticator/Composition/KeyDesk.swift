@@ -61,7 +61,7 @@ struct KeyDesk: ControlDesk {
 
   func acceptStore(_ passphrase: SecretBytes) async throws(ControlFailure) {
     guard !desk.people.vault.hasStore else {
-      throw ControlFailure(.notAllowed, "the store is open and as it was left: there is nothing to accept")
+      throw ControlFailure(.notAllowed, "the store is open and unmodified: there is nothing to accept")
     }
     try await mendStore { directory throws(StateDirectoryError) in try directory.acceptStore(passphrase: passphrase) }
   }
@@ -143,8 +143,8 @@ struct KeyDesk: ControlDesk {
   }
 
   private static let notLocked = """
-    the system did not lock all memory that holds secrets, so they may be written to swap space; raise the limit to \
-    1024 KiB or more (ulimit -l 1024, or LimitMEMLOCK= of a systemd unit) and start liquid-authenticator again
+    the system did not lock all memory that holds secrets, so they may be written to swap; raise the limit to \
+    1024 KiB or more (ulimit -l 1024, or LimitMEMLOCK= in a systemd unit) and restart liquid-authenticator
     """
 
   private var prompt: String {

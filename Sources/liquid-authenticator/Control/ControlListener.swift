@@ -7,7 +7,7 @@ import Synchronization
 /// A connection is read again only when its request was answered, so one that floods us floods itself. Nothing here
 /// waits for a client: an answer that its socket does not take at once ends the connection. A client that goes away
 /// cancels its request. Where every place is taken, a new connection takes that of the one that is idle longest, so that
-/// no program can keep the owner out by doing nothing; who has given the passphrase is spared.
+/// no program can keep the owner out by doing nothing; connections that have given the passphrase stay.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32

@@ -17,7 +17,7 @@ extension OpenVault {
     pinUVAuth.pinWasChanged()
   }
 
-  /// Programs that were let list the passkeys for good list none any more.
+  /// Revokes the permission to list the passkeys without asking.
   func forgetReaders() throws(ControlFailure) { try change { $0.endPersistentToken() } }
 
   /// What is set beside the PIN.

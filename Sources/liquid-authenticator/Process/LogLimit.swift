@@ -39,11 +39,11 @@ final class LogLimit: Sendable {
       state.count += 1
       return (state.count, before)
     }
-    if before > Self.lines { output("\(subject): \(before - Self.lines) more lines were not written") }
+    if before > Self.lines { output("\(subject): \(before - Self.lines) further lines were suppressed") }
     guard count <= Self.lines else { return }
     output(line)
     if count == Self.lines {
-      output("\(subject): more lines within this minute are counted, and not written")
+      output("\(subject): further lines this minute are counted, not written")
     }
   }
 }

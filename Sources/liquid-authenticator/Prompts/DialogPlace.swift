@@ -2,7 +2,7 @@ import Glibc
 
 /// What can be said of dialogs before anybody is asked.
 enum DialogPlace {
-  /// Why none can be shown, or perhaps none, and what to do; `nil` where nothing speaks against it.
+  /// Why dialogs cannot, or may not, be shown, and what to do; `nil` where no reason is known.
   ///
   /// What a pinentry makes of a desktop that is there is its own affair, and so is all that another program does which
   /// only speaks its protocol.
@@ -21,8 +21,8 @@ enum DialogPlace {
         return "nobody can be asked: \(failure.description(of: pinentry, ending: nil))"
       }
       guard isPinentry(pinentry), !hasDisplayOrTerminal else { return nil }
-      return "\(pinentry) may have no place to show a dialog: the authenticator knows of neither a display nor a "
-        + "terminal; start it from the desktop, or set GPG_TTY, or start it in a terminal with --prompt terminal"
+      return "\(pinentry) may be unable to show a dialog: the authenticator found no display and no terminal; "
+        + "start it from the desktop, set GPG_TTY, or start it in a terminal with --prompt terminal"
     }
   }
 

@@ -71,7 +71,7 @@ final class DialogFault: Sendable {
 
   /// What went wrong, and what to do.
   var last: String? { state.withLock { $0.words } }
-  /// Whether a person has answered a dialog since one failed: what speaks against dialogs does not keep them away.
+  /// Whether a person has answered a dialog since one failed: dialogs work, whatever the environment suggests.
   var isAnswered: Bool { state.withLock { $0.isAnswered } }
 
   func note(_ line: String) { state.withLock { $0 = (line, false) } }

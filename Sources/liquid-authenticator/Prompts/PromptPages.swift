@@ -34,14 +34,14 @@ struct PromptPages: Sendable, Equatable {
         headline: "Sign in with your passkey?",
         details: prompt.siteLines
           + prompt.extraLines(
-            payment: "It may be for a payment that another site has started.") + prompt.algorandLines,
+            payment: "This may confirm a payment that another site started.") + prompt.algorandLines,
         agree: "Sign in", refuse: "Deny")
     case .setPIN:
       self.init(
         headline: "Set a PIN for this authenticator?",
         details: [
-          "A program has chosen it. Whoever knows it can sign in where a site",
-          "wants you verified, list and remove your passkeys, and change settings.",
+          "A program chose this PIN. Anyone who knows it can pass verification",
+          "at sites, list and remove your passkeys, and change settings.",
         ],
         agree: "Set PIN", refuse: "Deny")
     case .registerSecondFactor:
@@ -73,7 +73,7 @@ struct PromptPages: Sendable, Equatable {
       self.init(
         headline: "Tell a program of your passkey?",
         details: prompt.siteLines + UserPrompt.hostLines(prompt.host, of: prompt.rpID ?? "") + [
-          "The site has it protected. The program cannot sign in with it by itself."
+          "The site protects it. The program cannot sign in with its id alone."
         ],
         agree: "Tell", refuse: "Deny")
     case .signTransactions(let transactions):
@@ -187,7 +187,7 @@ extension TokenPermissions {
 extension UserPrompt.TransactionText {
   /// What is read of it, under a line that says which it is.
   fileprivate func block(_ number: Int, of count: Int) -> [String] {
-    let which = count == 1 ? "" : " \(number) of \(count)\(isToBeSigned ? "" : ", which you do not sign")"
+    let which = count == 1 ? "" : " \(number) of \(count)\(isToBeSigned ? "" : " (not signed by you)")"
     return (["Transaction\(which): \(kind)"] + lines).flatMap(WalletText.wrapped)
   }
 }
@@ -195,14 +195,14 @@ extension UserPrompt.TransactionText {
 extension UserPrompt.TransactionTexts {
   /// What is read of several before the first of them.
   fileprivate var overview: [String] {
-    let together = isGroup ? "All of them are committed, or none." : "Each stands for itself."
+    let together = isGroup ? "All are committed, or none." : "Each can be committed alone."
     let shared = common.isEmpty ? [] : ["In each of them:"] + common
     return (["\(whatIsSigned) \(together)"] + inShort + shared).flatMap(WalletText.wrapped)
   }
 
   /// What is read where the person agrees.
   fileprivate var ending: [String] {
-    (["You have read all of it. In short:"] + inShort + [whatIsSigned]).flatMap(WalletText.wrapped)
+    (["Summary:"] + inShort + [whatIsSigned]).flatMap(WalletText.wrapped)
   }
 
   private var whatIsSigned: String {
@@ -233,30 +233,30 @@ extension UserPrompt.Change {
     switch self {
     case .alwaysUV(true):
       [
-        "A program wants every registration and sign-in to verify you.",
-        "Nothing here can do that before you set a PIN: until then,",
+        "A program wants verification at every registration and sign-in.",
+        "That takes a PIN. Until you set one,",
         "no site can use this authenticator.",
       ]
     case .alwaysUV(false):
-      ["A program wants you to be verified only where a site asks for it."]
+      ["A program wants verification only where a site asks for it."]
     case .minimumPINLength(let old, let new, let rpIDs):
       (old == new
         ? []
         : [
           "A program wants a PIN to have at least \(new) characters (now: \(old)).",
-          "Only a reset takes that back.",
+          "Only a reset undoes this.",
         ]) + (rpIDs.map(Self.lines) ?? [])
     case .largeBlobs(let old, let new):
       [
-        "A program wants to put \(new) bytes in the place of all \(old) bytes",
-        "that are kept here as large blobs. What it does not put back is lost.",
+        "A program wants to replace all \(old) bytes of large blobs kept here",
+        "with \(new) bytes. What it does not write back is lost.",
       ]
     }
   }
 
   private static func lines(ofSitesToldTheLength rpIDs: [String]) -> [String] {
-    guard !rpIDs.isEmpty else { return ["No site will be told the shortest length of a PIN any more."] }
-    return ["These sites alone will be told the shortest length of a PIN:"] + rpIDs.map { UserPrompt.siteLine($0) }
+    guard !rpIDs.isEmpty else { return ["Sites will no longer be told the minimum PIN length."] }
+    return ["Only these sites will be told the minimum PIN length:"] + rpIDs.map { UserPrompt.siteLine($0) }
   }
 }
 
@@ -272,7 +272,7 @@ extension UserPrompt {
   fileprivate func extraLines(payment: String) -> [String] {
     let lines: [(Extras, String)] = [
       (.secret, "The site also gets a secret for encryption (PRF)."),
-      (.largeBlobKey, "The site also gets a large-blob key, for data that it keeps here."), (.payment, payment),
+      (.largeBlobKey, "The site also gets a key for the data it keeps here (large blob)."), (.payment, payment),
     ]
     return lines.filter { extras.contains($0.0) }.map(\.1)
   }
@@ -301,7 +301,7 @@ extension UserPrompt {
   }
 
   private static let hostBelow =
-    "The host is not the site itself, but one below it. Make sure that it is the one you mean."
+    "The host is a subdomain of the site. Check that it is the one you mean."
 
   private static func isHost(_ host: Substring.UTF8View, below rpID: String) -> Bool {
     host.suffix(rpID.utf8.count + 1).elementsEqual(".\(rpID)".utf8)

@@ -60,7 +60,7 @@ struct PromptText: Sendable, Equatable {
   }
 
   /// What the field's error line says after an empty one.
-  static let nothingTyped = "Nothing was typed"
+  static let nothingTyped = "No passphrase entered"
 
   /// What the field's error line says after a wrong passphrase.
   static func wrongPassphrase(triesLeft: Int) -> String {

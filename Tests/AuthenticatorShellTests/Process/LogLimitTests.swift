@@ -13,7 +13,7 @@ struct LogLimitTests {
     for number in 1...9 { limit.write("\(number)") }
     #expect(lines.all == (1...9).map(String.init))
     limit.write("10")
-    let told = "the door: more lines within this minute are counted, and not written"
+    let told = "the door: further lines this minute are counted, not written"
     #expect(lines.all == (1...10).map(String.init) + [told])
     for _ in 0..<100_000 { limit.write("flood") }
     timepiece.advance(by: .milliseconds(59_999))
@@ -21,7 +21,7 @@ struct LogLimitTests {
     #expect(lines.all.count == 11)
     timepiece.advance(by: .milliseconds(1))
     limit.write("next")
-    #expect(lines.all.suffix(2) == ["the door: 100001 more lines were not written", "next"])
+    #expect(lines.all.suffix(2) == ["the door: 100001 further lines were suppressed", "next"])
   }
 
   @Test func `what is rare is written, and nothing else`() {

@@ -174,7 +174,7 @@ import Testing
     try scripted.set(["behaviour": "approve"])
     #expect(try await task.value == 7)
     #expect(tried.all == ["right"])
-    #expect(try scripted.events("ask").map(\.error) == [nil] + Array(repeating: "Nothing was typed", count: 5))
+    #expect(try scripted.events("ask").map(\.error) == [nil] + Array(repeating: "No passphrase entered", count: 5))
     #expect(try scripted.events("start").count == 1)
   }
 

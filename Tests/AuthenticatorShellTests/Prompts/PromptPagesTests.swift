@@ -114,12 +114,12 @@ import Testing
     let overview =
       count == 1
       ? []
-      : ["Your account signs \(signed). All of them are committed, or none."] + short + ["In each of them:", "Same: x"]
+      : ["Your account signs \(signed). All are committed, or none."] + short + ["In each of them:", "Same: x"]
     let each = (0..<count).flatMap { index -> [String] in
-      let which = count == 1 ? "" : " \(index + 1) of \(count)\(index % 2 == 0 ? "" : ", which you do not sign")"
+      let which = count == 1 ? "" : " \(index + 1) of \(count)\(index % 2 == 0 ? "" : " (not signed by you)")"
       return ["Transaction\(which): k\(index)"] + wrapped
     }
-    let ending = ["You have read all of it. In short:"] + short + ["Your account signs \(signed)."]
+    let ending = ["Summary:"] + short + ["Your account signs \(signed)."]
     #expect(shown == overview + each + ending)
     #expect(pages.dropLast().allSatisfy { $0.agree == "Next" })
     #expect(pages.last?.agree == "Sign")
@@ -148,7 +148,7 @@ import Testing
         let size = try AssuanLine.command("SETDESC", page.description).count
         if size > AssuanLine.limit { Issue.record("\(length): \(size) bytes") }
       }
-      let ending = ["You have read all of it. In short:", "Amount: 1", "Your account signs this one transaction."]
+      let ending = ["Summary:", "Amount: 1", "Your account signs this one transaction."]
       if pages.count > 1, pages.last?.details.dropFirst() != ending[...] { Issue.record("\(length)") }
       if pages.count == 1, pages[0].details.contains(ending[0]) { Issue.record("\(length): said twice on one page") }
     }
@@ -200,7 +200,7 @@ import Testing
     ),
     (
       .tellAccount(rpID: "example.com", host: "w.example.com"),
-      "Site: example.com\nFor: w.example.com\nThe host is not the site itself, but one below it. Make sure that it is the "
+      "Site: example.com\nFor: w.example.com\nThe host is a subdomain of the site. Check that it is the "
         + "one you mean.\nA program wants to see your Algorand account, and the vault is locked."
     ),
     (
@@ -264,7 +264,7 @@ import Testing
   func `a host below the site is pointed out, at its first use and later`(
     _ rpID: String, _ origin: String, _ isBelow: Bool
   ) {
-    let warning = "The host is not the site itself, but one below it. Make sure that it is the one you mean."
+    let warning = "The host is a subdomain of the site. Check that it is the one you mean."
     for isFirstUse in [true, false] {
       let prompt = UserPrompt(
         purpose: .signIn, rpID: rpID, algorandAddress: "A", origin: origin, isFirstUse: isFirstUse)
@@ -280,7 +280,7 @@ import Testing
         Tell a program of your passkey?
 
         Site: example.com
-        The site has it protected. The program cannot sign in with it by itself.
+        The site protects it. The program cannot sign in with its id alone.
         """)
   }
 
@@ -293,11 +293,11 @@ import Testing
   ) {
     var prompt = UserPrompt(purpose: .tellPasskey, rpID: "example.com")
     prompt.host = host
-    let hint = "The host is not the site itself, but one below it. Make sure that it is the one you mean."
+    let hint = "The host is a subdomain of the site. Check that it is the one you mean."
     #expect(
       PromptText(prompt).details == [
         "Site: example.com", "For: \(ShownText.host(host))",
-      ] + (isBelow ? [hint] : []) + ["The site has it protected. The program cannot sign in with it by itself."])
+      ] + (isBelow ? [hint] : []) + ["The site protects it. The program cannot sign in with its id alone."])
   }
 
   @Test func `what no browser sends is refused at once beside another key`() {

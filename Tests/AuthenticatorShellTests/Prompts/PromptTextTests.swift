@@ -61,7 +61,7 @@ import Testing
 
         Site: example.com
         The site also gets a secret for encryption (PRF).
-        The site also gets a large-blob key, for data that it keeps here.
+        The site also gets a key for the data it keeps here (large blob).
         Other sites may start payments with this passkey.
         """,
       buttons: ["Make passkey", "Deny"]),
@@ -82,8 +82,8 @@ import Testing
         Sign in with your passkey?
 
         Site: example.com
-        The site also gets a large-blob key, for data that it keeps here.
-        It may be for a payment that another site has started.
+        The site also gets a key for the data it keeps here (large blob).
+        This may confirm a payment that another site started.
         """,
       buttons: ["Sign in", "Deny"]),
     Case(
@@ -128,7 +128,7 @@ import Testing
         Name: "Bob"
         Algorand account: \(address)
         It signs for: https://app.example.com:8443
-        The host is not the site itself, but one below it. Make sure that it is the one you mean.
+        The host is a subdomain of the site. Check that it is the one you mean.
         """,
       buttons: ["Sign in", "Deny"]),
     Case(
@@ -191,8 +191,8 @@ import Testing
       text: """
         Set a PIN for this authenticator?
 
-        A program has chosen it. Whoever knows it can sign in where a site
-        wants you verified, list and remove your passkeys, and change settings.
+        A program chose this PIN. Anyone who knows it can pass verification
+        at sites, list and remove your passkeys, and change settings.
         """,
       buttons: ["Set PIN", "Deny"]),
     Case(
@@ -200,8 +200,8 @@ import Testing
       text: """
         Ask for verification every time?
 
-        A program wants every registration and sign-in to verify you.
-        Nothing here can do that before you set a PIN: until then,
+        A program wants verification at every registration and sign-in.
+        That takes a PIN. Until you set one,
         no site can use this authenticator.
         """,
       buttons: ["Change", "Deny"]),
@@ -210,7 +210,7 @@ import Testing
       text: """
         Stop asking for verification every time?
 
-        A program wants you to be verified only where a site asks for it.
+        A program wants verification only where a site asks for it.
         """,
       buttons: ["Change", "Deny"]),
     Case(
@@ -220,7 +220,7 @@ import Testing
         Change the rule for PINs?
 
         A program wants a PIN to have at least 20 characters (now: 4).
-        Only a reset takes that back.
+        Only a reset undoes this.
         """,
       buttons: ["Change", "Deny"]),
     Case(
@@ -229,7 +229,7 @@ import Testing
       text: #"""
         Change the rule for PINs?
 
-        These sites alone will be told the shortest length of a PIN:
+        Only these sites will be told the minimum PIN length:
         Site: a.example
         Site: b\u{A}.example
         """#,
@@ -241,8 +241,8 @@ import Testing
         Change the rule for PINs?
 
         A program wants a PIN to have at least 6 characters (now: 4).
-        Only a reset takes that back.
-        No site will be told the shortest length of a PIN any more.
+        Only a reset undoes this.
+        Sites will no longer be told the minimum PIN length.
         """,
       buttons: ["Change", "Deny"]),
     Case(
@@ -250,8 +250,8 @@ import Testing
       text: """
         Replace the data that sites keep here?
 
-        A program wants to put 8192 bytes in the place of all 8192 bytes
-        that are kept here as large blobs. What it does not put back is lost.
+        A program wants to replace all 8192 bytes of large blobs kept here
+        with 8192 bytes. What it does not write back is lost.
         """,
       buttons: ["Replace", "Deny"]),
     Case(

@@ -109,7 +109,7 @@ import Testing
         Sign these 3 transactions? (part 1 of 4)
 
         dApp: https://d.example
-        Your account signs 2 of the 3. All of them are committed, or none.
+        Your account signs 2 of the 3. All are committed, or none.
         Transactions: payment (3)
         You send: 1.500002 ALGO to\u{20}
         + \(other)
@@ -130,7 +130,7 @@ import Testing
         To: \(other)
         Amount: 1.500000 ALGO
         Fee: 0.001000 ALGO
-        Transaction 2 of 3, which you do not sign: payment
+        Transaction 2 of 3 (not signed by you): payment
         From: \(other)
         To: \(you)
         Amount: 1.500000 ALGO
@@ -152,7 +152,7 @@ import Testing
         Sign these 3 transactions? (part 4 of 4)
 
         dApp: https://d.example
-        You have read all of it. In short:
+        Summary:
         Transactions: payment (3)
         You send: 1.500002 ALGO to\u{20}
         + \(other)
@@ -181,7 +181,7 @@ import Testing
     #expect(headers == (1...16).map { "Transaction \($0) of 16: payment" })
     #expect(
       try #require(read.last).details == [
-        "dApp: https://d.example", "You have read all of it. In short:", "Transactions: payment (16)",
+        "dApp: https://d.example", "Summary:", "Transactions: payment (16)",
         "You send: 0.000136 ALGO to ", "+ \(world.other)", "Fees: 0.016000 ALGO", "Your account signs all 16.",
       ])
     #expect(try #require(read.first).details.contains("From: \(world.account) (you)"))
@@ -193,7 +193,7 @@ import Testing
     let _: TransactionSignatures = try await world.ask(
       request([payment, second].map { Item($0.bytes, isToBeSigned: true) }))
     #expect(
-      try #require(world.dialogs.read.first).details[1] == "Your account signs all 2. Each stands for itself.")
+      try #require(world.dialogs.read.first).details[1] == "Your account signs all 2. Each can be committed alone.")
   }
 
   @Test func `the last page of a long transaction says again what it does`() async throws {
@@ -205,7 +205,7 @@ import Testing
     #expect(read.map(\.headline) == (1...3).map { "Sign this transaction? (part \($0) of 3)" })
     #expect(
       try #require(read.last).details == [
-        "dApp: https://d.example", "You have read all of it. In short:", "Transaction: payment", "To: \(world.other)",
+        "dApp: https://d.example", "Summary:", "Transaction: payment", "To: \(world.other)",
         "Amount: 1.500000 ALGO", "Fee: 0.001000 ALGO", "WARNING Close account: sends ALL that is left to ",
         "+ \(world.other)", "Your account signs this one transaction.",
       ])
@@ -259,7 +259,7 @@ import Testing
     let lines = try #require(world.dialogs.read.first?.details)
     #expect(lines.contains("From: \(world.other)"))
     let warning = try #require(lines.firstIndex(of: "WARNING Signer: your account "))
-    #expect(lines[warning + 1].hasPrefix("+ \(world.account), "))
+    #expect(lines[warning + 1].hasPrefix("+ \(world.account); "))
   }
 
   @Test func `what cannot be decoded is refused, by its number`() async {

@@ -44,7 +44,7 @@ import Testing
   @Test func `a key that fails is told, and no secret with it`() {
     let error = CTAPError(CryptoError.faultySignature)
     #expect(error.status == .other)
-    #expect("\(error)".contains("computed wrong and is not given out"))
+    #expect("\(error)".contains("did not verify and was discarded"))
   }
 
   @Test func `the outputs of hmac-secret follow from CredRandom and the salt`() throws {

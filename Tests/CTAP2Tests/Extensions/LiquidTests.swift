@@ -270,7 +270,7 @@ import Testing
     for report in world.reports.all.suffix(2) {
       #expect(
         report.error?.reason
-          == "liquid signs only for who is verified in its own dialog; a PIN is not enough: start the "
+          == "liquid needs verification in its own dialog; a PIN is not enough: start the "
           + "authenticator with --verification passphrase")
     }
     // A fault in the input is told first, as by any other authenticator.
