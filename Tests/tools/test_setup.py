@@ -59,7 +59,7 @@ def clone():
 
 def as_person(*command):
     """The command of a login of this moment's groups, with nothing of root's environment."""
-    path = f"{HOME}/bin:/usr/local/bin:/usr/bin:/bin"
+    path = f"{HOME}/bin:{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin"
     return ["runuser", "-u", "person", "--", "env", "-i", f"HOME={HOME}", f"PATH={path}", "LANG=C.UTF-8", *command]
 
 
@@ -81,9 +81,8 @@ class FirstUse:
     def register(self, match):
         """Start libfido2 in the background: its prompt comes on the terminal that the authenticator has."""
         texts = [base64.b64encode(os.urandom(32)).decode(), "setup.example", "person", base64.b64encode(b"u").decode()]
-        said = subprocess.run(
-            as_person("liquid-auth", "status"), capture_output=True, text=True, timeout=60, check=True).stdout
-        assert "unlocked" in said or "locked" in said
+        done = subprocess.run(as_person("liquid-auth", "status"), capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and "locked" in done.stdout, done.stdout + done.stderr
 
         def run():
             self.made = subprocess.run(
