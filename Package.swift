@@ -48,7 +48,6 @@ var targets: [Target] = [
   door("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
   door("CGStreamer", pkgConfig: "gstreamer-webrtc-1.0", apt: "libgstreamer-plugins-bad1.0-dev"),
   door("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
-  door("CPNG", pkgConfig: "libpng", apt: "libpng-dev"),
   .target(name: "CUHID"),
   .target(name: "CLinux"),
   .target(
@@ -105,7 +104,7 @@ targets += [
     name: "liquid-auth-wallet",
     dependencies: [
       "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlDoor", "StateDirectory",
-      "CTAPHID", "CryptoPrimitives", "CLinux", "CWebRTC", "CPSL", "CPNG", argumentParser,
+      "CTAPHID", "CryptoPrimitives", "CLinux", "CWebRTC", "CPSL", "CZlib", argumentParser,
     ] + network, swiftSettings: settings),
   .testTarget(
     name: "AuthenticatorShellTests",
@@ -120,7 +119,7 @@ targets += [
     dependencies: [
       "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
       "ControlDoor",
-      "CLinux", "CWebRTC", "CGStreamer", "CZlib", argumentParser,
+      "CLinux", "CWebRTC", "CGStreamer", argumentParser,
       .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + network, swiftSettings: settings),
   .testTarget(

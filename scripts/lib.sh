@@ -8,7 +8,7 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev zlib1g-dev libqrencode-dev pkg-config
     binutils)
 # What liquid-auth-wallet needs besides: to be built, and to run.
-packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev libpng-dev)
+packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
 packages_to_check=(shellcheck)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
