@@ -111,7 +111,9 @@ struct GrayscalePictureTests {
   }
 
   @Test func `a size that no memory holds is not believed`() {
-    for size: [UInt8] in [[0, 0, 0x20, 0x01, 0, 0, 0, 1], [0, 0, 0, 1, 1, 0, 0, 0], [UInt8](repeating: 0xFF, count: 8)] {
+    for size: [UInt8] in [
+      [0, 0, 0x20, 0x01, 0, 0, 0, 1], [0, 0, 0, 1, 1, 0, 0, 0], [UInt8](repeating: 0xFF, count: 8),
+    ] {
       var png = PNG(1, 1, depth: 1, colour: 0, rows: [0, 0])
       png.chunks[0].content.replaceSubrange(0..<8, with: size)
       #expect(GrayscalePicture(png: png.bytes) == nil)
