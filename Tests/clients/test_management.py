@@ -115,7 +115,7 @@ class TestCredentialManagement:
             assert door.ask(FORGET_READERS)[0] == PASSPHRASE_REQUIRED
         key.run("config", "forget-readers", "--control", key.control_socket, stdin="another\n", status=3)
         assert reader.get_metadata()[RESULT.EXISTING_CRED_COUNT] == 3
-        assert "no program" in key.ask("config", "forget-readers")
+        assert "revoked" in key.ask("config", "forget-readers")
         with refused(ERR.PIN_AUTH_INVALID):
             reader.get_metadata()
         assert status() is False
