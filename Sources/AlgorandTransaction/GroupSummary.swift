@@ -8,8 +8,8 @@ public struct GroupSummary: Sendable {
   public let common: [SummaryLine]
   /// What is said again where a person agrees.
   ///
-  /// Of one transaction its kind, what it moves or calls, its fee and every warning. Of several their kinds, what they
-  /// move together, by asset, the fees, and which of them have warnings.
+  /// Of one transaction its kind, what it moves or calls, every warning and its fee. Of several their kinds, which of them
+  /// have warnings, what they move together, by asset, and the fees.
   public let inShort: [SummaryLine]
 
   /// Reads what the transactions do to an account, and to others by its signature.
@@ -33,8 +33,8 @@ public struct GroupSummary: Sendable {
     // Of a group all are committed or none. What stands for itself, and is not signed here, is not the account's affair.
     let counted = transactions.filter { group.id != nil || $1 }.map { Counted(transaction: $0, isSigned: $1) }
     inShort =
-      [SummaryLine("Transactions", Self.kinds(group.transactions))] + Totals(counted, account: account).lines
-      + Self.warnings(lines)
+      [SummaryLine("Transactions", Self.kinds(group.transactions))] + Self.warnings(lines)
+      + Totals(counted, account: account).lines
   }
 
   /// How many of each kind, in the order of their first.

@@ -41,7 +41,7 @@ extension Transaction {
   /// every warning.
   var essence: [SummaryLine] {
     let others = content.consequences(sender: sender) + rekeying + content.details + validity
-    return [SummaryLine("Transaction", content.kind)] + content.subject + [feeLine] + others.filter(\.isWarning)
+    return [SummaryLine("Transaction", content.kind)] + content.subject + others.filter(\.isWarning) + [feeLine]
   }
 
   private var feeLine: SummaryLine {

@@ -100,8 +100,8 @@ import Testing
     let (summary, _) = try Self.summary(written)
     #expect(
       Self.text(summary.inShort) == [
-        "Transactions: payment (16)", "You send: 295147905179352.825840 ALGO to \(Self.bob)",
-        "Fees: 295147905179352.825720 ALGO", "! Fee: in all of them",
+        "Transactions: payment (16)", "! Fee: in all of them",
+        "You send: 295147905179352.825840 ALGO to \(Self.bob)", "Fees: 295147905179352.825720 ALGO",
       ])
   }
 
@@ -117,8 +117,8 @@ import Testing
 
   @Test func `what goes to nobody is said to`() throws {
     let (summary, _) = try Self.summary([Self.payment(5, to: nil), Self.payment(6, to: nil)])
-    #expect(Self.text(summary.inShort)[1] == "You send: 0.000011 ALGO to the zero address")
-    #expect(Self.text(summary.inShort).last == "! To: in all of them")
+    #expect(
+      Self.text(summary.inShort)[1...2] == ["! To: in all of them", "You send: 0.000011 ALGO to the zero address"])
   }
 
   @Test func `what is taken back, and what others send by this signature, is told from what the account sends`() throws
@@ -131,10 +131,10 @@ import Testing
       ])
     #expect(
       Self.text(summary.inShort) == [
-        "Transactions: asset clawback (2), payment (1)", "You send: 2 base units of asset 7 to \(Self.bob)",
+        "Transactions: asset clawback (2), payment (1)", "! Taken from: in transactions 1, 3",
+        "! Signer: in transaction 2", "You send: 2 base units of asset 7 to \(Self.bob)",
         "Others send, signed by you: 0.000009 ALGO to \(Self.carol)",
         "Others send, signed by you: 3 base units of asset 7 to \(Self.carol)", "Fees: 0.002000 ALGO",
-        "! Taken from: in transactions 1, 3", "! Signer: in transaction 2",
       ])
   }
 
@@ -156,14 +156,14 @@ import Testing
       Self.payment(1, rekey), Self.payment(2, fee: 10_001), Self.payment(3, rekey.merging(close) { $1 }),
     ])
     #expect(
-      Self.text(summary.inShort).suffix(3) == [
+      Self.text(summary.inShort)[1...3] == [
         "! Rekey: in transactions 1, 3", "! Fee: in transaction 2", "! Close account: in transaction 3",
       ])
   }
 
   // MARK: One, and what all have in common
 
-  @Test func `one transaction in short is its kind, what it moves, its fee and every warning`() throws {
+  @Test func `one transaction in short is its kind, what it moves, every warning and its fee`() throws {
     let others: [String: MessagePack] = [
       "note": .bytes(Array("n".utf8)), "lx": .bytes([UInt8](repeating: 9, count: 32)),
       "close": .bytes(Self.carol.publicKey), "rekey": .bytes(Self.bob.publicKey),
@@ -171,9 +171,9 @@ import Testing
     let (summary, all) = try Self.summary(isGroup: false, [Self.payment(5, others)])
     #expect(
       Self.text(summary.inShort) == [
-        "Transaction: payment", "To: \(Self.bob)", "Amount: 0.000005 ALGO", "Fee: 0.001000 ALGO",
+        "Transaction: payment", "To: \(Self.bob)", "Amount: 0.000005 ALGO",
         "! Close account: sends ALL that is left to \(Self.carol)",
-        "! Rekey: gives the control of the account to \(Self.bob)",
+        "! Rekey: gives the control of the account to \(Self.bob)", "Fee: 0.001000 ALGO",
       ])
     #expect(summary.common.isEmpty)
     #expect(Self.text(summary.each[0])[1] == "From: \(Self.alice) (you)")

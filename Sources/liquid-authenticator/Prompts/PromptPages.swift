@@ -126,14 +126,14 @@ struct PromptPages: Sendable, Equatable {
   /// One transaction, on one page if it fits; or the totals of several, and then each of them.
   ///
   /// Where there is more than one page, the last says in short what was read: it is the one that asks for the passphrase.
+  /// Where that is more than the page holds, warnings come first, and the page says how much it leaves out.
   private init(_ transactions: UserPrompt.TransactionTexts, heading: [String]) {
     let count = transactions.each.count
     let reading = WalletText.pages(of: transactions.each.numbered { $1.block($0, of: count) }.all, under: heading)
     var pages = reading
     if count > 1 || reading.count > 1 {
       let overview = count == 1 ? [] : WalletText.pages(of: [transactions.overview], under: heading).all
-      let ending = WalletText.pages(of: [transactions.ending], under: heading)
-      pages = NonEmpty(overview + reading.all + ending.before, last: ending.last)
+      pages = NonEmpty(overview + reading.all, last: transactions.ending(under: heading))
     }
     let question = count == 1 ? "Sign this transaction?" : "Sign these \(count) transactions?"
     self.init(
@@ -200,9 +200,10 @@ extension UserPrompt.TransactionTexts {
     return (["\(whatIsSigned) \(together)"] + inShort + shared).flatMap(WalletText.wrapped)
   }
 
-  /// What is read where the person agrees.
-  fileprivate var ending: [String] {
-    (["Summary:"] + inShort + [whatIsSigned]).flatMap(WalletText.wrapped)
+  /// What is read where the person agrees: one dialog.
+  fileprivate func ending(under heading: [String]) -> [String] {
+    WalletText.summary(
+      of: (["Summary:"] + inShort).map(WalletText.wrapped), closing: WalletText.wrapped(whatIsSigned), under: heading)
   }
 
   private var whatIsSigned: String {

@@ -79,6 +79,21 @@ enum WalletText {
     return pages
   }
 
+  /// One dialog: blocks of lines as far as they fit, how many blocks are left out, and then `closing`.
+  ///
+  /// It is for what was read whole before.
+  ///
+  /// - Parameter heading: stands above them.
+  static func summary(of blocks: [[String]], closing: [String], under heading: [String]) -> [String] {
+    var shown = blocks[...]
+    while true {
+      let left = blocks.count - shown.count
+      let lines = shown.joined() + (left == 0 ? [] : ["(\(left) more \(left == 1 ? "line" : "lines") in the parts before)"]) + closing
+      if shown.isEmpty || pages(of: [lines], under: heading).count == 1 { return lines }
+      shown.removeLast()
+    }
+  }
+
   /// How many bytes lines take in a dialog's text, with their ends.
   private static func size(of lines: [String]) -> Int { lines.reduce(0) { $0 + AssuanLine.size(of: $1 + "\n") } }
 

@@ -119,8 +119,17 @@ import Testing
       let which = count == 1 ? "" : " \(index + 1) of \(count)\(index % 2 == 0 ? "" : " (not signed by you)")"
       return ["Transaction\(which): k\(index)"] + wrapped
     }
-    let ending = ["Summary:"] + short + ["Your account signs \(signed)."]
-    #expect(shown == overview + each + ending)
+    let read = overview + each
+    #expect(Array(shown.prefix(read.count)) == read)
+    // The page with the passphrase begins the totals anew, and counts what it leaves out.
+    let ending = Array(shown.dropFirst(read.count))
+    #expect(pages.last.map { Array($0.details.dropFirst(heading)) } == ending)
+    let sums = ending.dropFirst().dropLast(2).filter { $0.hasPrefix("Sum ") }.count
+    #expect(
+      ending
+        == ["Summary:"] + many.prefix(sums).flatMap(WalletText.wrapped) + [
+          "(\(many.count - sums) more lines in the parts before)", "Your account signs \(signed).",
+        ])
     #expect(pages.dropLast().allSatisfy { $0.agree == "Next" })
     #expect(pages.last?.agree == "Sign")
     let question = count == 1 ? "Sign this transaction?" : "Sign these \(count) transactions?"
@@ -152,6 +161,20 @@ import Testing
       if pages.count > 1, pages.last?.details.dropFirst() != ending[...] { Issue.record("\(length)") }
       if pages.count == 1, pages[0].details.contains(ending[0]) { Issue.record("\(length): said twice on one page") }
     }
+  }
+
+  @Test func `the page with the passphrase says how many lines it leaves out, and only where it does`() throws {
+    let page = { (count: Int) in
+      let sums = (0..<count).map { "Sum \($0): x" }
+      let text = UserPrompt.TransactionText(kind: "payment", lines: [], isToBeSigned: true)
+      return try #require(Self.pages(Self.texts(NonEmpty([text], last: text), inShort: sums)).last).details
+    }
+    let closing = "Your account signs all 2."
+    #expect(try page(11) == ["dApp: https://d.example", "Summary:"] + (0..<11).map { "Sum \($0): x" } + [closing])
+    #expect(
+      try page(12) == ["dApp: https://d.example", "Summary:"] + (0..<10).map { "Sum \($0): x" } + [
+        "(2 more lines in the parts before)", closing,
+      ])
   }
 
   @Test func `wide characters take two columns`() {
