@@ -23,7 +23,7 @@ struct PromptPages: Sendable, Equatable {
         details: prompt.siteLines + prompt.replacementLines
           + prompt.extraLines(
             payment: "Other sites may start payments with this passkey.") + prompt.algorandLines,
-        agree: "Make passkey", refuse: "Deny")
+        agree: prompt.replacesPasskey ? "Replace passkey" : "Make passkey", refuse: "Deny")
     case .alreadyRegistered:
       self.init(
         headline: "You already have a passkey here",

@@ -52,7 +52,7 @@ import Testing
         Account: "alice"
         It replaces the passkey that this account has here.
         """,
-      buttons: ["Make passkey", "Deny"]),
+      buttons: ["Replace passkey", "Deny"]),
     Case(
       testDescription: "register, with all that goes along",
       prompt: with([.secret, .largeBlobKey, .payment], UserPrompt(purpose: .register, rpID: "example.com")),
