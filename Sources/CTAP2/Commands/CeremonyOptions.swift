@@ -121,10 +121,10 @@ extension Authenticator {
   /// Whether the presence that came with the token stands for this prompt.
   ///
   /// A prompt is always shown when it tells what the token's own could not: an Algorand address that signs, a passkey
-  /// that is lost to a new one, a payment.
+  /// that is lost to a new one, a secret or a payment that goes along.
   func spares(_ prompt: UserPrompt, _ verification: CeremonyVerification) -> Bool {
     verification == .byToken && pinUVAuth.userPresent(at: now()) && prompt.algorandAddress == nil
-      && !prompt.replacesPasskey && !prompt.extras.contains(.payment)
+      && !prompt.replacesPasskey && prompt.extras.isEmpty
   }
 
   /// The consent of a ceremony: what the token brought, and one dialog for what is missing.
