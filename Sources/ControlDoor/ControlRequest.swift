@@ -67,6 +67,17 @@ public enum ControlRequest: Sendable {
 }
 
 extension ControlRequest {
+  /// Whether its answer may wait for a person, or for a turn behind a request that does.
+  public var mayWaitForPerson: Bool {
+    switch self {
+    case .hello, .status, .lock, .unlock, .newStore, .acceptStore, .device: false
+    case .ctap, .listCredentials, .showCredential, .renameCredential, .removeCredential, .recoverCredential,
+      .acceptBeforeReset, .setPIN, .removePIN, .settings, .changeSettings, .forgetReaders, .setLargeBlobArray,
+      .account, .walletPasskey, .signTransactions, .signMessage, .accounts, .associationKey, .signAssociation:
+      true
+    }
+  }
+
   /// The command byte of each request of our own.
   enum Command: UInt8 {
     case hello = 0x50

@@ -6,16 +6,24 @@ import Synchronization
 ///
 /// A connection is read again only when its request was answered, so one that floods us floods itself. Nothing here
 /// waits for a client: an answer that its socket does not take at once ends the connection. A client that goes away
-/// cancels its request. Where every place is taken, a new connection takes that of the one that is idle longest, so that
-/// no program can keep the owner out by doing nothing; connections that have given the passphrase stay.
+/// cancels its request. Where every place is taken, a new connection takes that of an idle one: of one that never said
+/// hello before the others, and of those the one that is idle longest. Connections that have given the passphrase stay.
+/// Requests that may wait for a person do not get every place. So no program can keep the owner out by doing nothing, or
+/// by asking.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
+  /// The most requests at a time that may wait for a person.
+  static let maximumWaiting = 24
 
   private struct Connection {
     let number: UInt64
     let session: ControlSession
     var request: Task<Void, Never>?
+    /// Whether that request may wait for a person.
+    var isWaiting = false
+    /// Whether it was ever answered.
+    var isGreeted = false
     /// What happened last on it, by number: it was made, or its last request was answered.
     var lastEvent: UInt64
     /// Whether the vault's passphrase was given on it.
@@ -110,10 +118,12 @@ final class ControlListener: Polled {
     }
   }
 
-  /// Ends the connection that is idle longest, of those without the passphrase; `false` where there is none.
+  /// Ends an idle connection without the passphrase; `false` where there is none.
   private static func makeRoom(in state: inout State) -> Bool {
     let idle = state.connections.filter { $1.request == nil && !$1.isVerified }
-    guard let oldest = idle.min(by: { $0.value.lastEvent < $1.value.lastEvent }) else { return false }
+    let silent = idle.filter { !$1.isGreeted }
+    let oldest = (silent.isEmpty ? idle : silent).min { $0.value.lastEvent < $1.value.lastEvent }
+    guard let oldest else { return false }
     end(oldest.key, in: &state)
     return true
   }
@@ -143,6 +153,11 @@ final class ControlListener: Polled {
     defer { UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(count)).wipe() }
     do throws(ControlFailure) {
       let request = try ControlRequest(decoding: UnsafeRawBufferPointer(rebasing: buffer.prefix(count)))
+      let isWaiting = request.mayWaitForPerson
+      guard !isWaiting || state.connections.values.count(where: \.isWaiting) < Self.maximumWaiting else {
+        throw ControlFailure(.busy, "too many programs wait for an answer; try again")
+      }
+      state.connections[descriptor]?.isWaiting = isWaiting
       state.connections[descriptor]?.request = Task(executorPreference: workers) {
         let answer = await connection.session.answer(to: request)
         let isVerified = await connection.session.isVerified
@@ -164,6 +179,8 @@ final class ControlListener: Polled {
       guard state.connections[descriptor]?.number == number else { return nil }
       state.lastEvent += 1
       state.connections[descriptor]?.request = nil
+      state.connections[descriptor]?.isWaiting = false
+      state.connections[descriptor]?.isGreeted = true
       state.connections[descriptor]?.lastEvent = state.lastEvent
       state.connections[descriptor]?.isVerified = isVerified
       if !Self.send(answer, on: descriptor) { Self.end(descriptor, in: &state) }

@@ -240,27 +240,61 @@ final class Client: Sendable {
     #expect(idle.count == more.count)
   }
 
+  @Test func `requests that wait for a person leave places for the owner`() async throws {
+    let door = try OpenDoor()
+    door.desk.gate.close()
+    let clients = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
+    for client in clients { await client.greet() }
+    for client in clients[..<ControlListener.maximumWaiting] { client.send([0x01]) }
+    try await eventually { door.desk.gate.count == ControlListener.maximumWaiting }
+    for client in clients[ControlListener.maximumWaiting...] {
+      #expect(await client.ask([0x01])?.first == ControlStatus.busy.rawValue)
+    }
+    let owner = try door.connect()
+    await owner.greet()
+    #expect(await owner.ask(Self.unlock) == [0x00])
+    #expect(door.desk.gate.count == ControlListener.maximumWaiting)
+    door.desk.gate.open()
+    for client in clients[..<ControlListener.maximumWaiting] { #expect(await client.receive() == [0x00, 0x01]) }
+    #expect(await owner.ask([0x01]) == [0x00, 0x01], "there is room again")
+  }
+
+  @Test func `a connection that never said hello goes before one that did`() async throws {
+    let door = try OpenDoor()
+    let owner = try door.connect()
+    await owner.greet()
+    let silent = try (0..<3 * ControlListener.maximumConnections).map { _ in try door.connect() }
+    #expect(await owner.ask([0x52]) == [0x00])
+    #expect(await silent.last?.greet() != nil)
+  }
+
   @Test func `more connections than there are places are told so, while none is idle without the passphrase`()
     async throws
   {
     let door = try OpenDoor()
-    let clients = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
+    let verified = try (ControlListener.maximumWaiting..<ControlListener.maximumConnections).map { _ in
+      try door.connect()
+    }
+    for client in verified {
+      await client.greet()
+      #expect(await client.ask(Self.unlock) == [0x00])
+    }
+    let clients = try (0..<ControlListener.maximumWaiting).map { _ in try door.connect() }
     for client in clients { await client.greet() }
-    #expect(await clients[0].ask(Self.unlock) == [0x00])
     door.desk.gate.close()
-    for client in clients[1...] { client.send([0x01]) }
-    try await eventually { door.desk.gate.count == clients.count - 1 }
+    for client in clients { client.send([0x01]) }
+    try await eventually { door.desk.gate.count == clients.count }
     let late = try door.connect()
     #expect(await late.receive()?.first == ControlStatus.busy.rawValue)
-    #expect(await clients[0].ask([0x52]) == [0x00])
+    #expect(await verified[0].ask([0x52]) == [0x00])
     // A wrong passphrase takes back what the right one gave.
-    #expect(await clients[0].ask([0x53, 0xA1, 0x00, 0x41, 0x00])?.first == 0xF2)
+    #expect(await verified[0].ask([0x53, 0xA1, 0x00, 0x41, 0x00])?.first == 0xF2)
     let last = try door.connect()
     await last.greet()
     #expect(await last.ask([0x52]) == [0x00])
-    #expect(await clients[0].receive()?.isEmpty == true)
+    #expect(await verified[0].receive()?.isEmpty == true)
     door.desk.gate.open()
-    for client in clients[1...] { #expect(await client.receive() == [0x00, 0x01]) }
+    for client in clients { #expect(await client.receive() == [0x00, 0x01]) }
   }
 
   @Test func `ten thousand random packets leave the door open`() async throws {
