@@ -9,7 +9,7 @@
 public enum ControlMessage {
   /// The version of this wire, which both sides must speak: an older authenticator passes over members that are new to it,
   /// and would answer another question than the one that was asked.
-  public static let version: UInt64 = 3
+  public static let version: UInt64 = 4
 
   /// The longest message in either direction, bytes; a longer packet ends the connection.
   ///

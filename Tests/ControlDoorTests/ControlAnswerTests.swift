@@ -27,9 +27,9 @@ import Testing
   }
 
   @Test func `hello tells the version and the process`() throws {
-    let packet: [UInt8] = [0x00, 0xA2, 0x01, 0x03, 0x02, 0x19, 0x01, 0x02]
+    let packet: [UInt8] = [0x00, 0xA2, 0x01, 0x04, 0x02, 0x19, 0x01, 0x02]
     #expect(Hello(processID: 258).encoded == packet)
-    #expect(try Hello(decoding: packet) == Hello(version: 3, processID: 258))
+    #expect(try Hello(decoding: packet) == Hello(version: 4, processID: 258))
   }
 
   @Test func `a credential has the members of its record, and its public key as 14`() throws {

@@ -20,7 +20,7 @@ class ControlDoor:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(60)
         self.socket.connect(str(path))
-        assert self.ask(0x50, {1: 3})[0] == OK
+        assert self.ask(0x50, {1: 4})[0] == OK
 
     def __enter__(self):
         return self

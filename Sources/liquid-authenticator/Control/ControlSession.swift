@@ -74,7 +74,7 @@ actor ControlSession {
     guard version == ControlMessage.version else {
       throw ControlFailure(
         .versionMismatch,
-        "the command speaks version \(version) of the control door, the authenticator version "
+        "the command speaks version \(version) of the control socket, the authenticator version "
           + "\(ControlMessage.version); restart the authenticator after an update")
     }
     isGreeted = true
