@@ -8,8 +8,8 @@ public struct GroupSummary: Sendable {
   public let common: [SummaryLine]
   /// What is said again where a person agrees.
   ///
-  /// Of one transaction its kind, what it moves or calls, every warning and its fee. Of several their kinds, which of them
-  /// have warnings, what they move together, by asset, and the fees.
+  /// For one transaction: its kind, what it moves or calls, every warning, and its fee. For several: their kinds, the
+  /// transactions with warnings, the totals by asset, and the fees.
   public let inShort: [SummaryLine]
 
   /// Reads what the transactions do to an account, and to others by its signature.

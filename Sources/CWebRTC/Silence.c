@@ -22,7 +22,7 @@ static int selected_socket(cwebrtc_connection *connection) {
   if (ice) g_object_get(ice, "agent", &agent, NULL);
   // The stream and the component are the first: there is nothing but one data channel.
   if (agent && get) socket = get(agent, 1, 1);
-  // The socket stays the agent's: no reference comes with it.
+  // The agent owns the socket; the call returns no reference to release.
   if (socket) g_object_get(socket, "fd", &descriptor, NULL);
   g_clear_object(&agent);
   g_clear_object(&ice);

@@ -28,7 +28,7 @@ public enum ControlRequest: Sendable {
   case acceptBeforeReset
   /// Makes an empty store and a new `storeID`, where the store is missing, Recovery §1. Answer: nothing.
   case newStore(passphrase: SecretBytes)
-  /// Accepts a store that something else modified. Answer: nothing.
+  /// Accepts a store that was modified outside liquid-auth. Answer: nothing.
   case acceptStore(passphrase: SecretBytes)
   /// Plugs the device in or out; a power cycle needs the passphrase on this connection. It never waits for a person.
   /// Answer: nothing.

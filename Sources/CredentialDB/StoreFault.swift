@@ -40,8 +40,8 @@ enum StoreFault: Error, Equatable {
       )
     case .rowsChanged:
       StoreError(
-        "the store \(store) was modified by something else: an old row was put back, or one was removed; restore the "
-          + "right copy, or accept the store as it is with: liquid-auth recover --accept-store")
+        "the store \(store) was modified outside liquid-auth: an old row was put back, or a row was removed; restore "
+          + "the right copy, or accept the store as it is with: liquid-auth recover --accept-store")
     case .newer: StoreError("the store \(store) was written by a newer version; use that liquid-auth")
     case .foreign:
       StoreError(

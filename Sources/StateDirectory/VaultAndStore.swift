@@ -61,8 +61,8 @@ extension StateDirectory {
     } catch {
       throw StateDirectoryError(
         .exists,
-        "there is a store already, \(storePath); the phrase does not open it: it belongs to another phrase, or something "
-          + "else modified it. It is not overwritten; move it away, or give --state-dir DIR")
+        "there is a store already, \(storePath); the phrase does not open it: it belongs to another phrase, or was "
+          + "modified outside liquid-auth. It was not overwritten; move it away, or give --state-dir DIR")
     }
   }
 

@@ -73,7 +73,7 @@ import Testing
     let said = refusal { _ = try CredentialDB.open(directory) }
     #expect(
       said == """
-        the store credentials.sqlite was modified by something else: an old row was put back, or one was removed; \
+        the store credentials.sqlite was modified outside liquid-auth: an old row was put back, or one was removed; \
         restore the right copy, or accept the store as it is with: liquid-auth recover --accept-store
         """, "\(what)")
     #expect(try directory.bytes() == before, "\(what): the file stays as it is")

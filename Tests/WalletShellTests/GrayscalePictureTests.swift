@@ -40,18 +40,18 @@ struct GrayscalePictureTests {
     ("8 bits of gray", PNG(2, 2, depth: 8, colour: 0, rows: [0, 1, 2, 0, 3, 4]), [1, 2, 3, 4]),
     ("16 bits of gray", PNG(2, 1, depth: 16, colour: 0, rows: [0, 0x80, 0, 0xFF, 0xFF]), [127, 255]),
     (
-      "gray, of which one shade is left out",
+      "gray with one transparent shade",
       PNG(2, 1, depth: 8, colour: 0, transparency: [0, 7], rows: [0, 7, 8]), [255, 8]
     ),
     (
       "red, green and blue", PNG(3, 1, depth: 8, colour: 2, rows: [0, 255, 0, 0, 0, 255, 0, 0, 0, 255]), [53, 182, 18]
     ),
     (
-      "colours, of which one is left out",
+      "RGB with one transparent colour",
       PNG(2, 1, depth: 8, colour: 2, transparency: [0, 1, 0, 2, 0, 3], rows: [0, 1, 2, 3, 1, 2, 2]), [255, 1]
     ),
     (
-      "a palette, of which a part is transparent",
+      "a palette with transparent entries",
       PNG(
         4, 1, depth: 2, colour: 3, palette: [0, 0, 0, 0, 0, 0, 0, 0, 0, 80, 80, 80], transparency: [0, 128],
         rows: [0, 0b0001_1011]), [255, 127, 0, 80]
@@ -62,7 +62,7 @@ struct GrayscalePictureTests {
       PNG(1, 1, depth: 16, colour: 6, rows: [0, 0, 0, 0, 0, 0, 0, 0, 0]), [255]
     ),
     (
-      "what nobody sees of a code without its background",
+      "colours under full transparency",
       PNG(2, 1, depth: 8, colour: 6, rows: [0, 0x99, 0x66, 0xFF, 0xFF, 0, 0, 0, 0]), [124, 255]
     ),
     (
@@ -99,8 +99,8 @@ struct GrayscalePictureTests {
     ("no pixels", PNG(0, 1, depth: 8, colour: 0, rows: [])),
     ("a colour type that there is not", PNG(1, 1, depth: 8, colour: 5, rows: [0, 1])),
     ("a depth that its colours do not have", PNG(1, 1, depth: 4, colour: 2, rows: [0, 1, 2])),
-    ("an interlacing that there is not", PNG(1, 1, depth: 8, colour: 0, interlaced: 2, rows: [0, 1])),
-    ("a filter that there is not", PNG(1, 1, depth: 8, colour: 0, rows: [5, 1])),
+    ("an unknown interlace method", PNG(1, 1, depth: 8, colour: 0, interlaced: 2, rows: [0, 1])),
+    ("an unknown filter type", PNG(1, 1, depth: 8, colour: 0, rows: [5, 1])),
     ("a row too few", PNG(1, 2, depth: 8, colour: 0, rows: [0, 1])),
     ("a row too many", PNG(1, 1, depth: 8, colour: 0, rows: [0, 1, 0, 2])),
     ("a colour beyond the palette", PNG(1, 1, depth: 8, colour: 3, palette: [0, 0, 0], rows: [0, 1])),
@@ -121,7 +121,7 @@ struct GrayscalePictureTests {
   }
 
   @Test(arguments: pictures.indices)
-  func `a picture that is cut off anywhere is none, and any changed byte harms nobody`(index: Int) {
+  func `a truncated picture is rejected, and no changed byte crashes the reader`(index: Int) {
     let bytes = Self.pictures[index].png.bytes
     for count in bytes.indices { #expect(GrayscalePicture(png: Array(bytes.prefix(count))) == nil) }
     for place in bytes.indices {

@@ -225,14 +225,14 @@ class TestOldRows:
         change(damaged, self.BACK, tmp_path / "old.sqlite")
         damaged.pinentry.set("approve")
         said = refuses_and_names(damaged, "credentials.sqlite")
-        assert "was modified by something else" in said and "liquid-auth recover --accept-store" in said
+        assert "was modified outside liquid-auth" in said and "liquid-auth recover --accept-store" in said
 
         damaged.start()
         failed = damaged.run("unlock", "--control", damaged.control_socket, stdin=f"{PASSPHRASE}\n", status=1)
-        assert "was modified by something else" in failed.stderr
+        assert "was modified outside liquid-auth" in failed.stderr
         at = ["--state-dir", damaged.state, "--control", damaged.control_socket]
         told = damaged.run("status", *at, status=1).stdout
-        assert "was modified by something else" in told and f"recover --accept-store --state-dir {damaged.state}" in told
+        assert "was modified outside liquid-auth" in told and f"recover --accept-store --state-dir {damaged.state}" in told
         if not running:
             damaged.stop()
         damaged.ask("recover", "--accept-store", "--state-dir", damaged.state, passphrase="wrong", status=3)
@@ -261,7 +261,7 @@ class TestOldRows:
                 ClientPin(Ctap2(client)).get_pin_token("4712")
         change(damaged, "UPDATE state SET (nonce, sealed, told) = (SELECT nonce, sealed, told FROM old.state)",
                tmp_path / "old.sqlite")
-        assert "was modified by something else" in refuses_and_names(damaged, "credentials.sqlite")
+        assert "was modified outside liquid-auth" in refuses_and_names(damaged, "credentials.sqlite")
 
     def test_the_sum_is_what_the_phrase_says(self, damaged, tmp_path):
         """By Tests/judges/store_rows.py, with the daemon's own store."""

@@ -95,7 +95,7 @@ def test_data_otherwise(data):
 
 def test_signature_of_another_key_data_or_form():
     key, other = k.private_key(bytes([1] * 32)), k.private_key(bytes([2] * 32))
-    # One of 72 bytes has no padding that could be missing; each is another.
+    # A 72-byte signature has no base64 padding. Signatures are random, so sign until one has padding.
     signature = next(one for one in iter(lambda: k.sign(key, FLOW["dataText"]), None) if one.endswith("="))
     assert k.is_signed(key.public_key(), FLOW["dataText"], signature)
     assert not k.is_signed(other.public_key(), FLOW["dataText"], signature)

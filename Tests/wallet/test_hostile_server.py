@@ -255,7 +255,7 @@ def test_a_turn_server_that_refuses(shared_key, loop, serve, connect, authority,
         shared_key, server.link(dapp.request_id), "--register", "--timeout", "8",
         "--ice-server", turn.url, "--config", turn_server.configuration(tmp_path, turn.url, "wrong"),
     )
-    refused(shared_key, wallet, "name a TURN server in the configuration", 1, before, code=5)
+    refused(shared_key, wallet, "add a TURN server to wallet.conf", 1, before, code=5)
     assert [event["event"] for event in wallet.events].count("noRelay") == 1, wallet.events
     assert turn.allocations == 0 and "credentials are incorrect" in turn.said()
     assert "wrong" not in wallet.text, "a password is nobody's to read"

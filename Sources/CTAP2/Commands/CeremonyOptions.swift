@@ -120,8 +120,8 @@ extension Authenticator {
 
   /// Whether the presence that came with the token stands for this prompt.
   ///
-  /// A prompt is always shown when it tells what the token's own could not: an Algorand address that signs, a passkey
-  /// that is lost to a new one, a secret or a payment that goes along.
+  /// A prompt is always shown if it names something that the token's dialog could not: an Algorand address, a passkey to be
+  /// replaced, or extras (a PRF secret, a large-blob key, a payment).
   func spares(_ prompt: UserPrompt, _ verification: CeremonyVerification) -> Bool {
     verification == .byToken && pinUVAuth.userPresent(at: now()) && prompt.algorandAddress == nil
       && !prompt.replacesPasskey && prompt.extras.isEmpty

@@ -33,7 +33,7 @@ public enum SignalingError: Error, Equatable, Sendable, CustomStringConvertible 
   /// What happened, then what to do.
   public var description: String {
     switch self {
-    case .serverGone(let loss): "the server cannot be reached: \(loss); later, \(Self.newLink)"
+    case .serverGone(let loss): "the server cannot be reached: \(loss); try again later: \(Self.newLink)"
     case .serverLost(let loss):
       "the server went away before the channel to the dApp was open: \(loss); when it is back, \(Self.newLink)"
     case .untrusted(let reason):
@@ -49,9 +49,9 @@ public enum SignalingError: Error, Equatable, Sendable, CustomStringConvertible 
     case .unusableAnswer(let error): "the dApp's answer cannot be used: \(error); \(Self.newLink)"
     case .peerConnectionFailed(let reason): "no connection to the dApp: \(reason.onOneLine); \(Self.turn)"
     case .otherWallet(let reason):
-      "no connection to the dApp: \(reason.onOneLine); another wallet of this account is connecting here too, "
-        + "and may have taken the answer: end one of them, then \(Self.newLink)"
-    case .timedOut(.linking): "the server did not accept the connection in time; later, \(Self.newLink)"
+      "no connection to the dApp: \(reason.onOneLine); another wallet of this account is connected to this "
+        + "server and may have taken the answer; stop one of them, then \(Self.newLink)"
+    case .timedOut(.linking): "the server did not accept the connection in time; try again later: \(Self.newLink)"
     case .timedOut(.signalled): "no dApp answered in time; \(Self.newLink)"
     case .timedOut(.connecting), .timedOut(.open): "no path to the dApp was found in time; \(Self.turn)"
     case .cancelled: "cancelled"
@@ -59,7 +59,7 @@ public enum SignalingError: Error, Equatable, Sendable, CustomStringConvertible 
   }
 
   private static let turn =
-    "if the networks block each other, name a TURN server in the configuration; then \(newLink)"
+    "if a network blocks the connection, add a TURN server to wallet.conf (ice-server); then \(newLink)"
 
   /// What to do after a sign-in: dApps wait for it once, and a link that was used works no second time.
   public static let newLink = "reload the dApp's page and take its new link"

@@ -35,16 +35,16 @@ extension GrayscalePicture {
   /// How many pixels a side has at most.
   static let maximumSide = 1 << 13
 
-  /// Reads PNG (ISO/IEC 15948), with white behind what is transparent; `nil` for what is none, or too large.
+  /// Reads a PNG picture (ISO/IEC 15948) over white; `nil` if it is malformed or too large.
   ///
-  /// Check sums are not looked at: zbarimg did, which had the picture first.
+  /// Checksums are not verified: zbarimg reads the picture first and verifies them.
   init?(png: [UInt8]) {
     guard let file = PNGFile(png), let shades = file.shades() else { return nil }
     (width, height, self.shades) = (file.width, file.height, shades)
   }
 }
 
-/// What stands in a PNG file.
+/// A parsed PNG file.
 private struct PNGFile {
   /// What a pixel's samples are: ISO/IEC 15948, table 11.1.
   private enum Colour: UInt8 {
@@ -72,11 +72,11 @@ private struct PNGFile {
     }
   }
 
-  /// One of the pictures that an interlaced picture consists of: every so many columns and rows, from the first on.
+  /// One pass of an interlaced picture: its first column and row, and the steps to the next.
   private struct Pass {
     let column, row, columns, rows: Int
 
-    /// How many the whole picture has of them.
+    /// The size of this pass in a picture of that size.
     func size(_ width: Int, _ height: Int) -> (width: Int, height: Int) {
       (max(0, width - column + columns - 1) / columns, max(0, height - row + rows - 1) / rows)
     }
@@ -212,7 +212,7 @@ private struct PNGFile {
     return UInt8(a <= b && a <= c ? left : b <= c ? above : corner)
   }
 
-  /// A pixel's shade; `nil` for a colour that the palette has not.
+  /// A pixel's shade; `nil` if its index is outside the palette.
   private func shade(of column: Int, in row: ArraySlice<UInt8>) -> UInt8? {
     func sample(_ index: Int) -> Int {
       let position = column * colour.samples + index
@@ -225,7 +225,7 @@ private struct PNGFile {
     }
     let largest = (1 << depth) - 1
     func scaled(_ index: Int) -> Int { sample(index) * 255 / largest }
-    // tRNS of a gray or coloured picture is the one colour that is not there, two bytes for each sample.
+    // For gray and RGB, tRNS holds the one transparent colour, two bytes per sample.
     func isLeftOut() -> Bool {
       transparency.count == 2 * colour.samples
         && (0..<colour.samples).allSatisfy { Self.number(transparency[2 * $0..<2 * $0 + 2]) == sample($0) }

@@ -9,7 +9,8 @@ struct DeviceCommand: ParsableCommand {
     discussion: """
       A reset is accepted only in the first ten seconds after the authenticator's start, and after three wrong PINs in \
       a row the PIN can be tried again only after the next start. `replug --power-cycle` counts as a start, and asks \
-      for the vault's passphrase. Without it, plugging the device in or out does not: any program of yours can do that.
+      for the vault's passphrase. Plugging the device in or out without --power-cycle does not count, because any program of yours \
+      can do it.
       """,
     subcommands: [Attach.self, Detach.self, Replug.self])
 

@@ -16,15 +16,15 @@ struct RecoverCommand: PlacedCommand {
       --accept-before-reset takes a reset of this machine back, for what the phrase can open.
       --new-store makes an empty store where the store is lost; its names and settings do not come back. It works \
       without a running authenticator too.
-      --accept-store opens a store that something else modified, such as a copy that was restored in part. What it has \
-      now counts from then on: check the passkeys afterwards (liquid-auth credentials list), and change the PIN if one \
-      is set (liquid-auth pin change). It works without a running authenticator too.
+      --accept-store opens a store that was modified outside liquid-auth, such as a partly restored copy, and accepts its \
+      present content. Afterwards, check the passkeys (liquid-auth credentials list), and change the PIN if one is set \
+      (liquid-auth pin change). It works without a running authenticator too.
       """)
 
   @Flag(help: "Make an empty store in place of the one that is lost.")
   var newStore = false
 
-  @Flag(help: "Accept the store as it is, although something else modified it.")
+  @Flag(help: "Accept a store that was modified outside liquid-auth.")
   var acceptStore = false
 
   @Flag(help: "Accept again what was made before a reset.")

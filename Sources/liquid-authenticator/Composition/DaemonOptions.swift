@@ -127,9 +127,10 @@ struct DaemonOptions: Equatable, Sendable {
 
       --transport uhid|unix:PATH|pty    Where the key appears. (default: uhid)
                                         With pty, start clients from a shell in a
-                                        terminal: one that leads a session without
-                                        a terminal (setsid) takes the pty as its
-                                        own, and waits there for your input.
+                                        terminal. A session leader without a
+                                        terminal (setsid) makes the pty its
+                                        controlling terminal and waits there for
+                                        your input.
       --verification passphrase|none    How a site's demand to verify you is met: by
                                         the vault's passphrase, or not at all; then
                                         a click alone signs transactions as well.

@@ -17,7 +17,7 @@ protocol ControlDesk: Sendable {
   func unlock(_ passphrase: SecretBytes) async throws(ControlFailure) -> Unlocking
   /// Makes an empty store where there is none, after the vault's passphrase.
   func newStore(_ passphrase: SecretBytes) async throws(ControlFailure)
-  /// Accepts a store that something else modified, after the vault's passphrase.
+  /// Accepts a store that was modified outside liquid-auth, after the vault's passphrase.
   func acceptStore(_ passphrase: SecretBytes) async throws(ControlFailure)
 
   /// Answers a CTAP2 message, in its turn behind those of all doors; cancelling the task withdraws it.

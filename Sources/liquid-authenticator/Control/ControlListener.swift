@@ -6,10 +6,10 @@ import Synchronization
 ///
 /// A connection is read again only when its request was answered, so one that floods us floods itself. Nothing here
 /// waits for a client: an answer that its socket does not take at once ends the connection. A client that goes away
-/// cancels its request. Where every place is taken, a new connection takes that of an idle one: of one that never said
-/// hello before the others, and of those the one that is idle longest. Connections that have given the passphrase stay.
-/// Requests that may wait for a person do not get every place. So no program can keep the owner out by doing nothing, or
-/// by asking.
+/// cancels its request. If all places are taken, a new connection replaces an idle one: first those without an answered
+/// hello, and among these the longest idle. Connections with a verified passphrase are never replaced. At most
+/// ``maximumWaiting`` requests may wait for a person. So no program can lock out the owner with idle connections or with
+/// requests.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
@@ -22,7 +22,7 @@ final class ControlListener: Polled {
     var request: Task<Void, Never>?
     /// Whether that request may wait for a person.
     var isWaiting = false
-    /// Whether it was ever answered.
+    /// Whether a request on it was ever answered.
     var isGreeted = false
     /// What happened last on it, by number: it was made, or its last request was answered.
     var lastEvent: UInt64
@@ -155,7 +155,7 @@ final class ControlListener: Polled {
       let request = try ControlRequest(decoding: UnsafeRawBufferPointer(rebasing: buffer.prefix(count)))
       let isWaiting = request.mayWaitForPerson
       guard !isWaiting || state.connections.values.count(where: \.isWaiting) < Self.maximumWaiting else {
-        throw ControlFailure(.busy, "too many programs wait for an answer; try again")
+        throw ControlFailure(.busy, "too many requests are waiting for a person; try again later")
       }
       state.connections[descriptor]?.isWaiting = isWaiting
       state.connections[descriptor]?.request = Task(executorPreference: workers) {

@@ -74,8 +74,8 @@ actor ControlSession {
     guard version == ControlMessage.version else {
       throw ControlFailure(
         .versionMismatch,
-        "the command speaks version \(version) of the control socket, the authenticator version "
-          + "\(ControlMessage.version); restart the authenticator after an update")
+        "the command uses version \(version) of the control protocol, and the authenticator uses version "
+          + "\(ControlMessage.version); restart the authenticator")
     }
     isGreeted = true
     return Hello(processID: getpid())

@@ -73,7 +73,7 @@ struct PromptPages: Sendable, Equatable {
       self.init(
         headline: "Tell a program of your passkey?",
         details: prompt.siteLines + UserPrompt.hostLines(prompt.host, of: prompt.rpID ?? "") + [
-          "The site protects it. The program cannot sign in with its id alone."
+          "The site protects it. The passkey's id alone is not enough to sign in."
         ],
         agree: "Tell", refuse: "Deny")
     case .signTransactions(let transactions):
@@ -195,12 +195,12 @@ extension UserPrompt.TransactionText {
 extension UserPrompt.TransactionTexts {
   /// What is read of several before the first of them.
   fileprivate var overview: [String] {
-    let together = isGroup ? "All are committed, or none." : "Each can be committed alone."
+    let together = isGroup ? "They are committed together or not at all." : "Each can be committed alone."
     let shared = common.isEmpty ? [] : ["In each of them:"] + common
     return (["\(whatIsSigned) \(together)"] + inShort + shared).flatMap(WalletText.wrapped)
   }
 
-  /// What is read where the person agrees: one dialog.
+  /// The summary on the last page, with the final button.
   fileprivate func ending(under heading: [String]) -> [String] {
     WalletText.summary(
       of: (["Summary:"] + inShort).map(WalletText.wrapped), closing: WalletText.wrapped(whatIsSigned), under: heading)
@@ -234,12 +234,12 @@ extension UserPrompt.Change {
     switch self {
     case .alwaysUV(true):
       [
-        "A program wants verification at every registration and sign-in.",
-        "That takes a PIN. Until you set one,",
-        "no site can use this authenticator.",
+        "A program asks to require verification for every registration",
+        "and sign-in. This needs a PIN. Until you set one, no site can",
+        "use this authenticator.",
       ]
     case .alwaysUV(false):
-      ["A program wants verification only where a site asks for it."]
+      ["A program asks to require verification only when a site does."]
     case .minimumPINLength(let old, let new, let rpIDs):
       (old == new
         ? []
@@ -256,8 +256,8 @@ extension UserPrompt.Change {
   }
 
   private static func lines(ofSitesToldTheLength rpIDs: [String]) -> [String] {
-    guard !rpIDs.isEmpty else { return ["Sites will no longer be told the minimum PIN length."] }
-    return ["Only these sites will be told the minimum PIN length:"] + rpIDs.map { UserPrompt.siteLine($0) }
+    guard !rpIDs.isEmpty else { return ["No site can read the minimum PIN length any more."] }
+    return ["Only these sites can read the minimum PIN length:"] + rpIDs.map { UserPrompt.siteLine($0) }
   }
 }
 

@@ -79,16 +79,17 @@ enum WalletText {
     return pages
   }
 
-  /// One dialog: blocks of lines as far as they fit, how many blocks are left out, and then `closing`.
+  /// One dialog: as many blocks as fit, the number of blocks left out, and then `closing`.
   ///
-  /// It is for what was read whole before.
+  /// Use it only for text that earlier dialogs showed in full.
   ///
   /// - Parameter heading: stands above them.
   static func summary(of blocks: [[String]], closing: [String], under heading: [String]) -> [String] {
     var shown = blocks[...]
     while true {
       let left = blocks.count - shown.count
-      let lines = shown.joined() + (left == 0 ? [] : ["(\(left) more \(left == 1 ? "line" : "lines") in the parts before)"]) + closing
+      let note = left == 0 ? [] : ["(\(left) more \(left == 1 ? "line" : "lines") in earlier parts)"]
+      let lines = Array(shown.joined()) + note + closing
       if shown.isEmpty || pages(of: [lines], under: heading).count == 1 { return lines }
       shown.removeLast()
     }

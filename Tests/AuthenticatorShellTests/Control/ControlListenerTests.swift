@@ -240,7 +240,7 @@ final class Client: Sendable {
     #expect(idle.count == more.count)
   }
 
-  @Test func `requests that wait for a person leave places for the owner`() async throws {
+  @Test func `requests that wait for a person do not take every place`() async throws {
     let door = try OpenDoor()
     door.desk.gate.close()
     let clients = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
@@ -259,7 +259,7 @@ final class Client: Sendable {
     #expect(await owner.ask([0x01]) == [0x00, 0x01], "there is room again")
   }
 
-  @Test func `a connection that never said hello goes before one that did`() async throws {
+  @Test func `a connection without a hello is closed before one with a hello`() async throws {
     let door = try OpenDoor()
     let owner = try door.connect()
     await owner.greet()

@@ -114,7 +114,8 @@ import Testing
     let overview =
       count == 1
       ? []
-      : ["Your account signs \(signed). All are committed, or none."] + short + ["In each of them:", "Same: x"]
+      : ["Your account signs \(signed). They are committed together or not at all."] + short
+        + ["In each of them:", "Same: x"]
     let each = (0..<count).flatMap { index -> [String] in
       let which = count == 1 ? "" : " \(index + 1) of \(count)\(index % 2 == 0 ? "" : " (not signed by you)")"
       return ["Transaction\(which): k\(index)"] + wrapped
@@ -128,7 +129,7 @@ import Testing
     #expect(
       ending
         == ["Summary:"] + many.prefix(sums).flatMap(WalletText.wrapped) + [
-          "(\(many.count - sums) more lines in the parts before)", "Your account signs \(signed).",
+          "(\(many.count - sums) more lines in earlier parts)", "Your account signs \(signed).",
         ])
     #expect(pages.dropLast().allSatisfy { $0.agree == "Next" })
     #expect(pages.last?.agree == "Sign")
@@ -163,7 +164,7 @@ import Testing
     }
   }
 
-  @Test func `the page with the passphrase says how many lines it leaves out, and only where it does`() throws {
+  @Test func `the last page counts the lines it leaves out, if any`() throws {
     let page = { (count: Int) in
       let sums = (0..<count).map { "Sum \($0): x" }
       let text = UserPrompt.TransactionText(kind: "payment", lines: [], isToBeSigned: true)
@@ -173,7 +174,7 @@ import Testing
     #expect(try page(11) == ["dApp: https://d.example", "Summary:"] + (0..<11).map { "Sum \($0): x" } + [closing])
     #expect(
       try page(12) == ["dApp: https://d.example", "Summary:"] + (0..<10).map { "Sum \($0): x" } + [
-        "(2 more lines in the parts before)", closing,
+        "(2 more lines in earlier parts)", closing,
       ])
   }
 
@@ -303,7 +304,7 @@ import Testing
         Tell a program of your passkey?
 
         Site: example.com
-        The site protects it. The program cannot sign in with its id alone.
+        The site protects it. The passkey's id alone is not enough to sign in.
         """)
   }
 
@@ -320,7 +321,7 @@ import Testing
     #expect(
       PromptText(prompt).details == [
         "Site: example.com", "For: \(ShownText.host(host))",
-      ] + (isBelow ? [hint] : []) + ["The site protects it. The program cannot sign in with its id alone."])
+      ] + (isBelow ? [hint] : []) + ["The site protects it. The passkey's id alone is not enough to sign in."])
   }
 
   @Test func `what no browser sends is refused at once beside another key`() {

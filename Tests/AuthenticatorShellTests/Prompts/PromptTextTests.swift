@@ -200,9 +200,9 @@ import Testing
       text: """
         Ask for verification every time?
 
-        A program wants verification at every registration and sign-in.
-        That takes a PIN. Until you set one,
-        no site can use this authenticator.
+        A program asks to require verification for every registration
+        and sign-in. This needs a PIN. Until you set one, no site can
+        use this authenticator.
         """,
       buttons: ["Change", "Deny"]),
     Case(
@@ -210,7 +210,7 @@ import Testing
       text: """
         Stop asking for verification every time?
 
-        A program wants verification only where a site asks for it.
+        A program asks to require verification only when a site does.
         """,
       buttons: ["Change", "Deny"]),
     Case(
@@ -229,7 +229,7 @@ import Testing
       text: #"""
         Change the rule for PINs?
 
-        Only these sites will be told the minimum PIN length:
+        Only these sites can read the minimum PIN length:
         Site: a.example
         Site: b\u{A}.example
         """#,
@@ -242,7 +242,7 @@ import Testing
 
         A program wants a PIN to have at least 6 characters (now: 4).
         Only a reset undoes this.
-        Sites will no longer be told the minimum PIN length.
+        No site can read the minimum PIN length any more.
         """,
       buttons: ["Change", "Deny"]),
     Case(

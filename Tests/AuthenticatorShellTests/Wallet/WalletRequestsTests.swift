@@ -109,7 +109,7 @@ import Testing
         Sign these 3 transactions? (part 1 of 4)
 
         dApp: https://d.example
-        Your account signs 2 of the 3. All are committed, or none.
+        Your account signs 2 of the 3. They are committed together or not at all.
         Transactions: payment (3)
         You send: 1.500002 ALGO to\u{20}
         + \(other)

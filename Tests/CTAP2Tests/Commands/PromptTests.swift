@@ -68,11 +68,12 @@ import Testing
     #expect(world.person.shown.last?.prompt.extras == [])
   }
 
-  @Test func `what goes along has a dialog of its own, whatever dialog gave the token`() async throws {
+  @Test func `extras have their own dialog, even with a token`() async throws {
     var world = TestWorld()
     let salts = try await Self.salts(&world)
     let inputs: [(CBORValue, Int)] = [
-      (["thirdPartyPayment": true], 1), (["hmac-secret": salts], 1), (["largeBlobKey": true], 1), (["credBlob": true], 0),
+      (["thirdPartyPayment": true], 1), (["hmac-secret": salts], 1), (["largeBlobKey": true], 1),
+      (["credBlob": true], 0),
     ]
     let registered = await world.makeCredential(
       Requests.makeCredential(rk: true, uv: true, changes: [(6, ["hmac-secret": true, "largeBlobKey": true])]))

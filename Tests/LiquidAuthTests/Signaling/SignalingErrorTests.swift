@@ -51,7 +51,7 @@ struct SignalingErrorTests {
 
   @Test func `where a way around helps, it is named`() {
     for error in [SignalingError.timedOut(.connecting), .peerConnectionFailed("x")] {
-      #expect(error.description.contains("TURN server in the configuration"))
+      #expect(error.description.contains("TURN server to wallet.conf"))
     }
   }
 }

@@ -409,7 +409,7 @@ struct SignalingMachineTests {
   @Test func `what a person is told of a server that is gone`() {
     #expect(
       [SignalingError.serverGone(.silent), .serverLost(.closed), .timedOut(.signalled)].map(\.description) == [
-        "the server cannot be reached: it is silent; later, reload the dApp's page and take its new link",
+        "the server cannot be reached: it is silent; try again later: reload the dApp's page and take its new link",
         "the server went away before the channel to the dApp was open: it closed the connection; when it is back, reload "
           + "the dApp's page and take its new link",
         "no dApp answered in time; reload the dApp's page and take its new link",
