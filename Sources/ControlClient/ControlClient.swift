@@ -85,8 +85,8 @@ public final class ControlClient: Sendable {
       guard sent == message.count else { throw broken(errno) }
       return switch request.wait {
       case .none: try receive(within: Self.patience)
-      case .keyDerivation: try receive()
-      case .line: try receiveFromBusy()
+      case .work: try receive()
+      case .queue: try receiveFromBusy()
       }
     }
   }
@@ -221,25 +221,5 @@ extension ControlClient {
     }
     return .notRunning(
       "the authenticator is not running (nobody listens at \(path)); start it with: liquid-authenticator")
-  }
-}
-
-extension ControlRequest {
-  /// What stands before an answer.
-  fileprivate enum Wait {
-    /// Nothing.
-    case none
-    /// Argon2, which takes its time and waits for no person.
-    case keyDerivation
-    /// The line of all requests, and whoever is asked in it.
-    case line
-  }
-
-  fileprivate var wait: Wait {
-    switch self {
-    case .hello, .status, .lock: .none
-    case .unlock, .newStore, .acceptStore: .keyDerivation
-    default: .line
-    }
   }
 }

@@ -67,14 +67,26 @@ public enum ControlRequest: Sendable {
 }
 
 extension ControlRequest {
-  /// Whether its answer may wait for a person, or for a turn behind a request that does.
-  public var mayWaitForPerson: Bool {
+  /// What an answer may have to wait for.
+  public enum Wait: Sendable {
+    /// Nothing.
+    case none
+    /// Argon2id or the end of a dialog: a moment, and no person.
+    case work
+    /// The queue of all requests, and the person who is asked in it.
+    case queue
+  }
+
+  /// What its answer may have to wait for.
+  public var wait: Wait {
     switch self {
-    case .hello, .status, .lock, .unlock, .newStore, .acceptStore, .device: false
-    case .ctap, .listCredentials, .showCredential, .renameCredential, .removeCredential, .recoverCredential,
-      .acceptBeforeReset, .setPIN, .removePIN, .settings, .changeSettings, .forgetReaders, .setLargeBlobArray,
-      .account, .walletPasskey, .signTransactions, .signMessage, .accounts, .associationKey, .signAssociation:
-      true
+    case .hello, .status, .lock: .none
+    case .unlock, .device: .work
+    case .ctap, .newStore, .acceptStore, .listCredentials, .showCredential, .renameCredential, .removeCredential,
+      .recoverCredential, .acceptBeforeReset, .setPIN, .removePIN, .settings, .changeSettings, .forgetReaders,
+      .setLargeBlobArray, .account, .walletPasskey, .signTransactions, .signMessage, .accounts, .associationKey,
+      .signAssociation:
+      .queue
     }
   }
 

@@ -6,21 +6,26 @@ import Synchronization
 ///
 /// A connection is read again only when its request was answered, so one that floods us floods itself. Nothing here
 /// waits for a client: an answer that its socket does not take at once ends the connection. A client that goes away
-/// cancels its request. If all places are taken, a new connection replaces an idle one: first those without an answered
-/// hello, and among these the longest idle. Connections with a verified passphrase are never replaced. At most
-/// ``maximumWaiting`` requests may wait for a person. So no program can lock out the owner with idle connections or with
-/// requests.
+/// cancels its request. If all places are taken, a new connection replaces an idle one: the longest idle, or, if more than
+/// ``maximumSilent`` never had an answered hello, the longest idle of these. Connections with a verified passphrase are
+/// never replaced. At most ``maximumWaiting`` requests of others may wait for a person, so that idle connections and
+/// waiting requests leave places for the owner.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
-  /// The most requests at a time that may wait for a person.
+  /// The most requests without the passphrase at a time that may wait for a person.
   static let maximumWaiting = 24
+  /// How many connections without an answered hello stay where others would be ended for a new one: a new client needs a
+  /// moment to say hello.
+  static let maximumSilent = 8
+  /// How many connections are accepted before those that are there are read again.
+  private static let arrivalsAtOnce = 16
 
   private struct Connection {
     let number: UInt64
     let session: ControlSession
     var request: Task<Void, Never>?
-    /// Whether that request may wait for a person.
+    /// Whether that request may wait for a person, and counts.
     var isWaiting = false
     /// Whether a request on it was ever answered.
     var isGreeted = false
@@ -88,7 +93,7 @@ final class ControlListener: Polled {
   }
 
   private func accept() {
-    while true {
+    for _ in 0..<Self.arrivalsAtOnce {
       switch socket.accept() {
       case .none: return
       case .noRoom: return arrivals.begin()
@@ -122,7 +127,7 @@ final class ControlListener: Polled {
   private static func makeRoom(in state: inout State) -> Bool {
     let idle = state.connections.filter { $1.request == nil && !$1.isVerified }
     let silent = idle.filter { !$1.isGreeted }
-    let oldest = (silent.isEmpty ? idle : silent).min { $0.value.lastEvent < $1.value.lastEvent }
+    let oldest = (silent.count > Self.maximumSilent ? silent : idle).min { $0.value.lastEvent < $1.value.lastEvent }
     guard let oldest else { return false }
     end(oldest.key, in: &state)
     return true
@@ -153,7 +158,7 @@ final class ControlListener: Polled {
     defer { UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(count)).wipe() }
     do throws(ControlFailure) {
       let request = try ControlRequest(decoding: UnsafeRawBufferPointer(rebasing: buffer.prefix(count)))
-      let isWaiting = request.mayWaitForPerson
+      let isWaiting = request.wait == .queue && !connection.isVerified
       guard !isWaiting || state.connections.values.count(where: \.isWaiting) < Self.maximumWaiting else {
         throw ControlFailure(.busy, "too many requests are waiting for a person; try again later")
       }

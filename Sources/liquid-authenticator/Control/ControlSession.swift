@@ -72,10 +72,12 @@ actor ControlSession {
 
   private func greet(_ version: UInt64) throws(ControlFailure) -> Hello {
     guard version == ControlMessage.version else {
+      let isOlder = version < ControlMessage.version
+      let advice = isOlder ? "update the command: scripts/run --wallet" : "restart the authenticator"
       throw ControlFailure(
         .versionMismatch,
         "the command uses version \(version) of the control protocol, and the authenticator uses version "
-          + "\(ControlMessage.version); restart the authenticator")
+          + "\(ControlMessage.version); \(advice)")
     }
     isGreeted = true
     return Hello(processID: getpid())

@@ -250,11 +250,18 @@ final class Client: Sendable {
     for client in clients[ControlListener.maximumWaiting...] {
       #expect(await client.ask([0x01])?.first == ControlStatus.busy.rawValue)
     }
+    for store in [0x5A, 0x6A] as [UInt8] {
+      let answer = await clients[ControlListener.maximumWaiting].ask([store, 0xA1, 0x00, 0x41, 0x00])
+      #expect(answer?.first == ControlStatus.busy.rawValue, "it would wait for its turn")
+    }
     let owner = try door.connect()
     await owner.greet()
     #expect(await owner.ask(Self.unlock) == [0x00])
     #expect(door.desk.gate.count == ControlListener.maximumWaiting)
+    owner.send([0x01])
+    try await eventually { door.desk.gate.count == ControlListener.maximumWaiting + 1 }
     door.desk.gate.open()
+    #expect(await owner.receive() == [0x00, 0x01], "who has given the passphrase waits as well")
     for client in clients[..<ControlListener.maximumWaiting] { #expect(await client.receive() == [0x00, 0x01]) }
     #expect(await owner.ask([0x01]) == [0x00, 0x01], "there is room again")
   }
@@ -262,10 +269,21 @@ final class Client: Sendable {
   @Test func `a connection without a hello is closed before one with a hello`() async throws {
     let door = try OpenDoor()
     let owner = try door.connect()
-    await owner.greet()
+    #expect(await owner.greet() != nil)
     let silent = try (0..<3 * ControlListener.maximumConnections).map { _ in try door.connect() }
     #expect(await owner.ask([0x52]) == [0x00])
     #expect(await silent.last?.greet() != nil)
+  }
+
+  @Test func `a new connection has time to say hello`() async throws {
+    let door = try OpenDoor()
+    let idle = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
+    for client in idle { await client.greet() }
+    let owner = try door.connect()
+    let more = try (0..<ControlListener.maximumSilent - 1).map { _ in try door.connect() }
+    #expect(await owner.greet() != nil)
+    #expect(await idle[0].receive()?.isEmpty == true)
+    #expect(more.count == 7)
   }
 
   @Test func `more connections than there are places are told so, while none is idle without the passphrase`()

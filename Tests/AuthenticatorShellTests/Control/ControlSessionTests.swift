@@ -67,6 +67,7 @@ import Testing
     #expect(await ask(.device(.powerCycle)) == .passphraseRequired, "that was another connection")
     #expect(await ask(.unlock(passphrase: Self.passphrase())) == .ok)
     #expect(await ask(.device(.powerCycle)) == .ok)
+    #expect(await ask(.device(.powerCycle)) == .passphraseRequired, "the passphrase was for one")
     #expect(desk.calls.withLock { $0 } == ["unlock", "unlock", "device powerCycle"])
   }
 
