@@ -73,9 +73,10 @@ TIMED_OUT = "ERR 83886142 Timeout <Pinentry>"
 UNKNOWN = "ERR 83886254 Unknown option <Pinentry>"
 GARBAGE = b"\xff\xfe\x00HTTP/1.1 400 Bad Request\r\n\x01\x02\n"
 
-# The daemon takes no OK within half a second where something is destroyed, set or signed. These buttons are of pages where
-# it does; every other page is read first.
+# The daemon takes no OK within half a second where something is destroyed, set, signed or goes along. These buttons are of
+# pages where it does, but for those with one of these lines; every other page is read first.
 AT_ONCE = {"Sign in", "Make passkey", "Make it", "Use this one", "OK", "Tell"}
+EXTRAS = ("The site also gets a ", "Other sites may start payments ", "This may confirm a payment ")
 READING = 0.55
 
 TEXTS = {
@@ -203,7 +204,8 @@ class Dialog:
             self.confirm()
 
     def seconds(self, command):
-        if command == "GETPIN" or self.behaviour == "deny" or self.texts.get("ok") in AT_ONCE:
+        has_extras = any(line in self.texts.get("description", "") for line in EXTRAS)
+        if command == "GETPIN" or self.behaviour == "deny" or self.texts.get("ok") in AT_ONCE and not has_extras:
             return 0
         self.hasty -= 1
         return 0 if self.hasty >= 0 else READING

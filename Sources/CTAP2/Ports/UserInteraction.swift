@@ -39,7 +39,9 @@ public struct UserPrompt: Sendable, Equatable {
   ///
   /// So it is where the prompt destroys, changes settings, or signs for an Algorand account: a key that is held down does
   /// not agree to that.
-  public var needsReading: Bool { purpose.needsReading || algorandAddress != nil || replacesPasskey }
+  public var needsReading: Bool {
+    purpose.needsReading || algorandAddress != nil || replacesPasskey || !extras.isEmpty
+  }
 
   /// Whether a wallet asks, and no platform waits: who reads transactions may take his time.
   public var isOfWallet: Bool {

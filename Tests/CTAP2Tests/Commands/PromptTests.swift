@@ -60,6 +60,14 @@ import Testing
     }
   }
 
+  @Test(arguments: [UserPrompt.Extras.secret, .largeBlobKey, .payment])
+  func `a prompt with extras needs reading`(_ extras: UserPrompt.Extras) {
+    var prompt = UserPrompt(purpose: .signIn, rpID: "a")
+    #expect(!prompt.needsReading)
+    prompt.extras = extras
+    #expect(prompt.needsReading)
+  }
+
   @Test func `a large-blob key that no credential has does not go along`() async throws {
     var world = TestWorld()
     _ = try await world.register()
