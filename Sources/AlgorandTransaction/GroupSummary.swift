@@ -8,8 +8,9 @@ public struct GroupSummary: Sendable {
   public let common: [SummaryLine]
   /// What is said again where a person agrees.
   ///
-  /// For one transaction: its kind, what it moves or calls, every warning, and its fee. For several: their kinds, the
-  /// transactions with warnings, the totals by asset, and the fees.
+  /// The gravest first, for a reader who sees only the beginning. For one transaction: its kind, every warning, what it
+  /// moves or calls, and its fee. For several: their kinds, the transactions with warnings that the account signs, the
+  /// totals by asset, the fees, and the other transactions with warnings.
   public let inShort: [SummaryLine]
 
   /// Reads what the transactions do to an account, and to others by its signature.
@@ -33,8 +34,10 @@ public struct GroupSummary: Sendable {
     // Of a group all are committed or none. What stands for itself, and is not signed here, is not the account's affair.
     let counted = transactions.filter { group.id != nil || $1 }.map { Counted(transaction: $0, isSigned: $1) }
     inShort =
-      [SummaryLine("Transactions", Self.kinds(group.transactions))] + Self.warnings(lines)
+      [SummaryLine("Transactions", Self.kinds(group.transactions))]
+      + Self.warnings(lines, of: isSigned.indices.filter { isSigned[$0] }, isSigned: true)
       + Totals(counted, account: account).lines
+      + Self.warnings(lines, of: isSigned.indices.filter { !isSigned[$0] }, isSigned: false)
   }
 
   /// How many of each kind, in the order of their first.
@@ -45,21 +48,25 @@ public struct GroupSummary: Sendable {
     return seen.map { kind in "\(kind) (\(kinds.count { $0 == kind }))" }.joined(separator: ", ")
   }
 
-  /// Which transactions have which warnings, in the order of their first.
-  private static func warnings(_ summaries: [[SummaryLine]]) -> [SummaryLine] {
+  /// Which of some transactions have which warnings: first what gives an account away, then in the order of their first.
+  private static func warnings(
+    _ summaries: [[SummaryLine]], of indices: [Int], isSigned: Bool
+  ) -> [SummaryLine] {
     var numbers: [(label: String, of: [Int])] = []
-    for (index, lines) in summaries.enumerated() {
-      for line in lines where line.isWarning {
+    for index in indices {
+      for line in summaries[index] where line.isWarning {
         let place = numbers.firstIndex { $0.label == line.label } ?? numbers.count
         if place == numbers.count { numbers.append((line.label, [])) }
         if numbers[place].of.last != index + 1 { numbers[place].of.append(index + 1) }
       }
     }
-    return numbers.map { label, of in
+    let gravest = numbers.filter { Transaction.gravestWarnings.contains($0.label) }
+    let others = numbers.filter { !Transaction.gravestWarnings.contains($0.label) }
+    return (gravest + others).map { label, of in
       let list = of.map(String.init).joined(separator: ", ")
       let place =
         of.count == summaries.count ? "all of them" : "\(of.count == 1 ? "transaction" : "transactions") \(list)"
-      return SummaryLine(label, "in \(place)", isWarning: true)
+      return SummaryLine(label, "in \(place)\(isSigned ? "" : " (not signed by you)")", isWarning: true)
     }
   }
 }

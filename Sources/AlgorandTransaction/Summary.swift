@@ -37,12 +37,17 @@ extension Transaction {
       + content.subject + [feeLine] + content.consequences(sender: sender) + rekeying + content.details + validity
   }
 
-  /// Of the summary what is said again where a long one is agreed to: the kind, what is moved or called, the fee, and
-  /// every warning.
+  /// What the last page repeats of a long summary: the kind, every warning, what is moved or called, and the fee.
   var essence: [SummaryLine] {
-    let others = content.consequences(sender: sender) + rekeying + content.details + validity
-    return [SummaryLine("Transaction", content.kind)] + content.subject + others.filter(\.isWarning) + [feeLine]
+    let warnings = summary.filter(\.isWarning)
+    let gravest = warnings.filter { Self.gravestWarnings.contains($0.label) }
+    let others = warnings.filter { !Self.gravestWarnings.contains($0.label) }
+    return [SummaryLine("Transaction", content.kind)] + gravest + others
+      + (content.subject + [feeLine]).filter { !$0.isWarning }
   }
+
+  /// The labels of warnings that something gives the account, or all of an asset, away.
+  static let gravestWarnings: Set = ["Rekey", "Close account", "Close asset"]
 
   private var feeLine: SummaryLine {
     SummaryLine("Fee", algos(fee) + (fee > Self.usualFee ? ", unusually high" : ""), isWarning: fee > Self.usualFee)

@@ -131,10 +131,11 @@ import Testing
       ])
     #expect(
       Self.text(summary.inShort) == [
-        "Transactions: asset clawback (2), payment (1)", "! Taken from: in transactions 1, 3",
+        "Transactions: asset clawback (2), payment (1)", "! Taken from: in transaction 1",
         "! Signer: in transaction 2", "You send: 2 base units of asset 7 to \(Self.bob)",
         "Others send, signed by you: 0.000009 ALGO to \(Self.carol)",
         "Others send, signed by you: 3 base units of asset 7 to \(Self.carol)", "Fees: 0.002000 ALGO",
+        "! Taken from: in transaction 3 (not signed by you)",
       ])
   }
 
@@ -157,13 +158,13 @@ import Testing
     ])
     #expect(
       Self.text(summary.inShort)[1...3] == [
-        "! Rekey: in transactions 1, 3", "! Fee: in transaction 2", "! Close account: in transaction 3",
+        "! Rekey: in transactions 1, 3", "! Close account: in transaction 3", "! Fee: in transaction 2",
       ])
   }
 
   // MARK: One, and what all have in common
 
-  @Test func `one transaction in short is its kind, what it moves, every warning and its fee`() throws {
+  @Test func `one transaction in short is its kind, every warning, what it moves and its fee`() throws {
     let others: [String: MessagePack] = [
       "note": .bytes(Array("n".utf8)), "lx": .bytes([UInt8](repeating: 9, count: 32)),
       "close": .bytes(Self.carol.publicKey), "rekey": .bytes(Self.bob.publicKey),
@@ -171,9 +172,9 @@ import Testing
     let (summary, all) = try Self.summary(isGroup: false, [Self.payment(5, others)])
     #expect(
       Self.text(summary.inShort) == [
-        "Transaction: payment", "To: \(Self.bob)", "Amount: 0.000005 ALGO",
-        "! Close account: sends ALL that is left to \(Self.carol)",
-        "! Rekey: gives the control of the account to \(Self.bob)", "Fee: 0.001000 ALGO",
+        "Transaction: payment", "! Close account: sends ALL that is left to \(Self.carol)",
+        "! Rekey: gives the control of the account to \(Self.bob)", "To: \(Self.bob)", "Amount: 0.000005 ALGO",
+        "Fee: 0.001000 ALGO",
       ])
     #expect(summary.common.isEmpty)
     #expect(Self.text(summary.each[0])[1] == "From: \(Self.alice) (you)")

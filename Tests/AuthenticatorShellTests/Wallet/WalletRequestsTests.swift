@@ -109,13 +109,13 @@ import Testing
         Sign these 3 transactions? (part 1 of 4)
 
         dApp: https://d.example
-        Your account signs 2 of the 3. They are committed together or not at all.
+        Your account signs 2 of the 3. They commit together or not at all.
         Transactions: payment (3)
+        WARNING Rekey: in transaction 3
         You send: 1.500002 ALGO to\u{20}
         + \(other)
         You receive: 1.500000 ALGO
         Fees: 0.002000 ALGO
-        WARNING Rekey: in transaction 3
         In each of them:
         Network: testnet-v1.0
         Valid: rounds 10 to 1010
@@ -154,11 +154,11 @@ import Testing
         dApp: https://d.example
         Summary:
         Transactions: payment (3)
+        WARNING Rekey: in transaction 3
         You send: 1.500002 ALGO to\u{20}
         + \(other)
         You receive: 1.500000 ALGO
         Fees: 0.002000 ALGO
-        WARNING Rekey: in transaction 3
         Your account signs 2 of the 3.
         """,
       ])
@@ -205,9 +205,9 @@ import Testing
     #expect(read.map(\.headline) == (1...3).map { "Sign this transaction? (part \($0) of 3)" })
     #expect(
       try #require(read.last).details == [
-        "dApp: https://d.example", "Summary:", "Transaction: payment", "To: \(world.other)",
-        "Amount: 1.500000 ALGO", "Fee: 0.001000 ALGO", "WARNING Close account: sends ALL that is left to ",
-        "+ \(world.other)", "Your account signs this one transaction.",
+        "dApp: https://d.example", "Summary:", "Transaction: payment",
+        "WARNING Close account: sends ALL that is left to ", "+ \(world.other)", "To: \(world.other)",
+        "Amount: 1.500000 ALGO", "Fee: 0.001000 ALGO", "Your account signs this one transaction.",
       ])
     #expect(world.dialogs.verified == 1)
     #expect(read.dropLast().allSatisfy { $0.agree == "Next" && $0.needsReading })
