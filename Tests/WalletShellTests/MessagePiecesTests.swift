@@ -44,6 +44,17 @@ struct MessagePiecesTests {
     #expect(pieces.take("next") == ["next"])
   }
 
+  @Test func `a message of too many pieces is handed on as it is`() {
+    let whole = frame(of: 190_000)
+    var pieces = MessagePieces()
+    #expect(pieces.take(.text(String(whole.prefix(size)))).isEmpty)
+    let more = (2..<MessagePieces.maximumCount).map { _ in pieces.take("A") }
+    #expect(more.allSatisfy { $0.isEmpty })
+    let begun = String(whole.prefix(size)) + String(repeating: "A", count: MessagePieces.maximumCount - 1)
+    #expect(pieces.take("A") == [.text(begun)])
+    #expect(pieces.take("next") == ["next"])
+  }
+
   @Test(arguments: [49_147, 49_148, 49_149, 49_150, 190_000])
   func `a long message that comes whole waits for nothing`(count: Int) {
     let whole = frame(of: count)

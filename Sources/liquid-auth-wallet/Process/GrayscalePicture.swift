@@ -34,6 +34,8 @@ extension GrayscalePicture {
 extension GrayscalePicture {
   /// How many pixels a side has at most.
   static let maximumSide = 1 << 13
+  /// How many bytes a picture has at most when it is inflated.
+  static let maximumBytes = 1 << 27
 
   /// Reads a PNG picture (ISO/IEC 15948) over white; `nil` if it is malformed or too large.
   ///
@@ -172,7 +174,9 @@ private struct PNGFile {
       let (columns, lines) = pass.size(width, height)
       return columns > 0 ? count + lines * (rowSize(columns) + 1) : count
     }
-    guard compressed.count > 6, compressed[0] & 0x0F == 8, compressed[1] & 0x20 == 0 else { return nil }
+    guard count <= GrayscalePicture.maximumBytes, compressed.count > 6, compressed[0] & 0x0F == 8,
+      compressed[1] & 0x20 == 0
+    else { return nil }
     let deflated = Array(compressed.dropFirst(2).dropLast(4))
     var isWhole = false
     let rows = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
