@@ -73,8 +73,8 @@ import Testing
     let said = refusal { _ = try CredentialDB.open(directory) }
     #expect(
       said == """
-        the store credentials.sqlite was modified outside liquid-auth: an old row was put back, or one was removed; \
-        restore the right copy, or accept the store as it is with: liquid-auth recover --accept-store
+        the store credentials.sqlite was modified outside liquid-auth: an old row was put back, or a row was \
+        removed; restore the right copy, or accept the store as it is with: liquid-auth recover --accept-store
         """, "\(what)")
     #expect(try directory.bytes() == before, "\(what): the file stays as it is")
     #expect(try directory.names == ["credentials.sqlite"], "\(what)")

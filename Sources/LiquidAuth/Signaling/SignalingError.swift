@@ -49,8 +49,8 @@ public enum SignalingError: Error, Equatable, Sendable, CustomStringConvertible 
     case .unusableAnswer(let error): "the dApp's answer cannot be used: \(error); \(Self.newLink)"
     case .peerConnectionFailed(let reason): "no connection to the dApp: \(reason.onOneLine); \(Self.turn)"
     case .otherWallet(let reason):
-      "no connection to the dApp: \(reason.onOneLine); another wallet of this account is connected to this "
-        + "server and may have taken the answer; stop one of them, then \(Self.newLink)"
+      "no connection to the dApp: \(reason.onOneLine); another wallet of this account is connected, "
+        + "and may have taken the answer; stop one of them, then \(Self.newLink)"
     case .timedOut(.linking): "the server did not accept the connection in time; try again later: \(Self.newLink)"
     case .timedOut(.signalled): "no dApp answered in time; \(Self.newLink)"
     case .timedOut(.connecting), .timedOut(.open): "no path to the dApp was found in time; \(Self.turn)"

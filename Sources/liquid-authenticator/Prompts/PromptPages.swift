@@ -195,7 +195,7 @@ extension UserPrompt.TransactionText {
 extension UserPrompt.TransactionTexts {
   /// What is read of several before the first of them.
   fileprivate var overview: [String] {
-    let together = isGroup ? "They are committed together or not at all." : "Each can be committed alone."
+    let together = isGroup ? "They commit together or not at all." : "Each can be committed alone."
     let shared = common.isEmpty ? [] : ["In each of them:"] + common
     return (["\(whatIsSigned) \(together)"] + inShort + shared).flatMap(WalletText.wrapped)
   }

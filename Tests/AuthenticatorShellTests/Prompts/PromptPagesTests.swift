@@ -114,7 +114,7 @@ import Testing
     let overview =
       count == 1
       ? []
-      : ["Your account signs \(signed). They are committed together or not at all."] + short
+      : ["Your account signs \(signed). They commit together or not at all."] + short
         + ["In each of them:", "Same: x"]
     let each = (0..<count).flatMap { index -> [String] in
       let which = count == 1 ? "" : " \(index + 1) of \(count)\(index % 2 == 0 ? "" : " (not signed by you)")"
