@@ -79,9 +79,11 @@ import Testing
     #expect(register.data == vectors.register.challengeParam.bytes + vectors.register.applicationParam.bytes)
     let authenticate = try U2FCommand(vectors.authenticate.requestApduExample_keyHandle64x03.bytes)
     #expect(authenticate.instruction == .authenticate && authenticate.parameter == 0x03)
+    let handle: [UInt8] = [64] + [UInt8](repeating: 3, count: 64)
     #expect(
-      authenticate.data == vectors.authenticate.challengeParam.bytes + vectors.authenticate.applicationParam.bytes
-        + [64] + [UInt8](repeating: 3, count: 64))
+      authenticate.data
+        == [vectors.authenticate.challengeParam.bytes, vectors.authenticate.applicationParam.bytes, handle].flatMap(
+          \.self))
     #expect(
       send(vectors.authenticate.requestApduExample_keyHandle64x03.bytes, in: &world) == .answer([0x6A, 0x80]))
   }
@@ -141,7 +143,7 @@ import Testing
     #expect(send(Self.registration(), in: &world) == .needsPresence(UserPrompt(purpose: .registerSecondFactor)))
     let made = try register(in: &world)
     #expect(made.handle.count == 127)
-    let signed = [0x00] + Self.application + Self.challenge + made.handle + [0x04] + made.key.raw
+    let signed: [UInt8] = [[0x00], Self.application, Self.challenge, made.handle, [0x04], made.key.raw].flatMap(\.self)
     #expect(made.key.isValidSignature(made.signature, for: signed))
 
     let toBeSigned = U2FCertificate.toBeSigned(publicKey: made.key.raw)
@@ -205,9 +207,8 @@ import Testing
       #expect(bytes.suffix(2) == [0x90, 0x00])
       #expect(bytes[0] == (control == 0x03 ? 1 : 0))
       counters.append(UInt32(bigEndianBytes: bytes[1..<5]))
-      #expect(
-        made.key.isValidSignature(
-          Array(bytes[5..<(bytes.count - 2)]), for: Self.application + bytes[..<5] + Self.challenge))
+      let signed: [UInt8] = [Self.application, Array(bytes[..<5]), Self.challenge].flatMap(\.self)
+      #expect(made.key.isValidSignature(Array(bytes[5..<(bytes.count - 2)]), for: signed))
     }
     // What nobody agreed to does not push it ahead of the clock.
     let seconds = UInt32(TestWorld.wallClock / 1000)
