@@ -12,8 +12,8 @@ final class Daemon: Sendable {
     ThirdPartyPayment.self, LiquidExtension.self,
   ]
 
-  /// The threads on which all tasks run.
-  let workers: Workers
+  /// The thread on which the daemon runs, but for what blocks.
+  let loop: EventLoop
   private let desk: Desk
   private let key: SecurityKey
   private let u2f: U2FDesk
@@ -35,21 +35,19 @@ final class Daemon: Sendable {
     try StartError.from(directory.checkAtRest)
     controlPath = try StartError.from { () throws(StateDirectoryError) in try Self.controlPath(options) }
 
-    let timepiece = try StartError.from { () throws(TransportError) in try SystemTimepiece() }
-    let workers = try StartError.from { () throws(TransportError) in try Workers() }
-    self.workers = workers
-    let people = People(options, directory, timepiece: timepiece, workers: workers, log: log)
+    let loop = try StartError.from { () throws(TransportError) in try EventLoop() }
+    self.loop = loop
+    let people = People(options, directory, timepiece: loop, workers: loop, log: log)
     let authenticator = Authenticator(
       keySource: people.keySource, interaction: people.interaction, extensions: Self.extensions,
-      randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: timepiece.now) },
+      randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: loop.now) },
       wallClock: Self.unixMilliseconds, report: { CeremonyLog.line($0).map(log.info) })
     let desk = Desk(options: options, directory: directory, people: people, queue: RequestQueue(authenticator))
     u2f = U2FDesk(
-      queue: desk.queue, keySource: people.keySource, interaction: people.interaction, timepiece: timepiece,
-      workers: workers)
+      queue: desk.queue, keySource: people.keySource, interaction: people.interaction, timepiece: loop, workers: loop)
     key = SecurityKey(
-      transport: Self.transport(options.transport, timepiece), timepiece: timepiece, workers: workers,
-      log: log, withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }
+      transport: Self.transport(options.transport, loop), timepiece: loop, workers: loop, log: log,
+      withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }
     ) { [u2f] kind, message, channel, times in
       let context = RequestContext(channel: UInt64(channel.rawValue), times: times)
       return switch kind {
@@ -59,7 +57,7 @@ final class Daemon: Sendable {
     }
     self.desk = desk
     self.log = log
-    controlLog = LogLimit(of: "the control socket", timepiece: timepiece, output: log.warning)
+    controlLog = LogLimit(of: "the control socket", timepiece: loop, output: log.warning)
   }
 
   /// Opens the control door, then makes the device appear: who sees the device finds the door open.
@@ -67,8 +65,8 @@ final class Daemon: Sendable {
     do throws(TransportError) {
       let socket = try ControlSocket(listeningAt: controlPath)
       let door = KeyDesk(desk: desk, key: key)
-      let listener = try ControlListener(
-        socket, workers: workers,
+      let listener = ControlListener(
+        socket, on: loop,
         makeSession: { [log] in
           ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds, log: log.info)
         }, log: controlLog.write)
@@ -84,10 +82,10 @@ final class Daemon: Sendable {
   private func begin() async throws(TransportError) {
     guard desk.options.besideHardwareKey == .stepAside else { return try await key.begin(beside: []) }
     // It listens before we look, so that no key comes unseen.
-    let watch = try OtherKeysWatch()
+    let watch = try OtherKeysWatch(on: loop)
     otherKeys.withLock { $0 = watch }
     try await key.begin(beside: OtherKey.pluggedIn())
-    Task(executorPreference: workers) { [key] in
+    Task(executorPreference: loop) { [key] in
       for await others in watch.changes { await key.see(others) }
     }
   }
@@ -112,11 +110,11 @@ final class Daemon: Sendable {
     return try StateDirectory.controlSocketPath(stateDirectory: options.stateDir, environment: Environment.value)
   }
 
-  private static func transport(_ choice: TransportChoice, _ timepiece: any Timepiece) -> any ReportTransport {
+  private static func transport(_ choice: TransportChoice, _ loop: EventLoop) -> any ReportTransport {
     switch choice {
-    case .uhid: UHIDTransport(timepiece: timepiece)
-    case .unix(let path): UnixSocketTransport(path: path)
-    case .pty: PTYTransport(timepiece: timepiece)
+    case .uhid: UHIDTransport(loop: loop)
+    case .unix(let path): UnixSocketTransport(path: path, loop: loop)
+    case .pty: PTYTransport(loop: loop)
     }
   }
 

@@ -16,7 +16,7 @@ enum DaemonCommand {
       log.error(options.place.completing(error.description))
       exit(error.exitStatus)
     }
-    Task(executorPreference: daemon.workers) {
+    Task(executorPreference: daemon.loop) {
       do throws(StartError) {
         try await daemon.start()
       } catch {
@@ -26,7 +26,7 @@ enum DaemonCommand {
       }
     }
     log.info("stopped by signal \(signals.wait())")
-    Task(executorPreference: daemon.workers) {
+    Task(executorPreference: daemon.loop) {
       await daemon.stop()
       exit(EXIT_SUCCESS)
     }

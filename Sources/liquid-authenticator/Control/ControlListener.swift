@@ -2,7 +2,7 @@ import ControlDoor
 import Glibc
 import Synchronization
 
-/// Serves the control socket: one poll thread reads, a task a request answers.
+/// Serves the control socket: the loop reads, a task a request answers.
 ///
 /// A connection is read again only when its request was answered, so one that floods us floods itself. Nothing here
 /// waits for a client: an answer that its socket does not take at once ends the connection. A client that goes away
@@ -39,43 +39,43 @@ final class ControlListener: Polled {
     var connections: [Int32: Connection] = [:]
     var lastNumber: UInt64 = 0
     var lastEvent: UInt64 = 0
-    var thread: PollThread?
+    var watch: EventLoop.Watch?
   }
 
   private let state = Mutex(State())
   private let arrivals = ArrivalPause()
   private let socket: ControlSocket
   private let makeSession: @Sendable (UInt64) -> ControlSession
-  private let workers: any TaskExecutor
+  private let loop: EventLoop
   private let log: @Sendable (String) -> Void
 
   /// Begins to serve a socket, until `stop`.
   ///
   /// - Parameter makeSession: makes the session of the connection with this number; none is given twice.
   init(
-    _ socket: consuming ControlSocket, workers: any TaskExecutor,
+    _ socket: consuming ControlSocket, on loop: EventLoop,
     makeSession: @escaping @Sendable (UInt64) -> ControlSession,
     log: @escaping @Sendable (String) -> Void
-  ) throws(TransportError) {
+  ) {
     self.socket = socket
-    self.workers = workers
+    self.loop = loop
     self.makeSession = makeSession
     self.log = log
-    // Under the lock: the thread serves nobody before it can be woken.
-    try state.withLock { state throws(TransportError) in state.thread = try PollThread(self) }
+    // Under the lock: nobody is served before the watch is known.
+    state.withLock { $0.watch = loop.watch(self) }
   }
 
   /// Ends the service: the socket's file is gone, every request is cancelled and every connection closed.
   func stop() {
-    guard let thread = state.withLock({ $0.thread.take() }) else { return }
+    guard let watch = state.withLock({ $0.watch.take() }) else { return }
     socket.removeFile()
-    thread.stop()
+    watch.stop()
     state.withLock { state in
       for descriptor in state.connections.keys { Self.end(descriptor, in: &state) }
     }
   }
 
-  // MARK: The poll thread
+  // MARK: The loop's thread
 
   func interests() -> (descriptors: [pollfd], timeout: Int32) {
     let connections = state.withLock { state in
@@ -163,7 +163,7 @@ final class ControlListener: Polled {
         throw ControlFailure(.busy, "too many requests are waiting for a person; try again later")
       }
       state.connections[descriptor]?.isWaiting = isWaiting
-      state.connections[descriptor]?.request = Task(executorPreference: workers) {
+      state.connections[descriptor]?.request = Task(executorPreference: loop) {
         let answer = await connection.session.answer(to: request)
         let isVerified = await connection.session.isVerified
         self.finish(answer, isVerified, on: descriptor, connection.number)
@@ -180,7 +180,7 @@ final class ControlListener: Polled {
 
   /// Sends an answer, if its connection is still the one that asked.
   private func finish(_ answer: [UInt8], _ isVerified: Bool, on descriptor: Int32, _ number: UInt64) {
-    let thread = state.withLock { state -> PollThread? in
+    let watch = state.withLock { state -> EventLoop.Watch? in
       guard state.connections[descriptor]?.number == number else { return nil }
       state.lastEvent += 1
       state.connections[descriptor]?.request = nil
@@ -189,9 +189,9 @@ final class ControlListener: Polled {
       state.connections[descriptor]?.lastEvent = state.lastEvent
       state.connections[descriptor]?.isVerified = isVerified
       if !Self.send(answer, on: descriptor) { Self.end(descriptor, in: &state) }
-      return state.thread
+      return state.watch
     }
-    thread?.wake()
+    watch?.wake()
   }
 
   private static func end(_ descriptor: Int32, in state: inout State) {

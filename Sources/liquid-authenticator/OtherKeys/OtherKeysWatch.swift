@@ -11,26 +11,25 @@ final class OtherKeysWatch: Polled {
 
   private let continuation: AsyncStream<[OtherKey]>.Continuation
   private let monitor: HIDRawMonitor
-  private let thread = Mutex<PollThread?>(nil)
+  private let watch = Mutex<EventLoop.Watch?>(nil)
 
   /// Listens to udev, until `stop`.
-  init() throws(TransportError) {
+  init(on loop: EventLoop) throws(TransportError) {
     guard let monitor = HIDRawMonitor() else {
       throw TransportError("cannot listen to udev, which tells of other keys; leave out --beside-hardware-key")
     }
     self.monitor = monitor
     (changes, continuation) = AsyncStream.makeStream(of: [OtherKey].self, bufferingPolicy: .bufferingNewest(1))
-    let thread = try PollThread(self)
-    self.thread.withLock { $0 = thread }
+    watch.withLock { $0 = loop.watch(self) }
   }
 
   /// Ends `changes`.
   func stop() {
-    thread.withLock { $0.take() }?.stop()
+    watch.withLock { $0.take() }?.stop()
     continuation.finish()
   }
 
-  // MARK: The thread
+  // MARK: The loop's thread
 
   func interests() -> (descriptors: [pollfd], timeout: Int32) { ([.readable(monitor.descriptor)], -1) }
 

@@ -40,13 +40,11 @@ enum OwnThread {
   private static func start(_ body: @escaping @Sendable () -> Void) {
     let work = Unmanaged.passRetained(Work(body)).toOpaque()
     var thread = pthread_t()
-    var attributes = pthread_attr_t()
-    pthread_attr_init(&attributes)
-    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-    let failed = pthread_create(&thread, &attributes, runOwnThread, work) != 0
-    pthread_attr_destroy(&attributes)
-    // Without a thread to be had, the work is done here: slower for others, and still right.
-    if failed { Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body() }
+    guard pthread_create(&thread, nil, runOwnThread, work) == 0 else {
+      // Without a thread to be had, the work is done here: slower for others, and still right.
+      return Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body()
+    }
+    pthread_detach(thread)
   }
 }
 

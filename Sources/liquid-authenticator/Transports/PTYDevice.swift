@@ -4,7 +4,7 @@ import Synchronization
 
 /// The device behind a pseudo terminal.
 ///
-/// The client's end is kept open here too: a terminal that nobody has open would wake the thread without end. So nothing
+/// The client's end is kept open here too: a terminal that nobody has open would wake the loop without end. So nothing
 /// tells that a client has gone, and its prompt stays until it times out.
 final class PTYDevice: DeviceLink, Polled {
   let events: AsyncStream<DeviceEvent>
@@ -16,24 +16,17 @@ final class PTYDevice: DeviceLink, Polled {
   private let output = Mutex(PTYOutput())
   private let input: Mutex<PTYInput>
   private let timepiece: any Timepiece
-  private let thread = Mutex<PollThread?>(nil)
+  private let watch = Mutex<EventLoop.Watch?>(nil)
 
   /// Serves the terminal; both descriptors are closed with the device.
-  init(controller: Int32, terminal: Int32, path: String, timepiece: any Timepiece) throws(TransportError) {
+  init(controller: Int32, terminal: Int32, path: String, on loop: EventLoop) {
     self.controller = controller
     self.terminal = terminal
     self.path = path
-    self.timepiece = timepiece
+    timepiece = loop
     input = Mutex(PTYInput())
     (events, incoming) = DeviceEvent.makeStream()
-    do throws(TransportError) {
-      let thread = try PollThread(self)
-      self.thread.withLock { $0 = thread }
-    } catch {
-      Glibc.close(terminal)
-      Glibc.close(controller)
-      throw error
-    }
+    watch.withLock { $0 = loop.watch(self) }
   }
 
   func node() async -> DeviceNode? { DeviceNode(path) }
@@ -43,12 +36,12 @@ final class PTYDevice: DeviceLink, Polled {
       output.append(reports)
       return flush(&output)
     }
-    if waits { thread.withLock { $0?.wake() } }
+    if waits { watch.withLock { $0?.wake() } }
   }
 
   func close() {
-    guard let thread = thread.withLock({ $0.take() }) else { return }
-    thread.stop()
+    guard let watch = watch.withLock({ $0.take() }) else { return }
+    watch.stop()
     output.withLock { output in
       output.isOpen = false
       Glibc.close(terminal)
@@ -57,7 +50,7 @@ final class PTYDevice: DeviceLink, Polled {
     incoming.finish()
   }
 
-  // MARK: The reading thread
+  // MARK: The loop's thread
 
   func interests() -> (descriptors: [pollfd], timeout: Int32) {
     let events = output.withLock { $0.bytes.isEmpty } ? POLLIN : POLLIN | POLLOUT

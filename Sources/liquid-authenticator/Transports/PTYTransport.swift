@@ -6,7 +6,7 @@ import Glibc
 /// Its own tools write 65 bytes a report (the number 0, then 64) and read 64, as from hidraw.
 struct PTYTransport: ReportTransport {
   let name = "pty"
-  let timepiece: any Timepiece
+  let loop: EventLoop
 
   func attach() throws(TransportError) -> any DeviceLink {
     var controller: Int32 = -1
@@ -16,6 +16,6 @@ struct PTYTransport: ReportTransport {
       throw TransportError("open a pseudo terminal", errno: errno)
     }
     let path = String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-    return try PTYDevice(controller: controller, terminal: terminal, path: path, timepiece: timepiece)
+    return PTYDevice(controller: controller, terminal: terminal, path: path, on: loop)
   }
 }

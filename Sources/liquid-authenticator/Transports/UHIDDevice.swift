@@ -5,8 +5,8 @@ import Synchronization
 
 /// One device made through an open `/dev/uhid`.
 ///
-/// One thread reads, and does nothing else: the kernel's ring holds 31 events, and what does not fit is lost. A write is
-/// done by whoever has something to say; uhid takes it at once.
+/// The kernel's ring holds 31 events, and what does not fit is lost: the loop must not be held up for long. uhid takes a
+/// write at once.
 final class UHIDDevice: DeviceLink, Polled {
   private struct Outgoing {
     var descriptor: Int32
@@ -22,12 +22,14 @@ final class UHIDDevice: DeviceLink, Polled {
   private let timepiece: any Timepiece
   private let serial: String
   private let watch: HIDRawWatch?
-  private let thread = Mutex<PollThread?>(nil)
+  private let service = Mutex<EventLoop.Watch?>(nil)
 
   /// Creates the device; the descriptor is closed with it.
   ///
   /// - Parameter watch: listens to udev since before.
-  init(descriptor: Int32, watch: HIDRawWatch?, timepiece: any Timepiece) throws(TransportError) {
+  init(
+    descriptor: Int32, watch: HIDRawWatch?, timepiece: any Timepiece, on loop: EventLoop
+  ) throws(TransportError) {
     // HID_UNIQ, by which udev's events are known to be of this device.
     serial = String(UInt64.random(in: 0 ... .max), radix: 16)
     self.watch = watch
@@ -39,17 +41,12 @@ final class UHIDDevice: DeviceLink, Polled {
     var event = cuhid_create2(
       identity.name, identity.place, serial, identity.vendor, identity.product, identity.reportDescriptor,
       identity.reportDescriptor.count)
-    do throws(TransportError) {
-      guard Glibc.write(descriptor, &event, MemoryLayout<uhid_event>.size) == MemoryLayout<uhid_event>.size else {
-        throw TransportError("create the device through \(UHIDTransport.path)", errno: errno)
-      }
-      let thread = try PollThread(self)
-      self.thread.withLock { $0 = thread }
-    } catch {
-      // With its descriptor the device goes too.
+    guard Glibc.write(descriptor, &event, MemoryLayout<uhid_event>.size) == MemoryLayout<uhid_event>.size else {
+      let number = errno
       Glibc.close(descriptor)
-      throw error
+      throw TransportError("create the device through \(UHIDTransport.path)", errno: number)
     }
+    service.withLock { $0 = loop.watch(self) }
   }
 
   func node() async -> DeviceNode? {
@@ -61,12 +58,12 @@ final class UHIDDevice: DeviceLink, Polled {
       Self.write(outgoing.pacer.admit(reports, at: timepiece.now), to: outgoing.descriptor)
       return outgoing.pacer.deadline != nil
     }
-    if waits { thread.withLock { $0?.wake() } }
+    if waits { service.withLock { $0?.wake() } }
   }
 
   func close() {
-    guard let thread = thread.withLock({ $0.take() }) else { return }
-    thread.stop()
+    guard let service = service.withLock({ $0.take() }) else { return }
+    service.stop()
     outgoing.withLock { outgoing in
       var event = uhid_event()
       event.type = UHID_DESTROY.rawValue
@@ -77,7 +74,7 @@ final class UHIDDevice: DeviceLink, Polled {
     incoming.finish()
   }
 
-  // MARK: The reading thread
+  // MARK: The loop's thread
 
   func interests() -> (descriptors: [pollfd], timeout: Int32) {
     let (deadline, hasEnded) = outgoing.withLock { ($0.pacer.deadline, $0.hasEnded) }

@@ -8,29 +8,31 @@ struct UHIDTransport: ReportTransport {
 
   let name = "uhid"
   private let timepiece: any Timepiece
+  private let loop: EventLoop
   private let open: @Sendable () throws(TransportError) -> Int32
   private let watch: @Sendable () -> HIDRawWatch?
 
   /// The kernel's own.
-  init(timepiece: any Timepiece) {
-    self.init(timepiece: timepiece, open: Self.openDevice, watch: HIDRawWatch.init)
+  init(loop: EventLoop) {
+    self.init(timepiece: loop, loop: loop, open: Self.openDevice, watch: HIDRawWatch.init)
   }
 
   /// - Parameters:
   ///   - open: where the descriptor comes from; tests give one end of a socket pair.
   ///   - watch: begins to listen to udev.
   init(
-    timepiece: any Timepiece, open: @escaping @Sendable () throws(TransportError) -> Int32,
+    timepiece: any Timepiece, loop: EventLoop, open: @escaping @Sendable () throws(TransportError) -> Int32,
     watch: @escaping @Sendable () -> HIDRawWatch?
   ) {
     self.timepiece = timepiece
+    self.loop = loop
     self.open = open
     self.watch = watch
   }
 
   func attach() throws(TransportError) -> any DeviceLink {
     let watch = watch()
-    return try UHIDDevice(descriptor: try open(), watch: watch, timepiece: timepiece)
+    return try UHIDDevice(descriptor: try open(), watch: watch, timepiece: timepiece, on: loop)
   }
 
   private static func openDevice() throws(TransportError) -> Int32 {

@@ -18,20 +18,13 @@ final class UnixSocketDevice: DeviceLink, Polled {
   /// The clients, each with the channel that it wrote on last.
   private let clients = Mutex<[Int32: ChannelID?]>([:])
   private let arrivals = ArrivalPause()
-  private let thread = Mutex<PollThread?>(nil)
+  private let watch = Mutex<EventLoop.Watch?>(nil)
 
   /// Serves the clients of the listener, which is closed with the device.
-  init(_ listener: ListeningSocket) throws(TransportError) {
+  init(_ listener: ListeningSocket, on loop: EventLoop) {
     self.listener = listener
     (events, incoming) = DeviceEvent.makeStream()
-    do throws(TransportError) {
-      let thread = try PollThread(self)
-      self.thread.withLock { $0 = thread }
-    } catch {
-      listener.removeFile()
-      Glibc.close(listener.descriptor)
-      throw error
-    }
+    watch.withLock { $0 = loop.watch(self) }
   }
 
   func node() async -> DeviceNode? { DeviceNode(listener.path) }
@@ -45,9 +38,9 @@ final class UnixSocketDevice: DeviceLink, Polled {
   }
 
   func close() {
-    guard let thread = thread.withLock({ $0.take() }) else { return }
+    guard let watch = watch.withLock({ $0.take() }) else { return }
     listener.removeFile()
-    thread.stop()
+    watch.stop()
     Glibc.close(listener.descriptor)
     clients.withLock { clients in
       clients.keys.forEach { Glibc.close($0) }
@@ -56,7 +49,7 @@ final class UnixSocketDevice: DeviceLink, Polled {
     incoming.finish()
   }
 
-  // MARK: The reading thread
+  // MARK: The loop's thread
 
   func interests() -> (descriptors: [pollfd], timeout: Int32) {
     let (arriving, timeout) = arrivals.interest(in: listener.descriptor)

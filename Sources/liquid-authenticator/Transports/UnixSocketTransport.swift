@@ -3,9 +3,10 @@
 /// Plugged in is: the socket's file is there.
 struct UnixSocketTransport: ReportTransport {
   let path: String
+  let loop: EventLoop
   var name: String { "unix:" + path }
 
   func attach() throws(TransportError) -> any DeviceLink {
-    try UnixSocketDevice(ListeningSocket(at: path, elsewhere: "name another path"))
+    UnixSocketDevice(try ListeningSocket(at: path, elsewhere: "name another path"), on: loop)
   }
 }

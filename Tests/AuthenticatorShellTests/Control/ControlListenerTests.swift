@@ -8,7 +8,7 @@ import Testing
 /// A door in a directory of its own.
 final class OpenDoor: Sendable {
   /// As in the daemon; the pool of the tests may be busy with other tests.
-  private static let workers = Result { () throws(TransportError) in try Workers() }
+  private static let loop = Result { () throws(TransportError) in try EventLoop() }
 
   let desk = ScriptedDesk()
   let directory: String
@@ -21,8 +21,8 @@ final class OpenDoor: Sendable {
     directory = "/tmp/liquid-auth-door-" + UUID().uuidString.prefix(8)
     path = directory + "/control.sock"
     let (desk, lines) = (desk, lines)
-    listener = try ControlListener(
-      ControlSocket(listeningAt: path), workers: Self.workers.get(),
+    listener = ControlListener(
+      try ControlSocket(listeningAt: path), on: try Self.loop.get(),
       makeSession: { ControlSession(client: $0, desk: desk, wallClock: { 1 }, log: { _ in }) }, log: lines.add)
   }
 

@@ -12,7 +12,7 @@ struct PTYTransportTests {
     let client: Descriptor
 
     init() async throws {
-      link = try PTYTransport(timepiece: try SystemTimepiece()).attach()
+      link = try PTYTransport(loop: EventLoop()).attach()
       client = Descriptor(open(try #require(await link.node()).path, O_RDWR | O_NOCTTY))
       try #require(client.number >= 0)
     }
@@ -74,7 +74,7 @@ struct PTYTransportTests {
   }
 
   @Test func `clients come and go`() async throws {
-    let link = try PTYTransport(timepiece: try SystemTimepiece()).attach()
+    let link = try PTYTransport(loop: EventLoop()).attach()
     defer { link.close() }
     var reports = link.reports.makeAsyncIterator()
     for _ in 0..<3 {
@@ -85,7 +85,7 @@ struct PTYTransportTests {
   }
 
   @Test func `the terminal is for its owner alone, and gone after close`() async throws {
-    let link = try PTYTransport(timepiece: try SystemTimepiece()).attach()
+    let link = try PTYTransport(loop: EventLoop()).attach()
     let node = try #require(await link.node()).path
     var status = stat()
     #expect(stat(node, &status) == 0)

@@ -15,8 +15,9 @@ struct UHIDTransportTests {
     init(timepiece: (any Timepiece)? = nil) throws {
       let (ours, theirs) = try Descriptor.pair()
       end = ours
+      let loop = try EventLoop()
       let transport = UHIDTransport(
-        timepiece: try timepiece ?? SystemTimepiece(), open: { () throws(TransportError) in theirs }, watch: { nil })
+        timepiece: timepiece ?? loop, loop: loop, open: { () throws(TransportError) in theirs }, watch: { nil })
       link = try transport.attach()
       created = try ours.read()
     }
@@ -163,8 +164,9 @@ struct UHIDTransportTests {
 
   @Test func `a kernel that goes away ends the stream`() async throws {
     let (ours, theirs) = try Descriptor.pair()
+    let loop = try EventLoop()
     let transport = UHIDTransport(
-      timepiece: try SystemTimepiece(), open: { () throws(TransportError) in theirs }, watch: { nil })
+      timepiece: loop, loop: loop, open: { () throws(TransportError) in theirs }, watch: { nil })
     let link = try transport.attach()
     shutdown(ours.number, Int32(SHUT_RDWR))
     var reports = link.reports.makeAsyncIterator()

@@ -8,9 +8,12 @@ import Testing
 struct UnixSocketTransportTests {
   let directory: TemporaryDirectory
   var path: String { directory.path + "/key.sock" }
-  var transport: UnixSocketTransport { UnixSocketTransport(path: path) }
+  let transport: UnixSocketTransport
 
-  init() throws { directory = try TemporaryDirectory() }
+  init() throws {
+    directory = try TemporaryDirectory()
+    transport = UnixSocketTransport(path: directory.path + "/key.sock", loop: try EventLoop())
+  }
 
   func connect() throws -> Descriptor {
     let client = Descriptor(socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0))
@@ -178,12 +181,12 @@ struct UnixSocketTransportTests {
 
   @Test(arguments: ["", String(repeating: "x", count: 108)])
   func `a path that no socket can have is refused`(name: String) {
-    #expect(throws: TransportError.self) { try UnixSocketTransport(path: name).attach() }
+    #expect(throws: TransportError.self) { try UnixSocketTransport(path: name, loop: EventLoop()).attach() }
   }
 
   @Test func `a directory that is not there is named`() {
     #expect {
-      try UnixSocketTransport(path: directory.path + "/no/key.sock").attach()
+      try UnixSocketTransport(path: directory.path + "/no/key.sock", loop: EventLoop()).attach()
     } throws: {
       "\($0)" == "cannot find the directory \(directory.path)/no: No such file or directory"
     }

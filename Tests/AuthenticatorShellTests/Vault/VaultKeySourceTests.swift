@@ -242,7 +242,7 @@ import Vault
 
   /// A person whose passphrase is tried while another task waits for the one thread that there is.
   private struct TriedBesideAnother: DialogBackEnd {
-    let workers: Workers
+    let workers: EventLoop
     let lines: Lines
 
     func confirm(_ text: PromptText) async throws(UserInteractionError) { throw .declined }
@@ -261,7 +261,7 @@ import Vault
   @Test func `a try of the passphrase leaves its thread to others`() async throws {
     // The thread takes its tasks in the order in which they came. The try takes long enough for its task to be waiting,
     // and not to find it done already.
-    let workers = try Workers(count: 1)
+    let workers = try EventLoop()
     let made = try MadeVault(passphrase: "right", cost: .standard)
     let dialogs = TriedBesideAnother(workers: workers, lines: lines)
     let source = VaultKeySource(directory: made.directory, dialogs: dialogs, log: lines.add)

@@ -1,0 +1,272 @@
+import CLinux
+import CTAPHID
+import Glibc
+import Synchronization
+
+/// One thread that runs tasks, waits for descriptors and rings timers.
+///
+/// It sleeps in one poll(2) over all descriptors and the next deadline, so an idle loop costs nothing; Swift's own pool on
+/// Linux looks after its threads once a second for as long as the process lives. Whatever the loop's own thread does
+/// (enqueue a job, watch a descriptor, set a timer) takes effect before it sleeps again and wakes nobody. Another thread
+/// wakes it by an eventfd.
+///
+/// A job that blocks holds up everything else: what blocks belongs on ``OwnThread``, or on a second loop.
+final class EventLoop: TaskExecutor, Timepiece {
+  private struct State {
+    var jobs: [UnownedJob] = []
+    var watches: [Watch] = []
+    var sleepers: [UInt64: Sleeper] = [:]
+    /// The earliest deadline of `sleepers`; it may be too early, never too late.
+    var alarm: Instant?
+    var lastNumber: UInt64 = 0
+    /// Whether the thread sleeps, or is about to, and must be woken for what is added.
+    var isAsleep = false
+  }
+
+  private struct Sleeper {
+    let until: Instant
+    let continuation: CheckedContinuation<Bool, Never>
+  }
+
+  private let state = Mutex(State())
+  /// Held while a watch is served, so that a watch that was stopped by another thread is not served any more.
+  private let turn = Mutex<Void>(())
+  /// Raised to end the sleep of the thread.
+  private let signal: Int32
+  private let thread = Atomic<UInt>(0)
+
+  /// Starts the thread, which lives as long as the process.
+  init() throws(TransportError) {
+    signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+    guard signal >= 0 else { throw TransportError("make an eventfd", errno: errno) }
+    var thread = pthread_t()
+    let job = Unmanaged.passRetained(self)
+    let error = pthread_create(&thread, nil, runEventLoop, job.toOpaque())
+    guard error == 0 else {
+      job.release()
+      throw TransportError("start a thread", errno: error)
+    }
+    pthread_detach(thread)
+  }
+
+  /// Whether this is the loop's own thread.
+  private var isOwnThread: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
+
+  /// Changes the state, and wakes the thread where it sleeps.
+  private func change<Result>(_ body: (inout sending State) -> sending Result) -> Result {
+    var wakes = false
+    let result = state.withLock { state in
+      wakes = state.isAsleep
+      state.isAsleep = false
+      return body(&state)
+    }
+    if wakes { eventfd_write(signal, 1) }
+    return result
+  }
+
+  // MARK: Tasks
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    change { $0.jobs.append(job) }
+  }
+
+  // MARK: Timers
+
+  var now: Instant {
+    var now = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return Instant(nanoseconds: Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec))
+  }
+
+  func sleep(until instant: Instant) async throws(CancellationError) {
+    let number = state.withLock { state in
+      state.lastNumber += 1
+      return state.lastNumber
+    }
+    let isOver = await withTaskCancellationHandler {
+      await withCheckedContinuation { add(Sleeper(until: instant, continuation: $0), number) }
+    } onCancel: {
+      state.withLock { $0.sleepers.removeValue(forKey: number) }?.continuation.resume(returning: false)
+    }
+    guard isOver else { throw CancellationError() }
+  }
+
+  private func add(_ sleeper: Sleeper, _ number: UInt64) {
+    let isAdded = change { state in
+      // A cancellation that comes later finds the sleeper; one that came before would not.
+      guard !Task.isCancelled else { return false }
+      state.sleepers[number] = sleeper
+      state.alarm = min(state.alarm ?? sleeper.until, sleeper.until)
+      return true
+    }
+    if !isAdded { sleeper.continuation.resume(returning: false) }
+  }
+
+  // MARK: Descriptors
+
+  /// Serves `polled` from now on, until the watch is stopped.
+  func watch(_ polled: any Polled) -> Watch {
+    let watch = Watch(polled, on: self)
+    change { $0.watches.append(watch) }
+    return watch
+  }
+
+  fileprivate func stop(_ watch: Watch) {
+    // The thread itself cannot wait for its own turn to end, and serves no other watch meanwhile.
+    if isOwnThread { return remove(watch) }
+    turn.withLock { _ in remove(watch) }
+  }
+
+  private func remove(_ watch: Watch) {
+    change { state in state.watches.removeAll { $0 === watch } }
+  }
+
+  fileprivate func wake() { change { _ in } }
+
+  // MARK: The thread
+
+  /// How many jobs run before descriptors and timers are looked at again.
+  private static let jobsAtOnce = 256
+
+  fileprivate func run() -> Never {
+    thread.store(UInt(pthread_self()), ordering: .relaxed)
+    let executor = asUnownedTaskExecutor()
+    var polled: [Served] = []
+    var descriptors: [pollfd] = []
+    while true {
+      for _ in 0..<Self.jobsAtOnce {
+        let jobs = state.withLock { state in
+          defer { state.jobs.removeAll(keepingCapacity: true) }
+          return state.jobs
+        }
+        if jobs.isEmpty { break }
+        for job in jobs { job.runSynchronously(on: executor) }
+      }
+      let watches = state.withLock(\.watches)
+      polled.removeAll(keepingCapacity: true)
+      descriptors.removeAll(keepingCapacity: true)
+      descriptors.append(.readable(signal))
+      var timeout = Int32.max
+      turn.withLock { _ in
+        for watch in watches {
+          let (wanted, milliseconds) = watch.polled.interests()
+          polled.append(Served(watch: watch, count: wanted.count, hasDeadline: milliseconds >= 0))
+          descriptors += wanted
+          if milliseconds >= 0 { timeout = min(timeout, milliseconds) }
+        }
+      }
+      let alarm = state.withLock { state -> Instant? in
+        state.isAsleep = state.jobs.isEmpty
+        return state.isAsleep ? state.alarm : Instant(nanoseconds: 0)
+      }
+      if let alarm { timeout = min(timeout, alarm.pollTimeout(from: now)) }
+      let count = poll(&descriptors, nfds_t(descriptors.count), timeout == .max ? -1 : timeout)
+      let number = errno
+      state.withLock { $0.isAsleep = false }
+      if count < 0 {
+        // There is no memory, or the limit of descriptors was lowered, which may pass.
+        if number != EINTR { usleep(100_000) }
+        continue
+      }
+      if descriptors[0].revents != 0 {
+        var raised: UInt64 = 0
+        eventfd_read(signal, &raised)
+      }
+      ring()
+      serve(polled, descriptors)
+    }
+  }
+
+  /// A watch, how many of the descriptors are its own, and whether it asked for a time.
+  private struct Served {
+    let watch: Watch
+    let count: Int
+    let hasDeadline: Bool
+  }
+
+  /// Hands each watch what poll(2) said of its descriptors, where it said something or the time may be over.
+  private func serve(_ polled: [Served], _ descriptors: [pollfd]) {
+    var first = 1
+    for served in polled {
+      let own = descriptors[first..<first + served.count]
+      first += served.count
+      guard served.hasDeadline || own.contains(where: { $0.revents != 0 }) else { continue }
+      turn.withLock { _ in
+        // It may have been stopped since it was asked.
+        guard state.withLock({ $0.watches.contains { $0 === served.watch } }) else { return }
+        served.watch.polled.ready(Array(own))
+      }
+    }
+  }
+
+  /// Wakes the sleepers whose time has come.
+  private func ring() {
+    guard let alarm = state.withLock(\.alarm), alarm <= now else { return }
+    let now = now
+    let due = state.withLock { state in
+      let due = state.sleepers.filter { $1.until <= now }
+      due.keys.forEach { state.sleepers[$0] = nil }
+      state.alarm = state.sleepers.values.lazy.map(\.until).min()
+      return due.values.map(\.continuation)
+    }
+    due.forEach { $0.resume(returning: true) }
+  }
+
+  /// A part of the daemon whose descriptors the loop waits for.
+  final class Watch: Sendable {
+    fileprivate let polled: any Polled
+    private let loop: EventLoop
+
+    fileprivate init(_ polled: any Polled, on loop: EventLoop) {
+      self.polled = polled
+      self.loop = loop
+    }
+
+    /// Has the loop ask for the interests anew; the loop's own thread need not say so.
+    func wake() { loop.wake() }
+
+    /// Ends the service: once this returns, neither call is made or under way.
+    func stop() { loop.stop(self) }
+  }
+}
+
+/// What waits for descriptors on an ``EventLoop``, whose thread makes both calls.
+protocol Polled: AnyObject, Sendable {
+  /// What to wait for now, and for how many milliseconds at most (−1: for ever).
+  func interests() -> (descriptors: [pollfd], timeout: Int32)
+  /// What poll(2) said of these descriptors: something of one of them at least, or the time may be over.
+  func ready(_ descriptors: [pollfd])
+}
+
+/// What the thread runs; C calls it, so it is bound to no actor.
+private func runEventLoop(_ loop: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  if let loop { Unmanaged<EventLoop>.fromOpaque(loop).takeUnretainedValue().run() }
+  return nil
+}
+
+/// Leaves a listening socket alone while the system has no room for another connection: poll(2) would tell of the one
+/// that waits at once and again.
+///
+/// It ends with the next thing that happens, which may have made room, and after a second.
+final class ArrivalPause: Sendable {
+  private let isOn = Atomic(false)
+
+  func begin() { isOn.store(true, ordering: .relaxed) }
+  func end() { isOn.store(false, ordering: .relaxed) }
+
+  /// What to wait for; poll(2) passes over a descriptor of −1.
+  func interest(in listener: Int32) -> (descriptor: pollfd, timeout: Int32) {
+    isOn.load(ordering: .relaxed) ? (.readable(-1), 1000) : (.readable(listener), -1)
+  }
+}
+
+extension pollfd {
+  /// Waits for `descriptor` to become readable.
+  static func readable(_ descriptor: Int32) -> pollfd { pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0) }
+
+  /// Whether there is something to read, or an end or error to be met by reading.
+  var isReadable: Bool { revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 }
+  /// Whether there is room to write.
+  var isWritable: Bool { revents & Int16(POLLOUT) != 0 }
+}

@@ -1,0 +1,81 @@
+import CTAPHID
+import Glibc
+import Synchronization
+import Testing
+
+@testable import liquid_authenticator
+
+struct EventLoopTests {
+  @Test func `tasks and the actors that they call run on the loop's thread`() async throws {
+    actor Counter {
+      var threads: Set<pthread_t> = []
+      func note() { threads.insert(currentThread()) }
+    }
+    let loop = try EventLoop()
+    let counter = Counter()
+    let tasks = (0..<50).map { _ in
+      Task(executorPreference: loop) {
+        await counter.note()
+        await Task.yield()
+        await counter.note()
+        return currentThread()
+      }
+    }
+    var threads: Set<pthread_t> = []
+    for task in tasks { threads.insert(await task.value) }
+    threads.formUnion(await counter.threads)
+    #expect(threads.count == 1)
+    #expect(!threads.contains(currentThread()))
+  }
+
+  @Test func `what a task starts is done though nobody was woken for it`() async throws {
+    let loop = try EventLoop()
+    let task = Task(executorPreference: loop) {
+      let children = (0..<5).map { number in Task(executorPreference: loop) { number } }
+      var sum = 0
+      for child in children { sum += await child.value }
+      return sum
+    }
+    #expect(await task.value == 10)
+  }
+
+  @Test func `a job that blocks on another loop holds nothing up here`() async throws {
+    let (loop, other) = (try EventLoop(), try EventLoop())
+    let (ours, theirs) = try Descriptor.pair()
+    let end = Descriptor(theirs)
+    let held = Task(executorPreference: other) { try end.read(waiting: -1) }
+    let free = Task(executorPreference: loop) { 7 }
+    #expect(await free.value == 7)
+    try ours.write([1])
+    #expect(try await held.value == [1])
+  }
+
+  @Test func `a sleeper wakes when its time has come, not before`() async throws {
+    let timepiece = try EventLoop()
+    let deadline = timepiece.now.advanced(by: .milliseconds(20))
+    try await timepiece.sleep(until: deadline)
+    #expect(timepiece.now >= deadline)
+  }
+
+  @Test func `who sleeps for long does not hold up who sleeps for less`() async throws {
+    let timepiece = try EventLoop()
+    let long = Task { try await timepiece.sleep(until: timepiece.now.advanced(by: .seconds(3600))) }
+    try await timepiece.sleep(until: timepiece.now.advanced(by: .milliseconds(1)))
+    long.cancel()
+    await #expect(throws: CancellationError.self) { try await long.value }
+  }
+
+  @Test func `a time that is over is no sleep`() async throws {
+    let timepiece = try EventLoop()
+    try await timepiece.sleep(until: Instant(nanoseconds: 0))
+  }
+
+  @Test func `cancelling a sleeper wakes it at once`() async throws {
+    let timepiece = try EventLoop()
+    let sleeper = Task { try await timepiece.sleep(until: timepiece.now.advanced(by: .seconds(3600))) }
+    sleeper.cancel()
+    await #expect(throws: CancellationError.self) { try await sleeper.value }
+  }
+}
+
+private func currentThread() -> pthread_t { pthread_self() }
