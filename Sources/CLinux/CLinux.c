@@ -88,6 +88,35 @@ int clinux_open_pty(int *controller, int *terminal, char *path, size_t size) {
   return -1;
 }
 
+enum { MOST_PACKETS = 64 };
+
+static int describe(struct mmsghdr *messages, struct iovec *parts, char *packets, size_t size, int count) {
+  if (count > MOST_PACKETS) count = MOST_PACKETS;
+  memset(messages, 0, (size_t)count * sizeof *messages);
+  for (int index = 0; index < count; ++index) {
+    parts[index] = (struct iovec){packets + (size_t)index * size, size};
+    messages[index].msg_hdr.msg_iov = &parts[index];
+    messages[index].msg_hdr.msg_iovlen = 1;
+  }
+  return count;
+}
+
+int clinux_receive_packets(int socket, void *packets, size_t size, int count, size_t *lengths) {
+  struct mmsghdr messages[MOST_PACKETS];
+  struct iovec parts[MOST_PACKETS];
+  count = describe(messages, parts, packets, size, count);
+  int received = recvmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT, NULL);
+  for (int index = 0; index < received; ++index) lengths[index] = messages[index].msg_len;
+  return received;
+}
+
+void clinux_send_packets(int socket, const void *packets, size_t size, int count) {
+  struct mmsghdr messages[MOST_PACKETS];
+  struct iovec parts[MOST_PACKETS];
+  count = describe(messages, parts, (char *)packets, size, count);
+  sendmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 int clinux_peer_user(int socket, uid_t *user) {
   struct ucred peer;
   socklen_t size = sizeof peer;

@@ -54,6 +54,40 @@ public enum HMACSHA512 {
     }
   }
 
+  /// A key that is used often: its two blocks are hashed once.
+  public struct Key: Sendable {
+    /// A `crypto_auth_hmacsha512_state` that has read the key.
+    private let state: SecretBytes
+
+    /// Takes a key of any length.
+    public init(_ key: SecretBytes) {
+      state = SecretBytes(count: MemoryLayout<crypto_auth_hmacsha512_state>.size) { memory in
+        withWipedState(crypto_auth_hmacsha512_state.self) { state in
+          key.withUnsafeBytes { _ = crypto_auth_hmacsha512_init(state, $0.bytes, $0.count) }
+          memory.copyMemory(from: UnsafeRawBufferPointer(start: state, count: memory.count))
+        }
+      }
+    }
+
+    /// The tag (64 bytes) of `message`, where it is no secret.
+    public func authenticate(_ message: [UInt8]) -> [UInt8] {
+      newBytes(size) { authenticate(message, into: UnsafeMutableRawBufferPointer(start: $0, count: size)) }
+    }
+
+    /// The first `count` (at most 64) bytes of the tag of `message`, where they are a secret themselves.
+    public func deriveSecret(_ message: [UInt8], count: Int) -> SecretBytes {
+      truncated(to: count, of: size) { authenticate(message, into: $0) }
+    }
+
+    private func authenticate(_ message: [UInt8], into output: UnsafeMutableRawBufferPointer) {
+      withWipedState(crypto_auth_hmacsha512_state.self) { copy in
+        state.withUnsafeBytes { UnsafeMutableRawBufferPointer(start: copy, count: $0.count).copyMemory(from: $0) }
+        crypto_auth_hmacsha512_update(copy, message, UInt64(message.count))
+        crypto_auth_hmacsha512_final(copy, output.bytes)
+      }
+    }
+  }
+
   /// Writes the tag (64 bytes) of the parts to `output`; nothing else of them or of the key remains in memory.
   package static func authenticate(
     _ parts: UnsafeRawBufferPointer..., key: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer

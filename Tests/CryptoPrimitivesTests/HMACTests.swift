@@ -34,6 +34,8 @@ import Testing
     let key = SecretBytes(sample.key)
     #expect(HMACSHA256.authenticate(sample.message, key: key) == hex(sample.sha256))
     #expect(HMACSHA512.authenticate(sample.message, key: key) == hex(sample.sha512))
+    let kept = HMACSHA512.Key(key)
+    for _ in 0..<2 { #expect(kept.authenticate(sample.message) == hex(sample.sha512)) }
   }
 
   @Test(arguments: samples) func `a secret tag is the first bytes of the tag`(_ sample: Sample) {
@@ -45,6 +47,8 @@ import Testing
       #expect(
         HMACSHA512.deriveSecret(sample.message, key: key, count: count).revealed
           == Hex(hex(sample.sha512).prefix(count)))
+      #expect(
+        HMACSHA512.Key(key).deriveSecret(sample.message, count: count).revealed == Hex(hex(sample.sha512).prefix(count)))
     }
   }
 

@@ -25,6 +25,14 @@ int clinux_forbid_dumps(void);
 /// and its path in `path`. Returns 0, or -1 with errno and nothing open.
 int clinux_open_pty(int *controller, int *terminal, char *path, size_t size);
 
+/// Receives up to `count` packets (64 at most) that are there, each of up to `size` bytes, into `packets`, one behind the
+/// other; `lengths` takes theirs. Never waits. Returns how many, or -1 with errno.
+int clinux_receive_packets(int socket, void *packets, size_t size, int count, size_t *lengths);
+
+/// Sends `count` packets (64 at most) of `size` bytes, which lie one behind the other. Never waits: what the other side does
+/// not take at once is lost.
+void clinux_send_packets(int socket, const void *packets, size_t size, int count);
+
 /// The user at the other end of a Unix socket, who called connect(2) or listen(2), SO_PEERCRED: 0, or -1 with errno.
 int clinux_peer_user(int socket, uid_t *user);
 

@@ -20,21 +20,30 @@ public struct Credential: Sendable, Equatable {
   public let parameters: CredentialParameters
   /// Where the credential was found.
   public let provenance: Provenance
+  /// SHA-256 of the relying party's id.
+  public let rpIDHash: RPIDHash
+  /// The private key, where it was derived to recognise the credential.
+  let derivedKey: CredentialPrivateKey?
 
   /// The credential of a record.
   public init(record: CredentialSource) {
     self.init(id: record.id, rpID: record.rpID, parameters: record.parameters, provenance: .record(record))
   }
 
-  init(id: [UInt8], rpID: String, parameters: CredentialParameters, provenance: Provenance) {
+  /// - Parameters:
+  ///   - rpIDHash: that of `rpID`, where it is known.
+  ///   - derivedKey: the private key of `parameters`, where it is known.
+  init(
+    id: [UInt8], rpID: String, parameters: CredentialParameters, provenance: Provenance, rpIDHash: RPIDHash? = nil,
+    derivedKey: CredentialPrivateKey? = nil
+  ) {
     self.id = id
     self.rpID = rpID
     self.parameters = parameters
     self.provenance = provenance
+    self.rpIDHash = rpIDHash ?? RPIDHash(rpID: rpID)
+    self.derivedKey = derivedKey
   }
-
-  /// SHA-256 of the relying party's id.
-  public var rpIDHash: RPIDHash { RPIDHash(rpID: rpID) }
 
   /// Discoverable, non-discoverable or U2F.
   public var kind: CredentialKind { parameters.kind }

@@ -8,11 +8,15 @@ public struct CredentialKeys: Sendable {
   /// Deterministic P-256 takes the main key itself (Recovery §3); nothing else does.
   let mainKey: SecretBytes
   private let subkeys: [Subkey: SecretBytes]
+  /// The HMAC keys that every ceremony uses.
+  private let macKeys: [Subkey: HMACSHA512.Key]
 
   /// Derives the subkeys of a main key (64 bytes).
   public init(mainKey: SecretBytes) {
     self.mainKey = mainKey
-    subkeys = Dictionary(uniqueKeysWithValues: Subkey.allCases.map { ($0, $0.derive(from: mainKey)) })
+    let subkeys = Dictionary(uniqueKeysWithValues: Subkey.allCases.map { ($0, $0.derive(from: mainKey)) })
+    self.subkeys = subkeys
+    macKeys = subkeys.filter { [.lookUp, .rowSet, .credentialKey].contains($0.key) }.mapValues(HMACSHA512.Key.init)
   }
 
   /// The subkey of a purpose, 32 bytes.
@@ -20,13 +24,15 @@ public struct CredentialKeys: Sendable {
 
   /// `mac(label, message)` of Recovery §2, where the result is no secret.
   func mac(_ purpose: Subkey, _ message: [UInt8]) -> [UInt8] {
-    Array(HMACSHA512.authenticate(message, key: self[purpose]).prefix(32))
+    Array(macKey(purpose).authenticate(message).prefix(32))
   }
 
   /// `mac(label, message)` of Recovery §2, where the result is a secret.
   func secret(_ purpose: Subkey, _ message: [UInt8]) -> SecretBytes {
-    HMACSHA512.deriveSecret(message, key: self[purpose], count: 32)
+    macKey(purpose).deriveSecret(message, count: 32)
   }
+
+  private func macKey(_ purpose: Subkey) -> HMACSHA512.Key { macKeys[purpose] ?? HMACSHA512.Key(self[purpose]) }
 
   /// Which phrase this is: 4 bytes, shown as 8 hex digits.
   public var fingerprint: [UInt8] {

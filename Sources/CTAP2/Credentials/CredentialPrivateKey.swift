@@ -84,10 +84,11 @@ extension CredentialKeys {
   ///
   /// - Throws: `CryptoError.scalarOutOfRange` where the derivation yields no scalar of the curve (once in 2³²).
   public func privateKey(of credential: Credential) throws(CryptoError) -> CredentialPrivateKey {
+    if let derived = credential.derivedKey { return derived }
     if let imported = credential.record?.importedKey {
       return try CredentialPrivateKey(secret: imported, algorithm: credential.algorithm)
     }
-    return try privateKey(credential.parameters, rpID: credential.rpID)
+    return try privateKey(credential.parameters, rpID: credential.rpID, credential.rpIDHash)
   }
 
   /// The private key of a record.
@@ -104,13 +105,20 @@ extension CredentialKeys {
   public func privateKey(
     _ parameters: CredentialParameters, rpID: String
   ) throws(CryptoError) -> CredentialPrivateKey {
+    try privateKey(parameters, rpID: rpID, RPIDHash(rpID: rpID))
+  }
+
+  /// The same, where the hash of `rpID` is known.
+  func privateKey(
+    _ parameters: CredentialParameters, rpID: String, _ rpIDHash: RPIDHash
+  ) throws(CryptoError) -> CredentialPrivateKey {
     // Deterministic P-256, so that other wallets of the same phrase find the same key.
     if let counter = parameters.counter, parameters.algorithm == .es256 {
       return CredentialPrivateKey(
         try DeterministicP256.privateKey(
           mainKey: mainKey, origin: Array(rpID.utf8), userHandle: userIDText(parameters.userID), counter: counter))
     }
-    return try privateKey(parameters, rpIDHash: RPIDHash(rpID: rpID))
+    return try privateKey(parameters, rpIDHash: rpIDHash)
   }
 
   /// Everything else than discoverable ES256: a MAC of what the credential is.

@@ -98,8 +98,8 @@ struct CredentialRecognition {
       if let record = try vault.store.credential(id: id, rpIDHash: rpIDHash) {
         matches.append(Match(credential: Credential(record: record), isLive: true))
       } else if let parameters = vault.keys.open(sealedID: id, rpIDHash: rpIDHash) {
-        guard (try? vault.keys.privateKey(parameters, rpID: rpID)) != nil else { continue }
-        matches.append(try match(id, parameters, .sealedID))
+        guard let key = try? vault.keys.privateKey(parameters, rpID: rpID, rpIDHash) else { continue }
+        matches.append(try match(id, parameters, .sealedID, key))
       } else if id.count == CredentialID.hashLength {
         left.append(id)
       }
@@ -160,14 +160,16 @@ struct CredentialRecognition {
   }
 
   private func match(
-    _ id: [UInt8], _ parameters: CredentialParameters, _ provenance: Credential.Provenance
+    _ id: [UInt8], _ parameters: CredentialParameters, _ provenance: Credential.Provenance,
+    _ key: CredentialPrivateKey? = nil
   ) throws(StoreError) -> Match {
     // Only the one credential of an account can be outlived by another.
     let account =
       parameters.kind == .discoverable
       ? try vault.store.account(rpIDHash: rpIDHash, userID: parameters.userID) : nil
     return Match(
-      credential: Credential(id: id, rpID: rpID, parameters: parameters, provenance: provenance),
+      credential: Credential(
+        id: id, rpID: rpID, parameters: parameters, provenance: provenance, rpIDHash: rpIDHash, derivedKey: key),
       isLive: state.isLive(parameters, account: account))
   }
 }

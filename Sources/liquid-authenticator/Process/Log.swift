@@ -42,12 +42,16 @@ struct Log: Sendable {
     output((isJournal ? "<\(level.rawValue)>" : "liquid-authenticator: ") + Log.printable(line) + "\n")
   }
 
+  /// How many characters of a line are written.
+  private static let maximumCount = 1000
+
   /// Texts of clients may be hostile: a line stays one line of at most 1000 characters, and moves no cursor.
   static func printable(_ text: String) -> String {
+    // Most lines have nothing else.
+    if text.utf8.count <= maximumCount, text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) { return text }
     var line = ""
-    for scalar in text.unicodeScalars.prefix(1000) {
-      // Most lines have nothing else, and Unicode's tables are large.
-      if (" "..."~").contains(scalar) {
+    for scalar in text.unicodeScalars.prefix(maximumCount) {
+      if scalar.isASCII, 0x20...0x7E ~= scalar.value {
         line.unicodeScalars.append(scalar)
         continue
       }

@@ -19,7 +19,9 @@ final class EventLoop: TaskExecutor, Timepiece {
     /// The earliest deadline of `sleepers`; it may be too early, never too late.
     var alarm: Instant?
     var lastNumber: UInt64 = 0
-    /// Whether the thread sleeps, or is about to, and must be woken for what is added.
+    /// Whether something was changed since the thread last looked at all of it.
+    var isChanged = false
+    /// Whether the thread sleeps, or is about to, and must be woken for a change.
     var isAsleep = false
   }
 
@@ -58,6 +60,7 @@ final class EventLoop: TaskExecutor, Timepiece {
     let result = state.withLock { state in
       wakes = state.isAsleep
       state.isAsleep = false
+      state.isChanged = true
       return body(&state)
     }
     if wakes { eventfd_write(signal, 1) }
@@ -143,7 +146,10 @@ final class EventLoop: TaskExecutor, Timepiece {
         if jobs.isEmpty { break }
         for job in jobs { job.runSynchronously(on: executor) }
       }
-      let watches = state.withLock(\.watches)
+      let watches = state.withLock { state in
+        state.isChanged = false
+        return state.watches
+      }
       polled.removeAll(keepingCapacity: true)
       descriptors.removeAll(keepingCapacity: true)
       descriptors.append(.readable(signal))
@@ -157,7 +163,7 @@ final class EventLoop: TaskExecutor, Timepiece {
         }
       }
       let alarm = state.withLock { state -> Instant? in
-        state.isAsleep = state.jobs.isEmpty
+        state.isAsleep = state.jobs.isEmpty && !state.isChanged
         return state.isAsleep ? state.alarm : Instant(nanoseconds: 0)
       }
       if let alarm { timeout = min(timeout, alarm.pollTimeout(from: now)) }

@@ -1,3 +1,4 @@
+import CLinux
 import CTAPHID
 import Glibc
 import Synchronization
@@ -8,8 +9,8 @@ import Synchronization
 final class UnixSocketDevice: DeviceLink, Polled {
   /// How many clients may be connected; one more is turned away.
   static let clientLimit = 32
-  /// How many packets of one client are read before the others are looked at.
-  private static let turn = 16
+  /// How many packets of one client are read before the others are looked at, and written in one call.
+  private static let packetsAtOnce = 32
 
   let events: AsyncStream<DeviceEvent>
 
@@ -30,9 +31,13 @@ final class UnixSocketDevice: DeviceLink, Polled {
   func node() async -> DeviceNode? { DeviceNode(listener.path) }
 
   func send(_ reports: [Report]) {
-    clients.withLock { clients in
-      for client in clients.keys {
-        for report in reports { _ = Glibc.send(client, report.bytes, report.bytes.count, Int32(MSG_NOSIGNAL)) }
+    var rest = reports[...]
+    while !rest.isEmpty {
+      let next = rest.prefix(Self.packetsAtOnce)
+      rest = rest.dropFirst(next.count)
+      let packets = next.flatMap(\.bytes)
+      clients.withLock { clients in
+        for client in clients.keys { clinux_send_packets(client, packets, Report.size, Int32(next.count)) }
       }
     }
   }
@@ -64,12 +69,17 @@ final class UnixSocketDevice: DeviceLink, Polled {
 
   /// Takes the packets that are there, so many at most that other clients have their turn; false when it has gone.
   private func readAll(_ client: Int32) -> Bool {
-    var packet = [UInt8](repeating: 0, count: Report.size + 2)
-    for _ in 0..<Self.turn {
-      let count = recv(client, &packet, packet.count, 0)
-      guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
+    // One byte more than a host writes: a longer packet is cut, and of another size all the same.
+    let size = Report.size + 2
+    var packets = [UInt8](repeating: 0, count: size * Self.packetsAtOnce)
+    var lengths = [Int](repeating: 0, count: Self.packetsAtOnce)
+    let count = clinux_receive_packets(client, &packets, size, Int32(Self.packetsAtOnce), &lengths)
+    guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
+    for (index, length) in lengths.prefix(Int(count)).enumerated() {
+      // A packet of no bytes is the end.
+      guard length > 0 else { return false }
       // A packet of another size is no report, and is not answered.
-      guard let report = Report(hostBytes: packet.prefix(count)) else { continue }
+      guard let report = Report(hostBytes: packets[index * size..<index * size + length]) else { continue }
       clients.withLock { $0[client] = report.channel }
       incoming.yield(.report(report))
     }
