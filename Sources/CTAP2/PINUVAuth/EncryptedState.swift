@@ -11,6 +11,8 @@ enum EncryptedState: String {
 
   /// Bytes of a state that is encrypted.
   static let size = 16
+  /// Bytes of the encrypted state: an initialization vector and the state.
+  static let encryptedSize = AESCBC.blockSize + size
 
   /// iv (16 random bytes) ‖ AES-128-CBC(key, state), with key = HKDF-SHA-256(IKM = token, salt = 32 zeros, info = the
   /// member's name, L = 16): 32 bytes.
@@ -27,14 +29,16 @@ enum EncryptedState: String {
 extension OpenVault {
   /// Both members of getInfo.
   ///
-  /// While nobody has been given a persistent token there is none; a key that nobody has takes its place, so that a
+  /// Without a persistent token both are random bytes, which is what the states look like under a key that nobody has: a
   /// platform sees before it asks for the token that there will be something to read.
   func encryptedStates() throws(CTAPError) -> (identifier: [UInt8], credentialStore: [UInt8]) {
-    let (state, revision): (StoreState, [UInt8])
-    do throws(StoreError) { (state, revision) = (try store.state(), try store.revision()) } catch {
-      throw CTAPError(error)
+    let state: StoreState
+    do throws(StoreError) { state = try store.state() } catch { throw CTAPError(error) }
+    guard let token = state.settings.persistentToken?.withUnsafeBytes(SecretBytes.init(copying:)) else {
+      return (randomBytes(EncryptedState.encryptedSize), randomBytes(EncryptedState.encryptedSize))
     }
-    let token = (state.settings.persistentToken ?? randomBytes(32)).withUnsafeBytes(SecretBytes.init(copying:))
+    let revision: [UInt8]
+    do throws(StoreError) { revision = try store.revision() } catch { throw CTAPError(error) }
     do throws(CryptoError) {
       return (
         try EncryptedState.identifier.encrypt(state.deviceIdentifier, token: token),

@@ -42,11 +42,13 @@ final class Daemon: Sendable {
       keySource: people.keySource, interaction: people.interaction, extensions: Self.extensions,
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: loop.now) },
       wallClock: Self.unixMilliseconds, report: { CeremonyLog.line($0).map(log.info) })
-    let desk = Desk(options: options, directory: directory, people: people, queue: RequestQueue(authenticator))
+    let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
+    let desk = Desk(
+      options: options, directory: directory, people: people, queue: RequestQueue(authenticator), writer: writer)
     u2f = U2FDesk(
       queue: desk.queue, keySource: people.keySource, interaction: people.interaction, timepiece: loop, workers: loop)
     key = SecurityKey(
-      transport: Self.transport(options.transport, loop), timepiece: loop, workers: loop, log: log,
+      transport: Self.transport(options.transport, loop), timepiece: loop, loop: loop, log: log,
       withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }
     ) { [u2f] kind, message, channel, times in
       let context = RequestContext(channel: UInt64(channel.rawValue), times: times)

@@ -18,6 +18,13 @@ struct Desk: Sendable {
   let directory: StateDirectory
   let people: People
   let queue: RequestQueue<Authenticator>
+  /// Where requests run that may write durably: a slow disk holds up no keepalive.
+  let writer: any TaskExecutor
+
+  /// Commands that seldom or never write; they run on the loop.
+  private static let reading: Set<UInt8> = [
+    GetInfo.code, GetAssertion.code, GetNextAssertion.code, Selection.code,
+  ]
 
   /// Answers a CTAP2 message in its turn; one that is withdrawn before that is told so.
   ///
@@ -29,7 +36,11 @@ struct Desk: Sendable {
       return await authenticator.respond(to: message, in: context)
     }
     do throws(CancellationError) {
-      return try await queue.submit { await $0.respond(to: message, in: context) }
+      let isReading = message.first.map(Self.reading.contains) ?? true
+      return try await queue.submit { authenticator in
+        if isReading { return await authenticator.respond(to: message, in: context) }
+        return await withTaskExecutorPreference(writer) { await authenticator.respond(to: message, in: context) }
+      }
     } catch {
       return [CTAPStatus.keepaliveCancel.rawValue]
     }

@@ -121,7 +121,7 @@ struct KeyDesk: ControlDesk {
     do throws(CancellationError) {
       return try await desk.queue.submit { authenticator in
         authenticator.forgetRemaining()
-        return await work(&authenticator)
+        return await withTaskExecutorPreference(desk.writer) { await work(&authenticator) }
       }
     } catch {
       return .failure(ControlFailure(.keepaliveCancel, "the request was withdrawn"))

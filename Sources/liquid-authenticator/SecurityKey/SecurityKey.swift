@@ -37,7 +37,7 @@ actor SecurityKey {
   private let respond: Responder
   private let withdraw: Withdrawer
   private let timepiece: any Timepiece
-  private let workers: any TaskExecutor
+  private let loop: EventLoop
   private let log: Log
   private var attendance = Attendance()
   private var poweredUpAt: Instant
@@ -46,17 +46,20 @@ actor SecurityKey {
 
   /// A key that is not plugged in yet.
   init(
-    transport: any ReportTransport, timepiece: any Timepiece, workers: any TaskExecutor, log: Log,
+    transport: any ReportTransport, timepiece: any Timepiece, loop: EventLoop, log: Log,
     withdraw: @escaping Withdrawer, respond: @escaping Responder
   ) {
     self.transport = transport
     self.respond = respond
     self.withdraw = withdraw
     self.timepiece = timepiece
-    self.workers = workers
+    self.loop = loop
     self.log = log
     poweredUpAt = timepiece.now
   }
+
+  /// The loop's thread: an event of the device is taken where it is read.
+  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
   // MARK: Plugging
 
@@ -128,8 +131,10 @@ actor SecurityKey {
     lives += 1
     let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
     life = Life(number: lives, link: link, pluggedInAt: timepiece.now, machine: machine)
-    Task(executorPreference: workers) { [number = lives] in await self.receiveAll(from: link, in: number) }
-    Task(executorPreference: workers) { [number = lives] in await self.found(await link.node(), in: number) }
+    link.events.receive { [loop, number = lives] event in
+      loop.perform { self.assumeIsolated { $0.receive(event, in: number) } }
+    }
+    Task(executorPreference: loop) { [number = lives] in await self.found(await link.node(), in: number) }
   }
 
   /// Tells the person where the device is, once that is known.
@@ -165,24 +170,20 @@ actor SecurityKey {
 
   // MARK: Events
 
-  /// Takes events one after another, in one task: the order of reports is the protocol.
-  ///
-  /// All of it runs on the actor: outside of it, each report would cost a change of threads or two.
-  private func receiveAll(from link: any DeviceLink, in number: UInt64) async {
-    for await event in link.events {
-      switch event {
-      case .report(let report): change(number) { machine, now in machine.receive(report, at: now) }
-      case .left(let channel): await left(channel, in: number)
-      }
+  /// Takes an event, or the end of them.
+  private func receive(_ event: DeviceEvent?, in number: UInt64) {
+    switch event {
+    case .report(let report): change(number) { machine, now in machine.receive(report, at: now) }
+    case .left(let channel): left(channel, in: number)
+    case nil: Task(executorPreference: loop) { await self.ended(number) }
     }
-    await ended(number)
   }
 
   /// Nobody is there to whom a dialog would matter.
-  private func left(_ channel: ChannelID?, in number: UInt64) async {
+  private func left(_ channel: ChannelID?, in number: UInt64) {
     guard let life, life.number == number else { return }
     if let request = life.request, request.channel == channel ?? request.channel { request.task.cancel() }
-    await withdraw(channel)
+    Task(executorPreference: loop) { await withdraw(channel) }
   }
 
   private func ring(in number: UInt64) {
@@ -234,7 +235,7 @@ actor SecurityKey {
     let transaction = request.transaction
     let number = life.number
     let times = times
-    let task = Task(executorPreference: workers) { [respond] in
+    let task = Task(executorPreference: loop) { [respond] in
       let status = RequestStatus { await self.setStatus($0, of: transaction, in: number) }
       let answer: [UInt8] = await RequestStatus.$current.withValue(status) {
         await respond(request.kind, request.payload, request.channel, times)
@@ -249,7 +250,7 @@ actor SecurityKey {
     guard let life, let deadline = life.machine.deadline else { return }
     if let alarm = life.alarm, alarm <= deadline { return }
     self.life?.alarm = deadline
-    Task(executorPreference: workers) { [timepiece, number = life.number] in
+    Task(executorPreference: loop) { [timepiece, number = life.number] in
       do throws(CancellationError) { try await timepiece.sleep(until: deadline) } catch { return }
       await self.ring(in: number)
     }

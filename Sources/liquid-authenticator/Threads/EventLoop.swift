@@ -11,9 +11,10 @@ import Synchronization
 /// wakes it by an eventfd.
 ///
 /// A job that blocks holds up everything else: what blocks belongs on ``OwnThread``, or on a second loop.
-final class EventLoop: TaskExecutor, Timepiece {
+final class EventLoop: TaskExecutor, SerialExecutor, Timepiece {
   private struct State {
     var jobs: [UnownedJob] = []
+    var actions: [@Sendable () -> Void] = []
     var watches: [Watch] = []
     var sleepers: [UInt64: Sleeper] = [:]
     /// The earliest deadline of `sleepers`; it may be too early, never too late.
@@ -72,6 +73,15 @@ final class EventLoop: TaskExecutor, Timepiece {
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     change { $0.jobs.append(job) }
+  }
+
+  /// For Swift's own assertions.
+  func checkIsolated() { precondition(isOwnThread, "this belongs on the loop's thread") }
+
+  /// Calls `action` on the loop's thread: at once where that is this one, otherwise in the order of the calls.
+  func perform(_ action: @escaping @Sendable () -> Void) {
+    if isOwnThread { return action() }
+    change { $0.actions.append(action) }
   }
 
   // MARK: Timers
@@ -134,20 +144,24 @@ final class EventLoop: TaskExecutor, Timepiece {
 
   fileprivate func run() -> Never {
     thread.store(UInt(pthread_self()), ordering: .relaxed)
-    let executor = asUnownedTaskExecutor()
+    let (serial, task) = (asUnownedSerialExecutor(), asUnownedTaskExecutor())
+    var jobs: [UnownedJob] = []
     var polled: [Served] = []
     var descriptors: [pollfd] = []
     while true {
       for _ in 0..<Self.jobsAtOnce {
-        let jobs = state.withLock { state in
-          defer { state.jobs.removeAll(keepingCapacity: true) }
-          return state.jobs
+        jobs.removeAll(keepingCapacity: true)
+        let actions = state.withLock { state in
+          swap(&jobs, &state.jobs)
+          defer { state.actions = [] }
+          return state.actions
         }
-        if jobs.isEmpty { break }
-        for job in jobs { job.runSynchronously(on: executor) }
+        if jobs.isEmpty, actions.isEmpty { break }
+        for action in actions { action() }
+        for job in jobs { job.runSynchronously(isolatedTo: serial, taskExecutor: task) }
       }
       let watches = state.withLock { state in
-        state.isChanged = false
+        state.isChanged = !state.jobs.isEmpty || !state.actions.isEmpty
         return state.watches
       }
       polled.removeAll(keepingCapacity: true)
@@ -163,7 +177,7 @@ final class EventLoop: TaskExecutor, Timepiece {
         }
       }
       let alarm = state.withLock { state -> Instant? in
-        state.isAsleep = state.jobs.isEmpty && !state.isChanged
+        state.isAsleep = !state.isChanged
         return state.isAsleep ? state.alarm : Instant(nanoseconds: 0)
       }
       if let alarm { timeout = min(timeout, alarm.pollTimeout(from: now)) }

@@ -7,9 +7,8 @@ import Synchronization
 /// The client's end is kept open here too: a terminal that nobody has open would wake the loop without end. So nothing
 /// tells that a client has gone, and its prompt stays until it times out.
 final class PTYDevice: DeviceLink, Polled {
-  let events: AsyncStream<DeviceEvent>
+  let events = DeviceEvents()
 
-  private let incoming: AsyncStream<DeviceEvent>.Continuation
   private let controller: Int32
   private let terminal: Int32
   private let path: String
@@ -25,7 +24,6 @@ final class PTYDevice: DeviceLink, Polled {
     self.path = path
     timepiece = loop
     input = Mutex(PTYInput())
-    (events, incoming) = DeviceEvent.makeStream()
     watch.withLock { $0 = loop.watch(self) }
   }
 
@@ -47,7 +45,7 @@ final class PTYDevice: DeviceLink, Polled {
       Glibc.close(terminal)
       Glibc.close(controller)
     }
-    incoming.finish()
+    events.finish()
   }
 
   // MARK: The loop's thread
@@ -67,7 +65,7 @@ final class PTYDevice: DeviceLink, Polled {
     let count = read(controller, &bytes, bytes.count)
     guard count > 0 else { return }
     let reports = input.withLock { $0.append(bytes.prefix(count), at: timepiece.now) }
-    reports.forEach { incoming.yield(.report($0)) }
+    reports.forEach { events.send(.report($0)) }
   }
 
   /// Writes what the terminal takes; true when something is left for later.

@@ -1,4 +1,5 @@
 import CTAPHID
+import Synchronization
 
 /// One way for a device to be there: uhid, a socket, a pseudo terminal.
 protocol ReportTransport: Sendable {
@@ -11,10 +12,8 @@ protocol ReportTransport: Sendable {
 
 /// A device for as long as it is plugged in.
 protocol DeviceLink: Sendable {
-  /// What the host does, in order; it ends when the device is gone.
-  ///
-  /// What nobody takes from it is dropped above `DeviceEvent.capacity`, as a kernel's ring does.
-  var events: AsyncStream<DeviceEvent> { get }
+  /// What the host does, in order, until the device is gone.
+  var events: DeviceEvents { get }
 
   /// Writes the reports of one message. It never waits: a client that does not read loses reports, as on hidraw.
   func send(_ reports: [Report])
@@ -39,17 +38,54 @@ struct TransportError: Error, CustomStringConvertible {
   }
 }
 
-/// What the host does to a device, between the thread that reads it and the actor that answers it.
+/// What the host does to a device.
 enum DeviceEvent: Sendable, Equatable {
   /// The host wrote a report.
   case report(Report)
   /// Nobody reads the answers on this channel any more; on any channel, when it is `nil`.
   case left(ChannelID?)
+}
+
+/// The events of one device on their way to a receiver, in order.
+///
+/// They wait until there is one; above ``capacity`` the newest are dropped, as a kernel's ring does.
+final class DeviceEvents: Sendable {
+  /// Takes an event, and `nil` at the end; on the thread that sent it.
+  typealias Receiver = @Sendable (DeviceEvent?) -> Void
 
   /// How many events wait at most; the longest message has 129 reports.
   static let capacity = 2048
 
-  static func makeStream() -> (stream: AsyncStream<DeviceEvent>, continuation: AsyncStream<DeviceEvent>.Continuation) {
-    AsyncStream.makeStream(of: DeviceEvent.self, bufferingPolicy: .bufferingOldest(capacity))
+  private struct State {
+    var waiting: [DeviceEvent?] = []
+    var receiver: Receiver?
+  }
+
+  private let state = Mutex(State())
+
+  func send(_ event: DeviceEvent) { pass(on: event) }
+
+  /// Ends them, once.
+  func finish() { pass(on: nil) }
+
+  private func pass(on event: DeviceEvent?) {
+    let receiver = state.withLock { state in
+      if state.receiver == nil, event == nil || state.waiting.count < Self.capacity { state.waiting.append(event) }
+      return state.receiver
+    }
+    receiver?(event)
+  }
+
+  /// Hands all events to `receiver`, those that wait first.
+  func receive(by receiver: @escaping Receiver) {
+    while true {
+      let waiting = state.withLock { state in
+        if state.waiting.isEmpty { state.receiver = receiver }
+        defer { state.waiting = [] }
+        return state.waiting
+      }
+      guard !waiting.isEmpty else { return }
+      waiting.forEach(receiver)
+    }
   }
 }

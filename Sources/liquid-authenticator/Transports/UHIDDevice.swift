@@ -14,9 +14,8 @@ final class UHIDDevice: DeviceLink, Polled {
     var hasEnded = false
   }
 
-  let events: AsyncStream<DeviceEvent>
+  let events = DeviceEvents()
 
-  private let incoming: AsyncStream<DeviceEvent>.Continuation
   private let descriptor: Int32
   private let outgoing: Mutex<Outgoing>
   private let timepiece: any Timepiece
@@ -36,7 +35,6 @@ final class UHIDDevice: DeviceLink, Polled {
     self.descriptor = descriptor
     self.timepiece = timepiece
     outgoing = Mutex(Outgoing(descriptor: descriptor))
-    (events, incoming) = DeviceEvent.makeStream()
     let identity = UHIDIdentity.self
     var event = cuhid_create2(
       identity.name, identity.place, serial, identity.vendor, identity.product, identity.reportDescriptor,
@@ -71,7 +69,7 @@ final class UHIDDevice: DeviceLink, Polled {
       Glibc.close(outgoing.descriptor)
       outgoing.descriptor = -1
     }
-    incoming.finish()
+    events.finish()
   }
 
   // MARK: The loop's thread
@@ -96,13 +94,13 @@ final class UHIDDevice: DeviceLink, Polled {
     guard count > 0 else {
       if count == 0 || (errno != EAGAIN && errno != EINTR) {
         outgoing.withLock { $0.hasEnded = true }
-        incoming.finish()
+        events.finish()
       }
       return
     }
     switch uhid_event_type(event.type) {
     case UHID_OUTPUT:
-      if let report = Self.report(of: event) { incoming.yield(.report(report)) }
+      if let report = Self.report(of: event) { events.send(.report(report)) }
     case UHID_GET_REPORT, UHID_SET_REPORT:
       // The kernel's caller waits for up to 5 s unless it is told at once that there is no such report.
       var length = 0
@@ -110,7 +108,7 @@ final class UHIDDevice: DeviceLink, Polled {
       _ = Glibc.write(descriptor, &refusal, length)
     case UHID_CLOSE:
       // The last client has closed the node: nobody waits for an answer.
-      incoming.yield(.left(nil))
+      events.send(.left(nil))
     default:
       // START, STOP and OPEN: a client makes itself known by its reports.
       break

@@ -12,9 +12,8 @@ final class UnixSocketDevice: DeviceLink, Polled {
   /// How many packets of one client are read before the others are looked at, and written in one call.
   private static let packetsAtOnce = 32
 
-  let events: AsyncStream<DeviceEvent>
+  let events = DeviceEvents()
 
-  private let incoming: AsyncStream<DeviceEvent>.Continuation
   private let listener: ListeningSocket
   /// The clients, each with the channel that it wrote on last.
   private let clients = Mutex<[Int32: ChannelID?]>([:])
@@ -24,7 +23,6 @@ final class UnixSocketDevice: DeviceLink, Polled {
   /// Serves the clients of the listener, which is closed with the device.
   init(_ listener: ListeningSocket, on loop: EventLoop) {
     self.listener = listener
-    (events, incoming) = DeviceEvent.makeStream()
     watch.withLock { $0 = loop.watch(self) }
   }
 
@@ -51,7 +49,7 @@ final class UnixSocketDevice: DeviceLink, Polled {
       clients.keys.forEach { Glibc.close($0) }
       clients = [:]
     }
-    incoming.finish()
+    events.finish()
   }
 
   // MARK: The loop's thread
@@ -81,7 +79,7 @@ final class UnixSocketDevice: DeviceLink, Polled {
       // A packet of another size is no report, and is not answered.
       guard let report = Report(hostBytes: packets[index * size..<index * size + length]) else { continue }
       clients.withLock { $0[client] = report.channel }
-      incoming.yield(.report(report))
+      events.send(.report(report))
     }
     return true
   }
@@ -91,7 +89,7 @@ final class UnixSocketDevice: DeviceLink, Polled {
       defer { Glibc.close(client) }
       return clients.removeValue(forKey: client) ?? nil
     }
-    if let channel { incoming.yield(.left(channel)) }
+    if let channel { events.send(.left(channel)) }
   }
 
   private func accept() {

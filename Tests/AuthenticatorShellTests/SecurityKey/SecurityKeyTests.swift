@@ -51,9 +51,9 @@ struct SecurityKeyTests {
   let lines = Lines()
   let key: SecurityKey
 
-  init() {
+  init() throws {
     key = SecurityKey(
-      transport: transport, timepiece: timepiece, workers: globalConcurrentExecutor,
+      transport: transport, timepiece: timepiece, loop: try EventLoop(),
       log: Log(isJournal: false, output: lines.add), withdraw: { [left] channel in left.add(channel) },
       respond: desk.respond)
   }
@@ -110,7 +110,7 @@ struct SecurityKeyTests {
   @Test func `a half message times out on the key's clock`() async throws {
     var host = try await openHost()
     for report in try host.client.request(.ping, [UInt8](repeating: 1, count: 200)).dropLast() {
-      host.link.host.yield(.report(report))
+      host.link.events.send(.report(report))
     }
     await timepiece.sleepers(1)
     // The alarm of the first report rings too early for the last one: it is set anew.
@@ -132,7 +132,7 @@ struct SecurityKeyTests {
     var calls = desk.calls.makeAsyncIterator()
     try host.ask(.cbor, [1])
     let first = try #require(await calls.next())
-    host.link.host.yield(.left(.broadcast))
+    host.link.events.send(.left(.broadcast))
     try host.ask(.cbor, [9])
     #expect(await host.event() == .failed(.channelBusy), "the first goes on")
     first.answer([0, 1])
@@ -141,7 +141,7 @@ struct SecurityKeyTests {
     for channel in [host.client.channel, nil] {
       try host.ask(.cbor, [1])
       _ = try #require(await calls.next())
-      host.link.host.yield(.left(channel))
+      host.link.events.send(.left(channel))
       #expect(await host.event() == .response(.cbor, [0x2D]))
     }
     while left.all.count < 3 { await Task.yield() }
@@ -323,7 +323,7 @@ struct SecurityKeyTests {
 
   @Test func `a transport that ends leaves the key unplugged`() async throws {
     let host = try await openHost()
-    host.link.host.finish()
+    host.link.events.finish()
     while await key.isAttached { await Task.yield() }
     #expect(host.link.isClosed)
     #expect(lines.all.contains { $0.contains("the device is gone: memory ended") })

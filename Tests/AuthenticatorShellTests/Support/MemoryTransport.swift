@@ -21,14 +21,12 @@ final class MemoryTransport: ReportTransport {
 
 /// One attachment.
 final class MemoryLink: DeviceLink {
-  let events: AsyncStream<DeviceEvent>
-  let host: AsyncStream<DeviceEvent>.Continuation
+  let events = DeviceEvents()
   let sent: AsyncStream<Report>
   private let device: AsyncStream<Report>.Continuation
   private let closed = Mutex(false)
 
   init() {
-    (events, host) = DeviceEvent.makeStream()
     (sent, device) = AsyncStream.makeStream(of: Report.self)
   }
 
@@ -40,7 +38,7 @@ final class MemoryLink: DeviceLink {
 
   func close() {
     closed.withLock { $0 = true }
-    host.finish()
+    events.finish()
     device.finish()
   }
 }
@@ -57,15 +55,15 @@ struct Host {
   }
 
   mutating func open() async -> ClientMachine.Event? {
-    link.host.yield(.report(client.open(nonce: [1, 2, 3, 4, 5, 6, 7, 8])))
+    link.events.send(.report(client.open(nonce: [1, 2, 3, 4, 5, 6, 7, 8])))
     return await event()
   }
 
   func ask(_ command: CTAPHIDCommand, _ payload: [UInt8]) throws {
-    for report in try client.request(command, payload) { link.host.yield(.report(report)) }
+    for report in try client.request(command, payload) { link.events.send(.report(report)) }
   }
 
-  func cancel() { link.host.yield(.report(client.cancellation)) }
+  func cancel() { link.events.send(.report(client.cancellation)) }
 
   /// The next event from the device; `nil` once it is gone.
   mutating func event() async -> ClientMachine.Event? {
@@ -77,10 +75,26 @@ struct Host {
 }
 
 extension DeviceLink {
+  /// The events as a stream, the same for every caller.
+  var stream: AsyncStream<DeviceEvent> {
+    streams.withLock { streams in
+      if let known = streams[ObjectIdentifier(events)] { return known.stream }
+      let (stream, continuation) = AsyncStream.makeStream(of: DeviceEvent.self)
+      events.receive { event in
+        if let event { continuation.yield(event) } else { continuation.finish() }
+      }
+      streams[ObjectIdentifier(events)] = (events, stream)
+      return stream
+    }
+  }
+
   /// What the host writes; the rest is passed over.
   var reports: AsyncCompactMapSequence<AsyncStream<DeviceEvent>, Report> {
-    events.compactMap { event in
+    stream.compactMap { event in
       if case .report(let report) = event { report } else { nil }
     }
   }
 }
+
+/// Each with its events, which stay, so that no other get their address.
+private let streams = Mutex<[ObjectIdentifier: (events: DeviceEvents, stream: AsyncStream<DeviceEvent>)]>([:])

@@ -123,7 +123,7 @@ struct UHIDTransportTests {
     defer { kernel.link.close() }
     try kernel.output([0] + Self.payload)
     try kernel.end.write([5] + [UInt8](repeating: 0, count: 4379))
-    var events = kernel.link.events.makeAsyncIterator()
+    var events = kernel.link.stream.makeAsyncIterator()
     #expect(await events.next() == .report(try #require(Report(Self.payload))))
     #expect(await events.next() == .left(nil))
   }

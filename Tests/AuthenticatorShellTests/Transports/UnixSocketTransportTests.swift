@@ -95,7 +95,7 @@ struct UnixSocketTransportTests {
     let silent = try connect()
     let client = try connect()
     try client.write(Self.payload)
-    var events = link.events.makeAsyncIterator()
+    var events = link.stream.makeAsyncIterator()
     let report = try #require(Report(Self.payload))
     #expect(await events.next() == .report(report))
     // Nothing is under way for a client that wrote nothing.
