@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <termios.h>
 #include <unistd.h>
@@ -56,6 +57,8 @@ int clinux_spawn_session(
   posix_spawn_file_actions_destroy(&actions);
   return error;
 }
+
+int clinux_open_process(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
 int clinux_forbid_dumps(void) {
   const struct rlimit none = {0, 0};

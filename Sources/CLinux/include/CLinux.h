@@ -18,6 +18,9 @@ int clinux_pipe(int ends[2]);
 int clinux_spawn_session(
     pid_t *process, const char *program, char *const arguments[], int input, int output, int error_output);
 
+/// A descriptor that is readable once the process has ended, close-on-exec (pidfd_open(2)); -1 with errno.
+int clinux_open_process(pid_t process);
+
 /// Makes core dumps and the memory of this process unreadable for other processes of its user: 0, or -1 with errno.
 int clinux_forbid_dumps(void);
 

@@ -18,7 +18,7 @@ struct People: Sendable {
   init(
     _ options: DaemonOptions, _ directory: StateDirectory, timepiece: any Timepiece, workers: any TaskExecutor, log: Log
   ) {
-    let base = Self.dialogs(options, timepiece) { [dialogFault] line in
+    let base = Self.dialogs(options, timepiece, workers) { [dialogFault] line in
       log.warning(line)
       dialogFault.note(line)
     }
@@ -49,13 +49,13 @@ struct People: Sendable {
   var keySource: any KeySource { StatusReportingKeySource(base: vault) }
 
   private static func dialogs(
-    _ options: DaemonOptions, _ timepiece: any Timepiece, log: @escaping @Sendable (String) -> Void
+    _ options: DaemonOptions, _ timepiece: any Timepiece, _ workers: any TaskExecutor, log: @escaping @Sendable (String) -> Void
   ) -> any DialogBackEnd {
     switch options.prompt {
     case .pinentry:
       Pinentry(
         program: options.pinentry, environment: Environment.value, terminal: ControllingTerminal.name,
-        timepiece: timepiece, log: log)
+        timepiece: timepiece, executor: workers, log: log)
     case .terminal: Terminal(timepiece: timepiece, log: log)
     }
   }

@@ -74,6 +74,9 @@ struct ChildProcess: Sendable {
   /// Waits until it has ended, without reaping it; `nil` when it has not within `limit`.
   private func awaitEnding(_ limit: Duration?) -> Ending? {
     let deadline = limit.map { ContinuousClock.now + $0 }
+    // Readable once it has ended (Linux 5.3); -1 on an older kernel.
+    let descriptor = clinux_open_process(process)
+    defer { if descriptor >= 0 { close(descriptor) } }
     while true {
       var information = siginfo_t()
       let options = WEXITED | WNOWAIT | (deadline == nil ? 0 : WNOHANG)
@@ -86,7 +89,10 @@ struct ChildProcess: Sendable {
         return information.si_code == CLD_EXITED ? .exited(status) : .killed(signal: status)
       }
       guard let deadline, deadline > .now else { return nil }
-      usleep(2000)
+      let (seconds, attoseconds) = (deadline - .now).components
+      let milliseconds = Int32(clamping: seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1)
+      var ended = pollfd.readable(descriptor)
+      _ = poll(&ended, 1, descriptor >= 0 ? milliseconds : 2)
     }
   }
 

@@ -1,6 +1,7 @@
 import CTAP2
 import CTAPHID
 import CryptoPrimitives
+import Synchronization
 
 /// Dialogs in a program of the person's desktop: any pinentry, over the Assuan protocol.
 ///
@@ -26,6 +27,10 @@ struct Pinentry: DialogBackEnd {
   let limits: Limits
   /// Says how long a page has been open.
   let timepiece: any Timepiece
+  /// Where the end of a program is waited for, when its answer is there.
+  let executor: any TaskExecutor
+  /// The end of the program before, which may still be closing its window.
+  private let closing = Closing()
   /// Takes a line when a dialog failed.
   let log: @Sendable (String) -> Void
 
@@ -34,9 +39,11 @@ struct Pinentry: DialogBackEnd {
   ///   - terminal: the daemon's own terminal, when it has one.
   init(
     program: String, environment: (String) -> String?, terminal: String?, limits: Limits = Limits(),
-    timepiece: any Timepiece, log: @escaping @Sendable (String) -> Void
+    timepiece: any Timepiece, executor: any TaskExecutor = globalConcurrentExecutor,
+    log: @escaping @Sendable (String) -> Void
   ) {
     self.program = program
+    self.executor = executor
     self.limits = limits
     self.timepiece = timepiece
     self.log = log
@@ -93,10 +100,13 @@ struct Pinentry: DialogBackEnd {
     }
   }
 
-  /// Starts the program and tells it the words; whatever comes of `body`, the program has ended when this returns.
+  /// Starts the program, when the one before has ended, and tells it the words.
+  ///
+  /// A program that failed has ended when this returns; one that answered ends meanwhile.
   private func withSession<Answer: Sendable>(
     _ text: PromptText, _ body: (PinentrySession) async throws(PinentrySession.Stop) -> Answer
   ) async throws(UserInteractionError) -> Answer {
+    await closing.wait()
     guard !Task.isCancelled else { throw .cancelled }
     let session: PinentrySession
     do {
@@ -113,7 +123,7 @@ struct Pinentry: DialogBackEnd {
     } catch {
       throw outcome(of: error, ending: await end(session, closesItself: error.endsByItself))
     }
-    _ = await end(session, closesItself: true)
+    closing.begin(Task(executorPreference: executor) { _ = await end(session, closesItself: true) })
     return answer
   }
 
@@ -149,4 +159,13 @@ extension PinentrySession.Stop {
     default: false
     }
   }
+}
+
+/// The end of a program that has answered.
+private final class Closing: Sendable {
+  private let task = Mutex<Task<Void, Never>?>(nil)
+
+  func begin(_ task: Task<Void, Never>) { self.task.withLock { $0 = task } }
+
+  func wait() async { await task.withLock { $0.take() }?.value }
 }
