@@ -183,7 +183,7 @@ actor SecurityKey {
   private func left(_ channel: ChannelID?, in number: UInt64) {
     guard let life, life.number == number else { return }
     if let request = life.request, request.channel == channel ?? request.channel { request.task.cancel() }
-    Task(executorPreference: loop) { await withdraw(channel) }
+    Task(executorPreference: loop) { await self.withdraw(channel) }
   }
 
   private func ring(in number: UInt64) {

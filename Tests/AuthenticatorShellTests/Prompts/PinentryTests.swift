@@ -32,7 +32,7 @@ import Testing
       ask.options
         == ["display": ":7", "ttyname": "/dev/pts/9", "ttytype": "xterm", "lc-ctype": "C.UTF-8"])
     #expect(scripted.lines.isEmpty)
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   @Test func `the terminal that GPG_TTY names goes before the daemon's own`() {
@@ -57,7 +57,7 @@ import Testing
     await #expect(throws: UserInteractionError.declined) { try await scripted.backEnd().confirm(Self.text) }
     await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.backEnd()) }
     #expect(scripted.lines.isEmpty)
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   @Test func `a dialog that closes itself has timed out`() async throws {
@@ -150,7 +150,7 @@ import Testing
     await timepiece.sleepers(1)
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   @Test func `an empty passphrase is no try: it is asked for again`() async throws {
@@ -190,7 +190,7 @@ import Testing
     }
     await #expect(throws: UserInteractionError.timedOut) { try await task.value }
     #expect(try scripted.events("ask").count == 2)
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   @Test func `a passphrase that is too long denies`() async throws {
@@ -198,7 +198,7 @@ import Testing
       ["behaviour": "split", "passphraseHex": String(repeating: "41", count: ControlMessage.maximumPassphraseSize + 1)])
     await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.backEnd()) }
     #expect(scripted.lines == ["\(scripted.program) answered with more than 256 bytes; type the passphrase again"])
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   @Test func `a wrong passphrase is said in the same dialog`() async throws {
@@ -213,7 +213,7 @@ import Testing
     let asks = try scripted.events("ask")
     #expect(asks.map(\.error) == [nil, "Wrong passphrase, 2 tries left", "Wrong passphrase, 1 try left"])
     #expect(asks.allSatisfy { $0.prompt == "Vault passphrase:" && $0.command == "GETPIN" })
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   @Test func `the last wrong passphrase ends the dialog`() async throws {
@@ -225,7 +225,7 @@ import Testing
       }
     }
     #expect(try scripted.events("ask").count == 3)
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   // MARK: Programs that fail
@@ -268,7 +268,7 @@ import Testing
     #expect(scripted.lines.count == 1)
     #expect(scripted.lines.first?.hasPrefix("\(scripted.program) \(words)") == true, "\(scripted.lines)")
     #expect(scripted.lines.first?.contains("secret-words") == false)
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   @Test func `a program that hangs before its dialog is ended, and denies`() async throws {
@@ -282,7 +282,7 @@ import Testing
         "\(scripted.program) did not answer within 1 s and was ended; name another with --pinentry PROGRAM, "
           + "or use --prompt terminal"
       ])
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   @Test(arguments: ["never", "missing-ok"])
@@ -292,7 +292,7 @@ import Testing
     await #expect(throws: UserInteractionError.timedOut) {
       try await scripted.backEnd(limits: limits).confirm(Self.text)
     }
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   // MARK: Cancelling
@@ -335,7 +335,7 @@ import Testing
     try await scripted.awaitEvent("start")
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   @Test func `many dialogs leave no descriptor behind`() async throws {

@@ -88,6 +88,15 @@ final class ScriptedPinentry: Sendable {
     Issue.record("no event \(name) within a minute: \(try events)")
   }
 
+  /// Whether every dialog's program ends: one that answered may still be closing its window.
+  func ends() async throws -> Bool {
+    for _ in 0..<500 {
+      if try isGone { return true }
+      try await Task.sleep(for: .milliseconds(10))
+    }
+    return try isGone
+  }
+
   /// Whether every process that it started is gone and reaped.
   var isGone: Bool {
     get throws { try events.allSatisfy { kill($0.pid, 0) == -1 && errno == ESRCH } }

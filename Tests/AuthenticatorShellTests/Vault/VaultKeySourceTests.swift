@@ -81,7 +81,7 @@ import Vault
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
     #expect(source.current == nil)
-    #expect(try scripted.isGone)
+    #expect(try await scripted.ends())
   }
 
   // MARK: Files that are missing or damaged
