@@ -49,7 +49,8 @@ struct People: Sendable {
   var keySource: any KeySource { StatusReportingKeySource(base: vault) }
 
   private static func dialogs(
-    _ options: DaemonOptions, _ timepiece: any Timepiece, _ workers: any TaskExecutor, log: @escaping @Sendable (String) -> Void
+    _ options: DaemonOptions, _ timepiece: any Timepiece, _ workers: any TaskExecutor,
+    log: @escaping @Sendable (String) -> Void
   ) -> any DialogBackEnd {
     switch options.prompt {
     case .pinentry:
