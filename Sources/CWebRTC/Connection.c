@@ -72,8 +72,29 @@ void peer_tell(cwebrtc_connection *connection, const char *text, unsigned event)
 
 // --- The end, on the own thread.
 
+/// Has nothing more come of libnice's gathering. GStreamer 1.22 crashes (_on_candidate_gathering_done) if it ends after the
+/// transport is gone and before libnice's thread is.
+/// Returns the transport, with a reference for as long as a call that has begun may go on; NULL before there is one.
+static GObject *end_gathering(cwebrtc_connection *connection) {
+  GObject *ice = NULL, *agent = NULL, *sctp = NULL, *dtls = NULL, *transport = NULL;
+  g_object_get(connection->bin, "ice-agent", &ice, "sctp-transport", &sctp, NULL);
+  if (ice) g_object_get(ice, "agent", &agent, NULL);
+  guint signal = agent ? g_signal_lookup("candidate-gathering-done", G_OBJECT_TYPE(agent)) : 0;
+  gulong handler;
+  while (signal && (handler = g_signal_handler_find(agent, G_SIGNAL_MATCH_ID, signal, 0, NULL, NULL, NULL)))
+    g_signal_handler_disconnect(agent, handler);
+  if (sctp) g_object_get(sctp, "transport", &dtls, NULL);
+  if (dtls) g_object_get(dtls, "transport", &transport, NULL);
+  g_clear_object(&dtls);
+  g_clear_object(&sctp);
+  g_clear_object(&agent);
+  g_clear_object(&ice);
+  return transport;
+}
+
 static void stop(cwebrtc_connection *connection) {
   peer_end_listening(connection);
+  GObject *transport = end_gathering(connection);
   g_mutex_lock(&connection->lock);
   GstWebRTCDataChannel *channel = g_steal_pointer(&connection->channel);
   g_mutex_unlock(&connection->lock);
@@ -88,6 +109,7 @@ static void stop(cwebrtc_connection *connection) {
   g_signal_handlers_disconnect_by_data(connection->bin, connection);
   gst_clear_object(&connection->pipeline);
   connection->bin = NULL;
+  g_clear_object(&transport);
   g_main_loop_quit(connection->loop);
 }
 

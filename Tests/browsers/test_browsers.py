@@ -122,9 +122,11 @@ class Visit:
             assert ANSWERED[expected_error] in self.authenticator.said().splitlines()[-1], self.authenticator.said()
         else:
             verified = bool(int(outcome["flags"], 16) & UV)
-            dialog = self.authenticator.pinentry.events("ask")[-1]["command"]
-            by_person = dialog == "GETPIN" or bool(pins)
-            assert verified is by_person, f"UV is {verified}, but the dialog was {dialog}, and the PINs {pins}"
+            asks = self.authenticator.pinentry.events("ask")
+            # What goes along has a dialog of its own after that of the passphrase.
+            dialogs = [ask["command"] for ask in asks[before:] or asks[-1:]]
+            by_person = "GETPIN" in dialogs or bool(pins)
+            assert verified is by_person, f"UV is {verified}, but the dialogs were {dialogs}, and the PINs {pins}"
             assert person.pins == [], "a PIN was not asked for"
         return {**outcome, "answered": person.answered}, asked
 

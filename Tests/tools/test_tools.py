@@ -310,6 +310,8 @@ class TestLUKS:
     @pytest.mark.parametrize("verified", [False, True], ids=["presence", "verification"])
     def test_disk(self, machine, first, verified, request):
         home, name = machine.home, request.node.callspec.id.split("-")[-1]
+        # The secret that goes along is named in a dialog of its own, after that of the passphrase.
+        secret = 1 if verified else 0
         image, disk_key = home.folder / f"{name}.img", home.folder / "disk.key"
         if first:
             disk_key.write_text(DISK_KEY)
@@ -320,14 +322,14 @@ class TestLUKS:
                 "cryptsetup", "luksFormat", "-q", "--type", "luks2", "--pbkdf", "pbkdf2",
                 "--pbkdf-force-iterations", "1000", "--key-file", disk_key, image,
             )
-            with machine.step(f"systemd-cryptenroll: a LUKS key by hmac-secret, {name}", prompts=2):
+            with machine.step(f"systemd-cryptenroll: a LUKS key by hmac-secret, {name}", prompts=2 + secret):
                 home.run(
                     "systemd-cryptenroll", f"--fido2-device={machine.device}", "--fido2-with-client-pin=no",
                     "--fido2-with-user-presence=yes", f"--fido2-with-user-verification={'yes' if verified else 'no'}",
                     f"--unlock-key-file={disk_key}", image,
                 )
         opened = f"liquid-{machine.name}-{name}"
-        with machine.step(f"systemd-cryptsetup: unlock the disk, {name}", prompts=1):
+        with machine.step(f"systemd-cryptsetup: unlock the disk, {name}", prompts=1 + secret):
             home.run("/lib/systemd/systemd-cryptsetup", "attach", opened, image, "-", "fido2-device=auto")
             assert pathlib.Path(f"/dev/mapper/{opened}").exists()
         home.run("/lib/systemd/systemd-cryptsetup", "detach", opened)

@@ -42,7 +42,8 @@ class Checks:
         return self
 
     def _read(self):
-        while self.end not in select.select([self.socket, self.end], [], [])[0]:
+        # What has come by the end is read, however late this thread has its turn.
+        while self.socket in (ready := select.select([self.socket, self.end], [], [])[0]) or self.end not in ready:
             packet, (_, protocol, direction, *_) = self.socket.recvfrom(65535)
             # What loopback carries comes in as well.
             if direction == OUTGOING or ICE_CONTROLLING not in (found := attributes(udp_payload(protocol, packet))):

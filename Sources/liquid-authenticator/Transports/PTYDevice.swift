@@ -5,7 +5,8 @@ import Synchronization
 /// The device behind a pseudo terminal.
 ///
 /// The client's end is kept open here too: a terminal that nobody has open would wake the loop without end. So nothing
-/// tells that a client has gone, and its prompt stays until it times out.
+/// tells that a client has gone, and its prompt stays until it times out. What it did not read goes when the next one
+/// begins.
 final class PTYDevice: DeviceLink, Polled {
   let events = DeviceEvents()
 
@@ -65,7 +66,21 @@ final class PTYDevice: DeviceLink, Polled {
     let count = read(controller, &bytes, bytes.count)
     guard count > 0 else { return }
     let reports = input.withLock { $0.append(bytes.prefix(count), at: timepiece.now) }
-    reports.forEach { events.send(.report($0)) }
+    for report in reports {
+      if report.beginsClient { dropUnread() }
+      events.send(.report(report))
+    }
+  }
+
+  /// Drops what nobody has read: the answers to a client that is gone would be taken for the next one's.
+  private func dropUnread() {
+    output.withLock { output in
+      output.bytes = []
+      guard output.isOpen else { return }
+      // What is on its way, then what has arrived.
+      tcflush(controller, TCOFLUSH)
+      tcflush(terminal, TCIFLUSH)
+    }
   }
 
   /// Writes what the terminal takes; true when something is left for later.
@@ -76,6 +91,14 @@ final class PTYDevice: DeviceLink, Polled {
       output.bytes.removeFirst(count)
     }
     return false
+  }
+}
+
+extension Report {
+  /// Whether it is a CTAPHID_INIT on the broadcast channel, the first report of every client (CTAP §11.2.9.1.3).
+  fileprivate var beginsClient: Bool {
+    guard channel == .broadcast, case .initialization(.initialize, _, _) = packet else { return false }
+    return true
   }
 }
 

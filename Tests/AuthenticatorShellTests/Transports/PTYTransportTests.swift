@@ -84,6 +84,25 @@ struct PTYTransportTests {
     }
   }
 
+  @Test func `what a client did not read is not the next one's`() async throws {
+    let link = try PTYTransport(loop: EventLoop()).attach()
+    defer { link.close() }
+    var reports = link.reports.makeAsyncIterator()
+    let path = try #require(await link.node()).path
+    let (stale, fresh) = (try #require(Report(Self.payload)), try #require(Report([UInt8](repeating: 7, count: 64))))
+    let client = Descriptor(open(path, O_RDWR | O_NOCTTY))
+    // More than the terminal holds, the last of them in part.
+    for _ in 0..<200 { link.send([stale]) }
+    #expect(try client.read(exactly: 10) == Array(Self.payload.prefix(10)))
+    let begin = try CTAPHIDMessage(
+      channel: .broadcast, command: .initialize, payload: [UInt8](repeating: 1, count: 8)
+    ).reports()[0]
+    try client.write([0] + begin.bytes)
+    #expect(await reports.next() == begin)
+    link.send([fresh])
+    #expect(try client.read(exactly: 64) == fresh.bytes)
+  }
+
   @Test func `the terminal is for its owner alone, and gone after close`() async throws {
     let link = try PTYTransport(loop: EventLoop()).attach()
     let node = try #require(await link.node()).path
