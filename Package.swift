@@ -54,17 +54,16 @@ var targets: [Target] = [
     name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
   // Reads the vector files under Tests/Vectors; no product uses it.
   .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
-  // The ports of CTAP2 in memory; no product uses it.
+  // The store in memory, and the vectors of the recovery contract; no product uses it.
   .target(
-    name: "TestSupport", dependencies: ["CTAP2", "CryptoPrimitives"], path: "Tests/TestSupport",
+    name: "TestSupport", dependencies: ["Recovery", "CryptoPrimitives", "TestVectors"], path: "Tests/TestSupport",
     swiftSettings: settings),
   // What scripts/bench runs; no product.
   .executableTarget(
     name: "Benchmarks",
     dependencies: [
-      "CTAP2", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives", "CredentialDB", "StateDirectory",
-      "Vault",
-      "TestSupport", argumentParser,
+      "CTAP2", "Recovery", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives", "CredentialDB",
+      "StateDirectory", "Vault", "TestSupport", argumentParser,
     ], path: "Tests/Benchmarks", swiftSettings: settings),
 ]
 
@@ -72,33 +71,33 @@ targets += room("CryptoPrimitives", ["COpenSSL", "CSodium"])
 targets += room("DeterministicKeys", ["CryptoPrimitives"])
 targets += room("CBOR", ["CCBOR"])
 targets += room("CTAPHID", [])
-targets += room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
+targets += room("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
+targets += room("CTAP2", ["Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
 targets += room("Vault", ["CBOR", "CryptoPrimitives"])
 targets += room(
-  "CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
+  "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
   tests: ["DeterministicKeys", "TestSupport"])
-targets += room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
+targets += room("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "CLinux"])
 targets += room("ControlDoor", ["CBOR", "CryptoPrimitives"])
 targets += room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "CLinux"])
 targets += room("ShownTexts", [])
 targets += room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "ShownTexts"])
 targets += room(
-  "LiquidAuth", ["AlgorandTransaction", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
+  "LiquidAuth", ["AlgorandTransaction", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
   tests: ["TestSupport"])
 
 targets += [
   .executableTarget(
     name: "liquid-authenticator",
     dependencies: [
-      "AlgorandTransaction", "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault",
-      "CredentialDB", "ControlDoor",
-      "StateDirectory", "ShownTexts", "CUHID", "CUdev", "CLinux",
+      "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault",
+      "CredentialDB", "ControlDoor", "StateDirectory", "ShownTexts", "CUHID", "CUdev", "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth",
     dependencies: [
-      "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
-      "ControlClient", "StateDirectory", "LiquidAuth", "CLinux", "CZlib", "CQREncode", argumentParser,
+      "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB",
+      "ControlDoor", "ControlClient", "StateDirectory", "LiquidAuth", "CLinux", "CZlib", "CQREncode", argumentParser,
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
@@ -109,9 +108,8 @@ targets += [
   .testTarget(
     name: "AuthenticatorShellTests",
     dependencies: [
-      "liquid-authenticator", "AlgorandTransaction", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives",
-      "DeterministicKeys", "Vault",
-      "CredentialDB", "StateDirectory", "ShownTexts", "CLinux", "TestSupport",
+      "liquid-authenticator", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "ControlDoor", "CryptoPrimitives",
+      "DeterministicKeys", "Vault", "CredentialDB", "StateDirectory", "ShownTexts", "CLinux", "TestSupport",
     ],
     swiftSettings: settings),
   .testTarget(
@@ -125,7 +123,7 @@ targets += [
   .testTarget(
     name: "CommandShellTests",
     dependencies: [
-      "liquid-auth", "CBOR", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "LiquidAuth",
+      "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "LiquidAuth",
       "CLinux", "TestVectors",
     ],
     swiftSettings: settings),

@@ -1,4 +1,5 @@
 import CBOR
+import Recovery
 
 /// The authenticator: CTAP2 messages in, answers out, whichever door they come through.
 ///
@@ -157,7 +158,7 @@ extension Authenticator {
   /// Asks the person; with `verification`, one dialog for presence and verification.
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(CTAPError) -> UserConsent {
     do throws(UserInteractionError) {
-      return try await ask(prompt, verification: verification)
+      return UserConsent(try await confirmation(of: prompt, verification: verification))
     } catch {
       throw CTAPError(error)
     }
@@ -174,17 +175,19 @@ extension Authenticator {
     let isVerified =
       verification && interaction.canVerify && vault.isOpenedByPerson && !prompt.isOfWallet
       && prompt.algorandAddress == nil
-    let consent = try await ask(prompt, verification: verification && !isVerified)
+    let confirmation = try await confirmation(of: prompt, verification: verification && !isVerified)
     guard keySource.current?.unlocking === vault.unlocking else { throw .declined }
-    return UserConsent(userPresent: consent.userPresent, userVerified: consent.userVerified || isVerified)
+    return UserConsent(confirmation, verified: isVerified)
   }
 
-  private func ask(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+  private func confirmation(
+    of prompt: UserPrompt, verification: Bool
+  ) async throws(UserInteractionError) -> Confirmation {
     // A CANCEL may have come while the vault was opened or the credentials were looked up.
     guard !Task.isCancelled else { throw .cancelled }
-    let consent = try await interaction.confirm(prompt, verification: verification)
-    guard consent.userPresent, consent.userVerified || !verification else { throw .declined }
-    return consent
+    let confirmation = try await interaction.confirm(prompt, verification: verification)
+    guard confirmation.userPresent, confirmation.userVerified || !verification else { throw .declined }
+    return confirmation
   }
 
   /// What is told of the settings: as the open vault has them, or as they stand in clear.

@@ -1,4 +1,5 @@
 public import CBOR
+public import Recovery
 
 /// Why a command ended without an answer: the one error of the authenticator, which becomes a byte in one place.
 ///

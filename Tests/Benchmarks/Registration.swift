@@ -2,6 +2,7 @@ import CBOR
 import CTAP2
 import CryptoPrimitives
 import Glibc
+import Recovery
 import TestSupport
 import Vault
 
@@ -84,8 +85,8 @@ private struct AgreeingPerson: UserInteraction {
   let canVerify = true
   var verificationTriesLeft: Int { 8 }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
-    UserConsent(userPresent: true, userVerified: verification)
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+    Confirmation(userVerified: verification)
   }
 }
 

@@ -1,4 +1,6 @@
 import CBOR
+import Recovery
+import TestSupport
 import TestVectors
 import Testing
 

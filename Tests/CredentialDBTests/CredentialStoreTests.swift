@@ -1,5 +1,5 @@
-import CTAP2
 import CredentialDB
+import Recovery
 import TestSupport
 import Testing
 

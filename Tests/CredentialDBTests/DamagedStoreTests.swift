@@ -1,4 +1,4 @@
-import CTAP2
+import Recovery
 import TestSupport
 import Testing
 

@@ -4,8 +4,8 @@ import TestSupport
 import TestVectors
 import Testing
 
-@testable import CTAP2
 @testable import CredentialDB
+@testable import Recovery
 
 @Suite struct `Store file` {
   let directory: TemporaryDirectory

@@ -1,7 +1,7 @@
-import CTAP2
 import CredentialDB
 import CryptoPrimitives
 import Foundation
+import Recovery
 import TestSupport
 
 /// A directory of its own for one test, gone with the value.

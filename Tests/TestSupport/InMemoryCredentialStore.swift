@@ -1,5 +1,5 @@
-package import CTAP2
 import CryptoPrimitives
+package import Recovery
 import Synchronization
 
 /// A `CredentialStore` that keeps everything in memory and behaves as the real one: it forgets nothing but what it is

@@ -1,5 +1,6 @@
 import CBOR
 import CryptoPrimitives
+import Recovery
 
 /// What one registration or sign-in signs over; presence and verification come from the consent that signing uses up.
 struct Ceremony: Sendable {
@@ -43,9 +44,7 @@ struct Ceremony: Sendable {
   private func outputs(
     for credential: Credential, vault: OpenVault, consent: borrowing UserConsent
   ) throws(CTAPError) -> ExtensionOutputs {
-    try extensions.outputs(
-      ExtensionCeremony(
-        vault: vault, credential: credential, userPresent: consent.userPresent, userVerified: consent.userVerified))
+    try extensions.outputs(ExtensionCeremony(vault: vault, credential: credential), consent: consent)
   }
 
   private func authenticatorData(
@@ -84,7 +83,9 @@ extension OpenVault {
     consent: borrowing UserConsent
   ) throws(CTAPError) {
     do throws(StoreError) {
-      try rememberUse(of: credential, user: user, algorandAddress: algorandAddress, now: now, consent: consent)
+      try rememberUse(
+        of: credential, user: user, algorandAddress: algorandAddress, userPresent: consent.userPresent,
+        userVerified: consent.userVerified, now: now)
     } catch {
       throw CTAPError(error)
     }

@@ -1,4 +1,5 @@
 import CBOR
+import Recovery
 
 /// The `options` of makeCredential and getAssertion: CTAP §6.1.1 and §6.2.1.
 ///
@@ -134,13 +135,12 @@ extension Authenticator {
   func consent(
     _ prompt: UserPrompt, _ verification: CeremonyVerification, with vault: OpenVault
   ) async throws(CTAPError) -> UserConsent {
-    if spares(prompt, verification) { return UserConsent(userPresent: true, userVerified: true) }
+    if spares(prompt, verification) { return .ofToken() }
     switch verification {
     case .byToken where prompt.algorandAddress != nil:
       return try await confirm(prompt, verification: true, with: vault)
     case .byToken:
-      let consent = try await confirm(prompt, verification: false, with: vault)
-      return UserConsent(userPresent: consent.userPresent, userVerified: true)
+      return try await confirm(prompt, verification: false, with: vault).verifiedByToken()
     case .builtIn:
       do throws(UserInteractionError) {
         return try await ask(prompt, verification: true, with: vault)

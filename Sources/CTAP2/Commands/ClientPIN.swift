@@ -1,5 +1,6 @@
 import CBOR
 import CryptoPrimitives
+import Recovery
 
 /// authenticatorClientPIN: the PIN, and the tokens that stand for a verified person, CTAP §6.5.
 public enum ClientPIN: AuthenticatorCommand {

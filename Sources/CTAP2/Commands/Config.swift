@@ -1,3 +1,5 @@
+import Recovery
+
 /// authenticatorConfig: what the owner of the device sets by a platform, CTAP §6.11.
 public enum Config: AuthenticatorCommand {
   /// CTAP §6.11.

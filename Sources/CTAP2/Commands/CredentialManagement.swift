@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import Recovery
 
 /// authenticatorCredentialManagement: the discoverable credentials, listed, renamed and removed by a platform, CTAP §6.8.
 public enum CredentialManagement: AuthenticatorCommand {

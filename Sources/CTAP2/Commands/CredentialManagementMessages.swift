@@ -1,4 +1,5 @@
 public import CBOR
+import Recovery
 
 extension CredentialManagement {
   /// The sub-commands: CTAP §6.8.1.

@@ -1,4 +1,5 @@
 public import CBOR
+public import Recovery
 
 extension GetAssertion {
   /// The parameters of authenticatorGetAssertion: CTAP §6.2.1.

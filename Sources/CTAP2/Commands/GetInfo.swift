@@ -1,4 +1,5 @@
 public import CBOR
+public import Recovery
 
 /// authenticatorGetInfo: what this authenticator is and can do, CTAP §6.4.
 ///

@@ -1,5 +1,6 @@
 public import CBOR
 import CryptoPrimitives
+public import Recovery
 
 /// authenticatorLargeBlobs: one array of bytes that platforms keep here, each entry under a key of its own, CTAP §6.10.
 public enum LargeBlobs: AuthenticatorCommand {

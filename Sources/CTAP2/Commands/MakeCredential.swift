@@ -1,3 +1,5 @@
+import Recovery
+
 /// authenticatorMakeCredential: a registration, CTAP §6.1.
 public enum MakeCredential: AuthenticatorCommand {
   /// CTAP §6.1.
@@ -144,6 +146,8 @@ extension Authenticator {
 
 extension Authenticator {
   /// Steps 16 to 18 of CTAP §6.1.2: the credential; a discoverable one has a record, which is not kept yet.
+  ///
+  /// - Parameter consent: a person who agreed; nothing is made without one.
   fileprivate mutating func makeCredential(
     _ registration: CredentialRegistration, discoverable: Bool, known: UInt32?, vault: OpenVault,
     consent: borrowing UserConsent
@@ -151,9 +155,9 @@ extension Authenticator {
     do throws(CredentialRegistrationError) {
       if discoverable {
         return Credential(
-          record: try vault.makeDiscoverableCredential(registration, known: known, now: wallClock(), consent: consent))
+          record: try vault.makeDiscoverableCredential(registration, known: known, now: wallClock()))
       }
-      return try vault.makeNonDiscoverableCredential(registration, using: &randomness, consent: consent)
+      return try vault.makeNonDiscoverableCredential(registration, using: &randomness)
     } catch {
       throw CTAPError(error)
     }

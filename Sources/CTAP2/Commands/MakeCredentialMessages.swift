@@ -1,4 +1,5 @@
 public import CBOR
+public import Recovery
 
 extension MakeCredential {
   /// The parameters of authenticatorMakeCredential: CTAP §6.1.1.

@@ -1,4 +1,5 @@
 public import CBOR
+public import Recovery
 
 /// An extension of makeCredential or getAssertion: CTAP §12.
 ///
@@ -53,11 +54,15 @@ public protocol ExtensionProcessing: Sendable {
   /// Adds to what the new credential is.
   func shape(_ registration: inout CredentialRegistration)
 
-  /// The output in the authenticator data of one credential; `nil` for none. Called after the person has agreed.
-  func output(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORValue?
+  /// The output in the authenticator data of one credential; `nil` for none.
+  ///
+  /// - Parameter consent: UP and UV as they happened.
+  func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORValue?
 
   /// The output beside the authenticator data: members of the response by their numbers, which nobody signs.
-  func members(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORMap
+  ///
+  /// - Parameter consent: UP and UV as they happened.
+  func members(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORMap
 }
 
 extension ExtensionProcessing {
@@ -68,9 +73,13 @@ extension ExtensionProcessing {
   /// Nothing to add.
   public func shape(_ registration: inout CredentialRegistration) {}
   /// No output.
-  public func output(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORValue? { nil }
+  public func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORValue? {
+    nil
+  }
   /// No members.
-  public func members(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORMap { CBORMap() }
+  public func members(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORMap {
+    CBORMap()
+  }
 }
 
 /// What an extension may know when it makes its output.
@@ -79,10 +88,6 @@ public struct ExtensionCeremony: Sendable {
   public let vault: OpenVault
   /// The credential that is made or that signs.
   public let credential: Credential
-  /// UP as it happened.
-  public let userPresent: Bool
-  /// UV as it happened.
-  public let userVerified: Bool
 }
 
 /// The extensions of one request that we have, in the order of getInfo.
@@ -126,11 +131,13 @@ struct RequestedExtensions: Sendable {
   }
 
   /// What all of them put out for one credential.
-  func outputs(_ ceremony: ExtensionCeremony) throws(CTAPError) -> ExtensionOutputs {
+  func outputs(
+    _ ceremony: ExtensionCeremony, consent: borrowing UserConsent
+  ) throws(CTAPError) -> ExtensionOutputs {
     var outputs = ExtensionOutputs()
     for (identifier, processing) in requested {
-      outputs.authenticatorData[.text(identifier)] = try processing.output(ceremony)
-      outputs.members.add(try processing.members(ceremony))
+      outputs.authenticatorData[.text(identifier)] = try processing.output(ceremony, consent: consent)
+      outputs.members.add(try processing.members(ceremony, consent: consent))
     }
     return outputs
   }

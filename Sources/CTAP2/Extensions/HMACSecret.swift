@@ -28,7 +28,7 @@ public enum HMACSecret: AuthenticatorExtension {
   }
 
   private struct Enabling: ExtensionProcessing {
-    func output(_ ceremony: ExtensionCeremony) -> CBORValue? { true }
+    func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORValue? { true }
   }
 }
 

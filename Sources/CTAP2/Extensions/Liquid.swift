@@ -1,5 +1,6 @@
 public import CBOR
 import DeterministicKeys
+import Recovery
 
 /// liquid: an Algorand account of the vault signs with the passkey, in one prompt (Recovery §11).
 ///
@@ -49,11 +50,10 @@ public enum LiquidExtension: AuthenticatorExtension {
       prompt.algorandAddress = address
     }
 
-    func output(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORValue? {
+    func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORValue? {
       .map(
         try request.output(
-          credentialID: ceremony.credential.id, account: account(of: ceremony.vault),
-          userPresent: ceremony.userPresent, userVerified: ceremony.userVerified))
+          credentialID: ceremony.credential.id, account: account(of: ceremony.vault), consent: consent))
     }
 
     private func account(of vault: OpenVault) throws(CTAPError) -> AlgorandAccount {

@@ -1,3 +1,5 @@
+import Recovery
+
 /// The client data that the challenge form of `liquid` signs for: Recovery §11.
 ///
 /// There are two exact forms and no JSON parser, so that no second member can disagree about what was read.

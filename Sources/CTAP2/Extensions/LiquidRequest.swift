@@ -1,6 +1,7 @@
 public import CBOR
 import CryptoPrimitives
 import DeterministicKeys
+public import Recovery
 
 /// The input of the extension `liquid`, after every check that comes before a prompt: Recovery §11.
 public struct LiquidRequest: Sendable, Equatable {
@@ -122,17 +123,16 @@ public struct LiquidRequest: Sendable, Equatable {
   /// Signs for one credential: the extension's output in the authenticator data.
   ///
   /// - Parameter account: the one whose address the person was shown.
-  /// - Parameter userPresent: UP as it happened.
-  /// - Parameter userVerified: UV as it happened; without both nothing is signed, whatever the request asked for.
+  /// - Parameter consent: without presence and verification nothing is signed, whatever the request asked for.
   public func output(
-    credentialID: [UInt8], account: AlgorandAccount, userPresent: Bool, userVerified: Bool
+    credentialID: [UInt8], account: AlgorandAccount, consent: borrowing UserConsent
   ) throws(CTAPError) -> CBORMap {
-    guard userPresent, userVerified else {
+    guard consent.userPresent, consent.userVerified else {
       throw CTAPError(.puatRequired, "liquid signs only for a person who was there and verified")
     }
     let signature: [UInt8]
     do {
-      signature = try account.signature(for: signingInput(credentialID: credentialID))
+      signature = try account.signature(for: signingInput(credentialID: credentialID), consent: consent)
     } catch {
       throw CTAPError(.other, "the Algorand account cannot sign: \(error)")
     }

@@ -1,4 +1,5 @@
 public import CryptoPrimitives
+public import Recovery
 
 // What may be set, whoever sets it: a platform by clientPIN and authenticatorConfig, or the owner at the control door,
 // who has given the vault's passphrase.
@@ -70,9 +71,6 @@ extension AuthenticatorSettings {
 }
 
 extension StoredPIN {
-  /// The longest PIN's size in bytes.
-  public static let longestSize = 63
-
   /// Takes a PIN in UTF-8.
   ///
   /// - Throws: `pinPolicyViolation` for what is no text of at most 63 bytes, or has a zero byte.

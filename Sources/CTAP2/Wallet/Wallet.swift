@@ -1,5 +1,6 @@
 import CryptoPrimitives
 public import DeterministicKeys
+import Recovery
 
 /// What a wallet asks of the vault beside the ceremonies, over the control door.
 ///
@@ -171,7 +172,7 @@ extension AlgorandAccount {
   fileprivate func signature(
     of statement: AlgorandStatement, consent: borrowing UserConsent
   ) throws(CTAPError) -> [UInt8] {
-    do { return try signature(for: statement.signingInput) } catch {
+    do { return try signature(for: statement.signingInput, consent: consent) } catch {
       throw CTAPError(.other, "the Algorand account cannot sign: \(error)")
     }
   }

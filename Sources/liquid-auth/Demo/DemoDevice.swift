@@ -3,6 +3,7 @@ import CTAPHID
 import CryptoPrimitives
 import DeterministicKeys
 import Glibc
+import Recovery
 
 /// A whole security key in this process: reports in, reports out, the same parts that the authenticator runs.
 struct DemoDevice {
@@ -64,7 +65,7 @@ private struct DemoPerson: UserInteraction {
 
   func confirm(
     _ prompt: UserPrompt, verification: Bool
-  ) async throws(UserInteractionError) -> UserConsent {
+  ) async throws(UserInteractionError) -> Confirmation {
     let what =
       switch prompt.purpose {
       case .register: "register"
@@ -83,6 +84,6 @@ private struct DemoPerson: UserInteraction {
       }
     let verified = verification ? ", verified" : ""
     tell("the demo agrees in your place\(verified): \(what) at \(prompt.rpID ?? "this key")")
-    return UserConsent(userPresent: true, userVerified: verification)
+    return Confirmation(userVerified: verification)
   }
 }

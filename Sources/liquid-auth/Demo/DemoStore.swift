@@ -1,4 +1,4 @@
-import CTAP2
+import Recovery
 import Synchronization
 
 /// The credentials of the demo: in memory, gone with the process.

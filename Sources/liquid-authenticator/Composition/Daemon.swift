@@ -1,6 +1,7 @@
 import CTAP2
 import CTAPHID
 import Glibc
+import Recovery
 import StateDirectory
 import Synchronization
 

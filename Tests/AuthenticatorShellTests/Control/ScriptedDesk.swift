@@ -1,6 +1,7 @@
 import CTAP2
 import ControlDoor
 import CryptoPrimitives
+import Recovery
 import Synchronization
 import TestSupport
 

@@ -1,6 +1,6 @@
-import CTAP2
 import ControlDoor
 import CryptoPrimitives
+import Recovery
 import TestSupport
 import Testing
 

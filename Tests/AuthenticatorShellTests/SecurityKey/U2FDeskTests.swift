@@ -2,6 +2,7 @@ import CTAP2
 import CTAPHID
 import CryptoPrimitives
 import DeterministicKeys
+import Recovery
 import Synchronization
 import TestSupport
 import Testing
@@ -33,11 +34,11 @@ struct U2FDeskTests {
 
     var withdrawals: Int { withdrawn.withLock { $0 } }
 
-    func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+    func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> CTAP2.Confirmation {
       ask.yield()
       for await agrees in answers {
         guard agrees else { throw .declined }
-        return UserConsent(userPresent: true, userVerified: false)
+        return CTAP2.Confirmation(userVerified: false)
       }
       withdrawn.withLock { $0 += 1 }
       throw .cancelled

@@ -2,6 +2,7 @@ import CTAP2
 import ControlDoor
 import CryptoPrimitives
 import DeterministicKeys
+import Recovery
 import Synchronization
 import TestSupport
 

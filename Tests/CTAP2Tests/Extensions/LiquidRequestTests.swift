@@ -1,6 +1,7 @@
 import CBOR
 import CryptoPrimitives
 import DeterministicKeys
+import Recovery
 import TestVectors
 import Testing
 
@@ -18,7 +19,7 @@ private func context(
   private static let challenge = "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBgSg"
   let account: AlgorandAccount
 
-  init() throws { account = try Machine().vault.algorandAccount() }
+  init() throws { account = try #require(TestWorld().keySource.current).algorandAccount() }
 
   @Test func `the first account of the vault is the one of the vectors`() throws {
     let vectors = try LiquidVectors.load()
@@ -41,7 +42,7 @@ private func context(
     #expect(Hex(request.signingInput(credentialID: credentialID)) == vector.signingInput)
 
     let output = try request.output(
-      credentialID: credentialID, account: account, userPresent: true, userVerified: true)
+      credentialID: credentialID, account: account, consent: UserConsent(Confirmation(userVerified: true)))
     #expect(Hex(CBOREncoder.encode(.map(output))) == vector.output)
     #expect(Hex(CBOREncoder.encode(["liquid": .map(output)])) == vector.authDataExtensions)
     #expect(Hex(try output.requiredBytes("signature")) == vector.signature)
@@ -259,7 +260,8 @@ private func context(
     let request = try LiquidRequest(
       true, in: context(command: "getAssertion", rpID: "example.com", clientDataHash: [UInt8](repeating: 1, count: 32)))
     #expect(throws: CTAPError(.puatRequired, "")) {
-      try request.output(credentialID: [1], account: account, userPresent: up, userVerified: uv)
+      try request.output(
+        credentialID: [1], account: account, consent: UserConsent(Confirmation(userPresent: up, userVerified: uv)))
     }
   }
 

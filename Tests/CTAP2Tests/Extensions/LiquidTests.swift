@@ -1,5 +1,7 @@
 import CBOR
 import DeterministicKeys
+import Recovery
+import TestSupport
 import TestVectors
 import Testing
 

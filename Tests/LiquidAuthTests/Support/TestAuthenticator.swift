@@ -3,6 +3,7 @@ import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
 import LiquidAuth
+import Recovery
 import Synchronization
 import TestSupport
 import TestVectors
@@ -96,10 +97,10 @@ final class TestPerson: UserInteraction {
   /// Every prompt so far.
   var prompts: [UserPrompt] { list.withLock { $0 } }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     list.withLock { $0.append(prompt) }
     if let refusal { throw refusal }
-    return UserConsent(userPresent: true, userVerified: verification)
+    return Confirmation(userVerified: verification)
   }
 }
 

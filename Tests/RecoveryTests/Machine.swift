@@ -2,7 +2,7 @@ import TestSupport
 import TestVectors
 import Testing
 
-@testable import CTAP2
+@testable import Recovery
 
 /// One machine with the phrase of the vectors and a store of its own.
 struct Machine {
@@ -28,7 +28,7 @@ struct Machine {
       CredentialRegistration(
         rpID: rpID, user: PublicKeyCredentialUserEntity(id: Array(userID.utf8), name: "name of \(userID)"),
         algorithm: algorithm, policy: CredentialPolicy(credProtect: credProtect)),
-      known: known, now: now, consent: UserConsent(userPresent: true, userVerified: false))
+      known: known, now: now)
     try vault.save(source)
     return source
   }
@@ -39,7 +39,7 @@ struct Machine {
     return try vault.makeNonDiscoverableCredential(
       CredentialRegistration(
         rpID: rpID, user: PublicKeyCredentialUserEntity(id: Array(userID.utf8)), algorithm: .es256),
-      using: &generator, consent: UserConsent(userPresent: true, userVerified: false))
+      using: &generator)
   }
 
   /// The id of a discoverable credential that this phrase makes, without making it here.

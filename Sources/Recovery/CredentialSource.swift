@@ -98,7 +98,7 @@ extension CredentialSource: Equatable {
 
 extension String? {
   /// Compares UTF-8: Swift's `==` would call canonically equivalent texts equal.
-  func hasSameBytes(as other: String?) -> Bool {
+  package func hasSameBytes(as other: String?) -> Bool {
     switch (self, other) {
     case (nil, nil): true
     case (let a?, let b?): a.utf8.elementsEqual(b.utf8)

@@ -1,7 +1,7 @@
 import CBOR
 import Testing
 
-@testable import CTAP2
+@testable import Recovery
 
 @Suite struct AuthenticatorSettingsTests {
   private static var all: AuthenticatorSettings {

@@ -3,14 +3,14 @@ import TestSupport
 import TestVectors
 import Testing
 
-@testable import CTAP2
+@testable import Recovery
 
 @Suite struct CredentialRecoveryTests {
   private func use(
     _ credential: Credential, on machine: Machine, user: PublicKeyCredentialUserEntity? = nil, present: Bool = true
   ) throws {
     try machine.vault.rememberUse(
-      of: credential, user: user, now: 5000, consent: UserConsent(userPresent: present, userVerified: false))
+      of: credential, user: user, userPresent: present, userVerified: false, now: 5000)
   }
 
   // MARK: - Written back

@@ -1,10 +1,11 @@
 import CBOR
 import CryptoPrimitives
 import DeterministicKeys
+import TestSupport
 import TestVectors
 import Testing
 
-@testable import CTAP2
+@testable import Recovery
 
 @Suite struct BackupTests {
   let vectors: KeysAndRecovery

@@ -1,9 +1,10 @@
 import CryptoPrimitives
 import DeterministicKeys
+import TestSupport
 import TestVectors
 import Testing
 
-@testable import CTAP2
+@testable import Recovery
 
 /// `store-rows.json`, which Tests/judges/store_rows.py computed.
 struct StoreRows: Decodable, Sendable {

@@ -23,12 +23,14 @@ extension OpenVault {
   /// - Parameters:
   ///   - user: the request's user of a registration that met the credential in its excludeList.
   ///   - algorandAddress: that of the account whose signature the answer has too, by the extension `liquid`.
+  ///   - userPresent: whether a person agreed.
+  ///   - userVerified: whether that person was verified.
   public func rememberUse(
-    of credential: Credential, user: PublicKeyCredentialUserEntity? = nil, algorandAddress: String? = nil, now: UInt64,
-    consent: borrowing UserConsent
+    of credential: Credential, user: PublicKeyCredentialUserEntity? = nil, algorandAddress: String? = nil,
+    userPresent: Bool, userVerified: Bool, now: UInt64
   ) throws(StoreError) {
-    guard consent.userPresent else { return }
-    let credential = consent.userVerified ? credential.asOfWallet(of: algorandAddress) : credential
+    guard userPresent else { return }
+    let credential = userVerified ? credential.asOfWallet(of: algorandAddress) : credential
     if let source = try writtenBack(credential, user: user, now: now) {
       try save(source)
     } else {

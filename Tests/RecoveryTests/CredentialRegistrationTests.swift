@@ -2,7 +2,7 @@ import TestSupport
 import TestVectors
 import Testing
 
-@testable import CTAP2
+@testable import Recovery
 
 @Suite struct CredentialRegistrationTests {
   let vectors: KeysAndRecovery
@@ -42,7 +42,7 @@ import Testing
       CredentialRegistration(
         rpID: "example.com", user: PublicKeyCredentialUserEntity(id: vector.userId.bytes), algorithm: .es256,
         policy: try #require(CredentialPolicy(byte: vector.policy.bytes[0]))),
-      known: 65_536, now: 1, consent: UserConsent(userPresent: true, userVerified: true))
+      known: 65_536, now: 1)
     #expect(source.counter == 65_537)
     #expect(Hex(source.id) == vector.sealed?.id)
   }
@@ -127,7 +127,7 @@ import Testing
       CredentialRegistration(
         rpID: try #require(vector.rpId), user: PublicKeyCredentialUserEntity(id: vector.userId.bytes),
         algorithm: parameters.algorithm, policy: parameters.policy),
-      using: &generator, consent: UserConsent(userPresent: true, userVerified: false))
+      using: &generator)
     #expect(Hex(credential.id) == vector.sealed?.id)
     #expect(Hex(try machine.vault.keys.privateKey(of: credential).publicKey.bytes) == vector.publicKey)
     #expect(credential.userHandle == nil)

@@ -1,7 +1,7 @@
 import TestVectors
 import Testing
 
-@testable import CTAP2
+@testable import Recovery
 
 @Suite struct Base64URLTests {
   /// RFC 4648 §10, without padding, and the two characters that base64 writes otherwise.

@@ -2,7 +2,7 @@ import TestSupport
 import TestVectors
 import Testing
 
-@testable import CTAP2
+@testable import Recovery
 
 @Suite struct CredentialRecognitionTests {
   let vectors: KeysAndRecovery

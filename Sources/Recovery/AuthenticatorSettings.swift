@@ -5,15 +5,18 @@ import CryptoPrimitives
 public struct StoredPIN: Sendable, Equatable {
   /// How often a wrong PIN can be tried in all.
   public static let retries: UInt8 = 8
+  /// The longest PIN's size in bytes.
+  public static let longestSize = 63
 
   /// LEFT(SHA-256(PIN), 16).
-  let hash: [UInt8]
+  package let hash: [UInt8]
   /// The PIN's length in code points.
-  let length: UInt8
+  package let length: UInt8
   /// How many tries are left; 0 blocks the PIN until a reset.
   public var retries: UInt8
 
-  init(hash: [UInt8], length: UInt8, retries: UInt8 = Self.retries) {
+  /// Joins what is kept of a PIN.
+  package init(hash: [UInt8], length: UInt8, retries: UInt8 = Self.retries) {
     self.hash = hash
     self.length = length
     self.retries = retries
@@ -25,20 +28,20 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   /// The shortest PIN that any authenticator may have, in code points.
   public static let shortestPIN: UInt8 = 4
   /// The longest PIN, in code points: as many as its 63 bytes can hold.
-  static let longestPIN: UInt8 = 63
+  public static let longestPIN: UInt8 = 63
 
   /// The PIN; `nil` while none is set.
-  public internal(set) var pin: StoredPIN?
+  public package(set) var pin: StoredPIN?
   /// Whether every ceremony asks for verification.
   public var alwaysUV = false
   /// The shortest PIN that may be set, in code points.
-  public internal(set) var minimumPINLength = shortestPIN
+  public package(set) var minimumPINLength = shortestPIN
   /// Whether the PIN must be changed before it is good for anything else.
-  public internal(set) var forcePINChange = false
+  public package(set) var forcePINChange = false
   /// The relying parties that are told `minimumPINLength` (extension minPinLength).
-  public internal(set) var minimumPINLengthRPIDs: [String] = []
+  public package(set) var minimumPINLengthRPIDs: [String] = []
   /// The token of permission pcmr, 32 bytes; lasts until another PIN is set or the owner ends it.
-  var persistentToken: [UInt8]?
+  package var persistentToken: [UInt8]?
   /// Whether there is one: some program may list the passkeys, and nobody is asked again.
   public var hasPersistentToken: Bool { persistentToken != nil }
 

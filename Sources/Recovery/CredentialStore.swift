@@ -1,4 +1,4 @@
-/// The `state` row of the store (keys-and-recovery.md 6 and 7).
+/// The `state` row of the store: Recovery §6 and §7.
 public struct StoreState: Sendable, Equatable {
   /// Ties the store to its vault, 16 bytes.
   public var storeID: [UInt8]
@@ -24,7 +24,7 @@ public struct StoreState: Sendable, Equatable {
   }
 }
 
-/// `liquid-auth init --credential-ids`: keys-and-recovery.md 4.
+/// The two forms of ids, Recovery §4: `liquid-auth init --credential-ids`.
 public enum CredentialIDForm: UInt8, Sendable, CaseIterable {
   /// Self-describing, 127 bytes: recovered from the phrase alone wherever the site sends the id.
   case sealed = 0

@@ -33,7 +33,7 @@ public struct Credential: Sendable, Equatable {
   /// - Parameters:
   ///   - rpIDHash: that of `rpID`, where it is known.
   ///   - derivedKey: the private key of `parameters`, where it is known.
-  init(
+  package init(
     id: [UInt8], rpID: String, parameters: CredentialParameters, provenance: Provenance, rpIDHash: RPIDHash? = nil,
     derivedKey: CredentialPrivateKey? = nil
   ) {

@@ -1,6 +1,7 @@
+import TestSupport
 import Testing
 
-@testable import CTAP2
+@testable import Recovery
 
 @Suite struct StoreStateRulesTests {
   private func state(epoch: UInt16 = 0, floor: UInt16 = 0) -> StoreState {

@@ -14,6 +14,23 @@ public enum CredentialRegistrationError: Error, Sendable {
   case cryptography(CryptoError)
 }
 
+/// The account of a registration: WebAuthn §5.4.3.
+public struct PublicKeyCredentialUserEntity: Sendable {
+  /// user.id as received.
+  public let id: [UInt8]
+  /// The account's name; text of the client, for people only.
+  public let name: String?
+  /// The name for people; text of the client, for people only.
+  public let displayName: String?
+
+  /// Joins the members.
+  public init(id: [UInt8], name: String? = nil, displayName: String? = nil) {
+    self.id = id
+    self.name = name
+    self.displayName = displayName
+  }
+}
+
 /// What a new credential is to be, from the request.
 public struct CredentialRegistration: Sendable {
   /// rp.id as received.
@@ -45,10 +62,10 @@ public struct CredentialRegistration: Sendable {
 extension OpenVault {
   /// How many discoverable credentials a registration lets the store grow to; what comes back from elsewhere is kept
   /// beyond it.
-  static let maximumDiscoverableCredentials = 10_000
+  public static let maximumDiscoverableCredentials = 10_000
 
   /// How many more can be registered.
-  func remainingDiscoverableCredentials() throws(StoreError) -> Int {
+  public func remainingDiscoverableCredentials() throws(StoreError) -> Int {
     max(0, Self.maximumDiscoverableCredentials - (try store.credentialCount()))
   }
 
@@ -58,9 +75,8 @@ extension OpenVault {
   /// has: two sites can choose rp.id and user.id so that they join to the same text (Recovery §12).
   ///
   /// - Parameter known: `ExcludeListFindings.highestKnownCounter` of the same request.
-  /// - Parameter consent: a person who agreed; nothing is made without one.
   public func makeDiscoverableCredential(
-    _ registration: CredentialRegistration, known: UInt32?, now: UInt64, consent: borrowing UserConsent
+    _ registration: CredentialRegistration, known: UInt32?, now: UInt64
   ) throws(CredentialRegistrationError) -> CredentialSource {
     let isKnown = try storeAnswer { () throws(StoreError) in
       try store.account(rpIDHash: RPIDHash(rpID: registration.rpID), userID: registration.user.id)?.record != nil
@@ -80,8 +96,7 @@ extension OpenVault {
   /// Clients repeat user.id, so only chance makes the key a new one: a salt of 16 bytes, drawn again while the scalar
   /// is out of range.
   public func makeNonDiscoverableCredential(
-    _ registration: CredentialRegistration, using generator: inout some RandomNumberGenerator,
-    consent: borrowing UserConsent
+    _ registration: CredentialRegistration, using generator: inout some RandomNumberGenerator
   ) throws(CredentialRegistrationError) -> Credential {
     let epoch = try storeAnswer { () throws(StoreError) in try store.state() }.epoch
     while true {

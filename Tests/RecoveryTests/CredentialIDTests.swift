@@ -1,7 +1,8 @@
+import TestSupport
 import TestVectors
 import Testing
 
-@testable import CTAP2
+@testable import Recovery
 
 @Suite struct CredentialIDTests {
   let keys: CredentialKeys

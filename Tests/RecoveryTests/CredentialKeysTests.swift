@@ -1,9 +1,10 @@
 import CryptoPrimitives
 import DeterministicKeys
+import TestSupport
 import TestVectors
 import Testing
 
-@testable import CTAP2
+@testable import Recovery
 
 @Suite struct CredentialKeysTests {
   let keys: CredentialKeys
@@ -41,12 +42,6 @@ import Testing
     #expect(seen > 0)
   }
 
-  @Test func `a key that fails is told, and no secret with it`() {
-    let error = CTAPError(CryptoError.faultySignature)
-    #expect(error.status == .other)
-    #expect("\(error)".contains("did not verify and was discarded"))
-  }
-
   @Test func `the outputs of hmac-secret follow from CredRandom and the salt`() throws {
     let vectors = try KeysAndRecovery.load()
     let id = try #require(vectors.credentials[0].sealed).id.bytes
@@ -79,19 +74,6 @@ import Testing
     if let message = vector.keyMessage {
       #expect(Hex(CredentialKeys.keyMessage(parameters, rpIDHash: rpIDHash)) == message)
     }
-  }
-
-  @Test(arguments: try KeysAndRecovery.load().credentials)
-  func `a signature verifies with the published public key and with no other message`(_ vector: KeysAndRecovery.Case)
-    throws
-  {
-    let parameters = try #require(vector.parameters)
-    let key = try CredentialPrivateKey(secret: vector.privateKey.secret, algorithm: parameters.algorithm)
-    let message = Array("authenticator data and client data hash".utf8)
-    let signature = try key.sign(message, consent: UserConsent(userPresent: true, userVerified: false))
-    #expect(key.publicKey.isValidSignature(signature, for: message))
-    #expect(!key.publicKey.isValidSignature(signature, for: message + [0]))
-    #expect(!key.publicKey.isValidSignature(Array(signature.dropLast()), for: message))
   }
 
   @Test func `an imported key is used as it is`() throws {
