@@ -62,8 +62,8 @@ var targets: [Target] = [
   .executableTarget(
     name: "Benchmarks",
     dependencies: [
-      "CTAP2", "Recovery", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives", "CredentialDB",
-      "StateDirectory", "Vault", "TestSupport", argumentParser,
+      "AlgorandStatements", "CTAP2", "Recovery", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives",
+      "CredentialDB", "StateDirectory", "Vault", "TestSupport", argumentParser,
     ], path: "Tests/Benchmarks", swiftSettings: settings),
 ]
 
@@ -72,7 +72,12 @@ targets += room("DeterministicKeys", ["CryptoPrimitives"])
 targets += room("CBOR", ["CCBOR"])
 targets += room("CTAPHID", [])
 targets += room("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
-targets += room("CTAP2", ["Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
+targets += room(
+  "CTAP2", ["Recovery", "CBOR", "CryptoPrimitives"],
+  tests: ["AlgorandStatements", "DeterministicKeys", "TestSupport"])
+targets += room(
+  "AlgorandStatements", ["CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
+  tests: ["CTAP2Tests", "TestSupport"])
 targets += room("Vault", ["CBOR", "CryptoPrimitives"])
 targets += room(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
@@ -83,15 +88,18 @@ targets += room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimit
 targets += room("ShownTexts", [])
 targets += room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "ShownTexts"])
 targets += room(
-  "LiquidAuth", ["AlgorandTransaction", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
-  tests: ["TestSupport"])
+  "LiquidAuth",
+  [
+    "AlgorandStatements", "AlgorandTransaction", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives",
+  ], tests: ["TestSupport"])
 
 targets += [
   .executableTarget(
     name: "liquid-authenticator",
     dependencies: [
-      "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault",
-      "CredentialDB", "ControlDoor", "StateDirectory", "ShownTexts", "CUHID", "CUdev", "CLinux",
+      "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
+      "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor", "StateDirectory", "ShownTexts", "CUHID", "CUdev",
+      "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth",
@@ -108,8 +116,9 @@ targets += [
   .testTarget(
     name: "AuthenticatorShellTests",
     dependencies: [
-      "liquid-authenticator", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "ControlDoor", "CryptoPrimitives",
-      "DeterministicKeys", "Vault", "CredentialDB", "StateDirectory", "ShownTexts", "CLinux", "TestSupport",
+      "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
+      "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "Vault", "CredentialDB", "StateDirectory", "ShownTexts",
+      "CLinux", "TestSupport",
     ],
     swiftSettings: settings),
   .testTarget(

@@ -1,3 +1,4 @@
+import AlgorandStatements
 import CBOR
 import CTAP2
 import CryptoPrimitives

@@ -1,5 +1,5 @@
 import CBOR
-import CryptoPrimitives
+public import CryptoPrimitives
 import Recovery
 
 /// What one registration or sign-in signs over; presence and verification come from the consent that signing uses up.
@@ -104,7 +104,7 @@ extension CredentialPrivateKey {
 
 extension CTAPError {
   /// A key that could not be derived or used.
-  init(_ error: CryptoError, file: String = #fileID, line: UInt = #line) {
+  public init(_ error: CryptoError, file: String = #fileID, line: UInt = #line) {
     self.init(.other, "the credential's key cannot be used: \(error)", file: file, line: line)
   }
 

@@ -37,8 +37,11 @@ extension GetAssertion {
       guard !rpIdentifier.isEmpty else { throw CTAPError(.invalidLength, "rpId is empty") }
     }
 
+    /// Whether a person's presence is asked for.
+    public var asksForPresence: Bool { options.up != false }
+
     /// Whether verification is asked for, in either way.
-    var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
+    public var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
 
     /// The extensions that the request asks for and the authenticator has.
     func extensions(of authenticator: inout Authenticator) throws(CTAPError) -> RequestedExtensions {

@@ -1,3 +1,4 @@
+import AlgorandStatements
 import CTAP2
 import CTAPHID
 import Glibc

@@ -1,4 +1,5 @@
 public import CBOR
+public import CTAP2
 import DeterministicKeys
 import Recovery
 
@@ -18,7 +19,7 @@ public enum LiquidExtension: AuthenticatorExtension {
         input,
         in: LiquidRequest.Context(
           ceremony: .create, rpID: request.rp.id, clientDataHash: request.clientDataHash,
-          userPresence: request.options.up != false, userVerification: request.asksForVerification)))
+          userPresence: request.asksForPresence, userVerification: request.asksForVerification)))
   }
 
   /// Takes the challenge form or the bound form; each assertion has an output of its own.
@@ -30,7 +31,7 @@ public enum LiquidExtension: AuthenticatorExtension {
         input,
         in: LiquidRequest.Context(
           ceremony: .get, rpID: request.rpIdentifier, clientDataHash: request.clientDataHash,
-          userPresence: request.options.up != false, userVerification: request.asksForVerification)))
+          userPresence: request.asksForPresence, userVerification: request.asksForVerification)))
   }
 
   private struct Processing: ExtensionProcessing {

@@ -5,7 +5,9 @@ import Recovery
 import TestVectors
 import Testing
 
+@testable import AlgorandStatements
 @testable import CTAP2
+@testable import CTAP2Tests
 
 private func context(
   command: String, rpID: String, clientDataHash: [UInt8], up: Bool = true, uv: Bool = true

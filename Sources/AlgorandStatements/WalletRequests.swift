@@ -1,3 +1,4 @@
+public import CTAP2
 import CryptoPrimitives
 public import DeterministicKeys
 import Recovery
@@ -14,7 +15,7 @@ extension Authenticator {
   public func accountAddresses(
     _ indices: Range<UInt32>, of account: UInt32, for wish: VaultWish
   ) async throws(CTAPError) -> [AlgorandAddress] {
-    let vault = try await walletVault(for: wish)
+    let vault = try await vault(for: wish)
     var addresses: [AlgorandAddress] = []
     for index in indices { addresses.append(try vault.account(account, index: index).address) }
     return addresses
@@ -33,7 +34,7 @@ extension Authenticator {
     rpID: String, host: String? = nil
   ) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
     let host = host == rpID ? nil : host
-    let vault = try await walletVault(for: .tellAccount(rpID: rpID, host: host))
+    let vault = try await vault(for: .tellAccount(rpID: rpID, host: host))
     let userID = Array(try vault.account().address.text.utf8)
     let entry: AccountEntry?
     do { entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rpID), userID: userID) } catch {
@@ -58,7 +59,7 @@ extension Authenticator {
     of rpID: String, for host: String?, with vault: OpenVault
   ) async throws(CTAPError) {
     try await reported("tell a protected passkey", of: rpID) { () async throws(CTAPError) in
-      guard interaction.canVerify else {
+      guard canVerify else {
         throw CTAPError(
           .invalidOption,
           "the site has its passkey protected, and nobody is verified here; start the authenticator with --verification "
@@ -80,21 +81,27 @@ extension Authenticator {
     _ statements: [AlgorandStatement], asking prompt: UserPrompt
   ) async throws(CTAPError) -> [[UInt8]] {
     try await reported("sign \(statements.count) for a wallet", of: prompt.origin) { () async throws(CTAPError) in
-      let vault = try await walletVault(for: .prompt(prompt))
+      let vault = try await vault(for: .prompt(prompt))
       let account = try vault.account()
       guard prompt.algorandAddress == account.address.text else {
         throw CTAPError(.notAllowed, "the vault was replaced, and another account is in use; ask again")
       }
       let consent = try await agreement(to: prompt, with: vault)
       var signatures: [[UInt8]] = []
-      for statement in statements { signatures.append(try account.signature(of: statement, consent: consent)) }
+      for statement in statements {
+        do throws(CryptoError) {
+          signatures.append(try account.signature(for: statement.signingInput, consent: consent))
+        } catch {
+          throw CTAPError(.other, "the Algorand account cannot sign: \(error)")
+        }
+      }
       return signatures
     }
   }
 
   /// The public half of a user's association key, Recovery §3.
   public func associationPublicKey(publicUserID: String) async throws(CTAPError) -> [UInt8] {
-    let vault = try await walletVault(for: .tellAssociationKey(publicUserID: publicUserID))
+    let vault = try await vault(for: .tellAssociationKey(publicUserID: publicUserID))
     return try vault.association(publicUserID).publicKey.raw
   }
 
@@ -109,7 +116,7 @@ extension Authenticator {
       purpose: .signAssociation(
         publicUserID: publicUserID, data: String(decoding: data, as: UTF8.self), service: service))
     return try await reported("sign for Keyri", of: service) { () async throws(CTAPError) in
-      let vault = try await walletVault(for: .prompt(prompt))
+      let vault = try await vault(for: .prompt(prompt))
       let key = try vault.association(publicUserID)
       let consent = try await agreement(to: prompt, with: vault)
       do throws(CryptoError) {
@@ -117,63 +124,6 @@ extension Authenticator {
       } catch {
         throw CTAPError(error)
       }
-    }
-  }
-
-  /// The open vault; a wallet is told more exactly than a platform why it was not opened.
-  private func walletVault(for wish: VaultWish) async throws(CTAPError) -> OpenVault {
-    if let vault = keySource.current { return vault }
-    do throws(UserInteractionError) { return try await keySource.open(for: wish) } catch {
-      throw CTAPError(toldToWallet: error)
-    }
-  }
-
-  /// The person's consent, with verification where it is set up; a wallet is told more exactly than a platform why there
-  /// is none.
-  private func agreement(to prompt: UserPrompt, with vault: OpenVault) async throws(CTAPError) -> UserConsent {
-    do throws(UserInteractionError) {
-      return try await ask(prompt, verification: interaction.canVerify, with: vault)
-    } catch {
-      throw CTAPError(toldToWallet: error)
-    }
-  }
-
-  /// Has it said in the log what was asked to sign, for whom, and what became of it.
-  private func reported<Answer>(
-    _ request: String, of origin: String?, _ body: () async throws(CTAPError) -> Answer
-  ) async throws(CTAPError) -> Answer {
-    let start = now()
-    var outcome = CommandReport(command: request, rpID: origin, error: nil, elapsed: .zero)
-    defer {
-      outcome.elapsed = now() - start
-      report(outcome)
-    }
-    do throws(CTAPError) { return try await body() } catch {
-      outcome.error = error
-      throw error
-    }
-  }
-}
-
-extension CTAPError {
-  /// Why a person did not agree, as clientPIN tells it (CTAP §6.5.5.7.3): a wrong passphrase is no refusal.
-  fileprivate init(toldToWallet error: UserInteractionError) {
-    switch error {
-    case .wrongPassphrase: self.init(.uvInvalid, "the vault stays locked: the passphrase was wrong in every try")
-    case .verificationFailed: self.init(.uvInvalid, "the passphrase was wrong in every try")
-    case .verificationBlocked:
-      self.init(.uvBlocked, "the passphrase was wrong too often, and the vault is locked now")
-    case .declined, .timedOut, .cancelled: self.init(error)
-    }
-  }
-}
-
-extension AlgorandAccount {
-  fileprivate func signature(
-    of statement: AlgorandStatement, consent: borrowing UserConsent
-  ) throws(CTAPError) -> [UInt8] {
-    do { return try signature(for: statement.signingInput, consent: consent) } catch {
-      throw CTAPError(.other, "the Algorand account cannot sign: \(error)")
     }
   }
 }

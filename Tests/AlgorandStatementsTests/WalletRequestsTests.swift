@@ -5,7 +5,9 @@ import Recovery
 import TestVectors
 import Testing
 
+@testable import AlgorandStatements
 @testable import CTAP2
+@testable import CTAP2Tests
 
 /// What a wallet asks beside the ceremonies.
 @Suite struct WalletTests {

@@ -1,4 +1,5 @@
 public import CBOR
+public import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
 public import Recovery

@@ -1,8 +1,25 @@
+import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
 import Recovery
 
-// What an Algorand account and an association key sign: counted where it is made, and never without a consent.
+/// What an Algorand account signs for a dApp: bytes behind the prefix that says what they are.
+public enum AlgorandStatement: Sendable, Equatable {
+  /// A transaction in canonical msgpack.
+  case transaction([UInt8])
+  /// Any bytes, which with their prefix can be no transaction, no program and no challenge.
+  case message([UInt8])
+
+  /// What the signature is over: "TX" or "MX", and the bytes.
+  var signingInput: [UInt8] {
+    switch self {
+    case .transaction(let bytes): Array("TX".utf8) + bytes
+    case .message(let bytes): Array("MX".utf8) + bytes
+    }
+  }
+}
+
+// MARK: - Signatures, counted where they are made, and never without a consent
 
 extension AlgorandAccount {
   /// Signs with the account's key (64 bytes) what the person was asked for, and counts it.

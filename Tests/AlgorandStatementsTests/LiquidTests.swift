@@ -5,7 +5,9 @@ import TestSupport
 import TestVectors
 import Testing
 
+@testable import AlgorandStatements
 @testable import CTAP2
+@testable import CTAP2Tests
 
 /// The extension inside its ceremonies; its checks one by one are in `LiquidRequestTests`.
 @Suite struct LiquidTests {
