@@ -1,4 +1,5 @@
 public import CryptoPrimitives
+import Synchronization
 
 /// One unlocking of the vault, told from every other by identity: what began under it does not go on under another.
 public final class Unlocking: Sendable {
@@ -41,4 +42,25 @@ public struct OpenVault: Sendable {
     vault.isOpenedByPerson = true
     return vault
   }
+}
+
+/// How many signatures were given, since the start, by keys that belong to no passkey.
+///
+/// They are counted where they are made, so that no way to one leads past the count; a vault that is locked and opened
+/// again goes on counting.
+public final class SignatureCounts: Sendable {
+  private let counts = Mutex((algorand: UInt64(0), association: UInt64(0)))
+
+  /// Nothing was signed.
+  public init() {}
+
+  /// By Algorand accounts: challenges, transactions and messages.
+  public var algorand: UInt64 { counts.withLock(\.algorand) }
+  /// By association keys of Keyri.
+  public var association: UInt64 { counts.withLock(\.association) }
+
+  /// One more by an account.
+  package func countAlgorand() { counts.withLock { $0.algorand += 1 } }
+  /// One more by an association key.
+  package func countAssociation() { counts.withLock { $0.association += 1 } }
 }

@@ -1,6 +1,5 @@
 public import CryptoPrimitives
 public import DeterministicKeys
-import Synchronization
 
 // The keys of a phrase that belong to no passkey. Nothing here signs: who does takes a person's consent for it.
 
@@ -58,25 +57,4 @@ extension OpenVault {
   public func associationKey(publicUserID: String) throws(CryptoError) -> AssociationKey {
     try AssociationKey(keys, publicUserID: publicUserID, counts: signatures)
   }
-}
-
-/// How many signatures were given, since the start, by keys that belong to no passkey.
-///
-/// They are counted where they are made, so that no way to one leads past the count; a vault that is locked and opened
-/// again goes on counting.
-public final class SignatureCounts: Sendable {
-  private let counts = Mutex((algorand: UInt64(0), association: UInt64(0)))
-
-  /// Nothing was signed.
-  public init() {}
-
-  /// By Algorand accounts: challenges, transactions and messages.
-  public var algorand: UInt64 { counts.withLock(\.algorand) }
-  /// By association keys of Keyri.
-  public var association: UInt64 { counts.withLock(\.association) }
-
-  /// One more by an account.
-  package func countAlgorand() { counts.withLock { $0.algorand += 1 } }
-  /// One more by an association key.
-  package func countAssociation() { counts.withLock { $0.association += 1 } }
 }

@@ -1,7 +1,6 @@
 import Recovery
 
-/// authenticatorGetAssertion: a sign-in, CTAP §6.2.
-public enum GetAssertion: AuthenticatorCommand {
+extension GetAssertion: AuthenticatorCommand {
   /// CTAP §6.2.
   public static let code: UInt8 = 0x02
   /// The name in the standard.
@@ -20,8 +19,8 @@ public enum GetAssertion: AuthenticatorCommand {
     let options = try request.options.checkedForAssertion(in: authenticator, hasParam: param != nil)
 
     // 10.1. Extensions check their input before anybody is asked; what we do not have is passed over.
-    let extensions = try request.extensions(of: &authenticator)
-    try extensions.refuseWithoutVerification(in: authenticator)
+    let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
+    try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     let vault = try await authenticator.openVault(for: request.prompt(for: []))
 
     // 5, 6.1. A token was verified already; with alwaysUv, everything that asks for presence is.

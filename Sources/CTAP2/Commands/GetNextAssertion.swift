@@ -34,17 +34,3 @@ public enum GetNextAssertion: AuthenticatorCommand {
     return response
   }
 }
-
-/// The accounts of a sign-in that were not answered yet: CTAP §6.2.2, step 12.2.2.
-struct RemainingAssertions: Sendable {
-  let ceremony: Ceremony
-  var credentials: ArraySlice<Credential>
-  /// The person agreed to all accounts at once.
-  let consent: UserConsent.Kept
-  /// Only this client goes on, and only until the device is replugged.
-  let context: RequestContext
-  /// Only while the vault stays open as it was.
-  let unlocking: Unlocking
-  /// When the last answer was made.
-  var since: Duration
-}

@@ -133,15 +133,6 @@ public enum LargeBlobs: AuthenticatorCommand {
   }
 }
 
-/// An array that is being written, fragment after fragment, by one client.
-struct LargeBlobWrite: Sendable {
-  let context: RequestContext
-  let length: Int
-  var received: [UInt8] = []
-
-  init(context: RequestContext, length: Int) { (self.context, self.length) = (context, length) }
-}
-
 extension Authenticator {
   /// Step 5.5: a device that is protected wants a token of permission lbw over what is written where.
   ///

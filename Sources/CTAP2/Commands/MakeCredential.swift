@@ -1,7 +1,6 @@
 import Recovery
 
-/// authenticatorMakeCredential: a registration, CTAP §6.1.
-public enum MakeCredential: AuthenticatorCommand {
+extension MakeCredential: AuthenticatorCommand {
   /// CTAP §6.1.
   public static let code: UInt8 = 0x01
   /// The name in the standard.
@@ -33,8 +32,8 @@ public enum MakeCredential: AuthenticatorCommand {
     }
 
     // 15.1. Extensions check their input before anybody is asked; what we do not have is passed over.
-    let extensions = try request.extensions(of: &authenticator)
-    try extensions.refuseWithoutVerification(in: authenticator)
+    let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
+    try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     var registration = CredentialRegistration(rpID: request.rp.id, user: request.user, algorithm: algorithm)
     extensions.shape(&registration)
     var prompt = request.prompt(SelectionByRegistration.isMeant(by: request) ? .select : .register)

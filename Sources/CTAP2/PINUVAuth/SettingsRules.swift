@@ -5,6 +5,9 @@ public import Recovery
 // who has given the vault's passphrase.
 
 extension AuthenticatorSettings {
+  /// How many relying parties can be told the minimum PIN length: getInfo's maxRPIDsForSetMinPINLength.
+  static let maximumRPIDs = 8
+
   /// Takes a new PIN, the first or another: CTAP §6.5.5.5 and §6.5.5.6.
   ///
   /// What the old one allowed ends with it: here the token of permission pcmr, and with
@@ -58,8 +61,8 @@ extension AuthenticatorSettings {
       throw CTAPError(.pinNotSet, "there is no PIN that could be changed")
     }
     if let rpIDs {
-      guard rpIDs.count <= Config.maximumRPIDs else {
-        throw CTAPError(.keyStoreFull, "more than \(Config.maximumRPIDs) relying parties")
+      guard rpIDs.count <= Self.maximumRPIDs else {
+        throw CTAPError(.keyStoreFull, "more than \(Self.maximumRPIDs) relying parties")
       }
       minimumPINLengthRPIDs = rpIDs
     }

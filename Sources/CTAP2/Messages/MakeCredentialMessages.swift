@@ -1,7 +1,8 @@
 public import CBOR
 public import Recovery
 
-extension MakeCredential {
+/// authenticatorMakeCredential: a registration, CTAP §6.1.
+public enum MakeCredential: Sendable {
   /// The parameters of authenticatorMakeCredential: CTAP §6.1.1.
   public struct Request: AuthenticatorRequest {
     /// 0x01, 32 bytes.
@@ -66,13 +67,6 @@ extension MakeCredential {
 
     /// Whether verification is asked for, in either way.
     public var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
-
-    /// The extensions that the request asks for and the authenticator has.
-    func extensions(of authenticator: inout Authenticator) throws(CTAPError) -> RequestedExtensions {
-      try RequestedExtensions(extensionInputs, of: authenticator.extensions) { type, input throws(CTAPError) in
-        try type.makeCredential(input, self, with: &authenticator.pinUVAuth)
-      }
-    }
   }
 
   /// The answer of authenticatorMakeCredential: CTAP §6.1.3.

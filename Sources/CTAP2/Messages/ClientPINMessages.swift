@@ -1,6 +1,7 @@
 public import CBOR
 
-extension ClientPIN {
+/// authenticatorClientPIN: the PIN, and the tokens that stand for a verified person, CTAP §6.5.
+public enum ClientPIN: Sendable {
   /// The sub-commands that are whole: CTAP §6.5.5.
   enum Subcommand: UInt64 {
     case getPINRetries = 0x01

@@ -1,7 +1,8 @@
 public import CBOR
 import Recovery
 
-extension CredentialManagement {
+/// authenticatorCredentialManagement: the discoverable credentials, listed, renamed and removed by a platform, CTAP §6.8.
+public enum CredentialManagement: Sendable {
   /// The sub-commands: CTAP §6.8.1.
   enum Subcommand: UInt64 {
     case getCredsMetadata = 0x01

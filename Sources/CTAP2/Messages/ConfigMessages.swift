@@ -1,6 +1,7 @@
 public import CBOR
 
-extension Config {
+/// authenticatorConfig: what the owner of the device sets by a platform, CTAP §6.11.
+public enum Config: Sendable {
   /// The sub-commands that are whole, as getInfo tells them: CTAP §6.11.
   ///
   /// This is an authenticator for consumers: enterprise attestation is not among them.

@@ -1,5 +1,5 @@
 import CBOR
-public import CryptoPrimitives
+import CryptoPrimitives
 import Recovery
 
 /// What one registration or sign-in signs over; presence and verification come from the consent that signing uses up.
@@ -99,26 +99,5 @@ extension OpenVault {
 extension CredentialPrivateKey {
   fileprivate func signature(over message: [UInt8], consent: consuming UserConsent) throws(CTAPError) -> [UInt8] {
     do throws(CryptoError) { return try sign(message, consent: consent) } catch { throw CTAPError(error) }
-  }
-}
-
-extension CTAPError {
-  /// A key that could not be derived or used.
-  public init(_ error: CryptoError, file: String = #fileID, line: UInt = #line) {
-    self.init(.other, "the credential's key cannot be used: \(error)", file: file, line: line)
-  }
-
-  /// A credential that could not be made.
-  init(_ error: CredentialRegistrationError, file: String = #fileID, line: UInt = #line) {
-    switch error {
-    case .countersUsedUp:
-      self.init(.keyStoreFull, "every counter of the account is used up", file: file, line: line)
-    case .storeFull:
-      self.init(.keyStoreFull, "there are as many passkeys as this machine keeps", file: file, line: line)
-    case .userIDLength(let count):
-      self.init(.invalidLength, "user.id has \(count) bytes", file: file, line: line)
-    case .store(let error): self.init(error, file: file, line: line)
-    case .cryptography(let error): self.init(error, file: file, line: line)
-    }
   }
 }

@@ -1,7 +1,8 @@
 public import CBOR
 public import Recovery
 
-extension GetAssertion {
+/// authenticatorGetAssertion: a sign-in, CTAP §6.2.
+public enum GetAssertion: Sendable {
   /// The parameters of authenticatorGetAssertion: CTAP §6.2.1.
   public struct Request: AuthenticatorRequest {
     /// 0x01.
@@ -42,13 +43,6 @@ extension GetAssertion {
 
     /// Whether verification is asked for, in either way.
     public var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
-
-    /// The extensions that the request asks for and the authenticator has.
-    func extensions(of authenticator: inout Authenticator) throws(CTAPError) -> RequestedExtensions {
-      try RequestedExtensions(extensionInputs, of: authenticator.extensions) { type, input throws(CTAPError) in
-        try type.getAssertion(input, self, with: &authenticator.pinUVAuth)
-      }
-    }
   }
 
   /// The answer of authenticatorGetAssertion and authenticatorGetNextAssertion: CTAP §6.2.3.

@@ -1,23 +1,5 @@
 public import CBOR
 
-/// One command of CTAP §6: one file, one line in the table below.
-public protocol AuthenticatorCommand: Sendable {
-  /// What the client asks.
-  associatedtype Request: AuthenticatorRequest
-  /// What it is told.
-  associatedtype Response: AuthenticatorResponse
-
-  /// The first byte of the message.
-  static var code: UInt8 { get }
-  /// The command's name in the standard, for logs.
-  static var name: String { get }
-
-  /// Serves one request.
-  static func run(
-    _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
-  ) async throws(CTAPError) -> Response
-}
-
 /// The parameters of a command.
 public protocol AuthenticatorRequest: Sendable {
   /// Reads the parameters, all of them, and refuses what is malformed; members that nobody knows are passed over.
@@ -51,21 +33,9 @@ public struct NoResponse: AuthenticatorResponse {
   public var parameters: CBORMap? { nil }
 }
 
-/// The commands that are whole; any other byte is an invalid command.
-enum AuthenticatorCommands {
-  static let all: [any AuthenticatorCommand.Type] = [
-    MakeCredential.self,
-    GetAssertion.self,
-    GetInfo.self,
-    ClientPIN.self,
-    Reset.self,
-    GetNextAssertion.self,
-    CredentialManagement.self,
-    CredentialManagementPreview.self,
-    Config.self,
-    Selection.self,
-    LargeBlobs.self,
-  ]
-
-  static subscript(code: UInt8) -> (any AuthenticatorCommand.Type)? { all.first { $0.code == code } }
+extension CBORMap {
+  /// Adds the members of another map.
+  mutating func add(_ other: CBORMap) {
+    for pair in other.pairs { self[pair.key] = pair.value }
+  }
 }

@@ -1,4 +1,5 @@
 public import CBOR
+public import CryptoPrimitives
 public import Recovery
 
 /// Why a command ended without an answer: the one error of the authenticator, which becomes a byte in one place.
@@ -80,5 +81,24 @@ extension CTAPError {
   /// A store that failed; its own words say which file and what to do.
   public init(_ error: StoreError, file: String = #fileID, line: UInt = #line) {
     self.init(.other, error.description, file: file, line: line)
+  }
+
+  /// A key that could not be derived or used.
+  public init(_ error: CryptoError, file: String = #fileID, line: UInt = #line) {
+    self.init(.other, "the credential's key cannot be used: \(error)", file: file, line: line)
+  }
+
+  /// A credential that could not be made.
+  init(_ error: CredentialRegistrationError, file: String = #fileID, line: UInt = #line) {
+    switch error {
+    case .countersUsedUp:
+      self.init(.keyStoreFull, "every counter of the account is used up", file: file, line: line)
+    case .storeFull:
+      self.init(.keyStoreFull, "there are as many passkeys as this machine keeps", file: file, line: line)
+    case .userIDLength(let count):
+      self.init(.invalidLength, "user.id has \(count) bytes", file: file, line: line)
+    case .store(let error): self.init(error, file: file, line: line)
+    case .cryptography(let error): self.init(error, file: file, line: line)
+    }
   }
 }
