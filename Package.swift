@@ -54,16 +54,25 @@ var targets: [Target] = [
     name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
   // Reads the vector files under Tests/Vectors; no product uses it.
   .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
-  // The store in memory, and the vectors of the recovery contract; no product uses it.
+  // The vectors of the recovery contract, read; no product uses it.
   .target(
     name: "TestSupport", dependencies: ["Recovery", "CryptoPrimitives", "TestVectors"], path: "Tests/TestSupport",
     swiftSettings: settings),
+  // What the libraries are for, in one file each; `scripts/test unit` runs them.
+  .executableTarget(
+    name: "example-soft-key",
+    dependencies: ["CTAP2", "CTAPHID", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
+    path: "Sources/Examples/SoftKey", swiftSettings: settings),
+  .executableTarget(
+    name: "example-log-in",
+    dependencies: ["LiquidAuth", "AlgorandStatements", "CTAP2", "Recovery", "DeterministicKeys"],
+    path: "Sources/Examples/LogIn", swiftSettings: settings),
   // What scripts/bench runs; no product.
   .executableTarget(
     name: "Benchmarks",
     dependencies: [
       "AlgorandStatements", "CTAP2", "Recovery", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives",
-      "CredentialDB", "StateDirectory", "Vault", "TestSupport", argumentParser,
+      "CredentialDB", "StateDirectory", "Vault", argumentParser,
     ], path: "Tests/Benchmarks", swiftSettings: settings),
 ]
 
@@ -81,7 +90,7 @@ targets += room(
 targets += room("Vault", ["CBOR", "CryptoPrimitives"])
 targets += room(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
-  tests: ["DeterministicKeys", "TestSupport"])
+  tests: ["DeterministicKeys"])
 targets += room("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "CLinux"])
 targets += room("ControlDoor", ["CBOR", "CryptoPrimitives"])
 targets += room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "CLinux"])
@@ -118,7 +127,7 @@ targets += [
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
       "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "Vault", "CredentialDB", "StateDirectory", "ShownTexts",
-      "CLinux", "TestSupport",
+      "CLinux",
     ],
     swiftSettings: settings),
   .testTarget(
@@ -141,6 +150,16 @@ targets += [
 let package = Package(
   name: "liquid-auth",
   products: [
+    .library(name: "CTAPHID", targets: ["CTAPHID"]),
+    .library(name: "CTAP2", targets: ["CTAP2"]),
+    .library(name: "Recovery", targets: ["Recovery"]),
+    .library(name: "DeterministicKeys", targets: ["DeterministicKeys"]),
+    .library(name: "AlgorandStatements", targets: ["AlgorandStatements"]),
+    .library(name: "AlgorandTransaction", targets: ["AlgorandTransaction"]),
+    .library(name: "LiquidAuth", targets: ["LiquidAuth"]),
+    // In the signatures of those above: the messages of CTAP2, secrets and public keys.
+    .library(name: "CBOR", targets: ["CBOR"]),
+    .library(name: "CryptoPrimitives", targets: ["CryptoPrimitives"]),
     .executable(name: "liquid-authenticator", targets: ["liquid-authenticator"]),
     .executable(name: "liquid-auth", targets: ["liquid-auth"]),
     .executable(name: "liquid-auth-wallet", targets: ["liquid-auth-wallet"]),

@@ -4,7 +4,6 @@ import CTAP2
 import CryptoPrimitives
 import Glibc
 import Recovery
-import TestSupport
 import Vault
 
 /// makeCredential in this process, by a person who always agrees, with and without the durable write.
@@ -56,7 +55,7 @@ struct Registration {
 
     init(_ name: String, _ vault: OpenVault, rk: Bool) {
       authenticator = Authenticator(
-        keySource: OpenKeySource(vault: vault), interaction: AgreeingPerson(),
+        keySource: OpenKeySource(vault), interaction: AgreeingPerson(),
         extensions: [CredProtect.self, LiquidExtension.self], randomness: SystemRandomNumberGenerator(),
         now: { .zero }, wallClock: { 0 }, report: { _ in })
       message =
@@ -89,15 +88,6 @@ private struct AgreeingPerson: UserInteraction {
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     Confirmation(userVerified: verification)
   }
-}
-
-/// A vault that is always open.
-private struct OpenKeySource: KeySource {
-  let vault: OpenVault
-  var current: OpenVault? { vault }
-  var told: ToldSettings { ToldSettings() }
-
-  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 /// The least that a durable change costs: one page at the end of a file, synchronised.

@@ -1,6 +1,5 @@
 import CredentialDB
 import Recovery
-import TestSupport
 import Testing
 
 /// The two stores that the same tests run against.

@@ -1,5 +1,4 @@
 import Recovery
-import TestSupport
 import Testing
 
 @testable import CredentialDB

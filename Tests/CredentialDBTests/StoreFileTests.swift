@@ -1,6 +1,5 @@
 import CryptoPrimitives
 import Foundation
-import TestSupport
 import TestVectors
 import Testing
 

@@ -2,7 +2,6 @@ import CredentialDB
 import CryptoPrimitives
 import Foundation
 import Recovery
-import TestSupport
 
 /// A directory of its own for one test, gone with the value.
 final class TemporaryDirectory {

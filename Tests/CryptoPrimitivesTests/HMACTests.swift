@@ -48,7 +48,8 @@ import Testing
         HMACSHA512.deriveSecret(sample.message, key: key, count: count).revealed
           == Hex(hex(sample.sha512).prefix(count)))
       #expect(
-        HMACSHA512.Key(key).deriveSecret(sample.message, count: count).revealed == Hex(hex(sample.sha512).prefix(count)))
+        HMACSHA512.Key(key).deriveSecret(sample.message, count: count).revealed == Hex(hex(sample.sha512).prefix(count))
+      )
     }
   }
 

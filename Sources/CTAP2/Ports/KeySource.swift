@@ -31,6 +31,21 @@ public protocol KeySource: Sendable {
   func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault
 }
 
+/// A vault that is open for as long as the process has it: nothing is asked for.
+public struct OpenKeySource: KeySource {
+  private let vault: OpenVault
+
+  /// Takes the open vault.
+  public init(_ vault: OpenVault) { self.vault = vault }
+
+  /// The vault.
+  public var current: OpenVault? { vault }
+  /// What a new device tells; nobody is told it, since the vault is open.
+  public var told: ToldSettings { ToldSettings() }
+  /// The vault.
+  public func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
+}
+
 extension KeySource {
   /// Opens the vault for something that is not known yet.
   public func open() async throws(UserInteractionError) -> OpenVault { try await open(for: nil) }

@@ -18,9 +18,9 @@ struct DemoDevice {
   init(phrase: BIP39Phrase, tell: @escaping Teller) throws(CryptoError) {
     let keys = CredentialKeys(mainKey: try MainKey.derive(from: phrase))
     let vault = OpenVault(
-      keys: keys, ed25519Root: try BIP32Ed25519.root(from: phrase), store: DemoStore(keys: keys))
+      keys: keys, ed25519Root: try BIP32Ed25519.root(from: phrase), store: InMemoryCredentialStore(keys: keys))
     authenticator = Authenticator(
-      keySource: OpenKeySource(vault: vault), interaction: DemoPerson(tell: tell), extensions: [CredProtect.self],
+      keySource: OpenKeySource(vault), interaction: DemoPerson(tell: tell), extensions: [CredProtect.self],
       randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: unixMilliseconds, report: { _ in })
     machine = CTAPHIDStateMachine(
       identity: DeviceIdentity(capabilities: [.wink, .cbor, .nmsg]), firstChannel: 1)
@@ -42,16 +42,6 @@ struct DemoDevice {
     }
     return sent
   }
-}
-
-/// A vault that is open because the phrase is here.
-private struct OpenKeySource: KeySource {
-  let vault: OpenVault
-
-  var current: OpenVault? { vault }
-  var told: ToldSettings { ToldSettings() }
-
-  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 /// Answers in a person's place, and says so each time.

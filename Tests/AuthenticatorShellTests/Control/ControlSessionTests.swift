@@ -2,7 +2,6 @@ import ControlDoor
 import CryptoPrimitives
 import Recovery
 import Synchronization
-import TestSupport
 import Testing
 
 @testable import liquid_authenticator

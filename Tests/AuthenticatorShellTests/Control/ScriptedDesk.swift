@@ -3,7 +3,6 @@ import ControlDoor
 import CryptoPrimitives
 import Recovery
 import Synchronization
-import TestSupport
 
 @testable import liquid_authenticator
 

@@ -1,7 +1,6 @@
 import ControlDoor
 import CryptoPrimitives
 import Recovery
-import TestSupport
 import Testing
 
 @testable import liquid_authenticator

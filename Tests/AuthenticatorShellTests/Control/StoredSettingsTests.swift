@@ -2,7 +2,6 @@ import CTAP2
 import ControlDoor
 import CryptoPrimitives
 import Recovery
-import TestSupport
 import Testing
 
 @testable import liquid_authenticator

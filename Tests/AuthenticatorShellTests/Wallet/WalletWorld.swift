@@ -4,7 +4,6 @@ import CryptoPrimitives
 import DeterministicKeys
 import Recovery
 import Synchronization
-import TestSupport
 
 @testable import liquid_authenticator
 

@@ -1,7 +1,6 @@
 import CTAP2
 import DeterministicKeys
 import Recovery
-import TestSupport
 import Testing
 
 @testable import LiquidAuth

@@ -25,21 +25,16 @@ actor TestAuthenticator: AuthenticatorPort {
     person: TestPerson = TestPerson(), extensions: [any AuthenticatorExtension.Type] = [LiquidExtension.self],
     tampering: @escaping Tampering = { _, _ in }
   ) throws {
-    let input = try VectorFile("keys-and-recovery").decode(Phrase.self).input
+    let input = try KeysAndRecovery.load().input
     self.person = person
     store = InMemoryCredentialStore(keys: CredentialKeys(mainKey: input.mainKey.secret))
     vault = OpenVault(
       keys: CredentialKeys(mainKey: input.mainKey.secret), ed25519Root: input.ed25519Root.secret, store: store)
     authenticator = Authenticator(
-      keySource: OpenKeySource(current: vault), interaction: person, extensions: extensions,
+      keySource: OpenKeySource(vault), interaction: person, extensions: extensions,
       randomness: SystemRandomNumberGenerator(), now: { .seconds(1) }, wallClock: { 1_790_000_000_000 },
       report: { _ in })
     self.tampering = tampering
-  }
-
-  private struct Phrase: Decodable {
-    struct Input: Decodable { let mainKey, ed25519Root: Hex }
-    let input: Input
   }
 
   func account() async throws(AuthenticatorFailure) -> String {
@@ -52,7 +47,7 @@ actor TestAuthenticator: AuthenticatorPort {
       if case .record(let record) = try store.account(rpIDHash: RPIDHash(rpID: rpID), userID: address) {
         return WalletPasskey(credentialID: record.id, isStored: true)
       }
-      let input = try VectorFile("keys-and-recovery").decode(Phrase.self).input
+      let input = try KeysAndRecovery.load().input
       let key = try DeterministicP256.privateKey(
         mainKey: input.mainKey.secret, origin: Array(rpID.utf8), userHandle: address, counter: 0)
       return WalletPasskey(credentialID: SHA256.hash(key.publicKey.raw), isStored: false)
@@ -70,16 +65,6 @@ actor TestAuthenticator: AuthenticatorPort {
     else { return answer }
     tampering(command, &members)
     return answer.prefix(1) + CBOREncoder.encode(.map(members))
-  }
-}
-
-/// A vault that is open.
-private struct OpenKeySource: KeySource {
-  let current: OpenVault?
-  var told: ToldSettings { ToldSettings() }
-  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault {
-    guard let current else { throw .declined }
-    return current
   }
 }
 
@@ -102,13 +87,6 @@ final class TestPerson: UserInteraction {
     list.withLock { $0.append(prompt) }
     if let refusal { throw refusal }
     return Confirmation(userVerified: verification)
-  }
-}
-
-extension Hex {
-  fileprivate var secret: SecretBytes {
-    var bytes = bytes
-    return SecretBytes(consuming: &bytes)
   }
 }
 
