@@ -10,7 +10,7 @@ import Testing
 @testable import CTAP2Tests
 
 /// What a wallet asks beside the ceremonies.
-@Suite struct WalletTests {
+@Suite struct WalletRequestsTests {
   private struct Vectors: Decodable {
     struct PhoneCandidates: Decodable {
       let rpId: String
