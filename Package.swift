@@ -54,17 +54,25 @@ var targets: [Target] = [
     name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
   // Reads the vector files under Tests/Vectors; no product uses it.
   .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
-  // The ports of CTAP2 in memory; no product uses it.
+  // The vectors of the recovery contract, read; no product uses it.
   .target(
-    name: "TestSupport", dependencies: ["CTAP2", "CryptoPrimitives"], path: "Tests/TestSupport",
+    name: "TestSupport", dependencies: ["Recovery", "CryptoPrimitives", "TestVectors"], path: "Tests/TestSupport",
     swiftSettings: settings),
+  // What the libraries are for, in one file each; `scripts/test unit` runs them.
+  .executableTarget(
+    name: "example-soft-key",
+    dependencies: ["CTAP2", "CTAPHID", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
+    path: "Sources/Examples/SoftKey", swiftSettings: settings),
+  .executableTarget(
+    name: "example-log-in",
+    dependencies: ["LiquidAuth", "AlgorandStatements", "CTAP2", "Recovery", "DeterministicKeys"],
+    path: "Sources/Examples/LogIn", swiftSettings: settings),
   // What scripts/bench runs; no product.
   .executableTarget(
     name: "Benchmarks",
     dependencies: [
-      "CTAP2", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives", "CredentialDB", "StateDirectory",
-      "Vault",
-      "TestSupport", argumentParser,
+      "AlgorandStatements", "CTAP2", "Recovery", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives",
+      "CredentialDB", "StateDirectory", "Vault", argumentParser,
     ], path: "Tests/Benchmarks", swiftSettings: settings),
 ]
 
@@ -72,33 +80,41 @@ targets += room("CryptoPrimitives", ["COpenSSL", "CSodium"])
 targets += room("DeterministicKeys", ["CryptoPrimitives"])
 targets += room("CBOR", ["CCBOR"])
 targets += room("CTAPHID", [])
-targets += room("CTAP2", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
+targets += room("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
+targets += room(
+  "CTAP2", ["Recovery", "CBOR", "CryptoPrimitives"],
+  tests: ["AlgorandStatements", "DeterministicKeys", "TestSupport"])
+targets += room(
+  "AlgorandStatements", ["CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
+  tests: ["CTAP2Tests", "TestSupport"])
 targets += room("Vault", ["CBOR", "CryptoPrimitives"])
 targets += room(
-  "CredentialDB", ["CTAP2", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
-  tests: ["DeterministicKeys", "TestSupport"])
-targets += room("StateDirectory", ["Vault", "CredentialDB", "CTAP2", "CryptoPrimitives", "CLinux"])
+  "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
+  tests: ["DeterministicKeys"])
+targets += room("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "CLinux"])
 targets += room("ControlDoor", ["CBOR", "CryptoPrimitives"])
 targets += room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "CLinux"])
 targets += room("ShownTexts", [])
 targets += room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "ShownTexts"])
 targets += room(
-  "LiquidAuth", ["AlgorandTransaction", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
-  tests: ["TestSupport"])
+  "LiquidAuth",
+  [
+    "AlgorandStatements", "AlgorandTransaction", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives",
+  ], tests: ["TestSupport"])
 
 targets += [
   .executableTarget(
     name: "liquid-authenticator",
     dependencies: [
-      "AlgorandTransaction", "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault",
-      "CredentialDB", "ControlDoor",
-      "StateDirectory", "ShownTexts", "CUHID", "CUdev", "CLinux",
+      "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
+      "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor", "StateDirectory", "ShownTexts", "CUHID", "CUdev",
+      "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth",
     dependencies: [
-      "CTAPHID", "CTAP2", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor",
-      "ControlClient", "StateDirectory", "LiquidAuth", "CLinux", "CZlib", "CQREncode", argumentParser,
+      "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB",
+      "ControlDoor", "ControlClient", "StateDirectory", "LiquidAuth", "CLinux", "CZlib", "CQREncode", argumentParser,
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
@@ -109,9 +125,9 @@ targets += [
   .testTarget(
     name: "AuthenticatorShellTests",
     dependencies: [
-      "liquid-authenticator", "AlgorandTransaction", "CTAPHID", "CTAP2", "ControlDoor", "CryptoPrimitives",
-      "DeterministicKeys", "Vault",
-      "CredentialDB", "StateDirectory", "ShownTexts", "CLinux", "TestSupport",
+      "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
+      "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "Vault", "CredentialDB", "StateDirectory", "ShownTexts",
+      "CLinux",
     ],
     swiftSettings: settings),
   .testTarget(
@@ -125,7 +141,7 @@ targets += [
   .testTarget(
     name: "CommandShellTests",
     dependencies: [
-      "liquid-auth", "CBOR", "CTAP2", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "LiquidAuth",
+      "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "LiquidAuth",
       "CLinux", "TestVectors",
     ],
     swiftSettings: settings),
@@ -134,6 +150,16 @@ targets += [
 let package = Package(
   name: "liquid-auth",
   products: [
+    .library(name: "CTAPHID", targets: ["CTAPHID"]),
+    .library(name: "CTAP2", targets: ["CTAP2"]),
+    .library(name: "Recovery", targets: ["Recovery"]),
+    .library(name: "DeterministicKeys", targets: ["DeterministicKeys"]),
+    .library(name: "AlgorandStatements", targets: ["AlgorandStatements"]),
+    .library(name: "AlgorandTransaction", targets: ["AlgorandTransaction"]),
+    .library(name: "LiquidAuth", targets: ["LiquidAuth"]),
+    // In the signatures of those above: the messages of CTAP2, secrets and public keys.
+    .library(name: "CBOR", targets: ["CBOR"]),
+    .library(name: "CryptoPrimitives", targets: ["CryptoPrimitives"]),
     .executable(name: "liquid-authenticator", targets: ["liquid-authenticator"]),
     .executable(name: "liquid-auth", targets: ["liquid-auth"]),
     .executable(name: "liquid-auth-wallet", targets: ["liquid-auth-wallet"]),

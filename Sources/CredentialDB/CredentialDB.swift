@@ -1,5 +1,5 @@
-public import CTAP2
 import CryptoPrimitives
+public import Recovery
 import Synchronization
 
 /// What is done with a store whose rows are not those that were left: an old one was put back, or one taken out.

@@ -1,5 +1,5 @@
-import CTAP2
 import CryptoPrimitives
+import Recovery
 
 /// A connection with its prepared statements: each look-up is one index, whatever the number of rows.
 final class Session {

@@ -1,4 +1,4 @@
-import CTAP2
+import Recovery
 
 /// What has to be true of a store before anything of it is believed, and before anything is written to it.
 ///

@@ -1,7 +1,7 @@
 import CSQLite
-import CTAP2
 import CryptoPrimitives
 import Glibc
+import Recovery
 
 /// What can go wrong with the file, before it is told with the file's name.
 enum StoreFault: Error, Equatable {

@@ -1,4 +1,4 @@
-import CTAP2
+import Recovery
 
 /// Rows of the tables, opened.
 enum StoreRows {

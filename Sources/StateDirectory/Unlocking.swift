@@ -1,7 +1,7 @@
-public import CTAP2
 public import CredentialDB
 public import CryptoPrimitives
 import Glibc
+public import Recovery
 public import Vault
 
 // MARK: - Looking, without a passphrase

@@ -1,7 +1,7 @@
-public import CTAP2
 import CredentialDB
 public import CryptoPrimitives
 import Glibc
+public import Recovery
 public import Vault
 
 // The caller holds the directory's lock.

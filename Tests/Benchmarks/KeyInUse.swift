@@ -1,10 +1,10 @@
 import CBOR
-import CTAP2
 import CTAPHID
 import CredentialDB
 import CryptoPrimitives
 import DeterministicKeys
 import Glibc
+import Recovery
 import StateDirectory
 import Vault
 

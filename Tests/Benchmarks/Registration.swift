@@ -1,8 +1,9 @@
+import AlgorandStatements
 import CBOR
 import CTAP2
 import CryptoPrimitives
 import Glibc
-import TestSupport
+import Recovery
 import Vault
 
 /// makeCredential in this process, by a person who always agrees, with and without the durable write.
@@ -54,7 +55,7 @@ struct Registration {
 
     init(_ name: String, _ vault: OpenVault, rk: Bool) {
       authenticator = Authenticator(
-        keySource: OpenKeySource(vault: vault), interaction: AgreeingPerson(),
+        keySource: OpenKeySource(vault), interaction: AgreeingPerson(),
         extensions: [CredProtect.self, LiquidExtension.self], randomness: SystemRandomNumberGenerator(),
         now: { .zero }, wallClock: { 0 }, report: { _ in })
       message =
@@ -84,18 +85,9 @@ private struct AgreeingPerson: UserInteraction {
   let canVerify = true
   var verificationTriesLeft: Int { 8 }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
-    UserConsent(userPresent: true, userVerified: verification)
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+    Confirmation(userVerified: verification)
   }
-}
-
-/// A vault that is always open.
-private struct OpenKeySource: KeySource {
-  let vault: OpenVault
-  var current: OpenVault? { vault }
-  var told: ToldSettings { ToldSettings() }
-
-  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 /// The least that a durable change costs: one page at the end of a file, synchronised.

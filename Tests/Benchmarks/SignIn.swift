@@ -1,6 +1,7 @@
 import CBOR
 import CTAP2
 import CryptoPrimitives
+import Recovery
 import Vault
 
 /// getAssertion with up=false, from the client's side of the daemon's socket.
@@ -65,16 +66,13 @@ struct SignIn {
     let vault = try key.open()
     var stored: Credential?
     for number in 0..<count {
-      let consent = UserConsent(userPresent: true, userVerified: true)
       let source = try vault.makeDiscoverableCredential(
-        registration(site: number), known: nil, now: UInt64(number), consent: consent)
+        registration(site: number), known: nil, now: UInt64(number))
       try vault.save(source)
       if number == count / 2 { stored = Credential(record: source) }
     }
     var generator = SystemRandomNumberGenerator()
-    let consent = UserConsent(userPresent: true, userVerified: true)
-    let sealed = try vault.makeNonDiscoverableCredential(
-      registration(site: count), using: &generator, consent: consent)
+    let sealed = try vault.makeNonDiscoverableCredential(registration(site: count), using: &generator)
     guard let stored else { throw BenchmarkError("nothing was stored") }
     return (stored, sealed)
   }

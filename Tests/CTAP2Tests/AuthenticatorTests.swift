@@ -1,4 +1,7 @@
+import AlgorandStatements
 import CBOR
+import Recovery
+import TestSupport
 import TestVectors
 import Testing
 

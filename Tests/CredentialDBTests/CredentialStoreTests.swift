@@ -1,6 +1,5 @@
-import CTAP2
 import CredentialDB
-import TestSupport
+import Recovery
 import Testing
 
 /// The two stores that the same tests run against.

@@ -1,5 +1,4 @@
-import CTAP2
-import TestSupport
+import Recovery
 import Testing
 
 @testable import CredentialDB

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-@testable import CTAP2
 @testable import CredentialDB
+@testable import Recovery
 
 /// An old row that is put back alone is found when the store opens, and so is one that was taken out.
 @Suite struct `Rows that were put back` {

@@ -1,11 +1,10 @@
 import CryptoPrimitives
 import Foundation
-import TestSupport
 import TestVectors
 import Testing
 
-@testable import CTAP2
 @testable import CredentialDB
+@testable import Recovery
 
 @Suite struct `Store file` {
   let directory: TemporaryDirectory

@@ -1,8 +1,7 @@
-import CTAP2
 import CredentialDB
 import CryptoPrimitives
 import Foundation
-import TestSupport
+import Recovery
 
 /// A directory of its own for one test, gone with the value.
 final class TemporaryDirectory {

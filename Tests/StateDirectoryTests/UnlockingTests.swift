@@ -1,7 +1,7 @@
-import CTAP2
 import CredentialDB
 import CryptoPrimitives
 import Foundation
+import Recovery
 import StateDirectory
 import Testing
 import Vault

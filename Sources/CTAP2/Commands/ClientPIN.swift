@@ -1,8 +1,8 @@
 import CBOR
 import CryptoPrimitives
+import Recovery
 
-/// authenticatorClientPIN: the PIN, and the tokens that stand for a verified person, CTAP §6.5.
-public enum ClientPIN: AuthenticatorCommand {
+extension ClientPIN: AuthenticatorCommand {
   /// CTAP §6.5.
   public static let code: UInt8 = 0x06
   /// The name in the standard.

@@ -1,11 +1,10 @@
-/// authenticatorConfig: what the owner of the device sets by a platform, CTAP §6.11.
-public enum Config: AuthenticatorCommand {
+import Recovery
+
+extension Config: AuthenticatorCommand {
   /// CTAP §6.11.
   public static let code: UInt8 = 0x0D
   /// The name in the standard.
   public static let name = "authenticatorConfig"
-  /// How many relying parties can be told the minimum PIN length: getInfo's maxRPIDsForSetMinPINLength.
-  static let maximumRPIDs = 8
 
   /// CTAP §6.11, §6.11.2 and §6.11.4.
   public static func run(

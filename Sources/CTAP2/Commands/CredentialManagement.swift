@@ -1,7 +1,7 @@
 import CryptoPrimitives
+import Recovery
 
-/// authenticatorCredentialManagement: the discoverable credentials, listed, renamed and removed by a platform, CTAP §6.8.
-public enum CredentialManagement: AuthenticatorCommand {
+extension CredentialManagement: AuthenticatorCommand {
   /// CTAP §6.8.
   public static let code: UInt8 = 0x0A
   /// The name in the standard.
@@ -132,18 +132,6 @@ public enum CredentialManagementPreview: AuthenticatorCommand {
   ) async throws(CTAPError) -> CredentialManagement.Response {
     try await CredentialManagement.run(request, in: context, on: &authenticator)
   }
-}
-
-/// What an enumeration has not told yet: relying parties, the oldest first, or credentials, the newest first.
-struct Enumeration: Sendable {
-  var rpIDs: ArraySlice<String> = []
-  var credentials: ArraySlice<CredentialSource> = []
-  /// Only this client goes on, and only until the device is replugged.
-  let context: RequestContext
-  /// Only while the vault stays open as it was.
-  let unlocking: Unlocking
-  /// When the last answer was made.
-  var since: Duration
 }
 
 extension CredentialManagement.Request {

@@ -1,5 +1,6 @@
-/// authenticatorGetAssertion: a sign-in, CTAP §6.2.
-public enum GetAssertion: AuthenticatorCommand {
+import Recovery
+
+extension GetAssertion: AuthenticatorCommand {
   /// CTAP §6.2.
   public static let code: UInt8 = 0x02
   /// The name in the standard.
@@ -18,8 +19,8 @@ public enum GetAssertion: AuthenticatorCommand {
     let options = try request.options.checkedForAssertion(in: authenticator, hasParam: param != nil)
 
     // 10.1. Extensions check their input before anybody is asked; what we do not have is passed over.
-    let extensions = try request.extensions(of: &authenticator)
-    try extensions.refuseWithoutVerification(in: authenticator)
+    let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
+    try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     let vault = try await authenticator.openVault(for: request.prompt(for: []))
 
     // 5, 6.1. A token was verified already; with alwaysUv, everything that asks for presence is.
@@ -52,15 +53,15 @@ public enum GetAssertion: AuthenticatorCommand {
 
     // 10.2, 11–13. One credential signs; accounts that were found without an allowList wait for getNextAssertion.
     let ceremony = Ceremony(clientDataHash: request.clientDataHash, extensions: extensions)
-    let (userPresent, userVerified) = (consent.userPresent, consent.userVerified)
+    let kept = consent.kept
     var response = try ceremony.assertion(
-      of: first, signCount: authenticator.signCount(of: first, userPresent: userPresent), vault: vault, consent: consent
-    )
+      of: first, signCount: authenticator.signCount(of: first, userPresent: kept.userPresent), vault: vault,
+      consent: consent)
     if request.allowList.isEmpty, credentials.count > 1 {
       response.numberOfCredentials = credentials.count
       authenticator.remaining = RemainingAssertions(
-        ceremony: ceremony, credentials: credentials.dropFirst(), userPresent: userPresent, userVerified: userVerified,
-        context: context, unlocking: vault.unlocking, since: authenticator.now())
+        ceremony: ceremony, credentials: credentials.dropFirst(), consent: kept, context: context,
+        unlocking: vault.unlocking, since: authenticator.now())
     } else if request.allowList.isEmpty {
       // The prompt named the only account there is. Without this Chromium shows an account chooser after it.
       response.userSelected = isShown
@@ -139,12 +140,5 @@ extension GetAssertion.Request {
       purpose: .signIn, rpID: rpIdentifier, accountName: credentials.first?.record?.name,
       accountDisplayName: credentials.first?.record?.displayName,
       accountCount: allowList.isEmpty ? credentials.count : 1)
-  }
-}
-
-extension UserConsent {
-  /// The consent of nobody, for a request that asks nobody: UP is 0, and UV what a token brought.
-  fileprivate static func silent(userVerified: Bool) -> UserConsent {
-    UserConsent(userPresent: false, userVerified: userVerified)
   }
 }

@@ -1,4 +1,5 @@
 public import CBOR
+public import Recovery
 
 /// authenticatorGetInfo: what this authenticator is and can do, CTAP §6.4.
 ///
@@ -51,7 +52,7 @@ public enum GetInfo: AuthenticatorCommand {
         0x0B: CBORValue(LargeBlobs.capacity),
         0x0C: .bool(settings.forcePINChange),
         0x0D: .unsigned(UInt64(settings.minimumPINLength)),
-        0x10: CBORValue(Config.maximumRPIDs),
+        0x10: CBORValue(AuthenticatorSettings.maximumRPIDs),
         0x16: [.text(AttestationObject.Format.packed.rawValue)],
         0x1D: .unsigned(UInt64(AuthenticatorSettings.longestPIN)),
         0x1F: .array(Config.Subcommand.allCases.map { .unsigned($0.rawValue) }),

@@ -1,3 +1,5 @@
+import Recovery
+
 /// authenticatorGetNextAssertion: the next account of a sign-in without an allowList, CTAP §6.3.
 public enum GetNextAssertion: AuthenticatorCommand {
   /// CTAP §6.3.
@@ -23,30 +25,12 @@ public enum GetNextAssertion: AuthenticatorCommand {
 
     // 4–6. The flags are those of the first answer.
     let response = try remaining.ceremony.assertion(
-      of: credential, signCount: authenticator.signCount(of: credential, userPresent: remaining.userPresent),
-      vault: vault,
-      consent: remaining.consent())
+      of: credential, signCount: authenticator.signCount(of: credential, userPresent: remaining.consent.userPresent),
+      vault: vault, consent: remaining.consent.part())
 
     // 7, 8.
     remaining.since = now
     if !remaining.credentials.isEmpty { authenticator.remaining = remaining }
     return response
   }
-}
-
-/// The accounts of a sign-in that were not answered yet: CTAP §6.2.2, step 12.2.2.
-struct RemainingAssertions: Sendable {
-  let ceremony: Ceremony
-  var credentials: ArraySlice<Credential>
-  /// UP and UV as they happened, when the person agreed to all accounts at once.
-  let userPresent, userVerified: Bool
-  /// Only this client goes on, and only until the device is replugged.
-  let context: RequestContext
-  /// Only while the vault stays open as it was.
-  let unlocking: Unlocking
-  /// When the last answer was made.
-  var since: Duration
-
-  /// The next account's part in that consent.
-  fileprivate func consent() -> UserConsent { UserConsent(userPresent: userPresent, userVerified: userVerified) }
 }

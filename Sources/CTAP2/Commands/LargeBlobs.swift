@@ -1,5 +1,6 @@
 public import CBOR
 import CryptoPrimitives
+public import Recovery
 
 /// authenticatorLargeBlobs: one array of bytes that platforms keep here, each entry under a key of its own, CTAP §6.10.
 public enum LargeBlobs: AuthenticatorCommand {
@@ -130,15 +131,6 @@ public enum LargeBlobs: AuthenticatorCommand {
     /// 1 config.
     public var parameters: CBORMap? { config.map { [0x01: .bytes($0)] } }
   }
-}
-
-/// An array that is being written, fragment after fragment, by one client.
-struct LargeBlobWrite: Sendable {
-  let context: RequestContext
-  let length: Int
-  var received: [UInt8] = []
-
-  init(context: RequestContext, length: Int) { (self.context, self.length) = (context, length) }
 }
 
 extension Authenticator {

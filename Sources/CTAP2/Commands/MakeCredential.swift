@@ -1,5 +1,6 @@
-/// authenticatorMakeCredential: a registration, CTAP §6.1.
-public enum MakeCredential: AuthenticatorCommand {
+import Recovery
+
+extension MakeCredential: AuthenticatorCommand {
   /// CTAP §6.1.
   public static let code: UInt8 = 0x01
   /// The name in the standard.
@@ -31,8 +32,8 @@ public enum MakeCredential: AuthenticatorCommand {
     }
 
     // 15.1. Extensions check their input before anybody is asked; what we do not have is passed over.
-    let extensions = try request.extensions(of: &authenticator)
-    try extensions.refuseWithoutVerification(in: authenticator)
+    let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
+    try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     var registration = CredentialRegistration(rpID: request.rp.id, user: request.user, algorithm: algorithm)
     extensions.shape(&registration)
     var prompt = request.prompt(SelectionByRegistration.isMeant(by: request) ? .select : .register)
@@ -144,6 +145,8 @@ extension Authenticator {
 
 extension Authenticator {
   /// Steps 16 to 18 of CTAP §6.1.2: the credential; a discoverable one has a record, which is not kept yet.
+  ///
+  /// - Parameter consent: a person who agreed; nothing is made without one.
   fileprivate mutating func makeCredential(
     _ registration: CredentialRegistration, discoverable: Bool, known: UInt32?, vault: OpenVault,
     consent: borrowing UserConsent
@@ -151,9 +154,9 @@ extension Authenticator {
     do throws(CredentialRegistrationError) {
       if discoverable {
         return Credential(
-          record: try vault.makeDiscoverableCredential(registration, known: known, now: wallClock(), consent: consent))
+          record: try vault.makeDiscoverableCredential(registration, known: known, now: wallClock()))
       }
-      return try vault.makeNonDiscoverableCredential(registration, using: &randomness, consent: consent)
+      return try vault.makeNonDiscoverableCredential(registration, using: &randomness)
     } catch {
       throw CTAPError(error)
     }

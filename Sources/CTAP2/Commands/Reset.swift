@@ -1,3 +1,5 @@
+import Recovery
+
 /// authenticatorReset: what this machine made or used is dead here from now on, CTAP §6.6 and Recovery §7.
 public enum Reset: AuthenticatorCommand {
   /// CTAP §6.6.

@@ -1,4 +1,5 @@
 import CBOR
+import Recovery
 
 /// Registrations at nobody, with which platforms find out which of several keys is touched.
 ///

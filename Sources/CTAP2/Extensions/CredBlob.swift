@@ -1,4 +1,5 @@
 public import CBOR
+import Recovery
 
 /// credBlob: a few bytes that the relying party keeps with a discoverable credential, CTAP §12.2.
 public enum CredBlob: AuthenticatorExtension {
@@ -29,14 +30,14 @@ public enum CredBlob: AuthenticatorExtension {
 
     func shape(_ registration: inout CredentialRegistration) { registration.credBlob = blob }
 
-    func output(_ ceremony: ExtensionCeremony) -> CBORValue? { .bool(blob != nil) }
+    func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORValue? { .bool(blob != nil) }
   }
 
   private struct Telling: ExtensionProcessing {
     /// Empty when nothing was kept, or when the record came back without it (Recovery §9); no output for a sign-in that
     /// nobody has agreed to (up = false), which any program can ask for.
-    func output(_ ceremony: ExtensionCeremony) -> CBORValue? {
-      ceremony.userPresent ? .bytes(ceremony.credential.record?.credBlob ?? []) : nil
+    func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORValue? {
+      consent.userPresent ? .bytes(ceremony.credential.record?.credBlob ?? []) : nil
     }
   }
 }

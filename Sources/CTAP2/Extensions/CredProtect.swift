@@ -1,4 +1,5 @@
 public import CBOR
+import Recovery
 
 /// credProtect: how much a credential asks before it is shown or used, CTAP §12.1.
 public enum CredProtect: AuthenticatorExtension {
@@ -21,6 +22,8 @@ public enum CredProtect: AuthenticatorExtension {
 
     func shape(_ registration: inout CredentialRegistration) { registration.policy.credProtect = level }
 
-    func output(_ ceremony: ExtensionCeremony) -> CBORValue? { CBORValue(Int(level.rawValue)) }
+    func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORValue? {
+      CBORValue(Int(level.rawValue))
+    }
   }
 }

@@ -21,14 +21,14 @@ public enum HMACSecret: AuthenticatorExtension {
   public static func getAssertion(
     _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
-    guard request.options.up != false else {
+    guard request.asksForPresence else {
       throw CTAPError(.unsupportedOption, "hmac-secret without user presence")
     }
     return try HMACSecretSalts(input, with: &pinUVAuth)
   }
 
   private struct Enabling: ExtensionProcessing {
-    func output(_ ceremony: ExtensionCeremony) -> CBORValue? { true }
+    func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORValue? { true }
   }
 }
 

@@ -1,5 +1,6 @@
 import CBOR
 import CryptoPrimitives
+import Recovery
 
 /// The one or two salts of hmac-secret and hmac-secret-mc, and the secret under which their outputs go back: CTAP §12.7.
 struct HMACSecretSalts: ExtensionProcessing {
@@ -48,10 +49,10 @@ struct HMACSecretSalts: ExtensionProcessing {
   /// HMAC-SHA-256(CredRandom, salt) of each salt in its place, encrypted for the platform.
   ///
   /// CredRandom tells whether the person was verified in this ceremony.
-  func output(_ ceremony: ExtensionCeremony) throws(CTAPError) -> CBORValue? {
+  func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORValue? {
     let credential = ceremony.credential
     let credRandom = ceremony.vault.keys.credRandom(
-      credential.rpIDHash, id: credential.id, userVerified: ceremony.userVerified)
+      credential.rpIDHash, id: credential.id, userVerified: consent.userVerified)
     return .bytes(try sharedSecret.encrypt(outputs(credRandom)))
   }
 

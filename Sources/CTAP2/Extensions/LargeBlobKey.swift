@@ -1,5 +1,6 @@
 public import CBOR
 import CryptoPrimitives
+import Recovery
 
 /// largeBlobKey: the key under which a platform encrypts what it keeps in the large-blob array, CTAP §12.3.
 public enum LargeBlobKey: AuthenticatorExtension {
@@ -37,9 +38,9 @@ public enum LargeBlobKey: AuthenticatorExtension {
     /// agreed to (up = false), which any program can ask for.
     ///
     /// It leaves locked memory here: the platform is told it.
-    func members(_ ceremony: ExtensionCeremony) -> CBORMap {
+    func members(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORMap {
       let credential = ceremony.credential
-      guard credential.policy.largeBlobKey, ceremony.userPresent else { return CBORMap() }
+      guard credential.policy.largeBlobKey, consent.userPresent else { return CBORMap() }
       let key = ceremony.vault.keys.largeBlobKey(credential.rpIDHash, id: credential.id)
       return [member: .bytes(key.withUnsafeBytes { Array($0) })]
     }

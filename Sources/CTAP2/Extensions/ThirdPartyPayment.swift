@@ -1,4 +1,5 @@
 public import CBOR
+import Recovery
 
 /// thirdPartyPayment: whether somebody else than the relying party may start a payment with the credential, CTAP §12.9.
 public enum ThirdPartyPayment: AuthenticatorExtension {
@@ -35,6 +36,8 @@ public enum ThirdPartyPayment: AuthenticatorExtension {
   private struct Telling: ExtensionProcessing {
     func describe(in prompt: inout UserPrompt, vault: OpenVault) { prompt.extras.insert(.payment) }
 
-    func output(_ ceremony: ExtensionCeremony) -> CBORValue? { .bool(ceremony.credential.policy.thirdPartyPayment) }
+    func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORValue? {
+      .bool(ceremony.credential.policy.thirdPartyPayment)
+    }
   }
 }

@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import Recovery
 
 /// The members of getInfo that only a holder of the persistent token (permission pcmr) can read: CTAP §6.4.
 ///

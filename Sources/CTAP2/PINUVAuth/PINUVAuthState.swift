@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import Recovery
 
 /// What PIN and verification leave in memory: keys and token until the device is plugged in anew, wrong PINs in a row until
 /// it is powered up anew (CTAP §6.5.2, §6.5.3).

@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import Recovery
 
 /// A pinUvAuthToken in use: CTAP §6.5.2.1.
 ///

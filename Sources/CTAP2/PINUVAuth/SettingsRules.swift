@@ -1,9 +1,13 @@
 public import CryptoPrimitives
+public import Recovery
 
 // What may be set, whoever sets it: a platform by clientPIN and authenticatorConfig, or the owner at the control door,
 // who has given the vault's passphrase.
 
 extension AuthenticatorSettings {
+  /// How many relying parties can be told the minimum PIN length: getInfo's maxRPIDsForSetMinPINLength.
+  static let maximumRPIDs = 8
+
   /// Takes a new PIN, the first or another: CTAP §6.5.5.5 and §6.5.5.6.
   ///
   /// What the old one allowed ends with it: here the token of permission pcmr, and with
@@ -57,8 +61,8 @@ extension AuthenticatorSettings {
       throw CTAPError(.pinNotSet, "there is no PIN that could be changed")
     }
     if let rpIDs {
-      guard rpIDs.count <= Config.maximumRPIDs else {
-        throw CTAPError(.keyStoreFull, "more than \(Config.maximumRPIDs) relying parties")
+      guard rpIDs.count <= Self.maximumRPIDs else {
+        throw CTAPError(.keyStoreFull, "more than \(Self.maximumRPIDs) relying parties")
       }
       minimumPINLengthRPIDs = rpIDs
     }
@@ -70,9 +74,6 @@ extension AuthenticatorSettings {
 }
 
 extension StoredPIN {
-  /// The longest PIN's size in bytes.
-  public static let longestSize = 63
-
   /// Takes a PIN in UTF-8.
   ///
   /// - Throws: `pinPolicyViolation` for what is no text of at most 63 bytes, or has a zero byte.

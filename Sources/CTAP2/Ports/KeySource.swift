@@ -1,47 +1,4 @@
-public import CryptoPrimitives
-
-/// One unlocking of the vault, told from every other by identity: what began under it does not go on under another.
-public final class Unlocking: Sendable {
-  /// A new one.
-  public init() {}
-}
-
-/// What is there to work with while the vault is open.
-public struct OpenVault: Sendable {
-  /// Everything that is derived from the main key.
-  public let keys: CredentialKeys
-  /// The xHD root (96 bytes) of the Algorand accounts; only here is a key of one derived, so that what it signs is
-  /// counted.
-  let ed25519Root: SecretBytes
-  /// The credentials of this machine.
-  public let store: any CredentialStore
-  /// The unlocking that this came from; it holds no secret and may be kept.
-  public let unlocking = Unlocking()
-  /// Counts what accounts and association keys sign.
-  let signatures: SignatureCounts
-  /// Whether a person has typed the passphrase for the very request that this was given to.
-  public private(set) var isOpenedByPerson = false
-
-  /// Joins what one unlocking yields.
-  ///
-  /// - Parameter signatures: goes on counting from one unlocking to the next.
-  public init(
-    keys: CredentialKeys, ed25519Root: SecretBytes, store: any CredentialStore,
-    signatures: SignatureCounts = SignatureCounts()
-  ) {
-    self.keys = keys
-    self.ed25519Root = ed25519Root
-    self.store = store
-    self.signatures = signatures
-  }
-
-  /// The same, for the request for which a person has just opened it; never kept for another request.
-  public var openedByPerson: OpenVault {
-    var vault = self
-    vault.isOpenedByPerson = true
-    return vault
-  }
-}
+public import Recovery
 
 /// What a locked vault is wanted for, so that the person sees why the passphrase is asked for; it is no consent to it.
 public enum VaultWish: Sendable, Equatable {
@@ -72,6 +29,21 @@ public protocol KeySource: Sendable {
   /// - Parameter wish: what the vault is wanted for; `nil` when that is not known yet.
   /// - Returns: the vault, ``OpenVault/openedByPerson`` where somebody was asked for the passphrase.
   func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault
+}
+
+/// A vault that is open for as long as the process has it: nothing is asked for.
+public struct OpenKeySource: KeySource {
+  private let vault: OpenVault
+
+  /// Takes the open vault.
+  public init(_ vault: OpenVault) { self.vault = vault }
+
+  /// The vault.
+  public var current: OpenVault? { vault }
+  /// What a new device tells; nobody is told it, since the vault is open.
+  public var told: ToldSettings { ToldSettings() }
+  /// The vault.
+  public func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 extension KeySource {

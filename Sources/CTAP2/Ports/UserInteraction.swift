@@ -177,17 +177,17 @@ extension UserPrompt.Purpose {
   }
 }
 
-/// What a person really did in one ceremony.
+/// What a back end tells of a person who answered its prompt.
 ///
-/// Signing consumes it, so that a signature without a person does not compile.
-public struct UserConsent: ~Copyable, Sendable {
-  /// The UP flag: a person agreed to this very prompt, or to the token's that it belongs to.
+/// It signs nothing: the authenticator makes of it the consent that a signature takes.
+public struct Confirmation: Sendable, Hashable {
+  /// Whether the person agreed to this very prompt.
   public let userPresent: Bool
-  /// The UV flag: that person was verified in this very prompt, or when the token was given.
+  /// Whether that person was verified in it.
   public let userVerified: Bool
 
-  /// Made after the person has acted: by a `UserInteraction` back end, or where a token brings what it was given for.
-  public init(userPresent: Bool, userVerified: Bool) {
+  /// Made after the person has acted.
+  public init(userPresent: Bool = true, userVerified: Bool) {
     self.userPresent = userPresent
     self.userVerified = userVerified
   }
@@ -220,6 +220,6 @@ public protocol UserInteraction: Sendable {
 
   /// Shows the prompt and waits for the person; cancelling the task withdraws it.
   ///
-  /// With `verification`, one dialog asks for presence and verification together and the consent has both.
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent
+  /// With `verification`, one dialog asks for presence and verification together, and the confirmation has both.
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation
 }

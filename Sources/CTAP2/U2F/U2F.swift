@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import Recovery
 
 /// What a message of U2F comes to.
 public enum U2FOutcome: Sendable, Equatable {
@@ -22,16 +23,16 @@ public enum U2FOutcome: Sendable, Equatable {
 /// U2F: registration and sign-in of CTAP1, over CTAPHID_MSG (U2F Raw Message Formats 1.2, and CTAP §7).
 ///
 /// Hosts of U2F know no keepalive: they ask again and again until somebody has agreed. So nothing waits here; whoever
-/// calls asks the person meanwhile, and hands the consent in with the message that comes next.
+/// calls asks the person meanwhile, and hands the confirmation in with the message that comes next.
 extension Authenticator {
   /// Whether a message asks for the version (U2F Raw Message Formats §6), whose answer depends on nothing.
   public static func isVersion(u2F message: [UInt8]) -> Bool { (try? U2FCommand(message))?.instruction == .version }
 
   /// Answers a message, or says what it needs first; nothing is drawn or signed before that.
   ///
-  /// - Parameter consent: that of the person who was asked because of this very message.
+  /// - Parameter confirmation: that of the person who was asked because of this very message.
   public mutating func respond(
-    toU2F message: [UInt8], consent: consuming UserConsent?, in context: RequestContext
+    toU2F message: [UInt8], confirmation: Confirmation?, in context: RequestContext
   ) -> U2FOutcome {
     beginCommand(nil, in: context)
     do throws(U2FStatus) {
@@ -40,8 +41,8 @@ extension Authenticator {
       case .version:
         guard command.data.isEmpty else { throw .wrongLength }
         return .answer(Array("U2F_V2".utf8) + U2FStatus.noError.bytes)
-      case .register: return try register(command, consent: consent)
-      case .authenticate: return try authenticate(command, consent: consent)
+      case .register: return try register(command, confirmation)
+      case .authenticate: return try authenticate(command, confirmation)
       }
     } catch {
       return .answer(error.bytes)
@@ -52,7 +53,7 @@ extension Authenticator {
 
   /// U2F Raw Message Formats §4: challenge ‖ application, 32 bytes each.
   private mutating func register(
-    _ command: U2FCommand, consent: consuming UserConsent?
+    _ command: U2FCommand, _ confirmation: Confirmation?
   ) throws(U2FStatus) -> U2FOutcome {
     let data = command.data
     guard data.count == 64, let application = RPIDHash(bytes: Array(data[32...])) else { throw .wrongLength }
@@ -60,7 +61,8 @@ extension Authenticator {
       purpose: SelectionByRegistration.isMeant(by: application) ? .select : .registerSecondFactor)
     guard let vault = keySource.current else { return .needsVault(prompt) }
     try refuseUnderAlwaysUV(vault)
-    guard let consent = consent.take(), consent.userPresent else { return .needsPresence(prompt) }
+    guard let confirmation, confirmation.userPresent else { return .needsPresence(prompt) }
+    let consent = UserConsent(confirmation)
 
     let (handle, key) = try makeSecondFactor(application, vault)
     let publicKey = key.publicKey.bytes
@@ -68,7 +70,7 @@ extension Authenticator {
     // The certificate is part of what the person agreed to.
     let certificate = U2FCertificate.certificate(
       toBeSigned,
-      signature: try key.u2fSignature(over: toBeSigned, consent: UserConsent(userPresent: true, userVerified: false)))
+      signature: try key.u2fSignature(over: toBeSigned, consent: consent.part()))
     let registered: [[UInt8]] = [[0x00], application.bytes, Array(data[..<32]), handle, [0x04], publicKey]
     let signature = try key.u2fSignature(over: Array(registered.joined()), consent: consent)
     let answer: [[UInt8]] = [
@@ -100,7 +102,7 @@ extension Authenticator {
 
   /// U2F Raw Message Formats §5: challenge ‖ application ‖ length and key handle.
   private mutating func authenticate(
-    _ command: U2FCommand, consent: consuming UserConsent?
+    _ command: U2FCommand, _ confirmation: Confirmation?
   ) throws(U2FStatus) -> U2FOutcome {
     let data = command.data
     guard data.count >= 65, data.count == 65 + Int(data[64]), let application = RPIDHash(bytes: Array(data[32..<64]))
@@ -117,15 +119,15 @@ extension Authenticator {
     case .checkOnly: throw .conditionsNotSatisfied
     case .signWithoutPresence:
       return try sign(
-        data[..<32], application, credential, key, consent: UserConsent(userPresent: false, userVerified: false))
+        data[..<32], application, credential, key, consent: .silent(userVerified: false))
     case .enforcePresence:
-      guard let consent = consent.take(), consent.userPresent else {
+      guard let confirmation, confirmation.userPresent else {
         var prompt = prompt
         prompt.rpID = credential.record?.rpID
         prompt.accountName = credential.record?.name
         return .needsPresence(prompt)
       }
-      return try sign(data[..<32], application, credential, key, consent: consent)
+      return try sign(data[..<32], application, credential, key, consent: UserConsent(confirmation))
     }
   }
 

@@ -1,4 +1,5 @@
 import CryptoPrimitives
+import Recovery
 
 /// The attestation certificate of one U2F registration: Recovery §10.
 ///

@@ -1,3 +1,5 @@
+import Recovery
+
 /// A message of U2F, as CTAPHID_MSG carries it: an ISO 7816-4 command, short or extended (U2F Raw Message Formats, §3).
 struct U2FCommand: Sendable {
   /// The instruction, by its number.

@@ -1,4 +1,5 @@
 public import CBOR
+public import Recovery
 
 /// How a new credential is attested: WebAuthn §6.5.4.
 public struct AttestationObject: Sendable, Equatable {

@@ -1,4 +1,5 @@
 public import CBOR
+public import Recovery
 
 /// What an authenticator says about a ceremony, and signs: WebAuthn §6.1.
 public struct AuthenticatorData: Sendable, Equatable {

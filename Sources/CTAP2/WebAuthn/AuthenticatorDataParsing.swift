@@ -1,5 +1,6 @@
 public import CBOR
 import CryptoPrimitives
+import Recovery
 
 // What a relying party reads: the other direction of the wire types beside this file.
 

@@ -1,5 +1,6 @@
 public import CBOR
 import CryptoPrimitives
+public import Recovery
 
 /// A public key in COSE form: RFC 9053 §7, with the members that WebAuthn §6.5.1.1 asks for and no others.
 public struct COSEKey: Hashable, Sendable {

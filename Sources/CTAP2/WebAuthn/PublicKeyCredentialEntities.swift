@@ -1,4 +1,5 @@
 public import CBOR
+public import Recovery
 
 /// The one type of credential: WebAuthn §5.8.2.
 enum PublicKeyCredentialType {
@@ -20,24 +21,9 @@ public struct PublicKeyCredentialRPEntity: Sendable {
   }
 }
 
-/// The account of a registration: WebAuthn §5.4.3.
-public struct PublicKeyCredentialUserEntity: Sendable {
-  /// user.id as received.
-  public let id: [UInt8]
-  /// The account's name; text of the client, for people only.
-  public let name: String?
-  /// The name for people; text of the client, for people only.
-  public let displayName: String?
-
+extension PublicKeyCredentialUserEntity {
   /// How many bytes of a name are kept at most: WebAuthn §6.4.1.
   static let maximumNameLength = 64
-
-  /// Joins the members.
-  public init(id: [UInt8], name: String? = nil, displayName: String? = nil) {
-    self.id = id
-    self.name = name
-    self.displayName = displayName
-  }
 
   /// Reads `id`, and `name` and `displayName`, cut to 64 bytes; `icon` and what is unknown are passed over.
   public init(_ map: CBORMap) throws(CBORError) {

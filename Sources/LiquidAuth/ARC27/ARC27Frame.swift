@@ -1,5 +1,5 @@
 import CBOR
-import CTAP2
+import Recovery
 
 /// One message of the data channel: a CBOR map, as base64url in a text, or as it is in a binary message.
 ///

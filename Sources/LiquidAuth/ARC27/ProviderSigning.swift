@@ -1,8 +1,8 @@
 import AlgorandTransaction
 import CBOR
-import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
+import Recovery
 
 extension Provider {
   /// ARC-27, Sign Transactions: `stxns` has one element for each of `txns`, `null` where nobody was to sign.

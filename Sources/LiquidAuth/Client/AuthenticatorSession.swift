@@ -1,7 +1,9 @@
+import AlgorandStatements
 import CBOR
 import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
+import Recovery
 
 /// The wallet's side of CTAP2: what a ceremony asks of our authenticator, and what is made sure of in its answers.
 ///

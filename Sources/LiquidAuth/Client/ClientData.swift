@@ -1,5 +1,5 @@
-import CTAP2
 import CryptoPrimitives
+import Recovery
 
 /// What a ceremony is: a server's two pairs of endpoints, and CTAP2's two commands.
 public enum LiquidCeremony: String, Sendable {

@@ -1,5 +1,5 @@
-import CTAP2
 public import DeterministicKeys
+import Recovery
 
 /// A wallet that proves its passkey and its Algorand account to the servers of dApps.
 ///

@@ -1,4 +1,4 @@
-import CTAP2
+import Recovery
 
 /// Bytes that are base64url in JSON: RFC 4648 §5, without padding, in its only form.
 public struct Base64URLBytes: Hashable, Sendable, Codable {

@@ -1,4 +1,4 @@
-import CTAP2
+import Recovery
 
 /// base64 in the two alphabets of RFC 4648.
 ///

@@ -4,6 +4,7 @@ import CTAP2
 import ControlDoor
 import CryptoPrimitives
 import Glibc
+import Recovery
 
 /// `liquid-auth blobs`.
 struct BlobsCommand: ParsableCommand {

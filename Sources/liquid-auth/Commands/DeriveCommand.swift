@@ -1,8 +1,8 @@
 import ArgumentParser
-import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
 import Glibc
+import Recovery
 
 /// `liquid-auth derive`: the public side of one passkey, from the phrase.
 struct DeriveCommand: ParsableCommand {

@@ -1,8 +1,8 @@
 import ArgumentParser
-import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
 import Glibc
+import Recovery
 import StateDirectory
 
 /// `liquid-auth init`: makes the vault and its empty store.

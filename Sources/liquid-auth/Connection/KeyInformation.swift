@@ -1,6 +1,6 @@
 import CBOR
-import CTAP2
 import ControlDoor
+import Recovery
 
 /// What the key tells everybody of itself, as far as a person sets it: authenticatorGetInfo, CTAP §6.4.
 struct KeyInformation: Equatable {

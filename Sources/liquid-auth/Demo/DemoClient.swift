@@ -1,5 +1,4 @@
 import CBOR
-import CTAP2
 import CTAPHID
 import CryptoPrimitives
 

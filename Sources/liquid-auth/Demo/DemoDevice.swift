@@ -3,6 +3,7 @@ import CTAPHID
 import CryptoPrimitives
 import DeterministicKeys
 import Glibc
+import Recovery
 
 /// A whole security key in this process: reports in, reports out, the same parts that the authenticator runs.
 struct DemoDevice {
@@ -17,9 +18,9 @@ struct DemoDevice {
   init(phrase: BIP39Phrase, tell: @escaping Teller) throws(CryptoError) {
     let keys = CredentialKeys(mainKey: try MainKey.derive(from: phrase))
     let vault = OpenVault(
-      keys: keys, ed25519Root: try BIP32Ed25519.root(from: phrase), store: DemoStore(keys: keys))
+      keys: keys, ed25519Root: try BIP32Ed25519.root(from: phrase), store: InMemoryCredentialStore(keys: keys))
     authenticator = Authenticator(
-      keySource: OpenKeySource(vault: vault), interaction: DemoPerson(tell: tell), extensions: [CredProtect.self],
+      keySource: OpenKeySource(vault), interaction: DemoPerson(tell: tell), extensions: [CredProtect.self],
       randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: unixMilliseconds, report: { _ in })
     machine = CTAPHIDStateMachine(
       identity: DeviceIdentity(capabilities: [.wink, .cbor, .nmsg]), firstChannel: 1)
@@ -43,16 +44,6 @@ struct DemoDevice {
   }
 }
 
-/// A vault that is open because the phrase is here.
-private struct OpenKeySource: KeySource {
-  let vault: OpenVault
-
-  var current: OpenVault? { vault }
-  var told: ToldSettings { ToldSettings() }
-
-  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
-}
-
 /// Answers in a person's place, and says so each time.
 ///
 /// Only a phrase that the demo has just made is behind it.
@@ -64,7 +55,7 @@ private struct DemoPerson: UserInteraction {
 
   func confirm(
     _ prompt: UserPrompt, verification: Bool
-  ) async throws(UserInteractionError) -> UserConsent {
+  ) async throws(UserInteractionError) -> Confirmation {
     let what =
       switch prompt.purpose {
       case .register: "register"
@@ -83,6 +74,6 @@ private struct DemoPerson: UserInteraction {
       }
     let verified = verification ? ", verified" : ""
     tell("the demo agrees in your place\(verified): \(what) at \(prompt.rpID ?? "this key")")
-    return UserConsent(userPresent: true, userVerified: verification)
+    return Confirmation(userVerified: verification)
   }
 }

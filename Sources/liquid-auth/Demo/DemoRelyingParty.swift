@@ -1,6 +1,7 @@
 import CBOR
 import CTAP2
 import CryptoPrimitives
+import Recovery
 
 /// The site of the demo: it asks, remembers public keys, and believes nothing that it has not verified.
 struct DemoRelyingParty {

@@ -3,6 +3,7 @@ import CTAP2
 import CTAPHID
 import CryptoPrimitives
 import DeterministicKeys
+import Recovery
 
 /// The demo's course: register, sign in, and again on a second key that has only the phrase.
 final class Demonstration: Sendable {

@@ -1,5 +1,5 @@
-import CTAP2
 import ControlDoor
+import Recovery
 
 /// How credentials are shown to people.
 enum CredentialText {

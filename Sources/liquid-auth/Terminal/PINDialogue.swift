@@ -1,6 +1,6 @@
-import CTAP2
 import CryptoPrimitives
 import Glibc
+import Recovery
 
 /// What a PIN must be like: CTAP §6.5.1, and text as every platform gives it.
 enum PINRule {

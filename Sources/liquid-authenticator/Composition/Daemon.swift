@@ -1,6 +1,8 @@
+import AlgorandStatements
 import CTAP2
 import CTAPHID
 import Glibc
+import Recovery
 import StateDirectory
 import Synchronization
 

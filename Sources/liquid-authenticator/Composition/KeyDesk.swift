@@ -3,6 +3,7 @@ import CTAPHID
 import ControlDoor
 import CryptoPrimitives
 import Glibc
+import Recovery
 import StateDirectory
 
 /// The desk as the control door sees it, which knows the device too.

@@ -1,4 +1,5 @@
 import CTAP2
+import Recovery
 import StateDirectory
 
 /// The person's side: how to ask, how to verify, how to unlock.

@@ -1,6 +1,7 @@
 import CTAP2
 import ControlDoor
 import CryptoPrimitives
+import Recovery
 
 /// What stands behind the control door: the rest of the daemon, as its requests see it.
 protocol ControlDesk: Sendable {

@@ -1,6 +1,7 @@
 import CTAP2
 import ControlDoor
 import Glibc
+import Recovery
 
 /// One connection's requests, from the first to the last: what may be asked, and by whom it is answered.
 ///

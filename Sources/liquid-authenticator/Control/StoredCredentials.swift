@@ -1,6 +1,6 @@
-import CTAP2
 import ControlDoor
 import CryptoPrimitives
+import Recovery
 
 /// What the owner may do with the credentials of this machine, over the control door.
 extension OpenVault {

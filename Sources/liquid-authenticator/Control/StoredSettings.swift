@@ -1,6 +1,7 @@
 import CTAP2
 import ControlDoor
 import CryptoPrimitives
+import Recovery
 
 /// What the owner may set, over the control door: the rules are those of clientPIN and authenticatorConfig, but the vault's
 /// passphrase stands in for the old PIN and for a token.

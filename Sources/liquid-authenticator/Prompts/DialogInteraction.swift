@@ -17,7 +17,7 @@ struct DialogInteraction: UserInteraction {
   var canVerify: Bool { verify != nil }
   var verificationTriesLeft: Int { triesLeft() }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     // Who asks for verification has read `canVerify`.
     guard verify != nil || !verification else { throw .declined }
     let (pages, verify) = (PromptPages(prompt), verification ? verify : nil)
@@ -29,7 +29,7 @@ struct DialogInteraction: UserInteraction {
         try await dialogs.confirm(pages.last)
       }
     }
-    return UserConsent(userPresent: true, userVerified: verification)
+    return Confirmation(userVerified: verification)
   }
 
   private static func verify(

@@ -1,5 +1,6 @@
 import CTAP2
 import CryptoPrimitives
+import Recovery
 import Synchronization
 
 /// Shows one dialog at a time, and the dialogs of one request one behind the other: an answer is meant for the question

@@ -1,4 +1,5 @@
 import CTAP2
+import Recovery
 import ShownTexts
 
 /// The dialogs of one prompt: all but the last are agreed to by a button, and nothing is done before the last.

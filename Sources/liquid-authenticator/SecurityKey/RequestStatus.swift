@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import Recovery
 
 /// Tells the client of the request that runs in this task what it waits for.
 ///
@@ -37,8 +38,8 @@ struct StatusReportingInteraction: UserInteraction {
 
   func confirm(
     _ prompt: UserPrompt, verification: Bool
-  ) async throws(UserInteractionError) -> UserConsent {
-    try await RequestStatus.waiting { () async throws(UserInteractionError) -> UserConsent in
+  ) async throws(UserInteractionError) -> Confirmation {
+    try await RequestStatus.waiting { () async throws(UserInteractionError) -> Confirmation in
       try await base.confirm(prompt, verification: verification)
     }
   }

@@ -23,15 +23,14 @@ struct TimeLimitedInteraction: UserInteraction {
 
   func confirm(
     _ prompt: UserPrompt, verification: Bool
-  ) async throws(UserInteractionError) -> UserConsent {
+  ) async throws(UserInteractionError) -> Confirmation {
     let limit = prompt.isOfWallet ? Self.reading(pages: PromptPages(prompt).count) : Self.presence
-    // A consent cannot be copied, so it is handed from the asking task to this one.
-    let handover = Handover<UserConsent>()
+    let handover = Handover<Confirmation>()
     try await withTimeLimit(limit, timepiece, workers) { () async throws(UserInteractionError) in
       handover.put(try await base.confirm(prompt, verification: verification))
     }
-    guard let consent = handover.take() else { throw .declined }
-    return consent
+    guard let confirmation = handover.take() else { throw .declined }
+    return confirmation
   }
 }
 

@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import Recovery
 
 /// Serves hosts of U2F, which ask again and again until the person has agreed: they get an answer at once, and a dialog
 /// stands open meanwhile. Only another request's turn they wait for, though not with the question for the version.
@@ -80,8 +81,8 @@ actor U2FDesk {
     case .needsPresence(let prompt):
       let unlocking = keySource.current?.unlocking
       ask(message, context, isUnlocking: false) { [interaction] () async throws(UserInteractionError) in
-        let consent = try await interaction.confirm(prompt, verification: false)
-        return consent.userPresent ? .agreed(unlocking) : .refused
+        let confirmation = try await interaction.confirm(prompt, verification: false)
+        return confirmation.userPresent ? .agreed(unlocking) : .refused
       }
     case nil: break
     }
@@ -92,11 +93,11 @@ actor U2FDesk {
   private func serve(_ message: [UInt8], _ isAgreed: Bool, _ context: RequestContext) async -> U2FOutcome? {
     if Authenticator.isVersion(u2F: message), queue.isTaken {
       var authenticator = queue.copy
-      return authenticator.respond(toU2F: message, consent: nil, in: context)
+      return authenticator.respond(toU2F: message, confirmation: nil, in: context)
     }
     return try? await queue.submit { authenticator in
       authenticator.respond(
-        toU2F: message, consent: isAgreed ? UserConsent(userPresent: true, userVerified: false) : nil, in: context)
+        toU2F: message, confirmation: isAgreed ? Confirmation(userVerified: false) : nil, in: context)
     }
   }
 

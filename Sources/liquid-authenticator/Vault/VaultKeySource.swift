@@ -1,6 +1,7 @@
 import CTAP2
 import CredentialDB
 import CryptoPrimitives
+import Recovery
 import StateDirectory
 import Synchronization
 import Vault

@@ -1,3 +1,4 @@
+import AlgorandStatements
 import AlgorandTransaction
 import CTAP2
 import ControlDoor

@@ -1,3 +1,4 @@
+import AlgorandStatements
 import CTAP2
 import ControlDoor
 import DeterministicKeys

@@ -1,8 +1,7 @@
-import CTAP2
 import ControlDoor
 import CryptoPrimitives
+import Recovery
 import Synchronization
-import TestSupport
 import Testing
 
 @testable import liquid_authenticator

@@ -1,8 +1,8 @@
 import CTAP2
 import ControlDoor
 import CryptoPrimitives
+import Recovery
 import Synchronization
-import TestSupport
 
 @testable import liquid_authenticator
 

@@ -1,7 +1,7 @@
 import CTAP2
 import ControlDoor
 import CryptoPrimitives
-import TestSupport
+import Recovery
 import Testing
 
 @testable import liquid_authenticator

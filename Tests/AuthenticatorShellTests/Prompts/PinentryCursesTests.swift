@@ -1,6 +1,7 @@
 import CTAP2
 import CryptoPrimitives
 import Foundation
+import Recovery
 import Testing
 
 @testable import liquid_authenticator

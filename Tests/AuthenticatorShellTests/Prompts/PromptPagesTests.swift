@@ -1,4 +1,5 @@
 import CTAP2
+import Recovery
 import ShownTexts
 import Testing
 

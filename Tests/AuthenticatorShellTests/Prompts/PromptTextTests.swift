@@ -1,4 +1,5 @@
 import CTAP2
+import Recovery
 import Testing
 
 @testable import liquid_authenticator

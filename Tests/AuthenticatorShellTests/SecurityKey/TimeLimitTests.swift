@@ -11,10 +11,10 @@ struct TimeLimitTests {
     var verificationTriesLeft: Int { 8 }
     let answers: AsyncStream<Bool>
 
-    func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+    func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> CTAP2.Confirmation {
       for await agrees in answers {
         guard agrees else { throw .declined }
-        return UserConsent(userPresent: true, userVerified: verification)
+        return CTAP2.Confirmation(userVerified: verification)
       }
       throw .cancelled
     }

@@ -2,8 +2,8 @@ import CTAP2
 import CTAPHID
 import CryptoPrimitives
 import DeterministicKeys
+import Recovery
 import Synchronization
-import TestSupport
 import Testing
 
 @testable import liquid_authenticator
@@ -33,11 +33,11 @@ struct U2FDeskTests {
 
     var withdrawals: Int { withdrawn.withLock { $0 } }
 
-    func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+    func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> CTAP2.Confirmation {
       ask.yield()
       for await agrees in answers {
         guard agrees else { throw .declined }
-        return UserConsent(userPresent: true, userVerified: false)
+        return CTAP2.Confirmation(userVerified: false)
       }
       withdrawn.withLock { $0 += 1 }
       throw .cancelled

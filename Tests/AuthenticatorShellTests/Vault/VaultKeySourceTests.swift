@@ -1,6 +1,7 @@
 import CTAP2
 import CryptoPrimitives
 import Foundation
+import Recovery
 import StateDirectory
 import Synchronization
 import Testing

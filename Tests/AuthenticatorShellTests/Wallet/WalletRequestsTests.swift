@@ -4,6 +4,7 @@ import ControlDoor
 import CryptoPrimitives
 import DeterministicKeys
 import Foundation
+import Recovery
 import Testing
 
 @testable import liquid_authenticator

@@ -2,8 +2,8 @@ import CTAP2
 import ControlDoor
 import CryptoPrimitives
 import DeterministicKeys
+import Recovery
 import Synchronization
-import TestSupport
 
 @testable import liquid_authenticator
 

@@ -1,6 +1,7 @@
 import CBOR
 import CTAP2
 import CryptoPrimitives
+import Recovery
 import Testing
 
 /// Registrations of a test, with what the relying party keeps of them.

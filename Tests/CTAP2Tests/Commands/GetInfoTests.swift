@@ -1,5 +1,6 @@
 import CBOR
 import CTAP2
+import Recovery
 import TestVectors
 import Testing
 

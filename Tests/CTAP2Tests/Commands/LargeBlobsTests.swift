@@ -1,5 +1,6 @@
 import CBOR
 import CryptoPrimitives
+import Recovery
 import Testing
 
 @testable import CTAP2

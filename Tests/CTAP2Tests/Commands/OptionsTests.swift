@@ -1,5 +1,6 @@
 import CBOR
 import CTAP2
+import Recovery
 import Testing
 
 /// Every product of rk, up and uv, with verification set up or not, against the rules said a second time.

@@ -1,4 +1,5 @@
 import CBOR
+import TestSupport
 import Testing
 
 @testable import CTAP2

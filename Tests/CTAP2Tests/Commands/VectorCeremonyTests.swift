@@ -1,6 +1,8 @@
 import CBOR
 import CTAP2
 import CryptoPrimitives
+import Recovery
+import TestSupport
 import TestVectors
 import Testing
 

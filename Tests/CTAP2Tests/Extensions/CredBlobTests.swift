@@ -1,4 +1,5 @@
 import CBOR
+import Recovery
 import Testing
 
 @testable import CTAP2

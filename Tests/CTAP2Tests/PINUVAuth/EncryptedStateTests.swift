@@ -1,5 +1,7 @@
 import CBOR
 import CryptoPrimitives
+import Recovery
+import TestSupport
 import TestVectors
 import Testing
 

@@ -1,5 +1,6 @@
 import CBOR
 import CryptoPrimitives
+import TestSupport
 import TestVectors
 import Testing
 

@@ -1,6 +1,6 @@
 import CTAP2
+import Recovery
 import Synchronization
-import TestSupport
 
 /// The store in memory, with its writes counted, that can be told to fail.
 final class ObservedStore: CredentialStore {

@@ -1,6 +1,7 @@
 import CBOR
 import CTAP2
 import CryptoPrimitives
+import Recovery
 
 /// Parameter maps as a client would send them.
 enum Requests {

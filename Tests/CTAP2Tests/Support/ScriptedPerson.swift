@@ -47,18 +47,18 @@ final class ScriptedPerson: UserInteraction {
   /// Says what happens to the prompts that come next.
   func will(_ deeds: Deed...) { script.withLock { $0.deeds = deeds } }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     let deed = script.withLock { script in
       script.shown.append(Shown(prompt: prompt, verification: verification))
       return script.deeds.isEmpty ? .agree : script.deeds.removeFirst()
     }
     switch deed {
-    case .agree: return UserConsent(userPresent: true, userVerified: verification)
+    case .agree: return Confirmation(userVerified: verification)
     case .agreeAfter(let event):
       event()
-      return UserConsent(userPresent: true, userVerified: verification)
+      return Confirmation(userVerified: verification)
     case .answer(let userPresent, let userVerified):
-      return UserConsent(userPresent: userPresent, userVerified: userVerified)
+      return Confirmation(userPresent: userPresent, userVerified: userVerified)
     case .fail(let error): throw error
     case .wait:
       while !Task.isCancelled { await Task.yield() }

@@ -1,6 +1,8 @@
+import AlgorandStatements
 import CBOR
 import CTAP2
 import CryptoPrimitives
+import Recovery
 import Synchronization
 import TestVectors
 

@@ -1,5 +1,6 @@
 import CBOR
 import CryptoPrimitives
+import Recovery
 import TestVectors
 import Testing
 
@@ -36,7 +37,7 @@ import Testing
 
   private func send(_ message: [UInt8], present: Bool = false, in world: inout TestWorld) -> U2FOutcome {
     world.authenticator.respond(
-      toU2F: message, consent: present ? UserConsent(userPresent: true, userVerified: false) : nil, in: world.context)
+      toU2F: message, confirmation: present ? Confirmation(userVerified: false) : nil, in: world.context)
   }
 
   private static func credentialID(_ answer: Answer) throws -> [UInt8] {

@@ -1,6 +1,7 @@
 import CBOR
 import CTAP2
 import CryptoPrimitives
+import Recovery
 import TestVectors
 import Testing
 

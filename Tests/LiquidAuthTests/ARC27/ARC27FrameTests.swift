@@ -1,6 +1,6 @@
 import AlgorandTransaction
 import CBOR
-import CTAP2
+import Recovery
 import Testing
 
 @testable import LiquidAuth

@@ -1,6 +1,5 @@
 import AlgorandTransaction
 import CBOR
-import CTAP2
 import DeterministicKeys
 import Testing
 

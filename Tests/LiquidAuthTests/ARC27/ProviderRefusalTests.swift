@@ -1,6 +1,6 @@
 import CBOR
-import CTAP2
 import DeterministicKeys
+import Recovery
 import Testing
 
 @testable import LiquidAuth

@@ -1,8 +1,8 @@
 import AlgorandTransaction
 import CBOR
-import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
+import Recovery
 import Testing
 
 @testable import LiquidAuth

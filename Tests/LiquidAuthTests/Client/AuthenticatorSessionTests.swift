@@ -1,5 +1,6 @@
 import CBOR
 import CTAP2
+import Recovery
 import Synchronization
 import Testing
 

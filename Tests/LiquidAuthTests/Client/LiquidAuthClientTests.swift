@@ -1,6 +1,6 @@
 import CTAP2
 import DeterministicKeys
-import TestSupport
+import Recovery
 import Testing
 
 @testable import LiquidAuth

@@ -2,6 +2,7 @@ import CBOR
 import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
+import Recovery
 import Testing
 
 @testable import LiquidAuth

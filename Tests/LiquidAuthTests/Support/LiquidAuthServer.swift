@@ -3,6 +3,7 @@ import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
 import LiquidAuth
+import Recovery
 import Synchronization
 
 /// A Liquid Auth service in memory: the endpoints, cookies, statuses and checks of the real one, and stricter where that

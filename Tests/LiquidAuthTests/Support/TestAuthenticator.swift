@@ -1,8 +1,10 @@
+import AlgorandStatements
 import CBOR
 import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
 import LiquidAuth
+import Recovery
 import Synchronization
 import TestSupport
 import TestVectors
@@ -23,21 +25,16 @@ actor TestAuthenticator: AuthenticatorPort {
     person: TestPerson = TestPerson(), extensions: [any AuthenticatorExtension.Type] = [LiquidExtension.self],
     tampering: @escaping Tampering = { _, _ in }
   ) throws {
-    let input = try VectorFile("keys-and-recovery").decode(Phrase.self).input
+    let input = try KeysAndRecovery.load().input
     self.person = person
     store = InMemoryCredentialStore(keys: CredentialKeys(mainKey: input.mainKey.secret))
     vault = OpenVault(
       keys: CredentialKeys(mainKey: input.mainKey.secret), ed25519Root: input.ed25519Root.secret, store: store)
     authenticator = Authenticator(
-      keySource: OpenKeySource(current: vault), interaction: person, extensions: extensions,
+      keySource: OpenKeySource(vault), interaction: person, extensions: extensions,
       randomness: SystemRandomNumberGenerator(), now: { .seconds(1) }, wallClock: { 1_790_000_000_000 },
       report: { _ in })
     self.tampering = tampering
-  }
-
-  private struct Phrase: Decodable {
-    struct Input: Decodable { let mainKey, ed25519Root: Hex }
-    let input: Input
   }
 
   func account() async throws(AuthenticatorFailure) -> String {
@@ -50,7 +47,7 @@ actor TestAuthenticator: AuthenticatorPort {
       if case .record(let record) = try store.account(rpIDHash: RPIDHash(rpID: rpID), userID: address) {
         return WalletPasskey(credentialID: record.id, isStored: true)
       }
-      let input = try VectorFile("keys-and-recovery").decode(Phrase.self).input
+      let input = try KeysAndRecovery.load().input
       let key = try DeterministicP256.privateKey(
         mainKey: input.mainKey.secret, origin: Array(rpID.utf8), userHandle: address, counter: 0)
       return WalletPasskey(credentialID: SHA256.hash(key.publicKey.raw), isStored: false)
@@ -71,16 +68,6 @@ actor TestAuthenticator: AuthenticatorPort {
   }
 }
 
-/// A vault that is open.
-private struct OpenKeySource: KeySource {
-  let current: OpenVault?
-  var told: ToldSettings { ToldSettings() }
-  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault {
-    guard let current else { throw .declined }
-    return current
-  }
-}
-
 /// A person who agrees, or does what a test says.
 final class TestPerson: UserInteraction {
   let canVerify: Bool
@@ -96,17 +83,10 @@ final class TestPerson: UserInteraction {
   /// Every prompt so far.
   var prompts: [UserPrompt] { list.withLock { $0 } }
 
-  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> UserConsent {
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
     list.withLock { $0.append(prompt) }
     if let refusal { throw refusal }
-    return UserConsent(userPresent: true, userVerified: verification)
-  }
-}
-
-extension Hex {
-  fileprivate var secret: SecretBytes {
-    var bytes = bytes
-    return SecretBytes(consuming: &bytes)
+    return Confirmation(userVerified: verification)
   }
 }
 

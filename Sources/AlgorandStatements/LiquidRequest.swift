@@ -1,0 +1,174 @@
+public import CBOR
+public import CTAP2
+import CryptoPrimitives
+import DeterministicKeys
+public import Recovery
+
+/// The input of the extension `liquid`, after every check that comes before a prompt: Recovery §11.
+public struct LiquidRequest: Sendable, Equatable {
+  /// Which ceremony asks.
+  public enum Ceremony: UInt8, Sendable {
+    /// authenticatorMakeCredential.
+    case create = 1
+    /// authenticatorGetAssertion.
+    case get = 2
+
+    /// The `type` of the client data: WebAuthn §5.8.1.
+    var clientDataType: String {
+      switch self {
+      case .create: "webauthn.create"
+      case .get: "webauthn.get"
+      }
+    }
+  }
+
+  /// What the signature is over.
+  public enum Form: Sendable, Equatable {
+    /// The 32 bytes of a server's challenge, nothing around them, and the origin that asked: what servers check today.
+    case challenge([UInt8], origin: String)
+    /// A statement that binds relying party, client data and credential: for clients whose client data we do not see.
+    case bound
+  }
+
+  /// What the extension may know of the request around it.
+  public struct Context: Sendable {
+    /// Which ceremony asks.
+    public var ceremony: Ceremony
+    /// rp.id as received.
+    public var rpID: String
+    /// The request's clientDataHash, 32 bytes.
+    public var clientDataHash: [UInt8]
+    /// Whether the request asks for user presence.
+    public var userPresence: Bool
+    /// Whether the request asks for user verification, by a pinUvAuthParam or by uv = true.
+    public var userVerification: Bool
+
+    /// Joins what the extension may know.
+    public init(
+      ceremony: Ceremony, rpID: String, clientDataHash: [UInt8], userPresence: Bool, userVerification: Bool
+    ) {
+      self.ceremony = ceremony
+      self.rpID = rpID
+      self.clientDataHash = clientDataHash
+      self.userPresence = userPresence
+      self.userVerification = userVerification
+    }
+  }
+
+  /// What the signature is over.
+  public let form: Form
+  /// Echoed: which of the person's devices it is.
+  public let device: String?
+  /// Echoed: which of the server's requests it answers.
+  public let requestID: String?
+  private let ceremony: Ceremony
+  let rpIDHash: RPIDHash
+  private let clientDataHash: [UInt8]
+
+  /// Reads and checks an input, in the order of the contract; each fault ends the command with its status.
+  public init(_ input: CBORValue, in context: Context) throws(CTAPError) {
+    if input == false { throw CTAPError(.invalidOption, "liquid is false") }
+    let members = try Members(input)
+    guard context.userPresence else { throw CTAPError(.invalidOption, "liquid without user presence") }
+    guard context.userVerification else { throw CTAPError(.puatRequired, "liquid without user verification") }
+
+    form =
+      try members.clientDataJSON.map { clientDataJSON throws(CTAPError) in
+        try Self.challengeForm(clientDataJSON, in: context)
+      } ?? .bound
+    device = members.device
+    requestID = members.requestID
+    ceremony = context.ceremony
+    rpIDHash = RPIDHash(rpID: context.rpID)
+    clientDataHash = context.clientDataHash
+  }
+
+  private static func challengeForm(
+    _ clientDataJSON: [UInt8], in context: Context
+  ) throws(CTAPError) -> Form {
+    guard SHA256.hash(clientDataJSON) == context.clientDataHash else {
+      throw CTAPError(.liquidClientDataHash, "liquid's client data have another hash")
+    }
+    guard let clientData = LiquidClientData(clientDataJSON, type: context.ceremony.clientDataType) else {
+      throw CTAPError(.liquidClientDataForm, "liquid's client data are not in a form that is signed")
+    }
+    guard let origin = clientData.origin(of: context.rpID) else {
+      throw CTAPError(.liquidOrigin, "liquid's client data are of another origin")
+    }
+    guard let challenge = clientData.challenge else {
+      throw CTAPError(.liquidChallenge, "liquid's challenge is not 32 bytes in base64url")
+    }
+    guard !LiquidReservedTags.begin(challenge) else {
+      throw CTAPError(.liquidReservedChallenge, "liquid's challenge begins as something else of Algorand does")
+    }
+    return .challenge(challenge, origin: origin)
+  }
+
+  /// The origin that the person is shown; `nil` in the bound form, where the relying party's id has to do.
+  public var origin: String? {
+    if case .challenge(_, let origin) = form { origin } else { nil }
+  }
+
+  /// What the account's key signs for one credential: 32 bytes in challenge form, 117 in bound form.
+  ///
+  /// The bound form can be no transaction, no program and no challenge, and no other site's or credential's.
+  func signingInput(credentialID: [UInt8]) -> [UInt8] {
+    switch form {
+    case .challenge(let challenge, _): challenge
+    case .bound:
+      Array("liquid-auth/ctap/v1".utf8) + [0, ceremony.rawValue] + rpIDHash.bytes + clientDataHash
+        + SHA256.hash(credentialID)
+    }
+  }
+
+  /// Signs for one credential: the extension's output in the authenticator data.
+  ///
+  /// - Parameter account: the one whose address the person was shown.
+  /// - Parameter consent: without presence and verification nothing is signed, whatever the request asked for.
+  public func output(
+    credentialID: [UInt8], account: AlgorandAccount, consent: borrowing UserConsent
+  ) throws(CTAPError) -> CBORMap {
+    guard consent.userPresent, consent.userVerified else {
+      throw CTAPError(.puatRequired, "liquid signs only for a person who was there and verified")
+    }
+    let signature: [UInt8]
+    do {
+      signature = try account.signature(for: signingInput(credentialID: credentialID), consent: consent)
+    } catch {
+      throw CTAPError(.other, "the Algorand account cannot sign: \(error)")
+    }
+    var output: CBORMap = [
+      "type": "algorand", "address": .text(account.address.text), "signature": .bytes(signature),
+    ]
+    output["device"] = device.map { .text($0) }
+    output["requestId"] = requestID.map { .text($0) }
+    return output
+  }
+}
+
+/// The input's members: types first, then what is missing, then lengths.
+private struct Members {
+  /// `nil` in the bound form.
+  let clientDataJSON: [UInt8]?
+  let device: String?
+  let requestID: String?
+
+  init(_ input: CBORValue) throws(CTAPError) {
+    if input == true {
+      (clientDataJSON, device, requestID) = (nil, nil, nil)
+      return
+    }
+    guard let map = input.map else { throw CTAPError(.cborUnexpectedType, "liquid is neither a map nor a boolean") }
+    do throws(CBORError) {
+      device = try map.optionalText("device")
+      requestID = try map.optionalText("requestId")
+      _ = try map.optionalBytes("clientDataJSON")
+      clientDataJSON = try map.requiredBytes("clientDataJSON")
+    } catch {
+      throw CTAPError(error)
+    }
+    guard (1...1024).contains(clientDataJSON?.count ?? 0), (requestID?.utf8.count ?? 0) <= 128,
+      (device?.utf8.count ?? 0) <= 64
+    else { throw CTAPError(.invalidLength, "a member of liquid is too long, or its client data are empty") }
+  }
+}

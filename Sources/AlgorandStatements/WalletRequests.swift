@@ -1,0 +1,141 @@
+public import CTAP2
+import CryptoPrimitives
+public import DeterministicKeys
+import Recovery
+
+/// What a wallet asks of the vault beside the ceremonies, over the control door.
+///
+/// A vault that is locked is opened by a prompt, as for a ceremony; what signs asks a person, and verifies whoever it is
+/// where verification is set up.
+extension Authenticator {
+  /// The addresses of m/44'/283'/account'/0/index; the first of account 0 is the one in use.
+  ///
+  /// - Parameter wish: what a locked vault is opened for.
+  /// - Throws: `other` for an account or index from 2^31 on, and where the vault holds no root.
+  public func accountAddresses(
+    _ indices: Range<UInt32>, of account: UInt32, for wish: VaultWish
+  ) async throws(CTAPError) -> [AlgorandAddress] {
+    let vault = try await vault(for: wish)
+    var addresses: [AlgorandAddress] = []
+    for index in indices { addresses.append(try vault.account(account, index: index).address) }
+    return addresses
+  }
+
+  /// The passkey of the account in use at a site: the id of its live record, or else the hash id of counter 0, which
+  /// phone wallets made of this phrase too (Recovery §3, §8).
+  ///
+  /// A passkey that its site has protected (credProtect 2 or 3, CTAP §12.1) is no more told without a verified person
+  /// than getAssertion would tell it.
+  ///
+  /// - Parameter host: for which the wallet asks, where it is not the relying party's id; the person is shown it.
+  /// - Returns: the credential's id, and whether this machine has the record.
+  /// - Throws: `invalidOption` for a protected passkey where verification is not set up.
+  public func accountPasskey(
+    rpID: String, host: String? = nil
+  ) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
+    let host = host == rpID ? nil : host
+    let vault = try await vault(for: .tellAccount(rpID: rpID, host: host))
+    let userID = Array(try vault.account().address.text.utf8)
+    let entry: AccountEntry?
+    do { entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rpID), userID: userID) } catch {
+      throw CTAPError(error)
+    }
+    if let record = entry?.record {
+      if record.policy.credProtect > .userVerificationOptional {
+        try await agreeToTellPasskey(of: rpID, for: host, with: vault)
+      }
+      return (record.id, true)
+    }
+    guard
+      let parameters = CredentialParameters.discoverable(
+        userID: userID, counter: 0, algorithm: .es256, policy: CredentialPolicy())
+    else { throw CTAPError(.other, "an address is no user.id") }
+    do { return (try vault.keys.privateKey(parameters, rpID: rpID).publicKey.hashID, false) } catch {
+      throw CTAPError(error)
+    }
+  }
+
+  private func agreeToTellPasskey(
+    of rpID: String, for host: String?, with vault: OpenVault
+  ) async throws(CTAPError) {
+    try await reported("tell a protected passkey", of: rpID) { () async throws(CTAPError) in
+      guard canVerify else {
+        throw CTAPError(
+          .invalidOption,
+          "the site has its passkey protected, and nobody is verified here; start the authenticator with --verification "
+            + "passphrase")
+      }
+      var prompt = UserPrompt(purpose: .tellPasskey, rpID: rpID)
+      prompt.host = host
+      _ = try await agreement(to: prompt, with: vault)
+    }
+  }
+
+  /// Signs with the account in use, after one consent to all.
+  ///
+  /// - Parameter prompt: what the person is shown; it says all that the statements do, and names the account.
+  /// - Returns: a signature of 64 bytes for each statement.
+  /// - Throws: `notAllowed` where the account in use is not the one that the prompt names: the vault may have been
+  ///   replaced since.
+  public func sign(
+    _ statements: [AlgorandStatement], asking prompt: UserPrompt
+  ) async throws(CTAPError) -> [[UInt8]] {
+    try await reported("sign \(statements.count) for a wallet", of: prompt.origin) { () async throws(CTAPError) in
+      let vault = try await vault(for: .prompt(prompt))
+      let account = try vault.account()
+      guard prompt.algorandAddress == account.address.text else {
+        throw CTAPError(.notAllowed, "the vault was replaced, and another account is in use; ask again")
+      }
+      let consent = try await agreement(to: prompt, with: vault)
+      var signatures: [[UInt8]] = []
+      for statement in statements {
+        do throws(CryptoError) {
+          signatures.append(try account.signature(for: statement.signingInput, consent: consent))
+        } catch {
+          throw CTAPError(.other, "the Algorand account cannot sign: \(error)")
+        }
+      }
+      return signatures
+    }
+  }
+
+  /// The public half of a user's association key, Recovery §3.
+  public func associationPublicKey(publicUserID: String) async throws(CTAPError) -> [UInt8] {
+    let vault = try await vault(for: .tellAssociationKey(publicUserID: publicUserID))
+    return try vault.association(publicUserID).publicKey.raw
+  }
+
+  /// Signs with a user's association key what the prompt shows.
+  ///
+  /// - Parameter data: printable ASCII; the person sees all of it.
+  /// - Returns: ECDSA over SHA-256(data), in DER.
+  public func signAssociation(
+    publicUserID: String, data: [UInt8], service: String
+  ) async throws(CTAPError) -> [UInt8] {
+    let prompt = UserPrompt(
+      purpose: .signAssociation(
+        publicUserID: publicUserID, data: String(decoding: data, as: UTF8.self), service: service))
+    return try await reported("sign for Keyri", of: service) { () async throws(CTAPError) in
+      let vault = try await vault(for: .prompt(prompt))
+      let key = try vault.association(publicUserID)
+      let consent = try await agreement(to: prompt, with: vault)
+      do throws(CryptoError) {
+        return try key.signature(for: data, consent: consent)
+      } catch {
+        throw CTAPError(error)
+      }
+    }
+  }
+}
+
+extension OpenVault {
+  fileprivate func account(_ account: UInt32 = 0, index: UInt32 = 0) throws(CTAPError) -> AlgorandAccount {
+    do { return try algorandAccount(account, index: index) } catch {
+      throw CTAPError(.other, "the vault has no such Algorand account: \(error)")
+    }
+  }
+
+  fileprivate func association(_ publicUserID: String) throws(CTAPError) -> AssociationKey {
+    do { return try associationKey(publicUserID: publicUserID) } catch { throw CTAPError(error) }
+  }
+}

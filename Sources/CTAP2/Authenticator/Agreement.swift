@@ -1,0 +1,55 @@
+package import Recovery
+
+// What a request asks of vault and person that is no command of CTAP, such as a wallet's: it is told more exactly than a
+// platform why there is none.
+
+extension Authenticator {
+  /// Whether a person can be verified by the authenticator's own means.
+  public var canVerify: Bool { interaction.canVerify }
+
+  /// The open vault; asks for the passphrase when it is locked, and says what for.
+  package func vault(for wish: VaultWish) async throws(CTAPError) -> OpenVault {
+    if let vault = keySource.current { return vault }
+    do throws(UserInteractionError) { return try await keySource.open(for: wish) } catch {
+      throw CTAPError(ofAgreement: error)
+    }
+  }
+
+  /// The person's consent, with verification where it is set up.
+  package func agreement(to prompt: UserPrompt, with vault: OpenVault) async throws(CTAPError) -> UserConsent {
+    do throws(UserInteractionError) {
+      return try await ask(prompt, verification: canVerify, with: vault)
+    } catch {
+      throw CTAPError(ofAgreement: error)
+    }
+  }
+
+  /// Has it said in the log what was asked for, of whom, and what became of it.
+  package func reported<Answer>(
+    _ request: String, of origin: String?, _ body: () async throws(CTAPError) -> Answer
+  ) async throws(CTAPError) -> Answer {
+    let start = now()
+    var outcome = CommandReport(command: request, rpID: origin, error: nil, elapsed: .zero)
+    defer {
+      outcome.elapsed = now() - start
+      report(outcome)
+    }
+    do throws(CTAPError) { return try await body() } catch {
+      outcome.error = error
+      throw error
+    }
+  }
+}
+
+extension CTAPError {
+  /// Why a person did not agree, as clientPIN tells it (CTAP §6.5.5.7.3): a wrong passphrase is no refusal.
+  fileprivate init(ofAgreement error: UserInteractionError) {
+    switch error {
+    case .wrongPassphrase: self.init(.uvInvalid, "the vault stays locked: the passphrase was wrong in every try")
+    case .verificationFailed: self.init(.uvInvalid, "the passphrase was wrong in every try")
+    case .verificationBlocked:
+      self.init(.uvBlocked, "the passphrase was wrong too often, and the vault is locked now")
+    case .declined, .timedOut, .cancelled: self.init(error)
+    }
+  }
+}

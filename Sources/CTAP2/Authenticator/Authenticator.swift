@@ -1,0 +1,139 @@
+import Recovery
+
+/// The authenticator: CTAP2 messages in, answers out, whichever door they come through.
+///
+/// A value, owned by the one task that serves requests: a ceremony that waits for a person cannot be entered again, and
+/// nothing is locked. It does no I/O, reads no clock and draws no chance but what it was given.
+public struct Authenticator: Sendable {
+  /// The longest message that is read, in bytes: getInfo's maxMsgSize (Recovery §4).
+  public static let maxMsgSize = 1800
+
+  let keySource: any KeySource
+  let interaction: any UserInteraction
+  let extensions: [any AuthenticatorExtension.Type]
+  let now: @Sendable () -> Duration
+  let wallClock: @Sendable () -> UInt64
+  var randomness: any RandomNumberGenerator & Sendable
+  let report: @Sendable (CommandReport) -> Void
+
+  /// Keys, tries and token of clientPIN.
+  package var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
+  /// What getNextAssertion goes on with; any other command drops it.
+  var remaining: RemainingAssertions?
+  /// The large-blob array that is being written.
+  var largeBlobWrite: LargeBlobWrite?
+  /// What credentialManagement goes on with; any other command drops it.
+  var enumeration: Enumeration?
+  /// The last signature counter of a credential that U2F registered.
+  var lastU2FSignCount: UInt32 = 0
+
+  /// Composes an authenticator.
+  ///
+  /// - Parameters:
+  ///   - keySource: opens the vault; getInfo never asks it to.
+  ///   - interaction: asks the person.
+  ///   - extensions: the extensions that are offered, in the order in which getInfo names them.
+  ///   - randomness: the salts of non-discoverable credentials come from here.
+  ///   - now: the time since an arbitrary start; never goes back.
+  ///   - wallClock: Unix milliseconds, for records.
+  ///   - report: told of every message once it is answered.
+  public init(
+    keySource: any KeySource, interaction: any UserInteraction, extensions: [any AuthenticatorExtension.Type],
+    randomness: any RandomNumberGenerator & Sendable, now: @escaping @Sendable () -> Duration,
+    wallClock: @escaping @Sendable () -> UInt64, report: @escaping @Sendable (CommandReport) -> Void
+  ) {
+    self.keySource = keySource
+    self.interaction = interaction
+    self.extensions = extensions
+    self.randomness = randomness
+    self.now = now
+    self.wallClock = wallClock
+    self.report = report
+  }
+
+  /// Ends what is not told to its end, a getAssertion or an enumeration: somebody changed what the answers would be
+  /// made of.
+  public mutating func forgetRemaining() { (remaining, enumeration) = (nil, nil) }
+}
+
+// MARK: - What commands ask of the world
+
+extension Authenticator {
+  /// The open vault; asks for the passphrase when it is locked, and says what for.
+  func openVault(for wish: VaultWish?) async throws(CTAPError) -> OpenVault {
+    if let vault = keySource.current { return vault }
+    do throws(UserInteractionError) { return try await keySource.open(for: wish) } catch { throw CTAPError(error) }
+  }
+
+  /// The open vault, for what the person will be asked then.
+  func openVault(for prompt: UserPrompt) async throws(CTAPError) -> OpenVault {
+    try await openVault(for: .prompt(prompt))
+  }
+
+  /// Asks the person about what the open vault is to do; locked while the dialog was open, it does nothing any more.
+  func confirm(
+    _ prompt: UserPrompt, verification: Bool, with vault: OpenVault
+  ) async throws(CTAPError) -> UserConsent {
+    do throws(UserInteractionError) {
+      return try await ask(prompt, verification: verification, with: vault)
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+
+  /// Asks the person; with `verification`, one dialog for presence and verification.
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(CTAPError) -> UserConsent {
+    do throws(UserInteractionError) {
+      return UserConsent(try await confirmation(of: prompt, verification: verification))
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+
+  /// As `confirm(_:verification:with:)`, for who tells errors in another way.
+  ///
+  /// The passphrase that has just opened the vault for this request has verified the person (CTAP §6.1.2, step 11.2, leaves
+  /// open how), and is not asked for again; but what an account of Algorand is to sign, or a wallet wants, is shown before
+  /// it is typed.
+  func ask(
+    _ prompt: UserPrompt, verification: Bool, with vault: OpenVault
+  ) async throws(UserInteractionError) -> UserConsent {
+    let isVerified =
+      verification && interaction.canVerify && vault.isOpenedByPerson && !prompt.isOfWallet
+      && prompt.algorandAddress == nil
+    let confirmation = try await confirmation(of: prompt, verification: verification && !isVerified)
+    guard keySource.current?.unlocking === vault.unlocking else { throw .declined }
+    return UserConsent(confirmation, verified: isVerified)
+  }
+
+  private func confirmation(
+    of prompt: UserPrompt, verification: Bool
+  ) async throws(UserInteractionError) -> Confirmation {
+    // A CANCEL may have come while the vault was opened or the credentials were looked up.
+    guard !Task.isCancelled else { throw .cancelled }
+    let confirmation = try await interaction.confirm(prompt, verification: verification)
+    guard confirmation.userPresent, confirmation.userVerified || !verification else { throw .declined }
+    return confirmation
+  }
+
+  /// What is told of the settings: as the open vault has them, or as they stand in clear.
+  func told() throws(CTAPError) -> ToldSettings {
+    guard let vault = keySource.current else { return keySource.told }
+    return try vault.settings().told
+  }
+}
+
+/// What became of one message: what the shell's one log line a ceremony tells.
+public struct CommandReport: Sendable {
+  /// The command's name in the standard; `nil` when the message named none that we have.
+  public var command: String?
+  /// The relying party, once the request was read.
+  public var rpID: String?
+  /// Why there was no answer; `nil` after a success.
+  public var error: CTAPError?
+  /// How long it took, a person's time included.
+  public var elapsed: Duration
+
+  /// The byte that the client got.
+  public var status: CTAPStatus { error?.status ?? .success }
+}

@@ -1,0 +1,103 @@
+import CBOR
+import CryptoPrimitives
+import Recovery
+
+/// What one registration or sign-in signs over; presence and verification come from the consent that signing uses up.
+struct Ceremony: Sendable {
+  let clientDataHash: [UInt8]
+  let extensions: RequestedExtensions
+
+  /// The attestation of a new credential: CTAP §6.1.2, step 19.
+  func attestation(
+    of credential: Credential, format: AttestationObject.Format, vault: OpenVault, consent: consuming UserConsent
+  ) throws(CTAPError) -> MakeCredential.Response {
+    let key = try vault.privateKey(of: credential)
+    let attested = AttestedCredentialData(
+      aaguid: .liquidAuth, credentialID: credential.id, publicKey: COSEKey(key.publicKey))
+    let outputs = try outputs(for: credential, vault: vault, consent: consent)
+    let data = authenticatorData(of: credential, attested: attested, signCount: 0, outputs, consent: consent)
+    let attestation: AttestationObject
+    switch format {
+    case .none: attestation = .none(authenticatorData: data.bytes)
+    case .packed:
+      attestation = .packed(
+        authenticatorData: data.bytes, algorithm: credential.algorithm,
+        signature: try key.signature(over: data.bytes + clientDataHash, consent: consent))
+    }
+    return MakeCredential.Response(attestation: attestation, extensionMembers: outputs.members)
+  }
+
+  /// The assertion of a credential: CTAP §6.2.2, step 13.
+  func assertion(
+    of credential: Credential, signCount: UInt32, vault: OpenVault, consent: consuming UserConsent
+  ) throws(CTAPError) -> GetAssertion.Response {
+    let outputs = try outputs(for: credential, vault: vault, consent: consent)
+    let data = authenticatorData(of: credential, attested: nil, signCount: signCount, outputs, consent: consent)
+    let user = credential.user(userVerified: consent.userVerified)
+    let signature = try vault.privateKey(of: credential)
+      .signature(over: data.bytes + clientDataHash, consent: consent)
+    return GetAssertion.Response(
+      credential: PublicKeyCredentialDescriptor(id: credential.id), authenticatorData: data.bytes,
+      signature: signature, user: user, extensionMembers: outputs.members)
+  }
+
+  private func outputs(
+    for credential: Credential, vault: OpenVault, consent: borrowing UserConsent
+  ) throws(CTAPError) -> ExtensionOutputs {
+    try extensions.outputs(ExtensionCeremony(vault: vault, credential: credential), consent: consent)
+  }
+
+  private func authenticatorData(
+    of credential: Credential, attested: AttestedCredentialData?, signCount: UInt32, _ outputs: ExtensionOutputs,
+    consent: borrowing UserConsent
+  ) -> AuthenticatorData {
+    var flags = credential.backupFlags
+    if consent.userPresent { flags.insert(.userPresent) }
+    if consent.userVerified { flags.insert(.userVerified) }
+    return AuthenticatorData(
+      rpIDHash: credential.rpIDHash, flags: flags, signCount: signCount, attestedCredentialData: attested,
+      extensions: outputs.authenticatorData)
+  }
+}
+
+extension Credential {
+  /// BE and BS: the phrase makes the credential again on every machine, and what U2F registered said nothing of it
+  /// (Recovery §4).
+  fileprivate var backupFlags: AuthenticatorData.Flags { kind == .u2f ? [] : [.backupEligible, .backupState] }
+
+  /// What the answer tells of the account: nothing for a non-discoverable credential, and names only to who verified
+  /// the person (CTAP §6.2.2, step 13).
+  fileprivate func user(userVerified: Bool) -> PublicKeyCredentialUserEntity? {
+    guard let userHandle else { return nil }
+    return PublicKeyCredentialUserEntity(
+      id: userHandle, name: userVerified ? record?.name : nil, displayName: userVerified ? record?.displayName : nil)
+  }
+}
+
+// MARK: - Errors of the store and of keys, mapped once
+
+extension OpenVault {
+  /// Keeps what the use of a credential, with consent, teaches this machine: Recovery §7.
+  func remember(
+    _ credential: Credential, user: PublicKeyCredentialUserEntity? = nil, algorandAddress: String? = nil, now: UInt64,
+    consent: borrowing UserConsent
+  ) throws(CTAPError) {
+    do throws(StoreError) {
+      try rememberUse(
+        of: credential, user: user, algorandAddress: algorandAddress, userPresent: consent.userPresent,
+        userVerified: consent.userVerified, now: now)
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+
+  func privateKey(of credential: Credential) throws(CTAPError) -> CredentialPrivateKey {
+    do throws(CryptoError) { return try keys.privateKey(of: credential) } catch { throw CTAPError(error) }
+  }
+}
+
+extension CredentialPrivateKey {
+  fileprivate func signature(over message: [UInt8], consent: consuming UserConsent) throws(CTAPError) -> [UInt8] {
+    do throws(CryptoError) { return try sign(message, consent: consent) } catch { throw CTAPError(error) }
+  }
+}

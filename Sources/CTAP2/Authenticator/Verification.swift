@@ -1,0 +1,104 @@
+import Recovery
+
+/// How a ceremony comes by its user verification.
+enum CeremonyVerification: Sendable {
+  /// It has none.
+  case none
+  /// In its own dialog, by our own means.
+  case builtIn
+  /// It happened when the pinUvAuthToken was given.
+  case byToken
+
+  /// Whether the person is verified, or will be before anything is signed.
+  var isWanted: Bool { self != .none }
+}
+
+extension Authenticator {
+  /// Whether a person can be verified at all: "protected by some form of user verification".
+  func isProtected(_ settings: AuthenticatorSettings) -> Bool { interaction.canVerify || settings.pin != nil }
+
+  /// Checks the token of a command that manages the device; the relying party that it is bound to, if any.
+  ///
+  /// - Throws: `pinAuthInvalid` for one that does not fit or does not permit this.
+  @discardableResult
+  mutating func authorize(
+    _ param: PINUVAuthParam, over message: [UInt8], for permission: TokenPermissions, _ vault: OpenVault
+  ) throws(CTAPError) -> String? {
+    try pinUVAuth.authorize(
+      param.bytes, param.version, over: message, for: permission, unlocking: vault.unlocking, now: now())
+  }
+
+  /// How the ceremony is verified, once the vault is open: a token is checked and bound, and alwaysUv has its say
+  /// (CTAP §6.1.2, steps 6 and 11; §6.2.2, steps 5 and 6).
+  ///
+  /// - Parameters:
+  ///   - isExempt: alwaysUv has no say in a request that asks for no presence.
+  mutating func verification(
+    _ param: PINUVAuthParam?, _ options: CeremonyOptions, over clientDataHash: [UInt8],
+    for permission: TokenPermissions, rpID: String, settings: AuthenticatorSettings, isExempt: Bool, vault: OpenVault
+  ) throws(CTAPError) -> CeremonyVerification {
+    let isAlways = settings.alwaysUV && !isExempt
+    guard isProtected(settings) else {
+      if isAlways { throw CTAPError(.puatRequired, "alwaysUv is on, and no PIN is set") }
+      if param != nil { throw CTAPError(.pinNotSet, "a pinUvAuthParam, and no PIN is set") }
+      return .none
+    }
+    if let param {
+      try pinUVAuth.authorize(
+        param.bytes, param.version, over: clientDataHash, for: permission, unlocking: vault.unlocking, now: now())
+      try pinUVAuth.bindToken(to: rpID)
+      return .byToken
+    }
+    if options.uv == true || isAlways && interaction.canVerify { return .builtIn }
+    if isAlways { throw CTAPError(.puatRequired, "alwaysUv is on, and the request brings no token") }
+    return .none
+  }
+
+  /// Whether the presence that came with the token stands for this prompt.
+  ///
+  /// A prompt is always shown if it names something that the token's dialog could not: an Algorand address, a passkey to be
+  /// replaced, or extras (a PRF secret, a large-blob key, a payment).
+  func spares(_ prompt: UserPrompt, _ verification: CeremonyVerification) -> Bool {
+    verification == .byToken && pinUVAuth.userPresent(at: now()) && prompt.algorandAddress == nil
+      && !prompt.replacesPasskey && prompt.extras.isEmpty
+  }
+
+  /// The consent of a ceremony: what the token brought, and one dialog for what is missing.
+  ///
+  /// Whoever gave a token saw neither the origin nor the address for which an Algorand account signs: the ceremony's own
+  /// dialog shows both, and verifies (Recovery §11).
+  func consent(
+    _ prompt: UserPrompt, _ verification: CeremonyVerification, with vault: OpenVault
+  ) async throws(CTAPError) -> UserConsent {
+    if spares(prompt, verification) { return .ofToken() }
+    switch verification {
+    case .byToken where prompt.algorandAddress != nil:
+      return try await confirm(prompt, verification: true, with: vault)
+    case .byToken:
+      return try await confirm(prompt, verification: false, with: vault).verifiedByToken()
+    case .builtIn:
+      do throws(UserInteractionError) {
+        return try await ask(prompt, verification: true, with: vault)
+      } catch {
+        throw try CTAPError(ofVerification: error, isPINSet: vault.settings().pin != nil)
+      }
+    case .none: return try await confirm(prompt, verification: false, with: vault)
+    }
+  }
+}
+
+extension PINUVAuthParameters {
+  /// Steps 1 and 2 of CTAP §6.1.2 and §6.2.2: the MAC to check, if there is one.
+  func read(on authenticator: Authenticator) async throws(CTAPError) -> PINUVAuthParam? {
+    guard let param else { return nil }
+    // 1. Empty: platforms of CTAP 2.0 ask "is it this key that you mean?" in this way.
+    if param.isEmpty {
+      _ = try await authenticator.confirm(UserPrompt(purpose: .select), verification: false)
+      throw CTAPError(
+        try authenticator.told().isPINSet ? .pinInvalid : .pinNotSet,
+        "an empty pinUvAuthParam was answered by the person")
+    }
+    // 2.
+    return try read(param)
+  }
+}

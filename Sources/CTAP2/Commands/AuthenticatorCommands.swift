@@ -1,0 +1,97 @@
+import CBOR
+
+/// The commands that are whole; any other byte is an invalid command.
+enum AuthenticatorCommands {
+  static let all: [any AuthenticatorCommand.Type] = [
+    MakeCredential.self,
+    GetAssertion.self,
+    GetInfo.self,
+    ClientPIN.self,
+    Reset.self,
+    GetNextAssertion.self,
+    CredentialManagement.self,
+    CredentialManagementPreview.self,
+    Config.self,
+    Selection.self,
+    LargeBlobs.self,
+  ]
+
+  static subscript(code: UInt8) -> (any AuthenticatorCommand.Type)? { all.first { $0.code == code } }
+}
+
+// MARK: - One message
+
+extension Authenticator {
+  /// Answers one message: command byte ‖ CBOR in, status byte ‖ CBOR out (CTAP §8).
+  ///
+  /// This is the one place where a ``CTAPError`` becomes a byte. Cancelling the task withdraws a prompt.
+  public mutating func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
+    let start = now()
+    beginCommand(message.first, in: context)
+    var outcome = CommandReport(command: nil, rpID: nil, error: nil, elapsed: .zero)
+    var answer: [UInt8]
+    do throws(CTAPError) {
+      answer = [CTAPStatus.success.rawValue] + (try await serve(message, in: context, outcome: &outcome))
+    } catch {
+      outcome.error = error
+      answer = [error.status.rawValue]
+    }
+    outcome.elapsed = now() - start
+    report(outcome)
+    return answer
+  }
+
+  /// Runs one command on a request that was read already.
+  public mutating func perform<Command: AuthenticatorCommand>(
+    _ command: Command.Type, _ request: Command.Request, in context: RequestContext
+  ) async throws(CTAPError) -> Command.Response {
+    beginCommand(command.code, in: context)
+    return try await command.run(request, in: context, on: &self)
+  }
+
+  /// Whatever comes in between, and whoever else comes, ends what is not told to its end: CTAP §6.
+  ///
+  /// A new life of the device ends all that was volatile.
+  mutating func beginCommand(_ code: UInt8?, in context: RequestContext) {
+    if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
+    let goesOn = code == CredentialManagement.code || code == CredentialManagementPreview.code
+    if !goesOn || enumeration?.context != context { enumeration = nil }
+    pinUVAuth.enter(context)
+  }
+
+  private mutating func serve(
+    _ message: [UInt8], in context: RequestContext, outcome: inout CommandReport
+  ) async throws(CTAPError) -> [UInt8] {
+    guard message.count <= Self.maxMsgSize else {
+      throw CTAPError(.requestTooLarge, "a message of \(message.count) bytes")
+    }
+    guard let code = message.first else { throw CTAPError(.invalidLength, "an empty message") }
+    guard let command = AuthenticatorCommands[code] else {
+      throw CTAPError(.invalidCommand, "command \(code)")
+    }
+    outcome.command = command.name
+    return try await serve(command, Array(message.dropFirst()), in: context, outcome: &outcome)
+  }
+
+  private mutating func serve<Command: AuthenticatorCommand>(
+    _ command: Command.Type, _ parameters: [UInt8], in context: RequestContext, outcome: inout CommandReport
+  ) async throws(CTAPError) -> [UInt8] {
+    let request = try Command.Request(parameters: try Self.decode(parameters))
+    outcome.rpID = request.rpID
+    let response = try await perform(command, request, in: context)
+    return response.parameters.map { CBOREncoder.encode(.map($0)) } ?? []
+  }
+
+  /// The parameter map of a message; none at all is as good as an empty one.
+  private static func decode(_ parameters: [UInt8]) throws(CTAPError) -> CBORMap {
+    if parameters.isEmpty { return CBORMap() }
+    do throws(CBORError) {
+      guard let map = try CBORDecoder.decode(parameters).map else {
+        throw .unexpectedType("the parameters are not a map")
+      }
+      return map
+    } catch {
+      throw CTAPError(error)
+    }
+  }
+}

@@ -1,0 +1,41 @@
+public import CBOR
+
+/// The parameters of a command.
+public protocol AuthenticatorRequest: Sendable {
+  /// Reads the parameters, all of them, and refuses what is malformed; members that nobody knows are passed over.
+  init(parameters: CBORMap) throws(CTAPError)
+  /// The relying party of the request, for logs.
+  var rpID: String? { get }
+}
+
+extension AuthenticatorRequest {
+  /// Most commands concern no relying party.
+  public var rpID: String? { nil }
+}
+
+/// The answer to a command.
+public protocol AuthenticatorResponse: Sendable {
+  /// The response map; `nil` where the status byte is the whole answer.
+  var parameters: CBORMap? { get }
+}
+
+/// The request of a command that takes no parameters.
+public struct NoParameters: AuthenticatorRequest {
+  /// Takes no member: the standard may give the command some, and a client may send them (CTAP §8).
+  public init(parameters: CBORMap) {}
+  /// Makes the only request there is.
+  public init() {}
+}
+
+/// The answer of a command that only succeeds or fails.
+public struct NoResponse: AuthenticatorResponse {
+  /// Nothing follows the status.
+  public var parameters: CBORMap? { nil }
+}
+
+extension CBORMap {
+  /// Adds the members of another map.
+  mutating func add(_ other: CBORMap) {
+    for pair in other.pairs { self[pair.key] = pair.value }
+  }
+}

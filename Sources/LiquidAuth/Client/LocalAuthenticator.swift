@@ -1,0 +1,55 @@
+import AlgorandStatements
+public import CTAP2
+import DeterministicKeys
+
+/// An authenticator in the wallet's own process, behind the port that our daemon's control socket is behind otherwise.
+public actor LocalAuthenticator: AuthenticatorPort {
+  private var authenticator: Authenticator
+  private var isBusy = false
+
+  /// Takes an authenticator that offers the extension `liquid`.
+  public init(_ authenticator: Authenticator) { self.authenticator = authenticator }
+
+  /// The address of the account in use.
+  public func account() async throws(AuthenticatorFailure) -> String {
+    do throws(CTAPError) {
+      return try await authenticator.accountAddresses(0..<1, of: 0, for: .tellAccount(rpID: nil))[0].text
+    } catch {
+      throw AuthenticatorFailure(error)
+    }
+  }
+
+  /// The passkey of that account at a relying party.
+  public func walletPasskey(rpID: String, host: String) async throws(AuthenticatorFailure) -> WalletPasskey {
+    do throws(CTAPError) {
+      let passkey = try await authenticator.accountPasskey(rpID: rpID, host: host)
+      return WalletPasskey(credentialID: passkey.id, isStored: passkey.isStored)
+    } catch {
+      throw AuthenticatorFailure(error)
+    }
+  }
+
+  /// Answers one CTAP2 message.
+  ///
+  /// - Throws: `refused` while another one waits for the person: an authenticator serves one request at a time.
+  public func respond(to message: [UInt8]) async throws(AuthenticatorFailure) -> [UInt8] {
+    guard !isBusy else { throw .refused("the authenticator is busy with another request; try again after it") }
+    isBusy = true
+    defer { isBusy = false }
+    var serving = authenticator
+    let answer = await serving.respond(to: message, in: RequestContext(channel: 0, poweredUpAt: .zero))
+    authenticator = serving
+    return answer
+  }
+}
+
+extension AuthenticatorFailure {
+  /// What the authenticator's own refusal is for a wallet.
+  fileprivate init(_ error: CTAPError) {
+    switch error.status {
+    case .operationDenied, .keepaliveCancel: self = .declined
+    case .userActionTimeout: self = .timedOut
+    default: self = .refused(error.reason)
+    }
+  }
+}

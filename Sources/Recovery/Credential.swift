@@ -1,0 +1,70 @@
+/// A credential that this phrase can sign with, wherever it was found: what recognition and registration yield.
+public struct Credential: Sendable, Equatable {
+  /// Where the credential was found.
+  public enum Provenance: Sendable, Equatable {
+    /// A row of the store; its record says all.
+    case record(CredentialSource)
+    /// A sealed id that opened, without a row.
+    case sealedID
+    /// A 32-byte id that is the hash of one of the user's own keys, without a row.
+    case hashID
+    /// A 32-byte id that a phone wallet made for an account of this vault: never stored, no user is answered.
+    case phone
+  }
+
+  /// The id as the relying party has it.
+  public let id: [UInt8]
+  /// The relying party, as the request names it.
+  public let rpID: String
+  /// What the private key is derived from.
+  public let parameters: CredentialParameters
+  /// Where the credential was found.
+  public let provenance: Provenance
+  /// SHA-256 of the relying party's id.
+  public let rpIDHash: RPIDHash
+  /// The private key, where it was derived to recognise the credential.
+  let derivedKey: CredentialPrivateKey?
+
+  /// The credential of a record.
+  public init(record: CredentialSource) {
+    self.init(id: record.id, rpID: record.rpID, parameters: record.parameters, provenance: .record(record))
+  }
+
+  /// - Parameters:
+  ///   - rpIDHash: that of `rpID`, where it is known.
+  ///   - derivedKey: the private key of `parameters`, where it is known.
+  package init(
+    id: [UInt8], rpID: String, parameters: CredentialParameters, provenance: Provenance, rpIDHash: RPIDHash? = nil,
+    derivedKey: CredentialPrivateKey? = nil
+  ) {
+    self.id = id
+    self.rpID = rpID
+    self.parameters = parameters
+    self.provenance = provenance
+    self.rpIDHash = rpIDHash ?? RPIDHash(rpID: rpID)
+    self.derivedKey = derivedKey
+  }
+
+  /// Discoverable, non-discoverable or U2F.
+  public var kind: CredentialKind { parameters.kind }
+
+  /// The algorithm of the key.
+  public var algorithm: COSEAlgorithm { parameters.algorithm }
+
+  /// What was agreed at registration, or set by the owner since.
+  public var policy: CredentialPolicy { parameters.policy }
+
+  /// The record, when the credential has a row.
+  public var record: CredentialSource? {
+    if case .record(let source) = provenance { source } else { nil }
+  }
+
+  /// The `id` of the answer's `user`: kind 1 only, and none for a phone wallet's id (Recovery §8).
+  public var userHandle: [UInt8]? { kind == .discoverable && provenance != .phone ? parameters.userID : nil }
+
+  /// Equal in every byte.
+  public static func == (a: Self, b: Self) -> Bool {
+    a.id == b.id && a.rpID.utf8.elementsEqual(b.rpID.utf8) && a.parameters == b.parameters
+      && a.provenance == b.provenance
+  }
+}

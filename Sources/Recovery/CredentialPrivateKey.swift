@@ -1,0 +1,73 @@
+public import CryptoPrimitives
+
+/// The private key of one credential, for as long as a ceremony needs it.
+///
+/// Nothing here signs: CTAP2 does, and takes the person's consent for each signature.
+public struct CredentialPrivateKey: Sendable {
+  /// The key, by its algorithm.
+  package enum Key: Sendable {
+    /// A scalar of P-256.
+    case es256(P256.PrivateKey)
+    /// A seed of Ed25519.
+    case edDSA(Ed25519.PrivateKey)
+  }
+
+  /// What CTAP2 signs with.
+  package let key: Key
+
+  /// Takes a secret of 32 bytes as a P-256 scalar or an Ed25519 seed.
+  ///
+  /// - Throws: `CryptoError.scalarOutOfRange` for a scalar that is 0 or not below the order of the curve.
+  init(secret: SecretBytes, algorithm: COSEAlgorithm) throws(CryptoError) {
+    switch algorithm {
+    case .es256: key = .es256(try P256.PrivateKey(scalar: secret))
+    case .edDSA: key = .edDSA(try Ed25519.PrivateKey(seed: secret))
+    }
+  }
+
+  /// Takes a key of deterministic P-256.
+  init(_ key: P256.PrivateKey) { self.key = .es256(key) }
+
+  /// The public half.
+  public var publicKey: CredentialPublicKey {
+    switch key {
+    case .es256(let key): .es256(key.publicKey)
+    case .edDSA(let key): .edDSA(key.publicKey)
+    }
+  }
+}
+
+/// The public key of a credential; its COSE form is `COSEKey`.
+public enum CredentialPublicKey: Hashable, Sendable {
+  /// A point of P-256.
+  case es256(P256.PublicKey)
+  /// An Ed25519 key, 32 bytes.
+  case edDSA([UInt8])
+
+  /// The algorithm that the key is for.
+  public var algorithm: COSEAlgorithm {
+    switch self {
+    case .es256: .es256
+    case .edDSA: .edDSA
+    }
+  }
+
+  /// X ‖ Y (64 bytes) for ES256, 32 bytes for EdDSA: what ids and tags are made of.
+  public var bytes: [UInt8] {
+    switch self {
+    case .es256(let point): point.raw
+    case .edDSA(let bytes): bytes
+    }
+  }
+
+  /// The hash form (32 bytes) of the credential's id: Recovery §4.
+  public var hashID: [UInt8] { SHA256.hash(bytes) }
+
+  /// Whether a signature, ECDSA in DER or 64 bytes of EdDSA, is this key's over the message.
+  public func isValidSignature(_ signature: [UInt8], for message: [UInt8]) -> Bool {
+    switch self {
+    case .es256(let point): point.isValidSignature(signature, for: message)
+    case .edDSA(let key): Ed25519.isValidSignature(signature, for: message, publicKey: key)
+    }
+  }
+}

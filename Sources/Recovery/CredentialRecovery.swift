@@ -1,0 +1,125 @@
+public import CryptoPrimitives
+
+/// Why `liquid-auth recover --rp --user-handle` wrote nothing.
+public enum CredentialRecoveryError: Error, Sendable {
+  /// The account has this or a higher counter here, as a record or as what a deletion left.
+  case accountHasCounter(UInt32, deleted: Bool)
+  /// user.id is not 1–64 bytes.
+  case userIDLength(Int)
+  /// The key cannot be derived; `scalarOutOfRange` says that no credential was ever made with this counter.
+  case cryptography(CryptoError)
+  /// The store could not answer.
+  case store(StoreError)
+}
+
+// MARK: - What comes back, Recovery §7 and §9
+
+extension OpenVault {
+  /// Keeps what the use of a credential, with consent, teaches this machine; durable when it returns.
+  ///
+  /// A discoverable credential without a row is written back, except a phone wallet's and where the account has the
+  /// same or a higher counter; a higher epoch is taken over. Nothing is written without user presence.
+  ///
+  /// - Parameters:
+  ///   - user: the request's user of a registration that met the credential in its excludeList.
+  ///   - algorandAddress: that of the account whose signature the answer has too, by the extension `liquid`.
+  ///   - userPresent: whether a person agreed.
+  ///   - userVerified: whether that person was verified.
+  public func rememberUse(
+    of credential: Credential, user: PublicKeyCredentialUserEntity? = nil, algorandAddress: String? = nil,
+    userPresent: Bool, userVerified: Bool, now: UInt64
+  ) throws(StoreError) {
+    guard userPresent else { return }
+    let credential = userVerified ? credential.asOfWallet(of: algorandAddress) : credential
+    if let source = try writtenBack(credential, user: user, now: now) {
+      try save(source)
+    } else {
+      var state = try store.state()
+      if state.see(epoch: credential.parameters.epoch) { try store.setState(state) }
+    }
+  }
+
+  /// The record that comes back; `nil` where nothing is to be written.
+  ///
+  /// Names that the account has already stay as they are: a site can bring a record back, never rename one.
+  func writtenBack(
+    _ credential: Credential, user: PublicKeyCredentialUserEntity?, now: UInt64
+  ) throws(StoreError) -> CredentialSource? {
+    let parameters = credential.parameters
+    guard credential.provenance == .sealedID || credential.provenance == .hashID, let counter = parameters.counter
+    else { return nil }
+    let account = try store.account(rpIDHash: credential.rpIDHash, userID: parameters.userID)
+    if let account, account.counter >= counter { return nil }
+
+    let named = user.flatMap { $0.id == parameters.userID ? $0 : nil }
+    return CredentialSource(
+      rpID: credential.rpID, userID: parameters.userID, name: account?.record?.name ?? named?.name,
+      displayName: account?.record?.displayName ?? named?.displayName, id: credential.id,
+      algorithm: parameters.algorithm, counter: counter, policy: parameters.policy, created: now, changed: now,
+      origin: .recovered)
+  }
+
+  /// Makes the record of a hash id again from what the owner knows of it, and saves it:
+  /// `liquid-auth recover --rp --user-handle [--counter --alg --cred-protect]`.
+  ///
+  /// Only over a lower counter: a record or deletion that is as new stays as it is.
+  @discardableResult
+  public func recover(
+    rpID: String, userID: [UInt8], counter: UInt32 = 0, algorithm: COSEAlgorithm = .es256,
+    credProtect: CredProtectLevel = .userVerificationOptional, now: UInt64
+  ) throws(CredentialRecoveryError) -> CredentialSource {
+    let parameters = CredentialParameters.discoverable(
+      userID: userID, counter: counter, algorithm: algorithm, policy: CredentialPolicy(credProtect: credProtect))
+    guard let parameters else { throw .userIDLength(userID.count) }
+    let credential: Credential
+    do {
+      let id = try keys.privateKey(parameters, rpID: rpID).publicKey.hashID
+      credential = Credential(id: id, rpID: rpID, parameters: parameters, provenance: .hashID)
+    } catch {
+      throw .cryptography(error)
+    }
+
+    let source: CredentialSource?
+    let account: AccountEntry?
+    do throws(StoreError) {
+      account = try store.account(rpIDHash: credential.rpIDHash, userID: userID)
+      source = try writtenBack(credential, user: nil, now: now)
+      if let source { try save(source) }
+    } catch {
+      throw .store(error)
+    }
+    if let source { return source }
+    throw .accountHasCounter(account?.counter ?? counter, deleted: account?.isTombstone ?? false)
+  }
+}
+
+extension Credential {
+  /// In wallet mode user.id is the address, and the phone wallets' key of counter 0 is that of the profile `webauthn`
+  /// (Recovery §3): where the account itself signs along, the credential is what a registration here would make.
+  fileprivate func asOfWallet(of algorandAddress: String?) -> Credential {
+    guard let algorandAddress, provenance == .phone, parameters.counter == 0,
+      parameters.userID == Array(algorandAddress.utf8)
+    else { return self }
+    return Credential(id: id, rpID: rpID, parameters: parameters, provenance: .hashID)
+  }
+}
+
+// MARK: - What the owner changes, Recovery §7
+
+extension CredentialSource {
+  /// Now, and yet later than the last change: a clock that was set back must not let an older name win a merge.
+  public func timeOfChange(_ now: UInt64) -> UInt64 { max(now, changed == .max ? .max : changed + 1) }
+
+  /// Gives the account other names; the counter stays.
+  public mutating func rename(name: String?, displayName: String?, now: UInt64) {
+    self.name = name
+    self.displayName = displayName
+    changed = now
+  }
+
+  /// Sets another policy; the counter and the id stay.
+  public mutating func setPolicy(_ policy: CredentialPolicy, now: UInt64) {
+    self.policy = policy
+    changed = now
+  }
+}

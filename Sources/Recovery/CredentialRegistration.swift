@@ -1,0 +1,176 @@
+public import CryptoPrimitives
+
+/// Why no credential was made.
+public enum CredentialRegistrationError: Error, Sendable {
+  /// Every counter of the epoch is used up: KEY_STORE_FULL.
+  case countersUsedUp
+  /// The store has as many credentials as it takes: KEY_STORE_FULL.
+  case storeFull
+  /// user.id is not 1–64 bytes.
+  case userIDLength(Int)
+  /// The store could not answer.
+  case store(StoreError)
+  /// The key could not be made, for another reason than a scalar out of range.
+  case cryptography(CryptoError)
+}
+
+/// The account of a registration: WebAuthn §5.4.3.
+public struct PublicKeyCredentialUserEntity: Sendable {
+  /// user.id as received.
+  public let id: [UInt8]
+  /// The account's name; text of the client, for people only.
+  public let name: String?
+  /// The name for people; text of the client, for people only.
+  public let displayName: String?
+
+  /// Joins the members.
+  public init(id: [UInt8], name: String? = nil, displayName: String? = nil) {
+    self.id = id
+    self.name = name
+    self.displayName = displayName
+  }
+}
+
+/// What a new credential is to be, from the request.
+public struct CredentialRegistration: Sendable {
+  /// rp.id as received.
+  public var rpID: String
+  /// The account.
+  public var user: PublicKeyCredentialUserEntity
+  /// The algorithm that was chosen of those asked for.
+  public var algorithm: COSEAlgorithm
+  /// What the request's extensions ask for.
+  public var policy: CredentialPolicy
+  /// The credBlob extension's data, for a discoverable credential.
+  public var credBlob: [UInt8]?
+
+  /// Joins what the request says.
+  public init(
+    rpID: String, user: PublicKeyCredentialUserEntity, algorithm: COSEAlgorithm,
+    policy: CredentialPolicy = CredentialPolicy(), credBlob: [UInt8]? = nil
+  ) {
+    self.rpID = rpID
+    self.user = user
+    self.algorithm = algorithm
+    self.policy = policy
+    self.credBlob = credBlob
+  }
+}
+
+// MARK: - New credentials, Recovery §4 and §7
+
+extension OpenVault {
+  /// How many discoverable credentials a registration lets the store grow to; what comes back from elsewhere is kept
+  /// beyond it.
+  public static let maximumDiscoverableCredentials = 10_000
+
+  /// How many more can be registered.
+  public func remainingDiscoverableCredentials() throws(StoreError) -> Int {
+    max(0, Self.maximumDiscoverableCredentials - (try store.credentialCount()))
+  }
+
+  /// Makes the discoverable credential of an account; `save(_:)` keeps its record, before the answer leaves.
+  ///
+  /// It takes the next counter, and steps over those whose scalar is out of range or whose key another account's row
+  /// has: two sites can choose rp.id and user.id so that they join to the same text (Recovery §12).
+  ///
+  /// - Parameter known: `ExcludeListFindings.highestKnownCounter` of the same request.
+  public func makeDiscoverableCredential(
+    _ registration: CredentialRegistration, known: UInt32?, now: UInt64
+  ) throws(CredentialRegistrationError) -> CredentialSource {
+    let isKnown = try storeAnswer { () throws(StoreError) in
+      try store.account(rpIDHash: RPIDHash(rpID: registration.rpID), userID: registration.user.id)?.record != nil
+    }
+    let remaining = try storeAnswer { () throws(StoreError) in try remainingDiscoverableCredentials() }
+    guard isKnown || remaining > 0 else { throw .storeFull }
+    let state = try storeAnswer { () throws(StoreError) in try store.state() }
+    let source = try state.firstUsableCounter(known: known) { counter throws(CredentialRegistrationError) in
+      try record(registration, counter: counter, setting: state.credentialIDForm, now: now)
+    }
+    guard let source else { throw .countersUsedUp }
+    return source
+  }
+
+  /// Makes a non-discoverable credential; nothing of it is stored.
+  ///
+  /// Clients repeat user.id, so only chance makes the key a new one: a salt of 16 bytes, drawn again while the scalar
+  /// is out of range.
+  public func makeNonDiscoverableCredential(
+    _ registration: CredentialRegistration, using generator: inout some RandomNumberGenerator
+  ) throws(CredentialRegistrationError) -> Credential {
+    let epoch = try storeAnswer { () throws(StoreError) in try store.state() }.epoch
+    while true {
+      let salt = generator.next().bigEndianBytes + generator.next().bigEndianBytes
+      let parameters = CredentialParameters.nonDiscoverable(
+        userID: registration.user.id, salt: salt, epoch: epoch, algorithm: registration.algorithm,
+        policy: registration.policy)
+      guard let parameters else { throw .userIDLength(registration.user.id.count) }
+      guard try publicKey(parameters, rpID: registration.rpID) != nil else { continue }
+      let id = try cryptography { () throws(CryptoError) in
+        try keys.sealedID(parameters, rpIDHash: RPIDHash(rpID: registration.rpID))
+      }
+      return Credential(id: id, rpID: registration.rpID, parameters: parameters, provenance: .sealedID)
+    }
+  }
+
+  /// The record of one counter; `nil` where the counter cannot be used.
+  private func record(
+    _ registration: CredentialRegistration, counter: UInt32, setting: CredentialIDForm, now: UInt64
+  ) throws(CredentialRegistrationError) -> CredentialSource? {
+    let user = registration.user
+    let rpIDHash = RPIDHash(rpID: registration.rpID)
+    let parameters = CredentialParameters.discoverable(
+      userID: user.id, counter: counter, algorithm: registration.algorithm, policy: registration.policy)
+    guard let parameters else { throw .userIDLength(user.id.count) }
+    guard let publicKey = try publicKey(parameters, rpID: registration.rpID) else { return nil }
+    let isTaken = try storeAnswer { () throws(StoreError) in
+      try isKey(publicKey.bytes, ofAnotherAccountThan: user.id, rpIDHash: rpIDHash)
+    }
+    guard !isTaken else { return nil }
+
+    let form = CredentialID.form(forUserID: user.id, setting: setting)
+    let id = try cryptography { () throws(CryptoError) in
+      try keys.id(form, parameters, rpIDHash: rpIDHash, publicKey: publicKey)
+    }
+    return CredentialSource(
+      rpID: registration.rpID, userID: user.id, name: user.name, displayName: user.displayName, id: id,
+      algorithm: registration.algorithm, counter: counter, policy: registration.policy, created: now, changed: now,
+      origin: .registered, credBlob: registration.credBlob)
+  }
+
+  /// The public key of a new credential; `nil` where the scalar is out of range.
+  private func publicKey(
+    _ parameters: CredentialParameters, rpID: String
+  ) throws(CredentialRegistrationError) -> CredentialPublicKey? {
+    do {
+      return try keys.privateKey(parameters, rpID: rpID).publicKey
+    } catch .scalarOutOfRange {
+      return nil
+    } catch {
+      throw .cryptography(error)
+    }
+  }
+
+  private func storeAnswer<T>(_ ask: () throws(StoreError) -> T) throws(CredentialRegistrationError) -> T {
+    do { return try ask() } catch { throw .store(error) }
+  }
+
+  private func cryptography<T>(_ make: () throws(CryptoError) -> T) throws(CredentialRegistrationError) -> T {
+    do { return try make() } catch { throw .cryptography(error) }
+  }
+}
+
+extension OpenVault {
+  /// Whether a row of another account, at this or another relying party, has the public key.
+  func isKey(
+    _ publicKey: [UInt8], ofAnotherAccountThan userID: [UInt8], rpIDHash: RPIDHash
+  ) throws(StoreError) -> Bool {
+    try store.credentials(publicKey: publicKey).contains { $0.userID != userID || $0.rpIDHash != rpIDHash }
+  }
+
+  /// Saves a record durably and, in the same transaction, the epoch that it raises.
+  public func save(_ source: CredentialSource) throws(StoreError) {
+    var state = try store.state()
+    try store.save(source, state: state.see(epoch: UInt16(source.counter >> 16)) ? state : nil)
+  }
+}

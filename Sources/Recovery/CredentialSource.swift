@@ -1,0 +1,108 @@
+public import CryptoPrimitives
+
+/// The record of one discoverable credential: what the store keeps of it (Recovery §6).
+///
+/// It holds no private key: that is derived from `parameters` and rp.id. The exception are imported passkeys.
+public struct CredentialSource: Sendable {
+  /// How the record came to be here.
+  public enum Origin: UInt8, Sendable {
+    /// Registered on this machine.
+    case registered = 0
+    /// Made again from an id that a relying party sent, or from what the owner typed.
+    case recovered = 1
+    /// Brought from another authenticator with its private key.
+    case imported = 2
+  }
+
+  /// rp.id as received.
+  public let rpID: String
+  /// user.id, algorithm, counter and policy: with rp.id, what the private key is derived from.
+  public private(set) var parameters: CredentialParameters
+  /// user.name; data, not derivable.
+  public var name: String?
+  /// user.displayName; data, not derivable.
+  public var displayName: String?
+  /// The credential id as the relying party has it.
+  public let id: [UInt8]
+  /// epoch · 65 536 + n: Recovery §7.
+  public let counter: UInt32
+  /// When it was made, Unix milliseconds.
+  public let created: UInt64
+  /// When the owner or a registration changed it last, Unix milliseconds; decides a merge at equal counters.
+  public var changed: UInt64
+  /// How the record came to be here.
+  public let origin: Origin
+  /// The credBlob extension's data; not derivable.
+  public var credBlob: [UInt8]?
+  /// The private key (a P-256 scalar or an Ed25519 seed, 32 bytes) of an imported passkey, and of no other.
+  public let importedKey: SecretBytes?
+
+  /// Makes a record; `nil` unless user.id has 1–64 bytes, and a private key comes with an imported passkey only.
+  public init?(
+    rpID: String, userID: [UInt8], name: String? = nil, displayName: String? = nil, id: [UInt8],
+    algorithm: COSEAlgorithm, counter: UInt32, policy: CredentialPolicy = CredentialPolicy(), created: UInt64,
+    changed: UInt64, origin: Origin, credBlob: [UInt8]? = nil, importedKey: SecretBytes? = nil
+  ) {
+    let parameters = CredentialParameters.discoverable(
+      userID: userID, counter: counter, algorithm: algorithm, policy: policy)
+    guard let parameters, (origin == .imported) == (importedKey != nil) else { return nil }
+    self.rpID = rpID
+    self.parameters = parameters
+    self.name = name
+    self.displayName = displayName
+    self.id = id
+    self.counter = counter
+    self.created = created
+    self.changed = changed
+    self.origin = origin
+    self.credBlob = credBlob
+    self.importedKey = importedKey
+  }
+
+  /// user.id, 1–64 bytes as received.
+  public var userID: [UInt8] { parameters.userID }
+
+  /// The algorithm of the key.
+  public var algorithm: COSEAlgorithm { parameters.algorithm }
+
+  /// What was agreed at registration, or set by the owner since.
+  public var policy: CredentialPolicy {
+    get { parameters.policy }
+    set { parameters.policy = newValue }
+  }
+
+  /// The hash under which the relying party is looked up.
+  public var rpIDHash: RPIDHash { RPIDHash(rpID: rpID) }
+
+  /// Whether the phrase alone gives the private key.
+  public var isDerivable: Bool { importedKey == nil }
+}
+
+extension CredentialSource: Equatable {
+  /// Equal in every byte; two texts that only look alike are not equal.
+  public static func == (a: Self, b: Self) -> Bool {
+    a.rpID.utf8.elementsEqual(b.rpID.utf8) && a.parameters == b.parameters && a.name.hasSameBytes(as: b.name)
+      && a.displayName.hasSameBytes(as: b.displayName) && a.id == b.id
+      && a.created == b.created && a.changed == b.changed
+      && a.origin == b.origin && a.credBlob == b.credBlob && hasSameKey(a.importedKey, b.importedKey)
+  }
+
+  private static func hasSameKey(_ a: SecretBytes?, _ b: SecretBytes?) -> Bool {
+    switch (a, b) {
+    case (nil, nil): true
+    case (let a?, let b?): a.isEqual(to: b)
+    default: false
+    }
+  }
+}
+
+extension String? {
+  /// Compares UTF-8: Swift's `==` would call canonically equivalent texts equal.
+  package func hasSameBytes(as other: String?) -> Bool {
+    switch (self, other) {
+    case (nil, nil): true
+    case (let a?, let b?): a.utf8.elementsEqual(b.utf8)
+    default: false
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/// The `state` row of the store: Recovery §6 and §7.
+public struct StoreState: Sendable, Equatable {
+  /// Ties the store to its vault, 16 bytes.
+  public var storeID: [UInt8]
+  /// Marks what this machine makes.
+  public var epoch: UInt16
+  /// From which epoch on this machine accepts what it does not find in its store.
+  public var floor: UInt16
+  /// The form of the ids of new discoverable credentials.
+  public var credentialIDForm: CredentialIDForm
+  /// PIN and settings: local to this machine, gone after a reset.
+  public var settings: AuthenticatorSettings
+
+  /// Makes a state; a new store has epoch 0, floor 0 and no PIN.
+  public init(
+    storeID: [UInt8], epoch: UInt16 = 0, floor: UInt16 = 0, credentialIDForm: CredentialIDForm = .sealed,
+    settings: AuthenticatorSettings = AuthenticatorSettings()
+  ) {
+    self.storeID = storeID
+    self.epoch = epoch
+    self.floor = floor
+    self.credentialIDForm = credentialIDForm
+    self.settings = settings
+  }
+}
+
+/// The two forms of ids, Recovery §4: `liquid-auth init --credential-ids`.
+public enum CredentialIDForm: UInt8, Sendable, CaseIterable {
+  /// Self-describing, 127 bytes: recovered from the phrase alone wherever the site sends the id.
+  case sealed = 0
+  /// SHA-256 of the public key, 32 bytes: what phone wallets compute.
+  case hash = 1
+}
+
+/// What the store has of one account: the live record, or what is left after a deletion.
+public enum AccountEntry: Sendable, Equatable {
+  /// A live credential.
+  case record(CredentialSource)
+  /// A deletion: the counter that the account had, and when (Unix milliseconds). It names no site.
+  case tombstone(counter: UInt32, changed: UInt64)
+}
+
+/// What can go wrong in a store.
+///
+/// The reason names the file and says what to do; it never holds a secret.
+public struct StoreError: Error, Sendable, CustomStringConvertible {
+  /// Lower case, no full stop: what happened, then what to do.
+  public let description: String
+
+  /// Makes an error from its whole sentence.
+  public init(_ description: String) { self.description = description }
+}
+
+/// The port to the credentials that a machine keeps.
+///
+/// Only the authenticator's one task calls it. Every change is durable when the call returns: an answer that depends on it
+/// leaves only afterwards. Of two records, the one that was registered or recovered last is the newer; saving a credential
+/// once more, with another name or policy, leaves it in its place.
+public protocol CredentialStore: Sendable {
+  /// The state row.
+  func state() throws(StoreError) -> StoreState
+  /// Replaces the state row.
+  func setState(_ state: StoreState) throws(StoreError)
+
+  /// All records of a relying party, the newest first.
+  func credentials(rpIDHash: RPIDHash) throws(StoreError) -> [CredentialSource]
+  /// The record with this id at this relying party.
+  func credential(id: [UInt8], rpIDHash: RPIDHash) throws(StoreError) -> CredentialSource?
+  /// The record or tombstone of one account.
+  func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(StoreError) -> AccountEntry?
+  /// All records with this public key (X ‖ Y, 64 bytes, or 32 bytes of EdDSA), of any relying party.
+  func credentials(publicKey: [UInt8]) throws(StoreError) -> [CredentialSource]
+  /// All records, the newest first.
+  func allCredentials() throws(StoreError) -> [CredentialSource]
+  /// How many records there are; what they hold is not looked at.
+  func credentialCount() throws(StoreError) -> Int
+  /// Which records there are, and how they stand: other bytes after each record that is saved or removed, the same bytes
+  /// for as long as none is, also when the store was closed meanwhile.
+  func revision() throws(StoreError) -> [UInt8]
+
+  /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
+  func save(_ source: CredentialSource, state: StoreState?) throws(StoreError)
+  /// Turns the account's record into a tombstone with the same counter.
+  func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError)
+  /// The serialized large-blob array that was written last; `nil` if none was.
+  func largeBlobArray() throws(StoreError) -> [UInt8]?
+  /// Replaces the serialized large-blob array.
+  func setLargeBlobArray(_ array: [UInt8]) throws(StoreError)
+
+  /// Removes every record and tombstone, and the large-blob array, and writes the new state, in one transaction.
+  func removeAll(state: StoreState) throws(StoreError)
+}

@@ -1,0 +1,126 @@
+import CryptoPrimitives
+import Synchronization
+
+/// A store that keeps everything in memory and behaves as one on disk does; what it keeps ends with the process.
+public final class InMemoryCredentialStore: CredentialStore {
+  private struct Account: Hashable {
+    let rpIDHash: RPIDHash
+    let userID: [UInt8]
+  }
+
+  private struct Content {
+    var state: StoreState
+    var entries: [Account: (sequence: Int, entry: AccountEntry)] = [:]
+    var lastSequence = 0
+    var changes = 0
+    var isFull = false
+    var largeBlobArray: [UInt8]?
+
+    var newestFirst: [CredentialSource] {
+      entries.values.sorted { $0.sequence > $1.sequence }.compactMap(\.entry.record)
+    }
+
+    mutating func put(_ entry: AccountEntry, _ account: Account) {
+      lastSequence += 1
+      changes += 1
+      let before = entries[account]
+      let isSameCredential = entry.record != nil && before?.entry.record?.id == entry.record?.id
+      entries[account] = (isSameCredential ? before?.sequence ?? lastSequence : lastSequence, entry)
+    }
+  }
+
+  private let keys: CredentialKeys
+  private let content: Mutex<Content>
+
+  /// Makes an empty store.
+  ///
+  /// - Parameters:
+  ///   - keys: those of the phrase whose credentials it keeps.
+  ///   - state: that of a new store, unless another one is given.
+  public init(keys: CredentialKeys, state: StoreState? = nil) {
+    self.keys = keys
+    content = Mutex(Content(state: state ?? StoreState(storeID: randomBytes(StoreState.storeIDLength))))
+  }
+
+  /// As a full disk does: reading goes on, writing fails.
+  package var isFull: Bool {
+    get { content.withLock { $0.isFull } }
+    set { content.withLock { $0.isFull = newValue } }
+  }
+
+  /// The state row.
+  public func state() throws(StoreError) -> StoreState { content.withLock { $0.state } }
+
+  /// Replaces the state row.
+  public func setState(_ state: StoreState) throws(StoreError) { try write { $0.state = state } }
+
+  /// All records of a relying party, the newest first.
+  public func credentials(rpIDHash: RPIDHash) throws(StoreError) -> [CredentialSource] {
+    content.withLock { $0.newestFirst }.filter { $0.rpIDHash == rpIDHash }
+  }
+
+  /// The record with this id at this relying party.
+  public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(StoreError) -> CredentialSource? {
+    try credentials(rpIDHash: rpIDHash).first { $0.id == id }
+  }
+
+  /// The record or tombstone of one account.
+  public func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(StoreError) -> AccountEntry? {
+    content.withLock { $0.entries[Account(rpIDHash: rpIDHash, userID: userID)]?.entry }
+  }
+
+  /// All records with this public key, of any relying party.
+  public func credentials(publicKey: [UInt8]) throws(StoreError) -> [CredentialSource] {
+    content.withLock { $0.newestFirst }.filter { (try? keys.privateKey(of: $0).publicKey.bytes) == publicKey }
+  }
+
+  /// How many records there are.
+  public func credentialCount() throws(StoreError) -> Int { try allCredentials().count }
+
+  /// Other bytes after each change.
+  public func revision() throws(StoreError) -> [UInt8] { Array("\(content.withLock { $0.changes })".utf8) }
+
+  /// All records, the newest first.
+  public func allCredentials() throws(StoreError) -> [CredentialSource] { content.withLock { $0.newestFirst } }
+
+  /// Replaces the account's record or tombstone, and the state when one is given.
+  public func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
+    try write { content in
+      content.put(.record(source), Account(rpIDHash: source.rpIDHash, userID: source.userID))
+      if let state { content.state = state }
+    }
+  }
+
+  /// Turns the account's record into a tombstone with the same counter.
+  public func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError) {
+    try write { content in
+      let account = Account(rpIDHash: source.rpIDHash, userID: source.userID)
+      guard let record = content.entries[account]?.entry.record else { return }
+      content.put(.tombstone(counter: record.counter, changed: changed), account)
+    }
+  }
+
+  /// The serialized large-blob array that was written last; `nil` if none was.
+  public func largeBlobArray() throws(StoreError) -> [UInt8]? { content.withLock { $0.largeBlobArray } }
+
+  /// Replaces the serialized large-blob array.
+  public func setLargeBlobArray(_ array: [UInt8]) throws(StoreError) { try write { $0.largeBlobArray = array } }
+
+  /// Removes everything, and writes the new state.
+  public func removeAll(state: StoreState) throws(StoreError) {
+    try write { content in
+      content.entries = [:]
+      content.changes += 1
+      content.largeBlobArray = nil
+      content.state = state
+    }
+  }
+
+  private func write(_ change: (inout Content) -> Void) throws(StoreError) {
+    let isFull = content.withLock { content in
+      if !content.isFull { change(&content) }
+      return content.isFull
+    }
+    if isFull { throw StoreError("cannot write the credentials: no space left; free some and try again") }
+  }
+}

@@ -1,0 +1,66 @@
+public import CryptoPrimitives
+import Synchronization
+
+/// One unlocking of the vault, told from every other by identity: what began under it does not go on under another.
+public final class Unlocking: Sendable {
+  /// A new one.
+  public init() {}
+}
+
+/// What is there to work with while the vault is open.
+public struct OpenVault: Sendable {
+  /// Everything that is derived from the main key.
+  public let keys: CredentialKeys
+  /// The xHD root (96 bytes) of the Algorand accounts; only here is a key of one derived, so that what it signs is
+  /// counted.
+  let ed25519Root: SecretBytes
+  /// The credentials of this machine.
+  public let store: any CredentialStore
+  /// The unlocking that this came from; it holds no secret and may be kept.
+  public let unlocking = Unlocking()
+  /// Counts what accounts and association keys sign.
+  package let signatures: SignatureCounts
+  /// Whether a person has typed the passphrase for the very request that this was given to.
+  public private(set) var isOpenedByPerson = false
+
+  /// Joins what one unlocking yields.
+  ///
+  /// - Parameter signatures: goes on counting from one unlocking to the next.
+  public init(
+    keys: CredentialKeys, ed25519Root: SecretBytes, store: any CredentialStore,
+    signatures: SignatureCounts = SignatureCounts()
+  ) {
+    self.keys = keys
+    self.ed25519Root = ed25519Root
+    self.store = store
+    self.signatures = signatures
+  }
+
+  /// The same, for the request for which a person has just opened it; never kept for another request.
+  public var openedByPerson: OpenVault {
+    var vault = self
+    vault.isOpenedByPerson = true
+    return vault
+  }
+}
+
+/// How many signatures were given, since the start, by keys that belong to no passkey.
+///
+/// They are counted where they are made, so that no way to one leads past the count; a vault that is locked and opened
+/// again goes on counting.
+public final class SignatureCounts: Sendable {
+  private let counts = Mutex((algorand: UInt64(0), association: UInt64(0)))
+
+  /// Nothing was signed.
+  public init() {}
+
+  /// By Algorand accounts: challenges, transactions and messages.
+  public var algorand: UInt64 { counts.withLock(\.algorand) }
+  /// By association keys of Keyri.
+  public var association: UInt64 { counts.withLock(\.association) }
+
+  /// One more by an account.
+  package func countAlgorand() { counts.withLock { $0.algorand += 1 } }
+  /// One more by an association key.
+  package func countAssociation() { counts.withLock { $0.association += 1 } }
+}

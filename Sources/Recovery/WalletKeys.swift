@@ -1,0 +1,60 @@
+public import CryptoPrimitives
+public import DeterministicKeys
+
+// The keys of a phrase that belong to no passkey. Nothing here signs: who does takes a person's consent for it.
+
+/// An Algorand account of this vault: m/44'/283'/account'/0/index, g = 9 (Recovery §11).
+public struct AlgorandAccount: Sendable {
+  /// What people and servers call the account.
+  public let address: AlgorandAddress
+  /// What the account's statements are signed with.
+  package let key: ExtendedKey
+  /// Where each signature is counted.
+  package let counts: SignatureCounts
+
+  init(_ tree: BIP32Ed25519, account: UInt32, index: UInt32, counts: SignatureCounts) throws(BIP32Error) {
+    key = try tree.key(.address, account: account, change: 0, index: index)
+    address = AlgorandAddress(publicKey: key.publicKey)
+    self.counts = counts
+  }
+}
+
+/// The key of one user of Keyri's protocols: P-256, from the phrase and the user's public id alone (Recovery §3).
+public struct AssociationKey: Sendable {
+  /// What the user's data are signed with.
+  package let key: P256.PrivateKey
+  /// Where each signature is counted.
+  package let counts: SignatureCounts
+
+  /// The public half.
+  public var publicKey: P256.PublicKey { key.publicKey }
+
+  /// `mac("keyri", attempt ‖ publicUserId)` for the first attempt that is a scalar of the curve.
+  init(_ keys: CredentialKeys, publicUserID: String, counts: SignatureCounts) throws(CryptoError) {
+    self.counts = counts
+    for attempt in UInt8.min...UInt8.max {
+      do {
+        key = try P256.PrivateKey(scalar: keys.secret(.keyri, [attempt] + publicUserID.utf8))
+        return
+      } catch .scalarOutOfRange {
+        continue
+      }
+    }
+    // One in 2^8192.
+    throw .scalarOutOfRange
+  }
+}
+
+extension OpenVault {
+  /// An account of the vault; the first address of the first account is the one that signs.
+  ///
+  /// - Throws: `BIP32Error.invalidRoot` where the vault holds something else than a root, `indexOutOfRange` from 2^31 on.
+  public func algorandAccount(_ account: UInt32 = 0, index: UInt32 = 0) throws(BIP32Error) -> AlgorandAccount {
+    try AlgorandAccount(BIP32Ed25519(root: ed25519Root), account: account, index: index, counts: signatures)
+  }
+
+  /// The key of one user.
+  public func associationKey(publicUserID: String) throws(CryptoError) -> AssociationKey {
+    try AssociationKey(keys, publicUserID: publicUserID, counts: signatures)
+  }
+}

@@ -1,0 +1,298 @@
+import CBOR
+import DeterministicKeys
+import Recovery
+import TestSupport
+import TestVectors
+import Testing
+
+@testable import AlgorandStatements
+@testable import CTAP2
+@testable import CTAP2Tests
+
+/// The extension inside its ceremonies; its checks one by one are in `LiquidRequestTests`.
+@Suite struct LiquidTests {
+  private static func world(canVerify: Bool = true, isOpen: Bool = true) -> TestWorld {
+    TestWorld(canVerify: canVerify, isOpen: isOpen, extensions: [CredProtect.self, LiquidExtension.self])
+  }
+
+  /// The changes that make a good request one of the vectors'.
+  private static func changes(_ input: CBORValue, clientDataHash: Hex) -> (
+    registration: [(CBORValue, CBORValue?)], signIn: [(CBORValue, CBORValue?)]
+  ) {
+    let hash = CBORValue.bytes(clientDataHash.bytes)
+    return ([(1, hash), (6, ["liquid": input])], [(2, hash), (4, ["liquid": input])])
+  }
+
+  @Test(arguments: try LiquidVectors.load().accepted)
+  func `the output stands in the signed authenticator data, byte for byte`(
+    _ vector: LiquidVectors.Accepted
+  ) async throws {
+    var world = Self.world()
+    let changes = Self.changes(try CBORDecoder.decode(vector.input.bytes), clientDataHash: vector.clientDataHash)
+    let registration: ParsedAuthenticatorData
+    let data: [UInt8]
+    let signature: [UInt8]
+    if vector.command == "makeCredential" {
+      let answer = await world.makeCredential(
+        Requests.makeCredential(rk: true, uv: true, rpID: vector.rpId, changes: changes.registration))
+      data = try #require(answer.map?[2]?.bytes)
+      signature = try #require(answer.map?[3]?.map?["sig"]?.bytes)
+      registration = try #require(ParsedAuthenticatorData(data))
+    } else {
+      registration = try await world.register(rpID: vector.rpId)
+      let answer = await world.getAssertion(
+        Requests.getAssertion(uv: true, rpID: vector.rpId, changes: changes.signIn))
+      data = try #require(answer.map?[2]?.bytes)
+      signature = try #require(answer.map?[3]?.bytes)
+    }
+    if let credentialID = vector.credentialId { #expect(Hex(registration.credentialID) == credentialID) }
+    #expect(Hex(data.suffix(vector.authDataExtensions.bytes.count)) == vector.authDataExtensions)
+    #expect(data[32] & 0x85 == 0x85)  // ED, UV, UP
+    #expect(registration.verifies(signature, over: data + vector.clientDataHash.bytes))
+
+    let shown = try #require(world.person.shown.last)
+    #expect(shown.verification)
+    #expect(shown.prompt.algorandAddress == (try LiquidVectors.load().address))
+    #expect((shown.prompt.origin == nil) == (vector.clientDataJSON == nil))
+    if let origin = shown.prompt.origin { #expect(vector.clientDataJSON?.contains("\"\(origin)\"") == true) }
+  }
+
+  @Test(arguments: try LiquidVectors.load().refused)
+  func `a refused input ends the command before anybody is asked`(_ vector: LiquidVectors.Refused) async throws {
+    var world = Self.world(isOpen: false)
+    let changes = Self.changes(try CBORDecoder.decode(vector.input.bytes), clientDataHash: vector.clientDataHash)
+    let uv: Bool? = vector.uv == false ? nil : true
+    let answer =
+      vector.command == "makeCredential"
+      ? await world.makeCredential(
+        Requests.makeCredential(rk: true, uv: uv, up: vector.up, rpID: vector.rpId, changes: changes.registration))
+      : await world.getAssertion(
+        Requests.getAssertion(up: vector.up, uv: uv, rpID: vector.rpId, changes: changes.signIn))
+    #expect(Hex(answer.bytes) == vector.status)
+    #expect(world.person.shown.isEmpty)
+    #expect(world.keySource.openings == 0)
+  }
+
+  @Test func `every assertion of one sign-in has an output of its own`() async throws {
+    var world = Self.world()
+    for name in ["alice", "bob"] {
+      _ = try await world.register(userID: Array(name.utf8), name: name)
+    }
+    let first = await world.getAssertion(Requests.getAssertion(uv: true, changes: [(4, ["liquid": true])]))
+    let second = await world.getNextAssertion()
+    let signatures = try [first, second].map { answer in
+      let data = try #require(ParsedAuthenticatorData(answer.map?[2]?.bytes ?? []))
+      return try #require(data.extensions?["liquid"]?.map?["signature"]?.bytes)
+    }
+    #expect(Set(signatures).count == 2)
+    #expect(world.person.shown.count == 3)
+  }
+
+  @Test func `a site without a passkey here is said to be used first, until it has one`() async throws {
+    var world = Self.world()
+    let address = Array(
+      try await world.authenticator.accountAddresses(0..<1, of: 0, for: .tellAccount(rpID: nil))[0].text.utf8)
+    let liquid: [(CBORValue, CBORValue?)] = [(6, ["liquid": true])]
+    // Another passkey of the site is not the account's.
+    _ = try await world.register(userID: Array("bob".utf8))
+    for _ in 0..<2 {
+      _ = await world.makeCredential(
+        Requests.makeCredential(rk: true, uv: true, userID: Array("bob".utf8), changes: liquid))
+      #expect(world.person.shown.last?.prompt.isFirstUse == true)
+    }
+    _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: address, changes: liquid))
+    #expect(world.person.shown.last?.prompt.isFirstUse == true)
+    // By registration and by sign-in.
+    _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: address, changes: liquid))
+    #expect(world.person.shown.last?.prompt.isFirstUse == false)
+    _ = await world.getAssertion(Requests.getAssertion(uv: true, changes: [(4, ["liquid": true])]))
+    #expect(world.person.shown.last?.prompt.isFirstUse == false)
+    // Another site's passkeys vouch for nothing, nor does one that is gone.
+    _ = await world.makeCredential(
+      Requests.makeCredential(rk: true, uv: true, rpID: "example.org", userID: address, changes: liquid))
+    #expect(world.person.shown.last?.prompt.isFirstUse == true)
+    for record in try world.store.credentials(rpIDHash: RPIDHash(rpID: "example.org")) {
+      try world.store.remove(record, changed: 1)
+    }
+    _ = await world.makeCredential(
+      Requests.makeCredential(rk: true, uv: true, rpID: "example.org", userID: address, changes: liquid))
+    #expect(world.person.shown.last?.prompt.isFirstUse == true)
+  }
+
+  @Test func `a passkey that came from the phrase alone is used first here too`() async throws {
+    var elsewhere = Self.world()
+    let address = try #require(elsewhere.keySource.current).algorandAccount().address.text
+    let made = try await elsewhere.register(userID: Array(address.utf8))
+    var world = Self.world()
+    let answer = await world.getAssertion(
+      Requests.getAssertion(allowing: [made.credentialID], uv: true, changes: [(4, ["liquid": true])]))
+    #expect(answer.status == .success)
+    #expect(world.person.shown.last?.prompt.isFirstUse == true)
+    // And once: it leaves a record, of the user.id that a registration here would have had. The answer is as before.
+    #expect(answer.map?[4] == nil)
+    let record = try #require(try world.store.allCredentials().first)
+    #expect(record.id == made.credentialID && record.counter == 0 && record.origin == .recovered)
+    #expect(record.userID == Array(address.utf8) && record.name == nil && record.policy == CredentialPolicy())
+    let passkey = try await world.authenticator.accountPasskey(rpID: "example.com")
+    #expect(passkey.id == made.credentialID && passkey.isStored)
+    let second = await world.getAssertion(
+      Requests.getAssertion(allowing: [made.credentialID], uv: true, changes: [(4, ["liquid": true])]))
+    #expect(second.status == .success)
+    #expect(world.person.shown.last?.prompt.isFirstUse == false)
+  }
+
+  @Test func `a phone's passkey leaves a record only with its account's own signature, and only that of counter 0`()
+    async throws
+  {
+    let vectors = try KeysAndRecovery.load().phoneCandidates
+    let liquid: [(CBORValue, CBORValue?)] = [(4, ["liquid": true])]
+    for (counter, id) in vectors.ids {
+      for (changes, leavesRecord) in [(liquid, counter == "0"), ([], false)] {
+        var world = Self.world()
+        let answer = await world.getAssertion(
+          Requests.getAssertion(allowing: [id.bytes], uv: true, rpID: vectors.rpId, changes: changes))
+        #expect(answer.status == .success)
+        #expect(answer.map?[4] == nil, "no user handle")
+        #expect(try world.store.allCredentials().map(\.id) == (leavesRecord ? [id.bytes] : []), "counter \(counter)")
+      }
+    }
+  }
+
+  @Test(arguments: [ScriptedPerson.Deed.fail(.declined), .answer(userPresent: true, userVerified: false)])
+  func `who does not agree leaves no record of a phone's passkey`(_ deed: ScriptedPerson.Deed) async throws {
+    let vectors = try KeysAndRecovery.load().phoneCandidates
+    let id = try #require(vectors.ids["0"]).bytes
+    var world = Self.world()
+    world.person.will(deed)
+    let answer = await world.getAssertion(
+      Requests.getAssertion(allowing: [id], uv: true, rpID: vectors.rpId, changes: [(4, ["liquid": true])]))
+    #expect(answer.status != .success)
+    #expect(world.store.writes == 0)
+  }
+
+  @Test func `what was deleted here stays deleted when a phone's passkey of the account is asked for`() async throws {
+    let vectors = try KeysAndRecovery.load().phoneCandidates
+    let id = try #require(vectors.ids["0"]).bytes
+    var world = Self.world()
+    _ = try await world.register(userID: Array(vectors.address.utf8), rpID: vectors.rpId)
+    let record = try #require(try world.store.allCredentials().first)
+    #expect(record.id == id)
+    try world.store.remove(record, changed: 1)
+    let answer = await world.getAssertion(
+      Requests.getAssertion(allowing: [id], uv: true, rpID: vectors.rpId, changes: [(4, ["liquid": true])]))
+    #expect(answer.status == .noCredentials)
+    #expect(try world.store.allCredentials().isEmpty)
+  }
+
+  @Test(arguments: [ScriptedPerson.Deed.fail(.declined), .answer(userPresent: true, userVerified: false)])
+  func `who does not agree, or is not verified, gives no signature`(_ deed: ScriptedPerson.Deed) async {
+    var world = Self.world()
+    world.person.will(deed)
+    let answer = await world.makeCredential(
+      Requests.makeCredential(rk: true, uv: true, changes: [(6, ["liquid": true])]))
+    #expect(answer.bytes == [0x27])
+  }
+
+  @Test func `without verification set up there is nothing that could sign`() async {
+    var world = Self.world(canVerify: false)
+    let parameters = Requests.makeCredential(changes: [(6, ["liquid": true])])
+    #expect(await world.makeCredential(parameters).bytes == [0x36])
+    #expect(world.person.shown.isEmpty)
+  }
+
+  /// Who gave a pinUvAuthToken.
+  enum TokenGiver: CaseIterable, Sendable { case dialog, pin }
+
+  private static func token(
+    _ giver: TokenGiver, _ permission: TokenPermissions, in world: inout TestWorld
+  ) async throws -> TestToken {
+    let platform = try TestPlatform(.two)
+    switch giver {
+    case .dialog:
+      return try platform.token(
+        try await platform.askTokenByVerification(permission, rpID: Requests.rpID, in: &world))
+    case .pin:
+      return try platform.token(
+        try await platform.askToken(pin: "1234", permission, rpID: Requests.rpID, in: &world))
+    }
+  }
+
+  @Test(arguments: TokenGiver.allCases)
+  func `with a token, the dialog that shows the address verifies once more`(_ giver: TokenGiver) async throws {
+    var world = Self.world()
+    if giver == .pin { _ = try await TestPlatform(.two).setPIN("1234", in: &world) }
+    let vectors = try LiquidVectors.load()
+    let made = try await Self.token(giver, .makeCredential, in: &world)
+    var shown = world.person.shown.count
+    let registration = await world.makeCredential(
+      Requests.makeCredential(rk: true, changes: made.makeCredential() + [(6, ["liquid": true])]))
+    #expect(try #require(registration.map?[2]?.bytes)[32] & 0x85 == 0x85)  // ED, UV, UP
+    #expect(world.person.shown.dropFirst(shown).map(\.verification) == [true])
+    #expect(world.person.shown.last?.prompt.algorandAddress == vectors.address)
+
+    let used = try await Self.token(giver, .getAssertion, in: &world)
+    shown = world.person.shown.count
+    let signIn = await world.getAssertion(
+      Requests.getAssertion(changes: used.getAssertion() + [(4, ["liquid": true])]))
+    #expect(try #require(signIn.map?[2]?.bytes)[32] & 0x85 == 0x85)
+    #expect(world.person.shown.dropFirst(shown).map(\.verification) == [true])
+    #expect(world.person.shown.last?.prompt.algorandAddress == vectors.address)
+  }
+
+  static let noVerification: [(ScriptedPerson.Deed, CTAPStatus)] = [
+    (.answer(userPresent: true, userVerified: false), .operationDenied), (.fail(.declined), .operationDenied),
+    (.fail(.verificationFailed), .operationDenied), (.fail(.timedOut), .userActionTimeout),
+  ]
+
+  @Test(arguments: TokenGiver.allCases, noVerification.indices)
+  func `a token alone signs nothing for the account`(_ giver: TokenGiver, _ index: Int) async throws {
+    let (deed, status) = Self.noVerification[index]
+    var world = Self.world()
+    if giver == .pin { _ = try await TestPlatform(.two).setPIN("1234", in: &world) }
+    let token = try await Self.token(giver, .makeCredential, in: &world)
+    world.person.will(deed)
+    let answer = await world.makeCredential(
+      Requests.makeCredential(rk: true, changes: token.makeCredential() + [(6, ["liquid": true])]))
+    #expect(answer.bytes == [status.rawValue])
+    #expect(try #require(world.keySource.current).signatures.algorand == 0)
+  }
+
+  @Test func `where only a PIN verifies, a token is refused before anybody is asked, and the log says why`()
+    async throws
+  {
+    var world = Self.world(canVerify: false)
+    _ = try await TestPlatform(.two).setPIN("1234", in: &world)
+    let token = try await Self.token(.pin, .makeCredential, in: &world)
+    let shown = world.person.shown
+    let answer = await world.makeCredential(
+      Requests.makeCredential(rk: true, changes: token.makeCredential() + [(6, ["liquid": true])]))
+    #expect(answer.bytes == [CTAPStatus.invalidOption.rawValue])
+    let signIn = await world.getAssertion(
+      Requests.getAssertion(changes: token.getAssertion() + [(4, ["liquid": true])]))
+    #expect(signIn.bytes == [CTAPStatus.invalidOption.rawValue])
+    #expect(world.person.shown == shown)
+    for report in world.reports.all.suffix(2) {
+      #expect(
+        report.error?.reason
+          == "liquid needs verification in its own dialog; a PIN is not enough: start the "
+          + "authenticator with --verification passphrase")
+    }
+    // A fault in the input is told first, as by any other authenticator.
+    let faulty = await world.makeCredential(
+      Requests.makeCredential(rk: true, changes: token.makeCredential() + [(6, ["liquid": 1])]))
+    #expect(faulty.status == .cborUnexpectedType)
+  }
+
+  @Test func `a request without the extension is told nothing of the account`() async throws {
+    var world = Self.world()
+    let registration = try await world.register()
+    #expect(registration.extensions == nil)
+    #expect(world.person.shown.map(\.prompt.algorandAddress) == [nil])
+    #expect(world.person.shown.map(\.prompt.origin) == [nil])
+  }
+
+  @Test func `getInfo tells of it`() async {
+    var world = Self.world()
+    #expect(await world.send([0x04]).map?[2] == ["credProtect", "liquid"])
+  }
+}

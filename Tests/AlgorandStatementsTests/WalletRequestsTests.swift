@@ -1,0 +1,344 @@
+import CBOR
+import CryptoPrimitives
+import DeterministicKeys
+import Recovery
+import TestVectors
+import Testing
+
+@testable import AlgorandStatements
+@testable import CTAP2
+@testable import CTAP2Tests
+
+/// What a wallet asks beside the ceremonies.
+@Suite struct WalletRequestsTests {
+  private struct Vectors: Decodable {
+    struct PhoneCandidates: Decodable {
+      let rpId: String
+      let address: String
+      let ids: [String: Hex]
+    }
+    struct Keyri: Decodable {
+      let publicUserIdText: String
+      let publicKey: Hex
+    }
+    let phoneCandidates: PhoneCandidates
+    let keyri: Keyri
+
+    static func load() throws -> Self { try VectorFile("keys-and-recovery").decode(Self.self) }
+  }
+
+  private struct XHDVectors: Decodable {
+    struct Upstream: Decodable {
+      struct Leaf: Decodable {
+        let context: String
+        let account: UInt32
+        let keyIndex: UInt32
+        let address: String
+      }
+      let peikert_g9: [Leaf]
+    }
+    let upstream: Upstream
+
+    static func load() throws -> Self { try VectorFile("xhd-wallet").decode(Self.self) }
+  }
+
+  static let prompt = UserPrompt(
+    purpose: .signTransactions(
+      .init(
+        each: NonEmpty(last: .init(kind: "payment", lines: ["Amount: 1"], isToBeSigned: true)), isGroup: false,
+        common: [], inShort: [])),
+    algorandAddress: try? Vectors.load().phoneCandidates.address, origin: "https://d.example")
+
+  private func counts(of world: TestWorld) throws -> SignatureCounts {
+    try #require(world.keySource.current).signatures
+  }
+
+  // MARK: Accounts
+
+  @Test func `the first address is the account in use`() async throws {
+    let world = TestWorld(isOpen: false)
+    let addresses = try await world.addresses(0..<3)
+    let vectors = try Vectors.load()
+    #expect(addresses[0].text == vectors.phoneCandidates.address)
+    #expect(Set(addresses).count == 3)
+    #expect(try await world.addresses(2..<3) == [addresses[2]])
+    // The vault was opened, and the person told what for.
+    #expect(world.keySource.wishes == [.tellAccount(rpID: nil)])
+    #expect(world.person.shown.isEmpty)
+  }
+
+  @Test func `the addresses of every account are those of the xHD library`() async throws {
+    let world = TestWorld()
+    let leaves = try XHDVectors.load().upstream.peikert_g9.filter { $0.context == "Address" }
+    #expect(Set(leaves.map(\.account)) == [0, 1, 2, 3])
+    for leaf in leaves {
+      let addresses = try await world.addresses(leaf.keyIndex..<leaf.keyIndex + 1, of: leaf.account)
+      #expect(addresses.map(\.text) == [leaf.address], "m/44'/283'/\(leaf.account)'/0/\(leaf.keyIndex)")
+    }
+  }
+
+  @Test func `from 2^31 on there is neither index nor account`() async throws {
+    let world = TestWorld()
+    #expect(try await world.addresses(1 << 31 - 1..<1 << 31, of: 1 << 31 - 1).count == 1)
+    await #expect(throws: CTAPError(.other, "")) { try await world.addresses(1 << 31..<1 << 31 + 1) }
+    await #expect(throws: CTAPError(.other, "")) { try await world.addresses(0..<1, of: 1 << 31) }
+  }
+
+  @Test func `a vault that is not opened tells nothing`() async {
+    let world = TestWorld(isOpen: false)
+    world.keySource.lock(thenFailWith: .cancelled)
+    await #expect(throws: CTAPError(.keepaliveCancel, "")) { try await world.addresses(0..<1) }
+  }
+
+  // MARK: The account's passkey
+
+  @Test func `without a record, the passkey is that which phone wallets make`() async throws {
+    let vectors = try Vectors.load().phoneCandidates
+    let world = TestWorld(isOpen: false)
+    let passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+    #expect(Hex(passkey.id) == vectors.ids["0"])
+    #expect(!passkey.isStored)
+    #expect(world.keySource.wishes == [.tellAccount(rpID: vectors.rpId)])
+  }
+
+  @Test func `with a record, the passkey is that one`() async throws {
+    let vectors = try Vectors.load().phoneCandidates
+    var world = TestWorld()
+    let userID = Array(vectors.address.utf8)
+    let first = try await world.register(userID: userID, rpID: vectors.rpId)
+    var passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+    #expect(passkey.isStored)
+    #expect(passkey.id == first.credentialID)
+    #expect(Hex(passkey.id) == vectors.ids["0"])
+    let second = try await world.register(userID: userID, rpID: vectors.rpId)
+    passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+    #expect(passkey.id == second.credentialID)
+    #expect(Hex(passkey.id) == vectors.ids["1"])
+    // Of another account, or at another site, there is none.
+    #expect(try await !world.authenticator.accountPasskey(rpID: "example.com").isStored)
+  }
+
+  @Test func `a passkey that was removed is not stored`() async throws {
+    let vectors = try Vectors.load().phoneCandidates
+    var world = TestWorld()
+    _ = try await world.register(userID: Array(vectors.address.utf8), rpID: vectors.rpId)
+    let record = try #require(try world.store.credentials(rpIDHash: RPIDHash(rpID: vectors.rpId)).first)
+    try world.store.remove(record, changed: 1)
+    let passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+    #expect(!passkey.isStored)
+    #expect(Hex(passkey.id) == vectors.ids["0"])
+  }
+
+  @Test(arguments: [CredProtectLevel.userVerificationOptionalWithCredentialIDList, .userVerificationRequired])
+  func `a passkey that its site protects is told only after a person was verified`(_ level: CredProtectLevel)
+    async throws
+  {
+    let vectors = try Vectors.load().phoneCandidates
+    var world = TestWorld()
+    let made = await world.makeCredential(
+      Requests.makeCredential(
+        rk: true, uv: true, rpID: vectors.rpId, userID: Array(vectors.address.utf8),
+        changes: Requests.registering(["credProtect": .unsigned(UInt64(level.rawValue))])))
+    #expect(made.status == .success)
+    let asked = ScriptedPerson.Shown(
+      prompt: UserPrompt(purpose: .tellPasskey, rpID: vectors.rpId), verification: true)
+    #expect(try await world.authenticator.accountPasskey(rpID: vectors.rpId).isStored)
+    #expect(world.person.shown.last == asked)
+    let deeds: [ScriptedPerson.Deed] = [.fail(.declined), .answer(userPresent: true, userVerified: false)]
+    for deed in deeds {
+      world.person.will(deed)
+      await #expect(throws: CTAPError(.operationDenied, "")) {
+        try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+      }
+    }
+    #expect(world.person.shown.count == 4)
+    #expect(world.reports.all.suffix(2).map(\.status) == [.operationDenied, .operationDenied])
+    #expect(world.reports.all.last?.rpID == vectors.rpId)
+  }
+
+  @Test func `the dialog before a protected passkey is told names the host for which it is asked`() async throws {
+    let vectors = try Vectors.load().phoneCandidates
+    var world = TestWorld()
+    _ = await world.makeCredential(
+      Requests.makeCredential(
+        rk: true, uv: true, rpID: vectors.rpId, userID: Array(vectors.address.utf8),
+        changes: Requests.registering(["credProtect": 3])))
+    let host = "wallet.\(vectors.rpId)"
+    for (asked, shown) in [(nil, nil), (vectors.rpId, nil), (host, host)] as [(String?, String?)] {
+      _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId, host: asked)
+      #expect(world.person.shown.last?.prompt.purpose == .tellPasskey)
+      #expect(world.person.shown.last?.prompt.host == shown)
+    }
+    world.keySource.lock()
+    _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId, host: host)
+    #expect(world.keySource.wishes == [.tellAccount(rpID: vectors.rpId, host: host)])
+  }
+
+  @Test func `without verification, a passkey that its site protects is told to nobody`() async throws {
+    let vectors = try Vectors.load().phoneCandidates
+    var world = TestWorld(canVerify: false)
+    let made = await world.makeCredential(
+      Requests.makeCredential(
+        rk: true, rpID: vectors.rpId, userID: Array(vectors.address.utf8),
+        changes: Requests.registering(["credProtect": 3])))
+    #expect(made.status == .success)
+    await #expect(throws: CTAPError(.invalidOption, "")) {
+      try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+    }
+    #expect(world.person.shown.count == 1, "of the registration")
+  }
+
+  // MARK: Signatures by the account
+
+  @Test func `each statement is signed behind its prefix, after one consent with verification`() async throws {
+    let world = TestWorld()
+    let address = try await world.addresses(0..<1)[0]
+    let signatures = try await world.authenticator.sign(
+      [.transaction([1, 2]), .message([1, 2]), .transaction([])], asking: Self.prompt)
+    let signed: [[UInt8]] = [[0x54, 0x58, 1, 2], [0x4D, 0x58, 1, 2], [0x54, 0x58]]
+    for (signature, message) in zip(signatures, signed) {
+      #expect(Ed25519.isValidSignature(signature, for: message, publicKey: address.publicKey))
+    }
+    #expect(signatures.count == 3)
+    #expect(world.person.shown == [.init(prompt: Self.prompt, verification: true)])
+    #expect(try counts(of: world).algorand == 3)
+    #expect(try counts(of: world).association == 0)
+    let report = try #require(world.reports.all.last)
+    #expect(report.rpID == "https://d.example")
+    #expect(report.error == nil)
+  }
+
+  @Test func `without verification set up, the person's presence is what there is`() async throws {
+    let world = TestWorld(canVerify: false)
+    #expect(try await world.authenticator.sign([.message([1])], asking: Self.prompt).count == 1)
+    #expect(world.person.shown == [.init(prompt: Self.prompt, verification: false)])
+  }
+
+  static let refusals: [(ScriptedPerson.Deed, CTAPStatus)] = [
+    (.fail(.declined), .operationDenied), (.fail(.timedOut), .userActionTimeout),
+    (.fail(.cancelled), .keepaliveCancel), (.fail(.verificationFailed), .uvInvalid),
+    (.fail(.verificationBlocked), .uvBlocked), (.answer(userPresent: false, userVerified: true), .operationDenied),
+    (.answer(userPresent: true, userVerified: false), .operationDenied),
+  ]
+
+  @Test(arguments: refusals.indices)
+  func `who does not agree signs nothing, which is counted as nothing`(_ index: Int) async throws {
+    let (deed, status) = Self.refusals[index]
+    let world = TestWorld()
+    world.person.will(deed, deed)
+    await #expect(throws: CTAPError(status, "")) {
+      try await world.authenticator.sign([.transaction([1])], asking: Self.prompt)
+    }
+    await #expect(throws: CTAPError(status, "")) {
+      try await world.authenticator.signAssociation(publicUserID: "al", data: [1], service: "s")
+    }
+    #expect(try counts(of: world).algorand == 0)
+    #expect(try counts(of: world).association == 0)
+    #expect(world.reports.all.map(\.status) == [status, status])
+  }
+
+  @Test func `a vault that is locked while the person reads signs nothing`() async throws {
+    let world = TestWorld()
+    let counts = try counts(of: world)
+    world.person.will(.agreeAfter { [keySource = world.keySource] in keySource.lock() })
+    await #expect(throws: CTAPError(.operationDenied, "")) {
+      try await world.authenticator.sign([.transaction([1])], asking: Self.prompt)
+    }
+    #expect(counts.algorand == 0)
+  }
+
+  @Test(arguments: [nil, "another"] as [String?])
+  func `another account than the one that is named signs nothing, and nobody is asked`(_ address: String?) async throws
+  {
+    let world = TestWorld()
+    var prompt = Self.prompt
+    prompt.algorandAddress = address
+    await #expect(throws: CTAPError(.notAllowed, "")) {
+      try await world.authenticator.sign([.transaction([1])], asking: prompt)
+    }
+    #expect(world.person.shown.isEmpty)
+    #expect(try counts(of: world).algorand == 0)
+  }
+
+  @Test(arguments: [
+    (UserInteractionError.verificationFailed, CTAPStatus.uvInvalid), (.verificationBlocked, .uvBlocked),
+    (.wrongPassphrase, .uvInvalid), (.declined, .operationDenied), (.timedOut, .userActionTimeout),
+    (.cancelled, .keepaliveCancel),
+  ])
+  func `a wallet is told a wrong passphrase from a refusal`(_ error: UserInteractionError, _ status: CTAPStatus)
+    async throws
+  {
+    let world = TestWorld()
+    world.person.will(.fail(error), .fail(error))
+    let association = (publicUserID: "al@example.com", data: Array("d".utf8), service: "s")
+    await #expect(throws: CTAPError(status, "")) {
+      try await world.authenticator.sign([.transaction([1])], asking: Self.prompt)
+    }
+    await #expect(throws: CTAPError(status, "")) {
+      try await world.authenticator.signAssociation(
+        publicUserID: association.publicUserID, data: association.data, service: association.service)
+    }
+    world.keySource.lock(thenFailWith: error)
+    await #expect(throws: CTAPError(status, "")) {
+      try await world.authenticator.accountAddresses(0..<1, of: 0, for: .tellAccount(rpID: nil))
+    }
+    await #expect(throws: CTAPError(status, "")) { try await world.authenticator.accountPasskey(rpID: "a") }
+    await #expect(throws: CTAPError(status, "")) {
+      try await world.authenticator.associationPublicKey(publicUserID: "a")
+    }
+  }
+
+  @Test func `a locked vault is opened for what will be asked`() async throws {
+    let world = TestWorld(isOpen: false)
+    _ = try await world.authenticator.sign([.transaction([1])], asking: Self.prompt)
+    #expect(world.keySource.wishes == [.prompt(Self.prompt)])
+    #expect(world.person.shown.map(\.prompt) == [Self.prompt])
+  }
+
+  @Test func `the challenge of a liquid sign-in is counted with the rest`() async throws {
+    var world = TestWorld()
+    let answer = await world.makeCredential(
+      Requests.makeCredential(rk: true, uv: true, changes: [(6, ["liquid": true])]))
+    #expect(answer.status == .success)
+    #expect(try counts(of: world).algorand == 1)
+    _ = await world.getAssertion(Requests.getAssertion(uv: true, changes: [(4, ["liquid": true])]))
+    #expect(try counts(of: world).algorand == 2)
+    // Passkeys are not counted.
+    _ = await world.getAssertion(Requests.getAssertion(uv: true))
+    #expect(try counts(of: world).algorand == 2)
+  }
+
+  // MARK: Association keys
+
+  @Test func `an association key is the one of the vectors`() async throws {
+    let vectors = try Vectors.load().keyri
+    let world = TestWorld(isOpen: false)
+    let key = try await world.authenticator.associationPublicKey(publicUserID: vectors.publicUserIdText)
+    #expect(Hex(key) == vectors.publicKey)
+    #expect(
+      world.keySource.wishes
+        == [.tellAssociationKey(publicUserID: vectors.publicUserIdText)])
+    #expect(try await world.authenticator.associationPublicKey(publicUserID: "bob@example.com") != key)
+  }
+
+  @Test func `data are signed by the user's key after a prompt that shows them`() async throws {
+    let world = TestWorld()
+    let data = Array("1700000000000_abc".utf8)
+    let signature = try await world.authenticator.signAssociation(
+      publicUserID: "al", data: data, service: "https://s.example")
+    let raw = try await world.authenticator.associationPublicKey(publicUserID: "al")
+    let key = try P256.PublicKey(x: Array(raw.prefix(32)), y: Array(raw.suffix(32)))
+    #expect(key.isValidSignature(signature, for: data))
+    let purpose = UserPrompt.Purpose.signAssociation(
+      publicUserID: "al", data: "1700000000000_abc", service: "https://s.example")
+    #expect(world.person.shown == [.init(prompt: UserPrompt(purpose: purpose), verification: true)])
+    #expect(try counts(of: world).association == 1)
+    #expect(try counts(of: world).algorand == 0)
+  }
+}
+
+extension TestWorld {
+  fileprivate func addresses(_ indices: Range<UInt32>, of account: UInt32 = 0) async throws -> [AlgorandAddress] {
+    try await authenticator.accountAddresses(indices, of: account, for: .tellAccount(rpID: nil))
+  }
+}

@@ -1,0 +1,48 @@
+import CryptoPrimitives
+import Recovery
+import TestSupport
+import TestVectors
+import Testing
+
+@testable import CTAP2
+
+@Suite struct UserConsentTests {
+  @Test(arguments: try KeysAndRecovery.load().credentials)
+  func `a signature verifies with the published public key and with no other message`(_ vector: KeysAndRecovery.Case)
+    throws
+  {
+    let (keys, parameters) = (try KeysAndRecovery.keys(), try #require(vector.parameters))
+    let rpIDHash = try #require(RPIDHash(bytes: vector.rpIdHash.bytes))
+    let key =
+      try vector.rpId.map { try keys.privateKey(parameters, rpID: $0) }
+      ?? keys.privateKey(parameters, rpIDHash: rpIDHash)
+    #expect(Hex(key.publicKey.bytes) == vector.publicKey)
+    let message = Array("authenticator data and client data hash".utf8)
+    let signature = try key.sign(message, consent: UserConsent(Confirmation(userVerified: false)))
+    #expect(key.publicKey.isValidSignature(signature, for: message))
+    #expect(!key.publicKey.isValidSignature(signature, for: message + [0]))
+    #expect(!key.publicKey.isValidSignature(Array(signature.dropLast()), for: message))
+  }
+
+  @Test func `a key that fails is told, and no secret with it`() {
+    let error = CTAPError(CryptoError.faultySignature)
+    #expect(error.status == .other)
+    #expect("\(error)".contains("did not verify and was discarded"))
+  }
+
+  @Test(arguments: [(false, false), (false, true), (true, false), (true, true)])
+  func `a consent says what the person did, and what verified the person before`(_ present: Bool, _ verified: Bool) {
+    let confirmation = Confirmation(userPresent: present, userVerified: verified)
+    #expect(Self.flags(UserConsent(confirmation)) == [present, verified])
+    #expect(Self.flags(UserConsent(confirmation).part()) == [present, verified])
+    #expect(Self.flags(UserConsent(confirmation).kept.part()) == [present, verified])
+    #expect(Self.flags(UserConsent(confirmation).verifiedByToken()) == [present, true])
+    #expect(Self.flags(UserConsent(confirmation, verified: true)) == [present, true])
+  }
+
+  @Test(arguments: [false, true]) func `who was not asked was not there`(_ verified: Bool) {
+    #expect(Self.flags(.silent(userVerified: verified)) == [false, verified])
+  }
+
+  private static func flags(_ consent: consuming UserConsent) -> [Bool] { [consent.userPresent, consent.userVerified] }
+}

@@ -1,0 +1,58 @@
+import CBOR
+import Testing
+
+@testable import Recovery
+
+@Suite struct AuthenticatorSettingsTests {
+  private static var all: AuthenticatorSettings {
+    var settings = AuthenticatorSettings()
+    settings.pin = StoredPIN(hash: [UInt8](repeating: 0xAB, count: 16), length: 6, retries: 3)
+    settings.alwaysUV = true
+    settings.minimumPINLength = 6
+    settings.forcePINChange = true
+    settings.minimumPINLengthRPIDs = ["example.com", "é.example"]
+    settings.persistentToken = [UInt8](repeating: 0xCD, count: 32)
+    return settings
+  }
+
+  private static func state(_ settings: AuthenticatorSettings) -> StoreState {
+    StoreState(storeID: [UInt8](repeating: 7, count: 16), epoch: 2, floor: 1, settings: settings)
+  }
+
+  @Test func `a state without settings is what the contract has, and nothing more`() throws {
+    let map = try CBORDecoder.decode(Self.state(AuthenticatorSettings()).plaintext).map
+    #expect(map?.pairs.map(\.key) == [1, 2, 3])
+  }
+
+  @Test func `every setting comes back`() throws {
+    let state = Self.state(Self.all)
+    #expect(try StoreState(plaintext: state.plaintext) == state)
+    #expect(try CBORDecoder.decode(state.plaintext).map?.pairs.map(\.key) == [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12])
+  }
+
+  static let malformed: [[(CBORValue, CBORValue?)]] = [
+    [(5, .bytes([1]))], [(5, "x")], [(6, nil)], [(7, nil)], [(7, 256)], [(8, 1)], [(9, 256)], [(10, 0)],
+    [(11, [1])], [(11, "x")], [(12, "x")], [(13, 1)],
+  ]
+
+  @Test(arguments: malformed) func `what is not ours is refused`(changes: [(CBORValue, CBORValue?)]) throws {
+    var map = try #require(CBORDecoder.decode(Self.state(Self.all).plaintext).map)
+    for (key, value) in changes { map[key] = value }
+    #expect(throws: SealedRecordError.self) { try StoreState(plaintext: CBOREncoder.encode(.map(map))) }
+  }
+
+  @Test func `a reset leaves the settings of a new device`() throws {
+    var state = Self.state(Self.all)
+    try state.reset()
+    #expect(state.settings == AuthenticatorSettings())
+    #expect(state.epoch == 3)
+  }
+
+  @Test func `the clear copy has no secret, and comes back`() throws {
+    let told = Self.all.told
+    #expect(ToldSettings(decoding: told.encoded) == told)
+    #expect(try CBORDecoder.decode(told.encoded) == [1: true, 2: 3, 3: true, 4: 6, 5: true])
+    for count in 0..<told.encoded.count { #expect(ToldSettings(decoding: Array(told.encoded[..<count])) == nil) }
+    #expect(ToldSettings(decoding: CBOREncoder.encode([1: true])) == nil)
+  }
+}

@@ -1,0 +1,124 @@
+import TestSupport
+import TestVectors
+import Testing
+
+@testable import Recovery
+
+@Suite struct CredentialIDTests {
+  let keys: CredentialKeys
+
+  init() throws { keys = try KeysAndRecovery.keys() }
+
+  @Test(arguments: try KeysAndRecovery.load().credentials.filter { $0.sealed != nil })
+  func `a sealed id has the contract's bytes and opens again to its fields`(_ vector: KeysAndRecovery.Case) throws {
+    let parameters = try #require(vector.parameters)
+    let rpIDHash = try #require(RPIDHash(bytes: vector.rpIdHash.bytes))
+    let sealed = try #require(vector.sealed)
+    #expect(Hex(parameters.plaintext) == sealed.plaintext)
+    #expect(Hex([CredentialID.format] + rpIDHash.bytes) == sealed.associatedData)
+
+    let id = try keys.sealedID(parameters, rpIDHash: rpIDHash)
+    #expect(id.count == 127)
+    #expect(CredentialID.sealedLength == 127)
+    #expect(Hex(id[1..<25]) == sealed.nonce)
+    #expect(Hex(id) == sealed.id)
+
+    let opened = try #require(keys.open(sealedID: id, rpIDHash: rpIDHash))
+    #expect(opened == parameters)
+    #expect(opened.epoch == vector.epoch)
+    #expect(opened.counter == vector.counter)
+  }
+
+  @Test(arguments: try KeysAndRecovery.load().idsThatMustNotOpen)
+  func `an id that is not ours does not open`(_ vector: KeysAndRecovery.MustNotOpen) {
+    #expect(keys.open(sealedID: vector.id.bytes, rpIDHash: RPIDHash(rpID: vector.rpId)) == nil)
+  }
+
+  @Test(arguments: [0, 1, 32, 64, 127, 1024])
+  func `bytes of any length that we did not seal do not open`(_ count: Int) {
+    let id = [UInt8](repeating: 1, count: count)
+    #expect(keys.open(sealedID: id, rpIDHash: RPIDHash(rpID: "example.com")) == nil)
+  }
+
+  /// One fault in fields that are otherwise right.
+  struct Fault: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let spoil: @Sendable (inout [UInt8]) -> Void
+
+    init(_ why: String, _ spoil: @escaping @Sendable (inout [UInt8]) -> Void) {
+      testDescription = why
+      self.spoil = spoil
+    }
+  }
+
+  /// What a seal under our own key could still hold wrongly: Recovery §4.
+  static let faults = [
+    Fault("85 bytes") { $0.removeLast() },
+    Fault("87 bytes") { $0.append(0) },
+    Fault("kind 0") { $0[0] = 0 },
+    Fault("kind 4") { $0[0] = 4 },
+    Fault("algorithm 0") { $0[1] = 0 },
+    Fault("algorithm 3") { $0[1] = 3 },
+    Fault("credProtect level 0") { $0[2] = 0 },
+    Fault("reserved policy bit") { $0[2] = 0x11 },
+    Fault("epoch without its counter") { $0[4] = 1 },
+    Fault("counter without its epoch") { $0[18] = 1 },
+    Fault("one of the 12 zero bytes set") { $0[5] = 1 },
+    Fault("the last of the 12 zero bytes set") { $0[16] = 1 },
+    Fault("no user id") { $0.replaceSubrange(21..., with: [UInt8](repeating: 0, count: 65)) },
+    Fault("user id longer than it is told to be") { $0[21] = 4 },
+    Fault("user id of 65 bytes") { $0[21] = 65 },
+    Fault("padding not zero") { $0[85] = 1 },
+    Fault("u2f of algorithm 2") { fields in
+      fields = u2f
+      fields[1] = 2
+    },
+    Fault("u2f with a policy") { fields in
+      fields = u2f
+      fields[2] = 2
+    },
+    Fault("u2f with a user id") { fields in
+      fields = u2f
+      fields[21] = 1
+      fields[22] = 0x61
+    },
+  ]
+
+  @Test(arguments: faults)
+  func `fields out of range or step are refused`(_ fault: Fault) throws {
+    var plaintext = try #require(try KeysAndRecovery.load().credentials[0].parameters).plaintext
+    #expect(CredentialParameters(plaintext: plaintext) != nil)
+    fault.spoil(&plaintext)
+    #expect(CredentialParameters(plaintext: plaintext) == nil)
+  }
+
+  private static let u2f =
+    [3, 1, 1, 0, 0] + [UInt8](repeating: 0x77, count: 16) + [UInt8](repeating: 0, count: 65)
+
+  @Test func `a U2F handle without a fault opens`() {
+    #expect(CredentialParameters(plaintext: Self.u2f) == .u2f(salt: [UInt8](repeating: 0x77, count: 16), epoch: 0))
+  }
+
+  @Test func `parameters out of range cannot be made`() {
+    let long = [UInt8](repeating: 1, count: 65)
+    #expect(CredentialParameters.discoverable(userID: [], counter: 0, algorithm: .es256) == nil)
+    #expect(CredentialParameters.discoverable(userID: long, counter: 0, algorithm: .es256) == nil)
+    #expect(CredentialParameters.nonDiscoverable(userID: long, salt: Array(0..<16), epoch: 0, algorithm: .es256) == nil)
+    #expect(CredentialParameters.nonDiscoverable(userID: [1], salt: Array(0..<15), epoch: 0, algorithm: .es256) == nil)
+    #expect(CredentialParameters.u2f(salt: Array(0..<17), epoch: 0) == nil)
+  }
+
+  @Test(arguments: try KeysAndRecovery.load().algorandAddressUserId, CredentialIDForm.allCases)
+  func `a user id that is an Algorand address gets the hash form, any other what is set`(
+    _ vector: KeysAndRecovery.AddressUserID, _ setting: CredentialIDForm
+  ) {
+    let form = CredentialID.form(forUserID: Array(vector.userIdText.utf8), setting: setting)
+    #expect(form == (vector.address ? .hash : setting))
+  }
+
+  @Test(arguments: UInt8.min...UInt8.max)
+  func `a policy byte is read in its one form or not at all`(_ byte: UInt8) {
+    let isValid = byte & 0xF0 == 0 && byte & 3 != 0
+    #expect(CredentialPolicy(byte: byte)?.byte == (isValid ? byte : nil))
+  }
+}

@@ -1,0 +1,104 @@
+import CryptoPrimitives
+import DeterministicKeys
+import TestSupport
+import TestVectors
+import Testing
+
+@testable import Recovery
+
+@Suite struct CredentialKeysTests {
+  let keys: CredentialKeys
+
+  init() throws { keys = try KeysAndRecovery.keys() }
+
+  @Test func `every subkey of the contract is derived, and no other`() throws {
+    var expected = try KeysAndRecovery.load().subkeys
+    // The one that the contract does not have yet.
+    expected["row-set"] = try StoreRows.load().subkey
+    let derived = Subkey.allCases.map { ($0.rawValue, keys[$0].hex) }
+    #expect(Dictionary(uniqueKeysWithValues: derived) == expected)
+  }
+
+  @Test func `the fingerprint says which phrase this is in four bytes`() throws {
+    #expect(Hex(keys.fingerprint) == (try KeysAndRecovery.load().fingerprint))
+  }
+
+  @Test(arguments: try KeysAndRecovery.load().credentials)
+  func `tags and secrets of a credential come from the relying party and the id`(_ vector: KeysAndRecovery.Case) throws
+  {
+    let rpIDHash = try #require(RPIDHash(bytes: vector.rpIdHash.bytes))
+    let forms = [(vector.hashId, vector.withHashId), (vector.sealed?.id, vector.withSealedId)]
+    var seen = 0
+    for case (let id?, let derived?) in forms {
+      seen += 1
+      #expect(Hex(keys.rpTag(rpIDHash)) == derived.rpTag)
+      #expect(Hex(keys.accountTag(rpIDHash, userID: vector.userId.bytes)) == derived.accountTag)
+      #expect(Hex(keys.credentialTag(rpIDHash, id: id.bytes)) == derived.credentialTag)
+      #expect(Hex(keys.keyTag(publicKey: vector.publicKey.bytes)) == derived.keyTag)
+      #expect(keys.credRandom(rpIDHash, id: id.bytes, userVerified: false).hex == derived.credRandomWithoutUV)
+      #expect(keys.credRandom(rpIDHash, id: id.bytes, userVerified: true).hex == derived.credRandomWithUV)
+      #expect(keys.largeBlobKey(rpIDHash, id: id.bytes).hex == derived.largeBlobKey)
+    }
+    #expect(seen > 0)
+  }
+
+  @Test func `the outputs of hmac-secret follow from CredRandom and the salt`() throws {
+    let vectors = try KeysAndRecovery.load()
+    let id = try #require(vectors.credentials[0].sealed).id.bytes
+    let rpIDHash = RPIDHash(rpID: try #require(vectors.credentials[0].rpId))
+    let salt = vectors.hmacSecretOutput.salt1.bytes
+    for (userVerified, output) in [
+      (false, vectors.hmacSecretOutput.outputWithoutUV), (true, vectors.hmacSecretOutput.outputWithUV),
+    ] {
+      let credRandom = keys.credRandom(rpIDHash, id: id, userVerified: userVerified)
+      #expect(Hex(HMACSHA256.authenticate(salt, key: credRandom)) == output)
+    }
+  }
+
+  @Test(arguments: try KeysAndRecovery.load().credentials)
+  func `a credential's key is derived again from what it is`(_ vector: KeysAndRecovery.Case) throws {
+    let parameters = try #require(vector.parameters)
+    let rpIDHash = try #require(RPIDHash(bytes: vector.rpIdHash.bytes))
+    let key: CredentialPrivateKey
+    if let rpID = vector.rpId {
+      #expect(RPIDHash(rpID: rpID) == rpIDHash)
+      key = try keys.privateKey(parameters, rpID: rpID)
+    } else {
+      key = try keys.privateKey(parameters, rpIDHash: rpIDHash)
+    }
+    #expect(Hex(key.publicKey.bytes) == vector.publicKey)
+    #expect(
+      key.publicKey
+        == (try CredentialPrivateKey(secret: vector.privateKey.secret, algorithm: parameters.algorithm)).publicKey)
+    if let hashID = vector.hashId { #expect(Hex(key.publicKey.hashID) == hashID) }
+    if let message = vector.keyMessage {
+      #expect(Hex(CredentialKeys.keyMessage(parameters, rpIDHash: rpIDHash)) == message)
+    }
+  }
+
+  @Test func `an imported key is used as it is`() throws {
+    let scalar = [UInt8](repeating: 0x42, count: 32)
+    let source = try #require(
+      CredentialSource(
+        rpID: "example.com", userID: [1], id: [2, 3], algorithm: .es256, counter: 0, created: 1, changed: 1,
+        origin: .imported, importedKey: Hex(scalar).secret))
+    let expected = try P256.PrivateKey(scalar: Hex(scalar).secret).publicKey.raw
+    #expect(try keys.privateKey(of: source).publicKey.bytes == expected)
+    #expect(!source.isDerivable)
+  }
+
+  @Test(arguments: [
+    [UInt8](repeating: 0, count: 32),
+    [UInt8](repeating: 0xFF, count: 32),
+  ])
+  func `a scalar that is no scalar of the curve is refused`(_ scalar: [UInt8]) {
+    #expect(throws: CryptoError.scalarOutOfRange) {
+      try CredentialPrivateKey(secret: Hex(scalar).secret, algorithm: .es256)
+    }
+  }
+
+  @Test(arguments: try KeysAndRecovery.load().userIdText)
+  func `a user id is its own text where it is UTF-8, otherwise its base64url`(_ vector: KeysAndRecovery.UserIDText) {
+    #expect(Hex(userIDText(vector.userId.bytes)) == Hex(vector.text.utf8))
+  }
+}

@@ -1,0 +1,253 @@
+import TestSupport
+import TestVectors
+import Testing
+
+@testable import Recovery
+
+@Suite struct CredentialRecognitionTests {
+  let vectors: KeysAndRecovery
+  let address: String
+
+  init() throws {
+    vectors = try KeysAndRecovery.load()
+    address = vectors.phoneCandidates.address
+  }
+
+  // MARK: - (a) Rows
+
+  @Test(arguments: CredentialIDForm.allCases)
+  func `an id that has a row is found at its relying party, and at no other`(_ form: CredentialIDForm) throws {
+    let machine = try Machine(idForm: form)
+    let source = try machine.register("alice")
+    #expect(try machine.find([source.id]) == [Credential(record: source)])
+    #expect(try machine.find([source.id], at: "example.org") == [])
+    #expect(try machine.find([source.id])[0].userHandle == Array("alice".utf8))
+  }
+
+  @Test(arguments: CredentialIDForm.allCases)
+  func `a row stays live below the floor`(_ form: CredentialIDForm) throws {
+    let machine = try Machine(idForm: form)
+    let source = try machine.register("alice")
+    var state = try machine.store.state()
+    state.floor = 5
+    try machine.store.setState(state)
+    #expect(try machine.find([source.id]) == [Credential(record: source)])
+  }
+
+  @Test func `credentials are found in the order of the list`() throws {
+    let machine = try Machine()
+    let alice = try machine.register("alice")
+    let bob = try machine.register("bob")
+    let key = try machine.makeNonDiscoverable("carol")
+    let found = try machine.find([key.id, [1, 2, 3], bob.id, alice.id])
+    #expect(found.map(\.id) == [key.id, bob.id, alice.id])
+  }
+
+  // MARK: - (b) Sealed ids
+
+  @Test(arguments: try KeysAndRecovery.load().credentials.filter { $0.sealed != nil && $0.rpId != nil })
+  func `a sealed id is found with nothing but the phrase`(_ vector: KeysAndRecovery.Case) throws {
+    let (id, rpID) = (try #require(vector.sealed).id.bytes, try #require(vector.rpId))
+    let found = try Machine().find([id], at: rpID, userVerified: true)
+    #expect(found.map(\.parameters) == [vector.parameters])
+    #expect(found.map(\.provenance) == [.sealedID])
+    #expect(found.map(\.userHandle) == [vector.kind == "discoverable" ? vector.userId.bytes : nil])
+  }
+
+  @Test(arguments: try KeysAndRecovery.load().idsThatMustNotOpen)
+  func `an id that does not open is not found`(_ vector: KeysAndRecovery.MustNotOpen) throws {
+    let machine = try Machine()
+    #expect(try machine.find([vector.id.bytes], at: vector.rpId, userVerified: true) == [])
+    #expect(try machine.examine([vector.id.bytes], at: vector.rpId, user: "alice").highestKnownCounter == nil)
+  }
+
+  @Test func `ids of no length of ours are not found`() throws {
+    let machine = try Machine()
+    for count in [0, 1, 31, 33, 126, 128, 1023] {
+      #expect(try machine.find([[UInt8](repeating: 1, count: count)]) == [])
+    }
+    #expect(try machine.find([]) == [])
+  }
+
+  @Test func `sealed ids from before the reset are dead until the owner takes it back`() throws {
+    let machine = try Machine()
+    let (alice, key) = (try machine.id("alice"), try machine.makeNonDiscoverable("bob"))
+    var state = try machine.store.state()
+    try state.reset()
+    try machine.store.removeAll(state: state)
+    #expect(try machine.find([alice, key.id]) == [])
+    #expect(try machine.find([machine.id("alice", counter: 0x1_0000)]).count == 1)
+    state.acceptBeforeReset()
+    try machine.store.setState(state)
+    #expect(try machine.find([alice, key.id]).count == 2)
+  }
+
+  @Test func `a deleted credential is dead, a newer registration elsewhere is not`() throws {
+    let machine = try Machine()
+    let source = try machine.register("alice")
+    try machine.store.remove(source, changed: 2000)
+    #expect(try machine.find([source.id]) == [])
+    #expect(try machine.find([machine.id("alice", counter: 1)]).count == 1)
+  }
+
+  // MARK: - credProtect
+
+  @Test func `level 3 without user verification is as if absent, level 2 is not`() throws {
+    let machine = try Machine()
+    for level in CredProtectLevel.allCases {
+      let isFound = level != .userVerificationRequired
+      let row = try machine.register("row", credProtect: level)
+      let policy = CredentialPolicy(credProtect: level)
+      let sealed = try machine.id("sealed", policy: policy)
+      let hash = try machine.id("hash", form: .hash)
+      for id in [row.id, sealed] {
+        #expect(try !machine.find([id]).isEmpty == isFound)
+        #expect(try machine.find([id], userVerified: true).count == 1)
+      }
+      let findings = try machine.examine([hash], user: "hash", credProtect: level)
+      #expect(!findings.hits.isEmpty == isFound)
+      #expect(findings.highestKnownCounter == 0)
+      #expect(try machine.examine([hash], user: "hash", credProtect: level, userVerified: true).hits.count == 1)
+    }
+  }
+
+  @Test func `a level that the owner raised holds for the id that still says the lower one`() throws {
+    let machine = try Machine()
+    var source = try machine.register("alice")
+    source.setPolicy(CredentialPolicy(credProtect: .userVerificationRequired), now: 2000)
+    try machine.vault.save(source)
+    #expect(try machine.find([source.id]) == [])
+    #expect(try machine.find([source.id], userVerified: true).count == 1)
+  }
+
+  @Test func `no candidate answers for a row that asks for user verification`() throws {
+    let machine = try Machine()
+    let source = try machine.register(
+      address, at: "debug.liquidauth.com", credProtect: .userVerificationRequired)
+    #expect(Hex(source.id) == vectors.phoneCandidates.ids["0"])
+    #expect(try machine.find([source.id], at: "debug.liquidauth.com") == [])
+    let findings = try machine.examine([source.id], at: "debug.liquidauth.com", user: address)
+    #expect(findings == ExcludeListFindings(hits: [], highestKnownCounter: 0))
+  }
+
+  // MARK: - (c) Phone wallets
+
+  @Test func `the sixteen ids of phone wallets are found, and no user is told`() throws {
+    let machine = try Machine()
+    #expect(vectors.phoneCandidates.ids.count == 16)
+    for (counter, id) in vectors.phoneCandidates.ids {
+      let found = try machine.find([id.bytes], at: vectors.phoneCandidates.rpId)
+      #expect(found.map(\.provenance) == [.phone])
+      #expect(found.map(\.parameters.counter) == [UInt32(counter)])
+      #expect(found.map(\.userHandle) == [nil])
+      #expect(try found.map { Hex(try machine.vault.keys.privateKey(of: $0).publicKey.hashID) } == [id])
+    }
+    #expect(try machine.find([machine.id(address, at: "debug.liquidauth.com", counter: 16, form: .hash)]) == [])
+    #expect(try machine.find([vectors.phoneCandidates.ids["0"]?.bytes ?? []], at: "example.com") == [])
+  }
+
+  @Test func `phone ids have epoch 0: a reset ends them, its taking back revives them`() throws {
+    let id = try #require(vectors.phoneCandidates.ids["3"]).bytes
+    #expect(try Machine(epoch: 1, floor: 1).find([id], at: vectors.phoneCandidates.rpId) == [])
+    #expect(try Machine(epoch: 1, floor: 0).find([id], at: vectors.phoneCandidates.rpId).count == 1)
+  }
+
+  @Test func `an account of wallet mode ends the phone ids that it has outgrown`() throws {
+    let machine = try Machine()
+    let rpID = vectors.phoneCandidates.rpId
+    let ids = try (0..<3).map { try #require(vectors.phoneCandidates.ids["\($0)"]).bytes }
+    let source = try machine.register(address, at: rpID, known: 0)
+    #expect(source.id == ids[1])
+    #expect(try machine.find(ids, at: rpID).map(\.id) == [ids[1]])
+    #expect(try machine.find([ids[0]], at: rpID) == [])
+    #expect(try machine.find([ids[2]], at: rpID).count == 1)
+    try machine.store.remove(source, changed: 2000)
+    #expect(try machine.find([ids[1]], at: rpID) == [])
+    #expect(try machine.find([ids[2]], at: rpID).count == 1)
+  }
+
+  @Test func `candidates are tried only where nothing else of the list is found`() throws {
+    let machine = try Machine()
+    let rpID = vectors.phoneCandidates.rpId
+    let phone = try #require(vectors.phoneCandidates.ids["0"]).bytes
+    let key = try machine.makeNonDiscoverable("bob", at: rpID)
+    #expect(try machine.find([phone, key.id], at: rpID).map(\.id) == [key.id])
+    #expect(try machine.find([phone, [UInt8](repeating: 0, count: 32)], at: rpID).map(\.id) == [phone])
+  }
+
+  // MARK: - excludeList
+
+  @Test func `an excludeList names rows, sealed ids and phone ids alike`() throws {
+    let machine = try Machine()
+    let rpID = vectors.phoneCandidates.rpId
+    let source = try machine.register("alice", at: rpID)
+    let sealed = try machine.id("bob", at: rpID)
+    let phone = try #require(vectors.phoneCandidates.ids["0"]).bytes
+    #expect(try machine.examine([sealed, source.id], at: rpID, user: "carol").hits.map(\.id) == [sealed, source.id])
+    #expect(try machine.examine([phone], at: rpID, user: "carol").hits.map(\.provenance) == [.phone])
+    #expect(try machine.examine([phone], at: rpID, user: "carol").highestKnownCounter == nil)
+    #expect(
+      try machine.examine([[1]], at: rpID, user: "carol") == ExcludeListFindings(hits: [], highestKnownCounter: nil))
+  }
+
+  @Test(
+    arguments: [
+      (0, 0, true), (0, 15, true), (0, 16, false), (0, 7 << 16 | 15, true), (0, 8 << 16, false),
+      (2, 0, false), (2, 2 << 16, true), (2, 9 << 16 | 3, true), (2, 10 << 16, false),
+      (65_534, 0xFFFF_000F, true), (65_535, 0xFFFF_0000, true),
+    ] as [(UInt16, UInt32, Bool)])
+  func `a hash id of the user is found in eight epochs from the floor on`(
+    _ floor: UInt16, _ counter: UInt32, _ isFound: Bool
+  ) throws {
+    let machine = try Machine(epoch: floor, floor: floor)
+    let id = try machine.id("alice", counter: counter, form: .hash)
+    let findings = try machine.examine([id], user: "alice")
+    #expect(findings.hits.map(\.provenance) == (isFound ? [.hashID] : []))
+    #expect(findings.highestKnownCounter == (isFound ? counter : nil))
+    #expect(try machine.examine([id], user: "bob") == ExcludeListFindings(hits: [], highestKnownCounter: nil))
+    #expect(try machine.find([id]) == [])
+  }
+
+  @Test func `a hash id is found for the algorithms that are asked for`() throws {
+    let machine = try Machine()
+    let id = try machine.id("alice", form: .hash, algorithm: .edDSA)
+    #expect(try machine.examine([id], user: "alice", algorithms: [.es256]).hits.isEmpty)
+    #expect(try machine.examine([id], user: "alice", algorithms: []).hits.isEmpty)
+    #expect(try machine.examine([id], user: "alice", algorithms: [.es256, .edDSA]).hits.map(\.algorithm) == [.edDSA])
+  }
+
+  @Test func `what is the user's own and a phone's is the user's own`() throws {
+    let machine = try Machine()
+    let id = try #require(vectors.phoneCandidates.ids["0"]).bytes
+    let findings = try machine.examine([id], at: vectors.phoneCandidates.rpId, user: address)
+    #expect(findings.hits.map(\.provenance) == [.hashID])
+    #expect(findings.highestKnownCounter == 0)
+  }
+
+  /// Recovery §12: a site picks rp.id and user.id so that the key is another account's.
+  @Test func `a hash id whose key another account's row has is no hit`() throws {
+    let machine = try Machine()
+    let alice = try machine.register("alice", at: "example.com")
+    let id = try machine.vault.keys.privateKey(of: alice).publicKey.hashID
+    #expect(
+      try machine.examine([id], at: "example.co", user: "malice")
+        == ExcludeListFindings(hits: [], highestKnownCounter: nil))
+    #expect(try Machine().examine([id], at: "example.co", user: "malice").hits.count == 1)
+  }
+
+  @Test func `dead ids of the account count for its next counter, other accounts' do not`() throws {
+    let machine = try Machine(floor: 2)
+    let dead = try machine.id("alice", counter: 1 << 16 | 5)
+    let findings = try machine.examine([dead, machine.id("bob", counter: 3 << 16)], user: "alice")
+    #expect(findings.hits.map(\.parameters.userID) == [Array("bob".utf8)])
+    #expect(findings.highestKnownCounter == 65_541)
+  }
+
+  @Test func `the account's own row and tombstone are known without any list`() throws {
+    let machine = try Machine()
+    let source = try machine.register("alice", known: 41)
+    #expect(try machine.examine([], user: "alice") == ExcludeListFindings(hits: [], highestKnownCounter: 42))
+    try machine.store.remove(source, changed: 2000)
+    #expect(try machine.examine([], user: "alice") == ExcludeListFindings(hits: [], highestKnownCounter: 42))
+  }
+}

@@ -1,0 +1,195 @@
+import CryptoPrimitives
+import TestSupport
+import TestVectors
+import Testing
+
+@testable import Recovery
+
+@Suite struct CredentialRecoveryTests {
+  private func use(
+    _ credential: Credential, on machine: Machine, user: PublicKeyCredentialUserEntity? = nil, present: Bool = true
+  ) throws {
+    try machine.vault.rememberUse(
+      of: credential, user: user, userPresent: present, userVerified: false, now: 5000)
+  }
+
+  // MARK: - Written back
+
+  @Test func `a sealed id brings the record back with the first consent`() throws {
+    let made = try Machine().register("alice", credProtect: .userVerificationOptionalWithCredentialIDList)
+    let machine = try Machine()
+    let credential = try #require(try machine.find([made.id]).first)
+    try use(credential, on: machine)
+
+    let record = try #require(try machine.entry("alice")?.record)
+    #expect(record.id == made.id)
+    #expect(record.origin == .recovered)
+    #expect(record.counter == 0)
+    #expect(record.policy == made.policy)
+    #expect(record.name == nil)
+    #expect(record.created == 5000)
+    #expect(record.changed == 5000)
+    #expect(try machine.find([made.id]) == [Credential(record: record)])
+  }
+
+  @Test func `a silent use writes nothing`() throws {
+    let machine = try Machine()
+    let credential = try #require(try machine.find([machine.id("alice", counter: 4 << 16)]).first)
+    try use(credential, on: machine, present: false)
+    #expect(try machine.entry("alice") == nil)
+    #expect(try machine.store.state().epoch == 0)
+  }
+
+  @Test func `phone ids and non-discoverable ones are never written back`() throws {
+    let vectors = try KeysAndRecovery.load().phoneCandidates
+    let machine = try Machine()
+    let phone = try machine.find([#require(vectors.ids["5"]).bytes], at: vectors.rpId)
+    let key = try machine.makeNonDiscoverable("bob")
+    for credential in phone + [key] { try use(credential, on: machine) }
+    #expect(phone.count == 1)
+    #expect(try machine.store.allCredentials().isEmpty)
+  }
+
+  @Test func `an id of a higher epoch raises the epoch and not the floor`() throws {
+    let machine = try Machine(epoch: 1, floor: 1)
+    let elsewhere = try Machine(epoch: 4).makeNonDiscoverable("bob")
+    try use(try #require(try machine.find([elsewhere.id]).first), on: machine)
+    #expect(try machine.store.state() == StoreState(storeID: Array(0xA0...0xAF), epoch: 4, floor: 1))
+
+    try use(try #require(try machine.find([machine.id("alice", counter: 6 << 16)]).first), on: machine)
+    #expect(try machine.store.state() == StoreState(storeID: Array(0xA0...0xAF), epoch: 6, floor: 1))
+    #expect(try machine.entry("alice")?.counter == 6 << 16)
+  }
+
+  @Test func `a record is written back over a lower counter only, and keeps the names that it has`() throws {
+    let machine = try Machine()
+    try machine.register("alice", known: 3)
+    let user = PublicKeyCredentialUserEntity(id: Array("alice".utf8), name: "another", displayName: "Alice")
+    let equal = try machine.id("alice", counter: 4, policy: CredentialPolicy(largeBlobKey: true))
+    try use(try #require(try machine.find([equal]).first), on: machine, user: user)
+    #expect(try machine.entry("alice")?.record?.origin == .registered)
+
+    let higher = try machine.id("alice", counter: 9)
+    try use(try #require(try machine.find([higher]).first), on: machine, user: user)
+    let record = try #require(try machine.entry("alice")?.record)
+    #expect(record.counter == 9)
+    #expect(record.origin == .recovered)
+    #expect(record.name == "name of alice")
+    #expect(record.displayName == "Alice")
+  }
+
+  @Test func `names come from the request only if its user is the same`() throws {
+    let machine = try Machine()
+    let hit = try #require(try machine.examine([machine.id("alice")], user: "bob").hits.first)
+    try use(hit, on: machine, user: PublicKeyCredentialUserEntity(id: Array("bob".utf8), name: "Bob"))
+    #expect(try machine.entry("alice")?.record?.name == nil)
+    #expect(try machine.entry("bob") == nil)
+  }
+
+  @Test func `a hash id in an excludeList brings the account back with the request's policy and names`() throws {
+    let machine = try Machine()
+    let id = try machine.id("alice", counter: 2, form: .hash, algorithm: .edDSA)
+    let findings = try machine.examine(
+      [id], user: "alice", algorithms: [.es256, .edDSA], credProtect: .userVerificationOptionalWithCredentialIDList)
+    let user = PublicKeyCredentialUserEntity(id: Array("alice".utf8), name: "a", displayName: "Alice")
+    try use(try #require(findings.hits.first), on: machine, user: user)
+    let record = try #require(try machine.entry("alice")?.record)
+    #expect(record.id == id)
+    #expect(record.counter == 2)
+    #expect(record.algorithm == .edDSA)
+    #expect(record.policy.credProtect == .userVerificationOptionalWithCredentialIDList)
+    #expect(record.name == "a")
+    #expect(record.displayName == "Alice")
+  }
+
+  @Test func `a record that cannot be written back is an error, and nothing is changed`() throws {
+    let machine = try Machine()
+    let credential = try #require(try machine.find([machine.id("alice", counter: 3 << 16)]).first)
+    machine.store.isFull = true
+    #expect(throws: StoreError.self) { try use(credential, on: machine) }
+    #expect(try machine.entry("alice") == nil)
+    #expect(try machine.store.state().epoch == 0)
+  }
+
+  @Test func `the use of a row changes nothing`() throws {
+    let machine = try Machine()
+    let source = try machine.register("alice")
+    try use(Credential(record: source), on: machine)
+    #expect(try machine.store.allCredentials() == [source])
+  }
+
+  // MARK: - By the owner
+
+  @Test func `recover makes the record of a hash id again`() throws {
+    let machine = try Machine()
+    let source = try machine.vault.recover(
+      rpID: "example.com", userID: Array("alice".utf8), counter: 0, algorithm: .es256,
+      credProtect: .userVerificationRequired, now: 5000)
+    #expect(Hex(source.id) == (try KeysAndRecovery.load()).credentials[0].hashId)
+    #expect(source.origin == .recovered)
+    #expect(source.policy == CredentialPolicy(credProtect: .userVerificationRequired))
+    #expect(try machine.entry("alice") == .record(source))
+  }
+
+  @Test func `recover knows EdDSA and counters of later epochs`() throws {
+    let machine = try Machine()
+    let source = try machine.vault.recover(
+      rpID: "ssh:", userID: [0], counter: 2 << 16 | 3, algorithm: .edDSA, now: 5000)
+    #expect(source.counter == 2 << 16 | 3)
+    #expect(try machine.store.state().epoch == 2)
+    let parameters = try #require(
+      CredentialParameters.discoverable(userID: [0], counter: source.counter, algorithm: .edDSA))
+    #expect(source.id == (try machine.vault.keys.privateKey(parameters, rpID: "ssh:").publicKey.hashID))
+  }
+
+  @Test(arguments: [false, true])
+  func `recover does not undo what is as new`(_ isDeleted: Bool) throws {
+    let machine = try Machine()
+    let source = try machine.register("alice", known: 4)
+    if isDeleted { try machine.store.remove(source, changed: 2000) }
+    let before = try machine.entry("alice")
+    for counter: UInt32 in [0, 5] {
+      #expect {
+        try machine.vault.recover(rpID: "example.com", userID: Array("alice".utf8), counter: counter, now: 5000)
+      } throws: {
+        if case CredentialRecoveryError.accountHasCounter(5, deleted: isDeleted) = $0 { true } else { false }
+      }
+    }
+    #expect(try machine.entry("alice") == before)
+    try machine.vault.recover(rpID: "example.com", userID: Array("alice".utf8), counter: 6, now: 5000)
+    #expect(try machine.entry("alice")?.counter == 6)
+  }
+
+  @Test(arguments: [0, 65])
+  func `recover refuses a user handle of another length`(_ count: Int) throws {
+    #expect {
+      try Machine().vault.recover(rpID: "example.com", userID: [UInt8](repeating: 1, count: count), now: 1)
+    } throws: {
+      if case CredentialRecoveryError.userIDLength(count) = $0 { true } else { false }
+    }
+  }
+
+  @Test func `recover says so when the store cannot write`() throws {
+    let machine = try Machine()
+    machine.store.isFull = true
+    #expect {
+      try machine.vault.recover(rpID: "example.com", userID: [1], now: 1)
+    } throws: {
+      if case CredentialRecoveryError.store = $0 { true } else { false }
+    }
+  }
+
+  @Test func `a rename and a new policy keep the counter and are later changes`() throws {
+    let machine = try Machine()
+    let source = try machine.register("alice")
+    var renamed = source
+    renamed.rename(name: "Alice", displayName: nil, now: 2000)
+    renamed.setPolicy(CredentialPolicy(credProtect: .userVerificationRequired), now: 3000)
+    #expect(renamed.counter == source.counter)
+    #expect(renamed.id == source.id)
+    #expect(renamed.created == source.created)
+    #expect(renamed.changed == 3000)
+    #expect(AccountEntry.record(renamed).outranks(.record(source)))
+    #expect(!AccountEntry.record(source).outranks(.record(renamed)))
+  }
+}

@@ -1,0 +1,212 @@
+import CBOR
+import CryptoPrimitives
+import DeterministicKeys
+import TestSupport
+import TestVectors
+import Testing
+
+@testable import Recovery
+
+@Suite struct CredentialRowTests {
+  let vectors: KeysAndRecovery
+  let keys: CredentialKeys
+
+  init() throws {
+    vectors = try KeysAndRecovery.load()
+    keys = try KeysAndRecovery.keys()
+  }
+
+  /// The record of the vectors' first row.
+  private func alice() throws -> CredentialSource {
+    let first = vectors.credentials[0]
+    let source = CredentialSource(
+      rpID: try #require(first.rpId), userID: first.userId.bytes, name: "alice@example.com", displayName: "Alice",
+      id: try #require(first.sealed).id.bytes, algorithm: .es256, counter: 0, created: 1_790_000_000_000,
+      changed: 1_790_000_000_000, origin: .registered)
+    return try #require(source)
+  }
+
+  @Test func `a record is sealed into the contract's bytes and opens again`() throws {
+    let vector = vectors.rows[0]
+    let source = try alice()
+    #expect(Hex(AccountEntry.record(source).plaintext) == vector.plaintext)
+    #expect(Hex(RowPadding.pad(vector.plaintext.bytes)) == vector.padded)
+
+    let row = try keys.row(of: source, nonce: vector.nonce.bytes)
+    let tags = try #require(vectors.credentials[0].withSealedId)
+    #expect(Hex(Array("record".utf8) + row.accountTag) == vector.associatedData)
+    #expect(Hex(row.sealed) == vector.sealed)
+    #expect(
+      row.tags
+        == CredentialRow.Tags(
+          rpTag: tags.rpTag.bytes, credentialTag: tags.credentialTag.bytes, keyTag: tags.keyTag.bytes))
+    #expect(try keys.open(row) == .record(source))
+  }
+
+  @Test func `a tombstone keeps a counter and no name of a site`() throws {
+    let vector = vectors.rows[1]
+    let accountTag = try #require(vectors.credentials[0].withSealedId).accountTag.bytes
+    let row = try keys.tombstoneRow(
+      accountTag: accountTag, counter: 0, changed: 0x1_A0C4_5156_60, nonce: vector.nonce.bytes)
+    #expect(Hex(AccountEntry.tombstone(counter: 0, changed: 0x1_A0C4_5156_60).plaintext) == vector.plaintext)
+    #expect(Hex(row.sealed) == vector.sealed)
+    #expect(row.tags == nil)
+    #expect(try keys.open(row) == .tombstone(counter: 0, changed: 0x1_A0C4_5156_60))
+  }
+
+  @Test func `the state row is sealed into the contract's bytes and opens again`() throws {
+    let vector = vectors.rows[2]
+    let state = StoreState(storeID: Array(0xA0...0xAF), epoch: 1, floor: 1)
+    #expect(Hex(state.plaintext) == vector.plaintext)
+    let sealed = try keys.seal(state, hasRowSet: false, nonce: vector.nonce.bytes)
+    #expect(Hex(sealed) == vector.sealed)
+    let opened = try keys.openState(sealed, nonce: vector.nonce.bytes)
+    #expect(opened.state == state && !opened.hasRowSet)
+  }
+
+  @Test func `that there is a sum of the rows is member 20 of the state, left out where there is none`() throws {
+    let state = StoreState(storeID: Array(0xA0...0xAF))
+    let plaintext = state.plaintext(hasRowSet: true)
+    #expect(Hex(plaintext) == Hex("a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf0200030014f5"))
+    let read = try StoreState.read(plaintext)
+    #expect(read.state == state && read.hasRowSet)
+  }
+
+  @Test func `the form of new ids is member 4 of the state, left out where it is sealed`() throws {
+    let state = StoreState(storeID: Array(0xA0...0xAF), epoch: 2, floor: 0, credentialIDForm: .hash)
+    #expect(Hex(state.plaintext) == Hex("a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020203000401"))
+    #expect(try StoreState(plaintext: state.plaintext) == state)
+  }
+
+  @Test func `every member of a record survives sealing`() throws {
+    let policy = try #require(CredentialPolicy(byte: 0x0F))
+    let source = try #require(
+      CredentialSource(
+        rpID: "e\u{301}xample", userID: [UInt8](repeating: 0xFF, count: 64), name: "", displayName: "\u{E9}",
+        id: [9], algorithm: .edDSA, counter: .max, policy: policy, created: 0,
+        changed: .max, origin: .imported, credBlob: [1, 2, 3], importedKey: Hex([UInt8](0..<32)).secret))
+    let opened = try keys.open(keys.row(of: source, nonce: [UInt8](repeating: 1, count: 24)))
+    #expect(opened == .record(source))
+    #expect(opened.record?.importedKey?.hex == Hex([UInt8](0..<32)))
+  }
+
+  @Test func `records differ where texts only look alike`() throws {
+    var composed = try alice()
+    composed.name = "\u{E9}"
+    var decomposed = composed
+    decomposed.name = "e\u{301}"
+    #expect(composed != decomposed)
+  }
+
+  @Test(arguments: 0..<300)
+  func `padding comes off exactly as it went on`(_ count: Int) throws {
+    let plaintext = [UInt8](repeating: 0x80, count: count)
+    let padded = RowPadding.pad(plaintext)
+    #expect(padded.count.isMultiple(of: 128))
+    #expect(padded.count - count <= 128)
+    #expect(RowPadding.unpad(padded) == plaintext)
+    #expect(RowPadding.unpad(padded + [UInt8](repeating: 0, count: 128)) == nil)
+    #expect(RowPadding.unpad(padded.dropLast()) == nil)
+  }
+
+  @Test func `bytes that are all zero have no padding`() {
+    #expect(RowPadding.unpad([]) == nil)
+    #expect(RowPadding.unpad([UInt8](repeating: 0, count: 128)) == nil)
+    #expect(RowPadding.unpad([UInt8](repeating: 1, count: 128)) == nil)
+  }
+
+  // MARK: - Rows that must not open
+
+  @Test func `every flipped bit of a row is noticed`() throws {
+    let row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
+    for index in row.sealed.indices {
+      var spoilt = row
+      spoilt.sealed[index] ^= 1 << (index % 8)
+      #expect(throws: SealedRecordError.notAuthentic) { try keys.open(spoilt) }
+    }
+    for index in row.nonce.indices {
+      var spoilt = row
+      spoilt.nonce[index] ^= 1
+      #expect(throws: SealedRecordError.notAuthentic) { try keys.open(spoilt) }
+    }
+  }
+
+  @Test(arguments: [0, 15, 16, 127, 143])
+  func `a truncated row is noticed`(_ count: Int) throws {
+    var row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
+    row.sealed = Array(row.sealed.prefix(count))
+    #expect(throws: SealedRecordError.notAuthentic) { try keys.open(row) }
+  }
+
+  @Test func `a row under another account's tag does not open`() throws {
+    var row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
+    row.accountTag[0] ^= 1
+    #expect(throws: SealedRecordError.notAuthentic) { try keys.open(row) }
+  }
+
+  @Test func `a row with another row's columns is refused`() throws {
+    let row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
+    let other = [UInt8](repeating: 7, count: 32)
+    var spoilt = row
+    spoilt.tags?.rpTag = other
+    #expect(throws: SealedRecordError.columnsExchanged) { try keys.open(spoilt) }
+    spoilt = row
+    spoilt.tags?.credentialTag = other
+    #expect(throws: SealedRecordError.columnsExchanged) { try keys.open(spoilt) }
+    spoilt = row
+    spoilt.tags = nil
+    #expect(throws: SealedRecordError.columnsExchanged) { try keys.open(spoilt) }
+    var tombstone = try keys.tombstoneRow(accountTag: row.accountTag, counter: 0, changed: 1, nonce: row.nonce)
+    tombstone.tags = row.tags
+    #expect(throws: SealedRecordError.columnsExchanged) { try keys.open(tombstone) }
+  }
+
+  @Test func `a record and a state cannot take each other's place`() throws {
+    let row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
+    #expect(throws: SealedRecordError.notAuthentic) { try keys.openState(row.sealed, nonce: row.nonce) }
+  }
+
+  @Test func `another phrase opens nothing`() throws {
+    let row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
+    let others = CredentialKeys(mainKey: Hex([UInt8](repeating: 1, count: 64)).secret)
+    #expect(throws: SealedRecordError.notAuthentic) { try others.open(row) }
+  }
+
+  /// Under a right seal, what no version of ours wrote.
+  @Test(
+    arguments: [
+      (1, nil), (2, nil), (5, nil), (6, nil), (7, nil), (8, nil), (9, nil), (10, nil), (11, nil),
+      (2, .bytes([])), (2, .bytes([UInt8](repeating: 1, count: 65))), (1, .bytes([1])), (3, 7), (5, "id"),
+      (6, -9), (7, .unsigned(1 << 32)), (7, -1), (8, 0), (8, 0x11), (8, 256), (11, 3), (12, "blob"),
+      (13, .bytes([1])), (14, 0), ("name", "x"), (-1, 0),
+    ] as [(CBORValue, CBORValue?)])
+  func `a record that is not what we write is refused`(_ key: CBORValue, _ value: CBORValue?) throws {
+    var map = try #require(try CBORDecoder.decode(vectors.rows[0].plaintext.bytes).map)
+    map[key] = value
+    #expect(throws: SealedRecordError.self) { try AccountEntry(plaintext: CBOREncoder.encode(.map(map))) }
+  }
+
+  @Test(arguments: ["", "a0", "a10700", "a10a00", "a3070008010a00", "80", "f6", "a207000a1b000001a0c451566000"])
+  func `a tombstone that is not what we write is refused`(_ hex: String) throws {
+    let plaintext = try #require(Hex(hex)).bytes
+    #expect(throws: SealedRecordError.self) { try AccountEntry(plaintext: plaintext) }
+  }
+
+  @Test(arguments: [
+    "a0", "a2020103 01", "a3014fa0a1a2a3a4a5a6a7a8a9aaabacadae02010301",
+    "a30150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf021a000100000301", "a30150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf02010320",
+    "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103010402", "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103010500",
+    "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103011401",
+  ])
+  func `a state that is not what we write is refused`(_ hex: String) throws {
+    let plaintext = try #require(Hex(hex.filter { $0 != " " })).bytes
+    #expect(throws: SealedRecordError.self) { try StoreState(plaintext: plaintext) }
+  }
+}
+
+extension StoreState {
+  /// The map of the contract, which knows of no sum of the rows.
+  var plaintext: [UInt8] { plaintext(hasRowSet: false) }
+
+  init(plaintext: [UInt8]) throws { self = try Self.read(plaintext).state }
+}

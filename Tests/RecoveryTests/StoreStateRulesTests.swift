@@ -1,0 +1,95 @@
+import TestSupport
+import Testing
+
+@testable import Recovery
+
+@Suite struct StoreStateRulesTests {
+  private func state(epoch: UInt16 = 0, floor: UInt16 = 0) -> StoreState {
+    StoreState(storeID: Array(0xA0...0xAF), epoch: epoch, floor: floor)
+  }
+
+  @Test(arguments: try KeysAndRecovery.load().epochs)
+  func `epoch and floor follow the events of a machine`(_ events: [KeysAndRecovery.EpochEvent]) throws {
+    var state = state()
+    for event in events {
+      switch event.event {
+      case "reset": try state.reset()
+      case "accept-before-reset": state.acceptBeforeReset()
+      case "id used with consent", "merge": state.see(epoch: try #require(event.idOrBackupEpoch))
+      default: Issue.record("an event that the vectors added: \(event.event)")
+      }
+      #expect(state.epoch == event.epoch)
+      #expect(state.floor == event.floor)
+    }
+  }
+
+  @Test func `the last epoch cannot be reset, and stays as it is`() throws {
+    var state = state(epoch: .max - 1, floor: 3)
+    try state.reset()
+    #expect(state.epoch == .max)
+    let before = state
+    #expect(throws: EpochsUsedUp.self) { try state.reset() }
+    #expect(state == before)
+  }
+
+  @Test func `seeing an epoch says whether it is a higher one`() {
+    var state = state(epoch: 2)
+    let answers = [2, 0, 3, 3].map { state.see(epoch: $0) }
+    #expect(answers == [false, false, true, false])
+    #expect(state.epoch == 3)
+  }
+
+  @Test(arguments: try KeysAndRecovery.load().nextCounter)
+  func `the next counter is the epoch's first, or the one after the highest known`(
+    _ vector: KeysAndRecovery.NextCounter
+  ) {
+    #expect(state(epoch: vector.epoch).nextCounter(known: vector.known) == vector.next)
+  }
+
+  @Test(
+    arguments: [
+      (0, 65_534, 65_535), (1, 65_535, 65_536), (1, 131_071, nil), (0, .max, nil), (.max, .max - 1, .max),
+      (.max, .max, nil), (.max, 0, 0xFFFF_0000),
+    ] as [(UInt16, UInt32, UInt32?)])
+  func `no counter leaves its epoch`(_ epoch: UInt16, _ known: UInt32, _ next: UInt32?) {
+    #expect(state(epoch: epoch).nextCounter(known: known) == next)
+  }
+
+  @Test func `counters that cannot be used are stepped over until the epoch ends`() {
+    var tried: [UInt32] = []
+    let found = state(epoch: 1).firstUsableCounter(known: 65_540) { counter -> UInt32? in
+      tried.append(counter)
+      return counter == 65_543 ? counter : nil
+    }
+    #expect(found == 65_543)
+    #expect(tried == [65_541, 65_542, 65_543])
+
+    tried = []
+    let none = state().firstUsableCounter(known: 65_533) { counter -> UInt32? in
+      tried.append(counter)
+      return nil
+    }
+    #expect(none == nil)
+    #expect(tried == [65_534, 65_535])
+  }
+
+  @Test(arguments: try KeysAndRecovery.load().live)
+  func `an id without a row is live by its epoch and its account`(_ vector: KeysAndRecovery.Live) throws {
+    let salt = [UInt8](repeating: 1, count: 16)
+    let parameters: CredentialParameters? =
+      switch vector.kind {
+      case "discoverable":
+        .discoverable(userID: [1], counter: UInt32(vector.idEpoch) << 16 | (vector.counter ?? 0), algorithm: .es256)
+      case "non-discoverable": .nonDiscoverable(userID: [1], salt: salt, epoch: vector.idEpoch, algorithm: .es256)
+      default: .u2f(salt: salt, epoch: vector.idEpoch)
+      }
+    let account = try vector.known.map { known -> AccountEntry in
+      if vector.deleted == true { return .tombstone(counter: known, changed: 1) }
+      let source = CredentialSource(
+        rpID: "example.com", userID: [1], id: [1], algorithm: .es256, counter: known, created: 1, changed: 1,
+        origin: .registered)
+      return .record(try #require(source))
+    }
+    #expect(state(floor: vector.floor).isLive(try #require(parameters), account: account) == vector.live)
+  }
+}
