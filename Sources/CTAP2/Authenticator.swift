@@ -17,7 +17,7 @@ public struct Authenticator: Sendable {
   let report: @Sendable (CommandReport) -> Void
 
   /// Keys, tries and token of clientPIN.
-  package var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
+  var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
   /// What getNextAssertion goes on with; any other command drops it.
   var remaining: RemainingAssertions?
   /// The large-blob array that is being written.
@@ -77,6 +77,9 @@ public struct Authenticator: Sendable {
     beginCommand(command.code, in: context)
     return try await command.run(request, in: context, on: &self)
   }
+
+  /// The vault, while it is open.
+  public var currentVault: OpenVault? { keySource.current }
 
   /// Ends what is not told to its end, a getAssertion or an enumeration: somebody changed what the answers would be
   /// made of.

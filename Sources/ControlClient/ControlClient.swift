@@ -57,7 +57,7 @@ public final class ControlClient: Sendable {
     }
     // Who gave it up before had no connection to end.
     if isOver { throw Self.givenUp }
-    let _: Hello = try ask(.hello(version: ControlMessage.version))
+    _ = try ask(Hello())
   }
 
   deinit {
@@ -66,24 +66,22 @@ public final class ControlClient: Sendable {
   }
 
   /// Asks, and waits for the answer: as long as it takes where a person or a key derivation is waited for.
-  public func ask<Answer: ControlAnswer>(
-    _ request: ControlRequest, for answer: Answer.Type = Answer.self
-  ) throws(ControlClientError) -> Answer {
-    let packet = try exchange(request)
-    do {
-      return try Answer(decoding: packet)
-    } catch {
-      throw .refused(error)
-    }
+  public func ask<Command: ControlCommand>(_ command: Command) throws(ControlClientError) -> Command.Answer {
+    let packet = try exchange(command.encoded, Command.wait)
+    do { return try Command.Answer(decoding: packet) } catch { throw .refused(error) }
   }
 
-  /// Asks, and gives the packet that answers as it is: status ‖ members.
-  public func exchange(_ request: ControlRequest) throws(ControlClientError) -> [UInt8] {
+  /// Sends a CTAP2 message, and gives the packet that answers as it is: status ‖ members.
+  public func forward(_ message: [UInt8]) throws(ControlClientError) -> [UInt8] {
+    try exchange(message.withUnsafeBytes { SecretBytes(copying: $0) }, .queue)
+  }
+
+  private func exchange(_ message: SecretBytes, _ wait: ControlWait) throws(ControlClientError) -> [UInt8] {
     try turn.withLock { _ throws(ControlClientError) in
-      let (message, descriptor) = (request.encoded, state.withLock(\.descriptor))
+      let descriptor = state.withLock(\.descriptor)
       let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
       guard sent == message.count else { throw broken(errno) }
-      return switch request.wait {
+      return switch wait {
       case .none: try receive(within: Self.patience)
       case .work: try receive()
       case .queue: try receiveFromBusy()
@@ -127,7 +125,7 @@ public final class ControlClient: Sendable {
     }
     defer { state.withLock { $0.look = nil } }
     guard !isOver, (try? look.connect()) != nil else { return false }
-    return (try? look.ask(.status, for: AuthenticatorStatus.self))?.waiting == true
+    return (try? look.ask(GetStatus()))?.waiting == true
   }
 
   /// Waits for an answer, for good unless `seconds` are given.

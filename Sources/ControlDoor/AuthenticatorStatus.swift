@@ -1,5 +1,17 @@
 public import CBOR
 
+/// What runs, and what is wrong.
+public struct GetStatus: PlainCommand {
+  /// How things are.
+  public typealias Answer = AuthenticatorStatus
+  /// The command byte.
+  public static let code: UInt8 = 0x51
+  /// It never waits for a person.
+  public static let wait = ControlWait.none
+  /// The only request there is.
+  public init() {}
+}
+
 /// What the authenticator tells about itself, without waiting for anybody:
 /// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
@@ -95,11 +107,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     prompt = try told(members.requiredText(8))
     fingerprint = try told(members.optionalBytes(9))
     waiting = try told(members.requiredBool(10))
-    problems = []
-    for problem in try told(members.requiredArray(11)) {
-      guard let text = problem.text else { throw ControlFailure(.unexpectedType, "a problem is not a text") }
-      problems.append(text)
-    }
+    problems = try members.texts(11, "a problem")
     stateDirectory = try told(members.requiredText(12))
     credentials = try told(members.optionalUnsigned(13))
     steppedAsideFor = try told(members.optionalText(14))
@@ -110,17 +118,12 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
 
   /// The members of the answer.
   public var members: CBORMap {
-    var members: CBORMap = [
+    CBORMap(present: [
       1: CBORValue(Int64(max(0, processID))), 2: .number(vault.rawValue), 3: .text(transport), 4: .bool(attached),
-      7: .text(verification), 8: .text(prompt), 10: .bool(waiting), 11: .array(problems.map(CBORValue.text)),
-      12: .text(stateDirectory), 15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures),
-    ]
-    members[5] = node.map(CBORValue.text)
-    members[6] = access.map(CBORValue.text)
-    members[9] = fingerprint.map(CBORValue.bytes)
-    members[13] = credentials.map(CBORValue.unsigned)
-    members[14] = steppedAsideFor.map(CBORValue.text)
-    members[17] = hasReaders.map(CBORValue.bool)
-    return members
+      5: node.map(CBORValue.text), 6: access.map(CBORValue.text), 7: .text(verification), 8: .text(prompt),
+      9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .texts(problems), 12: .text(stateDirectory),
+      13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
+      15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),
+    ])
   }
 }

@@ -2,8 +2,7 @@
 ///
 /// A request is one command byte and a CTAP2 canonical CBOR map; an answer is one status byte and such a map. Where all
 /// members are absent the map is absent too. CTAP2's own commands (below ``vendorCommands``) pass as they are, in both
-/// directions, and reach the same authenticator as those of the USB side. The first request of a connection is
-/// ``ControlRequest/hello(version:)``.
+/// directions, and reach the same authenticator as those of the USB side. The first request of a connection is ``Hello``.
 ///
 /// A request that waits for a person is withdrawn by closing the connection.
 public enum ControlMessage {
@@ -24,4 +23,17 @@ public enum ControlMessage {
 
   /// The longest passphrase, bytes, at every door: what one takes, all must take.
   public static let maximumPassphraseSize = 256
+
+  /// The command byte of a request, CTAP2's or our own.
+  ///
+  /// - Throws: `invalidLength` for a request that is empty or too long.
+  public static func command(of request: UnsafeRawBufferPointer) throws(ControlFailure) -> UInt8 {
+    guard let code = request.first, request.count <= maximumSize else {
+      throw ControlFailure(.invalidLength, "the request is empty or too long")
+    }
+    guard vendorCommands.contains(code) || request.count <= maximumCTAPSize else {
+      throw ControlFailure(.invalidLength, "the CTAP2 message is longer than 7609 bytes")
+    }
+    return code
+  }
 }

@@ -76,16 +76,12 @@ public struct CredentialDescription: ControlAnswer, Equatable {
 
   /// The members of the answer.
   public var members: CBORMap {
-    var members: CBORMap = [
-      1: .text(rpID), 2: .bytes(userID), 5: .bytes(credentialID), 6: CBORValue(algorithm), 7: .number(counter),
-      8: .number(policy), 9: .unsigned(created), 10: .unsigned(changed), 11: .number(source),
-    ]
-    members[3] = name.map(CBORValue.text)
-    members[4] = displayName.map(CBORValue.text)
-    members[14] = publicKey.map(CBORValue.bytes)
-    members[15] = largeBlobKey.map(CBORValue.bytes)
-    if hasCredBlob { members[16] = true }
-    return members
+    CBORMap(present: [
+      1: .text(rpID), 2: .bytes(userID), 3: name.map(CBORValue.text), 4: displayName.map(CBORValue.text),
+      5: .bytes(credentialID), 6: CBORValue(algorithm), 7: .number(counter), 8: .number(policy), 9: .unsigned(created),
+      10: .unsigned(changed), 11: .number(source), 14: publicKey.map(CBORValue.bytes),
+      15: largeBlobKey.map(CBORValue.bytes), 16: hasCredBlob ? true : nil,
+    ])
   }
 }
 
@@ -98,48 +94,4 @@ extension CredentialDescription {
   public var hasLargeBlobKey: Bool { policy & 0b100 != 0 }
   /// Whether it was registered with the thirdPartyPayment extension.
   public var isForThirdPartyPayment: Bool { policy & 0b1000 != 0 }
-}
-
-/// A part of the stored credentials: {1: [credential …], 2: next?}.
-public struct CredentialPage: ControlAnswer, Equatable {
-  /// Newest first.
-  public var credentials: [CredentialDescription]
-  /// Where the next page starts; `nil` on the last one.
-  public var next: UInt64?
-
-  /// Joins the members.
-  public init(credentials: [CredentialDescription], next: UInt64? = nil) {
-    self.credentials = credentials
-    self.next = next
-  }
-
-  /// Takes as many credentials as one message holds, and always one: a record is far smaller than a message.
-  public init(of all: [CredentialDescription], start: UInt64) {
-    let first = Int(clamping: start)
-    var size = 32
-    let page = all.dropFirst(first).prefix { credential in
-      size += CBOREncoder.encode(.map(credential.members)).count
-      return size <= ControlMessage.maximumSize
-    }
-    let end = first + page.count
-    self.init(credentials: Array(page), next: page.isEmpty || end >= all.count ? nil : UInt64(end))
-  }
-
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
-    var credentials: [CredentialDescription] = []
-    for element in try told(members.requiredArray(1)) {
-      guard let map = element.map else { throw ControlFailure(.unexpectedType, "a credential is not a map") }
-      credentials.append(try CredentialDescription(map))
-    }
-    self.credentials = credentials
-    next = try told(members.optionalUnsigned(2))
-  }
-
-  /// The members of the answer.
-  public var members: CBORMap {
-    var members: CBORMap = [1: .array(credentials.map { .map($0.members) })]
-    members[2] = next.map(CBORValue.unsigned)
-    return members
-  }
 }

@@ -22,13 +22,8 @@ extension AuthenticatorSettings {
     persistentToken = nil
   }
 
-  /// Takes a new PIN from the owner: 1 to 63 bytes of UTF-8 without a zero byte.
-  ///
-  /// - Throws: as above, and `pinPolicyViolation` for what is no text of that length.
-  public mutating func setPIN(_ pin: SecretBytes) throws(CTAPError) { try setPIN(StoredPIN(pin)) }
-
   /// Goes back to no PIN, as on a new device.
-  public mutating func removePIN() {
+  mutating func removePIN() {
     pin = nil
     forcePINChange = false
     persistentToken = nil
@@ -99,14 +94,57 @@ extension StoredPIN {
   }
 }
 
+// MARK: - PIN and settings, durably
+
+extension Authenticator {
+  /// Sets the PIN, the first or another, 1 to 63 bytes of UTF-8 without a zero byte.
+  ///
+  /// - Throws: `pinPolicyViolation` for what is no text of that length, is too short, or is still the one to be changed.
+  public mutating func setPIN(_ pin: SecretBytes, in vault: OpenVault) throws(CTAPError) {
+    try setPIN(StoredPIN(pin), in: vault)
+  }
+
+  /// Sets the PIN; what was tried against the one before, and what that allowed, is over.
+  mutating func setPIN(_ pin: StoredPIN, in vault: OpenVault) throws(CTAPError) {
+    try vault.changeSettings { (settings) throws(CTAPError) in try settings.setPIN(pin) }
+    pinUVAuth.pinWasChanged()
+  }
+
+  /// Goes back to no PIN.
+  public mutating func removePIN(in vault: OpenVault) throws(CTAPError) {
+    try vault.changeSettings { $0.removePIN() }
+    pinUVAuth.pinWasChanged()
+  }
+
+  /// Changes settings beside the PIN; one that must be changed allows nothing any more.
+  public mutating func changeSettings(
+    in vault: OpenVault, _ change: (inout AuthenticatorSettings) throws(CTAPError) -> Void
+  ) throws(CTAPError) -> AuthenticatorSettings {
+    let settings = try vault.changeSettings(change)
+    if settings.forcePINChange { pinUVAuth.pinWasChanged() }
+    return settings
+  }
+}
+
 extension OpenVault {
   /// PIN and settings as the store has them.
   public func settings() throws(CTAPError) -> AuthenticatorSettings {
     do throws(StoreError) { return try store.state().settings } catch { throw CTAPError(error) }
   }
 
-  /// Replaces PIN and settings, durably.
-  public func save(_ settings: AuthenticatorSettings) throws(CTAPError) {
+  /// Changes PIN and settings, all that is asked for or nothing.
+  @discardableResult
+  public func changeSettings(
+    _ change: (inout AuthenticatorSettings) throws(CTAPError) -> Void
+  ) throws(CTAPError) -> AuthenticatorSettings {
+    var settings = try settings()
+    try change(&settings)
+    try save(settings)
+    return settings
+  }
+
+  /// Replaces PIN and settings.
+  func save(_ settings: AuthenticatorSettings) throws(CTAPError) {
     do throws(StoreError) {
       var state = try store.state()
       state.settings = settings

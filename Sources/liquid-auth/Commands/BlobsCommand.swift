@@ -141,7 +141,7 @@ struct BlobsCommand: ParsableCommand {
       let array = try LargeBlobArray(serialized: NamedFile(file).read(atMost: LargeBlobs.capacity))
       let connection = try place.connect()
       try connection.unlock()
-      let _: Done = try connection.ask(.setLargeBlobArray(array.serialized, changedFrom: nil))
+      try connection.ask(SetLargeBlobArray(array.serialized, changedFrom: nil))
       output.write(
         "kept \(array.entries.count) large \(array.entries.count == 1 ? "blob" : "blobs")",
         json: ["blobs": .number(Int64(array.entries.count))])
@@ -178,15 +178,14 @@ extension ControlConnection {
   /// Puts an array in the place of the one that was read, if that is the one still: a site may have written meanwhile.
   fileprivate func replace(_ serialized: [UInt8], with array: LargeBlobArray) throws(CommandFailure) {
     let digest = Array(serialized.suffix(LargeBlobs.digestSize))
-    let _: Done = try ask(.setLargeBlobArray(array.serialized, changedFrom: digest))
+    try ask(SetLargeBlobArray(array.serialized, changedFrom: digest))
   }
 
   /// All passkeys that can have a large blob.
   fileprivate func largeBlobHolders() throws(CommandFailure) -> [LargeBlobHolder] {
     var holders: [LargeBlobHolder] = []
     for credential in try credentials() where credential.hasLargeBlobKey {
-      let shown: CredentialDescription = try ask(.showCredential(credential.reference))
-      if let holder = LargeBlobHolder(shown) { holders.append(holder) }
+      if let holder = LargeBlobHolder(try ask(ShowCredential(credential.reference))) { holders.append(holder) }
     }
     return holders
   }
@@ -194,8 +193,7 @@ extension ControlConnection {
   /// The passkey whose id begins with these digits.
   fileprivate func largeBlobHolder(_ digits: String) throws(CommandFailure) -> LargeBlobHolder {
     let reference = try CredentialsCommand.find(digits, among: credentials()).reference
-    let shown: CredentialDescription = try ask(.showCredential(reference))
-    guard let holder = LargeBlobHolder(shown) else {
+    guard let holder = LargeBlobHolder(try ask(ShowCredential(reference))) else {
       throw CommandFailure("the passkey was registered without the extension largeBlob: it can have none")
     }
     return holder
