@@ -12,7 +12,8 @@ public struct Authenticator: Sendable {
   let interaction: any UserInteraction
   let extensions: [any AuthenticatorExtension.Type]
   let now: @Sendable () -> Duration
-  let wallClock: @Sendable () -> UInt64
+  /// Unix milliseconds, for records.
+  public let wallClock: @Sendable () -> UInt64
   var randomness: any RandomNumberGenerator & Sendable
   let report: @Sendable (CommandReport) -> Void
 

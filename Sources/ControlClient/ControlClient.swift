@@ -1,5 +1,5 @@
 import CLinux
-public import ControlDoor
+package import ControlDoor
 import CryptoPrimitives
 import Glibc
 import StateDirectory
@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// It blocks the thread that asks. ``disconnect()`` ends it from any other, at whatever it waits, and withdraws what it
 /// asks for.
-public final class ControlClient: Sendable {
+package final class ControlClient: Sendable {
   private struct State {
     /// The connection; -1 before it is made.
     var descriptor: Int32 = -1
@@ -32,13 +32,13 @@ public final class ControlClient: Sendable {
   /// - Parameters:
   ///   - path: the control socket, 1 to 107 bytes.
   ///   - onPrompt: told once, on the thread that asks, when a person is asked before the answer comes.
-  public init(_ path: String, onPrompt: @escaping @Sendable () -> Void) {
+  package init(_ path: String, onPrompt: @escaping @Sendable () -> Void) {
     self.path = path
     self.onPrompt = onPrompt
   }
 
   /// Connects, and agrees on the version: as ``init(_:onPrompt:)`` and ``connect()``.
-  public static func open(
+  package static func open(
     _ path: String, onPrompt: @escaping @Sendable () -> Void
   ) throws(ControlClientError) -> ControlClient {
     let client = ControlClient(path, onPrompt: onPrompt)
@@ -49,7 +49,7 @@ public final class ControlClient: Sendable {
   /// Connects, and agrees on the version; once.
   ///
   /// - Throws: `notRunning` when nobody listens there.
-  public func connect() throws(ControlClientError) {
+  package func connect() throws(ControlClientError) {
     let descriptor = try connected()
     let isOver = state.withLock { state in
       state.descriptor = descriptor
@@ -66,13 +66,13 @@ public final class ControlClient: Sendable {
   }
 
   /// Asks, and waits for the answer: as long as it takes where a person or a key derivation is waited for.
-  public func ask<Command: ControlCommand>(_ command: Command) throws(ControlClientError) -> Command.Answer {
+  package func ask<Command: ControlCommand>(_ command: Command) throws(ControlClientError) -> Command.Answer {
     let packet = try exchange(command.encoded, Command.wait)
     do { return try Command.Answer(decoding: packet) } catch { throw .refused(error) }
   }
 
   /// Sends a CTAP2 message, and gives the packet that answers as it is: status ‖ members.
-  public func forward(_ message: [UInt8]) throws(ControlClientError) -> [UInt8] {
+  package func forward(_ message: [UInt8]) throws(ControlClientError) -> [UInt8] {
     try exchange(message.withUnsafeBytes { SecretBytes(copying: $0) }, .queue)
   }
 
@@ -91,7 +91,7 @@ public final class ControlClient: Sendable {
 
   /// Ends the connection, from any thread, also before it is made: what is being asked is withdrawn, and whoever waits is
   /// told.
-  public func disconnect() {
+  package func disconnect() {
     let look = state.withLock { state in
       state.isOver = true
       if state.descriptor >= 0 { shutdown(state.descriptor, Int32(SHUT_RDWR)) }

@@ -1,7 +1,7 @@
-public import ControlDoor
+package import ControlDoor
 
 /// Why the authenticator gave no answer, or not the one that was asked for.
-public enum ControlClientError: Error, Equatable {
+package enum ControlClientError: Error, Equatable {
   /// Nobody listens.
   case notRunning(String)
   /// It answered that it will not.
@@ -12,7 +12,7 @@ public enum ControlClientError: Error, Equatable {
 
 extension ControlClientError: CustomStringConvertible {
   /// Lower case, no full stop: what happened, then what to do.
-  public var description: String {
+  package var description: String {
     switch self {
     case .notRunning(let reason), .failed(let reason): reason
     case .refused(let failure): failure.description

@@ -1,18 +1,17 @@
-public import CBOR
+package import CBOR
 
 // What the owner may do with the stored credentials, after the vault's passphrase on the connection.
 
 /// Which credential is meant: {1: rp.id, 2: credential id}.
 ///
 /// Two relying parties can share a hash id, Recovery §12.
-public struct CredentialReference: Hashable, Sendable {
+package struct CredentialReference: Hashable, Sendable {
   /// The relying party's id.
-  public var rpID: String
+  package var rpID: String
   /// The credential id, whole.
-  public var credentialID: [UInt8]
+  package var credentialID: [UInt8]
 
-  /// Joins the members.
-  public init(rpID: String, credentialID: [UInt8]) {
+  package init(rpID: String, credentialID: [UInt8]) {
     self.rpID = rpID
     self.credentialID = credentialID
   }
@@ -26,35 +25,30 @@ public struct CredentialReference: Hashable, Sendable {
 }
 
 /// A page of the stored credentials, newest first: {1: start?}.
-public struct ListCredentials: ControlCommand {
-  /// The command byte.
-  public static let code: UInt8 = 0x54
+package struct ListCredentials: ControlCommand {
+  package static let code: UInt8 = 0x54
   /// 0, or the `next` of the page before.
-  public var start: UInt64
+  package var start: UInt64
 
-  /// Asks for the page that starts there.
-  public init(start: UInt64 = 0) { self.start = start }
+  package init(start: UInt64 = 0) { self.start = start }
 
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) { start = try told(members.optionalUnsigned(1)) ?? 0 }
-  /// The members of the request.
-  public var members: CBORMap { [1: .unsigned(start)] }
+  package init(_ members: CBORMap) throws(ControlFailure) { start = try told(members.optionalUnsigned(1)) ?? 0 }
+  package var members: CBORMap { [1: .unsigned(start)] }
 
   /// {1: [credential …], 2: next?}.
-  public struct Answer: ControlAnswer, Equatable {
+  package struct Answer: ControlAnswer, Equatable {
     /// Newest first.
-    public var credentials: [CredentialDescription]
+    package var credentials: [CredentialDescription]
     /// Where the next page starts; `nil` on the last one.
-    public var next: UInt64?
+    package var next: UInt64?
 
-    /// Joins the members.
-    public init(credentials: [CredentialDescription], next: UInt64? = nil) {
+    package init(credentials: [CredentialDescription], next: UInt64? = nil) {
       self.credentials = credentials
       self.next = next
     }
 
     /// Takes as many credentials as one message holds, and always one: a record is far smaller than a message.
-    public init(of all: [CredentialDescription], start: UInt64) {
+    package init(of all: [CredentialDescription], start: UInt64) {
       let first = Int(clamping: start)
       var size = 32
       let page = all.dropFirst(first).prefix { credential in
@@ -65,8 +59,7 @@ public struct ListCredentials: ControlCommand {
       self.init(credentials: Array(page), next: page.isEmpty || end >= all.count ? nil : UInt64(end))
     }
 
-    /// Reads the members.
-    public init(_ members: CBORMap) throws(ControlFailure) {
+    package init(_ members: CBORMap) throws(ControlFailure) {
       credentials = []
       for element in try told(members.requiredArray(1)) {
         guard let map = element.map else { throw ControlFailure(.unexpectedType, "a credential is not a map") }
@@ -75,53 +68,42 @@ public struct ListCredentials: ControlCommand {
       next = try told(members.optionalUnsigned(2))
     }
 
-    /// The members of the answer.
-    public var members: CBORMap {
+    package var members: CBORMap {
       CBORMap(present: [1: .array(credentials.map { .map($0.members) }), 2: next.map(CBORValue.unsigned)])
     }
   }
 }
 
 /// One credential with its public key.
-public struct ShowCredential: ControlCommand {
-  /// What is known of it.
-  public typealias Answer = CredentialDescription
-  /// The command byte.
-  public static let code: UInt8 = 0x55
-  /// Which one.
-  public var reference: CredentialReference
+package struct ShowCredential: ControlCommand {
+  package typealias Answer = CredentialDescription
+  package static let code: UInt8 = 0x55
+  package var reference: CredentialReference
 
-  /// Asks for this one.
-  public init(_ reference: CredentialReference) { self.reference = reference }
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) { reference = try CredentialReference(members) }
-  /// The members of the request.
-  public var members: CBORMap { reference.members }
+  package init(_ reference: CredentialReference) { self.reference = reference }
+  package init(_ members: CBORMap) throws(ControlFailure) { reference = try CredentialReference(members) }
+  package var members: CBORMap { reference.members }
 }
 
 /// Changes the names of one credential: {1: rp.id, 2: credential id, 3: name?, 4: displayName?}.
-public struct RenameCredential: ControlCommand {
-  /// The command byte.
-  public static let code: UInt8 = 0x56
+package struct RenameCredential: ControlCommand {
+  package static let code: UInt8 = 0x56
   /// The longest name, bytes.
-  public static let maximumNameSize = 255
+  package static let maximumNameSize = 255
 
-  /// Which one.
-  public var reference: CredentialReference
+  package var reference: CredentialReference
   /// The account's `name`; an absent one stays as it is, an empty one is removed.
-  public var name: String?
+  package var name: String?
   /// The account's `displayName`, in the same way.
-  public var displayName: String?
+  package var displayName: String?
 
-  /// Joins the members.
-  public init(_ reference: CredentialReference, name: String? = nil, displayName: String? = nil) {
+  package init(_ reference: CredentialReference, name: String? = nil, displayName: String? = nil) {
     self.reference = reference
     self.name = name
     self.displayName = displayName
   }
 
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
+  package init(_ members: CBORMap) throws(ControlFailure) {
     reference = try CredentialReference(members)
     name = try told(members.optionalText(3))
     displayName = try told(members.optionalText(4))
@@ -131,8 +113,7 @@ public struct RenameCredential: ControlCommand {
     }
   }
 
-  /// The members of the request.
-  public var members: CBORMap {
+  package var members: CBORMap {
     var members = reference.members
     members[3] = name.map(CBORValue.text)
     members[4] = displayName.map(CBORValue.text)
@@ -141,41 +122,33 @@ public struct RenameCredential: ControlCommand {
 }
 
 /// Removes one credential; a tombstone stays.
-public struct RemoveCredential: ControlCommand {
-  /// The command byte.
-  public static let code: UInt8 = 0x57
-  /// Which one.
-  public var reference: CredentialReference
+package struct RemoveCredential: ControlCommand {
+  package static let code: UInt8 = 0x57
+  package var reference: CredentialReference
 
-  /// Asks for this one.
-  public init(_ reference: CredentialReference) { self.reference = reference }
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) { reference = try CredentialReference(members) }
-  /// The members of the request.
-  public var members: CBORMap { reference.members }
+  package init(_ reference: CredentialReference) { self.reference = reference }
+  package init(_ members: CBORMap) throws(ControlFailure) { reference = try CredentialReference(members) }
+  package var members: CBORMap { reference.members }
 }
 
 /// Writes the record of a credential that the phrase gives back, Recovery §9, of which so much is known:
 /// {1: rp.id, 2: user.id, 3: counter, 4: COSE algorithm, 5: credProtect}.
-public struct RecoverCredential: ControlCommand, Hashable {
-  /// What the record says then.
-  public typealias Answer = CredentialDescription
-  /// The command byte.
-  public static let code: UInt8 = 0x58
+package struct RecoverCredential: ControlCommand, Hashable {
+  package typealias Answer = CredentialDescription
+  package static let code: UInt8 = 0x58
 
   /// The relying party's id.
-  public var rpID: String
+  package var rpID: String
   /// The account's user.id, 1 to 64 bytes.
-  public var userHandle: [UInt8]
+  package var userHandle: [UInt8]
   /// Which of the account's registrations it was, Recovery §7.
-  public var counter: UInt32
+  package var counter: UInt32
   /// The COSE algorithm: −7 ES256, −8 EdDSA.
-  public var algorithm: Int64
+  package var algorithm: Int64
   /// The credProtect level, 1 to 3.
-  public var credProtect: UInt8
+  package var credProtect: UInt8
 
-  /// Joins the members.
-  public init(
+  package init(
     rpID: String, userHandle: [UInt8], counter: UInt32 = 0, algorithm: Int64 = -7, credProtect: UInt8 = 1
   ) {
     self.rpID = rpID
@@ -185,8 +158,7 @@ public struct RecoverCredential: ControlCommand, Hashable {
     self.credProtect = credProtect
   }
 
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
+  package init(_ members: CBORMap) throws(ControlFailure) {
     rpID = try told(members.requiredText(1))
     userHandle = try told(members.requiredBytes(2))
     counter = try members.requiredInteger(3, as: UInt32.self)
@@ -201,8 +173,7 @@ public struct RecoverCredential: ControlCommand, Hashable {
     }
   }
 
-  /// The members of the request.
-  public var members: CBORMap {
+  package var members: CBORMap {
     [
       1: .text(rpID), 2: .bytes(userHandle), 3: .number(counter), 4: CBORValue(algorithm), 5: .number(credProtect),
     ]
@@ -210,9 +181,7 @@ public struct RecoverCredential: ControlCommand, Hashable {
 }
 
 /// Takes a reset back for what the phrase can open: floor = 0, Recovery §7.
-public struct AcceptBeforeReset: PlainCommand {
-  /// The command byte.
-  public static let code: UInt8 = 0x59
-  /// The only request there is.
-  public init() {}
+package struct AcceptBeforeReset: PlainCommand {
+  package static let code: UInt8 = 0x59
+  package init() {}
 }

@@ -1,41 +1,40 @@
-public import CBOR
+package import CBOR
 
 /// A stored credential as its owner may see it: the numbers are those of the record, Recovery §6; 14 is its public key, 15
 /// its largeBlobKey, 16 whether it has a credBlob.
-public struct CredentialDescription: ControlAnswer, Equatable {
+package struct CredentialDescription: ControlAnswer, Equatable {
   /// The relying party's id.
-  public var rpID: String
+  package var rpID: String
   /// The account's user.id.
-  public var userID: [UInt8]
+  package var userID: [UInt8]
   /// The account's `name`.
-  public var name: String?
+  package var name: String?
   /// The account's `displayName`.
-  public var displayName: String?
+  package var displayName: String?
   /// The credential id.
-  public var credentialID: [UInt8]
+  package var credentialID: [UInt8]
   /// The COSE algorithm.
-  public var algorithm: Int64
+  package var algorithm: Int64
   /// Which of the account's registrations it is, Recovery §7.
-  public var counter: UInt32
+  package var counter: UInt32
   /// Bits 0–1 credProtect level, bit 2 largeBlobKey, bit 3 thirdPartyPayment, Recovery §4.
-  public var policy: UInt8
+  package var policy: UInt8
   /// When it was made, Unix milliseconds.
-  public var created: UInt64
+  package var created: UInt64
   /// When it was last changed, Unix milliseconds.
-  public var changed: UInt64
+  package var changed: UInt64
   /// 0 registered, 1 recovered, 2 imported.
-  public var source: UInt8
+  package var source: UInt8
   /// X ‖ Y (64 bytes) or an Ed25519 key (32); lists leave it out.
-  public var publicKey: [UInt8]?
+  package var publicKey: [UInt8]?
   /// Opens its entry of the large-blob array, 32 bytes; lists leave it out.
   ///
   /// Whoever may list the passkeys as a platform does is told it as well (CTAP §6.8.4).
-  public var largeBlobKey: [UInt8]?
+  package var largeBlobKey: [UInt8]?
   /// Whether a site keeps something in the credBlob extension.
-  public var hasCredBlob: Bool
+  package var hasCredBlob: Bool
 
-  /// Joins the members.
-  public init(
+  package init(
     rpID: String, userID: [UInt8], name: String? = nil, displayName: String? = nil, credentialID: [UInt8],
     algorithm: Int64, counter: UInt32, policy: UInt8, created: UInt64, changed: UInt64, source: UInt8,
     publicKey: [UInt8]? = nil, largeBlobKey: [UInt8]? = nil, hasCredBlob: Bool = false
@@ -56,8 +55,7 @@ public struct CredentialDescription: ControlAnswer, Equatable {
     self.hasCredBlob = hasCredBlob
   }
 
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
+  package init(_ members: CBORMap) throws(ControlFailure) {
     rpID = try told(members.requiredText(1))
     userID = try told(members.requiredBytes(2))
     name = try told(members.optionalText(3))
@@ -74,8 +72,7 @@ public struct CredentialDescription: ControlAnswer, Equatable {
     hasCredBlob = try told(members.optionalBool(16)) ?? false
   }
 
-  /// The members of the answer.
-  public var members: CBORMap {
+  package var members: CBORMap {
     CBORMap(present: [
       1: .text(rpID), 2: .bytes(userID), 3: name.map(CBORValue.text), 4: displayName.map(CBORValue.text),
       5: .bytes(credentialID), 6: CBORValue(algorithm), 7: .number(counter), 8: .number(policy), 9: .unsigned(created),
@@ -87,11 +84,11 @@ public struct CredentialDescription: ControlAnswer, Equatable {
 
 extension CredentialDescription {
   /// What names this credential in a request.
-  public var reference: CredentialReference { CredentialReference(rpID: rpID, credentialID: credentialID) }
+  package var reference: CredentialReference { CredentialReference(rpID: rpID, credentialID: credentialID) }
   /// The credProtect level, 1 to 3.
-  public var credProtect: UInt8 { policy & 0b11 }
+  package var credProtect: UInt8 { policy & 0b11 }
   /// Whether it was registered with the largeBlobKey extension.
-  public var hasLargeBlobKey: Bool { policy & 0b100 != 0 }
+  package var hasLargeBlobKey: Bool { policy & 0b100 != 0 }
   /// Whether it was registered with the thirdPartyPayment extension.
-  public var isForThirdPartyPayment: Bool { policy & 0b1000 != 0 }
+  package var isForThirdPartyPayment: Bool { policy & 0b1000 != 0 }
 }

@@ -1,51 +1,43 @@
-public import CBOR
+package import CBOR
 
 // What a wallet asks. A locked vault is opened by the authenticator's own prompt, in its turn, as for a ceremony.
 
 /// The address of the account in use, m/44'/283'/0'/0/0.
-public struct GetAccount: PlainCommand {
-  /// The command byte.
-  public static let code: UInt8 = 0x61
-  /// The only request there is.
-  public init() {}
+package struct GetAccount: PlainCommand {
+  package static let code: UInt8 = 0x61
+  package init() {}
 
   /// {1: 58 characters}.
-  public struct Answer: ControlAnswer, Equatable {
+  package struct Answer: ControlAnswer, Equatable {
     /// Base32 of public key and checksum.
-    public var address: String
+    package var address: String
 
-    /// Joins the members.
-    public init(_ address: String) { self.address = address }
-    /// Reads the members.
-    public init(_ members: CBORMap) throws(ControlFailure) { address = try told(members.requiredText(1)) }
-    /// The members of the answer.
-    public var members: CBORMap { [1: .text(address)] }
+    package init(_ address: String) { self.address = address }
+    package init(_ members: CBORMap) throws(ControlFailure) { address = try told(members.requiredText(1)) }
+    package var members: CBORMap { [1: .text(address)] }
   }
 }
 
 /// Addresses of m/44'/283'/account'/0/index: {1: first index, 2: how many, 3: account}.
-public struct GetAddresses: ControlCommand, Hashable {
-  /// The command byte.
-  public static let code: UInt8 = 0x65
+package struct GetAddresses: ControlCommand, Hashable {
+  package static let code: UInt8 = 0x65
   /// The most addresses in one answer.
-  public static let maximumCount: UInt32 = 32
+  package static let maximumCount: UInt32 = 32
 
   /// The hardened level, without its highest bit: 0 to 2^31 - 1.
-  public var account: UInt32
+  package var account: UInt32
   /// The first index; the last is below 2^31.
-  public var first: UInt32
+  package var first: UInt32
   /// 1 to 32.
-  public var count: UInt32
+  package var count: UInt32
 
-  /// Joins the members.
-  public init(account: UInt32, first: UInt32, count: UInt32) {
+  package init(account: UInt32, first: UInt32, count: UInt32) {
     self.account = account
     self.first = first
     self.count = count
   }
 
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
+  package init(_ members: CBORMap) throws(ControlFailure) {
     first = try members.requiredInteger(1, as: UInt32.self)
     count = try members.requiredInteger(2, as: UInt32.self)
     account = try members.requiredInteger(3, as: UInt32.self)
@@ -57,71 +49,60 @@ public struct GetAddresses: ControlCommand, Hashable {
     }
   }
 
-  /// The members of the request.
-  public var members: CBORMap { [1: .number(first), 2: .number(count), 3: .number(account)] }
+  package var members: CBORMap { [1: .number(first), 2: .number(count), 3: .number(account)] }
 
   /// {1: [address …]}.
-  public struct Answer: ControlAnswer, Equatable {
+  package struct Answer: ControlAnswer, Equatable {
     /// By index, from the first that was asked for.
-    public var addresses: [String]
+    package var addresses: [String]
 
-    /// Joins the members.
-    public init(_ addresses: [String]) { self.addresses = addresses }
-    /// Reads the members.
-    public init(_ members: CBORMap) throws(ControlFailure) { addresses = try members.texts(1, "an address") }
-    /// The members of the answer.
-    public var members: CBORMap { [1: .texts(addresses)] }
+    package init(_ addresses: [String]) { self.addresses = addresses }
+    package init(_ members: CBORMap) throws(ControlFailure) { addresses = try members.texts(1, "an address") }
+    package var members: CBORMap { [1: .texts(addresses)] }
   }
 }
 
 /// The account's passkey at a site, Recovery §3 and §8: {1: rp.id, 2: host?}.
-public struct GetAccountPasskey: ControlCommand {
-  /// The command byte.
-  public static let code: UInt8 = 0x62
+package struct GetAccountPasskey: ControlCommand {
+  package static let code: UInt8 = 0x62
   /// The longest rp.id or host, bytes: a host name has at most 253.
   private static let maximumNameSize = 255
 
   /// The relying party's id.
-  public var rpID: String
+  package var rpID: String
   /// The host for which it is asked, where that is another.
-  public var host: String?
+  package var host: String?
 
-  /// Joins the members.
-  public init(rpID: String, host: String? = nil) {
+  package init(rpID: String, host: String? = nil) {
     self.rpID = rpID
     self.host = host
   }
 
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
+  package init(_ members: CBORMap) throws(ControlFailure) {
     rpID = try members.text(1, "the relying party's id", atMost: Self.maximumNameSize)
     host = try members[2] == nil ? nil : members.text(2, "the host", atMost: Self.maximumNameSize)
   }
 
-  /// The members of the request.
-  public var members: CBORMap { CBORMap(present: [1: .text(rpID), 2: host.map(CBORValue.text)]) }
+  package var members: CBORMap { CBORMap(present: [1: .text(rpID), 2: host.map(CBORValue.text)]) }
 
   /// {1: credential id, 2: whether it is stored}.
-  public struct Answer: ControlAnswer, Equatable {
+  package struct Answer: ControlAnswer, Equatable {
     /// That of the live record whose user.id is the account's address; without one, the hash id of counter 0.
-    public var credentialID: [UInt8]
+    package var credentialID: [UInt8]
     /// Whether this machine has the record.
-    public var isStored: Bool
+    package var isStored: Bool
 
-    /// Joins the members.
-    public init(credentialID: [UInt8], isStored: Bool) {
+    package init(credentialID: [UInt8], isStored: Bool) {
       self.credentialID = credentialID
       self.isStored = isStored
     }
 
-    /// Reads the members.
-    public init(_ members: CBORMap) throws(ControlFailure) {
+    package init(_ members: CBORMap) throws(ControlFailure) {
       credentialID = try told(members.requiredBytes(1))
       isStored = try told(members.requiredBool(2))
     }
 
-    /// The members of the answer.
-    public var members: CBORMap { [1: .bytes(credentialID), 2: .bool(isStored)] }
+    package var members: CBORMap { [1: .bytes(credentialID), 2: .bool(isStored)] }
   }
 }
 
@@ -130,25 +111,23 @@ public struct GetAccountPasskey: ControlCommand {
 ///
 /// All of a group are sent, also those that others sign: the person sees what belongs together, and the group's id is
 /// computed from all.
-public struct SignTransactions: ControlCommand, Hashable {
-  /// The command byte.
-  public static let code: UInt8 = 0x63
+package struct SignTransactions: ControlCommand, Hashable {
+  package static let code: UInt8 = 0x63
   /// The most transactions, as many as a group of Algorand has.
-  public static let maximumCount = 16
+  package static let maximumCount = 16
   /// The longest origin, bytes.
-  public static let maximumOriginSize = 300
+  package static let maximumOriginSize = 300
 
   /// One transaction: [bytes, bool, text?].
-  public struct Item: Hashable, Sendable {
+  package struct Item: Hashable, Sendable {
     /// Canonical msgpack, without the prefix "TX".
-    public var transaction: [UInt8]
+    package var transaction: [UInt8]
     /// Whether the account in use is to sign it.
-    public var isToBeSigned: Bool
+    package var isToBeSigned: Bool
     /// The address that is to sign, where it is not the sender's: that of the account to which the sender was rekeyed.
-    public var signer: String?
+    package var signer: String?
 
-    /// Joins the elements.
-    public init(_ transaction: [UInt8], isToBeSigned: Bool, signer: String? = nil) {
+    package init(_ transaction: [UInt8], isToBeSigned: Bool, signer: String? = nil) {
       self.transaction = transaction
       self.isToBeSigned = isToBeSigned
       self.signer = signer
@@ -172,18 +151,16 @@ public struct SignTransactions: ControlCommand, Hashable {
   }
 
   /// In the order of the group, 1 to 16.
-  public var items: [Item]
+  package var items: [Item]
   /// The dApp's origin, which the person is shown.
-  public var origin: String
+  package var origin: String
 
-  /// Joins the members.
-  public init(_ items: [Item], origin: String) {
+  package init(_ items: [Item], origin: String) {
     self.items = items
     self.origin = origin
   }
 
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
+  package init(_ members: CBORMap) throws(ControlFailure) {
     items = []
     for value in try told(members.requiredArray(1)) { items.append(try Item(value)) }
     origin = try members.text(2, "the origin", atMost: Self.maximumOriginSize)
@@ -195,19 +172,16 @@ public struct SignTransactions: ControlCommand, Hashable {
     }
   }
 
-  /// The members of the request.
-  public var members: CBORMap { [1: .array(items.map(\.value)), 2: .text(origin)] }
+  package var members: CBORMap { [1: .array(items.map(\.value)), 2: .text(origin)] }
 
   /// In the order of the request: {1: [64 bytes, or none where nothing was to be signed …]}.
-  public struct Answer: ControlAnswer, Equatable {
+  package struct Answer: ControlAnswer, Equatable {
     /// One for each transaction; `nil` where it was not to be signed.
-    public var signatures: [[UInt8]?]
+    package var signatures: [[UInt8]?]
 
-    /// Joins the members.
-    public init(_ signatures: [[UInt8]?]) { self.signatures = signatures }
+    package init(_ signatures: [[UInt8]?]) { self.signatures = signatures }
 
-    /// Reads the members.
-    public init(_ members: CBORMap) throws(ControlFailure) {
+    package init(_ members: CBORMap) throws(ControlFailure) {
       signatures = []
       for value in try told(members.requiredArray(1)) {
         guard let signature = value.bytes, [0, 64].contains(signature.count) else {
@@ -217,33 +191,28 @@ public struct SignTransactions: ControlCommand, Hashable {
       }
     }
 
-    /// The members of the answer.
-    public var members: CBORMap { [1: .array(signatures.map { .bytes($0 ?? []) })] }
+    package var members: CBORMap { [1: .array(signatures.map { .bytes($0 ?? []) })] }
   }
 }
 
 /// Shows a message of a dApp, and signs "MX" ‖ message when a person agrees: {1: message, 2: origin}.
-public struct SignMessage: ControlCommand, Hashable {
-  /// By the account's key.
-  public typealias Answer = WalletSignature
-  /// The command byte.
-  public static let code: UInt8 = 0x64
+package struct SignMessage: ControlCommand, Hashable {
+  package typealias Answer = WalletSignature
+  package static let code: UInt8 = 0x64
   /// The longest message, bytes: a person reads all of it.
-  public static let maximumSize = 1024
+  package static let maximumSize = 1024
 
   /// UTF-8, 1 to 1024 bytes.
-  public var message: [UInt8]
+  package var message: [UInt8]
   /// The dApp's origin, which the person is shown.
-  public var origin: String
+  package var origin: String
 
-  /// Joins the members.
-  public init(_ message: [UInt8], origin: String) {
+  package init(_ message: [UInt8], origin: String) {
     self.message = message
     self.origin = origin
   }
 
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
+  package init(_ members: CBORMap) throws(ControlFailure) {
     message = try told(members.requiredBytes(1))
     origin = try members.text(2, "the origin", atMost: SignTransactions.maximumOriginSize)
     guard 1...Self.maximumSize ~= message.count else {
@@ -252,86 +221,71 @@ public struct SignMessage: ControlCommand, Hashable {
     }
   }
 
-  /// The members of the request.
-  public var members: CBORMap { [1: .bytes(message), 2: .text(origin)] }
+  package var members: CBORMap { [1: .bytes(message), 2: .text(origin)] }
 }
 
 /// A signature by an account's key or an association key: {1: bytes}.
-public struct WalletSignature: ControlAnswer, Equatable {
+package struct WalletSignature: ControlAnswer, Equatable {
   /// Ed25519, 64 bytes, by an account; ECDSA in DER by an association key.
-  public var bytes: [UInt8]
+  package var bytes: [UInt8]
 
-  /// Joins the members.
-  public init(_ bytes: [UInt8]) { self.bytes = bytes }
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) { bytes = try told(members.requiredBytes(1)) }
-  /// The members of the answer.
-  public var members: CBORMap { [1: .bytes(bytes)] }
+  package init(_ bytes: [UInt8]) { self.bytes = bytes }
+  package init(_ members: CBORMap) throws(ControlFailure) { bytes = try told(members.requiredBytes(1)) }
+  package var members: CBORMap { [1: .bytes(bytes)] }
 }
 
 /// The public half of an association key, Recovery §3: {1: public user id}.
-public struct GetAssociationKey: ControlCommand {
-  /// The command byte.
-  public static let code: UInt8 = 0x66
+package struct GetAssociationKey: ControlCommand {
+  package static let code: UInt8 = 0x66
   /// Whose key it is: what Keyri calls publicUserId.
-  public var publicUserID: String
+  package var publicUserID: String
 
-  /// Asks for the key of this user.
-  public init(publicUserID: String) { self.publicUserID = publicUserID }
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) { publicUserID = try members.publicUserID() }
-  /// The members of the request.
-  public var members: CBORMap { [1: .text(publicUserID)] }
+  package init(publicUserID: String) { self.publicUserID = publicUserID }
+  package init(_ members: CBORMap) throws(ControlFailure) { publicUserID = try members.publicUserID() }
+  package var members: CBORMap { [1: .text(publicUserID)] }
 
   /// {1: X ‖ Y, 64 bytes}.
-  public struct Answer: ControlAnswer, Equatable {
+  package struct Answer: ControlAnswer, Equatable {
     /// X ‖ Y.
-    public var bytes: [UInt8]
+    package var bytes: [UInt8]
 
-    /// Joins the members.
-    public init(_ bytes: [UInt8]) { self.bytes = bytes }
+    package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Reads the members.
-    public init(_ members: CBORMap) throws(ControlFailure) {
+    package init(_ members: CBORMap) throws(ControlFailure) {
       bytes = try told(members.requiredBytes(1))
       guard bytes.count == 64 else { throw ControlFailure(.invalidLength, "the public key does not have 64 bytes") }
     }
 
-    /// The members of the answer.
-    public var members: CBORMap { [1: .bytes(bytes)] }
+    package var members: CBORMap { [1: .bytes(bytes)] }
   }
 }
 
 /// Shows data of a service, and signs them with an association key when a person agrees, Recovery §3:
 /// {1: public user id, 2: data, 3: service}.
-public struct SignAssociation: ControlCommand, Hashable {
-  /// By the association key.
-  public typealias Answer = WalletSignature
-  /// The command byte.
-  public static let code: UInt8 = 0x67
+package struct SignAssociation: ControlCommand, Hashable {
+  package typealias Answer = WalletSignature
+  package static let code: UInt8 = 0x67
   /// The longest public user id, bytes.
-  public static let maximumUserIDSize = 256
+  package static let maximumUserIDSize = 256
   /// The longest data, bytes.
-  public static let maximumDataSize = 256
+  package static let maximumDataSize = 256
   /// The longest name of a service, bytes.
-  public static let maximumServiceSize = 300
+  package static let maximumServiceSize = 300
 
   /// Whose key it is: what Keyri calls publicUserId.
-  public var publicUserID: String
+  package var publicUserID: String
   /// Printable ASCII, 1 to 256 bytes: a person sees all of it.
-  public var data: [UInt8]
+  package var data: [UInt8]
   /// Who asks, which the person is shown.
-  public var service: String
+  package var service: String
 
-  /// Joins the members.
-  public init(publicUserID: String, data: [UInt8], service: String) {
+  package init(publicUserID: String, data: [UInt8], service: String) {
     self.publicUserID = publicUserID
     self.data = data
     self.service = service
   }
 
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
+  package init(_ members: CBORMap) throws(ControlFailure) {
     publicUserID = try members.publicUserID()
     data = try told(members.requiredBytes(2))
     service = try members.text(3, "the service", atMost: Self.maximumServiceSize)
@@ -344,8 +298,7 @@ public struct SignAssociation: ControlCommand, Hashable {
     }
   }
 
-  /// The members of the request.
-  public var members: CBORMap { [1: .text(publicUserID), 2: .bytes(data), 3: .text(service)] }
+  package var members: CBORMap { [1: .text(publicUserID), 2: .bytes(data), 3: .text(service)] }
 }
 
 extension CBORMap {

@@ -106,21 +106,24 @@ extension Authenticator {
 
   /// Sets the PIN; what was tried against the one before, and what that allowed, is over.
   mutating func setPIN(_ pin: StoredPIN, in vault: OpenVault) throws(CTAPError) {
-    try vault.changeSettings { (settings) throws(CTAPError) in try settings.setPIN(pin) }
+    try changeSettings(in: vault) { (settings) throws(CTAPError) in try settings.setPIN(pin) }
     pinUVAuth.pinWasChanged()
   }
 
   /// Goes back to no PIN.
   public mutating func removePIN(in vault: OpenVault) throws(CTAPError) {
-    try vault.changeSettings { $0.removePIN() }
+    try changeSettings(in: vault) { $0.removePIN() }
     pinUVAuth.pinWasChanged()
   }
 
-  /// Changes settings beside the PIN; one that must be changed allows nothing any more.
+  /// Changes all that is asked for, or nothing; what a PIN allowed that must be changed now is over.
+  @discardableResult
   public mutating func changeSettings(
     in vault: OpenVault, _ change: (inout AuthenticatorSettings) throws(CTAPError) -> Void
   ) throws(CTAPError) -> AuthenticatorSettings {
-    let settings = try vault.changeSettings(change)
+    var settings = try vault.settings()
+    try change(&settings)
+    try vault.save(settings)
     if settings.forcePINChange { pinUVAuth.pinWasChanged() }
     return settings
   }
@@ -132,18 +135,7 @@ extension OpenVault {
     do throws(StoreError) { return try store.state().settings } catch { throw CTAPError(error) }
   }
 
-  /// Changes PIN and settings, all that is asked for or nothing.
-  @discardableResult
-  public func changeSettings(
-    _ change: (inout AuthenticatorSettings) throws(CTAPError) -> Void
-  ) throws(CTAPError) -> AuthenticatorSettings {
-    var settings = try settings()
-    try change(&settings)
-    try save(settings)
-    return settings
-  }
-
-  /// Replaces PIN and settings.
+  /// Replaces PIN and settings, durably.
   func save(_ settings: AuthenticatorSettings) throws(CTAPError) {
     do throws(StoreError) {
       var state = try store.state()

@@ -9,8 +9,6 @@ import StateDirectory
 actor ControlSession {
   /// What stands behind the control door.
   let desk: any ControlDesk
-  /// Unix milliseconds.
-  let wallClock: @Sendable () -> UInt64
   /// Takes a line for each request of a wallet that is refused before anybody is asked.
   let log: @Sendable (String) -> Void
   private let client: UInt64
@@ -23,13 +21,9 @@ actor ControlSession {
   /// Whether the vault's passphrase was given on this connection.
   var isVerified: Bool { verified != nil }
 
-  init(
-    client: UInt64, desk: any ControlDesk, wallClock: @escaping @Sendable () -> UInt64,
-    log: @escaping @Sendable (String) -> Void
-  ) {
+  init(client: UInt64, desk: any ControlDesk, log: @escaping @Sendable (String) -> Void) {
     self.client = client
     self.desk = desk
-    self.wallClock = wallClock
     self.log = log
   }
 

@@ -18,41 +18,42 @@ enum OwnerCommands {
 
 extension ListCredentials: OwnerCommand {
   /// Without public keys: deriving them all would take long.
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> Answer {
-    Answer(of: try vault.store.allCredentials().map { CredentialDescription($0) }, start: start)
+  func handle(_ owner: inout Owner) throws -> Answer {
+    Answer(of: try owner.vault.store.allCredentials().map { CredentialDescription($0) }, start: start)
   }
 }
 
 extension ShowCredential: OwnerCommand {
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> CredentialDescription {
-    try vault.description(of: vault.credential(reference))
+  func handle(_ owner: inout Owner) throws -> CredentialDescription {
+    try owner.vault.description(of: owner.vault.credential(reference))
   }
 }
 
 extension RenameCredential: OwnerCommand {
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> Done {
-    let source = try vault.credential(reference)
-    try vault.rename(source, name: name ?? source.name, displayName: displayName ?? source.displayName, now: now)
-    return Done()
+  func handle(_ owner: inout Owner) throws -> Done {
+    let source = try owner.vault.credential(reference)
+    return Done(
+      try owner.vault.rename(
+        source, name: name ?? source.name, displayName: displayName ?? source.displayName, now: owner.now))
   }
 }
 
 extension RemoveCredential: OwnerCommand {
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> Done {
-    try vault.remove(vault.credential(reference), now: now)
-    return Done()
+  func handle(_ owner: inout Owner) throws -> Done {
+    Done(try owner.vault.remove(owner.vault.credential(reference), now: owner.now))
   }
 }
 
 extension RecoverCredential: OwnerCommand {
   /// The record goes only over a lower counter.
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> CredentialDescription {
+  func handle(_ owner: inout Owner) throws -> CredentialDescription {
     guard let algorithm = COSEAlgorithm(rawValue: algorithm), let credProtect = CredProtectLevel(rawValue: credProtect)
     else { throw ControlFailure(.invalidParameter, "the algorithm or the credProtect level is not one of ours") }
     do {
-      return try vault.description(
-        of: vault.recover(
-          rpID: rpID, userID: userHandle, counter: counter, algorithm: algorithm, credProtect: credProtect, now: now))
+      return try owner.vault.description(
+        of: owner.vault.recover(
+          rpID: rpID, userID: userHandle, counter: counter, algorithm: algorithm, credProtect: credProtect,
+          now: owner.now))
     } catch CredentialRecoveryError.cryptography(.scalarOutOfRange) {
       throw ControlFailure(.invalidParameter, "counter \(counter) gives no key; give the next --counter")
     }
@@ -60,11 +61,10 @@ extension RecoverCredential: OwnerCommand {
 }
 
 extension AcceptBeforeReset: OwnerCommand {
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> Done {
-    var state = try vault.store.state()
+  func handle(_ owner: inout Owner) throws -> Done {
+    var state = try owner.vault.store.state()
     state.acceptBeforeReset()
-    try vault.store.setState(state)
-    return Done()
+    return Done(try owner.vault.store.setState(state))
   }
 }
 
@@ -101,29 +101,21 @@ extension CredentialDescription {
 // MARK: - PIN, settings and large blobs
 
 extension SetPIN: OwnerCommand {
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> Done {
-    try authenticator.setPIN(secret, in: vault)
-    return Done()
-  }
+  func handle(_ owner: inout Owner) throws -> Done { Done(try owner.authenticator.setPIN(secret, in: owner.vault)) }
 }
 
 extension RemovePIN: OwnerCommand {
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> Done {
-    try authenticator.removePIN(in: vault)
-    return Done()
-  }
+  func handle(_ owner: inout Owner) throws -> Done { Done(try owner.authenticator.removePIN(in: owner.vault)) }
 }
 
 extension GetSettings: OwnerCommand {
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> OwnerSettings {
-    OwnerSettings(try vault.settings())
-  }
+  func handle(_ owner: inout Owner) throws -> OwnerSettings { OwnerSettings(try owner.vault.settings()) }
 }
 
 extension ChangeSettings: OwnerCommand {
   /// All that is asked for, or nothing.
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> OwnerSettings {
-    let changed = try authenticator.changeSettings(in: vault) { (settings) throws(CTAPError) in
+  func handle(_ owner: inout Owner) throws -> OwnerSettings {
+    let changed = try owner.authenticator.changeSettings(in: owner.vault) { (settings) throws(CTAPError) in
       settings.alwaysUV = alwaysUV ?? settings.alwaysUV
       try settings.setMinimumPINLength(
         minimumPINLength, rpIDs: minimumPINLengthRPIDs, forceChange: forcePINChange)
@@ -142,15 +134,14 @@ extension OwnerSettings {
 }
 
 extension ForgetReaders: OwnerCommand {
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> Done {
-    try vault.changeSettings { $0.endPersistentToken() }
+  func handle(_ owner: inout Owner) throws -> Done {
+    try owner.authenticator.changeSettings(in: owner.vault) { $0.endPersistentToken() }
     return Done()
   }
 }
 
 extension SetLargeBlobArray: OwnerCommand {
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> Done {
-    try authenticator.replaceLargeBlobArray(array, changedFrom: digest, in: vault)
-    return Done()
+  func handle(_ owner: inout Owner) throws -> Done {
+    Done(try owner.authenticator.replaceLargeBlobArray(array, changedFrom: digest, in: owner.vault))
   }
 }

@@ -9,22 +9,30 @@ protocol ServedCommand: ControlCommand {
 
 /// What only the owner may do: after the vault's passphrase on the connection, in turn with the ceremonies.
 protocol OwnerCommand: ServedCommand {
-  /// Works on the open vault, and on what the authenticator has in memory.
-  ///
-  /// - Parameter now: Unix milliseconds.
-  func handle(_ vault: OpenVault, _ authenticator: inout Authenticator, now: UInt64) throws -> Answer
+  /// Does it.
+  func handle(_ owner: inout Owner) throws -> Answer
+}
+
+/// What an owner's command works on.
+struct Owner {
+  let vault: OpenVault
+  /// What it has in memory, such as a token, may end.
+  var authenticator: Authenticator
+  /// Unix milliseconds.
+  let now: UInt64
 }
 
 extension OwnerCommand {
   func handle(in session: isolated ControlSession) async throws -> Answer {
     guard let verified = session.verified else { throw ControlSession.passphraseRequired }
-    let now = session.wallClock()
     return try await session.desk.inTurn { authenticator in
       guard let vault = authenticator.currentVault else {
         throw ControlFailure(.passphraseRequired, "the vault is locked; the passphrase is needed again")
       }
       guard vault.unlocking === verified else { throw ControlSession.passphraseRequired }
-      return try handle(vault, &authenticator, now: now)
+      var owner = Owner(vault: vault, authenticator: authenticator, now: authenticator.wallClock())
+      defer { authenticator = owner.authenticator }
+      return try handle(&owner)
     }
   }
 }

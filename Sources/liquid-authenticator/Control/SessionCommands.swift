@@ -29,8 +29,7 @@ extension GetStatus: ServedCommand {
 
 extension Lock: ServedCommand {
   func handle(in session: isolated ControlSession) async -> Done {
-    await session.desk.lock()
-    return Done()
+    Done(await session.desk.lock())
   }
 }
 
@@ -45,15 +44,13 @@ extension Unlock: ServedCommand {
 
 extension NewStore: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Done {
-    try await session.desk.newStore(secret)
-    return Done()
+    Done(try await session.desk.newStore(secret))
   }
 }
 
 extension AcceptStore: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Done {
-    try await session.desk.acceptStore(secret)
-    return Done()
+    Done(try await session.desk.acceptStore(secret))
   }
 }
 
@@ -65,7 +62,6 @@ extension PlugDevice: ServedCommand {
       guard session.isVerified else { throw ControlSession.passphraseRequired }
       session.verified = nil
     }
-    try await session.desk.device(action)
-    return Done()
+    return Done(try await session.desk.device(action))
   }
 }

@@ -23,7 +23,7 @@ final class OpenDoor: Sendable {
     let (desk, lines) = (desk, lines)
     listener = ControlListener(
       try ControlSocket(listeningAt: path), on: try Self.loop.get(),
-      makeSession: { ControlSession(client: $0, desk: desk, wallClock: { 1 }, log: { _ in }) }, log: lines.add)
+      makeSession: { ControlSession(client: $0, desk: desk, log: { _ in }) }, log: lines.add)
   }
 
   deinit {

@@ -12,7 +12,7 @@ import Testing
   let lines = Lines()
   let session: ControlSession
 
-  init() { session = ControlSession(client: 5, desk: desk, wallClock: { 1_000 }, log: lines.add) }
+  init() { session = ControlSession(client: 5, desk: desk, log: lines.add) }
 
   private func ask(_ command: any ServedCommand) async -> ControlStatus? { await ask(.command(command)) }
 
@@ -64,7 +64,7 @@ import Testing
     #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired)
     #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
     #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired)
-    let other = ControlSession(client: 6, desk: desk, wallClock: { 1_000 }, log: lines.add)
+    let other = ControlSession(client: 6, desk: desk, log: lines.add)
     _ = await other.answer(to: .command(Hello()))
     _ = await other.answer(to: .command(Unlock(Self.passphrase())))
     #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired, "that was another connection")

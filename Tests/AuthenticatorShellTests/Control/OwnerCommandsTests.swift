@@ -12,8 +12,8 @@ extension OpenVault {
   fileprivate func ask<Command: OwnerCommand>(
     _ command: Command, now: UInt64 = 0
   ) throws(ControlFailure) -> Command.Answer {
-    var authenticator = Authenticator.quiet(self)
-    do { return try command.handle(self, &authenticator, now: now) } catch { throw ControlFailure(error) }
+    var owner = Owner(vault: self, authenticator: .quiet(self), now: now)
+    do { return try command.handle(&owner) } catch { throw ControlFailure(error) }
   }
 }
 
