@@ -1,6 +1,38 @@
 import CryptoPrimitives
 public import DeterministicKeys
 
+/// What a person is asked to agree to for a wallet.
+public enum WalletPurpose: Sendable, Equatable {
+  /// A program would be told the passkey of the account in use at a site that has it protected (credProtect 2 or 3).
+  case tellPasskey
+  /// The account in use would sign transactions of a dApp, all of them or none.
+  case signTransactions(UserPrompt.TransactionTexts)
+  /// The account in use would sign a message of a dApp.
+  case signMessage(String)
+  /// An association key would sign data of a service.
+  case signAssociation(publicUserID: String, data: String, service: String)
+
+  /// Whether it signs for an Algorand account.
+  var needsReading: Bool {
+    switch self {
+    case .signTransactions, .signMessage: true
+    case .tellPasskey, .signAssociation: false
+    }
+  }
+}
+
+/// What a wallet wants a locked vault for, about which nobody is asked, or not before it is open.
+public enum WalletWish: Sendable, Equatable {
+  /// A wallet would be told the account in use, or its passkey at a site, for a host that may be another.
+  case tellAccount(rpID: String?, host: String? = nil)
+  /// A program would be told addresses of an account, whichever it names.
+  case tellAddresses
+  /// The account in use would sign transactions of a dApp; what is shown of them depends on the account.
+  case signTransactions(origin: String)
+  /// A program would be told an association key.
+  case tellAssociationKey(publicUserID: String)
+}
+
 /// What a wallet asks of the vault beside the ceremonies, over the control door.
 ///
 /// A vault that is locked is opened by a prompt, as for a ceremony; what signs asks a person, and verifies whoever it is
@@ -32,7 +64,7 @@ extension Authenticator {
     rpID: String, host: String? = nil
   ) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
     let host = host == rpID ? nil : host
-    let vault = try await walletVault(for: .tellAccount(rpID: rpID, host: host))
+    let vault = try await walletVault(for: .wallet(.tellAccount(rpID: rpID, host: host)))
     let userID = Array(try vault.account().address.text.utf8)
     let entry: AccountEntry?
     do { entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rpID), userID: userID) } catch {
@@ -63,7 +95,7 @@ extension Authenticator {
           "the site has its passkey protected, and nobody is verified here; start the authenticator with --verification "
             + "passphrase")
       }
-      var prompt = UserPrompt(purpose: .tellPasskey, rpID: rpID)
+      var prompt = UserPrompt(purpose: .wallet(.tellPasskey), rpID: rpID)
       prompt.host = host
       _ = try await agreement(to: prompt, with: vault)
     }
@@ -93,7 +125,7 @@ extension Authenticator {
 
   /// The public half of a user's association key, Recovery §3.
   public func associationPublicKey(publicUserID: String) async throws(CTAPError) -> [UInt8] {
-    let vault = try await walletVault(for: .tellAssociationKey(publicUserID: publicUserID))
+    let vault = try await walletVault(for: .wallet(.tellAssociationKey(publicUserID: publicUserID)))
     return try vault.association(publicUserID).publicKey.raw
   }
 
@@ -104,9 +136,9 @@ extension Authenticator {
   public func signAssociation(
     publicUserID: String, data: [UInt8], service: String
   ) async throws(CTAPError) -> [UInt8] {
-    let prompt = UserPrompt(
-      purpose: .signAssociation(
-        publicUserID: publicUserID, data: String(decoding: data, as: UTF8.self), service: service))
+    let purpose = WalletPurpose.signAssociation(
+      publicUserID: publicUserID, data: String(decoding: data, as: UTF8.self), service: service)
+    let prompt = UserPrompt(purpose: .wallet(purpose))
     return try await reported("sign for Keyri", of: service) { () async throws(CTAPError) in
       let vault = try await walletVault(for: .prompt(prompt))
       let key = try vault.association(publicUserID)

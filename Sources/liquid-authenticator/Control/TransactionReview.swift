@@ -65,10 +65,11 @@ struct TransactionReview {
         isToBeSigned: entry.item.isToBeSigned)
     }
     prompt = UserPrompt(
-      purpose: .signTransactions(
-        UserPrompt.TransactionTexts(
-          each: texts, isGroup: decoded.group.id != nil, common: summary.common.map(\.text),
-          inShort: summary.inShort.map(\.text))), algorandAddress: account.text, origin: origin)
+      purpose: .wallet(
+        .signTransactions(
+          UserPrompt.TransactionTexts(
+            each: texts, isGroup: decoded.group.id != nil, common: summary.common.map(\.text),
+            inShort: summary.inShort.map(\.text)))), algorandAddress: account.text, origin: origin)
   }
 
   /// One signature for each transaction that was to be signed, at its place in the group.

@@ -300,11 +300,12 @@ import Testing
     let locked = try WalletWorld(isOpen: false)
     let payment = WrittenTransaction(sender: locked.account, receiver: locked.other)
     _ = try await locked.ask(request([Item(payment.bytes, isToBeSigned: true)]))
-    #expect(locked.keySource.wishes == [.signTransactions(origin: "https://d.example")])
+    #expect(locked.keySource.wishes == [.wallet(.signTransactions(origin: "https://d.example"))])
     let other = try WalletWorld(isOpen: false)
     _ = try await other.ask(
       SignMessage([0x61], origin: "https://d.example"))
-    #expect(other.keySource.wishes == [.prompt(UserPrompt(purpose: .signMessage("a"), origin: "https://d.example"))])
+    #expect(
+      other.keySource.wishes == [.prompt(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))])
   }
 
   @Test func `what cannot be signed does not open a locked vault`() async throws {
