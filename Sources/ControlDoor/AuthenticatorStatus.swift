@@ -4,7 +4,6 @@ package import CBOR
 package struct GetStatus: PlainCommand {
   package typealias Answer = AuthenticatorStatus
   package static let code: UInt8 = 0x51
-  /// It never waits for a person.
   package static let wait = ControlWait.none
   package init() {}
 }
@@ -68,22 +67,11 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
     problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
     algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil
   ) {
-    self.processID = processID
-    self.vault = vault
-    self.transport = transport
-    self.attached = attached
-    self.node = node
-    self.access = access
-    self.verification = verification
-    self.prompt = prompt
-    self.fingerprint = fingerprint
-    self.waiting = waiting
-    self.problems = problems
-    self.stateDirectory = stateDirectory
-    self.credentials = credentials
-    self.steppedAsideFor = steppedAsideFor
-    self.algorandSignatures = algorandSignatures
-    self.associationSignatures = associationSignatures
+    (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
+    (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
+    (self.fingerprint, self.waiting, self.problems) = (fingerprint, waiting, problems)
+    (self.stateDirectory, self.credentials, self.steppedAsideFor) = (stateDirectory, credentials, steppedAsideFor)
+    (self.algorandSignatures, self.associationSignatures) = (algorandSignatures, associationSignatures)
     self.hasReaders = hasReaders
   }
 

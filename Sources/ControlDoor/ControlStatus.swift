@@ -65,10 +65,7 @@ package struct ControlFailure: Error, Sendable {
 
   /// Joins the byte, its reason, and what it is about.
   package init(_ status: ControlStatus, _ reason: String, transaction: UInt64? = nil, group: [UInt8]? = nil) {
-    self.status = status
-    self.reason = reason
-    self.transaction = transaction
-    self.group = group
+    (self.status, self.reason, self.transaction, self.group) = (status, reason, transaction, group)
   }
 
   /// The failure that a look-up or the decoder found.

@@ -12,8 +12,7 @@ package struct CredentialReference: Hashable, Sendable {
   package var credentialID: [UInt8]
 
   package init(rpID: String, credentialID: [UInt8]) {
-    self.rpID = rpID
-    self.credentialID = credentialID
+    (self.rpID, self.credentialID) = (rpID, credentialID)
   }
 
   init(_ members: CBORMap) throws(ControlFailure) {
@@ -31,7 +30,6 @@ package struct ListCredentials: ControlCommand {
   package var start: UInt64
 
   package init(start: UInt64 = 0) { self.start = start }
-
   package init(_ members: CBORMap) throws(ControlFailure) { start = try told(members.optionalUnsigned(1)) ?? 0 }
   package var members: CBORMap { [1: .unsigned(start)] }
 
@@ -43,8 +41,7 @@ package struct ListCredentials: ControlCommand {
     package var next: UInt64?
 
     package init(credentials: [CredentialDescription], next: UInt64? = nil) {
-      self.credentials = credentials
-      self.next = next
+      (self.credentials, self.next) = (credentials, next)
     }
 
     /// Takes as many credentials as one message holds, and always one: a record is far smaller than a message.
@@ -98,9 +95,7 @@ package struct RenameCredential: ControlCommand {
   package var displayName: String?
 
   package init(_ reference: CredentialReference, name: String? = nil, displayName: String? = nil) {
-    self.reference = reference
-    self.name = name
-    self.displayName = displayName
+    (self.reference, self.name, self.displayName) = (reference, name, displayName)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -151,10 +146,7 @@ package struct RecoverCredential: ControlCommand, Hashable {
   package init(
     rpID: String, userHandle: [UInt8], counter: UInt32 = 0, algorithm: Int64 = -7, credProtect: UInt8 = 1
   ) {
-    self.rpID = rpID
-    self.userHandle = userHandle
-    self.counter = counter
-    self.algorithm = algorithm
+    (self.rpID, self.userHandle, self.counter, self.algorithm) = (rpID, userHandle, counter, algorithm)
     self.credProtect = credProtect
   }
 

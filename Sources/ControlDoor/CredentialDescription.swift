@@ -39,20 +39,10 @@ package struct CredentialDescription: ControlAnswer, Equatable {
     algorithm: Int64, counter: UInt32, policy: UInt8, created: UInt64, changed: UInt64, source: UInt8,
     publicKey: [UInt8]? = nil, largeBlobKey: [UInt8]? = nil, hasCredBlob: Bool = false
   ) {
-    self.rpID = rpID
-    self.userID = userID
-    self.name = name
-    self.displayName = displayName
-    self.credentialID = credentialID
-    self.algorithm = algorithm
-    self.counter = counter
-    self.policy = policy
-    self.created = created
-    self.changed = changed
-    self.source = source
-    self.publicKey = publicKey
-    self.largeBlobKey = largeBlobKey
-    self.hasCredBlob = hasCredBlob
+    (self.rpID, self.userID, self.name, self.displayName) = (rpID, userID, name, displayName)
+    (self.credentialID, self.algorithm, self.counter, self.policy) = (credentialID, algorithm, counter, policy)
+    (self.created, self.changed, self.source, self.publicKey) = (created, changed, source, publicKey)
+    (self.largeBlobKey, self.hasCredBlob) = (largeBlobKey, hasCredBlob)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {

@@ -42,10 +42,8 @@ package struct ChangeSettings: ControlCommand, Hashable {
     alwaysUV: Bool? = nil, minimumPINLength: UInt64? = nil, minimumPINLengthRPIDs: [String]? = nil,
     forcePINChange: Bool = false
   ) {
-    self.alwaysUV = alwaysUV
-    self.minimumPINLength = minimumPINLength
-    self.minimumPINLengthRPIDs = minimumPINLengthRPIDs
-    self.forcePINChange = forcePINChange
+    (self.alwaysUV, self.minimumPINLength) = (alwaysUV, minimumPINLength)
+    (self.minimumPINLengthRPIDs, self.forcePINChange) = (minimumPINLengthRPIDs, forcePINChange)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -80,10 +78,8 @@ package struct OwnerSettings: ControlAnswer, Equatable {
   package init(
     alwaysUV: Bool, minimumPINLength: UInt8, minimumPINLengthRPIDs: [String], forcePINChange: Bool, isPINSet: Bool
   ) {
-    self.alwaysUV = alwaysUV
-    self.minimumPINLength = minimumPINLength
-    self.minimumPINLengthRPIDs = minimumPINLengthRPIDs
-    self.forcePINChange = forcePINChange
+    (self.alwaysUV, self.minimumPINLength) = (alwaysUV, minimumPINLength)
+    (self.minimumPINLengthRPIDs, self.forcePINChange) = (minimumPINLengthRPIDs, forcePINChange)
     self.isPINSet = isPINSet
   }
 
@@ -123,8 +119,7 @@ package struct SetLargeBlobArray: ControlCommand {
   package var digest: [UInt8]?
 
   package init(_ array: [UInt8], changedFrom digest: [UInt8]?) {
-    self.array = array
-    self.digest = digest
+    (self.array, self.digest) = (array, digest)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {

@@ -6,14 +6,12 @@ package import CryptoPrimitives
 /// The first request of every connection: {1: version}.
 package struct Hello: ControlCommand {
   package static let code: UInt8 = 0x50
-  /// It never waits for a person.
   package static let wait = ControlWait.none
 
   /// The version that the client speaks.
   package var version: UInt64
 
   package init(version: UInt64 = ControlMessage.version) { self.version = version }
-
   package init(_ members: CBORMap) throws(ControlFailure) { version = try told(members.requiredUnsigned(1)) }
   package var members: CBORMap { [1: .unsigned(version)] }
 
@@ -25,8 +23,7 @@ package struct Hello: ControlCommand {
     package var processID: Int32
 
     package init(version: UInt64 = ControlMessage.version, processID: Int32) {
-      self.version = version
-      self.processID = processID
+      (self.version, self.processID) = (version, processID)
     }
 
     package init(_ members: CBORMap) throws(ControlFailure) {
@@ -41,7 +38,6 @@ package struct Hello: ControlCommand {
 /// Forgets what the vault holds.
 package struct Lock: PlainCommand {
   package static let code: UInt8 = 0x52
-  /// It never waits for a person.
   package static let wait = ControlWait.none
   package init() {}
 }
@@ -49,7 +45,6 @@ package struct Lock: PlainCommand {
 /// Opens the vault, and lets this connection manage credentials while the vault is open.
 package struct Unlock: SecretCommand {
   package static let code: UInt8 = 0x53
-  /// Argon2id.
   package static let wait = ControlWait.work
   package var secret: SecretBytes
   package init(_ secret: SecretBytes) { self.secret = secret }
@@ -72,7 +67,6 @@ package struct AcceptStore: SecretCommand {
 /// Plugs the device in or out: {1: action}; a power cycle needs the passphrase on this connection.
 package struct PlugDevice: ControlCommand {
   package static let code: UInt8 = 0x5B
-  /// It never waits for a person.
   package static let wait = ControlWait.work
 
   /// What can be done to the device.
@@ -90,7 +84,6 @@ package struct PlugDevice: ControlCommand {
   package var action: Action
 
   package init(_ action: Action) { self.action = action }
-
   package init(_ members: CBORMap) throws(ControlFailure) {
     let number = try told(members.requiredUnsigned(1))
     guard let action = Action(rawValue: number) else {

@@ -32,9 +32,7 @@ package struct GetAddresses: ControlCommand, Hashable {
   package var count: UInt32
 
   package init(account: UInt32, first: UInt32, count: UInt32) {
-    self.account = account
-    self.first = first
-    self.count = count
+    (self.account, self.first, self.count) = (account, first, count)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -74,8 +72,7 @@ package struct GetAccountPasskey: ControlCommand {
   package var host: String?
 
   package init(rpID: String, host: String? = nil) {
-    self.rpID = rpID
-    self.host = host
+    (self.rpID, self.host) = (rpID, host)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -93,8 +90,7 @@ package struct GetAccountPasskey: ControlCommand {
     package var isStored: Bool
 
     package init(credentialID: [UInt8], isStored: Bool) {
-      self.credentialID = credentialID
-      self.isStored = isStored
+      (self.credentialID, self.isStored) = (credentialID, isStored)
     }
 
     package init(_ members: CBORMap) throws(ControlFailure) {
@@ -128,9 +124,7 @@ package struct SignTransactions: ControlCommand, Hashable {
     package var signer: String?
 
     package init(_ transaction: [UInt8], isToBeSigned: Bool, signer: String? = nil) {
-      self.transaction = transaction
-      self.isToBeSigned = isToBeSigned
-      self.signer = signer
+      (self.transaction, self.isToBeSigned, self.signer) = (transaction, isToBeSigned, signer)
     }
 
     fileprivate init(_ value: CBORValue) throws(ControlFailure) {
@@ -156,8 +150,7 @@ package struct SignTransactions: ControlCommand, Hashable {
   package var origin: String
 
   package init(_ items: [Item], origin: String) {
-    self.items = items
-    self.origin = origin
+    (self.items, self.origin) = (items, origin)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -180,7 +173,6 @@ package struct SignTransactions: ControlCommand, Hashable {
     package var signatures: [[UInt8]?]
 
     package init(_ signatures: [[UInt8]?]) { self.signatures = signatures }
-
     package init(_ members: CBORMap) throws(ControlFailure) {
       signatures = []
       for value in try told(members.requiredArray(1)) {
@@ -208,8 +200,7 @@ package struct SignMessage: ControlCommand, Hashable {
   package var origin: String
 
   package init(_ message: [UInt8], origin: String) {
-    self.message = message
-    self.origin = origin
+    (self.message, self.origin) = (message, origin)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {
@@ -250,7 +241,6 @@ package struct GetAssociationKey: ControlCommand {
     package var bytes: [UInt8]
 
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
-
     package init(_ members: CBORMap) throws(ControlFailure) {
       bytes = try told(members.requiredBytes(1))
       guard bytes.count == 64 else { throw ControlFailure(.invalidLength, "the public key does not have 64 bytes") }
@@ -280,9 +270,7 @@ package struct SignAssociation: ControlCommand, Hashable {
   package var service: String
 
   package init(publicUserID: String, data: [UInt8], service: String) {
-    self.publicUserID = publicUserID
-    self.data = data
-    self.service = service
+    (self.publicUserID, self.data, self.service) = (publicUserID, data, service)
   }
 
   package init(_ members: CBORMap) throws(ControlFailure) {

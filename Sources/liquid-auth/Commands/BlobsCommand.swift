@@ -25,8 +25,7 @@ struct BlobsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let serialized = try connection.largeBlobArray()
       let report = LargeBlobReport(
         try LargeBlobArray(serialized: serialized), used: serialized.count,
@@ -53,8 +52,7 @@ struct BlobsCommand: ParsableCommand {
       guard file != nil || isatty(STDOUT_FILENO) == 0 else {
         throw CommandFailure("a large blob is not shown on a terminal; name a file, or send it on with | or >")
       }
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let holder = try connection.largeBlobHolder(id)
       guard let content = try LargeBlobArray(serialized: connection.largeBlobArray()).content(key: holder.key) else {
         throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list", code: .absent)
@@ -82,8 +80,7 @@ struct BlobsCommand: ParsableCommand {
 
     func run() throws {
       let content = try NamedFile(file).read(atMost: NamedFile.largestBlob)
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let holder = try connection.largeBlobHolder(id)
       let serialized = try connection.largeBlobArray()
       var array = try LargeBlobArray(serialized: serialized)
@@ -101,8 +98,7 @@ struct BlobsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let holder = try connection.largeBlobHolder(id)
       let serialized = try connection.largeBlobArray()
       var array = try LargeBlobArray(serialized: serialized)
@@ -122,8 +118,7 @@ struct BlobsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let serialized = try connection.largeBlobArray()
       try NamedFile(file).create(serialized)
       output.write("wrote \(serialized.count) bytes", json: ["bytes": .number(Int64(serialized.count))])
@@ -139,8 +134,7 @@ struct BlobsCommand: ParsableCommand {
 
     func run() throws {
       let array = try LargeBlobArray(serialized: NamedFile(file).read(atMost: LargeBlobs.capacity))
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       try connection.ask(SetLargeBlobArray(array.serialized, changedFrom: nil))
       output.write(
         "kept \(array.entries.count) large \(array.entries.count == 1 ? "blob" : "blobs")",

@@ -93,8 +93,7 @@ struct ConfigCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       try connection.ask(ForgetReaders())
       output.write("revoked: programs must ask you before they list your passkeys", json: ["readers": .bool(false)])
     }
@@ -104,8 +103,7 @@ struct ConfigCommand: ParsableCommand {
 extension PlaceOptions {
   /// Changes settings, and shows what is set then.
   fileprivate func change(_ change: ChangeSettings, _ output: OutputOptions) throws(CommandFailure) {
-    let connection = try connect()
-    try connection.unlock()
+    let connection = try connectAsOwner()
     write(SettingsReport(try connection.ask(change), try connection.keyInformation()), output)
   }
 

@@ -19,8 +19,7 @@ struct CredentialsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let all = try connection.credentials()
       output.write(CredentialText.list(all), json: .array(all.map(\.json)))
     }
@@ -33,8 +32,7 @@ struct CredentialsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let reference = try CredentialsCommand.find(id, among: connection.credentials()).reference
       let credential = try connection.ask(ShowCredential(reference))
       output.write(CredentialText.whole(credential), json: credential.json)
@@ -60,8 +58,7 @@ struct CredentialsCommand: ParsableCommand {
     }
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let reference = try CredentialsCommand.find(id, among: connection.credentials()).reference
       try connection.ask(RenameCredential(reference, name: name, displayName: displayName))
       output.write("renamed", json: ["renamed": .hex(reference.credentialID)])
@@ -80,8 +77,7 @@ struct CredentialsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let credential = try CredentialsCommand.find(id, among: connection.credentials())
       try connection.ask(RemoveCredential(credential.reference))
       output.write(

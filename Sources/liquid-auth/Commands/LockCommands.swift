@@ -29,8 +29,7 @@ struct UnlockCommand: PlacedCommand {
   @OptionGroup var output: OutputOptions
 
   func run() throws {
-    let connection = try place.connect()
-    try connection.unlock()
+    _ = try place.connectAsOwner()
     output.write("unlocked", json: ["vault": .string("unlocked")])
   }
 }

@@ -68,8 +68,7 @@ struct PINCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       guard try connection.keyInformation().isPINSet else { throw CommandFailure("no PIN is set") }
       try connection.ask(RemovePIN())
       output.write("the PIN is removed", json: ["pin": .string("removed")])

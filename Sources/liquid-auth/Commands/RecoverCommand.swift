@@ -87,8 +87,7 @@ struct RecoverCommand: PlacedCommand {
         "accepted the store as it is; check its passkeys with: liquid-auth credentials list",
         json: ["store": .string("accepted")])
     }
-    let connection = try place.connect()
-    try connection.unlock()
+    let connection = try place.connectAsOwner()
     if let rp {
       let credential = try connection.ask(recovery(rp))
       return output.write(CredentialText.whole(credential), json: credential.json)

@@ -34,7 +34,7 @@ struct PromptText: Sendable, Equatable {
 
   /// Asked when a command needs the vault and it is locked: who wants it, and what for.
   static func unlock(for wish: VaultWish? = nil) -> PromptText {
-    let (deed, details) =
+    let (deed, details): (String, [String]) =
       switch wish {
       case .prompt(let prompt): (prompt.deed, prompt.unlockLines)
       case .wallet(let wish): wish.words
