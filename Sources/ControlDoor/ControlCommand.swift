@@ -38,8 +38,7 @@ extension ControlCommand {
   /// Most commands wait in line.
   package static var wait: ControlWait { .queue }
 
-  ///
-  /// Whoever received them wipes them afterwards.
+  /// Reads the members; whoever received them wipes them afterwards.
   package init(decoding body: UnsafeRawBufferPointer) throws(ControlFailure) {
     try self.init(SecretMember.split(body).members)
   }

@@ -94,7 +94,7 @@ struct ConfigCommand: ParsableCommand {
 
     func run() throws {
       let connection = try place.connectAsOwner()
-      try connection.ask(ForgetReaders())
+      try connection.ask(ControlDoor.ForgetReaders())
       output.write("revoked: programs must ask you before they list your passkeys", json: ["readers": .bool(false)])
     }
   }

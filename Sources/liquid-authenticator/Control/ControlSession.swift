@@ -32,7 +32,7 @@ actor ControlSession {
   /// The packet that answers a request.
   func answer(to request: ControlRequest) async -> [UInt8] {
     do {
-      if case .command(let hello as Hello) = request { return try hello.handle(in: self).encoded }
+      if case .command(let hello as Hello) = request { return try await hello.handle(in: self).encoded }
       guard isGreeted else { throw ControlFailure(.versionMismatch, "the first request of a connection must be hello") }
       switch request {
       case .ctap(let message): return await desk.respond(to: message, client: client)

@@ -9,7 +9,7 @@ enum SessionCommands {
 }
 
 extension Hello: ServedCommand {
-  func handle(in session: isolated ControlSession) throws -> Answer {
+  func handle(in session: isolated ControlSession) async throws -> Answer {
     guard version == ControlMessage.version else {
       let isOlder = version < ControlMessage.version
       let advice = isOlder ? "update the command: scripts/run --wallet" : "restart the authenticator"
