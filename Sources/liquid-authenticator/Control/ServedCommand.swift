@@ -25,15 +25,19 @@ struct Owner {
 extension OwnerCommand {
   func handle(in session: isolated ControlSession) async throws -> Answer {
     guard let verified = session.verified else { throw ControlSession.passphraseRequired }
-    return try await session.desk.inTurn { authenticator in
-      guard let vault = authenticator.currentVault else {
-        throw ControlFailure(.passphraseRequired, "the vault is locked; the passphrase is needed again")
-      }
-      guard vault.unlocking === verified else { throw ControlSession.passphraseRequired }
-      var owner = Owner(vault: vault, authenticator: authenticator, now: authenticator.wallClock())
-      defer { authenticator = owner.authenticator }
-      return try handle(&owner)
+    return try await session.desk.inTurn { authenticator in try serve(&authenticator, for: verified) }
+  }
+
+  // Inlined into the closure above, it crashes Swift 6.3's optimiser.
+  @inline(never)
+  private func serve(_ authenticator: inout Authenticator, for verified: Unlocking) throws -> Answer {
+    guard let vault = authenticator.currentVault else {
+      throw ControlFailure(.passphraseRequired, "the vault is locked; the passphrase is needed again")
     }
+    guard vault.unlocking === verified else { throw ControlSession.passphraseRequired }
+    var owner = Owner(vault: vault, authenticator: authenticator, now: authenticator.wallClock())
+    defer { authenticator = owner.authenticator }
+    return try handle(&owner)
   }
 }
 
