@@ -83,7 +83,7 @@ struct OneDialogTests {
     let group = UserPrompt.TransactionTexts(
       each: NonEmpty([payment, payment], last: payment), isGroup: true, common: [], inShort: ["You send: 3"])
     let signing = Task {
-      _ = try await interaction.confirm(UserPrompt(purpose: .signTransactions(group)), verification: verifies)
+      _ = try await interaction.confirm(UserPrompt(purpose: .wallet(.signTransactions(group))), verification: verifies)
     }
     while slow.all == 0 { await Task.yield() }
     let other = Task { try await beside.confirm(text) }

@@ -66,7 +66,8 @@ import Testing
   }
 
   @Test func `a dialog that others follow says that a refusal is one of all`() async throws {
-    let pages = PromptPages(UserPrompt(purpose: .signMessage(String(repeating: "a\n", count: 20)), origin: "o"))
+    let pages = PromptPages(
+      UserPrompt(purpose: .wallet(.signMessage(String(repeating: "a\n", count: 20))), origin: "o"))
     let timepiece = ManualTimepiece()
     let backEnd = backEnd(timepiece: timepiece)
     for (page, ways) in [
@@ -84,7 +85,7 @@ import Testing
   @Test func `a yes within half a second does not count where something is signed`() async throws {
     let timepiece = ManualTimepiece()
     let backEnd = backEnd(timepiece: timepiece)
-    let text = PromptText(UserPrompt(purpose: .signMessage("a"), origin: "https://d.example"))
+    let text = PromptText(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))
     let task = Task { try await backEnd.confirm(text) }
     let question = "\n  Sign? (y agrees, anything else refuses) "
     #expect(try await terminal.awaitScreen(endingWith: question))

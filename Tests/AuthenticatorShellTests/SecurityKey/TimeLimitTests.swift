@@ -53,12 +53,12 @@ struct TimeLimitTests {
   private static func signing(lines: Int) -> UserPrompt.Purpose {
     let text = UserPrompt.TransactionText(
       kind: "payment", lines: Array(repeating: "Label: value", count: lines), isToBeSigned: true)
-    return .signTransactions(.init(each: NonEmpty(last: text), isGroup: false, common: [], inShort: []))
+    return .wallet(.signTransactions(.init(each: NonEmpty(last: text), isGroup: false, common: [], inShort: [])))
   }
 
   static let ofWallets: [UserPrompt.Purpose] = [
-    signing(lines: 1), .signMessage("a"), .tellPasskey,
-    .signAssociation(publicUserID: "a", data: "d", service: "s"),
+    signing(lines: 1), .wallet(.signMessage("a")), .wallet(.tellPasskey),
+    .wallet(.signAssociation(publicUserID: "a", data: "d", service: "s")),
   ]
 
   @Test(arguments: ofWallets)
