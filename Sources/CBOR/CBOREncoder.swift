@@ -5,6 +5,7 @@ public enum CBOREncoder {
   /// Encodes a value, CTAP §8: libcbor writes the shortest heads, ``CBORMap`` keeps the order.
   public static func encode(_ value: CBORValue) -> [UInt8] {
     var bytes: [UInt8] = []
+    bytes.reserveCapacity(512)
     append(value, to: &bytes)
     return bytes
   }
@@ -18,7 +19,8 @@ public enum CBOREncoder {
       bytes += content
     case .text(let text):
       appendHead(to: &bytes) { cbor_encode_string_start(text.utf8.count, $0, $1) }
-      bytes += text.utf8
+      var text = text
+      text.withUTF8 { bytes.append(contentsOf: $0) }
     case .array(let elements):
       appendHead(to: &bytes) { cbor_encode_array_start(elements.count, $0, $1) }
       for element in elements { append(element, to: &bytes) }
@@ -37,8 +39,10 @@ public enum CBOREncoder {
     to bytes: inout [UInt8], _ write: (UnsafeMutablePointer<UInt8>?, Int) -> Int
   ) {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 9) { head in
-      head.initialize(repeating: 0)
-      bytes += head.prefix(write(head.baseAddress, head.count))
+      let count = write(head.baseAddress, head.count)
+      // Most heads are one byte.
+      if count == 1 { return bytes.append(head[0]) }
+      bytes.append(contentsOf: UnsafeBufferPointer(start: head.baseAddress, count: count))
     }
   }
 }

@@ -18,10 +18,11 @@ public struct CBORMap: Hashable, Sendable {
 
   /// Makes a map of pairs in any order; of two with the same key the last one counts.
   public init(_ pairs: some Sequence<(CBORValue, CBORValue)>) {
-    for (key, value) in pairs { self[key] = value }
+    self.pairs.reserveCapacity(pairs.underestimatedCount)
+    for (key, value) in pairs where !append(value, forKey: key) { self[key] = value }
   }
 
-  /// Adds a member that was read behind all others; `false`, and no change, when its key does not stand behind theirs.
+  /// Adds a member behind all others; `false`, and no change, when its key does not stand behind theirs.
   mutating func append(_ value: CBORValue, forKey key: CBORValue) -> Bool {
     if let last = pairs.last, !CBORValue.precedes(last.key, key) { return false }
     pairs.append(Pair(key: key, value: value))
