@@ -16,7 +16,9 @@ public struct Report: Hashable, Sendable {
 
   /// Writes a packet as a report, the rest filled with zeros; payload that does not fit is left out.
   public init(channel: ChannelID, packet: Packet) {
-    var bytes = [UInt8](channel.bigEndianBytes)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Self.size)
+    bytes += channel.bigEndianBytes
     switch packet {
     case .initialization(let command, let length, let payload):
       bytes += [0x80 | command.rawValue, UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length)]
@@ -26,7 +28,7 @@ public struct Report: Hashable, Sendable {
       bytes += payload
     }
     bytes += repeatElement(0, count: max(0, Self.size - bytes.count))
-    self.bytes = Array(bytes.prefix(Self.size))
+    self.bytes = bytes.count == Self.size ? bytes : Array(bytes.prefix(Self.size))
   }
 
   /// The channel that the report belongs to: bytes 0 to 3, big-endian.

@@ -5,7 +5,9 @@ import CTAPHID
 /// While nothing is under way there is no timer and no task that wakes.
 actor SecurityKey {
   /// What a device that is plugged in has; all of it is lost when it is pulled out.
-  private struct Life {
+  ///
+  /// A class: a struct would be copied with the message that is half here.
+  private final class Life {
     let number: UInt64
     let link: any DeviceLink
     let pluggedInAt: Instant
@@ -14,6 +16,10 @@ actor SecurityKey {
     var node: DeviceNode?
     /// When the timer that is set will ring; it may ring too early, never too late.
     var alarm: Instant?
+
+    init(number: UInt64, link: any DeviceLink, pluggedInAt: Instant, machine: CTAPHIDStateMachine) {
+      (self.number, self.link, self.pluggedInAt, self.machine) = (number, link, pluggedInAt, machine)
+    }
   }
 
   /// When the device was plugged in last, and when it was powered up: at the start, or by its owner.
@@ -208,32 +214,30 @@ actor SecurityKey {
   private func change(
     _ number: UInt64, _ event: (inout CTAPHIDStateMachine, Instant) -> [CTAPHIDStateMachine.Action]
   ) {
-    guard var life, life.number == number else { return }
-    let actions = event(&life.machine, timepiece.now)
-    self.life = life
-    perform(actions, in: life)
+    guard let life, life.number == number else { return }
+    perform(event(&life.machine, timepiece.now))
     setAlarm()
   }
 
   // MARK: Actions
 
-  private func perform(_ actions: [CTAPHIDStateMachine.Action], in life: Life) {
+  private func perform(_ actions: [CTAPHIDStateMachine.Action]) {
     var reports: [Report] = []
     for action in actions {
       switch action {
       case .send(let report): reports.append(report)
-      case .dispatch(let request): dispatch(request, in: life)
+      case .dispatch(let request): dispatch(request)
       case .cancel(let transaction):
-        if life.request?.transaction == transaction { life.request?.task.cancel() }
+        if life?.request?.transaction == transaction { life?.request?.task.cancel() }
       case .wink: log.notice("a program asks which key this is: it is this one")
       }
     }
-    if !reports.isEmpty { life.link.send(reports) }
+    if !reports.isEmpty { life?.link.send(reports) }
   }
 
-  private func dispatch(_ request: CTAPHIDStateMachine.Request, in life: Life) {
+  private func dispatch(_ request: CTAPHIDStateMachine.Request) {
+    guard let number = life?.number else { return }
     let transaction = request.transaction
-    let number = life.number
     let times = times
     let task = Task(executorPreference: loop) { [respond] in
       let status = RequestStatus { await self.setStatus($0, of: transaction, in: number) }

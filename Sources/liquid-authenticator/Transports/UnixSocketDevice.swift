@@ -69,19 +69,24 @@ final class UnixSocketDevice: DeviceLink, Polled {
   private func readAll(_ client: Int32) -> Bool {
     // One byte more than a host writes: a longer packet is cut, and of another size all the same.
     let size = Report.size + 2
-    var packets = [UInt8](repeating: 0, count: size * Self.packetsAtOnce)
-    var lengths = [Int](repeating: 0, count: Self.packetsAtOnce)
-    let count = clinux_receive_packets(client, &packets, size, Int32(Self.packetsAtOnce), &lengths)
-    guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
-    for (index, length) in lengths.prefix(Int(count)).enumerated() {
+    let (packets, isEnd) = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: size * Self.packetsAtOnce) { bytes in
+      withUnsafeTemporaryAllocation(of: Int.self, capacity: Self.packetsAtOnce) { lengths in
+        let count = clinux_receive_packets(
+          client, bytes.baseAddress, size, Int32(Self.packetsAtOnce), lengths.baseAddress)
+        guard count > 0 else { return ([[UInt8]](), count == 0 || errno != EAGAIN && errno != EINTR) }
+        let packets = (0..<Int(count)).map { Array(bytes[$0 * size..<$0 * size + lengths[$0]]) }
+        return (packets, false)
+      }
+    }
+    for packet in packets {
       // A packet of no bytes is the end.
-      guard length > 0 else { return false }
+      guard !packet.isEmpty else { return false }
       // A packet of another size is no report, and is not answered.
-      guard let report = Report(hostBytes: packets[index * size..<index * size + length]) else { continue }
+      guard let report = Report(hostBytes: packet) else { continue }
       clients.withLock { $0[client] = report.channel }
       events.send(.report(report))
     }
-    return true
+    return !isEnd
   }
 
   private func drop(_ client: Int32) {
