@@ -31,19 +31,24 @@ static inline EVP_PKEY *liquid_p256_key(unsigned char *point, unsigned char *sca
   return key;
 }
 
-// Signs a SHA-256 digest with a scalar of the group's: ECDSA in DER, at most ECDSA_size bytes. 0 on failure.
+// An EC_KEY of P-256 that holds no key: what liquid_p256_sign signs with. NULL on failure.
 //
-// An EVP_PKEY would build the curve anew, which takes as long as the signature; an EC_KEY copies the group that is there.
-// OpenSSL 3 calls EC_KEY deprecated and has no other road to this.
+// An EVP_PKEY would build the curve for each key anew, which takes as long as the signature. OpenSSL 3 calls EC_KEY
+// deprecated and has no other road to this.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
+static inline EC_KEY *liquid_p256_signer(void) { return EC_KEY_new_by_curve_name(NID_X9_62_prime256v1); }
+
+// Signs a SHA-256 digest with a scalar of the group's: ECDSA in DER, at most ECDSA_size bytes. 0 on failure.
+//
+// The signer holds a copy of the scalar in OpenSSL's locked heap until this returns: the number 1 replaces it, because
+// OpenSSL before 3.0.6 keeps a scalar that NULL should replace.
 static inline int liquid_p256_sign(
-    const EC_GROUP *group, const BIGNUM *scalar, const unsigned char digest[32], unsigned char *signature,
+    EC_KEY *signer, const BIGNUM *scalar, const unsigned char digest[32], unsigned char *signature,
     unsigned int *count) {
-  EC_KEY *key = EC_KEY_new();
-  int done = key && EC_KEY_set_group(key, group) == 1 && EC_KEY_set_private_key(key, scalar) == 1
-      && ECDSA_sign(0, digest, 32, signature, count, key) == 1;
-  EC_KEY_free(key);
+  int done = EC_KEY_set_private_key(signer, scalar) == 1
+      && ECDSA_sign(0, digest, 32, signature, count, signer) == 1;
+  EC_KEY_set_private_key(signer, BN_value_one());
   return done;
 }
 #pragma clang diagnostic pop
