@@ -36,7 +36,8 @@ extension OpenVault {
     let state: StoreState
     do throws(StoreError) { state = try store.state() } catch { throw CTAPError(error) }
     guard let token = state.settings.persistentToken?.withUnsafeBytes(SecretBytes.init(copying:)) else {
-      return (randomBytes(EncryptedState.encryptedSize), randomBytes(EncryptedState.encryptedSize))
+      let random = randomBytes(2 * EncryptedState.encryptedSize)
+      return (Array(random.prefix(EncryptedState.encryptedSize)), Array(random.suffix(EncryptedState.encryptedSize)))
     }
     let revision: [UInt8]
     do throws(StoreError) { revision = try store.revision() } catch { throw CTAPError(error) }
