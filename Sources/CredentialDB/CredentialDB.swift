@@ -139,9 +139,7 @@ public final class CredentialDB: CredentialStore {
 
   /// The record with this id at this relying party.
   public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(StoreError) -> CredentialSource? {
-    try with { session throws(StoreFault) in
-      try session.records(session.ofID, keys.credentialTag(rpIDHash, id: id)).first
-    }
+    try with { session throws(StoreFault) in try session.record(id: id, rpIDHash: rpIDHash) }
   }
 
   /// The record or tombstone of one account.

@@ -23,6 +23,10 @@ final class Session {
   private let getRowSet: Statement
   /// The state row as it was read since the last change: every command asks for it, and nobody else writes.
   private var knownState: StoreState?
+  /// How many records there are, as it was counted since the last change.
+  private var knownCount: Int?
+  /// The record that was looked up last: a browser asks silently which key has it, and then signs in with it.
+  private var knownRecord: (id: [UInt8], rpIDHash: RPIDHash, record: CredentialSource?)?
   /// The hash over the rows as the transaction under way has left them so far, or as it was read since the last one.
   private var knownRows: RowSet?
 
@@ -145,9 +149,19 @@ final class Session {
     try entries(statement, [.blob(tag)]).compactMap(\.record)
   }
 
+  /// The record with this id at this relying party.
+  func record(id: [UInt8], rpIDHash: RPIDHash) throws(StoreFault) -> CredentialSource? {
+    if let knownRecord, knownRecord.rpIDHash == rpIDHash, knownRecord.id == id { return knownRecord.record }
+    let record = try records(ofID, keys.credentialTag(rpIDHash, id: id)).first
+    knownRecord = (id, rpIDHash, record)
+    return record
+  }
+
   func recordCount() throws(StoreFault) -> Int {
+    if let knownCount { return knownCount }
     var number = 0
     try count.forEach { number = Int($0.text(0)) ?? 0 }
+    knownCount = number
     return number
   }
 
@@ -174,6 +188,7 @@ final class Session {
   /// Runs `body` as one transaction, synchronised: what it writes, and what the store says of its rows then.
   func change(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
     knownState = nil
+    defer { (knownCount, knownRecord) = (nil, nil) }
     do throws(StoreFault) {
       try connection.transaction { () throws(StoreFault) in
         try body()
