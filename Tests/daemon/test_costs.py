@@ -46,9 +46,12 @@ class Client:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="to trace a process that forbids it needs root")
-@pytest.mark.parametrize("request_name, most", [("sign_in", 10), ("get_info", 7)])
-def test_system_calls(key, tmp_path, request_name, most):
-    """No thread wakes another, and each message is read and written in few calls."""
+@pytest.mark.parametrize("request_name, reports, most", [("sign_in", 4, 5), ("get_info", 1, 2)])
+def test_system_calls(key, tmp_path, request_name, reports, most):
+    """No thread wakes another; besides waiting for reports and reading them, few calls are made.
+
+    The client writes one report after the other: how many of a message are there at once is its own affair.
+    """
     with key, contextlib.closing(Client(key)) as client:
         table = tmp_path / "calls"
         tracer = subprocess.Popen(
@@ -65,8 +68,11 @@ def test_system_calls(key, tmp_path, request_name, most):
     figures.note(f"system calls of a {request_name.replace('_', '-')}", f"{each:.1f}: " + ", ".join(
         f"{name} {count / REPEATED:.1f}" for name, count in sorted(calls.items(), key=lambda call: -call[1])))
     # What strace itself interrupts is no call of a request.
-    assert calls.get("futex", 0) < REPEATED / 20, table.read_text()
-    assert each <= most, table.read_text()
+    few = REPEATED / 20
+    assert calls.pop("futex", 0) < few, table.read_text()
+    for name in ("poll", "recvmmsg"):
+        assert calls.pop(name) <= REPEATED * reports + few, table.read_text()
+    assert sum(calls.values()) <= REPEATED * most + few, table.read_text()
 
 
 def instructions(tmp_path, sign_ins, infos):
@@ -91,4 +97,5 @@ def test_instructions(tmp_path):
     sign_in = (instructions(tmp_path, REPEATED, 0) - base) // REPEATED
     info = (instructions(tmp_path, 0, REPEATED) - base) // REPEATED
     figures.note("instructions of a sign-in, of getInfo", f"{sign_in}, {info}")
-    assert sign_in <= 380_000 and info <= 80_000
+    # The signature alone takes 246,000.
+    assert sign_in <= 480_000 and info <= 140_000
