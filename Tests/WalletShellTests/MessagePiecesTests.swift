@@ -98,7 +98,7 @@ struct MessagePiecesTests {
     #expect(pieces.take(.text(String(whole.dropFirst(2 * size + 3)))) == [.text(whole)])
   }
 
-  /// {"a": 1}
+  /// The map {"a": 1}.
   private static let short = "oWFhAQ"
 
   @Test(arguments: [short, "ping"])
