@@ -98,14 +98,41 @@ struct MessagePiecesTests {
     #expect(pieces.take(.text(String(whole.dropFirst(2 * size + 3)))) == [.text(whole)])
   }
 
-  @Test func `what was begun ends with the next frame, or at the limit`() {
+  /// The map {"a": 1}.
+  private static let short = "oWFhAQ"
+
+  @Test(arguments: [short, "ping"])
+  func `a short message can arrive before the last piece`(short: String) {
+    let whole = frame(of: 190_000)
+    let parts = cut(whole, 66_120)
+    var pieces = MessagePieces()
+    for part in parts.dropLast() { #expect(pieces.take(.text(part)).isEmpty) }
+    #expect(pieces.take(.text(short)) == [.text(short)])
+    #expect(pieces.take(.text(parts.last!)) == [.text(whole)])
+    #expect(pieces.take("next") == ["next"])
+  }
+
+  @Test func `a binary message can arrive before the last piece as well`() {
+    let whole: [UInt8] = [0x5A, 0x00, 0x02, 0xE6, 0x30] + [UInt8](repeating: 0x80, count: 190_000)
+    let short: [UInt8] = [0xA1, 0x61, 0x61, 0x01]
+    var pieces = MessagePieces()
+    #expect(pieces.take(.binary(Array(whole.prefix(100_000)))).isEmpty)
+    #expect(pieces.take(.binary(short)) == [.binary(short)])
+    #expect(pieces.take(.binary(Array(whole.dropFirst(100_000)))) == [.binary(whole)])
+  }
+
+  @Test func `a long message whose rest is missing ends with the eighth that arrives within it`() {
     var pieces = MessagePieces()
     let begun = String(frame(of: 1_000_000).prefix(size))
-    let next = "oWFhAQ"  // {"a": 1}
     #expect(pieces.take(.text(begun)).isEmpty)
-    #expect(pieces.take(.text(next)) == [.text(begun), .text(next)])
-    #expect(pieces.take(.text(next)) == [.text(next)])
-    #expect(pieces.take(.text(begun)).isEmpty)
+    for _ in 1..<MessagePieces.maximumOvertaking { #expect(pieces.take(.text(Self.short)) == [.text(Self.short)]) }
+    #expect(pieces.take(.text(Self.short)) == [.text(begun), .text(Self.short)])
+    #expect(pieces.take("next") == ["next"])
+  }
+
+  @Test func `what was begun ends at the limit`() {
+    var pieces = MessagePieces()
+    #expect(pieces.take(.text(String(frame(of: 1_000_000).prefix(size)))).isEmpty)
     let more = String(repeating: "A", count: size)
     let taken = (1...PeerChannel.maximumIncomingSize / size).map { _ in pieces.take(.text(more)) }
     #expect(taken.dropLast().allSatisfy { $0.isEmpty })

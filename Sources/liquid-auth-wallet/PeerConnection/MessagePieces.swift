@@ -5,32 +5,46 @@ import LiquidAuth
 ///
 /// The first piece has ``CWEBRTC_PIECE_SIZE`` bytes or more, as a whole message can have. A message is complete if its CBOR
 /// is: what dApps send is CBOR, or base64 of it.
+///
+/// A short message can arrive before the last pieces of the long one that was sent before it: after a lost packet, usrsctp
+/// delivers a message of one packet while the message before it is still incomplete.
 struct MessagePieces {
   /// How many pieces a message has at most: each is joined with all before it, and looked at anew.
   static let maximumCount = 64
+  /// How many messages can arrive within a long one; after that, the rest of the long one is missing.
+  static let maximumOvertaking = 8
 
   private var begun: PeerMessage?
   private var count = 0
+  private var overtaking = 0
 
   /// - Parameter piece: of the same kind as all others.
-  /// - Returns: the message that ends with this piece; none while more of it must come; two where a whole frame comes
-  ///   before that, which shows that the rest of the first is missing.
+  /// - Returns: the message that ends with this piece, or arrives within a longer one; none while more must come; two
+  ///   where the rest of the longer one is missing.
   mutating func take(_ piece: PeerMessage) -> [PeerMessage] {
-    guard begun != nil || piece.size >= Int(CWEBRTC_PIECE_SIZE) else { return [piece] }
-    let message = begun.map { $0.joined(with: piece) } ?? piece
-    count = begun == nil ? 1 : count + 1
-    guard message.size <= PeerChannel.maximumIncomingSize, count < Self.maximumCount,
-      PeerChannel.isUnfinishedFrame(message)
-    else {
+    guard let first = begun else {
+      guard piece.size >= Int(CWEBRTC_PIECE_SIZE), isUnfinished(piece, count: 1) else { return [piece] }
+      (begun, count, overtaking) = (piece, 1, 0)
+      return []
+    }
+    let message = first.joined(with: piece)
+    guard isUnfinished(message, count: count + 1) else {
       begun = nil
       return [message]
     }
-    guard let first = begun, PeerChannel.isFrame(piece) else {
-      begun = message
+    guard piece == "ping" || PeerChannel.isFrame(piece) else {
+      (begun, count) = (message, count + 1)
       return []
     }
+    overtaking += 1
+    guard overtaking == Self.maximumOvertaking else { return [piece] }
     begun = nil
     return [first, piece]
+  }
+
+  private func isUnfinished(_ message: PeerMessage, count: Int) -> Bool {
+    message.size <= PeerChannel.maximumIncomingSize && count < Self.maximumCount
+      && PeerChannel.isUnfinishedFrame(message)
   }
 }
 
