@@ -39,16 +39,24 @@ final class Daemon: Sendable {
 
     let loop = try StartError.from { () throws(TransportError) in try EventLoop() }
     self.loop = loop
-    let people = People(options, directory, timepiece: loop, workers: loop, log: log)
+    let verifier = PassphraseVerifier()
+    // Without a hidraw node of our own, no client finds us and another key by the same look.
+    let isHIDRaw = options.transport == .uhid
+    let prompter = UserPrompter(
+      options.prompt.backEnd(options, executor: loop), verifier: options.verification == .passphrase ? verifier : nil,
+      otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, timepiece: loop, executor: loop, log: log.warning)
+    let signatures = SignatureCounts()
+    let vault = VaultKeySource(
+      directory: directory, prompter: prompter, verifier: verifier, signatures: signatures, log: log.warning)
     let authenticator = Authenticator(
-      keySource: people.keySource, interaction: people.interaction, extensions: Self.extensions,
+      keySource: vault, interaction: prompter, extensions: Self.extensions,
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: loop.now) },
       wallClock: Self.unixMilliseconds, report: { CeremonyLog.line($0).map(log.info) })
     let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
     let desk = Desk(
-      options: options, directory: directory, people: people, queue: RequestQueue(authenticator), writer: writer)
-    u2f = U2FDesk(
-      queue: desk.queue, keySource: people.keySource, interaction: people.interaction, timepiece: loop, workers: loop)
+      options: options, directory: directory, vault: vault, prompter: prompter, signatures: signatures,
+      queue: RequestQueue(authenticator), writer: writer)
+    u2f = U2FDesk(queue: desk.queue, keySource: vault, interaction: prompter, timepiece: loop, workers: loop)
     key = SecurityKey(
       transport: Self.transport(options.transport, loop), timepiece: loop, loop: loop, log: log,
       withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }
@@ -73,7 +81,7 @@ final class Daemon: Sendable {
         socket, on: loop,
         makeSession: { [log] in ControlSession(client: $0, desk: door, log: log.info) }, log: controlLog.write)
       control.withLock { $0 = listener }
-      DialogPlace.problem(desk.options.prompt, pinentry: desk.options.pinentry).map(log.warning)
+      desk.prompter.backEnd.problem.map(log.warning)
       try await begin()
     } catch {
       throw StartError(error)
@@ -99,7 +107,7 @@ final class Daemon: Sendable {
     await key.detach()
     // Our turn comes when the last prompt is closed.
     _ = try? await desk.queue.submit { _ in }
-    desk.people.vault.lock()
+    desk.vault.lock()
   }
 
   private static func directory(_ options: DaemonOptions) throws(StateDirectoryError) -> StateDirectory {

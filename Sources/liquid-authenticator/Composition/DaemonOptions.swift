@@ -33,12 +33,6 @@ enum VerificationChoice: String, Sendable {
   case none
 }
 
-/// Where the person is asked.
-enum PromptChoice: String, Sendable {
-  case pinentry
-  case terminal
-}
-
 /// What the device does while another FIDO key is plugged in.
 enum BesideHardwareKeyChoice: String, Sendable {
   case stay
@@ -135,8 +129,7 @@ struct DaemonOptions: Equatable, Sendable {
                                         the vault's passphrase, or not at all; then
                                         a click alone signs transactions as well.
                                         (default: passphrase)
-      --prompt pinentry|terminal        Where you are asked: in a window, or on this
-                                        terminal. (default: pinentry)
+    \(PromptChoice.help)
       --pinentry PROGRAM                What shows the window. (default: pinentry)
       --state-dir DIR                   Where vault and credentials are. (default:
                                         $XDG_STATE_HOME/liquid-auth, or

@@ -1,5 +1,6 @@
 import CTAP2
 import CTAPHID
+import Recovery
 import StateDirectory
 
 extension RequestContext {
@@ -16,7 +17,10 @@ extension RequestContext {
 struct Desk: Sendable {
   let options: DaemonOptions
   let directory: StateDirectory
-  let people: People
+  let vault: VaultKeySource
+  let prompter: UserPrompter
+  /// What accounts and association keys have signed.
+  let signatures: SignatureCounts
   let queue: RequestQueue<Authenticator>
   /// Where requests run that may write durably: a slow disk holds up no keepalive.
   let writer: any TaskExecutor

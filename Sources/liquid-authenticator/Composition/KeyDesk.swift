@@ -12,11 +12,11 @@ struct KeyDesk: ControlDesk {
   let key: SecurityKey
 
   func status() async -> AuthenticatorStatus {
-    let vault = desk.people.vault.status
+    let vault = desk.vault.status
     let node = await key.node
     // The store is for one at a time, and a ceremony may wait for a person.
     let (credentials, settings, told) =
-      desk.queue.ifFree { [vault = desk.people.vault] in
+      desk.queue.ifFree { [vault = desk.vault] in
         let open = vault.current
         let settings = open.map { try? $0.settings() }
         return (try? open?.store.credentialCount(), settings ?? nil, settings.map { $0?.told } ?? vault.told)
@@ -24,15 +24,16 @@ struct KeyDesk: ControlDesk {
     return AuthenticatorStatus(
       processID: getpid(), vault: condition(of: vault), transport: desk.options.transport.name,
       attached: await key.isAttached, node: node?.path, access: node?.access,
-      verification: desk.options.verification.rawValue, prompt: prompt, fingerprint: vault.fingerprint,
-      waiting: desk.people.isAnybodyAsked, problems: problems(vault, told),
+      verification: desk.options.verification.rawValue, prompt: desk.prompter.backEnd.name,
+      fingerprint: vault.fingerprint, waiting: desk.prompter.isAsking,
+      problems: problems(vault, told, dialogs: await desk.prompter.problem),
       stateDirectory: desk.directory.path, credentials: credentials.map(UInt64.init),
       steppedAsideFor: await key.steppedAsideFor?.description,
-      algorandSignatures: desk.people.signatures.algorand, associationSignatures: desk.people.signatures.association,
+      algorandSignatures: desk.signatures.algorand, associationSignatures: desk.signatures.association,
       hasReaders: settings?.hasPersistentToken)
   }
 
-  func lock() async { desk.people.vault.lock() }
+  func lock() async { desk.vault.lock() }
 
   func device(_ action: PlugDevice.Action) async throws {
     switch action {
@@ -44,7 +45,7 @@ struct KeyDesk: ControlDesk {
   }
 
   func unlock(_ passphrase: SecretBytes) async throws -> Unlocking {
-    guard let unlocking = try await desk.people.vault.unlock(passphrase: passphrase) else {
+    guard let unlocking = try await desk.vault.unlock(passphrase: passphrase) else {
       throw ControlFailure(.keepaliveCancel, "the vault was locked meanwhile, or the request withdrawn")
     }
     return unlocking
@@ -55,7 +56,7 @@ struct KeyDesk: ControlDesk {
   }
 
   func acceptStore(_ passphrase: SecretBytes) async throws {
-    guard !desk.people.vault.hasStore else {
+    guard !desk.vault.hasStore else {
       throw ControlFailure(.notAllowed, "the store is open and unmodified: there is nothing to accept")
     }
     try await mendStore { directory throws(StateDirectoryError) in try directory.acceptStore(passphrase: passphrase) }
@@ -65,7 +66,7 @@ struct KeyDesk: ControlDesk {
   private func mendStore(
     _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Void
   ) async throws {
-    let (directory, vault) = (desk.directory, desk.people.vault)
+    let (directory, vault) = (desk.directory, desk.vault)
     try await inTurn { _ in
       try await OwnThread.run {
         Result { () throws(StateDirectoryError) in
@@ -96,14 +97,11 @@ struct KeyDesk: ControlDesk {
   }
 
   /// - Parameter settings: `nil` where nobody can tell now.
-  private func problems(_ vault: VaultStatus, _ settings: ToldSettings?) -> [String] {
-    let fault = desk.people.dialogFault
-    let dialog = fault.last.map { "the last dialog failed: \($0)" }
-    let place = fault.isAnswered ? nil : DialogPlace.problem(desk.options.prompt, pinentry: desk.options.pinentry)
+  private func problems(_ vault: VaultStatus, _ settings: ToldSettings?, dialogs: String?) -> [String] {
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && desk.options.verification == .none } ?? false
     let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
     return [
-      vault.fault?.description, place ?? dialog, nothingVerifies ? OwnerSettings.nothingVerifies : nil,
+      vault.fault?.description, dialogs, nothingVerifies ? OwnerSettings.nothingVerifies : nil,
       isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
       SecretBytes.areLocked ? nil : Self.notLocked,
     ].compactMap { $0 }
@@ -113,13 +111,6 @@ struct KeyDesk: ControlDesk {
     the system did not lock all memory that holds secrets, so they may be written to swap; raise the limit to \
     1024 KiB or more (ulimit -l 1024, or LimitMEMLOCK= in a systemd unit) and restart liquid-authenticator
     """
-
-  private var prompt: String {
-    switch desk.options.prompt {
-    case .pinentry: "pinentry (\(desk.options.pinentry))"
-    case .terminal: "terminal"
-    }
-  }
 
   private func condition(of vault: VaultStatus) -> AuthenticatorStatus.VaultCondition {
     if vault.isUnlocked { return .unlocked }

@@ -7,53 +7,44 @@ import Glibc
 ///
 /// Each call blocks, and belongs on a thread of its own.
 struct PinentrySession: Sendable {
-  /// Why a step came to nothing.
-  enum Stop: Error, Equatable {
-    /// For the person's reasons, or the client's.
-    case interaction(UserInteractionError)
-    case failure(PinentryFailure)
-  }
-
   private let child: ChildProcess
 
   /// Starts the program.
-  init(starting program: String) throws(Stop) {
+  init(starting program: String) throws(PinentryFailure) {
     do {
       child = try ChildProcess(starting: program)
     } catch {
-      throw .failure(.notStarted(error))
+      throw .notStarted(error)
     }
   }
 
   /// Reads the greeting and says the words of the dialog; a person sees nothing yet.
   func prepare(
     _ text: PromptText, options: [String], limits: Pinentry.Limits, _ cancellation: Cancellation
-  ) throws(Stop) {
+  ) throws(PinentryFailure) {
     let deadline = ContinuousClock.now + limits.setUp
     do {
       _ = try replies(until: deadline, cancellation)
       for option in options { try send(option: "OPTION", option, until: deadline, cancellation) }
-      try send(option: "SETTIMEOUT", "\(limits.answer.components.seconds)", until: deadline, cancellation)
+      try send(option: "SETTIMEOUT", "\(UserPrompter.answer.components.seconds)", until: deadline, cancellation)
       try send("SETTITLE", PromptText.title, until: deadline, cancellation)
       try send("SETDESC", text.description, until: deadline, cancellation)
       try send("SETPROMPT", PromptText.entryLabel, until: deadline, cancellation)
       try send("SETOK", text.agree, until: deadline, cancellation)
       try send("SETCANCEL", text.refuse, until: deadline, cancellation)
-    } catch .interaction(.timedOut) {
-      throw .failure(.silent(seconds: Int(limits.setUp.components.seconds)))
+    } catch .noAnswer(.timedOut) {
+      throw .silent(seconds: Int(limits.setUp.components.seconds))
     }
   }
 
-  /// Shows the dialog with two buttons and waits for the person.
-  func confirm(limit: Duration, _ cancellation: Cancellation) throws(Stop) {
-    try send("CONFIRM", until: .now + limit, cancellation)
-  }
-
-  /// Shows the dialog with a field, and above it what was wrong with the last try.
-  func passphrase(error: String?, limit: Duration, _ cancellation: Cancellation) throws(Stop) -> SecretBytes {
-    let deadline = ContinuousClock.now + limit
-    if let error { try send("SETERROR", error, until: deadline, cancellation) }
-    return try send("GETPIN", until: deadline, cancellation)
+  /// Shows the dialog and waits for the person.
+  func ask(_ dialog: PromptText, _ cancellation: Cancellation) throws(PinentryFailure) -> PromptAnswer {
+    guard dialog.takesPassphrase else {
+      try send("CONFIRM", until: nil, cancellation)
+      return .agreed
+    }
+    if let remark = dialog.remark { try send("SETERROR", remark, until: nil, cancellation) }
+    return .typed(try send("GETPIN", until: nil, cancellation))
   }
 
   /// Ends the program; `grace` is for one that has answered and closes its window by itself.
@@ -65,22 +56,22 @@ struct PinentrySession: Sendable {
 
   /// Sends what a pinentry may not know, which is no reason not to ask the person.
   private func send(
-    option command: String, _ value: String, until deadline: ContinuousClock.Instant, _ cancellation: Cancellation
-  ) throws(Stop) {
+    option command: String, _ value: String, until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
+  ) throws(PinentryFailure) {
     do {
       try send(command, value, until: deadline, cancellation)
-    } catch .failure(.refused) {}
+    } catch .refused {}
   }
 
   @discardableResult
   private func send(
-    _ command: String, _ argument: String? = nil, until deadline: ContinuousClock.Instant, _ cancellation: Cancellation
-  ) throws(Stop) -> SecretBytes {
+    _ command: String, _ argument: String? = nil, until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
+  ) throws(PinentryFailure) -> SecretBytes {
     var line: [UInt8]
     do {
       line = try AssuanLine.command(command, argument)
     } catch {
-      throw .failure(.garbled)
+      throw .garbled
     }
     while !line.isEmpty {
       try wait(for: child.input, POLLOUT, until: deadline, cancellation)
@@ -97,11 +88,11 @@ struct PinentrySession: Sendable {
   ///
   /// What is read stays in guarded memory, and is wiped on return.
   private func replies(
-    until deadline: ContinuousClock.Instant, _ cancellation: Cancellation
-  ) throws(Stop) -> SecretBytes {
+    until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
+  ) throws(PinentryFailure) -> SecretBytes {
     var found: SecretBytes?
     let size = 2 * AssuanLine.limit
-    _ = try SecretBytes(count: size + ControlMessage.maximumPassphraseSize) { memory throws(Stop) in
+    _ = try SecretBytes(count: size + ControlMessage.maximumPassphraseSize) { memory throws(PinentryFailure) in
       var lines = AssuanLineBuffer(memory: UnsafeMutableRawBufferPointer(rebasing: memory[..<size]))
       var data = UnsafeMutableRawBufferPointer(rebasing: memory[size...])
       let length = try read(&lines, into: &data, until: deadline, cancellation)
@@ -113,16 +104,16 @@ struct PinentrySession: Sendable {
   /// - Returns: how many bytes of data came.
   private func read(
     _ lines: inout AssuanLineBuffer, into data: inout UnsafeMutableRawBufferPointer,
-    until deadline: ContinuousClock.Instant, _ cancellation: Cancellation
-  ) throws(Stop) -> Int {
+    until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
+  ) throws(PinentryFailure) -> Int {
     var length = 0
     while true {
       guard let line = try Self.assuan({ () throws(AssuanLine.Fault) in try lines.nextLine() }) else {
         try wait(for: child.output, POLLIN, until: deadline, cancellation)
         let count = Glibc.read(child.output, lines.free.baseAddress, lines.free.count)
         if count < 0, errno == EINTR { continue }
-        guard count >= 0 else { throw .failure(.system(SystemNumber(errno))) }
-        guard count > 0 else { throw .failure(.ended) }
+        guard count >= 0 else { throw .system(SystemNumber(errno)) }
+        guard count > 0 else { throw .ended }
         lines.received(count)
         continue
       }
@@ -134,41 +125,108 @@ struct PinentrySession: Sendable {
             UnsafeRawBufferPointer(rebasing: line[range]),
             into: UnsafeMutableRawBufferPointer(rebasing: data[length...]))
         } catch {
-          throw .failure(error == .tooLong ? .overlong : .garbled)
+          throw error == .tooLong ? .overlong : .garbled
         }
       case .error(let code, let text): throw Self.stop(code, text)
       case .ok:
         // It speaks only when it is asked.
-        guard lines.isEmpty else { throw .failure(.garbled) }
+        guard lines.isEmpty else { throw .garbled }
         return length
       }
     }
   }
 
-  private static func assuan<Result>(_ body: () throws(AssuanLine.Fault) -> Result) throws(Stop) -> Result {
-    do {
-      return try body()
-    } catch {
-      throw .failure(.garbled)
-    }
+  private static func assuan<Result>(
+    _ body: () throws(AssuanLine.Fault) -> Result
+  ) throws(PinentryFailure) -> Result {
+    do { return try body() } catch { throw .garbled }
   }
 
   /// libgpg-error's codes, without the part that says which program speaks.
-  private static func stop(_ code: UInt32, _ text: String) -> Stop {
+  private static func stop(_ code: UInt32, _ text: String) -> PinentryFailure {
     switch code & 0xFFFF {
-    case 62: .interaction(.timedOut)  // GPG_ERR_TIMEOUT
-    case 99, 114, 198: .interaction(.declined)  // GPG_ERR_CANCELED, GPG_ERR_NOT_CONFIRMED, GPG_ERR_FULLY_CANCELED
-    default: .failure(.refused(text.isEmpty ? "error \(code)" : text))
+    case 62: .noAnswer(.timedOut)  // GPG_ERR_TIMEOUT
+    case 99, 114, 198: .noAnswer(.declined)  // GPG_ERR_CANCELED, GPG_ERR_NOT_CONFIRMED, GPG_ERR_FULLY_CANCELED
+    default: .refused(text.isEmpty ? "error \(code)" : text)
     }
   }
 
   private func wait(
-    for descriptor: Int32, _ events: Int32, until deadline: ContinuousClock.Instant, _ cancellation: Cancellation
-  ) throws(Stop) {
+    for descriptor: Int32, _ events: Int32, until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
+  ) throws(PinentryFailure) {
     switch cancellation.wait(for: descriptor, events, until: deadline) {
     case .ready: return
-    case .cancelled: throw .interaction(.cancelled)
-    case .timedOut: throw .interaction(.timedOut)
+    case .cancelled: throw .noAnswer(.cancelled)
+    case .timedOut: throw .noAnswer(.timedOut)
     }
   }
+}
+
+/// Why a step of a pinentry came to nothing.
+enum PinentryFailure: Error, Equatable, Sendable {
+  /// There is no answer, for the person's reasons or the client's.
+  case noAnswer(UserInteractionError)
+  /// It could not be started.
+  case notStarted(SystemNumber)
+  /// It closed its output, usually because it ended.
+  case ended
+  /// It said nothing, where an answer needs no person, for so many seconds.
+  case silent(seconds: Int)
+  /// What it said is not Assuan.
+  case garbled
+  /// It said that it cannot: its words.
+  case refused(String)
+  /// What was typed is longer than any passphrase.
+  case overlong
+  /// The system refused something else.
+  case system(SystemNumber)
+
+  /// Whether the program is about to end without being told.
+  var endsByItself: Bool {
+    switch self {
+    case .noAnswer(.declined), .ended, .refused: true
+    default: false
+    }
+  }
+
+  /// What it means for the dialog.
+  ///
+  /// - Parameter ending: how the program ended, when it did so by itself.
+  func outcome(of program: String, ending: ChildProcess.Ending?) -> PromptFailure {
+    if case .noAnswer(let error) = self { return .noAnswer(error) }
+    return .unavailable(description(of: program, ending: ending))
+  }
+
+  /// For the log: what happened, then what to do.
+  func description(of program: String, ending: ChildProcess.Ending?) -> String {
+    switch self {
+    case .noAnswer(let error): "\(program) has no answer: \(error)"
+    case .notStarted(let number):
+      "cannot start \(program): \(number); install it (\(Self.packages)) or name another with --pinentry PROGRAM"
+    case .ended:
+      "\(program) \(Self.words(for: ending)) before it answered; run it by hand to see why, or \(Self.instead)"
+    case .silent(let seconds):
+      "\(program) did not answer within \(seconds) s and was ended; \(Self.instead)"
+    case .garbled:
+      "\(program) answers in something else than the Assuan protocol; is it a pinentry? \(Self.instead)"
+    case .refused(let words):
+      "\(program) cannot show a dialog: \(words); it needs DISPLAY or WAYLAND_DISPLAY, or a terminal in GPG_TTY: "
+        + "set one, or \(Self.instead)"
+    case .overlong:
+      "\(program) answered with more than \(ControlMessage.maximumPassphraseSize) bytes; type the passphrase again"
+    case .system(let number):
+      "cannot talk to \(program): \(number)"
+    }
+  }
+
+  private static func words(for ending: ChildProcess.Ending?) -> String {
+    switch ending {
+    case .exited(let status): "ended with status \(status)"
+    case .killed(let signal): "was ended by signal \(signal)"
+    case nil: "closed its output"
+    }
+  }
+
+  private static let packages = "on Debian and Ubuntu: apt install pinentry-gnome3, pinentry-qt or pinentry-curses"
+  private static let instead = "name another with --pinentry PROGRAM, or use --prompt terminal"
 }

@@ -12,8 +12,8 @@ struct PromptPages: Sendable, Equatable {
   /// The one that decides, with verification where it is set up.
   var last: PromptText
 
-  /// How many there are.
-  var count: Int { before.count + 1 }
+  /// All of them, in their order.
+  var all: [PromptText] { before + [last] }
 
   /// The dialogs of a ceremony or a wallet's request.
   init(_ prompt: UserPrompt) {

@@ -9,8 +9,6 @@ import ShownTexts
 struct PromptText: Sendable, Equatable {
   /// The window's title.
   static let title = "Liquid Auth"
-  /// How long a page that needs reading must have been open for an OK to count.
-  static let shortestReading = Duration.milliseconds(500)
   /// What the field for the passphrase is called.
   static let entryLabel = "Vault passphrase:"
 
@@ -26,8 +24,12 @@ struct PromptText: Sendable, Equatable {
   var isFollowed = false
   /// Whether the request may have gone to other keys too, one of which the person may want to use.
   var mayConcernAnotherKey = false
-  /// Whether an OK counts only after ``shortestReading``.
+  /// Whether an OK counts only after ``UserPrompter/shortestReading``.
   var needsReading = false
+  /// Whether the vault's passphrase is typed to agree, where a button would be.
+  var takesPassphrase = false
+  /// What was wrong with the passphrase before; said where the next is typed.
+  var remark: String?
 
   /// The whole text: the headline, an empty line, the details.
   var description: String { ([headline, ""] + details).joined(separator: "\n") }

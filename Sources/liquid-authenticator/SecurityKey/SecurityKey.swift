@@ -260,3 +260,15 @@ actor SecurityKey {
     }
   }
 }
+
+/// Tells the client of the request that runs in this task what it waits for.
+///
+/// A value around the closure, and not the closure itself: optimised by Swift 6.3, `withValue` of a task local whose type
+/// is a function is handed no type and crashes.
+struct RequestStatus: Sendable {
+  /// That of a request that came over CTAPHID; `nil` for requests of the control door.
+  @TaskLocal static var current: RequestStatus?
+
+  /// Takes each new status.
+  let report: @Sendable (KeepaliveStatus) async -> Void
+}

@@ -27,6 +27,10 @@ final class PassphraseVerifier: Sendable {
   }
 
   private let known = Mutex<Known?>(nil)
+  private let ifBlocked = Mutex<(@Sendable () -> Void)?>(nil)
+
+  /// Calls `action` after each try that is `blocked`.
+  func ifBlocked(_ action: @escaping @Sendable () -> Void) { ifBlocked.withLock { $0 = action } }
 
   /// Remembers the passphrase that has just opened the vault; all tries are there again.
   func remember(_ passphrase: SecretBytes) {
@@ -43,6 +47,12 @@ final class PassphraseVerifier: Sendable {
 
   /// Compares a passphrase, in constant time, and counts.
   func verify(_ passphrase: SecretBytes) -> Outcome {
+    let outcome = compare(passphrase)
+    if outcome == .blocked, let action = ifBlocked.withLock({ $0 }) { action() }
+    return outcome
+  }
+
+  private func compare(_ passphrase: SecretBytes) -> Outcome {
     known.withLock { known in
       guard var now = known else { return .locked }
       guard now.triesLeft > 0 else { return .blocked }

@@ -12,10 +12,10 @@ import Vault
 /// file that is missing or damaged: the log names it and says what to do, and the command is declined.
 final class VaultKeySource: KeySource {
   private let directory: StateDirectory
-  private let dialogs: any DialogBackEnd
+  private let prompter: UserPrompter
   private let signatures: SignatureCounts
   private let log: @Sendable (String) -> Void
-  private let verifier = PassphraseVerifier()
+  private let verifier: PassphraseVerifier
   private let state: Mutex<State>
   /// Held while a store is being opened, by one thread at a time.
   private let opening = Mutex(())
@@ -39,18 +39,24 @@ final class VaultKeySource: KeySource {
 
   /// - Parameters:
   ///   - directory: locked by this process.
-  ///   - dialogs: asks for the passphrase.
+  ///   - prompter: asks for the passphrase.
+  ///   - verifier: knows it while the vault is open; one wrong try too many locks the vault.
   ///   - signatures: counts what accounts sign, over all unlockings.
   ///   - log: takes a line where something is wrong.
   init(
-    directory: StateDirectory, dialogs: any DialogBackEnd, signatures: SignatureCounts = SignatureCounts(),
-    log: @escaping @Sendable (String) -> Void
+    directory: StateDirectory, prompter: UserPrompter, verifier: PassphraseVerifier = PassphraseVerifier(),
+    signatures: SignatureCounts = SignatureCounts(), log: @escaping @Sendable (String) -> Void
   ) {
     self.directory = directory
-    self.dialogs = dialogs
+    self.prompter = prompter
+    self.verifier = verifier
     self.signatures = signatures
     self.log = log
     state = Mutex(State(told: directory.toldSettings()))
+    verifier.ifBlocked { [weak self] in
+      self?.lock()
+      log("the passphrase was wrong \(PassphraseVerifier.triesPerUnlocking) times in a row: the vault is locked")
+    }
   }
 
   // MARK: The port
@@ -66,9 +72,8 @@ final class VaultKeySource: KeySource {
     } catch {
       throw decline(error)
     }
-    let tries = TriesLeft(DialogInteraction.triesPerDialog)
     let lockings = state.withLock { $0.lockings }
-    return try await dialogs.passphrase(.unlock(for: wish)) { [self] passphrase in
+    return try await prompter.passphrase(.unlock(for: wish)) { [self] passphrase, isLastTry in
       do throws(StateDirectoryError) {
         guard let content = try await content(passphrase) else { return .ended(.cancelled) }
         guard let vault = try await install(content, passphrase, unlessLockedSince: lockings) else {
@@ -77,10 +82,9 @@ final class VaultKeySource: KeySource {
         }
         return .accepted(vault.openedByPerson)
       } catch  where error.reason == .wrongPassphrase {
-        let verdict: PassphraseVerdict<OpenVault> = tries.wrong(then: .wrongPassphrase)
         // Damage in a slot looks like a wrong passphrase, so the log names the file.
-        if case .ended = verdict { log(error.description) }
-        return verdict
+        if isLastTry { log(error.description) }
+        return .wrong(then: .wrongPassphrase)
       } catch {
         return .ended(decline(error))
       }
@@ -134,19 +138,6 @@ final class VaultKeySource: KeySource {
     lock()
     let told = directory.toldSettings()
     state.withLock { ($0.told, $0.fault) = (told, nil) }
-  }
-
-  /// How many wrong passphrases there may be before the vault is locked.
-  var triesLeft: Int { verifier.triesLeft }
-
-  /// Compares a passphrase with that of the open vault; one wrong try too many locks it.
-  func verify(_ passphrase: SecretBytes) -> PassphraseVerifier.Outcome {
-    let outcome = verifier.verify(passphrase)
-    if outcome == .blocked {
-      lock()
-      log("the passphrase was wrong \(PassphraseVerifier.triesPerUnlocking) times in a row: the vault is locked")
-    }
-    return outcome
   }
 
   // MARK: Opening

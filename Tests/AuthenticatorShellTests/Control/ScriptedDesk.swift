@@ -64,8 +64,7 @@ extension Authenticator {
   /// One whose vault is open, and that nobody has asked anything yet.
   static func quiet(
     _ vault: OpenVault,
-    _ interaction: any UserInteraction = DialogInteraction(
-      dialogs: ScriptedDialogs(), verify: nil, triesLeft: { 0 })
+    _ interaction: any UserInteraction = UserPrompter(testing: ScriptedBackEnd())
   ) -> Self {
     quiet(OpenVaultSource(vault: vault), interaction)
   }

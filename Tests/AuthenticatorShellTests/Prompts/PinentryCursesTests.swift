@@ -13,11 +13,11 @@ struct PinentryCursesTests {
 
   init() throws { terminal = try PseudoTerminal() }
 
-  private var pinentry: Pinentry {
-    Pinentry(
+  private var prompter: UserPrompter {
+    let pinentry = Pinentry(
       program: "pinentry-curses", environment: { ["TERM": "xterm", "LANG": "C.UTF-8"][$0] }, terminal: terminal.path,
-      limits: Pinentry.Limits(setUp: .seconds(60), answer: .seconds(60)), timepiece: ManualTimepiece()
-    ) { line in Issue.record("\(line)") }
+      limits: Pinentry.Limits(setUp: .seconds(60)))
+    return UserPrompter(testing: pinentry) { line in Issue.record("\(line)") }
   }
 
   /// Waits until the dialog shows these words: it takes keys by then.
@@ -27,9 +27,9 @@ struct PinentryCursesTests {
   }
 
   @Test func `a passphrase is typed`() async throws {
-    let pinentry = pinentry
+    let prompter = prompter
     let task = Task {
-      try await pinentry.passphrase(PromptText.unlock()) { passphrase -> PassphraseVerdict<[UInt8]> in
+      try await prompter.passphrase(PromptText.unlock()) { passphrase, _ -> PassphraseVerdict<[UInt8]> in
         .accepted(passphrase.withUnsafeBytes { Array($0) })
       }
     }
@@ -40,16 +40,16 @@ struct PinentryCursesTests {
   }
 
   @Test func `one button agrees and the other refuses`() async throws {
-    let text = PromptText(UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice"))
-    let pinentry = pinentry
-    let agreed = Task { try await pinentry.confirm(text) }
+    let prompt = UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice")
+    let prompter = prompter
+    let agreed = Task { try await prompter.confirm(prompt) }
     try await awaitDialog("Site: example.com")
     #expect(terminal.screen.contains("Sign in") && terminal.screen.contains("Deny"))
     terminal.type("\r")
     try await agreed.value
 
     terminal.wipe()
-    let refused = Task { try await pinentry.confirm(text) }
+    let refused = Task { try await prompter.confirm(prompt) }
     try await awaitDialog("Site: example.com")
     terminal.type("\t\r")
     await #expect(throws: UserInteractionError.declined) { try await refused.value }
@@ -72,11 +72,11 @@ struct PinentryCursesTests {
     let address = String(repeating: "A", count: 58)
     let host = "https://" + String(repeating: "d", count: 300)
     let pages = PromptPages(UserPrompt(purpose: purpose, algorandAddress: address, origin: host))
-    let fullest = try #require((pages.before + [pages.last]).max { $0.details.count < $1.details.count })
-    let pinentry = pinentry
+    let fullest = try #require(pages.all.max { $0.details.count < $1.details.count })
+    let prompter = prompter
     let task = Task {
-      try await pinentry.passphrase(fullest) { passphrase -> PassphraseVerdict<Void> in
-        passphrase.count == 5 ? .accepted(()) : .wrong(PromptText.wrongPassphrase(triesLeft: 2))
+      try await prompter.passphrase(fullest) { passphrase, _ -> PassphraseVerdict<Void> in
+        passphrase.count == 5 ? .accepted(()) : .wrong(then: .declined)
       }
     }
     try await awaitDialog(fullest.details.last ?? "")
@@ -89,9 +89,9 @@ struct PinentryCursesTests {
   }
 
   @Test func `a cancelled task ends it, and the terminal echoes again`() async throws {
-    let pinentry = pinentry
-    let task = Task { try await pinentry.confirm(PromptText.unlock()) }
-    try await awaitDialog("Unlock your passkeys?")
+    let prompter = prompter
+    let task = Task { try await prompter.confirm(UserPrompt(purpose: .select)) }
+    try await awaitDialog("Is this the authenticator you mean?")
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
     #expect(terminal.echoes)

@@ -7,12 +7,13 @@ import Testing
 @testable import liquid_authenticator
 
 @Suite(.serialized) struct PinentryTests {
-  static let text = PromptText(
-    UserPrompt(purpose: .register, rpID: "example.com", accountName: "50% \u{E9}", accountDisplayName: "A\nB"))
+  static let prompt = UserPrompt(
+    purpose: .register, rpID: "example.com", accountName: "50% \u{E9}", accountDisplayName: "A\nB")
+  static let text = PromptText(prompt)
 
   /// What a passphrase dialog gives, whatever is typed.
-  private static func typed(_ pinentry: Pinentry, _ text: PromptText = text) async throws -> [UInt8] {
-    try await pinentry.passphrase(text) { .accepted($0.withUnsafeBytes { Array($0) }) }
+  private static func typed(_ prompter: UserPrompter, _ text: PromptText = text) async throws -> [UInt8] {
+    try await prompter.passphrase(text) { typed, _ in .accepted(typed.withUnsafeBytes { Array($0) }) }
   }
 
   // MARK: What is said and answered
@@ -20,7 +21,7 @@ import Testing
   @Test func `the dialog says the words and agrees`() async throws {
     let scripted = try ScriptedPinentry()
     let environment = ["DISPLAY": ":7", "TERM": "xterm", "LANG": "C.UTF-8", "LC_ALL": ""]
-    try await scripted.backEnd(environment: environment, terminal: "/dev/pts/9").confirm(Self.text)
+    try await scripted.prompter(environment: environment, terminal: "/dev/pts/9").confirm(Self.prompt)
     let ask = try #require(try scripted.events("ask").first)
     #expect(ask.command == "CONFIRM")
     #expect(ask.title == "Liquid Auth")
@@ -37,15 +38,13 @@ import Testing
 
   @Test func `the terminal that GPG_TTY names goes before the daemon's own`() {
     let pinentry = Pinentry(
-      program: "pinentry", environment: { ["GPG_TTY": "/dev/pts/3"][$0] }, terminal: "/dev/tty1",
-      timepiece: ManualTimepiece()
-    ) { _ in }
+      program: "pinentry", environment: { ["GPG_TTY": "/dev/pts/3"][$0] }, terminal: "/dev/tty1")
     #expect(pinentry.options == ["ttyname=/dev/pts/3"])
   }
 
   @Test func `it inherits the environment and three descriptors, no more`() async throws {
     let scripted = try ScriptedPinentry()
-    try await scripted.backEnd().confirm(Self.text)
+    try await scripted.prompter().confirm(Self.prompt)
     let start = try #require(try scripted.events("start").first)
     #expect(start.openFiles == [0, 1, 2])
     #expect(start.environment?["LANG"] == ProcessInfo.processInfo.environment["LANG"])
@@ -54,23 +53,23 @@ import Testing
   @Test(arguments: ["deny", "cancel"])
   func `who refuses has declined, which is nothing to log`(behaviour: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour])
-    await #expect(throws: UserInteractionError.declined) { try await scripted.backEnd().confirm(Self.text) }
-    await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.backEnd()) }
+    await #expect(throws: UserInteractionError.declined) { try await scripted.prompter().confirm(Self.prompt) }
+    await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.prompter()) }
     #expect(scripted.lines.isEmpty)
     #expect(try await scripted.ends())
   }
 
   @Test func `a dialog that closes itself has timed out`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "timeout"])
-    await #expect(throws: UserInteractionError.timedOut) { try await scripted.backEnd().confirm(Self.text) }
+    await #expect(throws: UserInteractionError.timedOut) { try await scripted.prompter().confirm(Self.prompt) }
     #expect(scripted.lines.isEmpty)
   }
 
   @Test(arguments: ["old", "comments", "split"])
   func `older and chattier programs are understood`(behaviour: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour, "passphrase": "p"])
-    try await scripted.backEnd(environment: ["DISPLAY": ":0"]).confirm(Self.text)
-    #expect(try await Self.typed(scripted.backEnd()) == Array("p".utf8))
+    try await scripted.prompter(environment: ["DISPLAY": ":0"]).confirm(Self.prompt)
+    #expect(try await Self.typed(scripted.prompter()) == Array("p".utf8))
     #expect(scripted.lines.isEmpty)
   }
 
@@ -82,7 +81,7 @@ import Testing
   ])
   func `a passphrase arrives byte for byte`(passphrase: String) async throws {
     let scripted = try ScriptedPinentry(["passphrase": passphrase])
-    #expect(try await Self.typed(scripted.backEnd()) == Array(passphrase.utf8))
+    #expect(try await Self.typed(scripted.prompter()) == Array(passphrase.utf8))
   }
 
   @Test(arguments: [
@@ -91,30 +90,28 @@ import Testing
   func `a passphrase arrives byte for byte, however it is coded`(behaviour: String, hex: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour, "passphraseHex": hex])
     let bytes = stride(from: 0, to: hex.count, by: 2).compactMap { UInt8(hex.dropFirst($0).prefix(2), radix: 16) }
-    #expect(try await Self.typed(scripted.backEnd()) == bytes)
+    #expect(try await Self.typed(scripted.prompter()) == bytes)
   }
 
   // MARK: A page that needs reading
 
-  private static var graveText: PromptText {
-    PromptText(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))
-  }
+  private static let grave = UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example")
 
   @Test func `an OK within half a second of a page's opening does not count, and the page is shown again`() async throws
   {
     let scripted = try ScriptedPinentry(["behaviour": "wait", "delay": 0])
     let timepiece = ManualTimepiece()
-    let task = Task { try await scripted.backEnd(timepiece: timepiece).confirm(Self.graveText) }
+    let task = Task { try await scripted.prompter(timepiece: timepiece).confirm(Self.grave) }
     // A key that is held down: an OK at once, and one at the last moment at which it does not count.
     for (showing, late) in [(1, Duration.zero), (2, .milliseconds(499))] {
       try await scripted.awaitEvent("ask", count: showing)
       timepiece.advance(by: late)
       try scripted.set(["behaviour": "approve"])
-      await timepiece.sleepers(1)
+      await timepiece.sleeper(until: .milliseconds(500) * showing)
       try scripted.set(["behaviour": "wait"])
       #expect(try scripted.events("ask").count == showing)
       timepiece.advance(by: .milliseconds(500) - late - .milliseconds(1))
-      #expect(timepiece.sleeperCount == 1)
+      await timepiece.sleeper(until: .milliseconds(500) * showing)
       timepiece.advance(by: .milliseconds(1))
     }
     try await scripted.awaitEvent("ask", count: 3)
@@ -130,24 +127,24 @@ import Testing
 
   @Test func `an OK counts at once where nothing is destroyed, set or signed`() async throws {
     let scripted = try ScriptedPinentry(["delay": 0])
-    try await scripted.backEnd().confirm(Self.text)
+    try await scripted.prompter().confirm(Self.prompt)
     #expect(try scripted.events("ask").count == 1)
   }
 
   @Test func `a refusal counts at once on every page, and so does a right passphrase`() async throws {
     let refusing = try ScriptedPinentry(["behaviour": "deny", "delay": 0])
-    await #expect(throws: UserInteractionError.declined) { try await refusing.backEnd().confirm(Self.graveText) }
+    await #expect(throws: UserInteractionError.declined) { try await refusing.prompter().confirm(Self.grave) }
     #expect(try refusing.events("ask").count == 1)
     let typing = try ScriptedPinentry(["passphrase": "p", "delay": 0])
-    #expect(try await Self.typed(typing.backEnd(), Self.graveText) == Array("p".utf8))
+    #expect(try await Self.typed(typing.prompter(), PromptText(Self.grave)) == Array("p".utf8))
     #expect(try typing.events("ask").count == 1)
   }
 
   @Test func `who gives up between two showings has cancelled`() async throws {
     let scripted = try ScriptedPinentry(["delay": 0])
     let timepiece = ManualTimepiece()
-    let task = Task { try await scripted.backEnd(timepiece: timepiece).confirm(Self.graveText) }
-    await timepiece.sleepers(1)
+    let task = Task { try await scripted.prompter(timepiece: timepiece).confirm(Self.grave) }
+    await timepiece.sleeper(until: .milliseconds(500))
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
     #expect(try await scripted.ends())
@@ -158,7 +155,8 @@ import Testing
     let timepiece = ManualTimepiece()
     let tried = Lines()
     let task = Task {
-      try await scripted.backEnd(timepiece: timepiece).passphrase(Self.text) { passphrase -> PassphraseVerdict<Int> in
+      try await scripted.prompter(timepiece: timepiece).passphrase(Self.text) {
+        passphrase, _ -> PassphraseVerdict<Int> in
         tried.add(String(decoding: passphrase.withUnsafeBytes { Array($0) }, as: UTF8.self))
         return .accepted(7)
       }
@@ -166,7 +164,7 @@ import Testing
     for showing in 1...5 {
       try await scripted.awaitEvent("ask", count: showing)
       try scripted.set(["behaviour": "empty"])
-      await timepiece.sleepers(1)
+      await timepiece.sleeper(until: .milliseconds(500) * showing)
       try scripted.set(["behaviour": "wait"])
       timepiece.advance(by: .milliseconds(500))
     }
@@ -181,12 +179,11 @@ import Testing
   @Test func `who types nothing until the limit has timed out`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "empty"])
     let timepiece = ManualTimepiece()
-    let limits = Pinentry.Limits(setUp: .seconds(60), answer: .seconds(60), closing: .seconds(60))
-    let task = Task { try await Self.typed(scripted.backEnd(limits: limits, timepiece: timepiece)) }
+    let task = Task { try await Self.typed(scripted.prompter(timepiece: timepiece)) }
     for showing in 1...2 {
-      await timepiece.sleepers(1)
+      await timepiece.sleeper(until: .seconds(60) * (showing - 1) + .milliseconds(500))
       #expect(try scripted.events("ask").count == showing)
-      timepiece.advance(by: .seconds(30))
+      timepiece.advance(by: .seconds(60))
     }
     await #expect(throws: UserInteractionError.timedOut) { try await task.value }
     #expect(try scripted.events("ask").count == 2)
@@ -196,17 +193,16 @@ import Testing
   @Test func `a passphrase that is too long denies`() async throws {
     let scripted = try ScriptedPinentry(
       ["behaviour": "split", "passphraseHex": String(repeating: "41", count: ControlMessage.maximumPassphraseSize + 1)])
-    await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.backEnd()) }
+    await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.prompter()) }
     #expect(scripted.lines == ["\(scripted.program) answered with more than 256 bytes; type the passphrase again"])
     #expect(try await scripted.ends())
   }
 
   @Test func `a wrong passphrase is said in the same dialog`() async throws {
     let scripted = try ScriptedPinentry(["passphrase": "right", "wrong": 2])
-    let tries = TriesLeft(3)
-    let answer: String = try await scripted.backEnd().passphrase(Self.text) { passphrase in
+    let answer: String = try await scripted.prompter().passphrase(Self.text) { passphrase, _ in
       passphrase.withUnsafeBytes { Array($0) } == Array("right".utf8)
-        ? .accepted("open") : tries.wrong(then: .verificationFailed)
+        ? .accepted("open") : .wrong(then: .verificationFailed)
     }
     #expect(answer == "open")
     #expect(try scripted.events("start").count == 1)
@@ -218,10 +214,9 @@ import Testing
 
   @Test func `the last wrong passphrase ends the dialog`() async throws {
     let scripted = try ScriptedPinentry(["wrong": 9])
-    let tries = TriesLeft(3)
     await #expect(throws: UserInteractionError.verificationFailed) {
-      try await scripted.backEnd().passphrase(Self.text) { _ -> PassphraseVerdict<Void> in
-        tries.wrong(then: .verificationFailed)
+      try await scripted.prompter().passphrase(Self.text) { _, _ -> PassphraseVerdict<Void> in
+        .wrong(then: .verificationFailed)
       }
     }
     #expect(try scripted.events("ask").count == 3)
@@ -234,7 +229,7 @@ import Testing
   func `a missing program denies, and the log says what to install`(program: String) async throws {
     let scripted = try ScriptedPinentry()
     await #expect(throws: UserInteractionError.declined) {
-      try await scripted.backEnd(program: program).confirm(Self.text)
+      try await scripted.prompter(program: program).confirm(Self.prompt)
     }
     #expect(
       scripted.lines == [
@@ -246,7 +241,7 @@ import Testing
   @Test func `a program that is none denies`() async throws {
     let scripted = try ScriptedPinentry()
     await #expect(throws: UserInteractionError.declined) {
-      try await scripted.backEnd(program: scripted.folder.path + "/control.json").confirm(Self.text)
+      try await scripted.prompter(program: scripted.folder.path + "/control.json").confirm(Self.prompt)
     }
     #expect(scripted.lines.first?.contains("control.json: Permission denied; ") == true)
   }
@@ -264,7 +259,7 @@ import Testing
     async throws
   {
     let scripted = try ScriptedPinentry(["behaviour": behaviour, "passphrase": "secret-words"])
-    await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.backEnd()) }
+    await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.prompter()) }
     #expect(scripted.lines.count == 1)
     #expect(scripted.lines.first?.hasPrefix("\(scripted.program) \(words)") == true, "\(scripted.lines)")
     #expect(scripted.lines.first?.contains("secret-words") == false)
@@ -275,7 +270,7 @@ import Testing
     let scripted = try ScriptedPinentry(["behaviour": "silent"])
     let limits = Pinentry.Limits(setUp: .seconds(1))
     await #expect(throws: UserInteractionError.declined) {
-      try await scripted.backEnd(limits: limits).confirm(Self.text)
+      try await scripted.prompter(limits: limits).confirm(Self.prompt)
     }
     #expect(
       scripted.lines == [
@@ -288,10 +283,13 @@ import Testing
   @Test(arguments: ["never", "missing-ok"])
   func `a program that never answers has timed out at the limit`(behaviour: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour])
-    let limits = Pinentry.Limits(answer: .seconds(1))
-    await #expect(throws: UserInteractionError.timedOut) {
-      try await scripted.backEnd(limits: limits).confirm(Self.text)
-    }
+    let timepiece = ManualTimepiece()
+    let task = Task { try await Self.typed(scripted.prompter(timepiece: timepiece)) }
+    try await scripted.awaitEvent("ask")
+    timepiece.advance(by: UserPrompter.answer - .milliseconds(1))
+    #expect(timepiece.sleeperCount == 1)
+    timepiece.advance(by: .milliseconds(1))
+    await #expect(throws: UserInteractionError.timedOut) { try await task.value }
     #expect(try await scripted.ends())
   }
 
@@ -302,7 +300,7 @@ import Testing
     let scripted = try ScriptedPinentry(["behaviour": behaviour, "child": true])
     // One that ignores the signal is killed; the others get the time that a loaded machine needs.
     let limits = behaviour == "deaf" ? Pinentry.Limits() : Pinentry.Limits(ending: .seconds(60))
-    let task = Task { try await Self.typed(scripted.backEnd(limits: limits)) }
+    let task = Task { try await Self.typed(scripted.prompter(limits: limits)) }
     try await scripted.awaitEvent("ask")
     try await scripted.awaitEvent("child")
     task.cancel()
@@ -323,7 +321,7 @@ import Testing
     let scripted = try ScriptedPinentry(["behaviour": behaviour])
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
-      try await scripted.backEnd().confirm(Self.text)
+      try await scripted.prompter().confirm(Self.prompt)
     }
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
     #expect(try scripted.events.isEmpty)
@@ -331,7 +329,7 @@ import Testing
 
   @Test func `a task that is cancelled while the program starts ends it`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "silent"])
-    let task = Task { try await scripted.backEnd().confirm(Self.text) }
+    let task = Task { try await scripted.prompter().confirm(Self.prompt) }
     try await scripted.awaitEvent("start")
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
@@ -341,8 +339,8 @@ import Testing
   @Test func `many dialogs leave no descriptor behind`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "die-first"])
     let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-    for _ in 0..<40 { try? await scripted.backEnd().confirm(Self.text) }
-    for _ in 0..<40 { try? await scripted.backEnd(program: "/nonexistent").confirm(Self.text) }
+    for _ in 0..<40 { try? await scripted.prompter().confirm(Self.prompt) }
+    for _ in 0..<40 { try? await scripted.prompter(program: "/nonexistent").confirm(Self.prompt) }
     let after = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
     // Other tests run beside this one; a leak would be 80 at least.
     #expect(after - before < 40)

@@ -9,7 +9,7 @@ import Testing
   private static func pages(_ purpose: UserPrompt.Purpose, origin: String? = "https://d.example") -> [PromptText] {
     let address = String(repeating: "A", count: 58)
     let pages = PromptPages(UserPrompt(purpose: purpose, algorandAddress: address, origin: origin))
-    return pages.before + [pages.last]
+    return pages.all
   }
 
   @Test(arguments: PromptTextTests.cases)
@@ -20,7 +20,7 @@ import Testing
   @Test func `every page of what destroys, sets or signs needs reading, and no other`() {
     func needsReading(_ prompt: UserPrompt) -> Set<Bool> {
       let pages = PromptPages(prompt)
-      return Set((pages.before + [pages.last]).map(\.needsReading))
+      return Set(pages.all.map(\.needsReading))
     }
     #expect(needsReading(UserPrompt(purpose: .wallet(.signMessage(String(repeating: "a\n", count: 99))))) == [true])
     #expect(needsReading(UserPrompt(purpose: .reset(importedPasskeys: 1))) == [true])

@@ -358,10 +358,10 @@ import Testing
         prompt.replacesPasskey = purpose == .register
         prompt.extras = [.secret, .largeBlobKey, .payment]
         let pages = PromptPages(prompt)
-        for page in pages.before + [pages.last] {
+        for page in pages.all {
           #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
         }
-        let lines = (pages.before + [pages.last]).flatMap(\.details)
+        let lines = pages.all.flatMap(\.details)
         #expect(lines.count == (purpose == .register ? 10 : 9))
         #expect(lines[0].hasPrefix("Site: "))
         #expect(lines.last?.hasPrefix("First use: ") == true)

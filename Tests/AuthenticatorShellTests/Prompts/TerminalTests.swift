@@ -7,7 +7,7 @@ import Testing
 @testable import liquid_authenticator
 
 @Suite struct TerminalTests {
-  static let text = PromptText(UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice"))
+  static let prompt = UserPrompt(purpose: .signIn, rpID: "example.com", accountName: "alice")
   static let question = """
 
     Sign in with your passkey?
@@ -34,19 +34,18 @@ import Testing
     func add(_ line: String) { all.withLock { $0.append(line) } }
   }
 
-  private func backEnd(
-    limit: Duration = .seconds(60), timepiece: any Timepiece = ManualTimepiece()
-  ) -> Terminal {
-    Terminal(path: terminal.path, limit: limit, timepiece: timepiece, log: lines.add)
+  private func prompter(timepiece: any Timepiece = ManualTimepiece()) -> UserPrompter {
+    UserPrompter(testing: Terminal(path: terminal.path), timepiece: timepiece, log: lines.add)
   }
 
-  private func typed(_ backEnd: Terminal) async throws -> [UInt8] {
-    try await backEnd.passphrase(Self.text) { .accepted($0.withUnsafeBytes { Array($0) }) }
+  private func typed(_ prompter: UserPrompter) async throws -> [UInt8] {
+    try await prompter.passphrase(PromptText(Self.prompt)) { typed, _ in .accepted(typed.withUnsafeBytes { Array($0) })
+    }
   }
 
   @Test(arguments: ["y", "Y", "yes"])
   func `yes agrees`(answer: String) async throws {
-    async let agreed: Void = backEnd().confirm(Self.text)
+    async let agreed: Void = prompter().confirm(Self.prompt)
     #expect(try await terminal.awaitScreen(endingWith: Self.question))
     terminal.type(answer + "\n")
     try await agreed
@@ -55,7 +54,7 @@ import Testing
   }
 
   @Test func `a passphrase that is typed where yes or no is asked for refuses, and is not shown`() async throws {
-    let task = Task { try await backEnd().confirm(Self.text) }
+    let task = Task { try await prompter().confirm(Self.prompt) }
     #expect(try await terminal.awaitScreen(endingWith: Self.question))
     #expect(!terminal.echoes)
     terminal.type("correct horse\n")
@@ -66,32 +65,31 @@ import Testing
   }
 
   @Test func `a dialog that others follow says that a refusal is one of all`() async throws {
-    let pages = PromptPages(
-      UserPrompt(purpose: .wallet(.signMessage(String(repeating: "a\n", count: 20))), origin: "o"))
     let timepiece = ManualTimepiece()
-    let backEnd = backEnd(timepiece: timepiece)
-    for (page, ways) in [
-      (try #require(pages.before.first), "Next? (y goes on, anything else refuses all) "),
-      (pages.last, "Sign? (y agrees, anything else refuses) "),
-    ] {
-      let task = Task { try await backEnd.confirm(page) }
-      #expect(try await terminal.awaitScreen(endingWith: "\n  " + ways))
-      timepiece.advance(by: PromptText.shortestReading)
-      terminal.type("y\n")
-      try await task.value
+    let prompter = prompter(timepiece: timepiece)
+    let task = Task {
+      try await prompter.confirm(
+        UserPrompt(purpose: .wallet(.signMessage(String(repeating: "a\n", count: 20))), origin: "o"))
     }
+    for ways in ["Next? (y goes on, anything else refuses all) ", "Sign? (y agrees, anything else refuses) "] {
+      #expect(try await terminal.awaitScreen(endingWith: "\n  " + ways))
+      timepiece.advance(by: UserPrompter.shortestReading)
+      terminal.type("y\n")
+    }
+    try await task.value
   }
 
   @Test func `a yes within half a second does not count where something is signed`() async throws {
     let timepiece = ManualTimepiece()
-    let backEnd = backEnd(timepiece: timepiece)
-    let text = PromptText(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))
-    let task = Task { try await backEnd.confirm(text) }
+    let prompter = prompter(timepiece: timepiece)
+    let task = Task {
+      try await prompter.confirm(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))
+    }
     let question = "\n  Sign? (y agrees, anything else refuses) "
     #expect(try await terminal.awaitScreen(endingWith: question))
     timepiece.advance(by: .milliseconds(499))
     terminal.type("y\n")
-    await timepiece.sleepers(1)
+    await timepiece.sleeper(until: .milliseconds(500))
     #expect(terminal.screen.hasSuffix(question + "yes\n"))
     timepiece.advance(by: .milliseconds(1))
     #expect(try await terminal.awaitScreen(endingWith: question))
@@ -102,7 +100,7 @@ import Testing
 
   @Test(arguments: ["\n", "n\n", "no\n", "yy\n", " y\n", "y \n", "Yes!\n", "\u{4}"])
   func `anything else refuses`(answer: String) async throws {
-    let task = Task { try await backEnd().confirm(Self.text) }
+    let task = Task { try await prompter().confirm(Self.prompt) }
     #expect(try await terminal.awaitScreen(endingWith: Self.question))
     terminal.type(answer)
     await #expect(throws: UserInteractionError.declined) { try await task.value }
@@ -111,7 +109,7 @@ import Testing
 
   @Test func `what was typed before the question does not answer it`() async throws {
     terminal.type("y\n")
-    let task = Task { try await backEnd().confirm(Self.text) }
+    let task = Task { try await prompter().confirm(Self.prompt) }
     #expect(try await terminal.awaitScreen(endingWith: Self.question))
     terminal.type("n\n")
     await #expect(throws: UserInteractionError.declined) { try await task.value }
@@ -119,7 +117,7 @@ import Testing
 
   @Test(arguments: ["correct horse", " two  spaces ", "\u{E9}\u{1F600}", "100%", String(repeating: "x", count: 1000)])
   func `a passphrase is read as typed, and not shown`(passphrase: String) async throws {
-    let task = Task { try await typed(backEnd()) }
+    let task = Task { try await typed(prompter()) }
     #expect(try await terminal.awaitScreen(endingWith: Self.entry))
     #expect(!terminal.echoes)
     terminal.type(passphrase + "\n")
@@ -129,18 +127,17 @@ import Testing
   }
 
   @Test func `an empty line declines a passphrase`() async throws {
-    let task = Task { try await typed(backEnd()) }
+    let task = Task { try await typed(prompter()) }
     #expect(try await terminal.awaitScreen(endingWith: Self.entry))
     terminal.type("\n")
     await #expect(throws: UserInteractionError.declined) { try await task.value }
   }
 
   @Test func `a wrong passphrase is said, and asked again`() async throws {
-    let tries = TriesLeft(3)
     let task = Task {
-      try await backEnd().passphrase(Self.text) { passphrase -> PassphraseVerdict<Int> in
+      try await prompter().passphrase(PromptText(Self.prompt)) { passphrase, _ -> PassphraseVerdict<Int> in
         passphrase.withUnsafeBytes { Array($0) } == Array("right".utf8)
-          ? .accepted(7) : tries.wrong(then: .verificationFailed)
+          ? .accepted(7) : .wrong(then: .verificationFailed)
       }
     }
     #expect(try await terminal.awaitScreen(endingWith: Self.entry))
@@ -155,7 +152,7 @@ import Testing
   func `a cancelled question is withdrawn, and the terminal is as it was`(isYesOrNo: Bool) async throws {
     let before = terminal.settings
     let task = Task {
-      if isYesOrNo { try await backEnd().confirm(Self.text) } else { _ = try await typed(backEnd()) }
+      if isYesOrNo { try await prompter().confirm(Self.prompt) } else { _ = try await typed(prompter()) }
     }
     #expect(try await terminal.awaitScreen(endingWith: isYesOrNo ? Self.question : Self.entry))
     terminal.type("half a passphra")
@@ -169,8 +166,12 @@ import Testing
   }
 
   @Test func `a question that nobody answers has timed out`() async throws {
-    let limited = backEnd(limit: .milliseconds(50))
-    await #expect(throws: UserInteractionError.timedOut) { try await limited.confirm(Self.text) }
+    let timepiece = ManualTimepiece()
+    let task = Task { try await typed(prompter(timepiece: timepiece)) }
+    #expect(try await terminal.awaitScreen(endingWith: Self.entry))
+    timepiece.advance(by: UserPrompter.answer)
+    await #expect(throws: UserInteractionError.timedOut) { try await task.value }
+    #expect(terminal.screen.hasSuffix("\n  (withdrawn)\n"))
     #expect(terminal.echoes)
   }
 
@@ -179,8 +180,8 @@ import Testing
     ("/dev/null", "/dev/null is no terminal: Inappropriate ioctl for device"),
   ])
   func `without a terminal it denies, and the log says so`(path: String, words: String) async {
-    let backEnd = Terminal(path: path, timepiece: ManualTimepiece(), log: lines.add)
-    await #expect(throws: UserInteractionError.declined) { try await backEnd.confirm(Self.text) }
+    let prompter = UserPrompter(testing: Terminal(path: path), log: lines.add)
+    await #expect(throws: UserInteractionError.declined) { try await prompter.confirm(Self.prompt) }
     #expect(lines.lines == ["cannot ask on the terminal: \(words); or use --prompt pinentry"])
   }
 }

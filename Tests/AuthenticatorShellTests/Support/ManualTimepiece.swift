@@ -60,6 +60,14 @@ final class ManualTimepiece: Timepiece {
     }
   }
 
+  /// Waits until a task sleeps until then.
+  func sleeper(until time: Duration) async {
+    let instant = Instant(nanoseconds: 0).advanced(by: time)
+    while !state.withLock({ $0.sleepers.values.contains { $0.until == instant } }) {
+      try? await Task.sleep(for: .milliseconds(1))
+    }
+  }
+
   func advance(by duration: Duration) {
     let woken = state.withLock { state in
       state.now = state.now.advanced(by: duration)

@@ -58,16 +58,15 @@ final class ScriptedPinentry: Sendable {
 
   deinit { try? FileManager.default.removeItem(at: folder) }
 
-  /// The back end that is tested.
-  func backEnd(
+  /// Asks by the back end that is tested.
+  func prompter(
     program other: String? = nil, environment: [String: String] = [:], terminal: String? = nil,
     limits: Pinentry.Limits = Pinentry.Limits(setUp: .seconds(60), closing: .seconds(60)),
     timepiece: any Timepiece = ManualTimepiece()
-  ) -> Pinentry {
-    Pinentry(
-      program: other ?? program, environment: { environment[$0] }, terminal: terminal, limits: limits,
-      timepiece: timepiece
-    ) { line in self.logged.withLock { $0.append(line) } }
+  ) -> UserPrompter {
+    let pinentry = Pinentry(
+      program: other ?? program, environment: { environment[$0] }, terminal: terminal, limits: limits)
+    return UserPrompter(testing: pinentry, timepiece: timepiece) { line in self.logged.withLock { $0.append(line) } }
   }
 
   var events: [Event] {

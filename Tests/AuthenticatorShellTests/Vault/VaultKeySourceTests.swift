@@ -12,6 +12,7 @@ import Vault
 @Suite struct VaultKeySourceTests {
   let made: MadeVault
   let lines = Lines()
+  let verifier = PassphraseVerifier()
 
   init() throws { made = try MadeVault(passphrase: "right") }
 
@@ -21,14 +22,16 @@ import Vault
     func add(_ line: String) { all.withLock { $0.append(line) } }
   }
 
-  private func source(_ dialogs: any DialogBackEnd) -> VaultKeySource {
-    VaultKeySource(directory: made.directory, dialogs: dialogs, log: lines.add)
+  private func source(_ backEnd: any PromptBackEnd) -> VaultKeySource { source(UserPrompter(testing: backEnd)) }
+
+  private func source(_ prompter: UserPrompter) -> VaultKeySource {
+    VaultKeySource(directory: made.directory, prompter: prompter, verifier: verifier, log: lines.add)
   }
 
   // MARK: Asking
 
   @Test func `a locked vault is opened by its passphrase, and asked for once`() async throws {
-    let dialogs = ScriptedDialogs(typed: ["right"])
+    let dialogs = ScriptedBackEnd(typed: ["right"])
     let source = source(dialogs)
     #expect(source.current == nil)
     #expect(source.status == VaultStatus(isUnlocked: false, fingerprint: nil, fault: nil))
@@ -45,14 +48,14 @@ import Vault
   }
 
   @Test func `a wrong passphrase is said, and tried again`() async throws {
-    let dialogs = ScriptedDialogs(typed: ["wrong", "", "right"])
+    let dialogs = ScriptedBackEnd(typed: ["wrong", " ", "right"])
     _ = try await source(dialogs).open()
     #expect(
       dialogs.seen.withLock { $0.dropFirst() } == ["Wrong passphrase, 2 tries left", "Wrong passphrase, 1 try left"])
   }
 
   @Test func `three wrong passphrases decline the command, and leave the vault locked`() async {
-    let source = source(ScriptedDialogs(typed: ["1", "2", "3", "right"]))
+    let source = source(ScriptedBackEnd(typed: ["1", "2", "3", "right"]))
     await #expect(throws: UserInteractionError.wrongPassphrase) { try await source.open() }
     #expect(source.current == nil)
     // A slot that is damaged looks like a wrong passphrase, so the file is named.
@@ -61,13 +64,13 @@ import Vault
   }
 
   @Test func `who closes the dialog declines the command`() async {
-    await #expect(throws: UserInteractionError.declined) { try await source(ScriptedDialogs()).open() }
+    await #expect(throws: UserInteractionError.declined) { try await source(ScriptedBackEnd()).open() }
   }
 
   @Test func `through a pinentry it is one dialog`() async throws {
     let scripted = try ScriptedPinentry(["passphrase": "right", "wrong": 1])
     let prompt = UserPrompt(purpose: .signIn, rpID: "example.com")
-    _ = try await source(scripted.backEnd()).open(for: .prompt(prompt))
+    _ = try await source(scripted.prompter()).open(for: .prompt(prompt))
     let asks = try scripted.events("ask")
     #expect(asks.map(\.description) == Array(repeating: PromptText.unlock(for: .prompt(prompt)).description, count: 2))
     #expect(asks.map(\.error) == [nil, "Wrong passphrase, 2 tries left"])
@@ -76,7 +79,7 @@ import Vault
 
   @Test func `a cancelled task withdraws the dialog, and the vault stays locked`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "never"])
-    let source = source(scripted.backEnd())
+    let source = source(scripted.prompter())
     let task = Task { try await source.open() }
     try await scripted.awaitEvent("ask")
     task.cancel()
@@ -90,7 +93,7 @@ import Vault
   @Test func `a damaged vault declines without a dialog, and the log names the file`() async throws {
     let bytes = try made.directory.readVault()
     try made.directory.replaceVault(Array(bytes.dropLast()))
-    let dialogs = ScriptedDialogs(typed: ["right"])
+    let dialogs = ScriptedBackEnd(typed: ["right"])
     let source = source(dialogs)
     await #expect(throws: UserInteractionError.declined) { try await source.open() }
     #expect(dialogs.seen.withLock { $0 } == [])
@@ -103,7 +106,7 @@ import Vault
   @Test(arguments: ["vault", "credentials.sqlite"])
   func `a missing file declines without a dialog, and the log says what to do`(name: String) async throws {
     try FileManager.default.removeItem(atPath: "\(made.directory.path)/\(name)")
-    let dialogs = ScriptedDialogs(typed: ["right"])
+    let dialogs = ScriptedBackEnd(typed: ["right"])
     let source = source(dialogs)
     await #expect(throws: UserInteractionError.declined) { try await source.open() }
     #expect(dialogs.seen.withLock { $0 } == [])
@@ -120,7 +123,7 @@ import Vault
     bytes[bytes.count - 2 * 4096 - 1] ^= 1
     try Data(bytes).write(to: URL(fileURLWithPath: path))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-    let dialogs = ScriptedDialogs(typed: ["right", "right"])
+    let dialogs = ScriptedBackEnd(typed: ["right", "right"])
     await #expect(throws: UserInteractionError.declined) { try await source(dialogs).open() }
     #expect(dialogs.seen.withLock { $0 } == ["passphrase Unlock your passkeys?"])
     #expect(lines.lines.count == 1)
@@ -131,18 +134,18 @@ import Vault
   // MARK: The control door
 
   @Test func `unlocking and locking by command`() async throws {
-    let source = source(ScriptedDialogs())
+    let source = source(ScriptedBackEnd())
     try await source.unlock(passphrase: secret("right"))
     #expect(source.current?.keys.fingerprint == made.keys.fingerprint)
-    #expect(source.verify(secret("right")) == .right)
+    #expect(verifier.verify(secret("right")) == .right)
     source.lock()
     #expect(source.current == nil)
-    #expect(source.verify(secret("right")) == .locked)
+    #expect(verifier.verify(secret("right")) == .locked)
     #expect(source.status == VaultStatus(isUnlocked: false, fingerprint: nil, fault: nil))
   }
 
   @Test func `a wrong passphrase by command is an error, also while it is open`() async throws {
-    let source = source(ScriptedDialogs())
+    let source = source(ScriptedBackEnd())
     for _ in 0..<2 {
       let error = await #expect(throws: StateDirectoryError.self) {
         try await source.unlock(passphrase: secret("wrong"))
@@ -155,7 +158,7 @@ import Vault
 
   @Test func `a ceremony that goes on while the vault is locked keeps its store, and unlocking finds it`() async throws
   {
-    let source = source(ScriptedDialogs())
+    let source = source(ScriptedBackEnd())
     try await source.unlock(passphrase: secret("right"))
     let inCeremony = try #require(source.current)
     source.lock()
@@ -164,7 +167,7 @@ import Vault
   }
 
   @Test func `another vault in the place of the open one's file does not pass for it`() async throws {
-    let source = source(ScriptedDialogs())
+    let source = source(ScriptedBackEnd())
     try await source.unlock(passphrase: secret("right"))
     let unlocking = try #require(source.current).unlocking
     let other = try MadeVault(passphrase: "other")
@@ -175,13 +178,13 @@ import Vault
     #expect(error?.reason == .wrongPassphrase)
     #expect(error?.description.hasPrefix("\(made.directory.vaultPath) is not the vault that is open; ") == true)
     #expect(source.current?.unlocking === unlocking)
-    #expect(source.verify(secret("right")) == .right)
-    #expect(source.verify(secret("other")) == .wrong(triesLeft: 7))
+    #expect(verifier.verify(secret("right")) == .right)
+    #expect(verifier.verify(secret("other")) == .wrong(triesLeft: 7))
   }
 
   @Test func `an unlocking that began before a locking comes too late`() async throws {
     // The passphrase is typed and tried; the vault is locked before it is kept.
-    let source = source(ScriptedDialogs())
+    let source = source(ScriptedBackEnd())
     let unlocking = try await source.unlock(passphrase: secret("right"))
     source.lock()
     let again = try await source.unlock(passphrase: secret("right"))
@@ -194,11 +197,11 @@ import Vault
     }
     source.lock()
     #expect(source.current == nil)
-    #expect(source.verify(secret("right")) == .locked)
+    #expect(verifier.verify(secret("right")) == .locked)
   }
 
   @Test func `who goes away while others unlock is not served`() async throws {
-    let source = source(ScriptedDialogs())
+    let source = source(ScriptedBackEnd())
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
       return try await source.unlock(passphrase: secret("right"))
@@ -208,7 +211,7 @@ import Vault
   }
 
   @Test func `many unlockings at once open one store`() async throws {
-    let source = source(ScriptedDialogs(typed: ["right"]))
+    let source = source(ScriptedBackEnd(typed: ["right"]))
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<8 {
         group.addTask {
@@ -228,51 +231,55 @@ import Vault
   // MARK: Verification
 
   @Test func `eight wrong passphrases in a row lock the vault, and unlocking gives eight more`() async throws {
-    let source = source(ScriptedDialogs(typed: ["right"]))
+    let source = source(ScriptedBackEnd(typed: ["right"]))
     _ = try await source.open()
-    for left in (1...7).reversed() { #expect(source.verify(secret("wrong")) == .wrong(triesLeft: left)) }
-    #expect(source.verify(secret("wrong")) == .blocked)
+    for left in (1...7).reversed() { #expect(verifier.verify(secret("wrong")) == .wrong(triesLeft: left)) }
+    #expect(verifier.verify(secret("wrong")) == .blocked)
     #expect(source.current == nil)
     #expect(lines.lines == ["the passphrase was wrong 8 times in a row: the vault is locked"])
-    #expect(source.verify(secret("right")) == .locked)
+    #expect(verifier.verify(secret("right")) == .locked)
     _ = try await source.open()
-    #expect(source.verify(secret("wrong")) == .wrong(triesLeft: 7))
+    #expect(verifier.verify(secret("wrong")) == .wrong(triesLeft: 7))
   }
 
   // MARK: What it costs
 
   /// A person whose passphrase is tried while another task waits for the one thread that there is.
-  private struct TriedBesideAnother: DialogBackEnd {
+  private struct TriedBesideAnother: PromptBackEnd {
+    let name = "test"
     let workers: EventLoop
     let lines: Lines
 
-    func confirm(_ text: PromptText) async throws(UserInteractionError) { throw .declined }
-
-    func passphrase<Accepted: Sendable>(
-      _ text: PromptText, check: @Sendable (SecretBytes) async -> PassphraseVerdict<Accepted>
-    ) async throws(UserInteractionError) -> Accepted {
-      let other = Task(executorPreference: workers) { lines.add("another task") }
-      _ = await check(secret("wrong"))
-      lines.add("the try has ended")
-      await other.value
-      throw .declined
+    func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
+      if dialog.remark != nil {
+        lines.add("the try has ended")
+        throw .noAnswer(.declined)
+      }
+      // Its turns outlast the way to the try, and are over long before the try is.
+      Task(executorPreference: workers) {
+        for _ in 0..<200 { await Task.yield() }
+        lines.add("another task")
+      }
+      return .typed(secret("wrong"))
     }
   }
 
   @Test func `a try of the passphrase leaves its thread to others`() async throws {
-    // The thread takes its tasks in the order in which they came. The try takes long enough for its task to be waiting,
-    // and not to find it done already.
+    // The thread takes its tasks in the order in which they came.
     let workers = try EventLoop()
     let made = try MadeVault(passphrase: "right", cost: .standard)
-    let dialogs = TriedBesideAnother(workers: workers, lines: lines)
-    let source = VaultKeySource(directory: made.directory, dialogs: dialogs, log: lines.add)
+    let prompter = UserPrompter(
+      TriedBesideAnother(workers: workers, lines: lines), verifier: nil, otherKeys: { [] }, timepiece: workers,
+      executor: workers, log: lines.add)
+    let source = VaultKeySource(directory: made.directory, prompter: prompter, log: lines.add)
     await Task(executorPreference: workers) { _ = try? await source.open() }.value
     #expect(lines.lines == ["another task", "the try has ended"])
   }
 
   @Test func `unlocking at the standard cost keeps no memory`() async throws {
     let made = try MadeVault(passphrase: "right", cost: .standard)
-    let source = VaultKeySource(directory: made.directory, dialogs: ScriptedDialogs(typed: ["right"]), log: lines.add)
+    let prompter = UserPrompter(testing: ScriptedBackEnd(typed: ["right"]))
+    let source = VaultKeySource(directory: made.directory, prompter: prompter, log: lines.add)
     let before = try Self.residentMebibytes()
     _ = try await source.open()
     // Other tests of this process may be in the middle of an Argon2 of their own.

@@ -28,7 +28,7 @@ struct WalletWorld {
     verifier.remember(secret(Self.passphrase))
     keySource = LockedOrOpen(vault, isOpen: isOpen)
     authenticator = .quiet(
-      keySource, DialogInteraction(dialogs: dialogs, verify: verifies ? verifier.verify : nil, triesLeft: { 8 }))
+      keySource, UserPrompter(testing: dialogs, verifier: verifies ? verifier : nil, timepiece: dialogs.timepiece))
   }
 
   /// Asks, and reads the answer.
@@ -63,13 +63,15 @@ final class LockedOrOpen: KeySource {
 }
 
 /// A person who reads every dialog, and agrees to all of them, or to so many.
-final class ReadDialogs: DialogBackEnd {
+final class ReadDialogs: PromptBackEnd {
   private struct State {
     var read: [PromptText] = []
     var verified = 0
     var agreesTo = Int.max
   }
 
+  let name = "test"
+  let timepiece = ManualTimepiece()
   private let state = Mutex(State())
 
   /// What was shown, in order.
@@ -80,22 +82,15 @@ final class ReadDialogs: DialogBackEnd {
   /// Refuses the dialog after so many.
   func agree(to count: Int) { state.withLock { $0.agreesTo = count } }
 
-  func confirm(_ text: PromptText) async throws(UserInteractionError) { try read(text) }
-
-  func passphrase<Accepted: Sendable>(
-    _ text: PromptText, check: @Sendable (SecretBytes) async -> PassphraseVerdict<Accepted>
-  ) async throws(UserInteractionError) -> Accepted {
-    try read(text)
-    state.withLock { $0.verified += 1 }
-    guard case .accepted(let accepted) = await check(secret(WalletWorld.passphrase)) else { throw .declined }
-    return accepted
-  }
-
-  private func read(_ text: PromptText) throws(UserInteractionError) {
+  func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     let agrees = state.withLock { state in
-      state.read.append(text)
+      state.read.append(dialog)
       return state.read.count <= state.agreesTo
     }
-    if !agrees { throw .declined }
+    guard agrees else { throw .noAnswer(.declined) }
+    timepiece.advance(by: UserPrompter.shortestReading)
+    guard dialog.takesPassphrase else { return .agreed }
+    state.withLock { $0.verified += 1 }
+    return .typed(secret(WalletWorld.passphrase))
   }
 }

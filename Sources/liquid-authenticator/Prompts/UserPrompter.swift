@@ -1,0 +1,287 @@
+import CTAP2
+import CTAPHID
+import CryptoPrimitives
+
+/// Asks the person, for all doors: one request's dialogs at a time, each within its time, by one back end.
+///
+/// An answer is meant for the question that the person sees, and for what he has read before. So the dialogs of one request
+/// follow one another, and no other request's come in between. Ceremonies wait in one line anyway, but U2F asks beside it,
+/// between two messages of its host.
+///
+/// A request that a browser may have sent to all keys at once names the other keys that are plugged in. Whoever refuses
+/// here may mean to use one of those, and Chromium ends a registration and a sign-in for all keys when one of them answers
+/// OPERATION_DENIED. So a refusal beside another key is what not being touched is for a key with a button: the request goes
+/// on until the client withdraws it, or its time is over.
+actor UserPrompter: UserInteraction {
+  /// How long a person has to answer a ceremony's prompt (CTAP §6.1.2 wants 30 s).
+  static let presence = Duration.seconds(30)
+  /// How long a person has for all dialogs of a wallet's prompt, which are read to be signed: ten minutes, or half a minute
+  /// a page where there are more than 20.
+  static func reading(pages: Int) -> Duration { max(.seconds(600), .seconds(30) * pages) }
+  /// How long a dialog waits for one answer; whoever asked may have given up long before.
+  static let answer = Duration.seconds(120)
+  /// How long a page that needs reading must have been open for an OK to count.
+  static let shortestReading = Duration.milliseconds(500)
+  /// How often a passphrase can be tried in one dialog.
+  static let triesPerDialog = 3
+
+  /// Judges a passphrase that was typed, the last that the dialog takes or not.
+  typealias Judge<Accepted: Sendable> =
+    @Sendable (_ passphrase: SecretBytes, _ isLastTry: Bool) async -> PassphraseVerdict<Accepted>
+
+  /// Shows the dialogs.
+  nonisolated let backEnd: any PromptBackEnd
+  private let verifier: PassphraseVerifier?
+  private let otherKeys: @Sendable () -> [OtherKey]
+  private let timepiece: any Timepiece
+  private let executor: any TaskExecutor
+  private let log: @Sendable (String) -> Void
+  private let turns = RequestQueue(())
+  /// What was wrong with the last dialog, shown or not; `nil` when it went well.
+  private var fault: String?
+  /// Whether a person has answered a dialog since one failed: dialogs work, whatever the environment suggests.
+  private var isAnswered = false
+
+  /// - Parameters:
+  ///   - verifier: knows the passphrase of the open vault; `nil` where nobody is verified by it.
+  ///   - otherKeys: the other keys that are plugged in now.
+  ///   - log: takes a line when a dialog could not be shown.
+  init(
+    _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, otherKeys: @escaping @Sendable () -> [OtherKey],
+    timepiece: any Timepiece, executor: any TaskExecutor, log: @escaping @Sendable (String) -> Void
+  ) {
+    self.backEnd = backEnd
+    self.verifier = verifier
+    self.otherKeys = otherKeys
+    self.timepiece = timepiece
+    self.executor = executor
+    self.log = log
+  }
+
+  // MARK: For status
+
+  /// Whether somebody is being asked something now.
+  nonisolated var isAsking: Bool { turns.isTaken }
+
+  /// Why dialogs cannot be shown, or what was wrong with the last one.
+  var problem: String? {
+    if !isAnswered, let problem = backEnd.problem { return problem }
+    return fault.map { "the last dialog failed: \($0)" }
+  }
+
+  // MARK: Asking
+
+  nonisolated var canVerify: Bool { verifier != nil }
+  nonisolated var verificationTriesLeft: Int { verifier?.triesLeft ?? PassphraseVerifier.triesPerUnlocking }
+
+  func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
+    // Who asks for verification has read `canVerify`.
+    guard verifier != nil || !verification else { throw .declined }
+    var pages = PromptPages(prompt)
+    pages.last.takesPassphrase = verification
+    let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
+    let _: Void? = try await ask(pages.all, within: limit) { [verifier] passphrase, _ in
+      switch verifier?.verify(passphrase) {
+      case .right: .accepted(())
+      case .wrong(let triesLeft): .wrong(triesLeft: triesLeft, then: .verificationFailed)
+      case .blocked: .ended(.verificationBlocked)
+      case .locked, nil: .ended(.declined)
+      }
+    }
+    return Confirmation(userVerified: verification)
+  }
+
+  /// Asks for a passphrase until `judge` is content or gives up.
+  ///
+  /// It stays one dialog: a wrong passphrase is said in it, and the field is there again.
+  func passphrase<Accepted: Sendable>(
+    _ dialog: PromptText, _ judge: @escaping Judge<Accepted>
+  ) async throws(UserInteractionError) -> Accepted {
+    var dialog = dialog
+    dialog.takesPassphrase = true
+    guard let accepted = try await ask([dialog], within: nil, judge) else { throw .declined }
+    return accepted
+  }
+
+  /// The way of every question; the client is told meanwhile that the device waits for its person.
+  ///
+  /// - Returns: what the judge made of the passphrase; `nil` where a button was pressed.
+  private func ask<Accepted: Sendable>(
+    _ pages: [PromptText], within limit: Duration?, _ judge: @escaping Judge<Accepted>
+  ) async throws(UserInteractionError) -> Accepted? {
+    let deadline = limit.map { timepiece.now.advanced(by: $0) }
+    await RequestStatus.current?.report(.upNeeded)
+    let outcome = await limited(until: deadline) { await self.inTurn(pages, until: deadline, judge) }
+    await RequestStatus.current?.report(.processing)
+    return try outcome.get()
+  }
+
+  // MARK: One request at a time
+
+  private enum Turn<Accepted: Sendable>: Sendable {
+    case over(Result<Accepted?, UserInteractionError>)
+    /// Somebody has refused who may mean another key.
+    case leftToOthers
+  }
+
+  /// Shows a request's dialogs when those before it are closed; whoever is cancelled while he waits never sees his.
+  private func inTurn<Accepted: Sendable>(
+    _ pages: [PromptText], until deadline: Instant?, _ judge: @escaping Judge<Accepted>
+  ) async -> Result<Accepted?, UserInteractionError> {
+    do throws(CancellationError) {
+      switch try await turns.submit({ _ in await self.showAll(pages, until: deadline, judge) }) {
+      case .over(let outcome): return outcome
+      case .leftToOthers:
+        // The turn has been passed on: no other dialog waits for a key that nobody touches.
+        try await timepiece.sleep(until: timepiece.now.advanced(by: Self.presence))
+        return .failure(.timedOut)
+      }
+    } catch {
+      return .failure(.cancelled)
+    }
+  }
+
+  private func showAll<Accepted: Sendable>(
+    _ pages: [PromptText], until deadline: Instant?, _ judge: Judge<Accepted>
+  ) async -> Turn<Accepted> {
+    fault = nil
+    var others: [OtherKey] = []
+    do throws(UserInteractionError) {
+      var accepted: Accepted?
+      for page in pages {
+        others = page.mayConcernAnotherKey ? otherKeys() : []
+        accepted = try await show(others.isEmpty ? page : page.naming(others), until: deadline, judge)
+      }
+      isAnswered = true
+      return .over(.success(accepted))
+    } catch {
+      if error != .timedOut, error != .cancelled { isAnswered = fault == nil }
+      let isRefused = error == .declined || error == .wrongPassphrase
+      return isRefused && !others.isEmpty ? .leftToOthers : .over(.failure(error))
+    }
+  }
+
+  // MARK: One dialog
+
+  private func show<Accepted: Sendable>(
+    _ page: PromptText, until deadline: Instant?, _ judge: Judge<Accepted>
+  ) async throws(UserInteractionError) -> Accepted? {
+    do throws(PromptFailure) {
+      try await backEnd.open(page)
+    } catch {
+      await backEnd.close()
+      throw refusal(error)
+    }
+    do throws(UserInteractionError) {
+      let accepted = try await answer(to: page, until: deadline, judge)
+      await backEnd.close()
+      return accepted
+    } catch {
+      await backEnd.close()
+      throw error
+    }
+  }
+
+  /// Shows a dialog until an answer counts.
+  private func answer<Accepted: Sendable>(
+    to page: PromptText, until deadline: Instant?, _ judge: Judge<Accepted>
+  ) async throws(UserInteractionError) -> Accepted? {
+    var dialog = page
+    var triesLeft = Self.triesPerDialog
+    var limit = timepiece.now.advanced(by: Self.answer)
+    while true {
+      let opened = timepiece.now
+      // Where the request's time is over before the answer's, one timer is enough.
+      let isLimited = deadline.map { limit < $0 } ?? true
+      switch try await limited(until: isLimited ? limit : nil, { [dialog] in await self.ask(dialog) }).get() {
+      case .agreed where !page.takesPassphrase:
+        guard page.needsReading, timepiece.now < opened.advanced(by: Self.shortestReading) else { return nil }
+        // Sooner than anybody reads: a key that was held down, or a click that was meant for something else.
+        try await pause(since: opened)
+        limit = timepiece.now.advanced(by: Self.answer)
+      case .typed(let passphrase) where page.takesPassphrase && passphrase.count == 0:
+        // No try, for a key that is held down leaves an empty field; and no more time.
+        dialog.remark = PromptText.nothingTyped
+        try await pause(since: opened)
+      case .typed(let passphrase) where page.takesPassphrase:
+        triesLeft -= 1
+        switch await judge(passphrase, triesLeft == 0) {
+        case .accepted(let accepted): return accepted
+        case .wrong(let atMost, let reason):
+          guard triesLeft > 0 else { throw reason }
+          dialog.remark = PromptText.wrongPassphrase(triesLeft: min(triesLeft, atMost))
+        case .ended(let reason): throw reason
+        }
+        limit = timepiece.now.advanced(by: Self.answer)
+      case .agreed, .typed: throw refusal(.unavailable("\(backEnd.name) answered what was not asked"))
+      }
+    }
+  }
+
+  private func ask(_ dialog: PromptText) async -> Result<PromptAnswer, UserInteractionError> {
+    do throws(PromptFailure) { return .success(try await backEnd.ask(dialog)) } catch {
+      return .failure(refusal(error))
+    }
+  }
+
+  /// A dialog that cannot be shown is declined, and the log says why.
+  private func refusal(_ failure: PromptFailure) -> UserInteractionError {
+    switch failure {
+    case .noAnswer(let error): return error
+    case .unavailable(let words):
+      fault = words
+      isAnswered = false
+      log(words)
+      return .declined
+    }
+  }
+
+  // MARK: Time
+
+  /// Waits until half a second has passed since a page was opened, so that a program that answers at once does not keep us
+  /// busy.
+  private func pause(since opened: Instant) async throws(UserInteractionError) {
+    do throws(CancellationError) {
+      try await timepiece.sleep(until: opened.advanced(by: Self.shortestReading))
+    } catch {
+      throw .cancelled
+    }
+  }
+
+  /// Runs `body` and cancels it at the deadline: what was cancelled because of that has timed out.
+  private nonisolated func limited<Answer: Sendable>(
+    until deadline: Instant?, _ body: @escaping @Sendable () async -> Result<Answer, UserInteractionError>
+  ) async -> Result<Answer, UserInteractionError> {
+    guard let deadline else { return await body() }
+    guard timepiece.now < deadline else { return .failure(.timedOut) }
+    let asking = Task(executorPreference: executor) { await body() }
+    let watch = Task(executorPreference: executor) { [timepiece] in
+      do throws(CancellationError) { try await timepiece.sleep(until: deadline) } catch { return false }
+      asking.cancel()
+      return true
+    }
+    let outcome = await withTaskCancellationHandler {
+      await asking.value
+    } onCancel: {
+      asking.cancel()
+    }
+    watch.cancel()
+    let isOver = await watch.value
+    if case .failure(.cancelled) = outcome, isOver, !Task.isCancelled { return .failure(.timedOut) }
+    return outcome
+  }
+}
+
+/// What is thought of a passphrase that was typed.
+enum PassphraseVerdict<Accepted: Sendable>: Sendable {
+  /// It is right, and this is what it yields.
+  case accepted(Accepted)
+  /// It is wrong; the dialog says so and asks again, unless that was its last try.
+  ///
+  /// - Parameters:
+  ///   - triesLeft: how many are left for other reasons than the dialog's.
+  ///   - then: why the dialog ends after its last try.
+  case wrong(triesLeft: Int = .max, then: UserInteractionError)
+  /// There is no other try.
+  case ended(UserInteractionError)
+}

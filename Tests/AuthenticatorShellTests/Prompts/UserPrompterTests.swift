@@ -1,0 +1,446 @@
+import CTAP2
+import CTAPHID
+import CryptoPrimitives
+import Synchronization
+import Testing
+
+@testable import liquid_authenticator
+
+/// A person who answers each dialog when the test says so.
+private final class SlowBackEnd: PromptBackEnd {
+  private let (answers, answering) = AsyncStream.makeStream(of: Bool.self)
+  private let dialogs = Mutex((open: 0, most: 0, shown: [String]()))
+
+  let name = "test"
+  /// How many dialogs were open at once.
+  var most: Int { dialogs.withLock { $0.most } }
+  /// What was shown, in order.
+  var shown: [String] { dialogs.withLock { $0.shown } }
+
+  /// Agrees to a dialog, by the passphrase where it asks for one; or refuses it.
+  func answer(_ agrees: Bool = true) { answering.yield(agrees) }
+  /// Waits until so many were shown.
+  func shows(_ count: Int) async { while shown.count < count { await Task.yield() } }
+
+  func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
+    dialogs.withLock { dialogs in
+      dialogs.shown.append(dialog.headline)
+      dialogs.open += 1
+      dialogs.most = max(dialogs.most, dialogs.open)
+    }
+    defer { dialogs.withLock { $0.open -= 1 } }
+    for await agrees in answers {
+      guard agrees else { throw .noAnswer(.declined) }
+      return dialog.takesPassphrase ? .typed(secret("right")) : .agreed
+    }
+    throw .noAnswer(.cancelled)
+  }
+}
+
+private func verifier(knowing passphrase: String) -> PassphraseVerifier {
+  let verifier = PassphraseVerifier()
+  verifier.remember(secret(passphrase))
+  return verifier
+}
+
+private let signIn = UserPrompt(purpose: .signIn, rpID: "example.com")
+private let select = UserPrompt(purpose: .select)
+
+/// Presence, and verification by the vault's passphrase.
+struct UserVerificationTests {
+  @Test func `presence alone is one button, and no verification`() async throws {
+    let backEnd = ScriptedBackEnd()
+    let prompter = UserPrompter(testing: backEnd, verifier: verifier(knowing: "right"))
+    let consent = try await prompter.confirm(signIn, verification: false)
+    let flags = (consent.userPresent, consent.userVerified)
+    #expect(flags == (true, false))
+    #expect(backEnd.seen.withLock { $0 } == ["confirm Sign in with your passkey?"])
+  }
+
+  @Test func `who refuses gives no consent`() async {
+    let prompter = UserPrompter(testing: ScriptedBackEnd(refuses: true))
+    await #expect(throws: UserInteractionError.declined) { try await prompter.confirm(signIn) }
+  }
+
+  @Test func `verification is one dialog and counts as presence`() async throws {
+    let backEnd = ScriptedBackEnd(typed: ["wrong", "right"])
+    let prompter = UserPrompter(testing: backEnd, verifier: verifier(knowing: "right"))
+    let consent = try await prompter.confirm(signIn, verification: true)
+    let flags = (consent.userPresent, consent.userVerified)
+    #expect(flags == (true, true))
+    #expect(
+      backEnd.seen.withLock { $0 } == ["passphrase Sign in with your passkey?", "Wrong passphrase, 2 tries left"])
+  }
+
+  @Test func `three wrong tries fail one ceremony`() async {
+    let backEnd = ScriptedBackEnd(typed: ["1", "2", "3", "right"])
+    let verifier = verifier(knowing: "right")
+    let prompter = UserPrompter(testing: backEnd, verifier: verifier)
+    #expect(await prompter.outcome(of: signIn, verification: true) == "verificationFailed")
+    #expect(
+      backEnd.seen.withLock { $0.dropFirst() } == ["Wrong passphrase, 2 tries left", "Wrong passphrase, 1 try left"])
+    #expect(verifier.verify(secret("right")) == .right)
+  }
+
+  @Test func `eight wrong tries over three ceremonies block`() async {
+    let backEnd = ScriptedBackEnd(typed: ["1", "2", "3"])
+    let prompter = UserPrompter(testing: backEnd, verifier: verifier(knowing: "right"))
+    for _ in 0..<2 { #expect(await prompter.outcome(of: signIn, verification: true) == "verificationFailed") }
+    #expect(await prompter.outcome(of: signIn, verification: true) == "verificationBlocked")
+    // The third dialog says how few are left: not two of its own three, but one.
+    #expect(backEnd.seen.withLock { $0.last } == "Wrong passphrase, 1 try left")
+    #expect(await prompter.outcome(of: signIn, verification: true) == "verificationBlocked")
+  }
+
+  @Test func `a vault that is locked meanwhile declines`() async {
+    let prompter = UserPrompter(testing: ScriptedBackEnd(typed: ["right"]), verifier: PassphraseVerifier())
+    #expect(await prompter.outcome(of: signIn, verification: true) == "declined")
+  }
+
+  @Test func `without verification set up it is neither told nor given`() async {
+    let prompter = UserPrompter(testing: ScriptedBackEnd(typed: ["right"]))
+    #expect(!prompter.canVerify)
+    #expect(UserPrompter(testing: ScriptedBackEnd(), verifier: PassphraseVerifier()).canVerify)
+    #expect(await prompter.outcome(of: signIn, verification: true) == "declined")
+  }
+
+  /// A back end that answers the other kind of question.
+  private struct Confused: PromptBackEnd {
+    let name = "confused"
+    func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
+      dialog.takesPassphrase ? .agreed : .typed(secret("right"))
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `a button is no passphrase, and a passphrase no button`(verification: Bool) async {
+    let lines = Lines()
+    let prompter = UserPrompter(testing: Confused(), verifier: verifier(knowing: "right"), log: lines.add)
+    #expect(await prompter.outcome(of: signIn, verification: verification) == "declined")
+    #expect(lines.all == ["confused answered what was not asked"])
+  }
+}
+
+/// One request at a time, whoever asks.
+struct PromptQueueTests {
+  private let slow = SlowBackEnd()
+  private let timepiece = ManualTimepiece()
+
+  @Test func `a second dialog waits for the first`() async throws {
+    let prompter = UserPrompter(testing: slow)
+    let first = Task { try await prompter.confirm(select) }
+    await slow.shows(1)
+    let second = Task {
+      try await prompter.passphrase(.unlock()) { typed, _ in
+        typed.count == 5 ? PassphraseVerdict<Int>.accepted(7) : .ended(.declined)
+      }
+    }
+    #expect(prompter.isAsking)
+    slow.answer()
+    await slow.shows(2)
+    #expect(prompter.isAsking)
+    slow.answer()
+    try await first.value
+    #expect(try await second.value == 7)
+    #expect(slow.most == 1 && slow.shown.count == 2)
+    #expect(!prompter.isAsking)
+  }
+
+  @Test func `who is cancelled while he waits never sees his`() async throws {
+    let prompter = UserPrompter(testing: slow)
+    let first = Task { try await prompter.confirm(select) }
+    await slow.shows(1)
+    let second = Task { try await prompter.confirm(select) }
+    second.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await second.value }
+    slow.answer()
+    try await first.value
+    #expect(slow.shown.count == 1)
+  }
+
+  @Test(arguments: [false, true])
+  func `no other request's dialog comes between the dialogs of one`(verifies: Bool) async throws {
+    let prompter = UserPrompter(testing: slow, verifier: verifier(knowing: "right"), timepiece: timepiece)
+    let payment = UserPrompt.TransactionText(kind: "payment", lines: ["Amount: 1"], isToBeSigned: true)
+    let group = UserPrompt.TransactionTexts(
+      each: NonEmpty([payment, payment], last: payment), isGroup: true, common: [], inShort: ["You send: 3"])
+    let signing = Task {
+      await prompter.outcome(of: UserPrompt(purpose: .wallet(.signTransactions(group))), verification: verifies)
+    }
+    await slow.shows(1)
+    let other = Task { try await prompter.confirm(select) }
+    for count in 1...4 {
+      await slow.shows(count)
+      timepiece.advance(by: UserPrompter.shortestReading)
+      slow.answer()
+    }
+    #expect(await signing.value == (verifies ? "verified" : "present"))
+    try await other.value
+    #expect(
+      slow.shown == (1...3).map { "Sign these 3 transactions? (part \($0) of 3)" }
+        + ["Is this the authenticator you mean?"])
+    #expect(slow.most == 1)
+  }
+
+  /// A back end that cannot show the first dialog.
+  private final class Failing: PromptBackEnd {
+    let name = "failing"
+    let problem: String? = "nobody can be asked"
+    private let failures = Mutex(1)
+
+    func open(_ dialog: PromptText) async throws(PromptFailure) {
+      let fails = failures.withLock { failures in
+        failures -= 1
+        return failures >= 0
+      }
+      if fails { throw .unavailable("cannot start it") }
+    }
+
+    func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer { .agreed }
+  }
+
+  @Test func `what was wrong with the last dialog is forgotten when the next is shown`() async throws {
+    let lines = Lines()
+    let prompter = UserPrompter(testing: Failing(), log: lines.add)
+    #expect(await prompter.problem == "nobody can be asked")
+    #expect(await prompter.outcome(of: select) == "declined")
+    #expect(lines.all == ["cannot start it"])
+    #expect(await prompter.problem == "nobody can be asked")
+    #expect(await prompter.outcome(of: select) == "present")
+    #expect(await prompter.problem == nil, "dialogs work, whatever the environment suggests")
+  }
+}
+
+/// How long a person has, and what the client is told meanwhile.
+struct PromptTimeTests {
+  private let slow = SlowBackEnd()
+  private let timepiece = ManualTimepiece()
+
+  private var prompter: UserPrompter {
+    UserPrompter(testing: slow, verifier: verifier(knowing: "right"), timepiece: timepiece)
+  }
+
+  private func outcome(of purpose: UserPrompt.Purpose = .select, verification: Bool = false) async -> String {
+    await prompter.outcome(of: UserPrompt(purpose: purpose), verification: verification)
+  }
+
+  @Test func `a person who answers in time is heard, and nothing is left that would wake`() async {
+    slow.answer()
+    #expect(await outcome() == "present")
+    slow.answer()
+    #expect(await outcome(verification: true) == "verified")
+    slow.answer(false)
+    #expect(await outcome() == "declined")
+    #expect(timepiece.sleeperCount == 0)
+  }
+
+  private static func signing(lines: Int) -> UserPrompt.Purpose {
+    let text = UserPrompt.TransactionText(
+      kind: "payment", lines: Array(repeating: "Label: value", count: lines), isToBeSigned: true)
+    return .wallet(.signTransactions(.init(each: NonEmpty(last: text), isGroup: false, common: [], inShort: [])))
+  }
+
+  static let ofWallets: [UserPrompt.Purpose] = [
+    signing(lines: 1), .wallet(.signMessage("a")), .wallet(.tellPasskey),
+    .wallet(.signAssociation(publicUserID: "a", data: "d", service: "s")),
+  ]
+
+  @Test(arguments: ofWallets)
+  func `who reads what a wallet wants has ten minutes for all of it`(_ purpose: UserPrompt.Purpose) async {
+    let asked = Task { await outcome(of: purpose, verification: true) }
+    await timepiece.sleeper(until: .seconds(600))
+    await timepiece.sleeper(until: .seconds(120))
+    timepiece.advance(by: .milliseconds(119_999))
+    slow.answer()
+    #expect(await asked.value == "verified")
+    #expect(timepiece.sleeperCount == 0)
+  }
+
+  @Test func `and two minutes for each dialog of it`() async {
+    let asked = Task { await outcome(of: .wallet(.tellPasskey)) }
+    await timepiece.sleepers(2)
+    timepiece.advance(by: .seconds(120))
+    #expect(await asked.value == "timedOut")
+    #expect(timepiece.sleeperCount == 0)
+  }
+
+  /// 13 lines a page beside the dApp's, the first of them the kind; and a last page, of what it comes to.
+  @Test(arguments: [(13 * 19 - 1, 20), (13 * 19, 21), (13 * 39 - 1, 40)])
+  func `who has more than twenty pages to read has half a minute for each`(lines: Int, pages: Int) async {
+    let asked = Task { await outcome(of: Self.signing(lines: lines)) }
+    for page in 1..<pages {
+      await slow.shows(page)
+      timepiece.advance(by: .seconds(30))
+      slow.answer()
+    }
+    await slow.shows(pages)
+    timepiece.advance(by: .seconds(30) - .milliseconds(1))
+    #expect(timepiece.sleeperCount == 1)
+    timepiece.advance(by: .milliseconds(1))
+    #expect(await asked.value == "timedOut")
+    #expect(slow.shown.count == pages)
+  }
+
+  @Test func `a prompt that nobody answers ends after 30 s as timed out`() async {
+    let asked = Task { await outcome() }
+    await timepiece.sleepers(1)
+    timepiece.advance(by: .milliseconds(29_999))
+    #expect(timepiece.sleeperCount == 1)
+    timepiece.advance(by: .milliseconds(1))
+    #expect(await asked.value == "timedOut")
+  }
+
+  @Test func `so does one whose turn does not come`() async {
+    let prompter = prompter
+    let first = Task { try await prompter.passphrase(.unlock()) { _, _ in PassphraseVerdict<Void>.accepted(()) } }
+    await slow.shows(1)
+    let second = Task { await prompter.outcome(of: select) }
+    await timepiece.sleeper(until: UserPrompter.presence)
+    timepiece.advance(by: UserPrompter.presence)
+    #expect(await second.value == "timedOut")
+    first.cancel()
+    await #expect(throws: UserInteractionError.cancelled) { try await first.value }
+    #expect(slow.shown.count == 1)
+  }
+
+  @Test func `a request that is withdrawn ends as cancelled, not as timed out`() async {
+    let asked = Task { await outcome() }
+    await timepiece.sleepers(1)
+    asked.cancel()
+    #expect(await asked.value == "cancelled")
+    #expect(timepiece.sleeperCount == 0)
+  }
+
+  @Test func `the status is "waiting for the person" exactly while a prompt is open`() async {
+    let (statuses, report) = AsyncStream.makeStream(of: KeepaliveStatus.self)
+    slow.answer()
+    slow.answer(false)
+    let status = RequestStatus { report.yield($0) }
+    await RequestStatus.$current.withValue(status) {
+      #expect(await outcome() == "present")
+      #expect(await outcome() == "declined")
+    }
+    report.finish()
+    var told: [KeepaliveStatus] = []
+    for await status in statuses { told.append(status) }
+    #expect(told == [.upNeeded, .processing, .upNeeded, .processing])
+  }
+}
+
+/// Requests that may have gone to other keys as well.
+struct PromptsBesideOtherKeysTests {
+  static let key = OtherKey(node: "/dev/hidraw4", name: "Example Key")
+  static let directed: [UserPrompt.Purpose] = [
+    .setPIN, .authorize(.credentialManagement), .change(.alwaysUV(true)), .reset(importedPasskeys: 0),
+  ]
+  static let broadcast: [UserPrompt.Purpose] = [
+    .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor,
+  ]
+
+  /// A dialog that keeps its words and is refused or agreed to at once.
+  private struct Dialogs: PromptBackEnd {
+    let name = "test"
+    let refuses: Bool
+    let shown = Lines()
+
+    func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
+      shown.add(dialog.description)
+      if refuses { throw .noAnswer(.declined) }
+      return dialog.takesPassphrase ? .typed(secret("right")) : .agreed
+    }
+  }
+
+  let timepiece = ManualTimepiece()
+
+  private func prompter(_ backEnd: Dialogs, _ others: [OtherKey] = [key]) -> UserPrompter {
+    UserPrompter(testing: backEnd, others: others, timepiece: timepiece)
+  }
+
+  private func unlocking(_ backEnd: Dialogs, _ verdict: PassphraseVerdict<Void>) async -> UserInteractionError? {
+    let text = PromptText.unlock(for: .prompt(signIn))
+    do throws(UserInteractionError) {
+      try await prompter(backEnd).passphrase(text) { _, _ in verdict }
+    } catch {
+      return error
+    }
+    return nil
+  }
+
+  @Test func `a selection says that it is asked which key, and names the other`() async {
+    let backEnd = Dialogs(refuses: false)
+    #expect(await prompter(backEnd).outcome(of: select) == "present")
+    #expect(
+      backEnd.shown.all == [
+        """
+        Is this the authenticator you mean?
+
+        A site or a program asks which of your security keys to use. It signs you in nowhere.
+        Also plugged in: "Example Key"
+        To use another key instead, touch it.
+        """
+      ])
+  }
+
+  @Test func `other keys' names are theirs: escaped, three at most, and the node where there is none`() async {
+    let names = ["a\nSite: bank.example", "", "c", "d"]
+    let others = names.enumerated().map { OtherKey(node: "/dev/hidraw\($0)", name: $1) }
+    let text = PromptText(signIn).naming(others)
+    #expect(
+      text.details == [
+        "Site: example.com", #"Also plugged in: "a\u{A}Site: bank.example""#, #"Also plugged in: "/dev/hidraw1""#,
+        #"Also plugged in: "c""#, "To use another key instead, touch it.",
+      ])
+  }
+
+  @Test(arguments: broadcast)
+  func `a refusal beside another key keeps silent until the client withdraws the request`(
+    _ purpose: UserPrompt.Purpose
+  ) async {
+    let asked = Task { await prompter(Dialogs(refuses: true)).outcome(of: UserPrompt(purpose: purpose)) }
+    await timepiece.sleepers(2)
+    asked.cancel()
+    #expect(await asked.value == "cancelled")
+    #expect(timepiece.sleeperCount == 0)
+  }
+
+  @Test func `meanwhile other dialogs have their turn`() async throws {
+    let prompter = prompter(Dialogs(refuses: true))
+    let asked = (0..<2).map { _ in Task { await prompter.outcome(of: select) } }
+    await timepiece.sleepers(4)
+    #expect(!prompter.isAsking)
+    timepiece.advance(by: .seconds(30))
+    for refusal in asked { #expect(await refusal.value == "timedOut") }
+  }
+
+  @Test func `or until its time is over`() async {
+    let backEnd = Dialogs(refuses: true)
+    let asked = Task { await unlocking(backEnd, .accepted(())) }
+    await timepiece.sleeper(until: .seconds(30))
+    timepiece.advance(by: .seconds(30))
+    #expect(await asked.value == .timedOut)
+    #expect(backEnd.shown.all.first?.contains("Also plugged in: \"Example Key\"") == true)
+  }
+
+  @Test func `a vault that stays locked beside another key keeps silent like a refusal`() async {
+    let asked = Task { await unlocking(Dialogs(refuses: false), .ended(.wrongPassphrase)) }
+    await timepiece.sleeper(until: .seconds(30))
+    timepiece.advance(by: .seconds(30))
+    #expect(await asked.value == .timedOut)
+  }
+
+  @Test(arguments: broadcast)
+  func `without another key, a refusal is told at once`(_ purpose: UserPrompt.Purpose) async {
+    let backEnd = Dialogs(refuses: true)
+    let prompt = UserPrompt(purpose: purpose)
+    #expect(await prompter(backEnd, []).outcome(of: prompt) == "declined")
+    #expect(backEnd.shown.all == [PromptText(prompt).description])
+  }
+
+  @Test(arguments: directed)
+  func `so it is where the request can be meant for this key only`(_ purpose: UserPrompt.Purpose) async {
+    let backEnd = Dialogs(refuses: true)
+    let prompt = UserPrompt(purpose: purpose)
+    #expect(await prompter(backEnd).outcome(of: prompt) == "declined")
+    #expect(backEnd.shown.all == [PromptText(prompt).description])
+  }
+}

@@ -1,0 +1,70 @@
+import CTAP2
+import CTAPHID
+import CryptoPrimitives
+import Synchronization
+
+@testable import liquid_authenticator
+
+/// A person who types these passphrases, one after the other in each dialog, or presses a button.
+final class ScriptedBackEnd: PromptBackEnd {
+  let name = "script"
+  let typed: [String]
+  let refuses: Bool
+  let seen = Mutex<[String]>([])
+  private let next = Mutex(0)
+
+  init(typed: [String] = [], refuses: Bool = false) {
+    self.typed = typed
+    self.refuses = refuses
+  }
+
+  func open(_ dialog: PromptText) async throws(PromptFailure) { next.withLock { $0 = 0 } }
+
+  func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
+    let kind = dialog.takesPassphrase ? "passphrase" : "confirm"
+    seen.withLock { $0.append(dialog.remark ?? "\(kind) \(dialog.headline)") }
+    let number = next.withLock { next in
+      next += 1
+      return next - 1
+    }
+    guard !refuses, !dialog.takesPassphrase || number < typed.count else { throw .noAnswer(.declined) }
+    return dialog.takesPassphrase ? .typed(secret(typed[number])) : .agreed
+  }
+}
+
+extension UserPrompter {
+  /// Asks by a back end that is tested, or that a test answers.
+  init(
+    testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
+    timepiece: any Timepiece = ManualTimepiece(), log: @escaping @Sendable (String) -> Void = { _ in }
+  ) {
+    self.init(
+      backEnd, verifier: verifier, otherKeys: { others }, timepiece: timepiece, executor: globalConcurrentExecutor,
+      log: log)
+  }
+
+  /// Asks for presence alone.
+  func confirm(_ prompt: UserPrompt) async throws(UserInteractionError) {
+    _ = try await confirm(prompt, verification: false)
+  }
+
+  /// What became of a prompt, in a form that can be compared.
+  func outcome(of prompt: UserPrompt, verification: Bool = false) async -> String {
+    do throws(UserInteractionError) {
+      return try await confirm(prompt, verification: verification).userVerified ? "verified" : "present"
+    } catch {
+      return "\(error)"
+    }
+  }
+}
+
+extension PromptText {
+  /// The one dialog of a ceremony.
+  init(_ prompt: UserPrompt) { self = PromptPages(prompt).last }
+}
+
+/// A text as a passphrase.
+func secret(_ text: String) -> SecretBytes {
+  var bytes = Array(text.utf8)
+  return SecretBytes(consuming: &bytes)
+}
