@@ -6,45 +6,49 @@ import LiquidAuth
 struct ControlSocketAuthenticator: AuthenticatorPort {
   let socket: ControlSocket
 
-  func account() async throws(AuthenticatorFailure) -> String {
+  func account() async throws(PortError) -> String {
     try await ask(.account, for: AccountAddress.self).address
   }
 
-  func walletPasskey(rpID: String, host: String) async throws(AuthenticatorFailure) -> WalletPasskey {
+  func walletPasskey(rpID: String, host: String) async throws(PortError) -> WalletPasskey {
     let passkey = try await ask(
       .walletPasskey(rpID: rpID, host: host == rpID ? nil : host), for: AccountPasskey.self)
     return WalletPasskey(credentialID: passkey.credentialID, isStored: passkey.isStored)
   }
 
-  func respond(to message: [UInt8]) async throws(AuthenticatorFailure) -> [UInt8] {
+  func respond(to message: [UInt8]) async throws(PortError) -> [UInt8] {
     do {
       return try await socket.exchange(.ctap(message))
     } catch {
-      throw AuthenticatorFailure(error)
+      throw PortError(error)
     }
   }
 
   private func ask<Answer: ControlAnswer>(
     _ request: ControlRequest, for answer: Answer.Type
-  ) async throws(AuthenticatorFailure) -> Answer {
+  ) async throws(PortError) -> Answer {
     do {
       return try await socket.ask(request)
     } catch {
-      throw AuthenticatorFailure(error)
+      throw PortError(error)
     }
   }
 }
 
-extension AuthenticatorFailure {
+extension PortError {
   init(_ error: ControlClientError) {
-    switch error {
-    case .notRunning(let reason), .failed(let reason): self = .unreachable(reason)
-    case .refused(let failure):
-      switch failure.status {
-      case .operationDenied: self = .declined
-      case .userActionTimeout: self = .timedOut
-      default: self = .refused(failure.description)
-      }
+    guard case .refused(let failure) = error else {
+      self = .unreachable(error.description)
+      return
+    }
+    let index = failure.transaction.flatMap { Int(exactly: $0) }
+    switch (failure.status, index, failure.group) {
+    case (.operationDenied, _, _): self = .declined
+    case (.userActionTimeout, _, _): self = .timedOut
+    case (.wrongGroup, _, .some(let group)): self.init(.wrongGroup(computed: group), failure.description)
+    case (.notOurSigner, .some(let index), _): self.init(.notOurSigner(index: index), failure.description)
+    case (.cannotBeShown, let index, _): self.init(.notUnderstood(index: index), failure.reason)
+    default: self = .refused(failure.description)
     }
   }
 }

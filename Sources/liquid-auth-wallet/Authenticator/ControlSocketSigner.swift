@@ -13,7 +13,7 @@ struct ControlSocketSigner: TransactionSigner {
 
   func sign(
     _ transactions: [TransactionToSign], origin: String
-  ) async throws(TransactionSignerFailure) -> [[UInt8]?] {
+  ) async throws(PortError) -> [[UInt8]?] {
     let items = transactions.map {
       TransactionsToSign.Item($0.bytes, isToBeSigned: $0.isToBeSigned, signer: $0.authAddr?.text)
     }
@@ -24,36 +24,18 @@ struct ControlSocketSigner: TransactionSigner {
     return answer.signatures
   }
 
-  func sign(message: [UInt8], origin: String) async throws(TransactionSignerFailure) -> [UInt8] {
+  func sign(message: [UInt8], origin: String) async throws(PortError) -> [UInt8] {
     output.report(.signing(.message))
     let signature: WalletSignature = try await ask(.signMessage(MessageToSign(message, origin: origin)))
     output.report(.signing(.signedMessage))
     return signature.bytes
   }
 
-  private func ask<Answer: ControlAnswer>(_ request: ControlRequest) async throws(TransactionSignerFailure) -> Answer {
+  private func ask<Answer: ControlAnswer>(_ request: ControlRequest) async throws(PortError) -> Answer {
     do {
       return try await socket.ask(request)
     } catch {
-      throw TransactionSignerFailure(error)
-    }
-  }
-}
-
-extension TransactionSignerFailure {
-  init(_ error: ControlClientError) {
-    guard case .refused(let failure) = error else {
-      self = .unavailable(error.description)
-      return
-    }
-    let index = failure.transaction.flatMap { Int(exactly: $0) }
-    switch (failure.status, index, failure.group) {
-    case (.operationDenied, _, _): self = .denied
-    case (.userActionTimeout, _, _): self = .timedOut
-    case (.wrongGroup, _, .some(let group)): self = .wrongGroupID(computed: group)
-    case (.notOurSigner, .some(let index), _): self = .notOurSigner(index: index)
-    case (.cannotBeShown, let index, _): self = .notUnderstood(index: index, reason: failure.reason)
-    default: self = .unavailable(failure.description)
+      throw PortError(error)
     }
   }
 }

@@ -6,7 +6,7 @@ import LiquidAuth
 struct ControlSocketAssociationKeys: AssociationKeys {
   let socket: ControlSocket
 
-  func publicKey(publicUserID: String) async throws(AuthenticatorFailure) -> P256.PublicKey {
+  func publicKey(publicUserID: String) async throws(PortError) -> P256.PublicKey {
     let raw: AssociationPublicKey = try await ask(.associationKey(publicUserID: publicUserID))
     do {
       return try P256.PublicKey(x: Array(raw.bytes.prefix(P256.fieldSize)), y: Array(raw.bytes.suffix(P256.fieldSize)))
@@ -15,17 +15,17 @@ struct ControlSocketAssociationKeys: AssociationKeys {
     }
   }
 
-  func sign(_ data: [UInt8], publicUserID: String, service: String) async throws(AuthenticatorFailure) -> [UInt8] {
+  func sign(_ data: [UInt8], publicUserID: String, service: String) async throws(PortError) -> [UInt8] {
     let association = AssociationToSign(publicUserID: publicUserID, data: data, service: service)
     let signature: WalletSignature = try await ask(.signAssociation(association))
     return signature.bytes
   }
 
-  private func ask<Answer: ControlAnswer>(_ request: ControlRequest) async throws(AuthenticatorFailure) -> Answer {
+  private func ask<Answer: ControlAnswer>(_ request: ControlRequest) async throws(PortError) -> Answer {
     do {
       return try await socket.ask(request)
     } catch {
-      throw AuthenticatorFailure(error)
+      throw PortError(error)
     }
   }
 }
