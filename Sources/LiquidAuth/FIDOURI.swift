@@ -34,9 +34,9 @@ public struct FIDOURI: Equatable, Sendable {
   ///
   /// Members that are not known are passed over. The secret is checked and forgotten: who has it can pass for the phone,
   /// and nothing here needs it.
-  public init(_ text: String) throws(FIDOURIError) {
+  public init(_ text: String) throws(LiquidAuthError) {
     let (scheme, digits) = (text.prefix(Self.scheme.count), text.dropFirst(Self.scheme.count))
-    guard scheme.uppercased() == Self.scheme else { throw .scheme }
+    guard scheme.uppercased() == Self.scheme else { throw .noFIDOLink }
     let map = try Self.map(of: Base10.decode(digits.utf8))
     do throws(CBORError) {
       publicKey = try map.requiredBytes(0)
@@ -49,37 +49,30 @@ public struct FIDOURI: Equatable, Sendable {
       guard publicKey.count == Self.publicKeySize, [2, 3].contains(publicKey[0]) else { throw .missing("a public key") }
       guard secret.count == Self.secretSize else { throw .missing("a secret of 16 bytes") }
     } catch {
-      throw .content
+      throw .fidoContent
     }
   }
 
-  private static func map(of bytes: [UInt8]) throws(FIDOURIError) -> CBORMap {
+  private static func map(of bytes: [UInt8]) throws(LiquidAuthError) -> CBORMap {
     do throws(CBORError) {
       guard let map = try CBORDecoder.decode(bytes).map else { throw .unexpectedType("no map") }
       return map
     } catch {
-      throw .content
+      throw .fidoContent
     }
   }
 }
 
-/// Why a text is no link of a hybrid transport.
-public enum FIDOURIError: Error, Equatable, Sendable, CustomStringConvertible {
+extension LiquidAuthError {
   /// It does not begin with `FIDO:/`.
-  case scheme
-  /// What follows is not decimal digits of a number of bytes.
-  case digits
-  /// The bytes are not the map of such a link.
-  case content
+  static let noFIDOLink = Self("this is no FIDO:/ link", hint: "copy the one that the browser's code holds")
 
-  /// What is wrong, and what to do.
-  public var description: String {
-    switch self {
-    case .scheme: "this is no FIDO:/ link; copy the one that the browser's code holds"
-    case .digits: "the digits of the FIDO:/ link are not whole; scan the code again"
-    case .content: "the FIDO:/ link does not hold what a browser writes into one; scan the code again"
-    }
-  }
+  /// What follows is not decimal digits of a number of bytes.
+  static let fidoDigits = Self("the digits of the FIDO:/ link are not whole", hint: "scan the code again")
+
+  /// The bytes are not the map of such a link.
+  static let fidoContent = Self(
+    "the FIDO:/ link does not hold what a browser writes into one", hint: "scan the code again")
 }
 
 /// Bytes as decimal digits, which QR codes hold densely: 7 bytes, little-endian, are 17 digits.
@@ -88,25 +81,25 @@ enum Base10 {
   private static let digits = [0, 3, 5, 8, 10, 13, 15, 17]
   private static let chunk = 7
 
-  /// - Throws: `digits` for another character, a number of digits that no bytes have, or a value that is too large.
-  static func decode(_ text: some Collection<UInt8>) throws(FIDOURIError) -> [UInt8] {
+  /// - Throws: `fidoDigits` for another character, a number of digits that no bytes have, or a value that is too large.
+  static func decode(_ text: some Collection<UInt8>) throws(LiquidAuthError) -> [UInt8] {
     var (bytes, rest) = ([UInt8](), text[...])
     while !rest.isEmpty {
       let count = min(rest.count, digits[chunk])
-      guard let size = digits.firstIndex(of: count) else { throw .digits }
+      guard let size = digits.firstIndex(of: count) else { throw .fidoDigits }
       bytes += try number(rest.prefix(count), size: size)
       rest = rest.dropFirst(count)
     }
     return bytes
   }
 
-  private static func number(_ digits: some Collection<UInt8>, size: Int) throws(FIDOURIError) -> [UInt8] {
+  private static func number(_ digits: some Collection<UInt8>, size: Int) throws(LiquidAuthError) -> [UInt8] {
     var value: UInt64 = 0
     for digit in digits {
-      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { throw .digits }
+      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { throw .fidoDigits }
       value = value * 10 + UInt64(digit - UInt8(ascii: "0"))
     }
-    guard value >> (8 * UInt64(size)) == 0 else { throw .digits }
+    guard value >> (8 * UInt64(size)) == 0 else { throw .fidoDigits }
     return (0..<size).map { UInt8(truncatingIfNeeded: value >> (8 * UInt64($0))) }
   }
 }

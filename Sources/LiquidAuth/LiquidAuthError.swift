@@ -1,185 +1,215 @@
-/// Why a sign-in with an Algorand account did not come about.
+/// Why something with a dApp, its server or a service that uses Keyri did not come about.
 ///
-/// The first nine cases, and the five after them, have the names of liquid-auth-ios, in its source and in its guides. The
-/// others are for what it does not notice. Texts of servers are kept as they came; ``description`` shows them so that no
-/// terminal obeys them.
-public enum LiquidAuthError: Error, Equatable, Sendable {
-  /// The link is none that is followed.
-  case invalidURL(LiquidURIError)
-  /// The server's JSON is none, or a member of it has another type.
-  case invalidJSON(String)
-  /// There is no answer of the server.
-  case networkError(host: String, HTTPFailure)
-  /// The server did not accept the sign-in, in its own words.
-  case authenticationFailed(String)
-  /// The authenticator did not sign, or not what was asked for.
-  case signingFailed(String)
-  /// The server's challenge is none that is signed.
-  case invalidChallenge(ChallengeFault)
-  /// A member that must be there is not.
-  case missingRequiredField(String)
-  /// The server failed: its status, and its own words.
-  case serverError(status: Int, String)
-  /// The person refused.
-  case userCanceled
+/// Texts of strangers are in it as a terminal may show them: on one line, and cut to length.
+public struct LiquidAuthError: Error, Equatable, Sendable {
+  /// What a program can tell apart; everything else is in the words.
+  public enum Kind: Equatable, Sendable {
+    /// It failed, or was refused by the server, the dApp or the authenticator.
+    case failed
+    /// An address that is no origin, or none that is trusted.
+    case origin(WebOrigin.Fault)
+    /// The authenticator does not run.
+    case notRunning
+    /// The person refused.
+    case userCanceled
+    /// Nobody answered the authenticator's prompt in time.
+    case timedOut
+    /// The person was not verified.
+    case notVerified
+    /// The server knows no passkey of this account.
+    case unknownCredential
+    /// The authenticator has no passkey of this account for the relying party.
+    case noCredential
+    /// The challenge begins as something of Algorand does. One in 2700 does by chance: another may be asked for.
+    case reservedChallenge
+    /// The server is gone. Another connection can be tried.
+    case serverLost(PortError)
+    /// The channel to the dApp was not open in time.
+    case channelTimedOut
+    /// The task was cancelled.
+    case cancelled
+  }
 
-  /// The answer is none that a Liquid Auth server gives.
-  case invalidServerResponse(ResponseFault)
-  /// The server does not say for which relying party it asks.
-  case missingRpID
-  /// The authenticator takes no client data of this origin.
-  case clientDataCreationFailed(origin: String)
-  /// The answer to the server cannot be written as JSON.
-  case assertionSerializationFailed
-  /// The authenticator cannot verify its person, or has no extension `liquid`.
-  case authenticationNotAvailable(AuthenticatorLack)
+  /// What a program can tell apart.
+  public let kind: Kind
+  /// What happened: lower case, no full stop.
+  public let reason: String
+  /// What to do, where something can be done: lower case, no full stop.
+  public let hint: String?
 
-  /// The server asks for a relying party that is not its own.
-  case invalidRpID(String, RpIDFault)
-  /// The server did not accept the sign-in, in its own words, and asks for a relying party above its host: it may want
-  /// the origin of that one, which is told to no other host.
-  case otherHost(String, rpID: String)
-  /// The server tells of another account or passkey than the one that signed in.
-  case wrongUser(told: String, ours: String)
-  /// The server knows no passkey of this account.
-  case unknownCredential
-  /// The authenticator knows no passkey of this account at this relying party.
-  case noCredential(rpID: String)
-  /// The account has a passkey at this relying party already.
-  case alreadyRegistered(rpID: String)
-  /// The server takes no key that we make: ES256 is not in its list.
-  case unsupportedAlgorithm
-  /// Nobody answered the authenticator's prompt in time.
-  case timedOut
-  /// The person was not verified.
-  case notVerified
-  /// The authenticator did not answer; the sentence is its adapter's, whole.
-  case authenticatorFailed(String)
-}
+  init(_ kind: Kind, _ reason: String, hint: String? = nil) {
+    (self.kind, self.reason, self.hint) = (kind, reason, hint)
+  }
 
-/// Why a challenge is not signed: Recovery §11.
-public enum ChallengeFault: Equatable, Sendable {
-  /// It is not 32 bytes in canonical base64url.
-  case form
-  /// It begins as a transaction, a program or something else of Algorand does.
-  case reserved
-}
-
-/// What an answer has that no answer of a Liquid Auth server has.
-public enum ResponseFault: Equatable, Sendable {
-  /// It sends us elsewhere, which is never followed.
-  case redirect(to: String)
-  /// Its content is not JSON.
-  case contentType(String)
-  /// Its status, on success, is neither 200 nor 201.
-  case status(Int)
-  /// It offers other passkeys than the one that was asked for.
-  case otherCredentials
-}
-
-/// Why an rp.id is refused: WebAuthn §5.1.3, step 7.
-public enum RpIDFault: Equatable, Sendable {
-  /// The host of the link is not below it.
-  case otherSite(host: String)
-  /// Below it everybody can have a site.
-  case publicSuffix
-}
-
-/// What an authenticator lacks.
-public enum AuthenticatorLack: Equatable, Sendable {
-  /// It was not told how to verify its person.
-  case verification
-  /// It has no extension `liquid`.
-  case liquid
+  /// Nothing that a program could tell apart.
+  init(_ reason: String, hint: String? = nil) { self.init(.failed, reason, hint: hint) }
 }
 
 extension LiquidAuthError: CustomStringConvertible {
-  /// What happened, then what to do: lower case, no full stop.
-  public var description: String {
-    switch self {
-    case .invalidURL(let error): error.description
-    case .invalidJSON(let what): "the server's answer cannot be read: \(what); tell who runs the dApp"
-    case .networkError(let host, let failure): failure.sentence(host: host)
-    case .authenticationFailed(let reason):
-      "the server did not accept the sign-in: \(reason.onOneLine); ask the dApp for a new link"
-    case .signingFailed(let what): "the authenticator did not sign: \(what); see its log"
-    case .invalidChallenge(.form):
-      "the server's challenge is not 32 bytes in base64url, and was not signed; tell who runs the dApp"
-    case .invalidChallenge(.reserved):
-      "the server's challenge begins as something of Algorand does, and was not signed; ask the dApp for a new link, and "
-        + "do not trust it if this happens again"
-    case .missingRequiredField(let name): "the server's answer has no \(name); tell who runs the dApp"
-    case .serverError(let status, let message):
-      "the server failed with status \(status): \(message.onOneLine); try again later, and tell who runs the dApp"
-    case .userCanceled:
-      "the authenticator's prompt was refused or could not be shown, and nothing was signed; open the link again if that "
-        + "was not meant"
-    case .invalidServerResponse(let fault): fault.sentence
-    case .missingRpID: "the server does not say for which site it asks (rp.id); tell who runs the dApp"
-    case .clientDataCreationFailed(let origin):
-      "the authenticator signs nothing for \(origin.onOneLine); ask the dApp for a link of https, or, on this machine, of "
-        + "http://localhost"
-    case .assertionSerializationFailed: "the answer to the server cannot be written as JSON; please report this"
-    case .authenticationNotAvailable(.verification):
-      "the authenticator cannot verify you; start it with: liquid-authenticator --verification passphrase"
-    case .authenticationNotAvailable(.liquid):
-      "the authenticator does not sign for Algorand accounts; install the one of this version, and start it again"
-    case .invalidRpID(let rpID, let fault): fault.sentence(rpID: rpID.onOneLine)
-    case .otherHost(let reason, let rpID):
-      "the server did not accept the sign-in: \(reason.onOneLine), and may want the origin of another host, "
-        + "\(rpID.onOneLine), which it does not get; ask the dApp for a link to that host"
-    case .wrongUser(let told, let ours):
-      "the server tells of \(told.onOneLine), and \(ours) signed in; do not trust it, and tell who runs the dApp"
-    case .unknownCredential:
-      "the server knows no passkey of this account; register a new one, in place of one that is kept here, with: --register"
-    case .noCredential(let rpID):
-      "the authenticator has no passkey of this account for \(rpID.onOneLine); register with: --register"
-    case .alreadyRegistered(let rpID):
-      "this account has a passkey for \(rpID.onOneLine) already; sign in with: --authenticate"
-    case .unsupportedAlgorithm: "the server takes no ES256 key, and others are not made; tell who runs the dApp"
-    case .timedOut: "nobody answered the authenticator's prompt, and nothing was signed; open the link again"
-    case .notVerified: "you were not verified, and nothing was signed; if it goes on so, run: liquid-auth status"
-    case .authenticatorFailed(let sentence): sentence
-    }
-  }
+  /// What happened, then what to do.
+  public var description: String { hint.map { "\(reason); \($0)" } ?? reason }
 }
 
-extension HTTPFailure {
-  fileprivate func sentence(host: String) -> String {
-    switch self {
-    case .unreachable(let reason): "cannot reach \(host): \(reason.onOneLine); check the network and the link"
-    case .untrusted(let reason):
-      "\(host) does not prove who it is: \(reason.onOneLine); do not trust this link, and tell who runs the dApp"
-    case .timedOut: "\(host) did not answer in time; try again later"
-    case .bodyTooLarge: "\(host) answers with more than is read; do not trust this link, and tell who runs the dApp"
-    case .broken(let reason): "the connection to \(host) broke off: \(reason.onOneLine); try again"
+// MARK: - Signing in
+
+extension LiquidAuthError {
+  private static let tell = "tell who runs the dApp"
+  private static let distrust = "do not trust this link, and tell who runs the dApp"
+
+  /// The server cannot be asked.
+  static func network(host: String, _ failure: PortError) -> Self {
+    let reason = failure.reason.onOneLine
+    return switch failure.kind {
+    case .unreachable: Self("cannot reach \(host): \(reason)", hint: "check the network and the link")
+    case .untrusted: Self("\(host) does not prove who it is: \(reason)", hint: distrust)
+    case .timedOut: Self("\(host) did not answer in time", hint: "try again later")
+    case .tooLarge: Self("\(host) answers with more than is read", hint: distrust)
+    default: Self("the connection to \(host) broke off: \(reason)", hint: "try again")
     }
   }
-}
 
-extension ResponseFault {
-  fileprivate var sentence: String {
-    switch self {
-    case .redirect(let place):
-      "the server sends us to \(place.onOneLine), which the link does not name, and was not followed; ask the dApp for "
-        + "a link to the right server"
-    case .contentType(let type):
-      "the server answers with \(type.onOneLine) and not with JSON; check that the link names a Liquid Auth server"
-    case .status(let status):
-      "the server answers with status \(status), which no Liquid Auth server does; check that the link names one"
-    case .otherCredentials:
-      "the server asks for another passkey than the one that was offered; do not trust it, and tell who runs the dApp"
-    }
+  /// The server's JSON is none, or a member of it has another type.
+  static func invalidJSON(_ what: String) -> Self { Self("the server's answer cannot be read: \(what)", hint: tell) }
+
+  /// A member that must be there is not.
+  static func missingRequiredField(_ name: String) -> Self { Self("the server's answer has no \(name)", hint: tell) }
+
+  /// The answer sends us to another place.
+  static func redirected(to place: String) -> Self {
+    Self(
+      "the server sends us to \(place.onOneLine), which the link does not name, and was not followed",
+      hint: "ask the dApp for a link to the right server")
   }
-}
 
-extension RpIDFault {
-  fileprivate func sentence(rpID: String) -> String {
-    switch self {
-    case .otherSite(let host):
-      "\(host) asks for a passkey of \(rpID), which is another site, and got none; do not trust this link"
-    case .publicSuffix:
-      "the server asks for a passkey that all sites below \(rpID) would share, and got none; tell who runs the dApp"
+  /// The answer is not JSON.
+  static func contentType(_ type: String) -> Self {
+    Self(
+      "the server answers with \(type.onOneLine) and not with JSON",
+      hint: "check that the link names a Liquid Auth server")
+  }
+
+  /// A success that is neither 200 nor 201.
+  static func unknownStatus(_ status: Int) -> Self {
+    Self(
+      "the server answers with status \(status), which no Liquid Auth server does",
+      hint: "check that the link names one")
+  }
+
+  /// The server failed.
+  static func serverError(status: Int, _ message: String) -> Self {
+    Self(
+      "the server failed with status \(status): \(message.onOneLine)", hint: "try again later, and \(tell)")
+  }
+
+  /// The server refused, in its own words.
+  static func authenticationFailed(_ message: String) -> Self {
+    Self("the server did not accept the sign-in: \(message.onOneLine)", hint: "ask the dApp for a new link")
+  }
+
+  /// The server refused, and asks for a relying party above its host: it may want the origin of that one.
+  static func otherHost(_ message: String, rpID: String) -> Self {
+    Self(
+      "the server did not accept the sign-in: \(message.onOneLine), and may want the origin of another host, "
+        + "\(rpID.onOneLine), which it does not get", hint: "ask the dApp for a link to that host")
+  }
+
+  /// The server tells of another account or passkey than the one that signed in.
+  static func wrongUser(told: String, ours: String) -> Self {
+    Self(
+      "the server tells of \(told.onOneLine), and \(ours) signed in", hint: "do not trust it, and \(tell)")
+  }
+
+  /// The server offers other passkeys than the one that was asked for.
+  static let otherCredentials = Self(
+    "the server asks for another passkey than the one that was offered", hint: "do not trust it, and \(tell)")
+
+  /// The server does not say for which relying party it asks.
+  static let missingRpID = Self("the server does not say for which site it asks (rp.id)", hint: tell)
+
+  /// The host is not below the relying party's id: WebAuthn §5.1.3, step 7.
+  static func otherSite(_ rpID: String, host: String) -> Self {
+    Self(
+      "\(host) asks for a passkey of \(rpID.onOneLine), which is another site, and got none",
+      hint: "do not trust this link")
+  }
+
+  /// Everybody can have a site below the relying party's id.
+  static func publicSuffix(_ rpID: String) -> Self {
+    Self("the server asks for a passkey that all sites below \(rpID.onOneLine) would share, and got none", hint: tell)
+  }
+
+  /// The challenge is not 32 bytes in canonical base64url.
+  static let challengeForm = Self(
+    "the server's challenge is not 32 bytes in base64url, and was not signed", hint: tell)
+
+  /// The challenge begins as a transaction, a program or something else of Algorand does: Recovery §11.
+  static let reservedChallenge = Self(
+    .reservedChallenge, "the server's challenge begins as something of Algorand does, and was not signed",
+    hint: "ask the dApp for a new link, and do not trust it if this happens again")
+
+  /// ES256 is not in the server's list.
+  static let unsupportedAlgorithm = Self("the server takes no ES256 key, and others are not made", hint: tell)
+
+  /// The authenticator takes no client data of this origin.
+  static func unsignedOrigin(_ origin: String) -> Self {
+    Self(
+      "the authenticator signs nothing for \(origin.onOneLine)",
+      hint: "ask the dApp for a link of https, or, on this machine, of http://localhost")
+  }
+
+  /// What is to be told cannot be written as JSON.
+  static let unwritable = Self("the answer to the server cannot be written as JSON", hint: "please report this")
+
+  /// The server knows no passkey of this account.
+  static let unknownCredential = Self(
+    .unknownCredential, "the server knows no passkey of this account",
+    hint: "register a new one, in place of one that is kept here, with: --register")
+
+  /// The authenticator knows no passkey of this account at this relying party.
+  static func noCredential(rpID: String) -> Self {
+    Self(
+      .noCredential, "the authenticator has no passkey of this account for \(rpID.onOneLine)",
+      hint: "register with: --register")
+  }
+
+  /// The account has a passkey at this relying party already.
+  static func alreadyRegistered(rpID: String) -> Self {
+    Self("this account has a passkey for \(rpID.onOneLine) already", hint: "sign in with: --authenticate")
+  }
+
+  /// The authenticator was not told how to verify its person.
+  static let noVerification = Self(
+    "the authenticator cannot verify you", hint: "start it with: liquid-authenticator --verification passphrase")
+
+  /// The authenticator has no extension `liquid`.
+  static let noLiquid = Self(
+    "the authenticator does not sign for Algorand accounts", hint: "install the one of this version, and start it again"
+  )
+
+  /// The authenticator did not sign, or not what was asked for.
+  static func signingFailed(_ what: String) -> Self {
+    Self("the authenticator did not sign: \(what)", hint: "see its log")
+  }
+
+  /// The person refused.
+  static let userCanceled = Self(
+    .userCanceled, "the authenticator's prompt was refused or could not be shown, and nothing was signed",
+    hint: "open the link again if that was not meant")
+
+  /// Nobody answered the prompt.
+  static let timedOut = Self(
+    .timedOut, "nobody answered the authenticator's prompt, and nothing was signed", hint: "open the link again")
+
+  /// The person was not verified.
+  static let notVerified = Self(
+    .notVerified, "you were not verified, and nothing was signed", hint: "if it goes on so, run: liquid-auth status")
+
+  /// The authenticator gave no answer; the port's reason is a whole sentence.
+  static func authenticator(_ failure: PortError) -> Self {
+    switch failure.kind {
+    case .declined: userCanceled
+    case .timedOut: timedOut
+    default: Self(failure.reason)
     }
   }
 }

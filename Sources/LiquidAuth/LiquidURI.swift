@@ -18,27 +18,27 @@ public struct LiquidURI: Hashable, Sendable {
   }
 
   /// Reads a link: RFC 3986, and nothing in it that could mean two things.
-  public init(_ text: String) throws(LiquidURIError) {
+  public init(_ text: String) throws(LiquidAuthError) {
     guard let link = text.dropping(prefix: Self.scheme) else {
-      throw ["http://", "https://"].contains { text.dropping(prefix: $0) != nil } ? .webPage : .scheme
+      throw ["http://", "https://"].contains { text.dropping(prefix: $0) != nil } ? .webPage : .noLiquidLink
     }
-    guard !link.utf8.contains(UInt8(ascii: "#")) else { throw .fragment }
+    guard !link.utf8.contains(UInt8(ascii: "#")) else { throw .linkFragment }
     let http = link.dropping(prefix: "http://")
     let rest = http ?? link.dropping(prefix: "https://") ?? link
     // Split as bytes: what a mark of Unicode's joins to a separator is one all the same.
     let parts = rest.utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
     let hierarchy = parts[0].split(separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
-    do throws(WebOriginError) {
+    do throws(LiquidAuthError) {
       origin = try WebOrigin(scheme: http == nil ? .https : .http, authority: Substring(hierarchy[0]))
     } catch {
-      throw .origin(error)
+      throw .link(error)
     }
-    guard hierarchy.count == 1 || hierarchy[1].isEmpty else { throw .path }
+    guard hierarchy.count == 1 || hierarchy[1].isEmpty else { throw .linkPath }
     requestID = try Self.requestID(in: parts.dropFirst().first ?? Substring().utf8)
   }
 
   /// The value of the one parameter `requestId`; what other parameters say is passed over.
-  private static func requestID(in query: Substring.UTF8View) throws(LiquidURIError) -> RequestID {
+  private static func requestID(in query: Substring.UTF8View) throws(LiquidAuthError) -> RequestID {
     var values: [String] = []
     for parameter in query.split(separator: UInt8(ascii: "&")) {
       let parts = parameter.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
@@ -48,7 +48,7 @@ public struct LiquidURI: Hashable, Sendable {
     guard let value = values.first, !value.isEmpty else { throw .noRequestID }
     guard values.count == 1 else { throw .repeatedRequestID }
     guard value.utf8.count <= RequestID.maximumSize else { throw .longRequestID }
-    guard let requestID = RequestID(value) else { throw .encoding }
+    guard let requestID = RequestID(value) else { throw .requestIDEncoding }
     return requestID
   }
 }
@@ -63,7 +63,7 @@ extension StringProtocol {
 
 extension Substring.UTF8View {
   /// The text with `%` and two hexadecimal digits read as a byte, and a `+` as itself: RFC 3986 §2.1.
-  fileprivate func percentDecoded() throws(LiquidURIError) -> String {
+  fileprivate func percentDecoded() throws(LiquidAuthError) -> String {
     var (bytes, rest) = ([UInt8](), self)
     while let byte = rest.popFirst() {
       guard byte == UInt8(ascii: "%") else {
@@ -71,11 +71,11 @@ extension Substring.UTF8View {
         continue
       }
       guard let high = rest.popFirst()?.hexadecimalDigit, let low = rest.popFirst()?.hexadecimalDigit else {
-        throw .encoding
+        throw .requestIDEncoding
       }
       bytes.append(high << 4 | low)
     }
-    guard let text = String(validating: bytes, as: UTF8.self) else { throw .encoding }
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw .requestIDEncoding }
     return text
   }
 }
@@ -87,48 +87,52 @@ extension UInt8 {
   }
 }
 
-/// Why a text is no `liquid://` link that is followed.
-public enum LiquidURIError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// It does not begin with `liquid://`.
-  case scheme
-  /// It is the address of a web page.
-  case webPage
-  /// The server that it names is none that is trusted, or none at all.
-  case origin(WebOriginError)
-  /// A path follows the host.
-  case path
-  /// It has a fragment.
-  case fragment
-  /// No request is named.
-  case noRequestID
-  /// More than one request is named.
-  case repeatedRequestID
-  /// The request id has more than 128 bytes.
-  case longRequestID
-  /// A percent sign without its two digits, or something that is no text.
-  case encoding
-
+extension LiquidAuthError {
   /// The one form of a link whose server has no TLS.
   private static let loopback = "liquid://http://localhost:PORT/"
 
-  /// What is wrong, and what to do.
-  public var description: String {
-    switch self {
-    case .scheme: "this is no liquid:// link; copy the one that the dApp shows, or scan its code"
-    case .webPage:
-      "this is the address of a web page; open it in a browser, and copy the liquid:// link that it shows: for a server "
-        + "on this machine without TLS, \(Self.loopback)?requestId=…"
-    case .origin(.insecure(let host)):
-      "the link is not followed: without TLS only this machine is spoken to, by \(Self.loopback), and \(host) is "
-        + "another; ask the dApp for a link of https"
-    case .origin(let error): "the link is not followed: \(error)"
-    case .path: "the link has a path behind the host, which no Liquid Auth server has; ask the dApp for a new one"
-    case .fragment: "the link has a fragment (#), which means nothing here; ask the dApp for a new one"
-    case .noRequestID: "the link names no request (requestId); copy it whole, or ask the dApp for a new one"
-    case .repeatedRequestID: "the link names more than one request (requestId); ask the dApp for a new one"
-    case .longRequestID:
-      "the link's requestId has more than \(RequestID.maximumSize) bytes; ask the dApp for a new one"
-    case .encoding: "the link's requestId is not text, or was cut off; copy the link whole"
+  /// It does not begin with `liquid://`.
+  static let noLiquidLink = Self(
+    "this is no liquid:// link", hint: "copy the one that the dApp shows, or scan its code")
+
+  /// It is the address of a web page.
+  static let webPage = Self(
+    "this is the address of a web page",
+    hint: "open it in a browser, and copy the liquid:// link that it shows: for a server on this machine without TLS, "
+      + "\(loopback)?requestId=…")
+
+  /// The server that a link names is none that is trusted, or none at all.
+  static func link(_ error: LiquidAuthError) -> Self {
+    if case .origin(.insecure(let host)) = error.kind {
+      return Self(
+        error.kind,
+        "the link is not followed: without TLS only this machine is spoken to, by \(loopback), and \(host) is another",
+        hint: "ask the dApp for a link of https")
     }
+    return Self(error.kind, "the link is not followed: \(error.reason)", hint: error.hint)
   }
+
+  /// A path follows the host.
+  static let linkPath = Self(
+    "the link has a path behind the host, which no Liquid Auth server has", hint: "ask the dApp for a new one")
+
+  /// It has a fragment.
+  static let linkFragment = Self(
+    "the link has a fragment (#), which means nothing here", hint: "ask the dApp for a new one")
+
+  /// No request is named.
+  static let noRequestID = Self(
+    "the link names no request (requestId)", hint: "copy it whole, or ask the dApp for a new one")
+
+  /// More than one request is named.
+  static let repeatedRequestID = Self(
+    "the link names more than one request (requestId)", hint: "ask the dApp for a new one")
+
+  /// The request id has more than 128 bytes.
+  static let longRequestID = Self(
+    "the link's requestId has more than \(RequestID.maximumSize) bytes", hint: "ask the dApp for a new one")
+
+  /// A percent sign without its two digits, or something that is no text.
+  static let requestIDEncoding = Self(
+    "the link's requestId is not text, or was cut off", hint: "copy the link whole")
 }

@@ -28,30 +28,30 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   private let kind: HostKind
 
   /// Reads what stands between `//` and the path of a URL: RFC 3986 §3.2, and no user information.
-  public init(scheme: Scheme, authority: some StringProtocol) throws(WebOriginError) {
+  public init(scheme: Scheme, authority: some StringProtocol) throws(LiquidAuthError) {
     let authority = Array(authority.utf8)
-    guard !authority.contains(UInt8(ascii: "@")) else { throw .userInformation }
-    guard authority.allSatisfy({ $0 < 0x80 }) else { throw .notASCII }
+    guard !authority.contains(UInt8(ascii: "@")) else { throw .origin(.userInformation) }
+    guard authority.allSatisfy({ $0 < 0x80 }) else { throw .origin(.notASCII) }
     let hostEnd = Self.endOfHost(authority)
     let host = String(decoding: authority[..<hostEnd], as: UTF8.self).lowercased()
     kind = try HostKind(of: host)
     let port = try Self.port(authority[hostEnd...])
-    guard scheme == .https || kind.isLoopback else { throw .insecure(host) }
+    guard scheme == .https || kind.isLoopback else { throw .origin(.insecure(host)) }
     self.scheme = scheme
     self.host = host
     self.port = port == scheme.defaultPort ? nil : port
   }
 
   /// Reads an origin as a browser writes it, such as `https://example.com:8443`; no path, and no slash, behind it.
-  public init(_ text: some StringProtocol) throws(WebOriginError) {
+  public init(_ text: some StringProtocol) throws(LiquidAuthError) {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, let scheme = Scheme(rawValue: parts[0].lowercased()), parts[1].hasPrefix("//") else {
-      throw .scheme
+      throw .origin(.scheme)
     }
     let place = parts[1].dropFirst(2)
     let authority = place.prefix { !"/?#".contains($0) }
     try self.init(scheme: scheme, authority: authority)
-    guard authority.endIndex == place.endIndex else { throw .path }
+    guard authority.endIndex == place.endIndex else { throw .origin(.path) }
   }
 
   /// `scheme://host`, and `:port` where it is not the scheme's own: the `origin` of client data.
@@ -64,7 +64,7 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   public var description: String { serialized }
 
   /// The origin that apps on phones write into client data, whatever the port of the link: `https://` and the rp.id.
-  static func ofRelyingParty(_ rpID: String) throws(WebOriginError) -> WebOrigin {
+  static func ofRelyingParty(_ rpID: String) throws(LiquidAuthError) -> WebOrigin {
     try WebOrigin(scheme: .https, authority: rpID)
   }
 
@@ -76,17 +76,26 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// `:` and 1–65535 without a leading zero, or nothing.
-  private static func port(_ text: ArraySlice<UInt8>) throws(WebOriginError) -> UInt16? {
+  private static func port(_ text: ArraySlice<UInt8>) throws(LiquidAuthError) -> UInt16? {
     if text.isEmpty { return nil }
     let digits = text.dropFirst()
     guard text.first == UInt8(ascii: ":"), digits.first != UInt8(ascii: "0"), digits.allSatisfy(\.isASCIIDigit),
       let port = UInt16(String(decoding: digits, as: UTF8.self))
-    else { throw .port }
+    else { throw .origin(.port) }
     return port
   }
 }
 
 // MARK: - Relying parties
+
+/// The port to the list of public suffixes (publicsuffix.org), as the distribution keeps it.
+public protocol PublicSuffixes: Sendable {
+  /// Whether names directly below this one belong to different owners, as below `com`, `co.uk` and `github.io`.
+  ///
+  /// - Parameter domain: lower case, ASCII, without a dot at its end. What no rule is about falls under the list's rule
+  ///   `*`: a name without a dot is a public suffix.
+  func isPublicSuffix(_ domain: String) -> Bool
+}
 
 extension WebOrigin {
   /// Checks that a relying party's id may be claimed from this origin: WebAuthn §5.1.3, step 7.
@@ -95,10 +104,8 @@ extension WebOrigin {
   /// nothing. Compared as bytes: the authenticator hashes what the server wrote.
   public func check(rpID: String, _ publicSuffixes: some PublicSuffixes) throws(LiquidAuthError) {
     if rpID.utf8.elementsEqual(host.utf8) { return }
-    guard rpID.utf8.contains(UInt8(ascii: ".")), isBelow(rpID) else {
-      throw .invalidRpID(rpID, .otherSite(host: host))
-    }
-    guard !publicSuffixes.isPublicSuffix(rpID) else { throw .invalidRpID(rpID, .publicSuffix) }
+    guard rpID.utf8.contains(UInt8(ascii: ".")), isBelow(rpID) else { throw .otherSite(rpID, host: host) }
+    guard !publicSuffixes.isPublicSuffix(rpID) else { throw .publicSuffix(rpID) }
   }
 
   /// Domains that the authenticator is asked about for one link: a host has up to 127 labels, whoever makes the link.
@@ -134,18 +141,18 @@ private enum HostKind: Hashable {
   var isLoopback: Bool { self != .name }
 
   /// Reads a host in lower case.
-  init(of host: String) throws(WebOriginError) {
-    guard !host.isEmpty else { throw .noHost }
+  init(of host: String) throws(LiquidAuthError) {
+    guard !host.isEmpty else { throw .origin(.noHost) }
     let labels = host.split(separator: ".", omittingEmptySubsequences: false)
     if host == "[::1]" {
       self = .loopbackAddress
     } else if host.hasPrefix("[") {
-      throw .address
+      throw .origin(.address)
     } else if Self.isAddress(labels) {
-      guard Self.isLoopback(labels) else { throw .address }
+      guard Self.isLoopback(labels) else { throw .origin(.address) }
       self = .loopbackAddress
     } else {
-      guard host.utf8.count <= 253, labels.allSatisfy(Self.isLabel) else { throw .host }
+      guard host.utf8.count <= 253, labels.allSatisfy(Self.isLabel) else { throw .origin(.host) }
       self = host == "localhost" ? .localhost : .name
     }
   }
@@ -175,41 +182,58 @@ extension UInt8 {
   var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 }
 
-/// Why a text is no origin that is trusted.
-public enum WebOriginError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// It begins with neither `https://` nor `http://`.
-  case scheme
-  /// A name or password stands before the host.
-  case userInformation
-  /// There is no host.
-  case noHost
-  /// The host is no name of the DNS.
-  case host
-  /// A path, a query or a fragment follows the host and port.
-  case path
-  /// The host has letters outside of ASCII.
-  case notASCII
-  /// The host is an address, and not this machine's own.
-  case address
-  /// The port is no number from 1 to 65535.
-  case port
-  /// `http:` to another machine.
-  case insecure(String)
+// MARK: - Faults
 
-  /// What is wrong, and what to do.
-  public var description: String {
-    switch self {
-    case .scheme: "an origin begins with https://"
-    case .userInformation:
-      "a user name stands before the host, as in links that pretend to be of another site; ask the dApp for a new one"
-    case .noHost: "no host is named; ask the dApp for a new link"
-    case .host: "the host is no name of the DNS; ask the dApp for a new link"
-    case .path: "an origin ends behind host and port, and this one goes on; ask the dApp for a new link"
-    case .notASCII:
-      "the host has letters that can pass for others; ask the dApp for a link with the host in Punycode (xn--)"
-    case .address: "the host is an address, which no certificate names; ask the dApp for a link with its name"
-    case .port: "the port is no number from 1 to 65535; ask the dApp for a new link"
-    case .insecure(let host): "http is for this machine only (http://localhost:PORT), and \(host) is another; use https"
-    }
+extension WebOrigin {
+  /// Why a text is no origin that is trusted.
+  public enum Fault: Equatable, Sendable {
+    /// It begins with neither `https://` nor `http://`.
+    case scheme
+    /// A name or password stands before the host.
+    case userInformation
+    /// There is no host.
+    case noHost
+    /// The host is no name of the DNS.
+    case host
+    /// A path, a query or a fragment follows the host and port.
+    case path
+    /// The host has letters outside of ASCII.
+    case notASCII
+    /// The host is an address, and not this machine's own.
+    case address
+    /// The port is no number from 1 to 65535.
+    case port
+    /// `http:` to another machine.
+    case insecure(String)
+  }
+}
+
+extension LiquidAuthError {
+  /// A fault in the words for a dApp's link; who reads a configuration words it otherwise.
+  static func origin(_ fault: WebOrigin.Fault) -> Self {
+    let newLink = "ask the dApp for a new link"
+    let (reason, hint): (String, String?) =
+      switch fault {
+      case .scheme: ("an origin begins with https://", nil)
+      case .userInformation:
+        (
+          "a user name stands before the host, as in links that pretend to be of another site",
+          "ask the dApp for a new one"
+        )
+      case .noHost: ("no host is named", newLink)
+      case .host: ("the host is no name of the DNS", newLink)
+      case .path: ("an origin ends behind host and port, and this one goes on", newLink)
+      case .notASCII:
+        (
+          "the host has letters that can pass for others",
+          "ask the dApp for a link with the host in Punycode (xn--)"
+        )
+      case .address:
+        ("the host is an address, which no certificate names", "ask the dApp for a link with its name")
+      case .port: ("the port is no number from 1 to 65535", newLink)
+      case .insecure(let host):
+        ("http is for this machine only (http://localhost:PORT), and \(host) is another", "use https")
+      }
+    return Self(.origin(fault), reason, hint: hint)
   }
 }

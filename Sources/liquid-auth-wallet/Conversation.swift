@@ -24,10 +24,10 @@ struct Conversation {
   private static let maximumWaiting = 8
 
   /// Talks until the channel is closed, the task is cancelled or, where it is wanted, one request is answered.
-  func run(_ provider: Provider) async throws(PeerChannelError) -> Ending {
+  func run(_ provider: Provider) async throws(LiquidAuthError) -> Ending {
     let (frames, feed) = AsyncStream.makeStream(
       of: PeerMessage.self, bufferingPolicy: .bufferingOldest(Self.maximumWaiting))
-    let outcome = await withTaskGroup(of: Result<Ending, PeerChannelError>.self) { group in
+    let outcome = await withTaskGroup(of: Result<Ending, LiquidAuthError>.self) { group in
       group.addTask { await read(into: feed) }
       group.addTask { await answer(frames, by: provider) }
       let first = await group.next() ?? .success(.byDApp)
@@ -38,8 +38,8 @@ struct Conversation {
     return try outcome.get()
   }
 
-  private func read(into feed: AsyncStream<PeerMessage>.Continuation) async -> Result<Ending, PeerChannelError> {
-    do throws(PeerChannelError) {
+  private func read(into feed: AsyncStream<PeerMessage>.Continuation) async -> Result<Ending, LiquidAuthError> {
+    do throws(LiquidAuthError) {
       var messages = channel.messages.makeAsyncIterator()
       while let message = try await messages.next() {
         // Liquid Auth's own wallets send ten in a row; they are no reason to hang up.
@@ -56,7 +56,7 @@ struct Conversation {
   }
 
   private func answer(_ frames: AsyncStream<PeerMessage>, by provider: Provider) async -> Result<
-    Ending, PeerChannelError
+    Ending, LiquidAuthError
   > {
     var provider = provider
     for await frame in frames {
@@ -68,7 +68,7 @@ struct Conversation {
         // First of all: what a network took is done, also where nobody is left to be answered.
         if !reply.posted.isEmpty { report(.signing(.posted(reply.posted))) }
         if Task.isCancelled { return .success(.asWanted) }
-        do throws(PeerChannelError) {
+        do throws(LiquidAuthError) {
           try await channel.send(reply.frame)
         } catch {
           return .failure(error)

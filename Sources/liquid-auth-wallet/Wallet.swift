@@ -87,7 +87,7 @@ extension Wallet {
   /// Opens the channel to the dApp, and answers what it asks for until the channel is closed.
   func talk(
     with signedIn: LiquidAuthResult, iceServers: [ICEServer], timeout: Duration, isOnce: Bool
-  ) async throws(WalletFailure) {
+  ) async throws {
     let channel = try await channel(to: signedIn, iceServers, timeout)
     defer { channel.close() }
     let provider = Provider(
@@ -95,35 +95,26 @@ extension Wallet {
         name: "Liquid Auth for Linux", account: signedIn.address, networks: networks,
         origin: signedIn.origin.serialized),
       signer: ControlSocketSigner(socket: ports.socket, output: output), randomness: SystemRandomNumberGenerator())
-    let ending: Conversation.Ending
-    do {
-      ending = try await Conversation(channel: channel, report: output.report, isOnce: isOnce).run(provider)
-    } catch {
-      throw WalletFailure(error.description)
-    }
+    let ending = try await Conversation(channel: channel, report: output.report, isOnce: isOnce).run(provider)
     output.report(.closed(byDApp: ending == .byDApp))
     if case .refused(let error) = ending { throw WalletFailure(refused: error) }
   }
 
   private func channel(
     to signedIn: LiquidAuthResult, _ iceServers: [ICEServer], _ timeout: Duration
-  ) async throws(WalletFailure) -> PeerChannel {
+  ) async throws(LiquidAuthError) -> PeerChannel {
     let (output, ports) = (output, ports)
     // What is over in a second is not worth a word.
     let alarm = ports.timer.wake(after: .seconds(1)) {
       if !ports.peerConnections.isLoaded.isSet { output.report(.startingGStreamer) }
     }
     defer { alarm.cancel() }
-    do throws(SignalingError) {
-      return try await startSignaling(
-        origin: signedIn.origin, headers: signedIn.signalingHeaders, iceServers: iceServers, timeout: timeout,
-        ports: SignalingPorts(
-          http: ports.http, webSockets: ports.webSockets, peerConnections: ports.peerConnections, timer: ports.timer,
-          randomness: SystemRandomNumberGenerator())
-      ) { output.report(.signaling($0.event)) }
-    } catch {
-      throw WalletFailure(error)
-    }
+    return try await startSignaling(
+      origin: signedIn.origin, headers: signedIn.signalingHeaders, iceServers: iceServers, timeout: timeout,
+      ports: SignalingPorts(
+        http: ports.http, webSockets: ports.webSockets, peerConnections: ports.peerConnections, timer: ports.timer,
+        randomness: SystemRandomNumberGenerator())
+    ) { output.report(.signaling($0.event)) }
   }
 
   private var networks: [Provider.Network] {

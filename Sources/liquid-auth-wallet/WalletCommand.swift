@@ -63,12 +63,14 @@ struct WalletCommand: ParsableCommand {
   }
 
   private static func status(of operation: any WalletOperation) async -> Int32 {
-    do throws(WalletFailure) {
+    do {
       try await operation.perform()
       return Task.isCancelled ? WalletFailure.Code.interrupted.rawValue : 0
     } catch {
-      let isTold = !Task.isCancelled || error.code == .interrupted
-      let failure = isTold ? error : WalletFailure("ended by a signal", code: .interrupted)
+      var failure = WalletFailure(ending: error)
+      if Task.isCancelled, failure.code != .interrupted {
+        failure = WalletFailure("ended by a signal", code: .interrupted)
+      }
       operation.output.report(.failed(failure))
       return failure.code.rawValue
     }
@@ -97,5 +99,5 @@ protocol WalletOperation: ParsableCommand, Sendable {
   /// Whether the person is given time to read before the terminal closes.
   var hold: Bool { get }
   /// Does it; whatever it opened is closed when this returns.
-  func perform() async throws(WalletFailure)
+  func perform() async throws
 }

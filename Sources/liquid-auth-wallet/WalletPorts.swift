@@ -1,3 +1,4 @@
+import CPSL
 import LiquidAuth
 import NIOCore
 import NIOPosix
@@ -39,4 +40,43 @@ struct WalletPorts: Sendable {
     try? await thread.shutdownGracefully()
     try? await group.shutdownGracefully()
   }
+}
+
+// MARK: - Two small adapters
+
+/// The list of public suffixes that the distribution keeps, by libpsl.
+final class PublicSuffixList: PublicSuffixes {
+  private nonisolated(unsafe) let list: OpaquePointer
+
+  /// Reads the newest list that is installed, or the one in the library.
+  init() throws(WalletFailure) {
+    guard let list = psl_latest(nil) else {
+      throw WalletFailure("there is no list of public suffixes; install publicsuffix")
+    }
+    self.list = list
+  }
+
+  deinit { psl_free(list) }
+
+  func isPublicSuffix(_ domain: String) -> Bool { psl_is_public_suffix(list, domain) != 0 }
+}
+
+/// Time by an event loop's alarms.
+struct EventLoopTimer: TimerPort {
+  private let loop: any EventLoop
+  private let start = ContinuousClock.now
+
+  init(on loop: any EventLoop) { self.loop = loop }
+
+  var now: Duration { ContinuousClock.now - start }
+
+  func wake(after delay: Duration, deliver: @escaping @Sendable () -> Void) -> any TimerAlarm {
+    EventLoopAlarm(alarm: loop.scheduleTask(in: TimeAmount(max(.zero, delay))) { deliver() })
+  }
+}
+
+private struct EventLoopAlarm: TimerAlarm {
+  let alarm: Scheduled<Void>
+
+  func cancel() { alarm.cancel() }
 }

@@ -1,4 +1,3 @@
-import LiquidAuth
 import TestVectors
 import Testing
 
@@ -23,9 +22,9 @@ import Testing
     (
       "https://acme.onekey.to?sessionId=1\n", "this is the link of a Keyri login; open it with: liquid-auth keyri qr"
     ),
-    ("https://acme.example/?sessionId=1", FIDOURIError.scheme.description),
-    ("", FIDOURIError.scheme.description),
-    ("FIDO:/1", FIDOURIError.digits.description),
+    ("https://acme.example/?sessionId=1", "this is no FIDO:/ link; copy the one that the browser's code holds"),
+    ("", "this is no FIDO:/ link; copy the one that the browser's code holds"),
+    ("FIDO:/1", "the digits of the FIDO:/ link are not whole; scan the code again"),
   ]
 
   @Test(arguments: others)

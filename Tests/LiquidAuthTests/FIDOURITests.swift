@@ -63,17 +63,19 @@ import Testing
 
   @Test func `what is no link is refused`() throws {
     for vector in try Self.vectors.get().invalid {
-      #expect(throws: FIDOURIError.self, "\(vector.uri): \(vector.why)") { try FIDOURI(vector.uri) }
+      #expect(throws: LiquidAuthError.self, "\(vector.uri): \(vector.why)") { try FIDOURI(vector.uri) }
     }
   }
 
   @Test(arguments: [
-    ("FIDO:", FIDOURIError.scheme), ("", .scheme), ("liquid://example.com", .scheme), ("ＦIDO:/000", .scheme),
-    ("FIDO:/00a", .digits), ("FIDO:/0 0", .digits), ("FIDO:/-01", .digits), ("FIDO:/٠٠٠", .digits),
-    ("FIDO:/256", .digits), ("FIDO:/72057594037927936", .digits), ("FIDO:/", .content), ("FIDO:/160", .content),
-    ("FIDO:/000000", .digits),
+    ("FIDO:", LiquidAuthError.noFIDOLink), ("", .noFIDOLink), ("liquid://example.com", .noFIDOLink),
+    ("ＦIDO:/000", .noFIDOLink),
+    ("FIDO:/00a", .fidoDigits), ("FIDO:/0 0", .fidoDigits), ("FIDO:/-01", .fidoDigits), ("FIDO:/٠٠٠", .fidoDigits),
+    ("FIDO:/256", .fidoDigits), ("FIDO:/72057594037927936", .fidoDigits), ("FIDO:/", .fidoContent),
+    ("FIDO:/160", .fidoContent),
+    ("FIDO:/000000", .fidoDigits),
   ])
-  func `each fault has its name`(_ text: String, _ error: FIDOURIError) {
+  func `each fault has its name`(_ text: String, _ error: LiquidAuthError) {
     #expect(throws: error) { try FIDOURI(text) }
   }
 
@@ -101,7 +103,7 @@ import Testing
     if isRead {
       #expect(try FIDOURI(text).hint == nil)
     } else {
-      #expect(throws: FIDOURIError.content) { try FIDOURI(text) }
+      #expect(throws: LiquidAuthError.fidoContent) { try FIDOURI(text) }
     }
   }
 

@@ -5,22 +5,21 @@ import Testing
 @Suite struct LiquidAuthErrorTests {
   /// One of each.
   static let all: [LiquidAuthError] = [
-    .invalidURL(.scheme), .invalidURL(.webPage), .invalidURL(.origin(.insecure("example.com"))),
-    .invalidURL(.origin(.port)),
+    .noLiquidLink, .webPage, .link(.origin(.insecure("example.com"))), .link(.origin(.port)),
     .invalidJSON("challenge is no text"),
-    .networkError(host: "example.com", .unreachable("connection refused")),
-    .networkError(host: "example.com", .untrusted("expired")), .networkError(host: "example.com", .timedOut),
-    .networkError(host: "example.com", .bodyTooLarge), .networkError(host: "example.com", .broken("reset")),
-    .authenticationFailed("User verification failed"), .signingFailed("status 7f"), .invalidChallenge(.form),
-    .invalidChallenge(.reserved), .missingRequiredField("challenge"), .serverError(status: 500, "oops"), .userCanceled,
-    .invalidServerResponse(.redirect(to: "https://evil.example/")), .invalidServerResponse(.contentType("text/html")),
-    .invalidServerResponse(.status(204)), .invalidServerResponse(.otherCredentials), .missingRpID,
-    .clientDataCreationFailed(origin: "http://127.0.0.1"), .assertionSerializationFailed,
-    .authenticationNotAvailable(.verification), .authenticationNotAvailable(.liquid),
-    .invalidRpID("example.org", .otherSite(host: "example.com")), .invalidRpID("co.uk", .publicSuffix),
+    .network(host: "example.com", .unreachable("connection refused")),
+    .network(host: "example.com", .untrusted("expired")), .network(host: "example.com", .timedOut),
+    .network(host: "example.com", .tooLarge), .network(host: "example.com", .broken("reset")),
+    .authenticationFailed("User verification failed"), .signingFailed("status 7f"), .challengeForm,
+    .reservedChallenge, .missingRequiredField("challenge"), .serverError(status: 500, "oops"), .userCanceled,
+    .redirected(to: "https://evil.example/"), .contentType("text/html"),
+    .unknownStatus(204), .otherCredentials, .missingRpID,
+    .unsignedOrigin("http://127.0.0.1"), .unwritable,
+    .noVerification, .noLiquid,
+    .otherSite("example.org", host: "example.com"), .publicSuffix("co.uk"),
     .otherHost("User verification failed", rpID: "example.com"), .wrongUser(told: "A", ours: "B"), .unknownCredential,
     .noCredential(rpID: "example.com"), .alreadyRegistered(rpID: "example.com"), .unsupportedAlgorithm, .timedOut,
-    .notVerified, .authenticatorFailed("the authenticator is not running; start it with: liquid-authenticator"),
+    .notVerified, .authenticator(.refused("the authenticator is not running; start it with: liquid-authenticator")),
   ]
 
   @Test(arguments: all)
@@ -36,9 +35,9 @@ import Testing
 
   @Test(arguments: [
     LiquidAuthError.authenticationFailed("a\n\u{1B}[2Jb\u{202E}"), .serverError(status: 500, "a\n\u{1B}[2Jb\u{202E}"),
-    .invalidServerResponse(.redirect(to: "a\n\u{1B}[2Jb\u{202E}")),
-    .invalidRpID("a\n\u{1B}[2Jb\u{202E}", .publicSuffix),
-    .invalidServerResponse(.contentType("a\n\u{1B}[2Jb\u{202E}")), .wrongUser(told: "a\n\u{1B}[2Jb\u{202E}", ours: "B"),
+    .redirected(to: "a\n\u{1B}[2Jb\u{202E}"),
+    .publicSuffix("a\n\u{1B}[2Jb\u{202E}"),
+    .contentType("a\n\u{1B}[2Jb\u{202E}"), .wrongUser(told: "a\n\u{1B}[2Jb\u{202E}", ours: "B"),
     .otherHost("a\n\u{1B}[2Jb\u{202E}", rpID: "example.com"), .otherHost("no", rpID: "a\n\u{1B}[2Jb\u{202E}"),
     .noCredential(rpID: "a\n\u{1B}[2Jb\u{202E}"), .alreadyRegistered(rpID: "a\n\u{1B}[2Jb\u{202E}"),
   ])

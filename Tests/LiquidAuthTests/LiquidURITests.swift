@@ -38,13 +38,13 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", LiquidURIError.scheme), ("liquid:", .scheme), ("liquid:/example.com?requestId=1", .scheme),
+    ("", LiquidAuthError.noLiquidLink), ("liquid:", .noLiquidLink), ("liquid:/example.com?requestId=1", .noLiquidLink),
     ("https://example.com/?requestId=1", .webPage), ("HTTP://localhost:3000/?requestId=1", .webPage),
-    ("https:/example.com", .scheme), ("FIDO:/123", .scheme),
-    (" liquid://example.com?requestId=1", .scheme),
-    ("ｌiquid://example.com?requestId=1", .scheme), ("liquidx://example.com?requestId=1", .scheme),
-    ("liquid://example.com/auth?requestId=1", .path), ("liquid://example.com//?requestId=1", .path),
-    ("liquid://example.com/?requestId=1#", .fragment), ("liquid://example.com#?requestId=1", .fragment),
+    ("https:/example.com", .noLiquidLink), ("FIDO:/123", .noLiquidLink),
+    (" liquid://example.com?requestId=1", .noLiquidLink),
+    ("ｌiquid://example.com?requestId=1", .noLiquidLink), ("liquidx://example.com?requestId=1", .noLiquidLink),
+    ("liquid://example.com/auth?requestId=1", .linkPath), ("liquid://example.com//?requestId=1", .linkPath),
+    ("liquid://example.com/?requestId=1#", .linkFragment), ("liquid://example.com#?requestId=1", .linkFragment),
     ("liquid://example.com", .noRequestID), ("liquid://example.com/", .noRequestID),
     ("liquid://example.com/?", .noRequestID),
     ("liquid://example.com/?requestId", .noRequestID), ("liquid://example.com/?requestId=", .noRequestID),
@@ -52,33 +52,40 @@ import Testing
     ("liquid://example.com/?requestId=1&requestId=1", .repeatedRequestID),
     ("liquid://example.com/?requestId=1&request%49d=2", .repeatedRequestID),
     ("liquid://example.com/?requestId=" + String(repeating: "a", count: 129), .longRequestID),
-    ("liquid://example.com/?requestId=%", .encoding), ("liquid://example.com/?requestId=%4", .encoding),
-    ("liquid://example.com/?requestId=%4g", .encoding), ("liquid://example.com/?requestId=%ff", .encoding),
-    ("liquid://example.com/?requestId=%00", .encoding), ("liquid://example.com/?requestId=1&a=%zz", .encoding),
-    ("liquid://example.com/?requestId=a%0ab", .encoding),
+    ("liquid://example.com/?requestId=%", .requestIDEncoding),
+    ("liquid://example.com/?requestId=%4", .requestIDEncoding),
+    ("liquid://example.com/?requestId=%4g", .requestIDEncoding),
+    ("liquid://example.com/?requestId=%ff", .requestIDEncoding),
+    ("liquid://example.com/?requestId=%00", .requestIDEncoding),
+    ("liquid://example.com/?requestId=1&a=%zz", .requestIDEncoding),
+    ("liquid://example.com/?requestId=a%0ab", .requestIDEncoding),
     // A mark that joins to the separator before it hides nothing.
     ("liquid://example.com/?requestId=1&\u{301}&requestId=2", .repeatedRequestID),
-    ("liquid://example.com/\u{301}?requestId=1", .path),
-    ("liquid://?requestId=1", .origin(.noHost)), ("liquid:///?requestId=1", .origin(.noHost)),
-    ("liquid://me@example.com/?requestId=1", .origin(.userInformation)),
-    ("liquid://example.com:1@evil.example/?requestId=1", .origin(.userInformation)),
-    ("liquid://bücher.example/?requestId=1", .origin(.notASCII)), ("liquid://a b/?requestId=1", .origin(.host)),
-    ("liquid://192.0.2.1/?requestId=1", .origin(.address)), ("liquid://[2001:db8::1]/?requestId=1", .origin(.address)),
-    ("liquid://example.com:0/?requestId=1", .origin(.port)), ("liquid://example.com:01/?requestId=1", .origin(.port)),
-    ("liquid://example.com:65536/?requestId=1", .origin(.port)),
-    ("liquid://https://https://example.com/?requestId=1", .origin(.port)),
-    ("liquid://https://http://localhost/?requestId=1", .origin(.port)),
-    ("liquid://http://https://localhost/?requestId=1", .origin(.port)),
-    ("liquid://https://?requestId=1", .origin(.noHost)), ("liquid://https:/example.com?requestId=1", .origin(.port)),
-    ("liquid://https://me@example.com/?requestId=1", .origin(.userInformation)),
-    ("liquid://https://192.168.1.2/?requestId=1", .origin(.address)),
-    ("liquid://https://example.com/a?requestId=1", .path),
-    ("liquid://http://example.com/?requestId=1", .origin(.insecure("example.com"))),
-    ("liquid://http://192.168.1.2/?requestId=1", .origin(.address)),
-    ("liquid://example.com\\@evil.example/?requestId=1", .origin(.userInformation)),
-    ("liquid://example.com\\/?requestId=1", .origin(.host)),
+    ("liquid://example.com/\u{301}?requestId=1", .linkPath),
+    ("liquid://?requestId=1", .link(.origin(.noHost))), ("liquid:///?requestId=1", .link(.origin(.noHost))),
+    ("liquid://me@example.com/?requestId=1", .link(.origin(.userInformation))),
+    ("liquid://example.com:1@evil.example/?requestId=1", .link(.origin(.userInformation))),
+    ("liquid://bücher.example/?requestId=1", .link(.origin(.notASCII))),
+    ("liquid://a b/?requestId=1", .link(.origin(.host))),
+    ("liquid://192.0.2.1/?requestId=1", .link(.origin(.address))),
+    ("liquid://[2001:db8::1]/?requestId=1", .link(.origin(.address))),
+    ("liquid://example.com:0/?requestId=1", .link(.origin(.port))),
+    ("liquid://example.com:01/?requestId=1", .link(.origin(.port))),
+    ("liquid://example.com:65536/?requestId=1", .link(.origin(.port))),
+    ("liquid://https://https://example.com/?requestId=1", .link(.origin(.port))),
+    ("liquid://https://http://localhost/?requestId=1", .link(.origin(.port))),
+    ("liquid://http://https://localhost/?requestId=1", .link(.origin(.port))),
+    ("liquid://https://?requestId=1", .link(.origin(.noHost))),
+    ("liquid://https:/example.com?requestId=1", .link(.origin(.port))),
+    ("liquid://https://me@example.com/?requestId=1", .link(.origin(.userInformation))),
+    ("liquid://https://192.168.1.2/?requestId=1", .link(.origin(.address))),
+    ("liquid://https://example.com/a?requestId=1", .linkPath),
+    ("liquid://http://example.com/?requestId=1", .link(.origin(.insecure("example.com")))),
+    ("liquid://http://192.168.1.2/?requestId=1", .link(.origin(.address))),
+    ("liquid://example.com\\@evil.example/?requestId=1", .link(.origin(.userInformation))),
+    ("liquid://example.com\\/?requestId=1", .link(.origin(.host))),
   ])
-  func `each fault has its name`(_ text: String, _ error: LiquidURIError) {
+  func `each fault has its name`(_ text: String, _ error: LiquidAuthError) {
     #expect(throws: error) { try LiquidURI(text) }
   }
 
@@ -103,7 +110,7 @@ import Testing
     ),
   ])
   func `it is said what is wrong, and what to do`(_ text: String, _ sentence: String) {
-    let error = #expect(throws: LiquidURIError.self) { try LiquidURI(text) }
+    let error = #expect(throws: LiquidAuthError.self) { try LiquidURI(text) }
     #expect(error?.description == sentence)
   }
 }

@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", WebOriginError.scheme), ("example.com", .scheme), ("ftp://example.com", .scheme),
+    ("", WebOrigin.Fault.scheme), ("example.com", .scheme), ("ftp://example.com", .scheme),
     ("https:example.com", .scheme),
     ("wss://example.com", .scheme), ("https:/example.com", .scheme), (" https://example.com", .scheme),
     ("https://user@example.com", .userInformation), ("https://example.com:443@evil.example", .userInformation),
@@ -53,8 +53,8 @@ import Testing
     ("http://notlocalhost", .insecure("notlocalhost")),
     ("http://app.localhost:3000", .insecure("app.localhost")), ("http://127.example", .insecure("127.example")),
   ])
-  func `what is no origin that is trusted is refused by name`(_ text: String, _ error: WebOriginError) {
-    #expect(throws: error) { try WebOrigin(text) }
+  func `what is no origin that is trusted is refused by name`(_ text: String, _ fault: WebOrigin.Fault) {
+    #expect(throws: LiquidAuthError.origin(fault)) { try WebOrigin(text) }
   }
 
   @Test(arguments: [
@@ -80,14 +80,14 @@ import Testing
   ])
   func `another site's rp id is refused`(_ text: String, _ rpID: String) throws {
     let origin = try WebOrigin(text)
-    #expect(throws: LiquidAuthError.invalidRpID(rpID, .otherSite(host: origin.host))) {
+    #expect(throws: LiquidAuthError.otherSite(rpID, host: origin.host)) {
       try origin.check(rpID: rpID, TestSuffixes())
     }
   }
 
   @Test(arguments: [("https://alice.github.io", "github.io"), ("https://example.co.uk", "co.uk")])
   func `a public suffix is refused`(_ origin: String, _ rpID: String) throws {
-    #expect(throws: LiquidAuthError.invalidRpID(rpID, .publicSuffix)) {
+    #expect(throws: LiquidAuthError.publicSuffix(rpID)) {
       try WebOrigin(origin).check(rpID: rpID, TestSuffixes())
     }
   }

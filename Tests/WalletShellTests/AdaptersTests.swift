@@ -53,7 +53,7 @@ struct AdaptersTests {
     let policy = try TLSPolicy(certificateAuthorities: nil)
     let http = HTTPExchanges(on: group, policy)
     let port = try unusedPort()
-    await #expect(throws: HTTPFailure.unreachable("connection refused")) {
+    await #expect(throws: PortError.unreachable("connection refused")) {
       try await http.send(HTTPRequest(method: .get, url: "http://127.0.0.1:\(port)/"), maximumBodySize: 1)
     }
     let (events, feed) = AsyncStream.makeStream(of: WebSocketEvent.self)
@@ -76,7 +76,7 @@ struct AdaptersTests {
       .bind(host: "127.0.0.1", port: 0).get()
     let port = try #require(server.localAddress?.port)
     let http = HTTPExchanges(on: group, try TLSPolicy(certificateAuthorities: nil), patience: .milliseconds(500))
-    await #expect(throws: HTTPFailure.timedOut) {
+    await #expect(throws: PortError.timedOut) {
       try await http.send(HTTPRequest(method: .get, url: "http://127.0.0.1:\(port)/"), maximumBodySize: 10_000)
     }
     await http.close()

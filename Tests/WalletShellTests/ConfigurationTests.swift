@@ -39,7 +39,7 @@ struct ConfigurationTests {
     let file = try WalletConfiguration("ca-file = ~/ca.pem", path: "w.conf", home: "/h").certificateAuthorities
     #expect(file?.path == "/h/ca.pem")
     for text in ["ca-file = ca.pem", "ca-file = ~anna/ca.pem"] {
-      let error = #expect(throws: ConfigurationError.self) {
+      let error = #expect(throws: WalletFailure.self) {
         try WalletConfiguration(text, path: "w.conf", home: "/h")
       }
       #expect(error?.description == "w.conf, line 1: a path begins with / or ~/")
@@ -108,7 +108,7 @@ struct ConfigurationTests {
   ])
   func `what is wrong is named, and its line`(text: String, fault: String) {
     let lines = text.split(separator: "\n").count
-    let error = #expect(throws: ConfigurationError.self) {
+    let error = #expect(throws: WalletFailure.self) {
       try WalletConfiguration("\n" + text, path: "w.conf", home: "/h")
     }
     #expect(error?.description == "w.conf, line \(lines + 1): \(fault)")
@@ -210,11 +210,11 @@ struct ConfigurationTests {
     #expect(
       try configuration.iceServer(named: "turn:a")
         == ICEServer(urls: ["turn:a"], username: "anna", credential: "s3cr3t"))
-    #expect(throws: ICEServerTextError("w.conf has no line for it: ice-server = turn:b USER PASSWORD")) {
+    #expect(throws: WalletFailure("w.conf has no line for it: ice-server = turn:b USER PASSWORD")) {
       try configuration.iceServer(named: "turn:b")
     }
     #expect(
-      throws: ICEServerTextError(
+      throws: WalletFailure(
         "others on this machine can read a command line, and may have read this password; write the server into "
           + "w.conf, as ice-server = turn:HOST USER PASSWORD, and name its address alone")
     ) { try configuration.iceServer(named: "turn:a anna s3cr3t") }

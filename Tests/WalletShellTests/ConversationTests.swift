@@ -48,7 +48,7 @@ import Testing
     let (conversation, provider) = conversation()
     ends.receive(.message(.text(Self.signMessage)))
     ends.receive(.message(.text(Self.discover)))
-    let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
+    let talk = Task { () throws(LiquidAuthError) in try await conversation.run(provider) }
     await person.isAsked()
     talk.cancel()
     #expect(try await talk.value == .asWanted)
@@ -59,7 +59,7 @@ import Testing
   @Test func `cancelled while nobody asks for anything, it ends`() async throws {
     let (conversation, provider) = conversation()
     ends.receive(.message(.text(Self.discover)))
-    let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
+    let talk = Task { () throws(LiquidAuthError) in try await conversation.run(provider) }
     await dApp.answers(1)
     talk.cancel()
     #expect(try await talk.value == .asWanted)
@@ -69,7 +69,7 @@ import Testing
   @Test func `a dApp that goes while a person is asked withdraws its question`() async throws {
     let (conversation, provider) = conversation()
     ends.receive(.message(.text(Self.signMessage)))
-    let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
+    let talk = Task { () throws(LiquidAuthError) in try await conversation.run(provider) }
     await person.isAsked()
     ends.receive(.channelClosed)
     #expect(try await talk.value == .byDApp)
@@ -79,7 +79,7 @@ import Testing
   @Test func `what a node took is told, also where the dApp has gone meanwhile`() async throws {
     let (conversation, provider) = conversation()
     ends.receive(.message(.text(Self.postTransactions)))
-    let talk = Task { () throws(PeerChannelError) in try await conversation.run(provider) }
+    let talk = Task { () throws(LiquidAuthError) in try await conversation.run(provider) }
     await node.isAsked()
     ends.receive(.channelClosed)
     #expect(try await talk.value == .byDApp)
@@ -108,10 +108,10 @@ import Testing
   }
 
   @Test(arguments: [
-    (TransactionSignerFailure.denied, Conversation.Ending.refused(.methodCanceled(.signMessage))),
-    (.timedOut, .refused(.methodTimedOut(.signMessage))), (.unavailable("no vault"), .asWanted),
+    (PortError.declined, Conversation.Ending.refused(.methodCanceled(.signMessage))),
+    (.timedOut, .refused(.methodTimedOut(.signMessage))), (.refused("no vault"), .asWanted),
   ])
-  func `once is a refusal where the person refused`(failure: TransactionSignerFailure, ending: Conversation.Ending)
+  func `once is a refusal where the person refused`(failure: PortError, ending: Conversation.Ending)
     async throws
   {
     let (conversation, provider) = conversation(isOnce: true, signer: Refusing(failure: failure))
@@ -149,7 +149,7 @@ private final class Node: AlgodPort {
 
   func isAsked() async { for await _ in questions.prefix(1) {} }
 
-  func post(_ signedTransactions: [UInt8]) async throws(AlgodFailure) {
+  func post(_ signedTransactions: [UInt8]) async throws(PortError) {
     feed.yield()
     let (never, _) = AsyncStream.makeStream(of: Void.self)
     for await _ in never {}
@@ -158,13 +158,13 @@ private final class Node: AlgodPort {
 
 /// Somebody who signs nothing.
 private struct Refusing: TransactionSigner {
-  let failure: TransactionSignerFailure
+  let failure: PortError
 
-  func sign(_ transactions: [TransactionToSign], origin: String) async throws(TransactionSignerFailure) -> [[UInt8]?] {
+  func sign(_ transactions: [TransactionToSign], origin: String) async throws(PortError) -> [[UInt8]?] {
     throw failure
   }
 
-  func sign(message: [UInt8], origin: String) async throws(TransactionSignerFailure) -> [UInt8] { throw failure }
+  func sign(message: [UInt8], origin: String) async throws(PortError) -> [UInt8] { throw failure }
 }
 
 /// What was told, in its order.
@@ -185,20 +185,20 @@ private final class Person: TransactionSigner {
 
   func isAsked() async { for await _ in questions.prefix(1) {} }
 
-  func sign(_ transactions: [TransactionToSign], origin: String) async throws(TransactionSignerFailure) -> [[UInt8]?] {
+  func sign(_ transactions: [TransactionToSign], origin: String) async throws(PortError) -> [[UInt8]?] {
     try await [neverAnswer()]
   }
 
-  func sign(message: [UInt8], origin: String) async throws(TransactionSignerFailure) -> [UInt8] {
+  func sign(message: [UInt8], origin: String) async throws(PortError) -> [UInt8] {
     try await neverAnswer()
   }
 
-  private func neverAnswer() async throws(TransactionSignerFailure) -> [UInt8] {
+  private func neverAnswer() async throws(PortError) -> [UInt8] {
     feed.yield()
     // As the control socket's question, it ends when its task is cancelled.
     let (never, _) = AsyncStream.makeStream(of: Void.self)
     for await _ in never {}
     withdrawn.set()
-    throw .unavailable("cancelled")
+    throw .refused("cancelled")
   }
 }

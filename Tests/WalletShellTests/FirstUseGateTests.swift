@@ -33,7 +33,7 @@ struct FirstUseGateTests {
     gate.close(for: "a.example")
     gate.tell { diary.write("asking the server") }
     for _ in 1...2 {
-      await #expect(throws: HTTPFailure.self) { try await gate.send(request, maximumBodySize: 1) }
+      await #expect(throws: PortError.self) { try await gate.send(request, maximumBodySize: 1) }
     }
     #expect(diary.lines == ["asked about a.example"])
     #expect(gate.refusal == "no")
@@ -48,7 +48,7 @@ private final class Diary: HTTPPort {
 
   func write(_ line: String) { state.withLock { $0.append(line) } }
 
-  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
+  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
     write("sent")
     return HTTPResponse(status: 200)
   }

@@ -34,14 +34,19 @@ struct PeerConnectionTextTests {
   }
 
   @Test(arguments: [
-    ("", ICEServerURLError.scheme), ("https://a", .scheme), ("stuns:a", .overTLS), ("turns:a?transport=tcp", .overTLS),
-    ("stun:", .host), ("stun:a b", .host), ("stun://a", .host), ("turn:u:p@a", .port), ("turn:[2001:db8::1", .host),
-    ("stun:a:0", .port), ("stun:a:65536", .port), ("stun:a:", .port), ("stun:a?transport=tcp", .query),
-    ("turn:a?transport=sctp", .query),
+    ("", scheme), ("https://a", scheme), ("stuns:a", overTLS), ("turns:a?transport=tcp", overTLS), ("stun:", host),
+    ("stun:a b", host), ("stun://a", host), ("turn:u:p@a", port), ("turn:[2001:db8::1", host), ("stun:a:0", port),
+    ("stun:a:65536", port), ("stun:a:", port), ("stun:a?transport=tcp", query), ("turn:a?transport=sctp", query),
   ])
-  func `addresses of no server are refused`(text: String, error: ICEServerURLError) {
-    #expect(throws: error) { try ICEServerURL(text) }
+  func `addresses of no server are refused`(text: String, reason: String) {
+    #expect(throws: WalletFailure(reason)) { try ICEServerURL(text) }
   }
+
+  private static let scheme = "it begins with neither stun: nor turn:"
+  private static let overTLS = "GStreamer reaches no STUN or TURN server over TLS; give turn: with ?transport=tcp"
+  private static let host = "its host is no name and no address"
+  private static let port = "its port is no number from 1 to 65535"
+  private static let query = "only ?transport=udp or ?transport=tcp may follow, and only in turn:"
 
   @Test func `webrtcbin is given the first STUN server, and every TURN server with its user`() {
     let servers = GStreamerServers([

@@ -1,8 +1,8 @@
 import ControlClient
 import ControlDoor
-import LiquidAuth
 import Testing
 
+@testable import LiquidAuth
 @testable import liquid_auth_wallet
 
 struct WalletEventTests {
@@ -34,7 +34,7 @@ struct WalletEventTests {
     ),
     (.signaling(.stage(.open)), #"{"event": "open", "ms": 7}"#),
     (
-      .signaling(.reconnecting(.silent, delay: .milliseconds(1500))),
+      .signaling(.reconnecting(.timedOut, delay: .milliseconds(1500))),
       #"{"event": "reconnecting", "ms": 7, "reason": "it is silent", "delay": 1500}"#
     ),
     (.signaling(.noRelay), #"{"event": "noRelay", "ms": 7}"#),
@@ -173,38 +173,38 @@ struct FailureCodesTests {
   }
 
   @Test func `a dApp that does not come has a code of its own`() {
-    #expect(WalletFailure(SignalingError.timedOut(.signalled)).code == .timedOut)
-    #expect(WalletFailure(SignalingError.serverLost(.closed)).code == .failed)
-    #expect(WalletFailure(SignalingError.flooded).code == .failed)
+    #expect(WalletFailure(LiquidAuthError.channelTimedOut(.signalled)).code == .timedOut)
+    #expect(WalletFailure(LiquidAuthError.serverLost(.closed)).code == .failed)
+    #expect(WalletFailure(LiquidAuthError.flooded).code == .failed)
     #expect(
-      WalletFailure(SignalingError.cancelled)
+      WalletFailure(LiquidAuthError.cancelled)
         == WalletFailure("ended by a signal; reload the dApp's page and take its new link", code: .interrupted))
   }
 
   @Test(arguments: [
-    (ControlFailure(.operationDenied, "no"), AuthenticatorFailure.declined),
+    (ControlFailure(.operationDenied, "no"), PortError.declined),
     (ControlFailure(.userActionTimeout, "late"), .timedOut),
     (ControlFailure(.unavailable, "no vault"), .refused("no vault")),
   ])
-  func `what the authenticator refuses keeps its kind`(failure: ControlFailure, expected: AuthenticatorFailure) {
-    #expect(AuthenticatorFailure(.refused(failure)) == expected)
+  func `what the authenticator refuses keeps its kind`(failure: ControlFailure, expected: PortError) {
+    #expect(PortError(.refused(failure)) == expected)
   }
 
   @Test(arguments: [
-    (ControlFailure(.operationDenied, ""), TransactionSignerFailure.denied),
+    (ControlFailure(.operationDenied, ""), PortError.declined),
     (ControlFailure(.userActionTimeout, ""), .timedOut),
-    (ControlFailure(.wrongGroup, "", group: [1]), .wrongGroupID(computed: [1])),
-    (ControlFailure(.notOurSigner, "", transaction: 3), .notOurSigner(index: 3)),
-    (ControlFailure(.cannotBeShown, "why", transaction: 0), .notUnderstood(index: 0, reason: "why")),
-    (ControlFailure(.cannotBeShown, "why"), .notUnderstood(index: nil, reason: "why")),
-    (ControlFailure(.unavailable, "no vault"), .unavailable("no vault")),
+    (ControlFailure(.wrongGroup, "why", group: [1]), .init(.wrongGroup(computed: [1]), "why")),
+    (ControlFailure(.notOurSigner, "why", transaction: 3), .init(.notOurSigner(index: 3), "why")),
+    (ControlFailure(.cannotBeShown, "why", transaction: 0), .init(.notUnderstood(index: 0), "why")),
+    (ControlFailure(.cannotBeShown, "why"), .init(.notUnderstood(index: nil), "why")),
+    (ControlFailure(.unavailable, "no vault"), .refused("no vault")),
   ])
-  func `what the signer refuses keeps its kind`(failure: ControlFailure, expected: TransactionSignerFailure) {
-    #expect(TransactionSignerFailure(.refused(failure)) == expected)
+  func `what the signer refuses keeps its kind`(failure: ControlFailure, expected: PortError) {
+    #expect(PortError(.refused(failure)) == expected)
   }
 
   @Test func `an authenticator that does not run is no refusal`() {
-    #expect(AuthenticatorFailure(.notRunning("gone")) == .unreachable("gone"))
-    #expect(TransactionSignerFailure(.failed("gone")) == .unavailable("gone"))
+    #expect(PortError(.notRunning("gone")) == .unreachable("gone"))
+    #expect(PortError(.failed("gone")) == .unreachable("gone"))
   }
 }

@@ -113,15 +113,15 @@ struct WebSocketFramesTests {
   struct Fault: Sendable {
     let frames: [(WebSocketOpcode, [UInt8], Bool)]
     let code: WebSocketErrorCode
-    let failure: WebSocketFailure
+    let failure: PortError
   }
 
   @Test(arguments: [
     Fault(frames: [(.binary, [1], true)], code: .unacceptableData, failure: .notText),
-    Fault(frames: [(.text, Array(repeating: 0x61, count: 9), true)], code: .messageTooLarge, failure: .messageTooLarge),
+    Fault(frames: [(.text, Array(repeating: 0x61, count: 9), true)], code: .messageTooLarge, failure: .tooLarge),
     Fault(
       frames: [(.text, Array(repeating: 0x61, count: 8), false), (.continuation, [0x61], false)],
-      code: .messageTooLarge, failure: .messageTooLarge),
+      code: .messageTooLarge, failure: .tooLarge),
     Fault(
       frames: [(.text, [0xC3, 0x28], true)], code: .dataInconsistentWithMessage,
       failure: .broken("a text message is not UTF-8")),

@@ -21,7 +21,7 @@ public enum ARC27Error: Error, Equatable, Sendable {
   /// The standard's table of codes says 4201, the text of its section 4301. The table's schema is what readers check.
   case invalidGroupID(computed: [UInt8])
   /// 4300: transactions that no node took, `nil` in the list; the ids of those that were taken; and what nodes said.
-  case failedToPostSomeTransactions(successTxnIDs: [String?], failures: [AlgodFailure])
+  case failedToPostSomeTransactions(successTxnIDs: [String?], failures: [PortError])
 
   /// The number of the standard.
   public var code: Int {
@@ -80,31 +80,31 @@ extension ARC27Error: CustomStringConvertible {
     switch self {
     case .unknown(let reason): "\(message): \(reason)"
     case .failedToPostSomeTransactions(_, let failures):
-      (["the network did not take all transactions"] + failures.map(\.description)).joined(separator: "; ")
+      (["the network did not take all transactions"] + failures.map(\.nodeInWords)).joined(separator: "; ")
     default: message
     }
   }
 }
 
-extension AlgodFailure: CustomStringConvertible {
+extension PortError {
   /// The most characters of a node's own words that are passed on.
   private static let maximumWords = 500
 
   /// What the dApp is told: a node's words are about the dApp's transactions, and nothing else is.
   fileprivate var message: String {
-    switch self {
-    case .rejected(let words): "rejected: \(words.prefix(Self.maximumWords))"
+    switch kind {
+    case .refused: "rejected: \(reason.prefix(Self.maximumWords))"
     case .timedOut: "no answer in time"
-    case .unavailable: "the wallet's node could not be asked"
+    default: "the wallet's node could not be asked"
     }
   }
 
   /// What the person is told.
-  public var description: String {
-    switch self {
-    case .rejected(let words): "rejected: \(words.onOneLine)"
+  fileprivate var nodeInWords: String {
+    switch kind {
+    case .refused: "rejected: \(reason.onOneLine)"
     case .timedOut: message
-    case .unavailable(let reason): "the node could not be asked: \(reason)"
+    default: "the node could not be asked: \(reason)"
     }
   }
 }

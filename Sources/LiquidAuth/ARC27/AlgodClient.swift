@@ -1,3 +1,13 @@
+/// The port to a node of one Algorand network.
+public protocol AlgodPort: Sendable {
+  /// Hands signed transactions to the network: one whole group, or one transaction that is of no group.
+  ///
+  /// What the node refuses is ``PortError/refused(_:)``, in its own words.
+  ///
+  /// - Parameter signedTransactions: their canonical msgpack, one behind the other.
+  func post(_ signedTransactions: [UInt8]) async throws(PortError)
+}
+
 /// A node that is asked over HTTP: algod's REST API, `POST /v2/transactions`.
 public struct AlgodClient: AlgodPort {
   /// The most bytes of an answer: an id, or a sentence.
@@ -19,21 +29,16 @@ public struct AlgodClient: AlgodPort {
   }
 
   /// Posts one whole group, or one transaction; 200 is taken, 400 refused.
-  public func post(_ signedTransactions: [UInt8]) async throws(AlgodFailure) {
+  public func post(_ signedTransactions: [UInt8]) async throws(PortError) {
     let request = HTTPRequest(
       method: .post, url: url + "/v2/transactions",
       headers: [HTTPHeader("Content-Type", "application/x-binary")]
         + (token.map { [HTTPHeader("X-Algo-API-Token", $0)] } ?? []), body: signedTransactions)
-    let response: HTTPResponse
-    do throws(HTTPFailure) {
-      response = try await http.send(request, maximumBodySize: Self.maximumAnswerSize)
-    } catch {
-      throw AlgodFailure(error)
-    }
+    let response = try await http.send(request, maximumBodySize: Self.maximumAnswerSize)
     switch response.status {
     case 200: return
-    case 400: throw .rejected(Refusal.message(in: response.body) ?? "no reason given")
-    default: throw .unavailable("it answered HTTP \(response.status)")
+    case 400: throw .refused(Refusal.message(in: response.body) ?? "no reason given")
+    default: throw .broken("it answered HTTP \(response.status)")
     }
   }
 
@@ -43,16 +48,6 @@ public struct AlgodClient: AlgodPort {
 
     static func message(in body: [UInt8]) -> String? {
       try? JSON.decode(Refusal.self, from: body).message
-    }
-  }
-}
-
-extension AlgodFailure {
-  fileprivate init(_ failure: HTTPFailure) {
-    switch failure {
-    case .timedOut: self = .timedOut
-    case .unreachable(let reason), .untrusted(let reason), .broken(let reason): self = .unavailable(reason)
-    case .bodyTooLarge: self = .unavailable("its answer is too long")
     }
   }
 }

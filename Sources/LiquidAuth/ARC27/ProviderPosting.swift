@@ -40,10 +40,10 @@ extension Provider {
     _ transactions: [SignedTransaction], _ method: ARC27Method
   ) async throws(ARC27Error) -> [String: LooseCBORValue] {
     var ids: [String?] = []
-    var failures: [AlgodFailure] = []
+    var failures: [PortError] = []
     for group in Self.groups(of: transactions) {
       let algod = try node(of: group[0].transaction, method)
-      do throws(AlgodFailure) {
+      do throws(PortError) {
         try await algod.post(group.flatMap(\.bytes))
         ids += group.map(\.transaction.id)
       } catch {

@@ -28,7 +28,7 @@ extension Provider {
       throw .invalidInput("params.message has \(bytes.count) bytes; it must have 1 to \(Self.maximumMessageSize)")
     }
     let signature: [UInt8]
-    do throws(TransactionSignerFailure) {
+    do throws(PortError) {
       signature = try await signer.sign(message: bytes, origin: configuration.origin)
     } catch {
       throw ARC27Error(error, .signMessage, [])
@@ -54,7 +54,7 @@ extension Provider {
     try Self.checkGroup(of: items)
     guard transactions.contains(where: \.isToBeSigned) else { return items.map { _ in nil } }
     let signatures: [[UInt8]?]
-    do throws(TransactionSignerFailure) {
+    do throws(PortError) {
       signatures = try await signer.sign(transactions, origin: configuration.origin)
     } catch {
       throw ARC27Error(error, method, items)
@@ -94,19 +94,19 @@ extension Provider {
 
 extension ARC27Error {
   /// What a dApp is told of a signer that did not sign.
-  fileprivate init(_ failure: TransactionSignerFailure, _ method: ARC27Method, _ items: [WalletTransaction]) {
-    switch failure {
-    case .denied: self = .methodCanceled(method)
+  fileprivate init(_ failure: PortError, _ method: ARC27Method, _ items: [WalletTransaction]) {
+    switch failure.kind {
+    case .declined: self = .methodCanceled(method)
     case .timedOut: self = .methodTimedOut(method)
-    case .wrongGroupID(let computed): self = .invalidGroupID(computed: computed)
+    case .wrongGroup(let computed): self = .invalidGroupID(computed: computed)
     case .notOurSigner(let index):
       let item = items.indices.contains(index) ? items[index] : nil
       self =
         item.map { .unauthorizedSigner(($0.authAddr ?? $0.transaction.sender).text) }
         ?? .unknown(reason: "the authenticator refused a transaction that it was not given")
-    case .notUnderstood(let index, let reason):
-      self = .invalidInput(index.map { "params.txns[\($0)].txn is refused: \(reason)" } ?? reason)
-    case .unavailable(let reason): self = .unknown(reason: reason)
+    case .notUnderstood(let index):
+      self = .invalidInput(index.map { "params.txns[\($0)].txn is refused: \(failure.reason)" } ?? failure.reason)
+    default: self = .unknown(reason: failure.reason)
     }
   }
 }

@@ -19,9 +19,9 @@ struct AuthenticatorSession: Sendable {
   func account() async throws(LiquidAuthError) -> AlgorandAddress {
     let information = try await command(GetInfo.code, [:])
     let extensions = information[0x02]?.array ?? []
-    guard extensions.contains(.text(LiquidExtension.identifier)) else { throw .authenticationNotAvailable(.liquid) }
-    guard information[0x04]?.map?["uv"] == true else { throw .authenticationNotAvailable(.verification) }
-    let text = try await asking { () throws(AuthenticatorFailure) in try await port.account() }
+    guard extensions.contains(.text(LiquidExtension.identifier)) else { throw .noLiquid }
+    guard information[0x04]?.map?["uv"] == true else { throw .noVerification }
+    let text = try await asking { () throws(PortError) in try await port.account() }
     guard let address = AlgorandAddress(text: Array(text.utf8)) else { throw .signingFailed("it tells no address") }
     return address
   }
@@ -46,13 +46,13 @@ struct AuthenticatorSession: Sendable {
   }
 
   private func passkey(of rpID: String, for host: String) async throws(LiquidAuthError) -> WalletPasskey {
-    try await asking { () throws(AuthenticatorFailure) in try await port.walletPasskey(rpID: rpID, host: host) }
+    try await asking { () throws(PortError) in try await port.walletPasskey(rpID: rpID, host: host) }
   }
 
   private func asking<Answer>(
-    _ question: () async throws(AuthenticatorFailure) -> Answer
+    _ question: () async throws(PortError) -> Answer
   ) async throws(LiquidAuthError) -> Answer {
-    do throws(AuthenticatorFailure) { return try await question() } catch { throw LiquidAuthError(error) }
+    do throws(PortError) { return try await question() } catch { throw .authenticator(error) }
   }
 
   /// Sends a CTAP2 message and reads the map that answers it: CTAP §8.
@@ -60,7 +60,7 @@ struct AuthenticatorSession: Sendable {
     _ code: UInt8, _ parameters: CBORMap, rpID: String = ""
   ) async throws(LiquidAuthError) -> CBORMap {
     let message = [code] + (parameters.isEmpty ? [] : CBOREncoder.encode(.map(parameters)))
-    let answer = try await asking { () throws(AuthenticatorFailure) in try await port.respond(to: message) }
+    let answer = try await asking { () throws(PortError) in try await port.respond(to: message) }
     guard let status = answer.first else { throw .signingFailed("its answer is empty") }
     guard status == CTAPStatus.success.rawValue else { throw LiquidAuthError(status: status, rpID: rpID) }
     guard let members = (try? CBORDecoder.decode(Array(answer.dropFirst())))?.map else {
@@ -202,16 +202,6 @@ struct Assertion: Equatable {
 // MARK: - Errors
 
 extension LiquidAuthError {
-  /// An authenticator that did not answer.
-  init(_ failure: AuthenticatorFailure) {
-    self =
-      switch failure {
-      case .unreachable(let sentence), .refused(let sentence): .authenticatorFailed(sentence)
-      case .declined: .userCanceled
-      case .timedOut: .timedOut
-      }
-  }
-
   /// A status other than success: CTAP §6.3, and those of `liquid` in Recovery §11.
   init(status: UInt8, rpID: String) {
     self =
@@ -219,14 +209,14 @@ extension LiquidAuthError {
       case .operationDenied, .keepaliveCancel: .userCanceled
       case .userActionTimeout, .actionTimeout: .timedOut
       case .puatRequired, .pinAuthInvalid, .pinBlocked, .pinAuthBlocked, .uvInvalid, .uvBlocked: .notVerified
-      case .invalidOption, .unsupportedOption: .authenticationNotAvailable(.verification)
+      case .invalidOption, .unsupportedOption: .noVerification
       case .noCredentials: .noCredential(rpID: rpID)
       case .credentialExcluded: .alreadyRegistered(rpID: rpID)
       case .keyStoreFull: .signingFailed("there is no room for another passkey")
       case .liquidClientDataForm, .liquidClientDataHash: .signingFailed("it does not know this form of client data")
       case .liquidOrigin: .signingFailed("it takes the origin for another site's")
-      case .liquidChallenge: .invalidChallenge(.form)
-      case .liquidReservedChallenge: .invalidChallenge(.reserved)
+      case .liquidChallenge: .challengeForm
+      case .liquidReservedChallenge: .reservedChallenge
       default: .signingFailed("status \(status.hexadecimal)")
       }
   }

@@ -28,7 +28,7 @@ public struct Challenge: Hashable, Sendable {
   ///
   /// What begins as something else of Algorand does is for the authenticator to refuse, which has the list (Recovery §11).
   public init(_ text: String) throws(LiquidAuthError) {
-    guard text.utf8.count == 43, let bytes = Base64URL.decode(text.utf8) else { throw .invalidChallenge(.form) }
+    guard text.utf8.count == 43, let bytes = Base64URL.decode(text.utf8) else { throw .challengeForm }
     self.text = text
     self.bytes = bytes
   }
@@ -43,9 +43,9 @@ public struct ClientData: Hashable, Sendable {
 
   /// Writes the client data of one ceremony.
   ///
-  /// - Throws: ``LiquidAuthError/clientDataCreationFailed(origin:)`` for an origin for which authenticators sign nothing.
+  /// - Throws: `unsignedOrigin` for an origin for which authenticators sign nothing.
   public init(_ ceremony: LiquidCeremony, challenge: Challenge, origin: WebOrigin) throws(LiquidAuthError) {
-    guard origin.isSignedFor else { throw .clientDataCreationFailed(origin: origin.serialized) }
+    guard origin.isSignedFor else { throw .unsignedOrigin(origin.serialized) }
     // No part can hold a quotation mark or a backslash: a word of ours, base64url, and an origin's characters.
     json = Array(
       #"{"type":"\#(ceremony.clientDataType)","challenge":"\#(challenge.text)","origin":"\#(origin.serialized)"}"#.utf8)

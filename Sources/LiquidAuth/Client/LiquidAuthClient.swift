@@ -49,15 +49,14 @@ public struct LiquidAuthClient: Sendable {
 
   /// Reads a dApp's link, and does what its server needs: see ``connect(origin:requestID:)``.
   public func connect(link: String) async throws(LiquidAuthError) -> LiquidAuthResult {
-    let uri: LiquidURI
-    do throws(LiquidURIError) { uri = try LiquidURI(link) } catch { throw .invalidURL(error) }
+    let uri = try LiquidURI(link)
     return try await connect(origin: uri.origin, requestID: uri.requestID)
   }
 
   /// Signs in with the account's passkey where the server has it, and registers one where not.
   ///
   /// A passkey that the authenticator keeps is not replaced because a server says that it does not know it: that is
-  /// ``LiquidAuthError/unknownCredential``, and ``registration(origin:requestID:)`` is the person's to choose.
+  /// ``LiquidAuthError/Kind/unknownCredential``, and ``registration(origin:requestID:)`` is the person's to choose.
   public func connect(
     origin: WebOrigin, requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
@@ -65,12 +64,9 @@ public struct LiquidAuthClient: Sendable {
     do throws(LiquidAuthError) {
       return try await perform(.authentication, &attempt)
     } catch {
-      switch error {
-      case .unknownCredential where !attempt.passkey.isStored, .noCredential where !attempt.passkey.isStored:
-        report(.noCommonPasskey)
-        return try await perform(.registration, &attempt)
-      default: throw error
-      }
+      guard [.unknownCredential, .noCredential].contains(error.kind), !attempt.passkey.isStored else { throw error }
+      report(.noCommonPasskey)
+      return try await perform(.registration, &attempt)
     }
   }
 }
@@ -134,7 +130,7 @@ extension LiquidAuthClient {
 
   /// What there is to know before the server is asked anything.
   private func begin(_ origin: WebOrigin, _ requestID: RequestID) async throws(LiquidAuthError) -> Attempt {
-    guard origin.isSignedFor else { throw .clientDataCreationFailed(origin: origin.serialized) }
+    guard origin.isSignedFor else { throw .unsignedOrigin(origin.serialized) }
     report(.askingAuthenticator)
     let address = try await authenticator.account()
     let (passkey, isOwn) = try await authenticator.passkey(
@@ -154,7 +150,7 @@ extension LiquidAuthClient {
     do throws(LiquidAuthError) {
       return try await performOnce(ceremony, &attempt)
     } catch {
-      guard error == .invalidChallenge(.reserved) else { throw error }
+      guard error.kind == .reservedChallenge else { throw error }
       return try await performOnce(ceremony, &attempt)
     }
   }
@@ -205,7 +201,7 @@ extension LiquidAuthClient {
       "/assertion/request/\(Base64URL.encode(id))", AssertionRequest(), for: AssertionOptions.self)
     if case .refused(let refusal) = verdict, refusal.isNotFound { throw .unknownCredential }
     let options = try verdict.get()
-    guard options.allows(id) else { throw .invalidServerResponse(.otherCredentials) }
+    guard options.allows(id) else { throw .otherCredentials }
     let request = try ceremony(
       .authentication, rpID: options.rpId ?? options.rp?.id, challenge: options.challenge, attempt)
 

@@ -11,28 +11,28 @@ public actor LocalAuthenticator: AuthenticatorPort {
   public init(_ authenticator: Authenticator) { self.authenticator = authenticator }
 
   /// The address of the account in use.
-  public func account() async throws(AuthenticatorFailure) -> String {
+  public func account() async throws(PortError) -> String {
     do throws(CTAPError) {
       return try await authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.tellAccount(rpID: nil)))[0].text
     } catch {
-      throw AuthenticatorFailure(error)
+      throw PortError(error)
     }
   }
 
   /// The passkey of that account at a relying party.
-  public func walletPasskey(rpID: String, host: String) async throws(AuthenticatorFailure) -> WalletPasskey {
+  public func walletPasskey(rpID: String, host: String) async throws(PortError) -> WalletPasskey {
     do throws(CTAPError) {
       let passkey = try await authenticator.accountPasskey(rpID: rpID, host: host)
       return WalletPasskey(credentialID: passkey.id, isStored: passkey.isStored)
     } catch {
-      throw AuthenticatorFailure(error)
+      throw PortError(error)
     }
   }
 
   /// Answers one CTAP2 message.
   ///
   /// - Throws: `refused` while another one waits for the person: an authenticator serves one request at a time.
-  public func respond(to message: [UInt8]) async throws(AuthenticatorFailure) -> [UInt8] {
+  public func respond(to message: [UInt8]) async throws(PortError) -> [UInt8] {
     guard !isBusy else { throw .refused("the authenticator is busy with another request; try again after it") }
     isBusy = true
     defer { isBusy = false }
@@ -43,7 +43,7 @@ public actor LocalAuthenticator: AuthenticatorPort {
   }
 }
 
-extension AuthenticatorFailure {
+extension PortError {
   /// What the authenticator's own refusal is for a wallet.
   fileprivate init(_ error: CTAPError) {
     switch error.status {

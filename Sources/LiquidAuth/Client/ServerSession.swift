@@ -25,11 +25,11 @@ struct ServerSession: Sendable {
     let response = try await send(path, try Self.encode(body))
     cookies.take(response, forPath: path)
     if (300..<400).contains(response.status) {
-      throw .invalidServerResponse(.redirect(to: response.header("Location") ?? "another place"))
+      throw .redirected(to: response.header("Location") ?? "another place")
     }
     let error = try? Self.decode(ErrorBody.self, response.body)
     if let refusal = ServerRefusal(response.status, error) { return .refused(refusal) }
-    guard [200, 201].contains(response.status) else { throw .invalidServerResponse(.status(response.status)) }
+    guard [200, 201].contains(response.status) else { throw .unknownStatus(response.status) }
     try Self.checkIsJSON(response)
     return .accepted(try Self.decode(Answer.self, response.body))
   }
@@ -39,21 +39,19 @@ struct ServerSession: Sendable {
     let cookie = cookies.header(forPath: path).map { [$0] } ?? []
     let request = HTTPRequest(
       method: .post, url: origin.serialized + path, headers: [userAgent.header] + json + cookie, body: body)
-    do throws(HTTPFailure) {
+    do throws(PortError) {
       let response = try await http.send(request, maximumBodySize: Self.maximumBodySize)
-      guard response.body.count <= Self.maximumBodySize else { throw .bodyTooLarge }
+      guard response.body.count <= Self.maximumBodySize else { throw .tooLarge }
       return response
     } catch {
-      throw .networkError(host: origin.authority, error)
+      throw .network(host: origin.authority, error)
     }
   }
 
   private static func checkIsJSON(_ response: HTTPResponse) throws(LiquidAuthError) {
     let type = response.header("Content-Type") ?? "no type"
     let mediaType = type.prefix { $0 != ";" && $0 != " " }
-    guard mediaType.utf8.isEqualIgnoringCase(to: "application/json".utf8) else {
-      throw .invalidServerResponse(.contentType(type))
-    }
+    guard mediaType.utf8.isEqualIgnoringCase(to: "application/json".utf8) else { throw .contentType(type) }
   }
 }
 
@@ -113,7 +111,7 @@ struct ServerRefusal: Equatable {
 extension ServerSession {
   /// Writes a body.
   static func encode(_ body: some Encodable) throws(LiquidAuthError) -> [UInt8] {
-    do { return try JSON.encode(body) } catch { throw .assertionSerializationFailed }
+    do { return try JSON.encode(body) } catch { throw .unwritable }
   }
 
   /// Reads a body; a member that is missing, and one of another type, are errors that name it.
@@ -125,4 +123,22 @@ extension ServerSession {
       throw .invalidJSON(error.description)
     }
   }
+}
+
+/// Who asks, for servers: RFC 9110 §10.1.5.
+///
+/// Liquid Auth servers look for an operating system in it: without one they fail, and with "Android" they want the client
+/// data of an Android app. It is the same on every machine, so that it tells no more of this one than it must.
+public struct UserAgent: Hashable, Sendable {
+  /// `LiquidAuthLinux/VERSION (X11; Linux x86_64)`.
+  public let text: String
+
+  /// Takes the program's version: digits and dots.
+  public init(version: String) {
+    precondition(version.utf8.allSatisfy { $0.isASCIIDigit || $0 == UInt8(ascii: ".") }, "a version is digits and dots")
+    text = "LiquidAuthLinux/\(version) (X11; Linux x86_64)"
+  }
+
+  /// The field of a request.
+  public var header: HTTPHeader { HTTPHeader("User-Agent", text) }
 }

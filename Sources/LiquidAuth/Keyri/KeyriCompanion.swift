@@ -23,31 +23,26 @@ public struct KeyriCompanion: Sendable {
 
   /// `POST /api/keyriregistration`: tells the server the user's public key, and signs the user in.
   ///
-  /// - Throws: ``KeyriError/registered`` when the server has a key for this address; signing in by that key is
-  ///   ``login(_:)``, and another machine with the same phrase has the same key.
-  public func register(_ email: KeyriEmail) async throws(KeyriError) -> FirebaseToken {
+  /// A server that has a key for this address refuses; signing in by that key is ``login(_:)``, and another machine with
+  /// the same phrase has the same key.
+  public func register(_ email: KeyriEmail) async throws(LiquidAuthError) -> FirebaseToken {
     try await token(
       for: Registration(email: email.text, publicKey: signer.publicKey(of: email)), at: "/api/keyriregistration")
   }
 
   /// `POST /api/keyrilogin`: signs the user in by a signature, after the authenticator's prompt.
-  ///
-  /// - Throws: ``KeyriError/unauthorized`` when the server knows another key or none.
-  public func login(_ email: KeyriEmail) async throws(KeyriError) -> FirebaseToken {
+  public func login(_ email: KeyriEmail) async throws(LiquidAuthError) -> FirebaseToken {
     try await token(for: signer.login(of: email, service: origin.description), at: "/api/keyrilogin")
   }
 
-  private func token(for body: some Encodable & Sendable, at path: String) async throws(KeyriError) -> FirebaseToken {
-    do throws(KeyriError) {
-      let answer = try await exchange.body(
-        of: .post(body, to: origin.description + path), accepted: [200], maximumSize: Self.maximumAnswerSize)
-      guard let token = FirebaseToken(answer) else { throw .malformed("token") }
-      return token
-    } catch .refused(status: 401, reason: _) {
-      throw .unauthorized
-    } catch .refused(status: 409, reason: _) {
-      throw .registered
-    }
+  private func token(for body: some Encodable & Sendable, at path: String) async throws(LiquidAuthError)
+    -> FirebaseToken
+  {
+    let answer = try await exchange.body(
+      of: .post(body, to: origin.description + path), accepted: [200], maximumSize: Self.maximumAnswerSize,
+      refusals: [401: .keyriUnauthorized, 409: .keyriRegistered])
+    guard let token = FirebaseToken(answer) else { throw .keyriAnswer("token") }
+    return token
   }
 
   private struct Registration: Encodable {

@@ -54,10 +54,10 @@ extension KeyriSession {
   /// Takes the answer of `GET /api/v1/session/{id}`.
   ///
   /// What the server writes for the person (`mobileTemplateResponse`) is not read: the facts speak for themselves.
-  init(_ body: [UInt8], answering link: KeyriLink, mobileID: String) throws(KeyriError) {
+  init(_ body: [UInt8], answering link: KeyriLink, mobileID: String) throws(LiquidAuthError) {
     let answer = try KeyriJSON.decode(Answer.self, from: body)
-    guard answer.sessionId == link.sessionID else { throw .anotherSession }
-    guard let widgetOrigin = Self.origin(answer.WidgetOrigin) else { throw .malformed("WidgetOrigin") }
+    guard answer.sessionId == link.sessionID else { throw .otherKeyriSession }
+    guard let widgetOrigin = Self.origin(answer.WidgetOrigin) else { throw .keyriAnswer("WidgetOrigin") }
     id = answer.sessionId
     self.widgetOrigin = widgetOrigin
     browser = Browser(
@@ -83,7 +83,7 @@ extension KeyriSession {
   }
 
   /// X ‖ Y in base64: RFC 4648 §4, padded, in its only form.
-  private static func key(_ text: String) throws(KeyriError) -> P256.PublicKey {
+  private static func key(_ text: String) throws(LiquidAuthError) -> P256.PublicKey {
     guard let raw = Base64.decode(text), Base64.encode(raw) == text, raw.count == 2 * P256.fieldSize,
       let key = try? P256.PublicKey(x: Array(raw.prefix(P256.fieldSize)), y: Array(raw.suffix(P256.fieldSize)))
     else { throw .browserKey }

@@ -16,12 +16,12 @@ public struct KeyriSessions: Sendable {
   ///   - origin: the API's, from the configuration.
   ///   - appKey: by which the API knows the service, from the configuration.
   ///   - now: milliseconds since 1970.
-  /// - Throws: ``KeyriError/appKey`` unless it is 1 to 128 characters that a URL takes as they are.
+  /// - Throws: `keyriAppKey` unless it is 1 to 128 characters that a URL takes as they are.
   public init(
     origin: WebOrigin, appKey: String, http: any HTTPPort, keys: any AssociationKeys,
     now: @escaping @Sendable () -> UInt64, chance: KeyriChance
-  ) throws(KeyriError) {
-    guard (1...128).contains(appKey.utf8.count), appKey.utf8.allSatisfy(\.isUnreserved) else { throw .appKey }
+  ) throws(LiquidAuthError) {
+    guard (1...128).contains(appKey.utf8.count), appKey.utf8.allSatisfy(\.isUnreserved) else { throw .keyriAppKey }
     self.origin = origin
     self.appKey = appKey
     exchange = KeyriExchange(http: http)
@@ -31,7 +31,7 @@ public struct KeyriSessions: Sendable {
   /// `GET /api/v1/session/{id}`: who asks, and from where.
   ///
   /// The API learns nothing of the person yet: `x-mobile-id`, a phone's own key, is a fresh one here each time.
-  public func session(of link: KeyriLink) async throws(KeyriError) -> KeyriSession {
+  public func session(of link: KeyriLink) async throws(LiquidAuthError) -> KeyriSession {
     let mobileID = Base64.encode(SubjectPublicKeyInfo.encode(try freshKey()))
     let request = HTTPRequest(
       method: .get, url: "\(url(of: link.sessionID))?appKey=\(appKey)",
@@ -47,7 +47,7 @@ public struct KeyriSessions: Sendable {
   ///   denied, or the browser asks for another user.
   public func confirm(
     _ session: KeyriSession, agreedOrigin: WebOrigin, as email: KeyriEmail
-  ) async throws(KeyriError) {
+  ) async throws(LiquidAuthError) {
     guard session.widgetOrigin == agreedOrigin else { throw .anotherOrigin }
     guard session.risk?.isDenied != true else { throw .deniedByRisk }
     guard session.asks(for: email) else { throw .anotherUser }
@@ -60,28 +60,28 @@ public struct KeyriSessions: Sendable {
   /// Tells the browser no.
   ///
   /// Nothing is signed or sealed, and who said so is not told.
-  public func deny(_ session: KeyriSession) async throws(KeyriError) {
+  public func deny(_ session: KeyriSession) async throws(LiquidAuthError) {
     try await send(Reply(to: session, errors: true, apiData: nil, browserData: nil))
   }
 
-  private func seal(_ login: KeyriLogin, for session: KeyriSession) throws(KeyriError) -> KeyriSealedPayload {
-    do throws(CryptoError) {
-      return try KeyriSealedPayload(KeyriJSON.encode(login), for: session.browserKey, chance: signer.chance)
-    } catch {
-      throw .cryptography(error)
+  private func seal(_ login: KeyriLogin, for session: KeyriSession) throws(LiquidAuthError) -> KeyriSealedPayload {
+    try Self.computed { () throws(CryptoError) in
+      try KeyriSealedPayload(KeyriJSON.encode(login), for: session.browserKey, chance: signer.chance)
     }
   }
 
-  private func freshKey() throws(KeyriError) -> P256.PublicKey {
-    do throws(CryptoError) {
-      return try signer.chance.key().publicKey
-    } catch {
-      throw .cryptography(error)
-    }
+  private func freshKey() throws(LiquidAuthError) -> P256.PublicKey {
+    try Self.computed { () throws(CryptoError) in try signer.chance.key().publicKey }
+  }
+
+  private static func computed<Value>(
+    _ value: () throws(CryptoError) -> Value
+  ) throws(LiquidAuthError) -> Value {
+    do { return try value() } catch { throw LiquidAuthError(error.description) }
   }
 
   /// `POST /api/v1/session/{id}`, once: what was refused is not sent again.
-  private func send(_ reply: Reply) async throws(KeyriError) {
+  private func send(_ reply: Reply) async throws(LiquidAuthError) {
     let body = try await exchange.body(
       of: .post(reply, to: url(of: reply.sessionID)), accepted: [200, 201, 204], maximumSize: Self.maximumAnswerSize)
     if !body.isEmpty { _ = try KeyriJSON.decode(KeyriFault.self, from: body) }
@@ -121,5 +121,37 @@ private struct Reply: Encodable {
   init(to session: KeyriSession, errors: Bool, apiData: APIData?, browserData: KeyriSealedPayload?) {
     (sessionID, hash, salt) = (session.id, session.hash, session.salt)
     (self.errors, self.apiData, self.browserData) = (errors, apiData, browserData)
+  }
+}
+
+/// What a browser gets in the answer to its login, readable by that browser alone: `browserData` on the wire.
+///
+/// ECDH of a fresh P-256 key with the browser's, HKDF-SHA-256 (no info) and AES-256-GCM (no additional data); key, salt
+/// and nonce serve once.
+struct KeyriSealedPayload: Encodable, Equatable {
+  /// Random bytes in the salt.
+  ///
+  /// The field on the wire takes any number; phones send a decimal number of up to four digits.
+  static let saltSize = 32
+
+  /// The fresh public key, X ‖ Y.
+  let publicKey: String
+  /// Cipher text ‖ tag.
+  let ciphertext: String
+  /// What HKDF takes as its salt.
+  let salt: String
+  /// The nonce of AES-GCM, 12 bytes.
+  let iv: String
+
+  /// Seals; all members are in base64.
+  init(_ payload: [UInt8], for browserKey: P256.PublicKey, chance: KeyriChance) throws(CryptoError) {
+    let ephemeral = try chance.key()
+    let (salt, nonce) = (chance.bytes(Self.saltSize), chance.bytes(AESGCM.nonceSize))
+    let secret = try ephemeral.sharedSecret(with: browserKey)
+    let key = HKDFSHA256.derive(key: secret, salt: salt, info: [], count: AESGCM.keySize)
+    publicKey = Base64.encode(ephemeral.publicKey.raw)
+    ciphertext = Base64.encode(try AESGCM.seal(payload, key: key, nonce: nonce, ad: []))
+    self.salt = Base64.encode(salt)
+    iv = Base64.encode(nonce)
   }
 }

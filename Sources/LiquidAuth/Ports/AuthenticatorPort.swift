@@ -1,16 +1,19 @@
+public import CryptoPrimitives
+public import DeterministicKeys
+
 /// The port to our own authenticator, over its control socket.
 ///
 /// The wallet holds no key: it asks for addresses, ids and signatures. Each call may wait for a person, since the
 /// authenticator opens its vault and shows its prompts itself; cancelling the task withdraws the prompt.
 public protocol AuthenticatorPort: Sendable {
   /// The address of the vault's first Algorand account, m/44'/283'/0'/0/0: 58 characters.
-  func account() async throws(AuthenticatorFailure) -> String
+  func account() async throws(PortError) -> String
   /// The passkey with which that account signs in at a relying party.
   ///
   /// - Parameter host: the link's, which the person is shown where it is not the relying party's id.
-  func walletPasskey(rpID: String, host: String) async throws(AuthenticatorFailure) -> WalletPasskey
+  func walletPasskey(rpID: String, host: String) async throws(PortError) -> WalletPasskey
   /// Answers one CTAP2 message: command byte ‖ CBOR in, status byte ‖ CBOR out (CTAP §8).
-  func respond(to message: [UInt8]) async throws(AuthenticatorFailure) -> [UInt8]
+  func respond(to message: [UInt8]) async throws(PortError) -> [UInt8]
 }
 
 /// The passkey of an Algorand account at one relying party.
@@ -28,17 +31,56 @@ public struct WalletPasskey: Equatable, Sendable {
   }
 }
 
-/// Why the authenticator did not answer.
+// MARK: - Accounts
+
+/// The port to who signs with an Algorand account: our own authenticator.
 ///
-/// A sentence is the adapter's, whole: lower case, no full stop, what happened, then what to do. A CTAP2 status is no
-/// failure but an answer.
-public enum AuthenticatorFailure: Error, Equatable, Sendable {
-  /// It is not running, or the connection to it broke off.
-  case unreachable(String)
-  /// The person did not open the vault, or no prompt could be shown.
-  case declined
-  /// Nobody answered the prompt in time.
-  case timedOut
-  /// It answered with a fault of its own.
-  case refused(String)
+/// It decodes what it is given by itself, shows it to a person, and asks. What ``Provider`` has checked before is only
+/// checked so that a dApp learns early and exactly what is wrong; nothing rests on it.
+public protocol TransactionSigner: Sendable {
+  /// Signs those transactions of one list that are to be signed, all of them or none.
+  ///
+  /// - Parameters:
+  ///   - transactions: 1 to 16, one whole group in its order, or transactions that are of no group; at least one is to be
+  ///     signed.
+  ///   - origin: who asks: the dApp's origin, which the person is shown.
+  /// - Returns: 64 bytes over "TX" ‖ transaction for each that was to be signed, and `nil` for each other, in their order.
+  func sign(
+    _ transactions: [TransactionToSign], origin: String
+  ) async throws(PortError) -> [[UInt8]?]
+
+  /// Signs a message, 1 to 1024 bytes of UTF-8: 64 bytes over "MX" ‖ message.
+  func sign(message: [UInt8], origin: String) async throws(PortError) -> [UInt8]
+}
+
+/// One transaction of a list, and whether it is to be signed.
+public struct TransactionToSign: Equatable, Sendable {
+  /// Canonical msgpack, without the prefix "TX".
+  public let bytes: [UInt8]
+  /// Whether the account is to sign it; if not, it is there to be seen, and for the group's id.
+  public let isToBeSigned: Bool
+  /// Who is to sign, where the dApp says that the sender was rekeyed to another account (`authAddr`).
+  public let authAddr: AlgorandAddress?
+
+  /// Joins the three.
+  public init(bytes: [UInt8], isToBeSigned: Bool, authAddr: AlgorandAddress? = nil) {
+    self.bytes = bytes
+    self.isToBeSigned = isToBeSigned
+    self.authAddr = authAddr
+  }
+}
+
+// MARK: - Keys of Keyri
+
+/// The port to the association keys of Keyri, which the authenticator derives and never gives away (Recovery §3).
+///
+/// Each person that a service knows by a public user id has one P-256 key. Both calls may wait for a person: the
+/// authenticator opens its vault and shows its prompts itself; cancelling the task withdraws the prompt.
+public protocol AssociationKeys: Sendable {
+  /// The public key of a user id, whose UTF-8 goes into the key as it is.
+  func publicKey(publicUserID: String) async throws(PortError) -> P256.PublicKey
+  /// An ECDSA signature over the SHA-256 digest of `data`: SEQUENCE { r, s } in DER, 8 to 72 bytes.
+  ///
+  /// - Parameter service: who gets the signature, as the prompt shows it.
+  func sign(_ data: [UInt8], publicUserID: String, service: String) async throws(PortError) -> [UInt8]
 }

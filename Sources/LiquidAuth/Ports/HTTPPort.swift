@@ -6,8 +6,8 @@ public protocol HTTPPort: Sendable {
   /// Makes one exchange; cancelling the task ends it.
   ///
   /// - Parameter maximumBodySize: bytes of the response's body that are read at most, after transfer coding. A body that
-  ///   is longer, or says that it is, is ``HTTPFailure/bodyTooLarge``: never a body that was cut off.
-  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse
+  ///   is longer, or says that it is, is ``PortError/tooLarge``: never a body that was cut off.
+  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse
 }
 
 /// One field of a request or a response: RFC 9110 §6.3.
@@ -73,23 +73,6 @@ public struct HTTPResponse: Equatable, Sendable {
 
   /// The value of the first field of that name.
   public func header(_ name: String) -> String? { headers.first { $0.isNamed(name) }?.value }
-}
-
-/// Why there is no response.
-///
-/// A reason is the adapter's, without the server's name: lower case, no full stop, such as `connection refused`.
-public enum HTTPFailure: Error, Equatable, Sendable {
-  /// No connection was made: the name is unknown, nobody listens, or the network is down.
-  case unreachable(String)
-  /// The server is not who it should be: its certificate is not trusted, has run out, or is of another name. The reason
-  /// says how a private authority is trusted, where that can be.
-  case untrusted(String)
-  /// The server did not answer in time.
-  case timedOut
-  /// The body has more bytes than are read.
-  case bodyTooLarge
-  /// The connection broke off, or what came is not HTTP.
-  case broken(String)
 }
 
 extension Sequence<UInt8> {

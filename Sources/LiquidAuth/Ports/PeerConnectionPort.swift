@@ -15,7 +15,7 @@ public protocol PeerConnectionPort: Sendable {
   func make(
     iceServers: [ICEServer], channelLabel: String, bufferedAmountLowThreshold: Int,
     deliver: @escaping @Sendable (PeerEvent) -> Void
-  ) throws(PeerConnectionFailure) -> any PeerConnection
+  ) throws(PortError) -> any PeerConnection
 }
 
 /// One peer connection with its data channel.
@@ -119,15 +119,4 @@ public struct ICECandidate: Hashable, Sendable {
     self.sdpMid = sdpMid
     self.sdpMLineIndex = sdpMLineIndex
   }
-}
-
-/// Why no peer connection can be made at all: a library or a plug-in is missing.
-///
-/// The reason is the adapter's sentence: lower case, no full stop, what happened, then what to do.
-public struct PeerConnectionFailure: Error, Equatable, Sendable {
-  /// What happened and what to do.
-  public let reason: String
-
-  /// Wraps a reason.
-  public init(_ reason: String) { self.reason = reason }
 }

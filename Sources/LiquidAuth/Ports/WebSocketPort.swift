@@ -14,7 +14,7 @@ public protocol WebSocketPort: Sendable {
   ///   - url: `wss:` or, on loopback alone, `ws:`, with path and query, without user information and fragment.
   ///   - headers: what is sent besides what RFC 6455 §4.1 itself needs: `User-Agent`, `Cookie`.
   ///   - maximumMessageSize: bytes of a message, all its fragments together. One that is longer, or says that it is,
-  ///     closes the socket with status code 1009 and is told as ``WebSocketFailure/messageTooLarge``.
+  ///     closes the socket with status code 1009 and is told as ``PortError/tooLarge``.
   func open(
     url: String, headers: [HTTPHeader], maximumMessageSize: Int,
     deliver: @escaping @Sendable (WebSocketEvent) -> Void
@@ -38,26 +38,8 @@ public protocol WebSocketConnection: Sendable {
 public enum WebSocketEvent: Equatable, Sendable {
   /// The server has taken the upgrade (status 101): messages can be sent.
   case open
-  /// A text message, whole.
+  /// A text message, whole. A binary one is told as ``PortError/notText``, after status code 1003.
   case text(String)
   /// It is over; `nil` where either side closed it in order.
-  case closed(WebSocketFailure?)
-}
-
-/// Why a web socket did not open, or broke off.
-///
-/// A reason is the adapter's, without the server's name: lower case, no full stop, such as `connection refused`.
-public enum WebSocketFailure: Error, Equatable, Sendable {
-  /// No connection was made: the name is unknown, nobody listens, or the network is down.
-  case unreachable(String)
-  /// The server is not who it should be: its certificate is not trusted, has run out, or is of another name.
-  case untrusted(String)
-  /// The server answered the upgrade with this status instead of 101.
-  case refused(status: Int)
-  /// A message had more bytes than are read.
-  case messageTooLarge
-  /// A binary message came; nothing here speaks in them. The socket is closed with status code 1003.
-  case notText
-  /// The connection broke off, or what came is no web socket (RFC 6455 §7.1.7).
-  case broken(String)
+  case closed(PortError?)
 }

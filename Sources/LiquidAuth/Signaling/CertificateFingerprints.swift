@@ -36,12 +36,12 @@ public struct CertificateFingerprints: Hashable, Sendable {
   let digests: Set<[UInt8]>
 
   /// Those of the data channel in a session description, which may be any text.
-  public init(in text: String) throws(SessionDescriptionError) {
+  public init(in text: String) throws(LiquidAuthError) {
     self = try SessionDescription(text).fingerprints
   }
 
   /// Takes the values of `a=fingerprint`, such as `sha-256 4A:AD:…`; what is malformed is none.
-  init(_ values: some Sequence<Substring>) throws(SessionDescriptionError) {
+  init(_ values: some Sequence<Substring>) throws(LiquidAuthError) {
     var digests: [HashFunction: Set<[UInt8]>] = [:]
     var weak: String?
     for value in values {
@@ -56,7 +56,7 @@ public struct CertificateFingerprints: Hashable, Sendable {
       }
     }
     guard let function = HashFunction.allCases.last(where: { digests[$0] != nil }) else {
-      throw weak.map(SessionDescriptionError.weakFingerprint) ?? .noFingerprint
+      throw weak.map(LiquidAuthError.weakFingerprint) ?? .noFingerprint
     }
     (self.function, self.digests) = (function, digests[function] ?? [])
   }

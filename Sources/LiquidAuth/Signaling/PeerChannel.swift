@@ -37,7 +37,7 @@ public final class PeerChannel: Sendable {
   /// Sends a message; waits while too much of what was sent before has not left yet.
   ///
   /// That it was sent does not say that it arrives.
-  public func send(_ message: PeerMessage) async throws(PeerChannelError) {
+  public func send(_ message: PeerMessage) async throws(LiquidAuthError) {
     let size = message.size
     guard size <= maximumOutgoingSize else { throw .outgoingTooLarge(size: size, limit: maximumOutgoingSize) }
     let connection = try ends.connection()
@@ -49,7 +49,7 @@ public final class PeerChannel: Sendable {
   public func close() { ends.close(nil) }
 
   /// The bell is hung before the amount is looked at again, so that no ring is missed.
-  private func waitForRoom(on connection: any PeerConnection) async throws(PeerChannelError) {
+  private func waitForRoom(on connection: any PeerConnection) async throws(LiquidAuthError) {
     let (rings, bell) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let id = ends.hang(bell)
     defer { ends.takeDown(id) }
@@ -75,7 +75,7 @@ public struct PeerMessages: AsyncSequence, Sendable {
   public struct Iterator: AsyncIteratorProtocol {
     /// Who reads keeps the channel open.
     private let channel: PeerChannel
-    private var base: AsyncStream<Result<PeerMessage, PeerChannelError>>.Iterator
+    private var base: AsyncStream<Result<PeerMessage, LiquidAuthError>>.Iterator
 
     init(_ channel: PeerChannel) {
       self.channel = channel
@@ -83,12 +83,12 @@ public struct PeerMessages: AsyncSequence, Sendable {
     }
 
     /// The next message; `nil` after the last, and when the task was cancelled.
-    public mutating func next() async throws(PeerChannelError) -> PeerMessage? {
+    public mutating func next() async throws(LiquidAuthError) -> PeerMessage? {
       try await next(isolation: nil)
     }
 
     /// The next message; `nil` after the last, and when the task was cancelled.
-    public mutating func next(isolation actor: isolated (any Actor)?) async throws(PeerChannelError) -> PeerMessage? {
+    public mutating func next(isolation actor: isolated (any Actor)?) async throws(LiquidAuthError) -> PeerMessage? {
       guard let message = try await base.next(isolation: actor)?.get() else { return nil }
       channel.ends.hasRead(message)
       return message
@@ -96,34 +96,27 @@ public struct PeerMessages: AsyncSequence, Sendable {
   }
 }
 
-/// Why a channel does not do what is asked of it, or ended out of order.
-///
-/// Each sentence is lower case without a full stop.
-public enum PeerChannelError: Error, Equatable, Sendable, CustomStringConvertible {
+extension LiquidAuthError {
   /// It is closed.
-  case closed
-  /// The connection is lost; the reason is the adapter's.
-  case lost(String)
-  /// The dApp sent a message of so many bytes; the channel was closed.
-  case incomingTooLarge(size: Int)
-  /// The dApp sent more than was read in time; the channel was closed.
-  case unread
-  /// The message to be sent is larger than the dApp takes; the channel stays open.
-  case outgoingTooLarge(size: Int, limit: Int)
-  /// The task was cancelled; nothing was sent.
-  case cancelled
+  static let channelClosed = Self("the channel to the dApp is closed", hint: newLink)
 
-  /// What happened, then what to do.
-  public var description: String {
-    switch self {
-    case .closed: "the channel to the dApp is closed; \(SignalingError.newLink)"
-    case .lost(let reason): "the connection to the dApp is lost: \(reason.onOneLine); \(SignalingError.newLink)"
-    case .incomingTooLarge(let size):
-      "the dApp sent a message of \(size) bytes, and \(PeerChannel.maximumIncomingSize) are taken; tell its maker"
-    case .unread: "the dApp sent more than can be read; tell its maker"
-    case .outgoingTooLarge(let size, let limit):
-      "the answer has \(size) bytes, and the dApp takes \(limit); ask for less at a time"
-    case .cancelled: "cancelled"
-    }
+  /// The connection is lost; the reason is the adapter's.
+  static func channelLost(_ reason: String) -> Self {
+    Self("the connection to the dApp is lost: \(reason.onOneLine)", hint: newLink)
+  }
+
+  /// The dApp sent a message of so many bytes; the channel was closed.
+  static func incomingTooLarge(size: Int) -> Self {
+    Self(
+      "the dApp sent a message of \(size) bytes, and \(PeerChannel.maximumIncomingSize) are taken",
+      hint: "tell its maker")
+  }
+
+  /// The dApp sent more than was read in time; the channel was closed.
+  public static let unread = Self("the dApp sent more than can be read", hint: "tell its maker")
+
+  /// The message to be sent is larger than the dApp takes; the channel stays open.
+  static func outgoingTooLarge(size: Int, limit: Int) -> Self {
+    Self("the answer has \(size) bytes, and the dApp takes \(limit)", hint: "ask for less at a time")
   }
 }

@@ -13,8 +13,8 @@ final class PeerChannelEnds: Sendable {
   }
 
   /// What was received and is not read yet; a failure is the last element.
-  let inbox: AsyncStream<Result<PeerMessage, PeerChannelError>>
-  private let feed: AsyncStream<Result<PeerMessage, PeerChannelError>>.Continuation
+  let inbox: AsyncStream<Result<PeerMessage, LiquidAuthError>>
+  private let feed: AsyncStream<Result<PeerMessage, LiquidAuthError>>.Continuation
   private let state = Mutex(State())
 
   /// Ends without a connection yet.
@@ -33,13 +33,13 @@ final class PeerChannelEnds: Sendable {
   }
 
   /// The connection, while the channel is not closed.
-  func connection() throws(PeerChannelError) -> any PeerConnection {
-    guard let connection = state.withLock({ $0.connection }) else { throw .closed }
+  func connection() throws(LiquidAuthError) -> any PeerConnection {
+    guard let connection = state.withLock({ $0.connection }) else { throw .channelClosed }
     return connection
   }
 
   /// Closes connection and inbox; `error` is told to the reader, after what was received before.
-  func close(_ error: PeerChannelError?) {
+  func close(_ error: LiquidAuthError?) {
     let (isFirst, connection, bells) = state.withLock { state in
       defer { (state.isClosed, state.connection, state.bells) = (true, nil, [:]) }
       return (!state.isClosed, state.connection, state.bells)
@@ -57,14 +57,14 @@ final class PeerChannelEnds: Sendable {
   ///
   /// - Returns: what the dApp did for which the channel is closed now; nothing more comes from it then.
   @discardableResult
-  func receive(_ event: PeerEvent) -> PeerChannelError? {
+  func receive(_ event: PeerEvent) -> LiquidAuthError? {
     switch event {
     case .message(let message):
       let fault = fault(of: message)
       if let fault { close(fault) } else { feed.yield(.success(message)) }
       return fault
     case .channelClosed: close(nil)
-    case .failed(let reason): close(.lost(reason))
+    case .failed(let reason): close(.channelLost(reason))
     case .bufferedAmountLow: state.withLock { Array($0.bells.values) }.forEach { $0.yield() }
     case .offer, .candidate, .noRelay, .channelOpen: break
     }
@@ -72,7 +72,7 @@ final class PeerChannelEnds: Sendable {
   }
 
   /// What is wrong with a message or with how many wait; else it is counted.
-  private func fault(of message: PeerMessage) -> PeerChannelError? {
+  private func fault(of message: PeerMessage) -> LiquidAuthError? {
     let size = message.size
     guard size <= PeerChannel.maximumIncomingSize else { return .incomingTooLarge(size: size) }
     let hasRoom = state.withLock { state in

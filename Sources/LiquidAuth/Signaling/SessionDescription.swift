@@ -20,8 +20,8 @@ struct SessionDescription: Equatable, Sendable {
   ///
   /// It must have one data channel section that is not rejected (port 0), and in that section, or else above all of them,
   /// a fingerprint of a certificate.
-  init(_ text: String) throws(SessionDescriptionError) {
-    guard text.utf8.count <= Self.maximumSize else { throw .tooLarge }
+  init(_ text: String) throws(LiquidAuthError) {
+    guard text.utf8.count <= Self.maximumSize else { throw .longAnswer }
     let lines = try Self.lines(of: text)
     let starts = lines.indices.filter { lines[$0].hasPrefix("m=") }
     let head = lines[..<(starts.first ?? lines.endIndex)]
@@ -36,12 +36,12 @@ struct SessionDescription: Equatable, Sendable {
   }
 
   /// Lines end in CRLF or LF and are visible ASCII, as WebRTC writes them.
-  private static func lines(of text: String) throws(SessionDescriptionError) -> [Substring] {
+  private static func lines(of text: String) throws(LiquidAuthError) -> [Substring] {
     let lines = text.utf8.split(separator: UInt8(ascii: "\n")).map { line in
       Substring(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
     }
     guard lines.first == "v=0", lines.allSatisfy({ $0.utf8.allSatisfy { (0x20...0x7e).contains($0) } }) else {
-      throw .malformed
+      throw .malformedAnswer
     }
     return lines
   }
@@ -53,9 +53,9 @@ struct SessionDescription: Equatable, Sendable {
       && ["UDP/DTLS/SCTP", "TCP/DTLS/SCTP"].contains(fields[2]) && fields[3] == "webrtc-datachannel"
   }
 
-  private static func maximumMessageSize(in section: ArraySlice<Substring>) throws(SessionDescriptionError) -> Int {
+  private static func maximumMessageSize(in section: ArraySlice<Substring>) throws(LiquidAuthError) -> Int {
     guard let value = values(of: "a=max-message-size:", in: section).first else { return defaultMaximumMessageSize }
-    guard let size = Int(value), size >= 0 else { throw .malformed }
+    guard let size = Int(value), size >= 0 else { throw .malformedAnswer }
     return size == 0 ? .max : size
   }
 
@@ -64,34 +64,26 @@ struct SessionDescription: Equatable, Sendable {
   }
 }
 
-/// Why a session description is refused.
-public enum SessionDescriptionError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// It has more than 32 KiB.
-  case tooLarge
-  /// It is no lines of visible ASCII that begin with `v=0`, or a number in it is none.
-  case malformed
-  /// It has no data channel section, more than one, or one that is rejected.
-  case noDataChannel
-  /// It has no fingerprint of a certificate: nobody could say who is at the other end.
-  case noFingerprint
-  /// It has fingerprints only by a hash function that says too little of who is at the other end; its name.
-  case weakFingerprint(String)
-  /// It has another number of media sections than the offer.
-  case otherSections
-  /// It is said to be of another type than an answer.
-  case noAnswer
-
-  /// What is wrong, as part of a sentence.
-  public var description: String {
-    switch self {
-    case .tooLarge: "it has more than \(SessionDescription.maximumSize) bytes"
-    case .malformed: "it is malformed"
-    case .noDataChannel: "it takes no data channel"
-    case .noFingerprint: "it has no fingerprint of a certificate by SHA-256, SHA-384 or SHA-512"
-    case .weakFingerprint(let name):
-      "it names its certificate by \(name), which is too weak; SHA-256, SHA-384 or SHA-512 is needed"
-    case .otherSections: "it does not fit the offer"
-    case .noAnswer: "it is no answer"
-    }
+extension LiquidAuthError {
+  private static func unusableAnswer(_ what: String) -> Self {
+    Self("the dApp's answer cannot be used: \(what)", hint: newLink)
   }
+
+  /// It has more than 32 KiB.
+  static let longAnswer = unusableAnswer("it has more than \(SessionDescription.maximumSize) bytes")
+  /// It is no lines of visible ASCII that begin with `v=0`, or a number in it is none.
+  static let malformedAnswer = unusableAnswer("it is malformed")
+  /// It has no data channel section, more than one, or one that is rejected.
+  static let noDataChannel = unusableAnswer("it takes no data channel")
+  /// It has no fingerprint of a certificate: nobody could say who is at the other end.
+  static let noFingerprint = unusableAnswer(
+    "it has no fingerprint of a certificate by SHA-256, SHA-384 or SHA-512")
+  /// It has fingerprints only by a hash function that says too little of who is at the other end.
+  static func weakFingerprint(_ name: String) -> Self {
+    unusableAnswer("it names its certificate by \(name), which is too weak; SHA-256, SHA-384 or SHA-512 is needed")
+  }
+  /// It has another number of media sections than the offer.
+  static let otherSections = unusableAnswer("it does not fit the offer")
+  /// It is said to be of another type than an answer.
+  static let noAnswer = unusableAnswer("it is no answer")
 }

@@ -32,7 +32,7 @@ struct SignalingMachine: Sendable {
     /// Done: the channel is open, the peer takes messages of so many bytes.
     case opened(maximumMessageSize: Int)
     /// Done: there will be no channel.
-    case failed(SignalingError)
+    case failed(LiquidAuthError)
   }
 
   private enum Phase {
@@ -54,13 +54,13 @@ struct SignalingMachine: Sendable {
   /// Whether the server has let us in once.
   private var wasConnected = false
   /// How the last connection ended; `nil` again when the server has let us in.
-  private var loss: ServerLoss?
+  private var loss: PortError?
   private var offer: (text: String, sections: Int)?
   private var ownCandidates: [ICECandidate] = []
   private var heldCandidates: [ICECandidate] = []
   private var takenCandidates = 0
   private var ignoredAnswers = 0
-  private var unusableAnswer: SessionDescriptionError?
+  private var unusableAnswer: LiquidAuthError?
   private var refusedCandidates = 0
   /// When the offer was sent first, and how long nobody has answered when that is told next.
   private var waiting = (since: Duration.zero, next: patience)
@@ -121,16 +121,16 @@ struct SignalingMachine: Sendable {
 
   /// What is said at the time-out: where answers came and none could be used, what was wrong with the last; and where the
   /// server is not there, that it is not: then nobody can say that the dApp was silent.
-  private var overdue: SignalingError {
+  private var overdue: LiquidAuthError {
     switch (phase, unusableAnswer, loss) {
-    case (.signalled, let error?, _): .unusableAnswer(error)
+    case (.signalled, let error?, _): error
     case (.linking, _, let loss?), (.signalled, _, let loss?): gone(loss)
     case (.connecting, _, _) where hasHeardOtherOffer: .otherWallet("no path was found in time")
-    default: .timedOut(stage)
+    default: .channelTimedOut(stage)
     }
   }
 
-  private func gone(_ loss: ServerLoss) -> SignalingError { wasConnected ? .serverLost(loss) : .serverGone(loss) }
+  private func gone(_ loss: PortError) -> LiquidAuthError { wasConnected ? .serverLost(loss) : .serverGone(loss) }
 
   private var stage: SignalingStage {
     switch phase {
@@ -153,8 +153,8 @@ struct SignalingMachine: Sendable {
         isConnected = false
         self.loss = loss
         taken.append(tell(.reconnecting(loss, delay: delay), at: now))
-      case .failed(.serverGone(let loss)): taken += fail(gone(loss))
-      case .failed(let error): taken += fail(error)
+      case .failed(let error):
+        if case .serverLost(let loss) = error.kind { taken += fail(gone(loss)) } else { taken += fail(error) }
       }
     }
     return taken
@@ -189,7 +189,7 @@ struct SignalingMachine: Sendable {
   private mutating func takeAnswer(_ event: SocketIOEvent, at now: Duration) -> [Action] {
     guard case .signalled = phase, let offer else { return ignoreAnswer(at: now) }
     let answer: SessionDescription
-    do throws(SessionDescriptionError) {
+    do throws(LiquidAuthError) {
       answer = try Self.answer(in: event, sections: offer.sections)
     } catch {
       unusableAnswer = error
@@ -208,8 +208,8 @@ struct SignalingMachine: Sendable {
 
   private static func answer(
     in event: SocketIOEvent, sections: Int
-  ) throws(SessionDescriptionError) -> SessionDescription {
-    guard let payload = try? event.argument(AnswerPayload.self) else { throw .malformed }
+  ) throws(LiquidAuthError) -> SessionDescription {
+    guard let payload = try? event.argument(AnswerPayload.self) else { throw .malformedAnswer }
     guard payload.type ?? "answer" == "answer" else { throw .noAnswer }
     let answer = try SessionDescription(payload.sdp)
     guard answer.sectionCount == sections else { throw .otherSections }
@@ -294,10 +294,10 @@ struct SignalingMachine: Sendable {
 
   private mutating func emit(_ name: String, _ argument: some Encodable, at now: Duration) -> [Action] {
     guard isRunning, isConnected else { return [] }
-    do throws(SocketIOError) {
+    do throws(LiquidAuthError) {
       return take(socket.emit(try SocketIOEvent(name, argument), at: now), at: now)
     } catch {
-      return fail(.protocolViolation(error))
+      return fail(error)
     }
   }
 
@@ -312,7 +312,7 @@ struct SignalingMachine: Sendable {
     return socket.close().compactMap { if case .transport(let exchange) = $0 { .transport(exchange) } else { nil } }
   }
 
-  private mutating func fail(_ error: SignalingError) -> [Action] {
+  private mutating func fail(_ error: LiquidAuthError) -> [Action] {
     guard isRunning else { return [] }
     return end() + [.failed(error)]
   }

@@ -17,7 +17,7 @@ public struct SignalingProgress: Equatable, Sendable {
     /// A stage has begun; each is told once, in their order.
     case stage(SignalingStage)
     /// The connection to the server is lost; another is tried after the delay.
-    case reconnecting(ServerLoss, delay: Duration)
+    case reconnecting(PortError, delay: Duration)
     /// No dApp has answered for so long since the offer was sent. Told after 15 s, and whenever the time has doubled.
     case waiting(Duration)
     /// So many answers were not taken: they cannot be used, or came before the offer or after the one that was taken, from

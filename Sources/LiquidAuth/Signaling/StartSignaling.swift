@@ -1,29 +1,3 @@
-/// What the signaling needs of the world, one port each.
-public struct SignalingPorts: Sendable {
-  /// Polling, where web sockets are refused.
-  public var http: any HTTPPort
-  /// Web sockets.
-  public var webSockets: any WebSocketPort
-  /// WebRTC.
-  public var peerConnections: any PeerConnectionPort
-  /// Clock and alarm.
-  public var timer: any TimerPort
-  /// Chance: spreads the tries of many wallets after a server came back.
-  public var randomness: any RandomNumberGenerator & Sendable
-
-  /// Joins the five.
-  public init(
-    http: any HTTPPort, webSockets: any WebSocketPort, peerConnections: any PeerConnectionPort, timer: any TimerPort,
-    randomness: any RandomNumberGenerator & Sendable
-  ) {
-    self.http = http
-    self.webSockets = webSockets
-    self.peerConnections = peerConnections
-    self.timer = timer
-    self.randomness = randomness
-  }
-}
-
 /// Opens a channel to the dApp that shows the link, over the signals gateway of its server.
 ///
 /// To be called after the server has accepted the registration or sign-in. The wallet makes the offer and does not
@@ -41,7 +15,7 @@ public struct SignalingPorts: Sendable {
 public func startSignaling(
   origin: WebOrigin, headers: [HTTPHeader], iceServers: [ICEServer], timeout: Duration = .seconds(120),
   ports: SignalingPorts, progress: @escaping @Sendable (SignalingProgress) -> Void
-) async throws(SignalingError) -> PeerChannel {
+) async throws(LiquidAuthError) -> PeerChannel {
   if Task.isCancelled { throw .cancelled }
   return try await withDiscardingTaskGroup { exchanges in
     var driver = SignalingDriver(origin: origin, headers: headers, timeout: timeout, ports: ports, progress: progress)
@@ -89,20 +63,20 @@ private struct SignalingDriver {
   /// Runs until the channel is open or there will be none; then nothing but an open channel is left.
   mutating func run(
     iceServers: [ICEServer], _ exchanges: inout DiscardingTaskGroup
-  ) async -> Result<PeerChannel, SignalingError> {
+  ) async -> Result<PeerChannel, LiquidAuthError> {
     defer { release() }
-    let outcome: Result<PeerChannel, SignalingError>
-    do throws(PeerConnectionFailure) {
+    let outcome: Result<PeerChannel, LiquidAuthError>
+    do throws(PortError) {
       peer = try makePeerConnection(iceServers: iceServers)
       outcome = await loop(&exchanges)
     } catch {
-      outcome = .failure(.noPeerConnection(error.reason))
+      outcome = .failure(LiquidAuthError(error.reason))
     }
     if case .failure = outcome { ends.close(nil) }
     return outcome
   }
 
-  private func makePeerConnection(iceServers: [ICEServer]) throws(PeerConnectionFailure) -> any PeerConnection {
+  private func makePeerConnection(iceServers: [ICEServer]) throws(PortError) -> any PeerConnection {
     let (ends, feed) = (ends, feed)
     let peer = try ports.peerConnections.make(
       iceServers: iceServers, channelLabel: PeerChannel.label, bufferedAmountLowThreshold: PeerChannel.lowWaterMark
@@ -115,7 +89,7 @@ private struct SignalingDriver {
     return peer
   }
 
-  private mutating func loop(_ exchanges: inout DiscardingTaskGroup) async -> Result<PeerChannel, SignalingError> {
+  private mutating func loop(_ exchanges: inout DiscardingTaskGroup) async -> Result<PeerChannel, LiquidAuthError> {
     if let outcome = perform(machine.begin(at: ports.timer.now), &exchanges) { return outcome }
     for await event in events {
       let now = ports.timer.now
@@ -144,7 +118,7 @@ private struct SignalingDriver {
   /// What the actions end in; `nil` while it goes on.
   private mutating func perform(
     _ actions: [SignalingMachine.Action], _ exchanges: inout DiscardingTaskGroup
-  ) -> Result<PeerChannel, SignalingError>? {
+  ) -> Result<PeerChannel, LiquidAuthError>? {
     for action in actions {
       switch action {
       case .transport(let exchange): perform(exchange, &exchanges)
@@ -207,7 +181,7 @@ private struct SignalingDriver {
   /// Makes an exchange beside the loop; it ends early when its connection is given up.
   private mutating func send(
     _ request: HTTPRequest, _ exchanges: inout DiscardingTaskGroup,
-    _ input: @escaping @Sendable (Result<HTTPResponse, HTTPFailure>) -> SocketIOMachine.Input
+    _ input: @escaping @Sendable (Result<HTTPResponse, PortError>) -> SocketIOMachine.Input
   ) {
     let (end, ender) = AsyncStream.makeStream(of: Never.self)
     exchangeEnds[request.method] = ender
@@ -227,11 +201,82 @@ private struct SignalingDriver {
 
   private static func result(
     of request: HTTPRequest, over http: any HTTPPort
-  ) async -> Result<HTTPResponse, HTTPFailure> {
-    do throws(HTTPFailure) {
+  ) async -> Result<HTTPResponse, PortError> {
+    do throws(PortError) {
       return .success(try await http.send(request, maximumBodySize: SocketIOMachine.maximumMessageSize))
     } catch {
       return .failure(error)
     }
   }
+}
+
+// MARK: - Why there is no channel
+
+extension LiquidAuthError {
+  /// What to do after a sign-in: dApps wait for it once, and a link that was used works no second time.
+  public static let newLink = "reload the dApp's page and take its new link"
+
+  private static let turn =
+    "if a network blocks the connection, add a TURN server to wallet.conf (ice-server); then \(newLink)"
+
+  /// The server never let us in, however often it was tried; how the last try ended.
+  static func serverGone(_ loss: PortError) -> Self {
+    Self(.serverLost(loss), "the server cannot be reached: \(loss)", hint: "try again later: \(newLink)")
+  }
+
+  /// The server had let us in, and went away before the channel was open; how, or how the last try to find it again ended.
+  static func serverLost(_ loss: PortError) -> Self {
+    Self(
+      .serverLost(loss), "the server went away before the channel to the dApp was open: \(loss)",
+      hint: "when it is back, \(newLink)")
+  }
+
+  /// The server is not who it should be; the reason is the adapter's.
+  static func untrusted(_ reason: String) -> Self {
+    Self(
+      "the server does not prove who it is: \(reason.onOneLine)",
+      hint: "do not trust this link, and tell who runs the dApp")
+  }
+
+  /// The server did not let us into its namespace, in its own words.
+  static func connectionDenied(_ words: String) -> Self {
+    Self("the server denied the connection: \(words.onOneLine)", hint: "ask the dApp for a new link")
+  }
+
+  /// One of our messages, in bytes, is larger than the server reads.
+  static func messageTooLarge(size: Int, limit: Int) -> Self {
+    Self("a message of \(size) bytes is needed, and the server reads \(limit)", hint: "tell who runs the dApp")
+  }
+
+  /// Events came faster than they could be looked at.
+  static let flooded = Self(
+    "more came than can be looked at", hint: "do not trust this server, and tell who runs the dApp")
+
+  /// No path to the dApp was found, or it broke off before the channel was open; the reason is the adapter's.
+  static func peerConnectionFailed(_ reason: String) -> Self {
+    Self("no connection to the dApp: \(reason.onOneLine)", hint: turn)
+  }
+
+  /// The dApp's answer led to no channel, and another wallet of this account is there; the reason is the adapter's.
+  ///
+  /// The answer may have been to its offer.
+  static func otherWallet(_ reason: String) -> Self {
+    Self(
+      "no connection to the dApp: \(reason.onOneLine); another wallet of this account is connected, and may have taken "
+        + "the answer", hint: "stop one of them, then \(newLink)")
+  }
+
+  /// The channel was not open in time; how far it had come.
+  static func channelTimedOut(_ stage: SignalingStage) -> Self {
+    switch stage {
+    case .linking:
+      Self(
+        .channelTimedOut, "the server did not accept the connection in time", hint: "try again later: \(newLink)")
+    case .signalled: Self(.channelTimedOut, "no dApp answered in time", hint: newLink)
+    case .connecting, .open: Self(.channelTimedOut, "no path to the dApp was found in time", hint: turn)
+    }
+  }
+
+  /// The task was cancelled.
+  static let cancelled = Self(.cancelled, "cancelled")
 }

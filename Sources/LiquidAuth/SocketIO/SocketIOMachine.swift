@@ -73,7 +73,7 @@ struct SocketIOMachine: Sendable {
   mutating func receive(_ input: Input, at now: Duration) -> [Action] {
     let overdue = tick(at: now)
     guard case .active(let connection) = state, connection.id == input.connection else { return overdue }
-    do throws(Fault) {
+    do throws(LiquidAuthError) {
       return overdue + (try take(input.event, on: connection, at: now))
     } catch {
       return overdue + end(error, at: now)
@@ -84,7 +84,7 @@ struct SocketIOMachine: Sendable {
   mutating func tick(at now: Duration) -> [Action] {
     switch state {
     case .delaying(let until) where until <= now: connect(at: now)
-    case .active(let connection) where connection.deadline <= now: end(.lost(.silent), at: now)
+    case .active(let connection) where connection.deadline <= now: end(.serverGone(.timedOut), at: now)
     case .idle, .delaying, .active, .ended: []
     }
   }
@@ -101,7 +101,7 @@ struct SocketIOMachine: Sendable {
   /// Sends an event, or drops it while there is no connection.
   mutating func emit(_ event: SocketIOEvent, at now: Duration) -> [Action] {
     guard case .active(let connection) = state, connection.connected != nil else { return [] }
-    do throws(Fault) {
+    do throws(LiquidAuthError) {
       return try send(.message(SocketIOPacket.text(of: event)), on: connection)
     } catch {
       return end(error, at: now)
@@ -117,14 +117,6 @@ struct SocketIOMachine: Sendable {
 
   // MARK: Connections
 
-  /// Why a connection ends: the next is tried, or none.
-  private enum Fault: Error {
-    case lost(ServerLoss)
-    case fatal(SignalingError)
-
-    init(_ error: SocketIOError) { self = .fatal(.protocolViolation(error)) }
-  }
-
   private mutating func connect(at now: Duration) -> [Action] {
     lastConnection += 1
     let id = ConnectionID(rawValue: lastConnection)
@@ -136,20 +128,18 @@ struct SocketIOMachine: Sendable {
     }
   }
 
-  private mutating func end(_ fault: Fault, at now: Duration) -> [Action] {
+  /// Ends the connection; where the server is only lost, another is tried.
+  private mutating func end(_ error: LiquidAuthError, at now: Duration) -> [Action] {
     guard case .active(let connection) = state else { return [] }
     let closing = Action.transport(.close(connection.id))
-    switch fault {
-    case .fatal(let error):
-      state = .ended
-      return [closing, .failed(error)]
-    case .lost(let loss):
-      return [closing] + lose(connection, loss, at: now)
-    }
+    if case .serverLost(let loss) = error.kind { return [closing] + lose(connection, loss, at: now) }
+    state = .ended
+    return [closing, .failed(error)]
   }
 
-  private mutating func lose(_ connection: Connection, _ loss: ServerLoss, at now: Duration) -> [Action] {
-    if connection.handshake == nil, !loss.isOfTheNetwork { transport = transport.other }
+  private mutating func lose(_ connection: Connection, _ loss: PortError, at now: Duration) -> [Action] {
+    // Where the network is down, another transport fares no better.
+    if connection.handshake == nil, loss.kind != .unreachable { transport = transport.other }
     if let connected = connection.connected, connected + Self.steadyTime <= now { failures = 0 }
     failures += 1
     guard failures < Self.maximumTries else {
@@ -171,80 +161,61 @@ struct SocketIOMachine: Sendable {
 
   private mutating func take(
     _ event: Input.Event, on connection: Connection, at now: Duration
-  ) throws(Fault) -> [Action] {
+  ) throws(LiquidAuthError) -> [Action] {
     switch event {
     case .webSocket(.open): return []
     case .webSocket(.text(let text)): return try takeMessage(text, at: now)
-    case .webSocket(.closed(let failure)): throw Self.fault(failure)
+    case .webSocket(.closed(let failure)): throw Self.fault(failure ?? .closed)
     case .polled(.success(let response)): return try takePayload(response, on: connection, at: now)
     case .posted(.success(let response)): return try takePosted(response, on: connection)
     case .polled(.failure(let failure)), .posted(.failure(let failure)): throw Self.fault(failure)
     }
   }
 
-  private mutating func takeMessage(_ text: String, at now: Duration) throws(Fault) -> [Action] {
-    guard text.utf8.count <= Self.maximumMessageSize else { throw Fault(.tooLarge) }
-    return take([try Self.read(try EngineIOPacket(text))], at: now)
+  private mutating func takeMessage(_ text: String, at now: Duration) throws(LiquidAuthError) -> [Action] {
+    guard text.utf8.count <= Self.maximumMessageSize else { throw .tooLarge }
+    return take([try EngineIOPacket(text)], at: now)
   }
 
   /// A poll's response; the next poll follows as long as the connection is there.
   private mutating func takePayload(
     _ response: HTTPResponse, on connection: Connection, at now: Duration
-  ) throws(Fault) -> [Action] {
-    guard response.status == 200 else { throw .lost(.refused(status: response.status)) }
-    guard response.body.count <= Self.maximumMessageSize else { throw Fault(.tooLarge) }
-    guard let text = String(validating: response.body, as: UTF8.self) else { throw Fault(.malformed(.packet)) }
-    let packets = try Self.read(try EngineIOPacket.packets(inPayload: text))
+  ) throws(LiquidAuthError) -> [Action] {
+    guard response.status == 200 else { throw .serverGone(.refused(status: response.status)) }
+    guard response.body.count <= Self.maximumMessageSize else { throw .tooLarge }
+    guard let text = String(validating: response.body, as: UTF8.self) else { throw .malformed("packet") }
+    let packets = try EngineIOPacket.packets(inPayload: text)
     let actions = take(packets, at: now)
     guard case .active(let connection) = state, let handshake = connection.handshake else { return actions }
     return actions + [.transport(.poll(connection.id, target: Target.polling(sid: handshake.sid)))]
   }
 
-  private mutating func takePosted(_ response: HTTPResponse, on connection: Connection) throws(Fault) -> [Action] {
-    guard response.status == 200 else { throw .lost(.refused(status: response.status)) }
+  private mutating func takePosted(_ response: HTTPResponse, on connection: Connection) throws(LiquidAuthError)
+    -> [Action]
+  {
+    guard response.status == 200 else { throw .serverGone(.refused(status: response.status)) }
     var connection = connection
     connection.isPosting = false
     return post(connection)
   }
 
-  private static func fault(_ failure: WebSocketFailure?) -> Fault {
-    switch failure {
-    case nil: .lost(.closed)
-    case .unreachable(let reason): .lost(.unreachable(reason))
-    case .untrusted(let reason): .fatal(.untrusted(reason))
-    case .refused(let status): .lost(.refused(status: status))
-    case .messageTooLarge: Fault(.tooLarge)
-    case .notText: Fault(.binary)
-    case .broken(let reason): .lost(.broken(reason))
-    }
-  }
-
-  private static func fault(_ failure: HTTPFailure) -> Fault {
-    switch failure {
-    case .unreachable(let reason): .lost(.unreachable(reason))
-    case .untrusted(let reason): .fatal(.untrusted(reason))
-    case .timedOut: .lost(.silent)
-    case .bodyTooLarge: Fault(.tooLarge)
-    case .broken(let reason): .lost(.broken(reason))
+  private static func fault(_ failure: PortError) -> LiquidAuthError {
+    switch failure.kind {
+    case .untrusted: .untrusted(failure.reason)
+    case .tooLarge: .tooLarge
+    case .notText: .binary
+    default: .serverGone(failure)
     }
   }
 
   // MARK: Packets in
-
-  private static func read<Value>(_ packet: @autoclosure () throws(SocketIOError) -> Value) throws(Fault) -> Value {
-    do throws(SocketIOError) {
-      return try packet()
-    } catch {
-      throw Fault(error)
-    }
-  }
 
   /// Whatever ends the connection, what came before it counts.
   private mutating func take(_ packets: [EngineIOPacket], at now: Duration) -> [Action] {
     var actions: [Action] = []
     for packet in packets {
       guard case .active(let connection) = state else { return actions }
-      do throws(Fault) {
+      do throws(LiquidAuthError) {
         actions += try take(packet, on: connection, at: now)
       } catch {
         actions += end(error, at: now)
@@ -255,18 +226,18 @@ struct SocketIOMachine: Sendable {
 
   private mutating func take(
     _ packet: EngineIOPacket, on connection: Connection, at now: Duration
-  ) throws(Fault) -> [Action] {
+  ) throws(LiquidAuthError) -> [Action] {
     var connection = connection
     guard let handshake = connection.handshake else {
-      guard case .open(let handshake) = packet else { throw Fault(.malformed(.handshake)) }
+      guard case .open(let handshake) = packet else { throw .malformed("handshake") }
       connection.handshake = handshake
       return try send(.message(SocketIOPacket.connect), on: connection)
     }
     if connection.connected != nil { connection.deadline = now + handshake.longestSilence }
     state = .active(connection)
     switch packet {
-    case .open: throw Fault(.malformed(.handshake))
-    case .close: throw .lost(.closed)
+    case .open: throw .malformed("handshake")
+    case .close: throw .serverGone(.closed)
     case .ping(let text): return try send(.pong(text), on: connection)
     case .message(let text): return try takeMessage(text, on: connection, handshake, at: now)
     case .pong, .upgrade, .noop: return []
@@ -275,8 +246,8 @@ struct SocketIOMachine: Sendable {
 
   private mutating func takeMessage(
     _ text: String, on connection: Connection, _ handshake: EngineIOHandshake, at now: Duration
-  ) throws(Fault) -> [Action] {
-    let packet = try Self.read(try SocketIOPacket(text))
+  ) throws(LiquidAuthError) -> [Action] {
+    let packet = try SocketIOPacket(text)
     guard packet.namespace == SocketIOPacket.defaultNamespace else { return [] }
     switch (packet.kind, connection.connected) {
     case (.connect, nil):
@@ -285,8 +256,8 @@ struct SocketIOMachine: Sendable {
       connection.deadline = now + handshake.longestSilence
       state = .active(connection)
       return [.connected]
-    case (.connectError(let message), _): throw .fatal(.connectionDenied(message))
-    case (.disconnect, _): throw .lost(.closed)
+    case (.connectError(let message), _): throw .connectionDenied(message)
+    case (.disconnect, _): throw .serverGone(.closed)
     case (.event(let event), _?): return [.event(event)]
     case (.connect, _), (.event, nil), (.acknowledgement, _): return []
     }
@@ -294,17 +265,17 @@ struct SocketIOMachine: Sendable {
 
   // MARK: Packets out
 
-  private mutating func send(_ packet: EngineIOPacket, on connection: Connection) throws(Fault) -> [Action] {
+  private mutating func send(_ packet: EngineIOPacket, on connection: Connection) throws(LiquidAuthError) -> [Action] {
     var connection = connection
     let size = packet.text.utf8.count
     if let limit = connection.handshake?.maxPayload, size > limit {
-      throw .fatal(.messageTooLarge(size: size, limit: limit))
+      throw .messageTooLarge(size: size, limit: limit)
     }
     guard connection.transport == .polling else {
       state = .active(connection)
       return [.transport(.send(connection.id, packet.text))]
     }
-    guard connection.waiting.count < Self.maximumWaitingPackets else { throw .lost(.silent) }
+    guard connection.waiting.count < Self.maximumWaitingPackets else { throw .serverGone(.timedOut) }
     connection.waiting.append(packet)
     return post(connection)
   }

@@ -33,10 +33,10 @@ struct SocketIOPacket: Equatable, Sendable {
 
   /// Reads a packet; JSON must be of the kind that its type has.
   ///
-  /// - Throws: ``SocketIOError/binary`` for the types 5 and 6, ``SocketIOError/malformed(_:)`` for all else.
-  init(_ text: String) throws(SocketIOError) {
+  /// - Throws: ``LiquidAuthError/binary`` for the types 5 and 6, ``LiquidAuthError/malformed(_:)`` for all else.
+  init(_ text: String) throws(LiquidAuthError) {
     var rest = text.utf8[...]
-    guard let type = rest.popFirst() else { throw .malformed(.message) }
+    guard let type = rest.popFirst() else { throw .malformed("message") }
     namespace = Self.namespace(from: &rest)
     let id = try Self.id(from: &rest)
     kind = try Self.kind(type, id: id, json: String(decoding: rest, as: UTF8.self))
@@ -52,10 +52,10 @@ struct SocketIOPacket: Equatable, Sendable {
   }
 
   /// Decimal digits; `nil` when there are none.
-  private static func id(from rest: inout Substring.UTF8View) throws(SocketIOError) -> UInt64? {
+  private static func id(from rest: inout Substring.UTF8View) throws(LiquidAuthError) -> UInt64? {
     let digits = rest.prefix(while: \.isASCIIDigit)
     guard !digits.isEmpty else { return nil }
-    guard let id = UInt64(Substring(digits)) else { throw .malformed(.message) }
+    guard let id = UInt64(Substring(digits)) else { throw .malformed("message") }
     rest = rest.dropFirst(digits.count)
     return id
   }
@@ -63,7 +63,7 @@ struct SocketIOPacket: Equatable, Sendable {
   private struct Session: Decodable { let sid: String }
   private struct Refusal: Decodable { let message: String }
 
-  private static func kind(_ type: UInt8, id: UInt64?, json: String) throws(SocketIOError) -> Kind {
+  private static func kind(_ type: UInt8, id: UInt64?, json: String) throws(LiquidAuthError) -> Kind {
     switch (type, id) {
     case (UInt8(ascii: "0"), nil): return .connect(sid: try JSONText.decode(Session.self, from: json).sid)
     case (UInt8(ascii: "1"), nil) where json.isEmpty: return .disconnect
@@ -73,7 +73,7 @@ struct SocketIOPacket: Equatable, Sendable {
       return .acknowledgement
     case (UInt8(ascii: "4"), nil): return .connectError(message: try JSONText.decode(Refusal.self, from: json).message)
     case (UInt8(ascii: "5"), _), (UInt8(ascii: "6"), _): throw .binary
-    default: throw .malformed(.message)
+    default: throw .malformed("message")
     }
   }
 
@@ -81,4 +81,83 @@ struct SocketIOPacket: Equatable, Sendable {
   private struct Anything: Decodable {
     init(from decoder: any Decoder) {}
   }
+}
+
+/// A name with what was said under it: the payload of Socket.IO's packet EVENT, a JSON array whose first element is the
+/// name.
+struct SocketIOEvent: Equatable, Sendable {
+  /// The name.
+  let name: String
+  /// The JSON array as it is sent.
+  let array: String
+
+  /// An event with one argument.
+  init(_ name: String, _ argument: some Encodable) throws(LiquidAuthError) {
+    let elements = [try JSONText.encode(name), try JSONText.encode(argument)]
+    self.name = name
+    array = "[" + elements.joined(separator: ",") + "]"
+  }
+
+  /// Reads the array and its name; the arguments wait until somebody asks for them.
+  init(array: String) throws(LiquidAuthError) {
+    name = try JSONText.decode(Name.self, from: array).name
+    self.array = array
+  }
+
+  /// The first argument.
+  ///
+  /// - Throws: ``LiquidAuthError/malformed(_:)`` when there is none, or it is of another type. What follows it is passed
+  ///   over.
+  func argument<Value: Decodable>(_ type: Value.Type) throws(LiquidAuthError) -> Value {
+    try JSONText.decode(Arguments<Value>.self, from: array).first
+  }
+
+  private struct Name: Decodable {
+    let name: String
+
+    init(from decoder: any Decoder) throws {
+      var elements = try decoder.unkeyedContainer()
+      name = try elements.decode(String.self)
+    }
+  }
+
+  private struct Arguments<Value: Decodable>: Decodable {
+    let first: Value
+
+    init(from decoder: any Decoder) throws {
+      var elements = try decoder.unkeyedContainer()
+      _ = try elements.decode(String.self)
+      first = try elements.decode(Value.self)
+    }
+  }
+}
+
+/// JSON in a text of Socket.IO, to and from typed values.
+enum JSONText {
+  /// Reads one JSON value; members that the type does not name are passed over.
+  static func decode<Value: Decodable>(
+    _ type: Value.Type, from text: some StringProtocol
+  ) throws(LiquidAuthError) -> Value {
+    do { return try JSON.decode(type, from: text.utf8) } catch { throw .malformed("JSON") }
+  }
+
+  /// Writes a value.
+  static func encode(_ value: some Encodable) throws(LiquidAuthError) -> String {
+    do { return String(decoding: try JSON.encode(value), as: UTF8.self) } catch { throw .malformed("JSON") }
+  }
+}
+
+extension LiquidAuthError {
+  private static func violation(_ what: String) -> Self {
+    Self("the server does not speak Socket.IO as it should: \(what) came", hint: "tell who runs the dApp")
+  }
+
+  /// A packet, a handshake, a message or JSON is not as it should be, or comes when it must not.
+  static func malformed(_ part: String) -> Self { violation("a malformed \(part)") }
+
+  /// A packet in binary, or with binary attachments.
+  static let binary = violation("a binary message")
+
+  /// A message of more bytes than are read.
+  static let tooLarge = violation("a message of more than \(SocketIOMachine.maximumMessageSize) bytes")
 }

@@ -26,17 +26,13 @@ struct ControlSocket: Sendable {
   var isNotRunning: Bool { notRunning.isSet }
 
   /// Asks on a connection of its own.
-  ///
-  /// - Parameter failure: how the port that asks tells why there is no answer.
-  func ask<Command: ControlCommand, Failure: Error>(
-    _ command: Command, or failure: (ControlClientError) -> Failure
-  ) async throws(Failure) -> Command.Answer {
-    try await withClient(or: failure) { client in try client.ask(command) }
+  func ask<Command: ControlCommand>(_ command: Command) async throws(PortError) -> Command.Answer {
+    try await withClient { client in try client.ask(command) }
   }
 
-  private func withClient<Answer: Sendable, Failure: Error>(
-    or failure: (ControlClientError) -> Failure, _ body: @escaping @Sendable (ControlClient) throws -> Answer
-  ) async throws(Failure) -> Answer {
+  private func withClient<Answer: Sendable>(
+    _ body: @escaping @Sendable (ControlClient) throws -> Answer
+  ) async throws(PortError) -> Answer {
     do {
       let client = ControlClient(path, onPrompt: onPrompt)
       return try await withTaskCancellationHandler {
@@ -49,32 +45,29 @@ struct ControlSocket: Sendable {
       }
     } catch let error as ControlClientError {
       if case .notRunning = error { notRunning.set() }
-      throw failure(error)
+      throw PortError(error)
     } catch {
-      throw failure(.failed("the authenticator was not asked: the wallet ends"))
+      throw .unreachable("the authenticator was not asked: the wallet ends")
     }
   }
 }
 
 extension ControlSocket: AuthenticatorPort {
-  func account() async throws(AuthenticatorFailure) -> String {
-    try await ask(GetAccount(), or: AuthenticatorFailure.init).address
-  }
+  func account() async throws(PortError) -> String { try await ask(GetAccount()).address }
 
-  func walletPasskey(rpID: String, host: String) async throws(AuthenticatorFailure) -> WalletPasskey {
-    let passkey = try await ask(
-      GetAccountPasskey(rpID: rpID, host: host == rpID ? nil : host), or: AuthenticatorFailure.init)
+  func walletPasskey(rpID: String, host: String) async throws(PortError) -> WalletPasskey {
+    let passkey = try await ask(GetAccountPasskey(rpID: rpID, host: host == rpID ? nil : host))
     return WalletPasskey(credentialID: passkey.credentialID, isStored: passkey.isStored)
   }
 
-  func respond(to message: [UInt8]) async throws(AuthenticatorFailure) -> [UInt8] {
-    try await withClient(or: AuthenticatorFailure.init) { client in try client.forward(message) }
+  func respond(to message: [UInt8]) async throws(PortError) -> [UInt8] {
+    try await withClient { client in try client.forward(message) }
   }
 }
 
 extension ControlSocket: AssociationKeys {
-  func publicKey(publicUserID: String) async throws(AuthenticatorFailure) -> P256.PublicKey {
-    let raw = try await ask(GetAssociationKey(publicUserID: publicUserID), or: AuthenticatorFailure.init).bytes
+  func publicKey(publicUserID: String) async throws(PortError) -> P256.PublicKey {
+    let raw = try await ask(GetAssociationKey(publicUserID: publicUserID)).bytes
     do {
       return try P256.PublicKey(x: Array(raw.prefix(P256.fieldSize)), y: Array(raw.suffix(P256.fieldSize)))
     } catch {
@@ -82,22 +75,25 @@ extension ControlSocket: AssociationKeys {
     }
   }
 
-  func sign(_ data: [UInt8], publicUserID: String, service: String) async throws(AuthenticatorFailure) -> [UInt8] {
-    let command = SignAssociation(publicUserID: publicUserID, data: data, service: service)
-    return try await ask(command, or: AuthenticatorFailure.init).bytes
+  func sign(_ data: [UInt8], publicUserID: String, service: String) async throws(PortError) -> [UInt8] {
+    try await ask(SignAssociation(publicUserID: publicUserID, data: data, service: service)).bytes
   }
 }
 
-extension AuthenticatorFailure {
+extension PortError {
   init(_ error: ControlClientError) {
-    switch error {
-    case .notRunning(let reason), .failed(let reason): self = .unreachable(reason)
-    case .refused(let failure):
-      switch failure.status {
-      case .operationDenied: self = .declined
-      case .userActionTimeout: self = .timedOut
-      default: self = .refused(failure.description)
-      }
+    guard case .refused(let failure) = error else {
+      self = .unreachable(error.description)
+      return
+    }
+    let index = failure.transaction.flatMap { Int(exactly: $0) }
+    switch (failure.status, index, failure.group) {
+    case (.operationDenied, _, _): self = .declined
+    case (.userActionTimeout, _, _): self = .timedOut
+    case (.wrongGroup, _, .some(let group)): self.init(.wrongGroup(computed: group), failure.description)
+    case (.notOurSigner, .some(let index), _): self.init(.notOurSigner(index: index), failure.description)
+    case (.cannotBeShown, let index, _): self.init(.notUnderstood(index: index), failure.reason)
+    default: self = .refused(failure.description)
     }
   }
 }

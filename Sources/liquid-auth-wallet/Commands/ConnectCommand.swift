@@ -66,7 +66,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     guard 1...3600 ~= timeout else { throw ValidationError("--timeout is 1 to 3600 seconds.") }
   }
 
-  func perform() async throws(WalletFailure) {
+  func perform() async throws {
     let text = try await LinkSource(link: link, image: image).read()
     let link = try read(text)
     let output = output
@@ -77,8 +77,8 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
       output.report(.prompt)
     }
     let wallet = Wallet(ports: ports, configuration: configuration, output: output, isAskedAboutHosts: !yes)
-    let result: Result<Void, WalletFailure>
-    do throws(WalletFailure) {
+    let result: Result<Void, any Error>
+    do {
       let signedIn = try await wallet.signIn(link, by: ceremony)
       try await wallet.talk(with: signedIn, iceServers: servers, timeout: .seconds(timeout), isOnce: once)
       result = .success(())
@@ -94,24 +94,20 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     return authenticate ? .authentication : nil
   }
 
-  private func read(_ text: String) throws(WalletFailure) -> LiquidURI {
+  private func read(_ text: String) throws -> LiquidURI {
     switch LinkKind(of: text) {
     // A program that reads events is told by one.
     case .browser?: throw json ? LinkKind.browser.isAnother : BrowserLink(text).explain()
     case .keyri?: throw LinkKind.keyri.isAnother
     case .dApp?, nil: break
     }
-    do {
-      return try LiquidURI(text)
-    } catch {
-      throw WalletFailure(error.description)
-    }
+    return try LiquidURI(text)
   }
 
   private func iceServers(_ configuration: WalletConfiguration) throws(WalletFailure) -> [ICEServer] {
     guard !noIceServers else { return [] }
     guard !iceServer.isEmpty else { return configuration.iceServers ?? defaultICEServers }
-    do throws(ICEServerTextError) {
+    do throws(WalletFailure) {
       var servers: [ICEServer] = []
       for text in iceServer { servers.append(try configuration.iceServer(named: text)) }
       return servers

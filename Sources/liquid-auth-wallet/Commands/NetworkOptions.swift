@@ -22,13 +22,9 @@ struct NetworkOptions: ParsableArguments {
   var caFile: String?
 
   /// The control socket's path: the option, or where the authenticator of this state directory listens.
-  func controlPath() throws(WalletFailure) -> String {
+  func controlPath() throws -> String {
     if let control { return control }
-    do {
-      return try StateDirectory.controlSocketPath(stateDirectory: stateDir, environment: environmentVariable)
-    } catch {
-      throw WalletFailure(error.description)
-    }
+    return try StateDirectory.controlSocketPath(stateDirectory: stateDir, environment: environmentVariable)
   }
 
   /// The configuration, with what the command line says in its place.

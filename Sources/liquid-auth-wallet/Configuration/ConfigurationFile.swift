@@ -19,18 +19,10 @@ extension WalletConfiguration {
     }
     guard descriptor >= 0 else { throw Self.unreadable(usual) }
     defer { close(descriptor) }
-    do {
-      try self.init(Self.text(of: descriptor, usual), path: usual, home: environment("HOME"))
-      var status = stat()
-      guard fstat(descriptor, &status) == 0 else { throw Self.unreadable(usual) }
-      if let fault = fault(of: status, user: geteuid()) { throw WalletFailure("\(usual) \(fault) \(usual)") }
-    } catch let error as ConfigurationError {
-      throw WalletFailure(error.description)
-    } catch let failure as WalletFailure {
-      throw failure
-    } catch {
-      throw Self.unreadable(usual)
-    }
+    try self.init(Self.text(of: descriptor, usual), path: usual, home: environment("HOME"))
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw Self.unreadable(usual) }
+    if let fault = fault(of: status, user: geteuid()) { throw WalletFailure("\(usual) \(fault) \(usual)") }
   }
 
   /// `$XDG_CONFIG_HOME/liquid-auth/wallet.conf`; a relative one is as if unset, as its standard says.

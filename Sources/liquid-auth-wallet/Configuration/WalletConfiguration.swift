@@ -26,15 +26,14 @@ struct WalletConfiguration: Equatable {
   /// - Parameters:
   ///   - path: names the file in errors.
   ///   - home: what `~` stands for at the beginning of a path.
-  init(_ text: String, path: String, home: String?) throws(ConfigurationError) {
+  init(_ text: String, path: String, home: String?) throws(WalletFailure) {
     self.init(file: path)
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
       let line = line.trimmed
       if line.isEmpty || line.hasPrefix("#") { continue }
-      do throws(ConfigurationFault) {
-        try take(line, at: ConfigurationError.place(path, line: index + 1), home: home)
-      } catch {
-        throw ConfigurationError(path: path, line: index + 1, fault: error.description)
+      let place = "\(path), line \(index + 1)"
+      do throws(WalletFailure) { try take(line, at: place, home: home) } catch {
+        throw WalletFailure("\(place): \(error)")
       }
     }
   }
@@ -45,28 +44,27 @@ struct WalletConfiguration: Equatable {
     keyri = KeyriServices(file: file)
   }
 
-  private mutating func take(_ line: Substring, at place: String, home: String?) throws(ConfigurationFault) {
+  private mutating func take(_ line: Substring, at place: String, home: String?) throws(WalletFailure) {
     let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2 else { throw ConfigurationFault("a line is name = value") }
+    guard parts.count == 2 else { throw WalletFailure("a line is name = value") }
     let (name, value) = (parts[0].trimmed, String(parts[1].trimmed))
-    guard !value.isEmpty else { throw ConfigurationFault("\(Self.toldName(name)) has no value") }
+    guard !value.isEmpty else { throw WalletFailure("\(Self.toldName(name)) has no value") }
     switch name {
     case "ice-server": try takeICEServer(value)
     case "ca-file":
-      guard certificateAuthorities == nil else { throw ConfigurationFault("ca-file stands there twice") }
+      guard certificateAuthorities == nil else { throw WalletFailure("ca-file stands there twice") }
       certificateAuthorities = CertificateFile(path: try Self.path(value, home: home), place: "\(place): ca-file")
     case "algod":
-      throw ConfigurationFault(
+      throw WalletFailure(
         "a network follows algod, one of \(Self.networks): algod testnet-v1.0 = https://node.example.org")
     case "keyri":
-      throw ConfigurationFault("the service's name follows keyri: keyri NAME = https://app.example.org APP-KEY")
+      throw WalletFailure("the service's name follows keyri: keyri NAME = https://app.example.org APP-KEY")
     case _ where name.hasPrefix("algod "): try takeNode(name.dropFirst("algod ".count).trimmed, value)
-    case "keyri-api": try takeKeyri { keyri throws(KeyriServiceError) in try keyri.takeAPI(value) }
+    case "keyri-api": try keyri.takeAPI(value)
     case _ where name.hasPrefix("keyri "):
-      let name = String(name.dropFirst("keyri ".count).trimmed)
-      try takeKeyri { keyri throws(KeyriServiceError) in try keyri.take(KeyriService(name: name, value)) }
+      try keyri.take(KeyriService(name: String(name.dropFirst("keyri ".count).trimmed), value))
     default:
-      throw ConfigurationFault(
+      throw WalletFailure(
         "\(Self.toldName(name)) is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME"
       )
     }
@@ -86,37 +84,27 @@ struct WalletConfiguration: Equatable {
   }
 
   /// A path that does not depend on where the wallet was started.
-  private static func path(_ text: String, home: String?) throws(ConfigurationFault) -> String {
+  private static func path(_ text: String, home: String?) throws(WalletFailure) -> String {
     if text.hasPrefix("/") { return text }
-    guard text.hasPrefix("~/"), let home else { throw ConfigurationFault("a path begins with / or ~/") }
+    guard text.hasPrefix("~/"), let home else { throw WalletFailure("a path begins with / or ~/") }
     return home + text.dropFirst()
   }
 
-  private mutating func takeICEServer(_ value: String) throws(ConfigurationFault) {
+  private mutating func takeICEServer(_ value: String) throws(WalletFailure) {
     if value == "none" {
-      guard iceServers == nil else { throw ConfigurationFault("ice-server = none stands beside other servers") }
+      guard iceServers == nil else { throw WalletFailure("ice-server = none stands beside other servers") }
       iceServers = []
       return
     }
-    guard iceServers != [] else { throw ConfigurationFault("ice-server = none stands beside other servers") }
-    do {
-      iceServers = try (iceServers ?? []) + [ICEServerText.server(value)]
-    } catch {
-      throw ConfigurationFault(error.description)
-    }
+    guard iceServers != [] else { throw WalletFailure("ice-server = none stands beside other servers") }
+    iceServers = try (iceServers ?? []) + [ICEServerText.server(value)]
   }
 
-  private mutating func takeKeyri(
-    _ take: (inout KeyriServices) throws(KeyriServiceError) -> Void
-  ) throws(ConfigurationFault) {
-    do { try take(&keyri) } catch { throw ConfigurationFault(error.description) }
-  }
-
-  private mutating func takeNode(_ genesisID: Substring, _ value: String) throws(ConfigurationFault) {
+  private mutating func takeNode(_ genesisID: Substring, _ value: String) throws(WalletFailure) {
     guard Network(rawValue: String(genesisID)) != nil else {
-      throw ConfigurationFault("what follows algod is no network; there are \(Self.networks)")
+      throw WalletFailure("what follows algod is no network; there are \(Self.networks)")
     }
-    guard nodes[String(genesisID)] == nil else { throw ConfigurationFault("algod \(genesisID) stands there twice") }
+    guard nodes[String(genesisID)] == nil else { throw WalletFailure("algod \(genesisID) stands there twice") }
     nodes[String(genesisID)] = try AlgodNode(value)
   }
 
@@ -131,21 +119,53 @@ struct AlgodNode: Equatable {
   let token: String?
 
   /// Reads `https://host[:port] [TOKEN]`.
-  init(_ text: String) throws(ConfigurationFault) {
+  init(_ text: String) throws(WalletFailure) {
     let words = text.split(whereSeparator: \.isWhitespace)
-    guard 1...2 ~= words.count else { throw ConfigurationFault("algod is an address, and a token where one is needed") }
+    guard 1...2 ~= words.count else { throw WalletFailure("algod is an address, and a token where one is needed") }
     do {
       origin = try WebOrigin(words[0].hasSuffix("/") ? words[0].dropLast() : words[0])
     } catch {
-      throw ConfigurationFault("this is no address of a node: \(error.inConfiguration)")
+      throw WalletFailure("this is no address of a node: \(error.inConfiguration)")
     }
     token = words.count > 1 ? String(words[1]) : nil
   }
 }
 
-/// What is wrong in one line.
-struct ConfigurationFault: Error, Equatable, CustomStringConvertible {
-  let description: String
+/// A file of certificates, and who named it.
+struct CertificateFile: Equatable {
+  /// The file.
+  let path: String
+  /// What stands before an error about it: the option, or the line of the configuration.
+  let place: String
+}
 
-  init(_ description: String) { self.description = description }
+// MARK: - Words and texts
+
+extension LiquidAuthError {
+  /// What is wrong with an address that stands in the configuration or on the command line, and what to write.
+  ///
+  /// The error's own sentence speaks of links, which come from dApps.
+  var inConfiguration: String {
+    guard case .origin(let fault) = kind else { return description }
+    return switch fault {
+    case .scheme: "it does not begin with https://"
+    case .userInformation: "a user name stands before its host; leave that out"
+    case .noHost: "it names no host; write https://node.example.org"
+    case .host: "its host is no name of the DNS; write one such as https://node.example.org"
+    case .path: "an address has no path; write scheme, host and port alone: https://node.example.org:443"
+    case .notASCII: "its host has letters that can pass for others; write it in Punycode (xn--)"
+    case .address: "its host is an address, which no certificate names; write its name"
+    case .port: "its port is no number from 1 to 65535"
+    case .insecure(let host): "http is for this machine alone, and \(host) is another; write https"
+    }
+  }
+}
+
+extension StringProtocol {
+  /// Without white space at either end.
+  var trimmed: SubSequence {
+    let start = firstIndex { !$0.isWhitespace } ?? endIndex
+    let end = lastIndex { !$0.isWhitespace }.map(index(after:)) ?? start
+    return self[start..<end]
+  }
 }

@@ -34,9 +34,9 @@ struct KeyriCommand: ParsableCommand {
     @OptionGroup var account: KeyriAccount
     @OptionGroup var general: KeyriOptions
 
-    func perform() async throws(WalletFailure) {
-      let email = try KeyriAccount.email(account.email)
-      try await general.withWallet { wallet async throws(WalletFailure) in
+    func perform() async throws {
+      let email = try KeyriEmail(account.email)
+      try await general.withWallet { wallet in
         try await wallet.register(email, at: wallet.services.service(named: account.service))
       }
     }
@@ -51,9 +51,9 @@ struct KeyriCommand: ParsableCommand {
     @OptionGroup var account: KeyriAccount
     @OptionGroup var general: KeyriOptions
 
-    func perform() async throws(WalletFailure) {
-      let email = try KeyriAccount.email(account.email)
-      try await general.withWallet { wallet async throws(WalletFailure) in
+    func perform() async throws {
+      let email = try KeyriEmail(account.email)
+      try await general.withWallet { wallet in
         try await wallet.login(email, at: wallet.services.service(named: account.service))
       }
     }
@@ -91,11 +91,11 @@ struct KeyriCommand: ParsableCommand {
       guard confirm == nil || !deny else { throw ValidationError("Give --confirm or --deny, not both.") }
     }
 
-    func perform() async throws(WalletFailure) {
-      let (decision, email) = (try decision, try user.map(KeyriAccount.email))
+    func perform() async throws {
+      let (decision, email) = (try decision, try user.map(KeyriEmail.init))
       let text = try await LinkSource(link: link, image: image).read()
       if let kind = LinkKind(of: text), kind != .keyri { throw kind.isAnother }
-      try await general.withWallet { wallet async throws(WalletFailure) in
+      try await general.withWallet { wallet in
         try await wallet.answer(text, decision, as: email)
       }
     }
@@ -130,10 +130,6 @@ struct KeyriAccount: ParsableArguments {
 
   @Option(help: ArgumentHelp("The service's name in the configuration, where there are several.", valueName: "name"))
   var service: String?
-
-  static func email(_ text: String) throws(WalletFailure) -> KeyriEmail {
-    do { return try KeyriEmail(text) } catch { throw WalletFailure(error) }
-  }
 }
 
 /// What all of them take.
@@ -147,14 +143,14 @@ struct KeyriOptions: ParsableArguments {
 
   /// Opens what the wallet needs, and closes it when `body` returns.
   func withWallet(
-    _ body: (KeyriWallet) async throws(WalletFailure) -> Void
-  ) async throws(WalletFailure) {
+    _ body: (KeyriWallet) async throws -> Void
+  ) async throws {
     let (output, configuration) = (output, try network.configuration())
     let ports = try WalletPorts(controlPath: network.controlPath(), configuration: configuration) {
       output.report(.prompt)
     }
-    let result: Result<Void, WalletFailure>
-    do throws(WalletFailure) {
+    let result: Result<Void, any Error>
+    do {
       result = .success(try await body(KeyriWallet(ports: ports, services: configuration.keyri, output: output)))
     } catch {
       result = .failure(error)

@@ -15,17 +15,17 @@ struct KeyriServices: Equatable {
   init(file: String) { self.file = file }
 
   /// Takes `keyri-api`: `https://host[:port]`.
-  mutating func takeAPI(_ text: String) throws(KeyriServiceError) {
-    guard api == nil else { throw KeyriServiceError("keyri-api stands there twice") }
+  mutating func takeAPI(_ text: String) throws(WalletFailure) {
+    guard api == nil else { throw WalletFailure("keyri-api stands there twice") }
     do { api = try WebOrigin(text.hasSuffix("/") ? text.dropLast() : text[...]) } catch {
-      throw KeyriServiceError("this is no address of a server: \(error.inConfiguration)")
+      throw WalletFailure("this is no address of a server: \(error.inConfiguration)")
     }
   }
 
   /// Takes one service, which has a name and links of its own.
-  mutating func take(_ service: KeyriService) throws(KeyriServiceError) {
+  mutating func take(_ service: KeyriService) throws(WalletFailure) {
     guard !all.contains(where: { $0.linkOrigin == service.linkOrigin }) else {
-      throw KeyriServiceError("keyri \(service.name) stands there twice")
+      throw WalletFailure("keyri \(service.name) stands there twice")
     }
     all.append(service)
   }
@@ -79,23 +79,16 @@ struct KeyriService: Equatable {
   let appKey: String?
 
   /// Reads `NAME`, and `https://host[:port] [APP-KEY]`.
-  init(name: String, _ text: String) throws(KeyriServiceError) {
+  init(name: String, _ text: String) throws(WalletFailure) {
     let words = text.split(whereSeparator: \.isWhitespace)
-    guard 1...2 ~= words.count else { throw KeyriServiceError("keyri is an address, and an app key for QR codes") }
+    guard 1...2 ~= words.count else { throw WalletFailure("keyri is an address, and an app key for QR codes") }
     self.name = name
     do {
       linkOrigin = try WebOrigin(name.contains("://") ? name : "https://\(name).\(KeyriLink.domain)")
       server = try WebOrigin(words[0].hasSuffix("/") ? words[0].dropLast() : words[0])
     } catch {
-      throw KeyriServiceError("an address of this service is none: \(error.inConfiguration)")
+      throw WalletFailure("an address of this service is none: \(error.inConfiguration)")
     }
     appKey = words.count > 1 ? String(words[1]) : nil
   }
-}
-
-/// Why a line of the configuration names no service.
-struct KeyriServiceError: Error, Equatable, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) { self.description = description }
 }

@@ -18,15 +18,15 @@ struct KeyriWallet: Sendable {
   let output: EventOutput
 
   /// Tells a service's server the key of a user.
-  func register(_ email: KeyriEmail, at service: KeyriService) async throws(WalletFailure) {
+  func register(_ email: KeyriEmail, at service: KeyriService) async throws {
     output.report(.keyri(.registering(email, service.server)))
-    let token = try await told { () async throws(KeyriError) in try await companion(of: service).register(email) }
+    let token = try await companion(of: service).register(email)
     tell(.registered(email, token), token)
   }
 
   /// Signs a user in at a service's server.
-  func login(_ email: KeyriEmail, at service: KeyriService) async throws(WalletFailure) {
-    let token = try await told { () async throws(KeyriError) in try await companion(of: service).login(email) }
+  func login(_ email: KeyriEmail, at service: KeyriService) async throws {
+    let token = try await companion(of: service).login(email)
     tell(.signedIn(email, token), token)
   }
 
@@ -37,35 +37,29 @@ struct KeyriWallet: Sendable {
   }
 
   /// Reads a link, looks up who asks, tells it, decides, and answers the browser.
-  func answer(_ text: String, _ decision: KeyriDecision, as email: KeyriEmail?) async throws(WalletFailure) {
-    let link = try await told { () async throws(KeyriError) in
-      try KeyriLink(text, otherOrigins: services.linkOrigins)
-    }
+  func answer(_ text: String, _ decision: KeyriDecision, as email: KeyriEmail?) async throws {
+    let link = try KeyriLink(text, otherOrigins: services.linkOrigins)
     let (api, appKey) = try services.session(of: link)
-    let sessions = try await told { () async throws(KeyriError) in
-      try KeyriSessions(
-        origin: api, appKey: appKey, http: ports.http, keys: ports.socket, now: unixMilliseconds, chance: .system)
-    }
-    let session = try await told { () async throws(KeyriError) in try await sessions.session(of: link) }
+    let sessions = try KeyriSessions(
+      origin: api, appKey: appKey, http: ports.http, keys: ports.socket, now: unixMilliseconds, chance: .system)
+    let session = try await sessions.session(of: link)
     output.report(.keyri(.session(session)))
     guard let (origin, user) = try await agreement(to: session, decision, as: email) else {
-      try await told { () async throws(KeyriError) in try await sessions.deny(session) }
+      try await sessions.deny(session)
       output.report(.keyri(.denied(session.widgetOrigin)))
       if decision == .deny { return }
       throw WalletFailure("the page of \(session.widgetOrigin) was told no, as you wished", code: .refused)
     }
-    try await told { () async throws(KeyriError) in
-      try await sessions.confirm(session, agreedOrigin: origin, as: user)
-    }
+    try await sessions.confirm(session, agreedOrigin: origin, as: user)
     output.report(.keyri(.confirmed(origin, user)))
   }
 
   /// At which origin, and as whom, the browser may sign in; `nil` to tell it no.
   private func agreement(
     to session: KeyriSession, _ decision: KeyriDecision, as email: KeyriEmail?
-  ) async throws(WalletFailure) -> (WebOrigin, KeyriEmail)? {
+  ) async throws -> (WebOrigin, KeyriEmail)? {
     if decision == .deny { return nil }
-    guard session.risk?.isDenied != true else { throw WalletFailure(KeyriError.deniedByRisk) }
+    guard session.risk?.isDenied != true else { throw LiquidAuthError.deniedByRisk }
     guard let user = email ?? session.publicUserID.flatMap({ try? KeyriEmail($0) }) else {
       throw WalletFailure(
         "the browser does not say as whom it is to be signed in, and nothing was sent; give --as EMAIL")
@@ -85,11 +79,6 @@ struct KeyriWallet: Sendable {
     KeyriCompanion(origin: service.server, http: ports.http, keys: ports.socket, now: unixMilliseconds, chance: .system)
   }
 
-  private func told<Answer>(
-    _ body: () async throws(KeyriError) -> Answer
-  ) async throws(WalletFailure) -> Answer {
-    do { return try await body() } catch { throw WalletFailure(error) }
-  }
 }
 
 /// Milliseconds since 1970, by this machine's clock.

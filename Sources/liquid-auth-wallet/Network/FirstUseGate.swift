@@ -37,7 +37,7 @@ final class FirstUseGate: HTTPPort {
   /// Why nothing was sent.
   var refusal: String? { state.withLock(\.refusal) }
 
-  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
+  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
     let (question, held) = state.withLock { state in
       defer { (state.question, state.held) = (nil, []) }
       return (state.question, state.held)

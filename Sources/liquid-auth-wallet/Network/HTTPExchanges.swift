@@ -26,13 +26,13 @@ struct HTTPExchanges: HTTPPort {
   /// Closes what is open.
   func close() async { try? await client.shutdown() }
 
-  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
+  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
     do {
       return try await withinPatience { try await exchange(request, maximumBodySize) }
     } catch is NIOTooManyBytesError {
-      throw .bodyTooLarge
+      throw .tooLarge
     } catch {
-      throw HTTPFailure(ConnectionFault(error))
+      throw PortError(connection: error)
     }
   }
 
@@ -66,16 +66,5 @@ struct HTTPExchanges: HTTPPort {
     message.headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
     if let body = request.body { message.body = .bytes(ByteBuffer(bytes: body)) }
     return message
-  }
-}
-
-extension HTTPFailure {
-  fileprivate init(_ fault: ConnectionFault) {
-    switch fault {
-    case .unreachable(let reason): self = .unreachable(reason)
-    case .untrusted(let reason): self = .untrusted(reason)
-    case .timedOut: self = .timedOut
-    case .broken(let reason): self = .broken(reason)
-    }
   }
 }

@@ -11,7 +11,7 @@ final class WebSocket: WebSocketConnection {
     var isClosing = false
     /// Whether the end was told.
     var hasEnded = false
-    var failure: WebSocketFailure?
+    var failure: PortError?
   }
 
   /// How long a server may take to answer a Close frame.
@@ -51,7 +51,7 @@ final class WebSocket: WebSocketConnection {
   }
 
   /// Ends it for a reason, from any thread.
-  func fail(_ failure: WebSocketFailure) {
+  func fail(_ failure: PortError) {
     loop.execute {
       self.note(failure)
       self.end()
@@ -81,13 +81,13 @@ extension WebSocket {
   }
 
   /// Closes with a status code, for a fault of the other side's.
-  func refuse(_ code: WebSocketErrorCode, _ failure: WebSocketFailure) {
+  func refuse(_ code: WebSocketErrorCode, _ failure: PortError) {
     note(failure)
     sendClose(code)
   }
 
   /// Remembers why it ends; the first reason counts, and none once it is being closed in order.
-  func note(_ failure: WebSocketFailure) {
+  func note(_ failure: PortError) {
     if state.value.failure == nil, !state.value.isClosing { state.value.failure = failure }
   }
 

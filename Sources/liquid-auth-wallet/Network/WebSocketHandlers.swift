@@ -37,7 +37,7 @@ final class WebSocketOpening: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    socket.fail(WebSocketFailure(ConnectionFault(error)))
+    socket.fail(PortError(webSocket: error))
   }
 
   func channelInactive(context: ChannelHandlerContext) {
@@ -76,12 +76,12 @@ final class WebSocketFrames: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     guard let error = error as? NIOWebSocketError else {
-      socket.note(WebSocketFailure(ConnectionFault(error)))
+      socket.note(PortError(webSocket: error))
       context.close(promise: nil)
       return
     }
     // NIO has sent the Close frame.
-    socket.note(error == .invalidFrameLength ? .messageTooLarge : .broken("a frame that is not allowed"))
+    socket.note(error == .invalidFrameLength ? .tooLarge : .broken("a frame that is not allowed"))
   }
 
   func channelInactive(context: ChannelHandlerContext) {
@@ -102,7 +102,7 @@ final class WebSocketFrames: ChannelInboundHandler {
     // The one buffer, which grows in its place: a second reference would have it copied.
     begun = nil
     guard message.readableBytes + data.readableBytes <= socket.maximumMessageSize else {
-      return socket.refuse(.messageTooLarge, .messageTooLarge)
+      return socket.refuse(.messageTooLarge, .tooLarge)
     }
     message.writeBuffer(&data)
     guard frame.fin else {

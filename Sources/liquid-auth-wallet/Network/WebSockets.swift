@@ -41,7 +41,7 @@ struct WebSockets: WebSocketPort {
         }
       }
       .connect(host: place.host, port: place.port)
-      .whenFailure { socket.fail(WebSocketFailure(ConnectionFault($0))) }
+      .whenFailure { socket.fail(PortError(webSocket: $0)) }
     return socket
   }
 
@@ -109,13 +109,10 @@ struct WebSocketPlace: Equatable {
   var nameForTLS: String? { (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil }
 }
 
-extension WebSocketFailure {
-  init(_ fault: ConnectionFault) {
-    switch fault {
-    case .unreachable(let reason): self = .unreachable(reason)
-    case .untrusted(let reason): self = .untrusted(reason)
-    case .timedOut: self = .unreachable("it does not answer in time")
-    case .broken(let reason): self = .broken(reason)
-    }
+extension PortError {
+  /// What stopped a web socket: one that does not open in time was not reached.
+  init(webSocket error: any Error) {
+    let error = PortError(connection: error)
+    self = error.kind == .timedOut ? .unreachable("it does not answer in time") : error
   }
 }

@@ -55,7 +55,7 @@ extension WalletEvent {
     case .unanswered(.ping): nil
     case .unanswered(let frame): "the dApp sent \(TerminalText.line(frame.description))"
     case .closed(byDApp: true): "the dApp closed the channel"
-    case .closed(byDApp: false): "closed the channel; to connect again, \(SignalingError.newLink)"
+    case .closed(byDApp: false): "closed the channel; to connect again, \(LiquidAuthError.newLink)"
     case .keyri(let event): event.text
     case .failed(let failure): failure.description
     }

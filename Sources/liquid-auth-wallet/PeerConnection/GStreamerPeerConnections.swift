@@ -17,16 +17,16 @@ struct GStreamerPeerConnections: PeerConnectionPort {
   }
 
   /// Loads GStreamer, which takes its time: seconds at the first start of all, when it looks at its plug-ins.
-  static func load() throws(PeerConnectionFailure) {
+  static func load() throws(PortError) {
     guard let missing = cwebrtc_missing_element() else { return }
-    throw PeerConnectionFailure(
+    throw PortError.unreachable(
       "GStreamer has no element \(String(cString: missing)); install gstreamer1.0-plugins-bad and gstreamer1.0-nice")
   }
 
   func make(
     iceServers: [ICEServer], channelLabel: String, bufferedAmountLowThreshold: Int,
     deliver: @escaping @Sendable (PeerEvent) -> Void
-  ) throws(PeerConnectionFailure) -> any PeerConnection {
+  ) throws(PortError) -> any PeerConnection {
     try Self.load()
     let servers = GStreamerServers(iceServers)
     let listener = PeerListener(open: open, deliver: deliver)
@@ -154,5 +154,40 @@ private final class PeerListener: Sendable {
     default: deliver(.failed(text))
     }
     return true
+  }
+}
+
+/// How many connections are not freed yet, so that a program that ends can wait for the last.
+final class OpenConnections: Sendable {
+  private struct State {
+    var count = 0
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state = Mutex(State())
+
+  /// One is made.
+  func begin() { state.withLock { $0.count += 1 } }
+
+  /// One is freed.
+  func end() {
+    let waiting = state.withLock { state in
+      state.count -= 1
+      guard state.count == 0 else { return [CheckedContinuation<Void, Never>]() }
+      defer { state.waiting = [] }
+      return state.waiting
+    }
+    waiting.forEach { $0.resume() }
+  }
+
+  /// Returns when none is left.
+  func drained() async {
+    await withCheckedContinuation { continuation in
+      let isEmpty = state.withLock { state in
+        if state.count > 0 { state.waiting.append(continuation) }
+        return state.count == 0
+      }
+      if isEmpty { continuation.resume() }
+    }
   }
 }

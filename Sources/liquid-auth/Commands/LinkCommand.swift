@@ -25,7 +25,7 @@ struct LinkCommand: ParsableCommand {
   /// Reads a link, with whatever white space came along when it was copied.
   static func read(_ text: String) throws(CommandFailure) -> FIDOURI {
     let text = String(text.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
-    do throws(FIDOURIError) {
+    do throws(LiquidAuthError) {
       return try FIDOURI(text)
     } catch {
       throw CommandFailure(otherLink(text) ?? error.description)

@@ -50,7 +50,7 @@ struct ARC27Vectors: Decodable {
 /// An authenticator with one account: it signs what it is asked to, unless it is told to fail, and remembers everything.
 actor FakeSigner: TransactionSigner {
   private let key: Ed25519.PrivateKey
-  private let failure: TransactionSignerFailure?
+  private let failure: PortError?
   /// What is done to the signatures before they are given back.
   private let tamper: @Sendable ([[UInt8]?]) -> [[UInt8]?]
   private(set) var asked: [ARC27Vectors.Asked] = []
@@ -59,7 +59,7 @@ actor FakeSigner: TransactionSigner {
   private(set) var origins: Set<String> = []
 
   init(
-    seed: [UInt8], failure: TransactionSignerFailure? = nil,
+    seed: [UInt8], failure: PortError? = nil,
     tamper: @escaping @Sendable ([[UInt8]?]) -> [[UInt8]?] = { $0 }
   ) throws {
     key = try Ed25519.PrivateKey(seed: seed.withUnsafeBytes { SecretBytes(copying: $0) })
@@ -68,7 +68,7 @@ actor FakeSigner: TransactionSigner {
 
   func sign(
     _ transactions: [TransactionToSign], origin: String
-  ) async throws(TransactionSignerFailure) -> [[UInt8]?] {
+  ) async throws(PortError) -> [[UInt8]?] {
     asked.append(.transactions(transactions.indices.filter { transactions[$0].isToBeSigned }))
     self.transactions.append(transactions)
     origins.insert(origin)
@@ -76,7 +76,7 @@ actor FakeSigner: TransactionSigner {
     return tamper(transactions.map { $0.isToBeSigned ? (try? key.signature(for: Array("TX".utf8) + $0.bytes)) : nil })
   }
 
-  func sign(message: [UInt8], origin: String) async throws(TransactionSignerFailure) -> [UInt8] {
+  func sign(message: [UInt8], origin: String) async throws(PortError) -> [UInt8] {
     asked.append(.message)
     messages.append(message)
     origins.insert(origin)
@@ -87,12 +87,12 @@ actor FakeSigner: TransactionSigner {
 
 /// A node that takes what it is given, but for those calls that it is told to fail.
 actor FakeAlgod: AlgodPort {
-  private let failures: [Int: AlgodFailure]
+  private let failures: [Int: PortError]
   private(set) var posted: [[UInt8]] = []
 
-  init(failures: [Int: AlgodFailure] = [:]) { self.failures = failures }
+  init(failures: [Int: PortError] = [:]) { self.failures = failures }
 
-  func post(_ signedTransactions: [UInt8]) async throws(AlgodFailure) {
+  func post(_ signedTransactions: [UInt8]) async throws(PortError) {
     posted.append(signedTransactions)
     if let failure = failures[posted.count - 1] { throw failure }
   }
@@ -117,7 +117,7 @@ struct ProviderFixture {
   var provider: Provider
 
   init(
-    form: Provider.SignedTransactionForm = .signature, failure: TransactionSignerFailure? = nil,
+    form: Provider.SignedTransactionForm = .signature, failure: PortError? = nil,
     algod: (any AlgodPort)? = nil, tamper: @escaping @Sendable ([[UInt8]?]) -> [[UInt8]?] = { $0 }
   ) throws {
     vectors = try ARC27Vectors.load()

@@ -33,7 +33,7 @@ import Testing
 
   @Test func `what a node does not take is null in 4300, and the next is posted all the same`() async throws {
     let words = String(repeating: "no", count: 300)
-    let algod = FakeAlgod(failures: [0: .rejected(words), 2: .unavailable("at 10.0.0.7"), 3: .timedOut])
+    let algod = FakeAlgod(failures: [0: .refused(words), 2: .unreachable("at 10.0.0.7"), 3: .timedOut])
     var fixture = try ProviderFixture(algod: algod)
     let payments = try payments(fixture)
     let said = try await fixture.ask("post_transactions", ["stxns": .array(payments.map { text($0.signed) })])
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test func `what was signed and not taken is 4300`() async throws {
-    let algod = FakeAlgod(failures: [0: .rejected("overspend")])
+    let algod = FakeAlgod(failures: [0: .refused("overspend")])
     var fixture = try ProviderFixture(algod: algod)
     let said = try await fixture.ask(
       "sign_and_post_transactions", ["txns": [["txn": TestPayment(sender: fixture.account).text]]])
@@ -114,10 +114,10 @@ import Testing
 
 @Suite struct `A node over HTTP` {
   actor FakeHTTP: HTTPPort {
-    let answer: Result<HTTPResponse, HTTPFailure>
+    let answer: Result<HTTPResponse, PortError>
     private(set) var requests: [HTTPRequest] = []
-    init(_ answer: Result<HTTPResponse, HTTPFailure>) { self.answer = answer }
-    func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
+    init(_ answer: Result<HTTPResponse, PortError>) { self.answer = answer }
+    func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
       requests.append(request)
       return try answer.get()
     }
@@ -138,24 +138,22 @@ import Testing
   }
 
   @Test(arguments: [
-    (400, "{\"message\":\"overspend\"}", AlgodFailure.rejected("overspend")),
-    (400, "<html>", .rejected("no reason given")), (400, "", .rejected("no reason given")),
-    (401, "{\"message\":\"token\"}", .unavailable("it answered HTTP 401")),
-    (301, "", .unavailable("it answered HTTP 301")),
-    (500, "{\"message\":\"x\"}", .unavailable("it answered HTTP 500")), (201, "", .unavailable("it answered HTTP 201")),
+    (400, "{\"message\":\"overspend\"}", PortError.refused("overspend")),
+    (400, "<html>", .refused("no reason given")), (400, "", .refused("no reason given")),
+    (401, "{\"message\":\"token\"}", .broken("it answered HTTP 401")),
+    (301, "", .broken("it answered HTTP 301")),
+    (500, "{\"message\":\"x\"}", .broken("it answered HTTP 500")), (201, "", .broken("it answered HTTP 201")),
   ])
-  func `only 200 is success, and only 400 the node's word`(status: Int, body: String, failure: AlgodFailure) async {
+  func `only 200 is success, and only 400 the node's word`(status: Int, body: String, failure: PortError) async {
     let http = FakeHTTP(.success(HTTPResponse(status: status, body: Array(body.utf8))))
     await #expect(throws: failure) { try await AlgodClient(url: "https://node.example", http: http).post([1]) }
   }
 
   @Test(arguments: [
-    (HTTPFailure.timedOut, AlgodFailure.timedOut), (.unreachable("refused"), .unavailable("refused")),
-    (.untrusted("expired"), .unavailable("expired")), (.broken("reset"), .unavailable("reset")),
-    (.bodyTooLarge, .unavailable("its answer is too long")),
+    PortError.timedOut, .unreachable("refused"), .untrusted("expired"), .broken("reset"), .tooLarge,
   ])
-  func `a node that is not there is told as that`(failure: HTTPFailure, expected: AlgodFailure) async {
+  func `a node that is not there is told as that`(failure: PortError) async {
     let http = FakeHTTP(.failure(failure))
-    await #expect(throws: expected) { try await AlgodClient(url: "https://node.example", http: http).post([1]) }
+    await #expect(throws: failure) { try await AlgodClient(url: "https://node.example", http: http).post([1]) }
   }
 }

@@ -184,7 +184,7 @@ import Testing
   // MARK: - The authenticator does not sign
 
   struct Failing: Sendable, CustomTestStringConvertible {
-    let failure: TransactionSignerFailure
+    let failure: PortError
     let code: Int
     let message: String
     let data: LooseCBORValue?
@@ -192,22 +192,25 @@ import Testing
   }
 
   @Test(arguments: [
-    Failing(failure: .denied, code: 4001, message: "the person refused", data: ["method": "sign_transactions"]),
+    Failing(failure: .declined, code: 4001, message: "the person refused", data: ["method": "sign_transactions"]),
     Failing(failure: .timedOut, code: 4002, message: "nobody answered in time", data: ["method": "sign_transactions"]),
     Failing(
-      failure: .wrongGroupID(computed: [UInt8](repeating: 0xFF, count: 32)), code: 4201,
+      failure: PortError(.wrongGroup(computed: [UInt8](repeating: 0xFF, count: 32)), "another group"), code: 4201,
       message: "the transactions are not those of the group that they say they are of",
       data: ["computedGroupId": "//////////////////////////////////////////8="]),
     Failing(
-      failure: .notOurSigner(index: 1), code: 4100, message: "this wallet does not sign this with \(ours)",
+      failure: PortError(.notOurSigner(index: 1), "another signer"), code: 4100,
+      message: "this wallet does not sign this with \(ours)",
       data: ["signer": .text(ours.text)]),
-    Failing(failure: .notOurSigner(index: 2), code: 4000, message: "the wallet could not do this", data: nil),
     Failing(
-      failure: .notUnderstood(index: 1, reason: "too long"), code: 4200,
+      failure: PortError(.notOurSigner(index: 2), "another signer"), code: 4000,
+      message: "the wallet could not do this", data: nil),
+    Failing(
+      failure: PortError(.notUnderstood(index: 1), "too long"), code: 4200,
       message: "params.txns[1].txn is refused: too long", data: nil),
-    Failing(failure: .notUnderstood(index: nil, reason: "too much"), code: 4200, message: "too much", data: nil),
+    Failing(failure: PortError(.notUnderstood(index: nil), "too much"), code: 4200, message: "too much", data: nil),
     Failing(
-      failure: .unavailable("no socket at /run/user/1000"), code: 4000, message: "the wallet could not do this",
+      failure: .unreachable("no socket at /run/user/1000"), code: 4000, message: "the wallet could not do this",
       data: nil
     ),
   ])
@@ -224,7 +227,7 @@ import Testing
   @Test func `a refusal names the method that was refused`() async throws {
     for method in ["sign_message", "sign_and_post_transactions"] {
       let algod = FakeAlgod()
-      var fixture = try ProviderFixture(failure: .denied, algod: algod)
+      var fixture = try ProviderFixture(failure: .declined, algod: algod)
       let said = try await fixture.ask(method, ["message": "a", "txns": [["txn": Self.good.text]]])
       #expect(said.code == 4001)
       #expect(said.data == ["method": .text(method)])
@@ -234,7 +237,7 @@ import Testing
   }
 
   @Test func `why the authenticator is not there is told to the person, not to the dApp`() async throws {
-    var fixture = try ProviderFixture(failure: .unavailable("no socket"))
+    var fixture = try ProviderFixture(failure: .unreachable("no socket"))
     let said = try await fixture.ask("sign_message", ["message": "a"])
     #expect(said.reply.error == .unknown(reason: "no socket"))
     #expect(said.reply.error?.description == "the wallet could not do this: no socket")

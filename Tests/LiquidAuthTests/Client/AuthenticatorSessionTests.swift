@@ -132,19 +132,19 @@ import Testing
 
   /// An authenticator that says what a test says.
   private struct Parrot: AuthenticatorPort {
-    var account: Result<String, AuthenticatorFailure> = .success(TestWallet.address)
-    var passkey: Result<WalletPasskey, AuthenticatorFailure> = .success(
+    var account: Result<String, PortError> = .success(TestWallet.address)
+    var passkey: Result<WalletPasskey, PortError> = .success(
       WalletPasskey(credentialID: [UInt8](repeating: 7, count: 32), isStored: true))
-    var answers: [UInt8: Result<[UInt8], AuthenticatorFailure>] = [:]
+    var answers: [UInt8: Result<[UInt8], PortError>] = [:]
     var heard: @Sendable ([UInt8]) -> Void = { _ in }
     var askedPasskey: @Sendable (String, String) -> Void = { _, _ in }
 
-    func account() async throws(AuthenticatorFailure) -> String { try account.get() }
-    func walletPasskey(rpID: String, host: String) async throws(AuthenticatorFailure) -> WalletPasskey {
+    func account() async throws(PortError) -> String { try account.get() }
+    func walletPasskey(rpID: String, host: String) async throws(PortError) -> WalletPasskey {
       askedPasskey(rpID, host)
       return try passkey.get()
     }
-    func respond(to message: [UInt8]) async throws(AuthenticatorFailure) -> [UInt8] {
+    func respond(to message: [UInt8]) async throws(PortError) -> [UInt8] {
       heard(message)
       if let answer = answers[message[0]] { return try answer.get() }
       let information: CBORMap = [2: ["liquid"], 4: ["uv": true]]
@@ -154,9 +154,8 @@ import Testing
 
   private static func run(_ parrot: Parrot, _ ceremony: LiquidCeremony) async throws(LiquidAuthError) {
     let session = AuthenticatorSession(port: parrot, device: "Linux")
-    let origin: WebOrigin
-    do { origin = try WebOrigin("https://example.com") } catch { throw .invalidURL(.origin(error)) }
-    guard let requestID = RequestID("1") else { throw .invalidURL(.noRequestID) }
+    let origin = try WebOrigin("https://example.com")
+    guard let requestID = RequestID("1") else { throw .noRequestID }
     let request = CeremonyRequest(
       ceremony: ceremony, rpID: "example.com", challenge: try Challenge(ClientDataTests.text), requestID: requestID,
       address: try await session.account())
@@ -203,13 +202,13 @@ import Testing
   private static let statuses: [(UInt8, LiquidAuthError)] = [
     (0x27, .userCanceled), (0x2D, .userCanceled), (0x2F, .timedOut), (0x3A, .timedOut), (0x36, .notVerified),
     (0x33, .notVerified), (0x32, .notVerified), (0x34, .notVerified), (0x3C, .notVerified), (0x3F, .notVerified),
-    (0x2C, .authenticationNotAvailable(.verification)), (0x2B, .authenticationNotAvailable(.verification)),
+    (0x2C, .noVerification), (0x2B, .noVerification),
     (0x2E, .noCredential(rpID: "example.com")), (0x19, .alreadyRegistered(rpID: "example.com")),
     (0x28, .signingFailed("there is no room for another passkey")),
     (0xE0, .signingFailed("it does not know this form of client data")),
     (0xE1, .signingFailed("it does not know this form of client data")),
-    (0xE2, .signingFailed("it takes the origin for another site's")), (0xE3, .invalidChallenge(.form)),
-    (0xE4, .invalidChallenge(.reserved)), (0x7F, .signingFailed("status 7F")), (0x01, .signingFailed("status 01")),
+    (0xE2, .signingFailed("it takes the origin for another site's")), (0xE3, .challengeForm),
+    (0xE4, .reservedChallenge), (0x7F, .signingFailed("status 7F")), (0x01, .signingFailed("status 01")),
     (0xFF, .signingFailed("status FF")),
   ]
 
@@ -221,19 +220,19 @@ import Testing
     }
   }
 
-  private static let answers: [(Result<[UInt8], AuthenticatorFailure>, LiquidAuthError)] = [
+  private static let answers: [(Result<[UInt8], PortError>, LiquidAuthError)] = [
     (.success([]), .signingFailed("its answer is empty")),
     (.success([0]), .signingFailed("its answer is not canonical CBOR")),
     (.success([0, 0x80]), .signingFailed("its answer is not canonical CBOR")),
     (.success([0, 0xA1, 0x18, 0x01, 0x00]), .signingFailed("its answer is not canonical CBOR")),
     (.success([0, 0xA0, 0x00]), .signingFailed("its answer is not canonical CBOR")),
     (.failure(.declined), .userCanceled), (.failure(.timedOut), .timedOut),
-    (.failure(.unreachable("gone; start it")), .authenticatorFailed("gone; start it")),
-    (.failure(.refused("too old; update it")), .authenticatorFailed("too old; update it")),
+    (.failure(.unreachable("gone; start it")), .authenticator(.refused("gone; start it"))),
+    (.failure(.refused("too old; update it")), .authenticator(.refused("too old; update it"))),
   ]
 
   @Test(arguments: answers) func `what is no answer is refused by name`(
-    _ answer: Result<[UInt8], AuthenticatorFailure>, _ error: LiquidAuthError
+    _ answer: Result<[UInt8], PortError>, _ error: LiquidAuthError
   ) async {
     for command in [UInt8(1), 4] {
       await #expect(throws: error) { try await Self.run(Parrot(answers: [command: answer]), .registration) }

@@ -90,7 +90,7 @@ import Testing
     let wallet = try TestWallet(at: server)
     let result = try await wallet.client.connect(link: "liquid://example.com/?requestId=7")
     #expect(result.origin == wallet.origin && server.links.map(\.requestID) == [7])
-    await #expect(throws: LiquidAuthError.invalidURL(.noRequestID)) {
+    await #expect(throws: LiquidAuthError.noRequestID) {
       try await wallet.client.connect(link: "liquid://example.com/")
     }
     #expect(server.links.count == 1)
@@ -266,7 +266,7 @@ import Testing
 
   /// What any answer can be instead of one.
   private static let anywhere: [Trick] = [
-    Trick("redirect", .invalidServerResponse(.redirect(to: "https://evil.example/x"))) {
+    Trick("redirect", .redirected(to: "https://evil.example/x")) {
       $0 = HTTPResponse(status: 307, headers: [HTTPHeader("Location", "https://evil.example/x")], body: $0.body)
     },
     Trick("500 that says success", .serverError(status: 500, "it gives no reason")) {
@@ -274,13 +274,13 @@ import Testing
     },
     Trick("success that says error", .authenticationFailed("no"), "error", "no"),
     Trick("success that says 500", .serverError(status: 500, "it gives no reason"), "statusCode", 500),
-    Trick("another success", .invalidServerResponse(.status(202))) {
+    Trick("another success", .unknownStatus(202)) {
       $0 = HTTPResponse(status: 202, headers: $0.headers, body: $0.body)
     },
-    Trick("a page", .invalidServerResponse(.contentType("text/html"))) {
+    Trick("a page", .contentType("text/html")) {
       $0 = HTTPResponse(status: 200, headers: [HTTPHeader("Content-Type", "text/html")], body: Array("<html>".utf8))
     },
-    Trick("a body without end", .networkError(host: host, .bodyTooLarge)) {
+    Trick("a body without end", .network(host: host, .tooLarge)) {
       $0 = HTTPResponse(status: 201, headers: $0.headers, body: $0.body + [UInt8](repeating: 0x20, count: 65_536))
     },
     Trick("no JSON", .invalidJSON("it is no JSON")) {
@@ -291,13 +291,13 @@ import Testing
   /// What options of both kinds can hold.
   private static let options: [Trick] =
     anywhere + [
-      Trick("31 bytes", .invalidChallenge(.form), "challenge", .text(Base64URL.encode(challenge.dropLast()))),
-      Trick("33 bytes", .invalidChallenge(.form), "challenge", .text(Base64URL.encode(challenge + [1]))),
-      Trick("padding", .invalidChallenge(.form), "challenge", .text(Base64URL.encode(challenge) + "=")),
-      Trick("a quotation mark", .invalidChallenge(.form), "challenge", .text(String(repeating: "\"", count: 43))),
-      Trick("a transaction", .invalidChallenge(.reserved), "challenge", reserved("TX")),
-      Trick("a program", .invalidChallenge(.reserved), "challenge", reserved("Program")),
-      Trick("bytes for MX", .invalidChallenge(.reserved), "challenge", reserved("MX")),
+      Trick("31 bytes", .challengeForm, "challenge", .text(Base64URL.encode(challenge.dropLast()))),
+      Trick("33 bytes", .challengeForm, "challenge", .text(Base64URL.encode(challenge + [1]))),
+      Trick("padding", .challengeForm, "challenge", .text(Base64URL.encode(challenge) + "=")),
+      Trick("a quotation mark", .challengeForm, "challenge", .text(String(repeating: "\"", count: 43))),
+      Trick("a transaction", .reservedChallenge, "challenge", reserved("TX")),
+      Trick("a program", .reservedChallenge, "challenge", reserved("Program")),
+      Trick("bytes for MX", .reservedChallenge, "challenge", reserved("MX")),
       Trick("no challenge", .missingRequiredField("challenge"), "challenge", nil),
       Trick("a challenge of numbers", .invalidJSON("challenge is of another kind"), "challenge", [1, 2, 3]),
     ]
@@ -308,11 +308,11 @@ import Testing
 
   private static func rpIDs(_ member: @escaping @Sendable (JSONValue?) -> (String, JSONValue?)) -> [Trick] {
     let faults: [(String, JSONValue?, LiquidAuthError)] = [
-      ("another site", "example.org", .invalidRpID("example.org", .otherSite(host: host))),
-      ("a site below", "app.example.com", .invalidRpID("app.example.com", .otherSite(host: host))),
-      ("half a label", "ample.com", .invalidRpID("ample.com", .otherSite(host: host))),
-      ("a public suffix", "com", .invalidRpID("com", .otherSite(host: host))),
-      ("another spelling", "Example.com", .invalidRpID("Example.com", .otherSite(host: host))),
+      ("another site", "example.org", .otherSite("example.org", host: host)),
+      ("a site below", "app.example.com", .otherSite("app.example.com", host: host)),
+      ("half a label", "ample.com", .otherSite("ample.com", host: host)),
+      ("a public suffix", "com", .otherSite("com", host: host)),
+      ("another spelling", "Example.com", .otherSite("Example.com", host: host)),
       ("no relying party", nil, .missingRpID), ("an empty one", "", .missingRpID),
     ]
     return faults.map { name, value, error in
@@ -330,10 +330,10 @@ import Testing
   private static let assertionOptions =
     options + rpIDs { ("rpId", $0) } + [
       Trick(
-        "another passkey", .invalidServerResponse(.otherCredentials), "allowCredentials",
+        "another passkey", .otherCredentials, "allowCredentials",
         [["type": "public-key", "id": "AAAA"]]),
       Trick(
-        "another kind of credential", .invalidServerResponse(.otherCredentials), "allowCredentials",
+        "another kind of credential", .otherCredentials, "allowCredentials",
         [["type": "password", "id": "AAAA"]]),
     ]
 
@@ -345,7 +345,7 @@ import Testing
     await #expect(throws: trick.error) { try await wallet.run(.registration) }
     #expect(wallet.authenticator.person.prompts.isEmpty && server.links.isEmpty)
     #expect(Set(server.paths) == ["/attestation/request"])
-    #expect(server.paths.count == (trick.error == .invalidChallenge(.reserved) ? 2 : 1))
+    #expect(server.paths.count == (trick.error == .reservedChallenge ? 2 : 1))
     #expect(try wallet.authenticator.store.allCredentials().isEmpty)
   }
 
@@ -371,7 +371,7 @@ import Testing
     let server = Self.server { path, response in
       guard path.contains("/request"), !isDrawn.isOn else { return }
       isDrawn.turnOn()
-      Trick("a block", .invalidChallenge(.reserved), "challenge", Self.reserved("BH")).change(&response)
+      Trick("a block", .reservedChallenge, "challenge", Self.reserved("BH")).change(&response)
     }
     let wallet = try TestWallet(at: server)
     _ = try await wallet.run(.registration)
@@ -386,7 +386,7 @@ import Testing
   @Test func `a public suffix is no relying party`() async throws {
     let server = LiquidAuthServer(rpID: "github.io", origin: "https://alice.github.io")
     let wallet = try TestWallet(at: server, origin: "https://alice.github.io")
-    await #expect(throws: LiquidAuthError.invalidRpID("github.io", .publicSuffix)) { try await wallet.run(.connect) }
+    await #expect(throws: LiquidAuthError.publicSuffix("github.io")) { try await wallet.run(.connect) }
     #expect(wallet.authenticator.person.prompts.isEmpty)
   }
 
@@ -470,11 +470,11 @@ import Testing
   @Test func `an authenticator that cannot do it is told of before a server is asked`() async throws {
     let server = Self.server()
     let blind = try TestAuthenticator(person: TestPerson(canVerify: false))
-    await #expect(throws: LiquidAuthError.authenticationNotAvailable(.verification)) {
+    await #expect(throws: LiquidAuthError.noVerification) {
       try await TestWallet(at: server, with: blind).run(.connect)
     }
     let old = try TestAuthenticator(extensions: [CredProtect.self])
-    await #expect(throws: LiquidAuthError.authenticationNotAvailable(.liquid)) {
+    await #expect(throws: LiquidAuthError.noLiquid) {
       try await TestWallet(at: server, with: old).run(.connect)
     }
     #expect(server.requests.isEmpty)
@@ -485,14 +485,14 @@ import Testing
     let server = LiquidAuthServer(rpID: "localhost", origin: origin)
     let wallet = try TestWallet(at: server, origin: origin)
     for flow in TestWallet.Flow.allCases {
-      await #expect(throws: LiquidAuthError.clientDataCreationFailed(origin: origin)) { try await wallet.run(flow) }
+      await #expect(throws: LiquidAuthError.unsignedOrigin(origin)) { try await wallet.run(flow) }
     }
     #expect(server.requests.isEmpty && wallet.progress.all.isEmpty)
   }
 
   @Test func `a server that is away is an error that names it`() async throws {
     let wallet = try TestWallet(at: ScriptedServer(), origin: "https://example.com:8443")
-    await #expect(throws: LiquidAuthError.networkError(host: "example.com:8443", .unreachable("nobody listens"))) {
+    await #expect(throws: LiquidAuthError.network(host: "example.com:8443", .unreachable("nobody listens"))) {
       try await wallet.run(.connect)
     }
   }

@@ -44,11 +44,11 @@ import Testing
   }
 
   @Test(arguments: [
-    (UserInteractionError.declined, AuthenticatorFailure.declined), (.timedOut, .timedOut),
+    (UserInteractionError.declined, PortError.declined), (.timedOut, .timedOut),
     (.wrongPassphrase, .refused("the vault stays locked: the passphrase was wrong in every try")),
   ])
   func `a vault that is not opened is told as what it is`(
-    _ error: UserInteractionError, _ expected: AuthenticatorFailure
+    _ error: UserInteractionError, _ expected: PortError
   ) async {
     let local = Self.authenticator(ClosedKeySource(error: error))
     await #expect(throws: expected) { try await local.account() }
@@ -76,7 +76,7 @@ import Testing
     let local = Self.authenticator(OpenKeySource(try Self.vault()), person)
     async let first = local.respond(to: [Selection.code])
     while !person.isAsked { await Task.yield() }
-    await #expect(throws: AuthenticatorFailure.self) { try await local.respond(to: [GetInfo.code]) }
+    await #expect(throws: PortError.self) { try await local.respond(to: [GetInfo.code]) }
     person.answer()
     #expect(try await first == [0])
     #expect(try await local.respond(to: [GetInfo.code]).first == 0)

@@ -43,35 +43,38 @@ import Testing
   }
 
   @Test(arguments: [
-    (401, "Unauthorized", KeyriError.unauthorized),
-    (401, "", .unauthorized),
-    (409, #"{"error":"registered"}"#, .registered),
-    (400, "Missing data", .refused(status: 400, reason: "Missing data")),
-    (500, "Could not register", .refused(status: 500, reason: "Could not register")),
-    (500, token, .refused(status: 500, reason: nil)),
-    (500, "<html>", .refused(status: 500, reason: nil)),
-    (503, "", .refused(status: 503, reason: nil)),
-    (404, #"{"statusCode":404,"message":"no such page"}"#, .refused(status: 404, reason: "no such page")),
-    (201, token, .refused(status: 201, reason: nil)), (204, "", .refused(status: 204, reason: nil)),
-    (100, "", .refused(status: 100, reason: nil)),
-    (301, token, .redirected), (302, "", .redirected), (307, "", .redirected), (308, "", .redirected),
+    (401, "Unauthorized", LiquidAuthError.keyriUnauthorized),
+    (401, "", .keyriUnauthorized),
+    (409, #"{"error":"registered"}"#, .keyriRegistered),
+    (400, "Missing data", .keyriRefused(status: 400, reason: "Missing data")),
+    (500, "Could not register", .keyriRefused(status: 500, reason: "Could not register")),
+    (500, token, .keyriRefused(status: 500, reason: nil)),
+    (500, "<html>", .keyriRefused(status: 500, reason: nil)),
+    (503, "", .keyriRefused(status: 503, reason: nil)),
+    (404, #"{"statusCode":404,"message":"no such page"}"#, .keyriRefused(status: 404, reason: "no such page")),
+    (201, token, .keyriRefused(status: 201, reason: nil)), (204, "", .keyriRefused(status: 204, reason: nil)),
+    (100, "", .keyriRefused(status: 100, reason: nil)),
+    (301, token, .keyriRedirected), (302, "", .keyriRedirected), (307, "", .keyriRedirected),
+    (308, "", .keyriRedirected),
     // Yes by the status, no by the body.
-    (200, #"{"error":"no such user"}"#, .refused(status: 200, reason: "no such user")),
-    (200, #"{"errors":true,"errorMsg":"no"}"#, .refused(status: 200, reason: "no")),
+    (200, #"{"error":"no such user"}"#, .keyriRefused(status: 200, reason: "no such user")),
+    (200, #"{"errors":true,"errorMsg":"no"}"#, .keyriRefused(status: 200, reason: "no")),
     (
       200, #"{"statusCode":500,"message":"Internal server error"}"#,
-      .refused(status: 200, reason: "Internal server error")
+      .keyriRefused(status: 200, reason: "Internal server error")
     ),
-    (200, #"{"status":401}"#, .refused(status: 200, reason: nil)),
-    (200, #"{"error":{"code":1}}"#, .refused(status: 200, reason: nil)),
+    (200, #"{"status":401}"#, .keyriRefused(status: 200, reason: nil)),
+    (200, #"{"error":{"code":1}}"#, .keyriRefused(status: 200, reason: nil)),
     // No token, whatever else it may be.
-    (200, "", .malformed("token")), (200, "Could not register", .malformed("token")), (200, "{}", .malformed("token")),
-    (200, "<html></html>", .malformed("token")), (200, "a.b", .malformed("token")), (200, "..", .malformed("token")),
-    (200, token + ".", .malformed("token")), (200, token + "\n", .malformed("token")),
-    (200, "\"" + token + "\"", .malformed("token")), (200, "aGVhZA==.Ym9keQ.c2ln", .malformed("token")),
-    (200, "aGVhZA.Ym9keQ.c2/n", .malformed("token")), (200, "\u{0}", .malformed("token")),
+    (200, "", .keyriAnswer("token")), (200, "Could not register", .keyriAnswer("token")),
+    (200, "{}", .keyriAnswer("token")),
+    (200, "<html></html>", .keyriAnswer("token")), (200, "a.b", .keyriAnswer("token")),
+    (200, "..", .keyriAnswer("token")),
+    (200, token + ".", .keyriAnswer("token")), (200, token + "\n", .keyriAnswer("token")),
+    (200, "\"" + token + "\"", .keyriAnswer("token")), (200, "aGVhZA==.Ym9keQ.c2ln", .keyriAnswer("token")),
+    (200, "aGVhZA.Ym9keQ.c2/n", .keyriAnswer("token")), (200, "\u{0}", .keyriAnswer("token")),
   ])
-  func `status and body are both judged`(_ status: Int, _ body: String, _ error: KeyriError) async throws {
+  func `status and body are both judged`(_ status: Int, _ body: String, _ error: LiquidAuthError) async throws {
     let world = try KeyriWorld()
     world.answer(status, body, [HTTPHeader("Location", "https://evil.example/")])
     await #expect(throws: error) { try await world.companion.login(world.email()) }
@@ -79,26 +82,28 @@ import Testing
   }
 
   @Test(arguments: [
-    HTTPFailure.unreachable("connection refused"), .untrusted("unknown authority"), .timedOut, .bodyTooLarge,
+    PortError.unreachable("connection refused"), .untrusted("unknown authority"), .timedOut, .tooLarge,
     .broken("reset"),
   ])
-  func `no answer is no token`(_ failure: HTTPFailure) async throws {
+  func `no answer is no token`(_ failure: PortError) async throws {
     let world = try KeyriWorld()
     world.fail(failure)
-    await #expect(throws: KeyriError.http(failure)) { try await world.companion.register(world.email()) }
+    await #expect(throws: LiquidAuthError.keyriServer(failure)) { try await world.companion.register(world.email()) }
   }
 
-  @Test(arguments: [AuthenticatorFailure.declined, .timedOut, .unreachable("not running"), .refused("no vault")])
-  func `without a signature nothing is sent`(_ failure: AuthenticatorFailure) async throws {
-    let world = try KeyriWorld { _ throws(AuthenticatorFailure) in throw failure }
-    await #expect(throws: KeyriError.authenticator(failure)) { try await world.companion.login(world.email()) }
+  @Test(arguments: [PortError.declined, .timedOut, .unreachable("not running"), .refused("no vault")])
+  func `without a signature nothing is sent`(_ failure: PortError) async throws {
+    let world = try KeyriWorld { _ throws(PortError) in throw failure }
+    await #expect(throws: LiquidAuthError.keyriAuthenticator(failure)) {
+      try await world.companion.login(world.email())
+    }
     #expect(world.requests.isEmpty)
   }
 
   @Test(arguments: [60_000, 3_600_000])
   func `a signature that came too late is not sent`(_ delay: UInt64) async throws {
     let world = try KeyriWorld { $0.now += delay }
-    await #expect(throws: KeyriError.tooLate) { try await world.companion.login(world.email()) }
+    await #expect(throws: LiquidAuthError.keyriTooLate) { try await world.companion.login(world.email()) }
     #expect(world.requests.isEmpty)
   }
 
@@ -113,13 +118,13 @@ import Testing
   func `with a wrong clock nobody is asked`(_ now: UInt64) async throws {
     let world = try KeyriWorld()
     world.now = now
-    await #expect(throws: KeyriError.clock) { try await world.companion.login(world.email()) }
+    await #expect(throws: LiquidAuthError.wrongClock) { try await world.companion.login(world.email()) }
     #expect(world.signed.isEmpty && world.requests.isEmpty)
   }
 
   @Test func `a key that the authenticator does not give is not registered`() async throws {
     let world = try KeyriWorld()
-    await #expect(throws: KeyriError.self) { try await world.companion.register(KeyriEmail("bob@example.com")) }
+    await #expect(throws: LiquidAuthError.self) { try await world.companion.register(KeyriEmail("bob@example.com")) }
     #expect(world.requests.isEmpty)
   }
 }

@@ -40,7 +40,7 @@ import Testing
     "https://acme.onekey.to?x=" + String(repeating: "a", count: 2048) + "&sessionId=abc",
   ])
   func `what is no link is refused`(_ text: String) {
-    #expect(throws: KeyriError.link) { try KeyriLink(text, otherOrigins: []) }
+    #expect(throws: LiquidAuthError.noKeyriLink) { try KeyriLink(text, otherOrigins: []) }
   }
 
   @Test(arguments: [
@@ -51,17 +51,17 @@ import Testing
     "https://localhost:8443?sessionId=abc",
   ])
   func `another host is refused unless it is configured`(_ text: String) throws {
-    #expect(throws: KeyriError.foreignLink) { try KeyriLink(text, otherOrigins: []) }
+    #expect(throws: LiquidAuthError.foreignKeyriLink) { try KeyriLink(text, otherOrigins: []) }
     let origin = try WebOrigin(text.prefix { $0 != "?" }.trimmingSuffix("/"))
     #expect(try KeyriLink(text, otherOrigins: [origin]).origin == origin)
   }
 
   @Test func `a configured host is one with its port`() throws {
     let configured: Set = [try WebOrigin("https://localhost:8443")]
-    #expect(throws: KeyriError.foreignLink) {
+    #expect(throws: LiquidAuthError.foreignKeyriLink) {
       try KeyriLink("https://localhost?sessionId=abc", otherOrigins: configured)
     }
-    #expect(throws: KeyriError.foreignLink) {
+    #expect(throws: LiquidAuthError.foreignKeyriLink) {
       try KeyriLink("http://localhost:8443?sessionId=abc", otherOrigins: configured)
     }
   }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct KeyriSessionsTests {
   private static func lookedUp(
     _ changes: [String: Any] = [:],
-    prompt: @escaping @Sendable (KeyriWorld) throws(AuthenticatorFailure) -> Void = { _ in }
+    prompt: @escaping @Sendable (KeyriWorld) throws(PortError) -> Void = { _ in }
   ) async throws -> (world: KeyriWorld, session: KeyriSession) {
     let world = try KeyriWorld(prompt: prompt)
     world.answer(200, try KeyriWorld.session(changes))
@@ -64,49 +64,52 @@ import Testing
     "https://app.example\n", "https://аpp.example", "192.0.2.1", "javascript:alert(1)",
   ])
   func `an origin that nobody can trust is refused`(_ text: String) async throws {
-    await #expect(throws: KeyriError.malformed("WidgetOrigin")) { try await Self.lookedUp(["WidgetOrigin": text]) }
+    await #expect(throws: LiquidAuthError.keyriAnswer("WidgetOrigin")) {
+      try await Self.lookedUp(["WidgetOrigin": text])
+    }
   }
 
   @Test(arguments: ["sessionId", "WidgetOrigin", "browserPublicKey", "__hash", "__salt"])
   func `what must be there is a text`(_ member: String) async throws {
     for value: Any in [NSNull(), 1, true, ["a"], ["a": "b"]] {
-      await #expect(throws: KeyriError.malformed(member)) { try await Self.lookedUp([member: value]) }
+      await #expect(throws: LiquidAuthError.keyriAnswer(member)) { try await Self.lookedUp([member: value]) }
     }
   }
 
   @Test(arguments: ["WidgetUserAgent", "riskAnalytics"])
   func `what may be there is of its type`(_ member: String) async throws {
-    await #expect(throws: KeyriError.malformed(member)) { try await Self.lookedUp([member: "text"]) }
+    await #expect(throws: LiquidAuthError.keyriAnswer(member)) { try await Self.lookedUp([member: "text"]) }
   }
 
   @Test(arguments: ["5f3c-za.9_~", "5f3c-Za.9_~ ", "5f3c-Za.9_", "", "other"])
   func `an answer about another session is refused`(_ id: String) async throws {
-    await #expect(throws: KeyriError.anotherSession) { try await Self.lookedUp(["sessionId": id]) }
+    await #expect(throws: LiquidAuthError.otherKeyriSession) { try await Self.lookedUp(["sessionId": id]) }
   }
 
   @Test func `a browser's key is a point of the curve`() async throws {
     for vector in try KeyriVectors.all.get().badBrowserKeys {
-      await #expect(throws: KeyriError.browserKey, "\(vector.name)") {
+      await #expect(throws: LiquidAuthError.browserKey, "\(vector.name)") {
         try await Self.lookedUp(["browserPublicKey": vector.browserPublicKey])
       }
     }
   }
 
   @Test(arguments: [
-    (404, #"{"message":"no such session"}"#, KeyriError.refused(status: 404, reason: "no such session")),
-    (410, "", .refused(status: 410, reason: nil)), (401, "", .refused(status: 401, reason: nil)),
-    (200, #"{"error":"session expired"}"#, .refused(status: 200, reason: "session expired")),
+    (404, #"{"message":"no such session"}"#, LiquidAuthError.keyriRefused(status: 404, reason: "no such session")),
+    (410, "", .keyriRefused(status: 410, reason: nil)), (401, "", .keyriRefused(status: 401, reason: nil)),
+    (200, #"{"error":"session expired"}"#, .keyriRefused(status: 200, reason: "session expired")),
     (
       200, #"{"statusCode":500,"message":"Internal server error"}"#,
-      .refused(status: 200, reason: "Internal server error")
+      .keyriRefused(status: 200, reason: "Internal server error")
     ),
-    (302, "", .redirected), (200, "", .malformed("it is no JSON")), (200, "ok", .malformed("it is no JSON")),
-    (200, "[]", .malformed("the answer")), (200, "null", .malformed("the answer")),
-    (200, "{}", .malformed("sessionId")),
-    (200, "{\"sessionId\":", .malformed("it is no JSON")), (200, "<html>", .malformed("it is no JSON")),
-    (200, String(repeating: "[", count: 16_000), .malformed("it is nested more than 32 deep")),
+    (302, "", .keyriRedirected), (200, "", .keyriAnswer("it is no JSON")), (200, "ok", .keyriAnswer("it is no JSON")),
+    (200, "[]", .keyriAnswer("the answer")), (200, "null", .keyriAnswer("the answer")),
+    (200, "{}", .keyriAnswer("sessionId")),
+    (200, "{\"sessionId\":", .keyriAnswer("it is no JSON")), (200, "<html>", .keyriAnswer("it is no JSON")),
+    (200, String(repeating: "[", count: 16_000), .keyriAnswer("it is nested more than 32 deep")),
   ])
-  func `an answer that describes no session is refused`(_ status: Int, _ body: String, _ error: KeyriError) async throws
+  func `an answer that describes no session is refused`(_ status: Int, _ body: String, _ error: LiquidAuthError)
+    async throws
   {
     let world = try KeyriWorld()
     world.answer(status, body)
@@ -115,7 +118,7 @@ import Testing
   }
 
   @Test func `an error beside a whole session is an error`() async throws {
-    await #expect(throws: KeyriError.refused(status: 200, reason: "expired")) {
+    await #expect(throws: LiquidAuthError.keyriRefused(status: 200, reason: "expired")) {
       try await Self.lookedUp(["error": "expired"])
     }
     #expect(try await Self.lookedUp(["error": "", "errors": false, "status": 200]).session.id == "5f3c-Za.9_~")
@@ -126,7 +129,7 @@ import Testing
     for length in 0..<whole.utf8.count {
       let world = try KeyriWorld()
       world.answer(200, String(decoding: whole.utf8.prefix(length), as: UTF8.self))
-      await #expect(throws: KeyriError.self) { try await world.sessions.session(of: world.link()) }
+      await #expect(throws: LiquidAuthError.self) { try await world.sessions.session(of: world.link()) }
     }
   }
 
@@ -144,8 +147,8 @@ import Testing
 
   @Test func `an answer that is too long is not read`() async throws {
     let world = try KeyriWorld()
-    world.fail(.bodyTooLarge)
-    await #expect(throws: KeyriError.http(.bodyTooLarge)) { try await world.sessions.session(of: world.link()) }
+    world.fail(.tooLarge)
+    await #expect(throws: LiquidAuthError.keyriServer(.tooLarge)) { try await world.sessions.session(of: world.link()) }
   }
 
   // MARK: Confirming
@@ -180,7 +183,7 @@ import Testing
   ])
   func `another origin than the one that was shown is not confirmed`(_ shown: String) async throws {
     let (world, session) = try await Self.lookedUp()
-    await #expect(throws: KeyriError.anotherOrigin) {
+    await #expect(throws: LiquidAuthError.anotherOrigin) {
       try await world.sessions.confirm(session, agreedOrigin: WebOrigin(shown), as: world.email())
     }
     #expect(world.signed.isEmpty && world.requests.count == 1)
@@ -189,7 +192,7 @@ import Testing
   @Test(arguments: ["deny", "Deny"])
   func `what the server wants denied is not confirmed`(_ status: String) async throws {
     let (world, session) = try await Self.lookedUp(["riskAnalytics": ["riskStatus": status]])
-    await #expect(throws: KeyriError.deniedByRisk) {
+    await #expect(throws: LiquidAuthError.deniedByRisk) {
       try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
     }
     #expect(world.signed.isEmpty && world.requests.count == 1)
@@ -198,7 +201,7 @@ import Testing
   @Test(arguments: ["bob@example.com", "Alice@example.com", "alice@example.com ", "alice@ex\u{200D}ample.com"])
   func `a browser that wants to be another user is not signed in`(_ publicUserID: String) async throws {
     let (world, session) = try await Self.lookedUp(["publicUserId": publicUserID])
-    await #expect(throws: KeyriError.anotherUser) {
+    await #expect(throws: LiquidAuthError.anotherUser) {
       try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
     }
     #expect(world.signed.isEmpty && world.requests.count == 1)
@@ -213,8 +216,8 @@ import Testing
   }
 
   @Test func `a refused prompt sends nothing`() async throws {
-    let (world, session) = try await Self.lookedUp { _ throws(AuthenticatorFailure) in throw .declined }
-    await #expect(throws: KeyriError.authenticator(.declined)) {
+    let (world, session) = try await Self.lookedUp { _ throws(PortError) in throw .declined }
+    await #expect(throws: LiquidAuthError.keyriAuthenticator(.declined)) {
       try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
     }
     #expect(world.requests.count == 1)
@@ -222,7 +225,7 @@ import Testing
 
   @Test func `a prompt that was answered too late sends nothing`() async throws {
     let (world, session) = try await Self.lookedUp { $0.now += 60_000 }
-    await #expect(throws: KeyriError.tooLate) {
+    await #expect(throws: LiquidAuthError.keyriTooLate) {
       try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
     }
     #expect(world.requests.count == 1)
@@ -239,13 +242,14 @@ import Testing
   }
 
   @Test(arguments: [
-    (401, "", KeyriError.refused(status: 401, reason: nil)),
-    (409, #"{"error":"answered already"}"#, .refused(status: 409, reason: "answered already")),
-    (200, #"{"errors":true}"#, .refused(status: 200, reason: nil)),
-    (200, #"{"error":"session expired"}"#, .refused(status: 200, reason: "session expired")),
-    (200, "<html>", .malformed("it is no JSON")), (200, "[]", .malformed("the answer")), (307, "", .redirected),
+    (401, "", LiquidAuthError.keyriRefused(status: 401, reason: nil)),
+    (409, #"{"error":"answered already"}"#, .keyriRefused(status: 409, reason: "answered already")),
+    (200, #"{"errors":true}"#, .keyriRefused(status: 200, reason: nil)),
+    (200, #"{"error":"session expired"}"#, .keyriRefused(status: 200, reason: "session expired")),
+    (200, "<html>", .keyriAnswer("it is no JSON")), (200, "[]", .keyriAnswer("the answer")),
+    (307, "", .keyriRedirected),
   ])
-  func `a confirmation that was refused is not sent again`(_ status: Int, _ body: String, _ error: KeyriError)
+  func `a confirmation that was refused is not sent again`(_ status: Int, _ body: String, _ error: LiquidAuthError)
     async throws
   {
     let (world, session) = try await Self.lookedUp()
@@ -279,6 +283,8 @@ import Testing
   @Test func `a denial that did not arrive is an error`() async throws {
     let (world, session) = try await Self.lookedUp()
     world.answer(500)
-    await #expect(throws: KeyriError.refused(status: 500, reason: nil)) { try await world.sessions.deny(session) }
+    await #expect(throws: LiquidAuthError.keyriRefused(status: 500, reason: nil)) {
+      try await world.sessions.deny(session)
+    }
   }
 }

@@ -46,7 +46,7 @@ import Testing
 
   @Test(arguments: [0, 1, 1_789_000_000, 999_999_999_999, 10_000_000_000_000, UInt64.max])
   func `a time of another number of digits is refused`(_ milliseconds: UInt64) {
-    #expect(throws: KeyriError.clock) { try KeyriTimestampNonce(at: milliseconds, nonce: []) }
+    #expect(throws: LiquidAuthError.wrongClock) { try KeyriTimestampNonce(at: milliseconds, nonce: []) }
   }
 
   @Test func `data are fresh for less than 60 seconds, and never before they were made`() throws {
@@ -70,7 +70,7 @@ import Testing
     "a\u{2028}@b", String(repeating: "a", count: 253) + "@b",
   ])
   func `what is no address is refused`(_ text: String) {
-    #expect(throws: KeyriError.email) { try KeyriEmail(text) }
+    #expect(throws: LiquidAuthError.noEmail) { try KeyriEmail(text) }
   }
 
   @Test func `a spelling of an address is kept, byte for byte`() throws {
@@ -83,7 +83,7 @@ import Testing
   func `an app key that would change the request is refused`(_ text: String) throws {
     let world = try KeyriWorld()
     let origin = try WebOrigin("https://api.example")
-    #expect(throws: KeyriError.appKey) {
+    #expect(throws: LiquidAuthError.keyriAppKey) {
       try KeyriSessions(
         origin: origin, appKey: text, http: world, keys: ScriptedAssociationKeys(world: world), now: { 0 },
         chance: .system)
@@ -99,16 +99,18 @@ import Testing
   }
 
   @Test func `each fault says what to do`() {
-    let faults: [KeyriError] = [
-      .link, .foreignLink, .email, .appKey, .clock, .http(.timedOut), .http(.bodyTooLarge), .http(.unreachable("x")),
-      .http(.untrusted("x")), .http(.broken("x")), .authenticator(.declined), .authenticator(.timedOut),
-      .authenticator(.refused("x")), .authenticator(.unreachable("x")), .cryptography(.outOfMemory), .redirected,
-      .registered, .unauthorized, .refused(status: 500, reason: nil), .malformed("x"), .anotherSession, .browserKey,
-      .anotherUser, .anotherOrigin, .deniedByRisk, .tooLate,
+    let faults: [LiquidAuthError] = [
+      .noKeyriLink, .foreignKeyriLink, .noEmail, .keyriAppKey, .wrongClock, .keyriServer(.timedOut),
+      .keyriServer(.tooLarge), .keyriServer(.unreachable("x")), .keyriServer(.untrusted("x")),
+      .keyriServer(.broken("x")),
+      .keyriAuthenticator(.declined), .keyriAuthenticator(.timedOut), .keyriAuthenticator(.refused("x")),
+      .keyriAuthenticator(.unreachable("x")), .keyriRedirected, .keyriRegistered, .keyriUnauthorized,
+      .keyriRefused(status: 500, reason: nil), .keyriAnswer("x"), .otherKeyriSession, .browserKey, .anotherUser,
+      .anotherOrigin, .deniedByRisk, .keyriTooLate,
     ]
     #expect(Set(faults.map(\.description)).count == faults.count - 1, "both x of the authenticator are its own words")
     #expect(
-      KeyriError.refused(status: 410, reason: "gone\u{1B}").description
+      LiquidAuthError.keyriRefused(status: 410, reason: "gone\u{1B}").description
         == "the server refused with status 410: gone\\u{1b}; ask for a new code, or try later")
   }
 }

@@ -10,7 +10,7 @@ import TestVectors
 final class KeyriWorld: Sendable {
   private struct State {
     var now: UInt64
-    var answers: [Result<HTTPResponse, HTTPFailure>] = []
+    var answers: [Result<HTTPResponse, PortError>] = []
     var requests: [(request: HTTPRequest, maximumBodySize: Int)] = []
     var signed: [ScriptedAssociationKeys.Signed] = []
     var keys: [P256.PrivateKey]
@@ -20,13 +20,13 @@ final class KeyriWorld: Sendable {
   let flow: KeyriVectors.Flow
   private let state: Mutex<State>
   /// What the authenticator does when it is asked for a signature, such as to let time pass.
-  let prompt: @Sendable (KeyriWorld) throws(AuthenticatorFailure) -> Void
+  let prompt: @Sendable (KeyriWorld) throws(PortError) -> Void
 
   /// A world in which nothing was asked yet.
   ///
   /// - Parameter bytes: what chance gives, in order; by default as in the vectors.
   init(
-    bytes: [[UInt8]]? = nil, prompt: @escaping @Sendable (KeyriWorld) throws(AuthenticatorFailure) -> Void = { _ in }
+    bytes: [[UInt8]]? = nil, prompt: @escaping @Sendable (KeyriWorld) throws(PortError) -> Void = { _ in }
   ) throws {
     flow = try KeyriVectors.flow()
     self.prompt = prompt
@@ -81,7 +81,7 @@ final class KeyriWorld: Sendable {
   }
 
   /// The next answer is none.
-  func fail(_ failure: HTTPFailure) { state.withLock { $0.answers.append(.failure(failure)) } }
+  func fail(_ failure: PortError) { state.withLock { $0.answers.append(.failure(failure)) } }
 
   /// The session of the vectors as the API describes it, with other members where `changes` says so; null removes one.
   static func session(_ changes: [String: Any] = [:]) throws -> String {
@@ -104,7 +104,7 @@ final class KeyriWorld: Sendable {
 }
 
 extension KeyriWorld: HTTPPort {
-  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
+  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
     let answer = state.withLock { state in
       state.requests.append((request, maximumBodySize))
       precondition(!state.answers.isEmpty, "a request that no test expects: \(request.url)")
@@ -125,14 +125,14 @@ struct ScriptedAssociationKeys: AssociationKeys {
 
   let world: KeyriWorld
 
-  func publicKey(publicUserID: String) async throws(AuthenticatorFailure) -> P256.PublicKey {
+  func publicKey(publicUserID: String) async throws(PortError) -> P256.PublicKey {
     guard publicUserID == world.flow.emailText, let key = try? P256.PublicKey(world.flow.publicKey) else {
       throw .refused("no test asks for the key of \(publicUserID)")
     }
     return key
   }
 
-  func sign(_ data: [UInt8], publicUserID: String, service: String) async throws(AuthenticatorFailure) -> [UInt8] {
+  func sign(_ data: [UInt8], publicUserID: String, service: String) async throws(PortError) -> [UInt8] {
     try world.prompt(world)
     world.note(Signed(data: String(decoding: data, as: UTF8.self), publicUserID: publicUserID, service: service))
     return world.flow.signature.bytes

@@ -50,7 +50,7 @@ struct CertificateFingerprintsTests {
 
   private static func der(_ base64: String) -> [UInt8] { Base64.decode(base64) ?? [] }
 
-  private static func fingerprints(_ values: [String]) throws(SessionDescriptionError) -> CertificateFingerprints {
+  private static func fingerprints(_ values: [String]) throws(LiquidAuthError) -> CertificateFingerprints {
     try CertificateFingerprints(
       in: Descriptions.lines(["v=0", SessionDescriptionTests.channel] + values.map { "a=fingerprint:" + $0 }))
   }
@@ -91,10 +91,11 @@ struct CertificateFingerprintsTests {
     (["SHA-1 " + firstBySHA1.dropFirst(6)], "sha-1"), ([firstByMD5, firstBySHA1, "sha-256 00"], "md5"),
   ])
   func `a function that is too weak is refused by its name`(_ values: [String], _ name: String) {
-    let error = #expect(throws: SessionDescriptionError.self) { try Self.fingerprints(values) }
+    let error = #expect(throws: LiquidAuthError.self) { try Self.fingerprints(values) }
     #expect(error == .weakFingerprint(name))
     #expect(
       error?.description
-        == "it names its certificate by \(name), which is too weak; SHA-256, SHA-384 or SHA-512 is needed")
+        == "the dApp's answer cannot be used: it names its certificate by \(name), which is too weak; SHA-256, SHA-384 "
+        + "or SHA-512 is needed; \(LiquidAuthError.newLink)")
   }
 }

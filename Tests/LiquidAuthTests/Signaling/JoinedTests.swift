@@ -56,7 +56,7 @@ struct JoinedTests {
     var joined = Joined(over: .webSocket)
     joined.begin()
     joined.letPass(.seconds(200))
-    #expect(joined.failure == .timedOut(.signalled))
+    #expect(joined.failure == .channelTimedOut(.signalled))
     #expect(joined.offersSent == 40)
     #expect(joined.isConnected == false)
   }
@@ -67,7 +67,7 @@ struct JoinedTests {
     joined.pathExists = false
     joined.begin()
     joined.letPass(.seconds(200))
-    #expect(joined.failure == .timedOut(.connecting))
+    #expect(joined.failure == .channelTimedOut(.connecting))
   }
 }
 
@@ -95,7 +95,7 @@ struct Joined {
   private(set) var candidatesAdded: [ICECandidate] = []
   private(set) var stages: [SignalingStage] = []
   private(set) var opened: Int?
-  private(set) var failure: SignalingError?
+  private(set) var failure: LiquidAuthError?
 
   private let transport: Transport
   private var wallet = Wallet()

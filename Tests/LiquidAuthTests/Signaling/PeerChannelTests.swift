@@ -33,7 +33,7 @@ import Testing
     world.peer(.failed("DTLS"))
     var iterator = channel.messages.makeAsyncIterator()
     #expect(try await iterator.next() == "a")
-    await #expect(throws: PeerChannelError.lost("DTLS")) { try await iterator.next() }
+    await #expect(throws: LiquidAuthError.channelLost("DTLS")) { try await iterator.next() }
     #expect(try await iterator.next() == nil)
     #expect(world.openThings == 0)
   }
@@ -47,7 +47,7 @@ import Testing
     world.peer(.message(.binary(Array(text.utf8))))
     #expect(try await iterator.next()?.size == ARC27Frame.maximumSize)
     world.peer(.message(.text(text + "x")))
-    await #expect(throws: PeerChannelError.incomingTooLarge(size: 340_001)) { try await iterator.next() }
+    await #expect(throws: LiquidAuthError.incomingTooLarge(size: 340_001)) { try await iterator.next() }
     #expect(world.openThings == 0)
   }
 
@@ -58,7 +58,7 @@ import Testing
     world.peer(.message(""))
     #expect(world.openThings == 0)
     var count = 0
-    await #expect(throws: PeerChannelError.unread) { for try await _ in channel.messages { count += 1 } }
+    await #expect(throws: LiquidAuthError.unread) { for try await _ in channel.messages { count += 1 } }
     #expect(count == PeerChannel.maximumUnreadCount)
   }
 
@@ -101,8 +101,8 @@ import Testing
     async throws
   {
     let channel = try await open(maximumOutgoingSize: 2)
-    await #expect(throws: PeerChannelError.outgoingTooLarge(size: 3, limit: 2)) { try await channel.send("éx") }
-    await #expect(throws: PeerChannelError.outgoingTooLarge(size: 3, limit: 2)) {
+    await #expect(throws: LiquidAuthError.outgoingTooLarge(size: 3, limit: 2)) { try await channel.send("éx") }
+    await #expect(throws: LiquidAuthError.outgoingTooLarge(size: 3, limit: 2)) {
       try await channel.send(.binary([1, 2, 3]))
     }
     try await channel.send("ab")
@@ -131,9 +131,9 @@ import Testing
     let sending = Task { try await channel.send("b") }
     await waiting()
     if isLost { world.peer(.failed("x")) } else { channel.close() }
-    await #expect(throws: PeerChannelError.closed) { try await sending.value }
+    await #expect(throws: LiquidAuthError.channelClosed) { try await sending.value }
     #expect(await world.call() == .closePeer)
-    await #expect(throws: PeerChannelError.closed) { try await channel.send("c") }
+    await #expect(throws: LiquidAuthError.channelClosed) { try await channel.send("c") }
   }
 
   @Test func `who waits to send can be cancelled, and the channel stays open`() async throws {
@@ -142,7 +142,7 @@ import Testing
     let sending = Task { try await channel.send("b") }
     await waiting()
     sending.cancel()
-    await #expect(throws: PeerChannelError.cancelled) { try await sending.value }
+    await #expect(throws: LiquidAuthError.cancelled) { try await sending.value }
     world.setBufferedAmount(0)
     try await channel.send("c")
     #expect(await world.call() == .sendMessage("c"))

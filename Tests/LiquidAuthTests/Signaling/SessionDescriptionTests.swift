@@ -42,7 +42,7 @@ struct SessionDescriptionTests {
     "sha-256  " + hex(32), " sha-256 " + hex(32), "sha256 " + hex(32), "sha-999 " + hex(32), "",
   ])
   func `any other fingerprint is none`(_ value: String) {
-    #expect(throws: SessionDescriptionError.noFingerprint) {
+    #expect(throws: LiquidAuthError.noFingerprint) {
       try SessionDescription(Descriptions.lines(["v=0", Self.channel, "a=fingerprint:\(value)"]))
     }
   }
@@ -53,14 +53,14 @@ struct SessionDescriptionTests {
     #expect(own == (try SessionDescription(Descriptions.answer).fingerprints))
     let common = try SessionDescription(Descriptions.lines(["v=0", above, Self.channel])).fingerprints
     #expect(common.function == .sha512 && common.digests == [[UInt8](repeating: 0xA7, count: 64)])
-    #expect(throws: SessionDescriptionError.weakFingerprint("md5")) {
+    #expect(throws: LiquidAuthError.weakFingerprint("md5")) {
       let weak = "a=fingerprint:md5 " + Self.hex(16)
       _ = try SessionDescription(Descriptions.lines(["v=0", Self.fingerprint, Self.channel, weak]))
     }
   }
 
   @Test func `a fingerprint of another section is none of the channel's`() {
-    #expect(throws: SessionDescriptionError.noFingerprint) {
+    #expect(throws: LiquidAuthError.noFingerprint) {
       try SessionDescription(
         Descriptions.lines(["v=0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", Self.fingerprint, Self.channel]))
     }
@@ -73,7 +73,7 @@ struct SessionDescriptionTests {
     ["m=video 9 UDP/DTLS/SCTP webrtc-datachannel"], [" \(channel)"], [channel, channel],
   ])
   func `without exactly one data channel section there is no channel`(_ sections: [String]) {
-    #expect(throws: SessionDescriptionError.noDataChannel) {
+    #expect(throws: LiquidAuthError.noDataChannel) {
       try SessionDescription(Descriptions.lines(["v=0", Self.fingerprint] + sections))
     }
   }
@@ -83,12 +83,12 @@ struct SessionDescriptionTests {
     "v=0\r\ns=\u{1b}[2J\r\n", "v=0\r\ns=é\r\n", "v=0\rm=\r\n", "v=0\u{2028}",
   ])
   func `what is no lines of visible ASCII is malformed`(_ text: String) {
-    #expect(throws: SessionDescriptionError.malformed) { try SessionDescription(text) }
+    #expect(throws: LiquidAuthError.malformedAnswer) { try SessionDescription(text) }
   }
 
   @Test(arguments: ["", "x", "-1", "1 ", "9223372036854775808", "0x10"])
   func `a size that is no number is malformed`(_ size: String) {
-    #expect(throws: SessionDescriptionError.malformed) {
+    #expect(throws: LiquidAuthError.malformedAnswer) {
       try SessionDescription(Descriptions.description(setup: "active", further: ["a=max-message-size:\(size)"]))
     }
   }
@@ -97,7 +97,7 @@ struct SessionDescriptionTests {
     let rest = SessionDescription.maximumSize - Descriptions.answer.utf8.count - "a=\r\n".utf8.count
     let text = Descriptions.answer + "a=" + String(repeating: "x", count: rest) + "\r\n"
     #expect(try SessionDescription(text).text.utf8.count == 32_768)
-    #expect(throws: SessionDescriptionError.tooLarge) { try SessionDescription(text + "x") }
+    #expect(throws: LiquidAuthError.longAnswer) { try SessionDescription(text + "x") }
   }
 
   private static func hex(_ count: Int) -> String {

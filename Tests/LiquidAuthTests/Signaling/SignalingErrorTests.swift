@@ -5,24 +5,22 @@ import Testing
 struct SignalingErrorTests {
   static let hostile = "\u{1b}[2J\u{202e}\n" + String(repeating: "x", count: 10_000)
 
-  static let errors: [SignalingError] =
+  private static let losses: [PortError] = [
+    .unreachable(hostile), .refused(status: 503), .closed, .broken(hostile), .timedOut,
+  ]
+
+  static let errors: [LiquidAuthError] =
     [
       .untrusted(hostile), .connectionDenied(hostile), .messageTooLarge(size: 2, limit: 1), .flooded,
-      .noPeerConnection("a plug-in is missing; install it"), .peerConnectionFailed(hostile), .otherWallet(hostile),
-      .cancelled,
-    ]
-    + [ServerLoss.unreachable(hostile), .refused(status: 503), .closed, .broken(hostile), .silent].flatMap {
-      [.serverGone($0), .serverLost($0)]
-    } + [SocketIOError.malformed(.json), .binary, .tooLarge].map { .protocolViolation($0) }
-    + [
-      SessionDescriptionError.tooLarge, .malformed, .noDataChannel, .noFingerprint, .weakFingerprint("md5"),
-      .otherSections, .noAnswer,
-    ].map {
-      .unusableAnswer($0)
-    } + [SignalingStage.linking, .signalled, .connecting].map { .timedOut($0) }
+      LiquidAuthError("a plug-in is missing; install it"), .peerConnectionFailed(hostile), .otherWallet(hostile),
+      .cancelled, .malformed("JSON"), .binary, .tooLarge, .longAnswer, .malformedAnswer, .noDataChannel, .noFingerprint,
+      .weakFingerprint("md5"), .otherSections, .noAnswer, .channelTimedOut(.linking), .channelTimedOut(.signalled),
+      .channelTimedOut(.connecting),
+    ] + losses.flatMap { [.serverGone($0), .serverLost($0)] }
 
-  static let channelErrors: [PeerChannelError] = [
-    .closed, .lost(hostile), .incomingTooLarge(size: 300_000), .unread, .outgoingTooLarge(size: 2, limit: 1),
+  static let channelErrors: [LiquidAuthError] = [
+    .channelClosed, .channelLost(hostile), .incomingTooLarge(size: 300_000), .unread,
+    .outgoingTooLarge(size: 2, limit: 1),
     .cancelled,
   ]
 
@@ -39,18 +37,18 @@ struct SignalingErrorTests {
   }
 
   @Test func `after a sign-in, the way on is the page's new link`() {
-    let used: [SignalingError] = [
-      .serverGone(.closed), .serverLost(.closed), .unusableAnswer(.noAnswer), .peerConnectionFailed("x"),
-      .otherWallet("x"), .timedOut(.linking), .timedOut(.signalled), .timedOut(.connecting),
+    let used: [LiquidAuthError] = [
+      .serverGone(.closed), .serverLost(.closed), .noAnswer, .peerConnectionFailed("x"),
+      .otherWallet("x"), .channelTimedOut(.linking), .channelTimedOut(.signalled), .channelTimedOut(.connecting),
     ]
-    for text in used.map(\.description) + [PeerChannelError.closed, .lost("x")].map(\.description) {
+    for text in used.map(\.description) + [LiquidAuthError.channelClosed, .channelLost("x")].map(\.description) {
       #expect(text.hasSuffix("reload the dApp's page and take its new link"), "\(text)")
       #expect(!text.contains("link again"))
     }
   }
 
   @Test func `where a way around helps, it is named`() {
-    for error in [SignalingError.timedOut(.connecting), .peerConnectionFailed("x")] {
+    for error in [LiquidAuthError.channelTimedOut(.connecting), .peerConnectionFailed("x")] {
       #expect(error.description.contains("TURN server to wallet.conf"))
     }
   }

@@ -165,7 +165,7 @@ import Testing
     #expect(await world.call() == .httpCancelled)
     #expect(world.openThings == 1)
     task.cancel()
-    await #expect(throws: SignalingError.cancelled) { try await task.value }
+    await #expect(throws: LiquidAuthError.cancelled) { try await task.value }
     #expect(world.openThings == 0)
   }
 
@@ -176,7 +176,7 @@ import Testing
     let task = try start()
     try await reach(stage)
     task.cancel()
-    await #expect(throws: SignalingError.cancelled) { try await task.value }
+    await #expect(throws: LiquidAuthError.cancelled) { try await task.value }
     #expect(world.openThings == 0)
     #expect(world.alarms == 0)
   }
@@ -187,7 +187,7 @@ import Testing
     world.webSocket(.closed(nil))
     #expect(await world.call() == .closeWebSocket)
     task.cancel()
-    await #expect(throws: SignalingError.cancelled) { try await task.value }
+    await #expect(throws: LiquidAuthError.cancelled) { try await task.value }
     #expect(world.openThings == 0)
     #expect(world.alarms == 0)
   }
@@ -204,7 +204,7 @@ import Testing
     _ = (await world.call(), await world.call())
     #expect(world.openThings == 3)
     task.cancel()
-    await #expect(throws: SignalingError.cancelled) { try await task.value }
+    await #expect(throws: LiquidAuthError.cancelled) { try await task.value }
     #expect(world.openThings == 0)
     #expect(world.alarms == 0)
   }
@@ -215,7 +215,7 @@ import Testing
       withUnsafeCurrentTask { $0?.cancel() }
       return try await startSignaling(origin: origin, headers: [], iceServers: [], ports: world.ports) { _ in }
     }
-    await #expect(throws: SignalingError.cancelled) { try await task.value }
+    await #expect(throws: LiquidAuthError.cancelled) { try await task.value }
     world.webSocket(.open)
     #expect(world.openThings == 0)
   }
@@ -223,9 +223,9 @@ import Testing
   // MARK: Failures
 
   @Test func `without WebRTC the server is not bothered`() async throws {
-    world.failPeers(PeerConnectionFailure("a plug-in is missing; install it"))
+    world.failPeers(PortError.unreachable("a plug-in is missing; install it"))
     let task = try start()
-    await #expect(throws: SignalingError.noPeerConnection("a plug-in is missing; install it")) { try await task.value }
+    await #expect(throws: LiquidAuthError("a plug-in is missing; install it")) { try await task.value }
     #expect(world.openThings == 0)
     #expect(world.alarms == 0)
     #expect(told.stages == [])
@@ -239,7 +239,7 @@ import Testing
     while told.stages.count < [Stage.letIn: 1, .signalled: 2, .connecting: 3][stage] ?? 0 { await Task.yield() }
     world.advance(by: .seconds(120))
     let reached: SignalingStage = [.signalled: .signalled, .connecting: .connecting][stage] ?? .linking
-    await #expect(throws: SignalingError.timedOut(reached)) { try await task.value }
+    await #expect(throws: LiquidAuthError.channelTimedOut(reached)) { try await task.value }
     #expect(world.openThings == 0)
     #expect(world.alarms == 0)
   }
@@ -249,16 +249,16 @@ import Testing
     let task = try start()
     try await reach(.connecting)
     world.peer(event)
-    await #expect(throws: SignalingError.self) { try await task.value }
+    await #expect(throws: LiquidAuthError.self) { try await task.value }
     #expect(world.openThings == 0)
     #expect(world.alarms == 0)
   }
 
   @Test(arguments: [
-    (WebSocketEvent.text("garbage"), SignalingError.protocolViolation(.malformed(.packet))),
-    (.closed(.untrusted("expired")), .untrusted("expired")), (.closed(.notText), .protocolViolation(.binary)),
+    (WebSocketEvent.text("garbage"), LiquidAuthError.malformed("packet")),
+    (.closed(.untrusted("expired")), .untrusted("expired")), (.closed(.notText), .binary),
   ])
-  func `a server that is refused closes everything`(_ event: WebSocketEvent, _ error: SignalingError) async throws {
+  func `a server that is refused closes everything`(_ event: WebSocketEvent, _ error: LiquidAuthError) async throws {
     let task = try start()
     try await reach(.signalled)
     world.webSocket(event)
@@ -271,15 +271,15 @@ import Testing
     let task = try start()
     try await reach(.connecting)
     for _ in 0..<10_000 { world.peer(.message("x")) }
-    await #expect(throws: SignalingError.self) { try await task.value }
+    await #expect(throws: LiquidAuthError.self) { try await task.value }
     #expect(world.openThings == 0)
   }
 
   @Test(arguments: [
-    (String(repeating: "x", count: 340_001), 1, PeerChannelError.incomingTooLarge(size: 340_001)), ("x", 257, .unread),
+    (String(repeating: "x", count: 340_001), 1, LiquidAuthError.incomingTooLarge(size: 340_001)), ("x", 257, .unread),
   ])
   func `a channel that is closed for what came before it was open ends the signaling`(
-    _ text: String, _ count: Int, _ fault: PeerChannelError
+    _ text: String, _ count: Int, _ fault: LiquidAuthError
   ) async throws {
     let task = try start()
     try await reach(.connecting)
@@ -290,13 +290,13 @@ import Testing
       world.webSocket(.text("2"))
       #expect(await world.call() == .sendText("3"))
     }
-    await #expect(throws: SignalingError.peerConnectionFailed(fault.description)) { try await task.value }
+    await #expect(throws: LiquidAuthError.peerConnectionFailed(fault.description)) { try await task.value }
     #expect(world.openThings == 0)
   }
 
   @Test func `events that come faster than they are looked at end it`() async throws {
     let (world, origin) = (FloodingWorld(), try WebOrigin("https://dapp.example"))
-    await #expect(throws: SignalingError.flooded) {
+    await #expect(throws: LiquidAuthError.flooded) {
       try await startSignaling(origin: origin, headers: [], iceServers: [], ports: world.ports) { _ in }
     }
     #expect(world.world.openThings == 0)

@@ -94,6 +94,6 @@ func emittedCandidates(_ numbers: some Sequence<Int>, on connection: Int = 1) th
 }
 
 /// Ended, with its web socket closed.
-func ended(_ error: SignalingError, on connection: Int = 1) -> [SignalingMachine.Action] {
+func ended(_ error: LiquidAuthError, on connection: Int = 1) -> [SignalingMachine.Action] {
   [.transport(.close(id(connection))), .failed(error)]
 }

@@ -36,7 +36,7 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
     var bufferedAmount = 0
     var looksAtBufferedAmount = 0
     var openThings = 0
-    var peerFailure: PeerConnectionFailure?
+    var peerFailure: PortError?
   }
 
   private let state = Mutex(State())
@@ -79,7 +79,7 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
   /// How often the buffered amount was looked at since it was set.
   var looksAtBufferedAmount: Int { state.withLock { $0.looksAtBufferedAmount } }
 
-  func failPeers(_ failure: PeerConnectionFailure) { state.withLock { $0.peerFailure = failure } }
+  func failPeers(_ failure: PortError) { state.withLock { $0.peerFailure = failure } }
 
   /// Answers the exchange of that number, from 0.
   func respond(_ number: Int, _ body: String, status: Int = 200) {
@@ -127,7 +127,7 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
   func make(
     iceServers: [ICEServer], channelLabel: String, bufferedAmountLowThreshold: Int,
     deliver: @escaping @Sendable (PeerEvent) -> Void
-  ) throws(PeerConnectionFailure) -> any PeerConnection {
+  ) throws(PortError) -> any PeerConnection {
     if let failure = state.withLock({ $0.peerFailure }) { throw failure }
     state.withLock { state in
       state.toPeer = deliver
@@ -137,7 +137,7 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
     return PeerDouble(world: self)
   }
 
-  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
+  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
     let (responses, responder) = AsyncStream.makeStream(of: HTTPResponse.self)
     state.withLock { state in
       state.responses.append(responder)

@@ -71,11 +71,11 @@ func sent(_ text: String, on connection: Int = 1) -> [SocketIOMachine.Action] {
 }
 
 /// The connection is closed and counts as lost.
-func lost(_ loss: ServerLoss, delay: Duration, on connection: Int = 1) -> [SocketIOMachine.Action] {
+func lost(_ loss: PortError, delay: Duration, on connection: Int = 1) -> [SocketIOMachine.Action] {
   [.transport(.close(id(connection))), .lost(loss, delay: delay)]
 }
 
 /// The connection is closed for good.
-func failed(_ error: SignalingError, on connection: Int = 1) -> [SocketIOMachine.Action] {
+func failed(_ error: LiquidAuthError, on connection: Int = 1) -> [SocketIOMachine.Action] {
   [.transport(.close(id(connection))), .failed(error)]
 }

@@ -33,22 +33,22 @@ struct EngineIOPacketTests {
   }
 
   @Test(arguments: [
-    (#"{"sid":"","pingInterval":25000,"pingTimeout":20000}"#, SocketIOError.malformed(.handshake)),
-    (#"{"sid":"a","pingInterval":99,"pingTimeout":20000}"#, .malformed(.handshake)),
-    (#"{"sid":"a","pingInterval":0,"pingTimeout":20000}"#, .malformed(.handshake)),
-    (#"{"sid":"a","pingInterval":-1,"pingTimeout":20000}"#, .malformed(.handshake)),
-    (#"{"sid":"a","pingInterval":600001,"pingTimeout":20000}"#, .malformed(.handshake)),
-    (#"{"sid":"a","pingInterval":25000,"pingTimeout":0}"#, .malformed(.handshake)),
-    (#"{"sid":"a","pingInterval":25000,"pingTimeout":600001}"#, .malformed(.handshake)),
-    (#"{"sid":"a","pingInterval":25000,"pingTimeout":20000,"maxPayload":0}"#, .malformed(.handshake)),
-    (#"{"sid":"a","pingInterval":1e99,"pingTimeout":20000}"#, .malformed(.json)),
-    (#"{"sid":"a","pingInterval":"25000","pingTimeout":20000}"#, .malformed(.json)),
-    (#"{"sid":7,"pingInterval":25000,"pingTimeout":20000}"#, .malformed(.json)),
-    (#"{"pingInterval":25000,"pingTimeout":20000}"#, .malformed(.json)),
-    (#"{"sid":"a","pingTimeout":20000}"#, .malformed(.json)), ("", .malformed(.json)), ("[]", .malformed(.json)),
-    ("{", .malformed(.json)), ("null", .malformed(.json)),
+    (#"{"sid":"","pingInterval":25000,"pingTimeout":20000}"#, LiquidAuthError.malformed("handshake")),
+    (#"{"sid":"a","pingInterval":99,"pingTimeout":20000}"#, .malformed("handshake")),
+    (#"{"sid":"a","pingInterval":0,"pingTimeout":20000}"#, .malformed("handshake")),
+    (#"{"sid":"a","pingInterval":-1,"pingTimeout":20000}"#, .malformed("handshake")),
+    (#"{"sid":"a","pingInterval":600001,"pingTimeout":20000}"#, .malformed("handshake")),
+    (#"{"sid":"a","pingInterval":25000,"pingTimeout":0}"#, .malformed("handshake")),
+    (#"{"sid":"a","pingInterval":25000,"pingTimeout":600001}"#, .malformed("handshake")),
+    (#"{"sid":"a","pingInterval":25000,"pingTimeout":20000,"maxPayload":0}"#, .malformed("handshake")),
+    (#"{"sid":"a","pingInterval":1e99,"pingTimeout":20000}"#, .malformed("JSON")),
+    (#"{"sid":"a","pingInterval":"25000","pingTimeout":20000}"#, .malformed("JSON")),
+    (#"{"sid":7,"pingInterval":25000,"pingTimeout":20000}"#, .malformed("JSON")),
+    (#"{"pingInterval":25000,"pingTimeout":20000}"#, .malformed("JSON")),
+    (#"{"sid":"a","pingTimeout":20000}"#, .malformed("JSON")), ("", .malformed("JSON")), ("[]", .malformed("JSON")),
+    ("{", .malformed("JSON")), ("null", .malformed("JSON")),
   ])
-  func `a handshake that no server means is refused`(_ text: String, _ error: SocketIOError) {
+  func `a handshake that no server means is refused`(_ text: String, _ error: LiquidAuthError) {
     #expect(throws: error) { try EngineIOPacket("0" + text) }
   }
 
@@ -57,16 +57,16 @@ struct EngineIOPacketTests {
       #"{"sid":"\#(String(repeating: "x", count: count))","pingInterval":25000,"pingTimeout":20000}"#
     }
     #expect(try EngineIOHandshake(text(256)).sid.count == 256)
-    #expect(throws: SocketIOError.malformed(.handshake)) { try EngineIOHandshake(text(257)) }
+    #expect(throws: LiquidAuthError.malformed("handshake")) { try EngineIOHandshake(text(257)) }
   }
 
   @Test(arguments: [
-    ("", SocketIOError.malformed(.packet)), ("7", .malformed(.packet)), ("a", .malformed(.packet)),
-    (" 2", .malformed(.packet)), ("１", .malformed(.packet)), ("\u{301}2", .malformed(.packet)),
-    ("1x", .malformed(.packet)), ("5x", .malformed(.packet)), ("6x", .malformed(.packet)),
-    ("2x", .malformed(.packet)), ("b", .binary), ("bAQIDBA==", .binary), ("\0", .malformed(.packet)),
+    ("", LiquidAuthError.malformed("packet")), ("7", .malformed("packet")), ("a", .malformed("packet")),
+    (" 2", .malformed("packet")), ("１", .malformed("packet")), ("\u{301}2", .malformed("packet")),
+    ("1x", .malformed("packet")), ("5x", .malformed("packet")), ("6x", .malformed("packet")),
+    ("2x", .malformed("packet")), ("b", .binary), ("bAQIDBA==", .binary), ("\0", .malformed("packet")),
   ])
-  func `what is no packet is refused`(_ text: String, _ error: SocketIOError) {
+  func `what is no packet is refused`(_ text: String, _ error: LiquidAuthError) {
     #expect(throws: error) { try EngineIOPacket(text) }
   }
 
@@ -79,11 +79,11 @@ struct EngineIOPacketTests {
 
   @Test(arguments: ["", "\u{1e}", "2\u{1e}", "\u{1e}2", "2\u{1e}\u{1e}2", "2\u{1e}x"])
   func `a body with a packet that is none is refused whole`(_ text: String) {
-    #expect(throws: SocketIOError.malformed(.packet)) { try EngineIOPacket.packets(inPayload: text) }
+    #expect(throws: LiquidAuthError.malformed("packet")) { try EngineIOPacket.packets(inPayload: text) }
   }
 
   @Test func `a body with a packet in base64 is refused whole`() {
-    #expect(throws: SocketIOError.binary) { try EngineIOPacket.packets(inPayload: "2\u{1e}bAQID") }
+    #expect(throws: LiquidAuthError.binary) { try EngineIOPacket.packets(inPayload: "2\u{1e}bAQID") }
   }
 
   struct NotOpen: Error {}

@@ -45,7 +45,7 @@ struct PollingTests {
   @Test func `a web socket that never opens gives way to polling`() {
     var client = Client()
     _ = client.begin()
-    #expect(client.tickAtDeadline() == lost(.silent, delay: .milliseconds(250)))
+    #expect(client.tickAtDeadline() == lost(.timedOut, delay: .milliseconds(250)))
     #expect(client.tickAtDeadline() == [Self.poll(Client.pollingTarget)])
   }
 
@@ -99,7 +99,7 @@ struct PollingTests {
     for _ in 0...SocketIOMachine.maximumWaitingPackets {
       #expect(client.machine.deadline == client.now + .seconds(45)); _ = client.emit(event)
     }
-    #expect(client.emit(event) == lost(.silent, delay: .milliseconds(500), on: 2))
+    #expect(client.emit(event) == lost(.timedOut, delay: .milliseconds(500), on: 2))
   }
 
   @Test func `a session's name is percent-encoded`() {
@@ -113,20 +113,20 @@ struct PollingTests {
   }
 
   @Test(arguments: [
-    (HTTPFailure.unreachable("refused"), ServerLoss.unreachable("refused")), (.timedOut, .silent),
+    (PortError.unreachable("refused"), PortError.unreachable("refused")), (.timedOut, .timedOut),
     (.broken("reset"), .broken("reset")),
   ])
-  func `an exchange that fails is a lost connection`(_ failure: HTTPFailure, _ loss: ServerLoss) {
+  func `an exchange that fails is a lost connection`(_ failure: PortError, _ loss: PortError) {
     var (client, other) = (Self.connected(), Self.connected())
     #expect(client.receive(.polled(.failure(failure)), on: 2) == lost(loss, delay: .milliseconds(500), on: 2))
     #expect(other.receive(.posted(.failure(failure)), on: 2) == lost(loss, delay: .milliseconds(500), on: 2))
   }
 
   @Test(arguments: [
-    (HTTPFailure.untrusted("expired"), SignalingError.untrusted("expired")),
-    (.bodyTooLarge, .protocolViolation(.tooLarge)),
+    (PortError.untrusted("expired"), LiquidAuthError.untrusted("expired")),
+    (.tooLarge, .tooLarge),
   ])
-  func `an exchange that must not be ends it`(_ failure: HTTPFailure, _ error: SignalingError) {
+  func `an exchange that must not be ends it`(_ failure: PortError, _ error: LiquidAuthError) {
     var client = Self.connected()
     #expect(client.receive(.polled(.failure(failure)), on: 2) == failed(error, on: 2))
   }
@@ -142,15 +142,15 @@ struct PollingTests {
   @Test(arguments: ["", "<html>", "2\u{1e}", "\u{1e}"])
   func `a body that is none of Engine.IO's ends it`(_ body: String) {
     var client = Self.connected()
-    #expect(client.polled(body, on: 2) == failed(.protocolViolation(.malformed(.packet)), on: 2))
+    #expect(client.polled(body, on: 2) == failed(.malformed("packet"), on: 2))
   }
 
   @Test func `a body that is not UTF-8, or too large, ends it`() {
     var (client, other) = (Self.connected(), Self.connected())
     let broken = HTTPResponse(status: 200, body: [0x34, 0xff])
-    #expect(client.receive(.polled(.success(broken)), on: 2) == failed(.protocolViolation(.malformed(.packet)), on: 2))
+    #expect(client.receive(.polled(.success(broken)), on: 2) == failed(.malformed("packet"), on: 2))
     let large = HTTPResponse(status: 200, body: [UInt8](repeating: 0x36, count: SocketIOMachine.maximumMessageSize + 1))
-    #expect(other.receive(.polled(.success(large)), on: 2) == failed(.protocolViolation(.tooLarge), on: 2))
+    #expect(other.receive(.polled(.success(large)), on: 2) == failed(.tooLarge, on: 2))
   }
 
   @Test func `a server that ends the session in a body is polled no more`() {
@@ -167,13 +167,13 @@ struct PollingTests {
         == [event] + lost(.closed, delay: .milliseconds(500), on: 2))
     #expect(
       other.polled("42[\"a\",1]\u{1e}42[", on: 2)
-        == [event] + failed(.protocolViolation(.malformed(.json)), on: 2))
+        == [event] + failed(.malformed("JSON"), on: 2))
   }
 
   @Test func `a poll that is not answered is silence`() {
     var client = Self.connected()
     #expect(client.machine.deadline == client.now + .seconds(45))
-    #expect(client.tickAtDeadline().last == .lost(.silent, delay: .milliseconds(250)))
+    #expect(client.tickAtDeadline().last == .lost(.timedOut, delay: .milliseconds(250)))
   }
 
   @Test func `closed, its exchanges are given up`() {

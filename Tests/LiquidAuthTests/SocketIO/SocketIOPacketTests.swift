@@ -37,33 +37,33 @@ struct SocketIOPacketTests {
   }
 
   @Test(arguments: [
-    ("", SocketIOError.malformed(.message)), ("7", .malformed(.message)), ("x", .malformed(.message)),
-    ("0", .malformed(.json)), ("0{}", .malformed(.json)), (#"0{"sid":1}"#, .malformed(.json)),
-    (#"0["a"]"#, .malformed(.json)), (#"01{"sid":"a"}"#, .malformed(.message)), ("1{}", .malformed(.message)),
-    ("11", .malformed(.message)), ("2", .malformed(.json)), ("2[]", .malformed(.json)), ("2{}", .malformed(.json)),
-    ("2[1]", .malformed(.json)), (#"2["a""#, .malformed(.json)), (#"2["a",]x"#, .malformed(.json)),
-    (#"2"a""#, .malformed(.json)), ("2[null]", .malformed(.json)), ("3[]", .malformed(.message)),
-    ("31", .malformed(.json)), ("31{}", .malformed(.json)), ("31[", .malformed(.json)),
-    ("318446744073709551616[]", .malformed(.message)), ("3-1[]", .malformed(.message)), ("4", .malformed(.json)),
-    (#"4"no""#, .malformed(.json)), (#"41{"message":"no"}"#, .malformed(.message)),
+    ("", LiquidAuthError.malformed("message")), ("7", .malformed("message")), ("x", .malformed("message")),
+    ("0", .malformed("JSON")), ("0{}", .malformed("JSON")), (#"0{"sid":1}"#, .malformed("JSON")),
+    (#"0["a"]"#, .malformed("JSON")), (#"01{"sid":"a"}"#, .malformed("message")), ("1{}", .malformed("message")),
+    ("11", .malformed("message")), ("2", .malformed("JSON")), ("2[]", .malformed("JSON")), ("2{}", .malformed("JSON")),
+    ("2[1]", .malformed("JSON")), (#"2["a""#, .malformed("JSON")), (#"2["a",]x"#, .malformed("JSON")),
+    (#"2"a""#, .malformed("JSON")), ("2[null]", .malformed("JSON")), ("3[]", .malformed("message")),
+    ("31", .malformed("JSON")), ("31{}", .malformed("JSON")), ("31[", .malformed("JSON")),
+    ("318446744073709551616[]", .malformed("message")), ("3-1[]", .malformed("message")), ("4", .malformed("JSON")),
+    (#"4"no""#, .malformed("JSON")), (#"41{"message":"no"}"#, .malformed("message")),
     (#"51-["a",{"_placeholder":true,"num":0}]"#, .binary), ("61-1[]", .binary), ("5", .binary),
   ])
-  func `what is no packet is refused`(_ text: String, _ error: SocketIOError) {
+  func `what is no packet is refused`(_ text: String, _ error: LiquidAuthError) {
     #expect(throws: error) { try SocketIOPacket(text) }
   }
 
   @Test func `JSON that is nested without end is refused, and costs no stack`() {
     let deep = #"2["a","# + String(repeating: "[", count: 100_000)
-    #expect(throws: SocketIOError.malformed(.json)) { try SocketIOPacket(deep) }
+    #expect(throws: LiquidAuthError.malformed("JSON")) { try SocketIOPacket(deep) }
     let whole = deep + String(repeating: "]", count: 100_001)
-    #expect(throws: SocketIOError.malformed(.json)) { try SocketIOPacket(whole) }
+    #expect(throws: LiquidAuthError.malformed("JSON")) { try SocketIOPacket(whole) }
   }
 
   @Test func `the first argument is read when it is asked for`() throws {
     let event = try SocketIOEvent(array: #"["a",{"b":[1,2]},3]"#)
     #expect(event.name == "a")
     #expect(try event.argument([String: [Int]].self) == ["b": [1, 2]])
-    #expect(throws: SocketIOError.malformed(.json)) { try event.argument(String.self) }
-    #expect(throws: SocketIOError.malformed(.json)) { try SocketIOEvent(array: #"["a"]"#).argument(String.self) }
+    #expect(throws: LiquidAuthError.malformed("JSON")) { try event.argument(String.self) }
+    #expect(throws: LiquidAuthError.malformed("JSON")) { try SocketIOEvent(array: #"["a"]"#).argument(String.self) }
   }
 }

@@ -63,11 +63,11 @@ final class LiquidAuthServer: HTTPPort {
   /// Wants client data of another origin from now on.
   func expect(origin: String) { state.withLock { $0.expectedOrigin = origin } }
 
-  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
+  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
     let path = Self.path(of: request)
     var response = state.withLock { answer(request, path, &$0) }
     tampering(path, &response)
-    guard response.body.count <= maximumBodySize else { throw .bodyTooLarge }
+    guard response.body.count <= maximumBodySize else { throw .tooLarge }
     return response
   }
 

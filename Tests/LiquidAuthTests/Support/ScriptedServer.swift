@@ -3,7 +3,7 @@ import Synchronization
 
 /// A server that answers as a test says, and remembers what it was asked.
 final class ScriptedServer: HTTPPort {
-  typealias Answer = Result<HTTPResponse, HTTPFailure>
+  typealias Answer = Result<HTTPResponse, PortError>
 
   private struct Script {
     var answers: [Answer]
@@ -20,7 +20,7 @@ final class ScriptedServer: HTTPPort {
   /// How many bytes of each answer were to be read.
   var limits: [Int] { script.withLock { $0.limits } }
 
-  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(HTTPFailure) -> HTTPResponse {
+  func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
     let answer: Answer = script.withLock { script in
       script.requests.append(request)
       script.limits.append(maximumBodySize)

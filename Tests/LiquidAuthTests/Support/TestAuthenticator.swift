@@ -37,11 +37,11 @@ actor TestAuthenticator: AuthenticatorPort {
     self.tampering = tampering
   }
 
-  func account() async throws(AuthenticatorFailure) -> String {
+  func account() async throws(PortError) -> String {
     do { return try vault.algorandAccount().address.text } catch { throw .refused("\(error)") }
   }
 
-  func walletPasskey(rpID: String, host: String = "") async throws(AuthenticatorFailure) -> WalletPasskey {
+  func walletPasskey(rpID: String, host: String = "") async throws(PortError) -> WalletPasskey {
     let address = Array(try await account().utf8)
     do {
       if case .record(let record) = try store.account(rpIDHash: RPIDHash(rpID: rpID), userID: address) {
@@ -56,7 +56,7 @@ actor TestAuthenticator: AuthenticatorPort {
     }
   }
 
-  func respond(to message: [UInt8]) async throws(AuthenticatorFailure) -> [UInt8] {
+  func respond(to message: [UInt8]) async throws(PortError) -> [UInt8] {
     var serving = authenticator
     let answer = await serving.respond(to: message, in: RequestContext(channel: 1, poweredUpAt: .zero))
     authenticator = serving

@@ -1,5 +1,6 @@
-import LiquidAuth
 import Synchronization
+
+@testable import LiquidAuth
 
 /// A wallet of this machine: the client over our own authenticator, at one server.
 struct TestWallet {
@@ -27,7 +28,7 @@ struct TestWallet {
 
   /// Does one of the three things that a client does.
   func run(_ flow: Flow, requestID: String = requestID) async throws(LiquidAuthError) -> LiquidAuthResult {
-    guard let requestID = RequestID(requestID) else { throw .invalidURL(.noRequestID) }
+    guard let requestID = RequestID(requestID) else { throw .noRequestID }
     return switch flow {
     case .registration: try await client.registration(origin: origin, requestID: requestID)
     case .authentication: try await client.authentication(origin: origin, requestID: requestID)

@@ -1,7 +1,7 @@
 import ArgumentParser
-import LiquidAuth
 import Testing
 
+@testable import LiquidAuth
 @testable import liquid_auth_wallet
 
 struct KeyriOptionsTests {
@@ -42,11 +42,12 @@ struct KeyriOptionsTests {
   }
 
   @Test(arguments: [
-    (KeyriError.authenticator(.declined), WalletFailure.Code.refused), (.authenticator(.timedOut), .refused),
-    (.tooLate, .refused), (.authenticator(.unreachable("x")), .notRunning), (.unauthorized, .failed),
-    (.authenticator(.refused("x")), .failed), (.anotherOrigin, .failed),
+    (LiquidAuthError.keyriAuthenticator(.declined), WalletFailure.Code.refused),
+    (.keyriAuthenticator(.timedOut), .refused),
+    (.keyriTooLate, .refused), (.keyriAuthenticator(.unreachable("x")), .notRunning), (.keyriUnauthorized, .failed),
+    (.keyriAuthenticator(.refused("x")), .failed), (.anotherOrigin, .failed),
   ])
-  func `a failure has its exit code`(_ error: KeyriError, _ code: WalletFailure.Code) {
+  func `a failure has its exit code`(_ error: LiquidAuthError, _ code: WalletFailure.Code) {
     #expect(WalletFailure(error) == WalletFailure(error.description, code: code))
   }
 }

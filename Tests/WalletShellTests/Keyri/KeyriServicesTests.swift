@@ -31,8 +31,8 @@ struct KeyriServicesTests {
     ("keyri-api = https://a.example\nkeyri-api = https://a.example", "keyri-api stands there twice"),
   ])
   func `a fault is named`(_ text: String, _ fault: String) throws {
-    let error = #expect(throws: ConfigurationError.self) { try Self.services(text) }
-    #expect(error?.fault == fault)
+    let error = #expect(throws: WalletFailure.self) { try Self.services(text) }
+    #expect(error?.description == "wallet.conf, line \(text.split(separator: "\n").count): \(fault)")
   }
 
   @Test(arguments: [
@@ -41,7 +41,7 @@ struct KeyriServicesTests {
     "keyri http://a.example = https://a.example", "keyri-api = http://a.example", "keyri-api = https://a.example KEY",
   ])
   func `an address that nobody can trust is refused`(_ text: String) {
-    #expect(throws: ConfigurationError.self) { try Self.services(text) }
+    #expect(throws: WalletFailure.self) { try Self.services(text) }
   }
 
   @Test func `a service is found by its name, or is the only one`() throws {

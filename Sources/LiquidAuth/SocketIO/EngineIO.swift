@@ -21,10 +21,10 @@ enum EngineIOPacket: Equatable, Sendable {
 
   /// Reads one packet.
   ///
-  /// - Throws: ``SocketIOError/binary`` for `b` and base64, ``SocketIOError/malformed(_:)`` for any other type, and where
+  /// - Throws: ``LiquidAuthError/binary`` for `b` and base64, ``LiquidAuthError/malformed(_:)`` for any other type, and where
   ///   text follows a type that has none, or a ping that has another: what is echoed is not the server's to choose.
-  init(_ text: some StringProtocol) throws(SocketIOError) {
-    guard let type = text.utf8.first else { throw .malformed(.packet) }
+  init(_ text: some StringProtocol) throws(LiquidAuthError) {
+    guard let type = text.utf8.first else { throw .malformed("packet") }
     let rest = String(decoding: text.utf8.dropFirst(), as: UTF8.self)
     switch (type, rest.isEmpty) {
     case (UInt8(ascii: "0"), _): self = .open(try EngineIOHandshake(rest))
@@ -35,12 +35,12 @@ enum EngineIOPacket: Equatable, Sendable {
     case (UInt8(ascii: "5"), true): self = .upgrade
     case (UInt8(ascii: "6"), true): self = .noop
     case (UInt8(ascii: "b"), _): throw .binary
-    default: throw .malformed(.packet)
+    default: throw .malformed("packet")
     }
   }
 
   /// Reads the body of a polling exchange, which has one packet at least.
-  static func packets(inPayload payload: String) throws(SocketIOError) -> [EngineIOPacket] {
+  static func packets(inPayload payload: String) throws(LiquidAuthError) -> [EngineIOPacket] {
     var packets: [EngineIOPacket] = []
     for text in payload.utf8.split(separator: separator, omittingEmptySubsequences: false) {
       packets.append(try EngineIOPacket(Substring(text)))
@@ -64,5 +64,46 @@ enum EngineIOPacket: Equatable, Sendable {
     case .upgrade: "5"
     case .noop: "6"
     }
+  }
+}
+
+/// What an Engine.IO server says of the session it opens: protocol 4, "Handshake".
+struct EngineIOHandshake: Equatable, Sendable {
+  /// Names the session in the URL of every polling exchange; 1 to 256 bytes.
+  let sid: String
+  /// How often the server pings; 100 ms to 10 minutes.
+  let pingInterval: Duration
+  /// How long after that a ping may be late; 100 ms to 10 minutes.
+  let pingTimeout: Duration
+  /// Bytes that the server reads in one message or one body; `nil` where it does not say.
+  let maxPayload: Int?
+  /// The JSON object as it came.
+  let text: String
+
+  /// After so long a silence, the connection counts as lost.
+  var longestSilence: Duration { pingInterval + pingTimeout }
+
+  private struct Members: Decodable {
+    let sid: String
+    let pingInterval: Int
+    let pingTimeout: Int
+    let maxPayload: Int?
+  }
+
+  private static let milliseconds = 100...600_000
+  private static let maximumSIDSize = 256
+
+  /// Reads the JSON object; numbers that no server means are refused, since every wait follows from them.
+  init(_ text: String) throws(LiquidAuthError) {
+    let members = try JSONText.decode(Members.self, from: text)
+    guard (1...Self.maximumSIDSize).contains(members.sid.utf8.count),
+      Self.milliseconds.contains(members.pingInterval), Self.milliseconds.contains(members.pingTimeout),
+      members.maxPayload ?? 1 > 0
+    else { throw .malformed("handshake") }
+    sid = members.sid
+    pingInterval = .milliseconds(members.pingInterval)
+    pingTimeout = .milliseconds(members.pingTimeout)
+    maxPayload = members.maxPayload
+    self.text = text
   }
 }

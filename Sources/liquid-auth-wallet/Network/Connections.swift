@@ -1,21 +1,39 @@
 import AsyncHTTPClient
 import Glibc
+import LiquidAuth
 import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// What stopped a connection, of the many errors by which NIO says so.
-enum ConnectionFault: Equatable {
-  /// None was made; why.
-  case unreachable(String)
-  /// The other end's certificate is not trusted, or TLS failed; why.
-  case untrusted(String)
-  /// It took too long.
-  case timedOut
-  /// It broke off; why.
-  case broken(String)
+/// Whom the wallet trusts, at every connection that it makes: the certificates of the system, and of one file more.
+struct TLSPolicy {
+  /// What all connections are made with: TLS 1.2 at least, certificate and name checked.
+  let configuration: TLSConfiguration
 
-  init(_ error: any Error) {
+  /// - Parameter file: the PEM file of a private certificate authority, trusted beside those of the system.
+  init(certificateAuthorities file: CertificateFile?) throws(WalletFailure) {
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.minimumTLSVersion = .tlsv12
+    if let file { configuration.additionalTrustRoots = [.certificates(try Self.certificates(of: file))] }
+    self.configuration = configuration
+  }
+
+  private static func certificates(of file: CertificateFile) throws(WalletFailure) -> [NIOSSLCertificate] {
+    guard access(file.path, R_OK) == 0 else {
+      throw WalletFailure("\(file.place): cannot read \(file.path): \(String(cString: strerror(errno)))")
+    }
+    guard let certificates = try? NIOSSLCertificate.fromPEMFile(file.path), !certificates.isEmpty else {
+      throw WalletFailure("\(file.place): \(file.path) holds no certificate; give a file in PEM")
+    }
+    return certificates
+  }
+}
+
+// MARK: - Faults
+
+extension PortError {
+  /// What stopped a connection, of the many errors by which NIO says so.
+  init(connection error: any Error) {
     switch error {
     case let error as NIOConnectionError: self.init(error)
     case let error as IOError: self = Self.reason(error)
@@ -31,7 +49,7 @@ enum ConnectionFault: Equatable {
   private init(_ error: NIOConnectionError) {
     // Of several addresses the last that was tried speaks for all.
     if let last = error.connectionErrors.last {
-      self = Self(last.error)
+      self.init(connection: last.error)
     } else {
       self = .unreachable("the name is unknown")
     }
@@ -57,7 +75,7 @@ enum ConnectionFault: Equatable {
     }
   }
 
-  private static func reason(_ error: IOError) -> ConnectionFault {
+  private static func reason(_ error: IOError) -> PortError {
     let reason = String(cString: strerror(error.errnoCode)).lowercased()
     return switch error.errnoCode {
     case ECONNRESET, EPIPE: .broken(reason)

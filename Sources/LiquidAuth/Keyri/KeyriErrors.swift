@@ -1,0 +1,92 @@
+// Why something with a service that uses Keyri, or its servers, did not come about.
+
+extension LiquidAuthError {
+  /// A text is no link of a Keyri login.
+  static let noKeyriLink = Self("this is no link of a Keyri login", hint: "scan the code again")
+
+  /// The link's host is neither below `onekey.to` nor configured.
+  static let foreignKeyriLink = Self(
+    "the link's host is neither below \(KeyriLink.domain) nor configured", hint: "do not trust the code")
+
+  /// A text is no email address.
+  static let noEmail = Self("this is no email address", hint: "type it as the service knows it")
+
+  /// A key for the session API that is no such key.
+  static let keyriAppKey = Self("this is no app key", hint: "copy it again")
+
+  /// The clock is before 2001 or after 2286: the milliseconds since 1970 have not 13 digits.
+  static let wrongClock = Self("the clock of this machine is wrong", hint: "set it, and try again")
+
+  /// The server cannot be asked.
+  static func keyriServer(_ failure: PortError) -> Self {
+    let reason = failure.reason.onOneLine
+    return switch failure.kind {
+    case .unreachable: Self("cannot reach the server: \(reason)", hint: "check the network and the address")
+    case .untrusted: Self("the server does not prove who it is: \(reason)", hint: "do not trust it")
+    case .timedOut: Self("the server did not answer in time", hint: "try again later")
+    case .tooLarge: Self("the server answers with more than is read", hint: "check the configured address")
+    default: Self("the connection to the server broke off: \(reason)", hint: "try again")
+    }
+  }
+
+  /// The authenticator gave no answer; but for the person's, the reason is a whole sentence.
+  static func keyriAuthenticator(_ failure: PortError) -> Self {
+    switch failure.kind {
+    case .declined: Self(.userCanceled, "the authenticator's prompt was refused, and nothing was signed")
+    case .timedOut:
+      Self(.timedOut, "nobody answered the authenticator's prompt, and nothing was signed", hint: "try again")
+    case .unreachable: Self(.notRunning, failure.reason)
+    default: Self(failure.reason)
+    }
+  }
+
+  /// The prompt was answered so late that the server would not take the signature.
+  static let keyriTooLate = Self(
+    .timedOut, "the prompt was answered too late for the server, and nothing was sent", hint: "try again")
+
+  /// The server sends us elsewhere, which is never followed.
+  static let keyriRedirected = Self(
+    "the server sends us to another address, which was not followed", hint: "check the configured one")
+
+  /// The server knows the user already, with this key or another: status 409.
+  static let keyriRegistered = Self(
+    "the server has a key for this address already", hint: "sign in, or have that key removed there")
+
+  /// The server does not take the signature: status 401.
+  static let keyriUnauthorized = Self(
+    "the server does not take the signature",
+    hint: "check that this address was registered with this vault's phrase, and that the clock is right")
+
+  /// The server says no, by its status or, whatever the status, in the body.
+  static func keyriRefused(status: Int, reason: String?) -> Self {
+    Self(
+      "the server refused with status \(status)\(reason.map { ": " + $0.onOneLine } ?? "")",
+      hint: "ask for a new code, or try later")
+  }
+
+  /// The answer says yes, and does not hold what a server of Keyri's sends; the member that is wrong, or what is wrong
+  /// with all of it.
+  static func keyriAnswer(_ what: String) -> Self {
+    Self("the server does not answer as Keyri's do (\(what.onOneLine))", hint: "check the configured address")
+  }
+
+  /// The answer is about another session than the link.
+  static let otherKeyriSession = Self(
+    "the server answered for another session than the link's, and got nothing", hint: "scan the code again")
+
+  /// The browser's key is no point of P-256.
+  static let browserKey = Self(
+    "the browser's key is no point of P-256, and nothing was sent", hint: "scan the code again")
+
+  /// The browser asks for another user than the one who is to be signed in.
+  static let anotherUser = Self(
+    "the browser asks for another user, and nothing was sent", hint: "sign in as that one, or deny")
+
+  /// The browser's page is of another origin than the one that was agreed to.
+  static let anotherOrigin = Self(
+    "the browser's page is of another origin than the one agreed to, and nothing was sent", hint: "do not trust it")
+
+  /// The server itself says that the login is to be denied.
+  public static let deniedByRisk = Self(
+    "Keyri's server says that this login is to be denied, and nothing was sent", hint: "deny it")
+}
