@@ -66,7 +66,7 @@ struct Wallet: Sendable {
   }
 
   private var isVaultLocked: Bool {
-    get async { (try? await ports.socket.ask(GetStatus(), or: { $0 }))?.vault == .locked }
+    get async { (try? await ports.socket.ask(GetStatus()))?.vault == .locked }
   }
 
   /// Asks whether a host is meant; what speaks against it.

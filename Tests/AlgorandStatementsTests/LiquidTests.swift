@@ -23,52 +23,53 @@ import Testing
     return ([(1, hash), (6, ["liquid": input])], [(2, hash), (4, ["liquid": input])])
   }
 
-  @Test(arguments: try LiquidVectors.load().accepted)
+  @Test(arguments: try LiquidVectors.load().accepted.array)
   func `the output stands in the signed authenticator data, byte for byte`(
-    _ vector: LiquidVectors.Accepted
+    _ vector: Vector
   ) async throws {
     var world = Self.world()
-    let changes = Self.changes(try CBORDecoder.decode(vector.input.bytes), clientDataHash: vector.clientDataHash)
+    let changes = Self.changes(try CBORDecoder.decode(vector.input.bytes), clientDataHash: vector.clientDataHash.hex)
     let registration: ParsedAuthenticatorData
     let data: [UInt8]
     let signature: [UInt8]
-    if vector.command == "makeCredential" {
+    if vector.command.text == "makeCredential" {
       let answer = await world.makeCredential(
-        Requests.makeCredential(rk: true, uv: true, rpID: vector.rpId, changes: changes.registration))
+        Requests.makeCredential(rk: true, uv: true, rpID: vector.rpId.text, changes: changes.registration))
       data = try #require(answer.map?[2]?.bytes)
       signature = try #require(answer.map?[3]?.map?["sig"]?.bytes)
       registration = try #require(ParsedAuthenticatorData(data))
     } else {
-      registration = try await world.register(rpID: vector.rpId)
+      registration = try await world.register(rpID: vector.rpId.text)
       let answer = await world.getAssertion(
-        Requests.getAssertion(uv: true, rpID: vector.rpId, changes: changes.signIn))
+        Requests.getAssertion(uv: true, rpID: vector.rpId.text, changes: changes.signIn))
       data = try #require(answer.map?[2]?.bytes)
       signature = try #require(answer.map?[3]?.bytes)
     }
-    if let credentialID = vector.credentialId { #expect(Hex(registration.credentialID) == credentialID) }
-    #expect(Hex(data.suffix(vector.authDataExtensions.bytes.count)) == vector.authDataExtensions)
+    if let credentialID = vector.credentialId.optional?.hex { #expect(Hex(registration.credentialID) == credentialID) }
+    #expect(Hex(data.suffix(vector.authDataExtensions.bytes.count)) == vector.authDataExtensions.hex)
     #expect(data[32] & 0x85 == 0x85)  // ED, UV, UP
     #expect(registration.verifies(signature, over: data + vector.clientDataHash.bytes))
 
     let shown = try #require(world.person.shown.last)
     #expect(shown.verification)
-    #expect(shown.prompt.algorandAddress == (try LiquidVectors.load().address))
-    #expect((shown.prompt.origin == nil) == (vector.clientDataJSON == nil))
-    if let origin = shown.prompt.origin { #expect(vector.clientDataJSON?.contains("\"\(origin)\"") == true) }
+    #expect(shown.prompt.algorandAddress == (try LiquidVectors.load().address.text))
+    #expect((shown.prompt.origin == nil) == (vector.clientDataJSON.optional == nil))
+    if let origin = shown.prompt.origin { #expect(vector.clientDataJSON.text.contains("\"\(origin)\"")) }
   }
 
-  @Test(arguments: try LiquidVectors.load().refused)
-  func `a refused input ends the command before anybody is asked`(_ vector: LiquidVectors.Refused) async throws {
+  @Test(arguments: try LiquidVectors.load().refused.array)
+  func `a refused input ends the command before anybody is asked`(_ vector: Vector) async throws {
     var world = Self.world(isOpen: false)
-    let changes = Self.changes(try CBORDecoder.decode(vector.input.bytes), clientDataHash: vector.clientDataHash)
-    let uv: Bool? = vector.uv == false ? nil : true
+    let changes = Self.changes(try CBORDecoder.decode(vector.input.bytes), clientDataHash: vector.clientDataHash.hex)
+    let uv: Bool? = vector.uv.optional?.isTrue == false ? nil : true
     let answer =
-      vector.command == "makeCredential"
+      vector.command.text == "makeCredential"
       ? await world.makeCredential(
-        Requests.makeCredential(rk: true, uv: uv, up: vector.up, rpID: vector.rpId, changes: changes.registration))
+        Requests.makeCredential(
+          rk: true, uv: uv, up: vector.up.optional?.isTrue, rpID: vector.rpId.text, changes: changes.registration))
       : await world.getAssertion(
-        Requests.getAssertion(up: vector.up, uv: uv, rpID: vector.rpId, changes: changes.signIn))
-    #expect(Hex(answer.bytes) == vector.status)
+        Requests.getAssertion(up: vector.up.optional?.isTrue, uv: uv, rpID: vector.rpId.text, changes: changes.signIn))
+    #expect(Hex(answer.bytes) == vector.status.hex)
     #expect(world.person.shown.isEmpty)
     #expect(world.keySource.openings == 0)
   }
@@ -146,11 +147,11 @@ import Testing
   {
     let vectors = try KeysAndRecovery.load().phoneCandidates
     let liquid: [(CBORValue, CBORValue?)] = [(4, ["liquid": true])]
-    for (counter, id) in vectors.ids {
+    for (counter, id) in vectors.ids.members {
       for (changes, leavesRecord) in [(liquid, counter == "0"), ([], false)] {
         var world = Self.world()
         let answer = await world.getAssertion(
-          Requests.getAssertion(allowing: [id.bytes], uv: true, rpID: vectors.rpId, changes: changes))
+          Requests.getAssertion(allowing: [id.bytes], uv: true, rpID: vectors.rpId.text, changes: changes))
         #expect(answer.status == .success)
         #expect(answer.map?[4] == nil, "no user handle")
         #expect(try world.store.allCredentials().map(\.id) == (leavesRecord ? [id.bytes] : []), "counter \(counter)")
@@ -161,25 +162,25 @@ import Testing
   @Test(arguments: [ScriptedPerson.Deed.fail(.declined), .answer(userPresent: true, userVerified: false)])
   func `who does not agree leaves no record of a phone's passkey`(_ deed: ScriptedPerson.Deed) async throws {
     let vectors = try KeysAndRecovery.load().phoneCandidates
-    let id = try #require(vectors.ids["0"]).bytes
+    let id = vectors.ids["0"].bytes
     var world = Self.world()
     world.person.will(deed)
     let answer = await world.getAssertion(
-      Requests.getAssertion(allowing: [id], uv: true, rpID: vectors.rpId, changes: [(4, ["liquid": true])]))
+      Requests.getAssertion(allowing: [id], uv: true, rpID: vectors.rpId.text, changes: [(4, ["liquid": true])]))
     #expect(answer.status != .success)
     #expect(world.store.writes == 0)
   }
 
   @Test func `what was deleted here stays deleted when a phone's passkey of the account is asked for`() async throws {
     let vectors = try KeysAndRecovery.load().phoneCandidates
-    let id = try #require(vectors.ids["0"]).bytes
+    let id = vectors.ids["0"].bytes
     var world = Self.world()
-    _ = try await world.register(userID: Array(vectors.address.utf8), rpID: vectors.rpId)
+    _ = try await world.register(userID: Array(vectors.address.text.utf8), rpID: vectors.rpId.text)
     let record = try #require(try world.store.allCredentials().first)
     #expect(record.id == id)
     try world.store.remove(record, changed: 1)
     let answer = await world.getAssertion(
-      Requests.getAssertion(allowing: [id], uv: true, rpID: vectors.rpId, changes: [(4, ["liquid": true])]))
+      Requests.getAssertion(allowing: [id], uv: true, rpID: vectors.rpId.text, changes: [(4, ["liquid": true])]))
     #expect(answer.status == .noCredentials)
     #expect(try world.store.allCredentials().isEmpty)
   }
@@ -228,7 +229,7 @@ import Testing
       Requests.makeCredential(rk: true, changes: made.makeCredential() + [(6, ["liquid": true])]))
     #expect(try #require(registration.map?[2]?.bytes)[32] & 0x85 == 0x85)  // ED, UV, UP
     #expect(world.person.shown.dropFirst(shown).map(\.verification) == [true])
-    #expect(world.person.shown.last?.prompt.algorandAddress == vectors.address)
+    #expect(world.person.shown.last?.prompt.algorandAddress == vectors.address.text)
 
     let used = try await Self.token(giver, .getAssertion, in: &world)
     shown = world.person.shown.count
@@ -236,7 +237,7 @@ import Testing
       Requests.getAssertion(changes: used.getAssertion() + [(4, ["liquid": true])]))
     #expect(try #require(signIn.map?[2]?.bytes)[32] & 0x85 == 0x85)
     #expect(world.person.shown.dropFirst(shown).map(\.verification) == [true])
-    #expect(world.person.shown.last?.prompt.algorandAddress == vectors.address)
+    #expect(world.person.shown.last?.prompt.algorandAddress == vectors.address.text)
   }
 
   static let noVerification: [(ScriptedPerson.Deed, CTAPStatus)] = [

@@ -11,36 +11,7 @@ import Testing
 
 /// What a wallet asks beside the ceremonies.
 @Suite struct WalletRequestsTests {
-  private struct Vectors: Decodable {
-    struct PhoneCandidates: Decodable {
-      let rpId: String
-      let address: String
-      let ids: [String: Hex]
-    }
-    struct Keyri: Decodable {
-      let publicUserIdText: String
-      let publicKey: Hex
-    }
-    let phoneCandidates: PhoneCandidates
-    let keyri: Keyri
-
-    static func load() throws -> Self { try VectorFile("keys-and-recovery").decode(Self.self) }
-  }
-
-  private struct XHDVectors: Decodable {
-    struct Upstream: Decodable {
-      struct Leaf: Decodable {
-        let context: String
-        let account: UInt32
-        let keyIndex: UInt32
-        let address: String
-      }
-      let peikert_g9: [Leaf]
-    }
-    let upstream: Upstream
-
-    static func load() throws -> Self { try VectorFile("xhd-wallet").decode(Self.self) }
-  }
+  private static func vectors() throws -> Vector { try Vector("keys-and-recovery") }
 
   static let prompt = UserPrompt(
     purpose: .wallet(
@@ -48,7 +19,7 @@ import Testing
         .init(
           each: NonEmpty(last: .init(kind: "payment", lines: ["Amount: 1"], isToBeSigned: true)), isGroup: false,
           common: [], inShort: []))),
-    algorandAddress: try? Vectors.load().phoneCandidates.address, origin: "https://d.example")
+    algorandAddress: try? vectors().phoneCandidates.address.text, origin: "https://d.example")
 
   private func counts(of world: TestWorld) throws -> SignatureCounts {
     try #require(world.keySource.current).signatures
@@ -59,8 +30,8 @@ import Testing
   @Test func `the first address is the account in use`() async throws {
     let world = TestWorld(isOpen: false)
     let addresses = try await world.addresses(0..<3)
-    let vectors = try Vectors.load()
-    #expect(addresses[0].text == vectors.phoneCandidates.address)
+    let vectors = try Self.vectors()
+    #expect(addresses[0].text == vectors.phoneCandidates.address.text)
     #expect(Set(addresses).count == 3)
     #expect(try await world.addresses(2..<3) == [addresses[2]])
     // The vault was opened, and the person told what for.
@@ -70,11 +41,12 @@ import Testing
 
   @Test func `the addresses of every account are those of the xHD library`() async throws {
     let world = TestWorld()
-    let leaves = try XHDVectors.load().upstream.peikert_g9.filter { $0.context == "Address" }
-    #expect(Set(leaves.map(\.account)) == [0, 1, 2, 3])
+    let leaves = try Vector("xhd-wallet").upstream.peikert_g9.array.filter { $0.context.text == "Address" }
+    #expect(Set(leaves.map { $0.account.integer() }) == [0, 1, 2, 3])
     for leaf in leaves {
-      let addresses = try await world.addresses(leaf.keyIndex..<leaf.keyIndex + 1, of: leaf.account)
-      #expect(addresses.map(\.text) == [leaf.address], "m/44'/283'/\(leaf.account)'/0/\(leaf.keyIndex)")
+      let (account, index) = (leaf.account.integer(UInt32.self), leaf.keyIndex.integer(UInt32.self))
+      let addresses = try await world.addresses(index..<index + 1, of: account)
+      #expect(addresses.map(\.text) == [leaf.address.text], "m/44'/283'/\(account)'/0/\(index)")
     }
   }
 
@@ -94,97 +66,97 @@ import Testing
   // MARK: The account's passkey
 
   @Test func `without a record, the passkey is that which phone wallets make`() async throws {
-    let vectors = try Vectors.load().phoneCandidates
+    let vectors = try Self.vectors().phoneCandidates
     let world = TestWorld(isOpen: false)
-    let passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId)
-    #expect(Hex(passkey.id) == vectors.ids["0"])
+    let passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId.text)
+    #expect(Hex(passkey.id) == vectors.ids["0"].hex)
     #expect(!passkey.isStored)
-    #expect(world.keySource.wishes == [.wallet(.tellAccount(rpID: vectors.rpId))])
+    #expect(world.keySource.wishes == [.wallet(.tellAccount(rpID: vectors.rpId.text))])
   }
 
   @Test func `with a record, the passkey is that one`() async throws {
-    let vectors = try Vectors.load().phoneCandidates
+    let vectors = try Self.vectors().phoneCandidates
     var world = TestWorld()
-    let userID = Array(vectors.address.utf8)
-    let first = try await world.register(userID: userID, rpID: vectors.rpId)
-    var passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+    let userID = Array(vectors.address.text.utf8)
+    let first = try await world.register(userID: userID, rpID: vectors.rpId.text)
+    var passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId.text)
     #expect(passkey.isStored)
     #expect(passkey.id == first.credentialID)
-    #expect(Hex(passkey.id) == vectors.ids["0"])
-    let second = try await world.register(userID: userID, rpID: vectors.rpId)
-    passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+    #expect(Hex(passkey.id) == vectors.ids["0"].hex)
+    let second = try await world.register(userID: userID, rpID: vectors.rpId.text)
+    passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId.text)
     #expect(passkey.id == second.credentialID)
-    #expect(Hex(passkey.id) == vectors.ids["1"])
+    #expect(Hex(passkey.id) == vectors.ids["1"].hex)
     // Of another account, or at another site, there is none.
     #expect(try await !world.authenticator.accountPasskey(rpID: "example.com").isStored)
   }
 
   @Test func `a passkey that was removed is not stored`() async throws {
-    let vectors = try Vectors.load().phoneCandidates
+    let vectors = try Self.vectors().phoneCandidates
     var world = TestWorld()
-    _ = try await world.register(userID: Array(vectors.address.utf8), rpID: vectors.rpId)
-    let record = try #require(try world.store.credentials(rpIDHash: RPIDHash(rpID: vectors.rpId)).first)
+    _ = try await world.register(userID: Array(vectors.address.text.utf8), rpID: vectors.rpId.text)
+    let record = try #require(try world.store.credentials(rpIDHash: RPIDHash(rpID: vectors.rpId.text)).first)
     try world.store.remove(record, changed: 1)
-    let passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+    let passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId.text)
     #expect(!passkey.isStored)
-    #expect(Hex(passkey.id) == vectors.ids["0"])
+    #expect(Hex(passkey.id) == vectors.ids["0"].hex)
   }
 
   @Test(arguments: [CredProtectLevel.userVerificationOptionalWithCredentialIDList, .userVerificationRequired])
   func `a passkey that its site protects is told only after a person was verified`(_ level: CredProtectLevel)
     async throws
   {
-    let vectors = try Vectors.load().phoneCandidates
+    let vectors = try Self.vectors().phoneCandidates
     var world = TestWorld()
     let made = await world.makeCredential(
       Requests.makeCredential(
-        rk: true, uv: true, rpID: vectors.rpId, userID: Array(vectors.address.utf8),
+        rk: true, uv: true, rpID: vectors.rpId.text, userID: Array(vectors.address.text.utf8),
         changes: Requests.registering(["credProtect": .unsigned(UInt64(level.rawValue))])))
     #expect(made.status == .success)
     let asked = ScriptedPerson.Shown(
-      prompt: UserPrompt(purpose: .wallet(.tellPasskey), rpID: vectors.rpId), verification: true)
-    #expect(try await world.authenticator.accountPasskey(rpID: vectors.rpId).isStored)
+      prompt: UserPrompt(purpose: .wallet(.tellPasskey), rpID: vectors.rpId.text), verification: true)
+    #expect(try await world.authenticator.accountPasskey(rpID: vectors.rpId.text).isStored)
     #expect(world.person.shown.last == asked)
     let deeds: [ScriptedPerson.Deed] = [.fail(.declined), .answer(userPresent: true, userVerified: false)]
     for deed in deeds {
       world.person.will(deed)
       await #expect(throws: CTAPError(.operationDenied, "")) {
-        try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+        try await world.authenticator.accountPasskey(rpID: vectors.rpId.text)
       }
     }
     #expect(world.person.shown.count == 4)
     #expect(world.reports.all.suffix(2).map(\.status) == [.operationDenied, .operationDenied])
-    #expect(world.reports.all.last?.rpID == vectors.rpId)
+    #expect(world.reports.all.last?.rpID == vectors.rpId.text)
   }
 
   @Test func `the dialog before a protected passkey is told names the host for which it is asked`() async throws {
-    let vectors = try Vectors.load().phoneCandidates
+    let vectors = try Self.vectors().phoneCandidates
     var world = TestWorld()
     _ = await world.makeCredential(
       Requests.makeCredential(
-        rk: true, uv: true, rpID: vectors.rpId, userID: Array(vectors.address.utf8),
+        rk: true, uv: true, rpID: vectors.rpId.text, userID: Array(vectors.address.text.utf8),
         changes: Requests.registering(["credProtect": 3])))
-    let host = "wallet.\(vectors.rpId)"
-    for (asked, shown) in [(nil, nil), (vectors.rpId, nil), (host, host)] as [(String?, String?)] {
-      _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId, host: asked)
+    let host = "wallet.\(vectors.rpId.text)"
+    for (asked, shown) in [(nil, nil), (vectors.rpId.text, nil), (host, host)] as [(String?, String?)] {
+      _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId.text, host: asked)
       #expect(world.person.shown.last?.prompt.purpose == .wallet(.tellPasskey))
       #expect(world.person.shown.last?.prompt.host == shown)
     }
     world.keySource.lock()
-    _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId, host: host)
-    #expect(world.keySource.wishes == [.wallet(.tellAccount(rpID: vectors.rpId, host: host))])
+    _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId.text, host: host)
+    #expect(world.keySource.wishes == [.wallet(.tellAccount(rpID: vectors.rpId.text, host: host))])
   }
 
   @Test func `without verification, a passkey that its site protects is told to nobody`() async throws {
-    let vectors = try Vectors.load().phoneCandidates
+    let vectors = try Self.vectors().phoneCandidates
     var world = TestWorld(canVerify: false)
     let made = await world.makeCredential(
       Requests.makeCredential(
-        rk: true, rpID: vectors.rpId, userID: Array(vectors.address.utf8),
+        rk: true, rpID: vectors.rpId.text, userID: Array(vectors.address.text.utf8),
         changes: Requests.registering(["credProtect": 3])))
     #expect(made.status == .success)
     await #expect(throws: CTAPError(.invalidOption, "")) {
-      try await world.authenticator.accountPasskey(rpID: vectors.rpId)
+      try await world.authenticator.accountPasskey(rpID: vectors.rpId.text)
     }
     #expect(world.person.shown.count == 1, "of the registration")
   }
@@ -312,13 +284,13 @@ import Testing
   // MARK: Association keys
 
   @Test func `an association key is the one of the vectors`() async throws {
-    let vectors = try Vectors.load().keyri
+    let vectors = try Self.vectors().keyri
     let world = TestWorld(isOpen: false)
-    let key = try await world.authenticator.associationPublicKey(publicUserID: vectors.publicUserIdText)
-    #expect(Hex(key) == vectors.publicKey)
+    let key = try await world.authenticator.associationPublicKey(publicUserID: vectors.publicUserIdText.text)
+    #expect(Hex(key) == vectors.publicKey.hex)
     #expect(
       world.keySource.wishes
-        == [.wallet(.tellAssociationKey(publicUserID: vectors.publicUserIdText))])
+        == [.wallet(.tellAssociationKey(publicUserID: vectors.publicUserIdText.text))])
     #expect(try await world.authenticator.associationPublicKey(publicUserID: "bob@example.com") != key)
   }
 

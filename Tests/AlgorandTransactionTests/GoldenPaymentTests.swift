@@ -1,39 +1,28 @@
 import AlgorandTransaction
 import CryptoPrimitives
 import DeterministicKeys
-import Foundation
 import TestVectors
 import Testing
 
 /// The payment that the tests of Algorand's own SDK assert, with its signature and id.
 @Suite struct GoldenPaymentTests {
-  struct Vectors: Decodable {
-    struct Payment: Decodable {
-      let signedTxnBase64: Data
-      let txnBase64: Data
-      let signature: Hex
-      let txid: String
-    }
-    let payment: Payment
-  }
-
-  private let vector: Vectors.Payment
-  init() throws { vector = try VectorFile("algorand").decode(Vectors.self).payment }
+  private let vector: Vector
+  init() throws { vector = try Vector("algorand").payment }
 
   @Test func `has the id, and its signature is over "TX" and the bytes`() throws {
-    let transaction = try Transaction(decoding: Array(vector.txnBase64))
-    #expect(transaction.id == vector.txid)
-    #expect(transaction.bytes == Array(vector.txnBase64))
+    let transaction = try Transaction(decoding: vector.txnBase64.base64)
+    #expect(transaction.id == vector.txid.text)
+    #expect(transaction.bytes == vector.txnBase64.base64)
     #expect(
       Ed25519.isValidSignature(
         vector.signature.bytes, for: transaction.signingInput, publicKey: transaction.sender.publicKey))
     let signed = SignedTransaction(transaction, signature: vector.signature.bytes, signer: transaction.sender)
-    #expect(signed.bytes == Array(vector.signedTxnBase64))
+    #expect(signed.bytes == vector.signedTxnBase64.base64)
     #expect(try SignedTransaction(decoding: signed.bytes) == signed)
   }
 
   @Test func `is told to a person line by line`() throws {
-    let summary = try Transaction(decoding: Array(vector.txnBase64)).summary
+    let summary = try Transaction(decoding: vector.txnBase64.base64).summary
     #expect(
       summary.map { "\($0.isWarning ? "! " : "")\($0.label): \($0.value)" } == [
         "Transaction: payment",

@@ -2,54 +2,14 @@ import AlgorandTransaction
 import TestVectors
 
 /// What py-algorand-sdk makes, and what is wrong with others: `Tests/judges/algorand_transactions.py` writes the file.
-struct SDKVectors: Decodable {
-  struct Good: Decodable {
-    let name: String
-    let bytes: Hex
-    let id: String
-    let signed: Hex
-    let signedByAnother: Hex
-  }
-  struct Group: Decodable {
-    let name: String
-    let transactions: [Hex]
-    let id: Hex
-  }
-  struct SignedInAnotherWay: Decodable {
-    let name: String
-    let bytes: Hex
-    let id: String
-  }
-  struct Malformed: Decodable {
-    let name: String
-    let bytes: Hex
-    let error: [String]
-  }
-  struct MalformedGroup: Decodable {
-    let name: String
-    let transactions: [Hex]
-    let error: String
-    let computedID: Hex
-  }
-
-  let seed: Hex
-  let address: String
-  let anotherSeed: Hex
-  let anotherAddress: String
-  let transactions: [Good]
-  let groups: [Group]
-  let signedInOtherWays: [SignedInAnotherWay]
-  let malformedForm: [Malformed]
-  let malformedContent: [Malformed]
-  let malformedSigned: [Malformed]
-  let malformedGroups: [MalformedGroup]
-
-  static func load() throws -> SDKVectors { try VectorFile("algorand-transactions").decode(SDKVectors.self) }
+enum SDKVectors {
+  static func load() throws -> Vector { try Vector("algorand-transactions") }
 }
 
 extension TransactionError {
   /// The case that a vector names, with what it names; `nil` for any other words.
-  init?(vector words: [String]) {
+  init?(_ vector: Vector) {
+    let words = vector.error.array.map(\.text)
     let name = words.dropFirst().first ?? ""
     switch words.first {
     case "truncated": self = .truncated

@@ -1,17 +1,16 @@
 import DeterministicKeys
-import Foundation
 import TestVectors
 import Testing
 
 @testable import AlgorandTransaction
 
 @Suite struct SummaryTests {
-  private let vectors: SDKVectors
+  private let vectors: Vector
   init() throws { vectors = try SDKVectors.load() }
 
   @Test func `of every type a person sees all that it says, in the same order`() throws {
-    let shown = try vectors.transactions.map { vector in
-      try ["# \(vector.name)"] + lines(of: Transaction(decoding: vector.bytes.bytes))
+    let shown = try vectors.transactions.array.map { vector in
+      try ["# \(vector.name.text)"] + lines(of: Transaction(decoding: vector["bytes"].bytes))
     }
     let expected = Self.everyType.split(separator: "\n\n").map { $0.split(separator: "\n").map(String.init) }
     #expect(shown.count == expected.count)
@@ -19,9 +18,9 @@ import Testing
   }
 
   @Test func `a member of a group says of which`() throws {
-    let vector = try #require(vectors.groups.last)
+    let vector = try #require(vectors.groups.array.last)
     let id = vector.id.bytes.base64
-    let summary = try Transaction(decoding: try #require(vector.transactions.first).bytes).summary
+    let summary = try Transaction(decoding: vector.transactions[0].bytes).summary
     #expect(summary.last == SummaryLine("Group", "\(id.prefix(12))..."))
   }
 
@@ -122,24 +121,17 @@ import Testing
   }
 
   @Test func `a program has the hash that Algorand's tools show for it`() throws {
-    struct Vectors: Decodable {
-      struct Program: Decodable {
-        let programBase64: Data
-        let address: String
-      }
-      let programHash: Program
-    }
-    let vector = try VectorFile("algorand").decode(Vectors.self).programHash
-    let update = try changed("apap", to: .bytes(Array(vector.programBase64)), of: "application update")
-    #expect(update.summary.contains(SummaryLine("Approval program", "5 bytes, hash \(vector.address)")))
+    let vector = try Vector("algorand").programHash
+    let update = try changed("apap", to: .bytes(vector.programBase64.base64), of: "application update")
+    #expect(update.summary.contains(SummaryLine("Approval program", "5 bytes, hash \(vector.address.text)")))
   }
 
   /// A transaction of the vectors with another value of a member.
   private func changed(
     _ key: String, to value: MessagePack, beside other: (String, MessagePack)? = nil, of name: String = "payment"
   ) throws -> Transaction {
-    let vector = try #require(vectors.transactions.first { $0.name == name })
-    guard case .map(var members) = try MessagePackDecoder.decode(vector.bytes.bytes) else {
+    let vector = try #require(vectors.transactions.array.first { $0.name.text == name })
+    guard case .map(var members) = try MessagePackDecoder.decode(vector["bytes"].bytes) else {
       throw TransactionError.notAMap
     }
     for (key, value) in [(key, value)] + (other.map { [$0] } ?? []) {
@@ -152,7 +144,7 @@ import Testing
   /// One line each, with "!" before a warning, and the accounts by their names.
   private func lines(of transaction: Transaction) -> [String] {
     let names = [
-      vectors.address: "ALICE", vectors.anotherAddress: "BOB",
+      vectors.address.text: "ALICE", vectors.anotherAddress.text: "BOB",
       "EVB3SL7RBFKRCR3K3SBWTW3N3SJTMZNBDF4N3IKAJ3QQM3FJKWOSV3D4SE": "CAROL",
     ]
     return transaction.summary.map { line in

@@ -4,20 +4,20 @@ import Testing
 @testable import AlgorandTransaction
 
 @Suite struct TransactionGroupTests {
-  private let vectors: SDKVectors
+  private let vectors: Vector
   init() throws { vectors = try SDKVectors.load() }
 
   @Test func `a whole group in its order is one`() throws {
-    #expect(vectors.groups.map(\.transactions.count) == [1, 2, 16])
-    for vector in vectors.groups {
-      let transactions = try vector.transactions.map { try Transaction(decoding: $0.bytes) }
+    #expect(vectors.groups.array.map(\.transactions.array.count) == [1, 2, 16])
+    for vector in vectors.groups.array {
+      let transactions = try vector.transactions.array.map { try Transaction(decoding: $0.bytes) }
       #expect(try TransactionGroup(transactions).id == vector.id.bytes)
       #expect(TransactionGroup.id(of: transactions) == vector.id.bytes)
     }
   }
 
   @Test func `transactions of no group stand each for itself`() throws {
-    let transactions = try vectors.transactions.prefix(16).map { try Transaction(decoding: $0.bytes.bytes) }
+    let transactions = try vectors.transactions.array.prefix(16).map { try Transaction(decoding: $0["bytes"].bytes) }
     for count in [1, 2, 16] {
       let group = try TransactionGroup(Array(transactions.prefix(count)))
       #expect(group.id == nil)
@@ -26,12 +26,12 @@ import Testing
   }
 
   @Test func `what is not one whole group is refused, and the right id is told`() throws {
-    #expect(vectors.malformedGroups.count == 13)
-    for vector in vectors.malformedGroups {
-      let transactions = try vector.transactions.map { try Transaction(decoding: $0.bytes) }
+    #expect(vectors.malformedGroups.array.count == 13)
+    for vector in vectors.malformedGroups.array {
+      let transactions = try vector.transactions.array.map { try Transaction(decoding: $0.bytes) }
       let id = vector.computedID.bytes
       let expected: TransactionGroupError? =
-        switch vector.error {
+        switch vector.error.text {
         case "empty": .empty
         case "tooMany": .tooMany(17)
         case "someUngrouped": .someUngrouped(computedID: id)
@@ -40,17 +40,17 @@ import Testing
         case "wrongID": .wrongID(computedID: id)
         default: nil
         }
-      let error = #expect(throws: TransactionGroupError.self, "\(vector.name)") { try TransactionGroup(transactions) }
-      #expect(error == expected, "\(vector.name)")
-      #expect(error?.computedID ?? [] == id, "\(vector.name)")
-      #expect(error?.description.contains(id.base64) ?? false, "\(vector.name)")
+      let error = #expect(throws: TransactionGroupError.self, "\(vector)") { try TransactionGroup(transactions) }
+      #expect(error == expected, "\(vector)")
+      #expect(error?.computedID ?? [] == id, "\(vector)")
+      #expect(error?.description.contains(id.base64) ?? false, "\(vector)")
     }
   }
 
   @Test func `a changed byte of any member is another group`() throws {
-    let vector = try #require(vectors.groups.last)
-    let transactions = try vector.transactions.map { try Transaction(decoding: $0.bytes) }
-    for (index, member) in vector.transactions.enumerated() {
+    let vector = try #require(vectors.groups.array.last)
+    let transactions = try vector.transactions.array.map { try Transaction(decoding: $0.bytes) }
+    for (index, member) in vector.transactions.array.enumerated() {
       // The first byte of the amount's value, behind the map's head and the key.
       var bytes = member.bytes
       #expect(Array(bytes[1...4]) == [0xA3] + Array("amt".utf8))

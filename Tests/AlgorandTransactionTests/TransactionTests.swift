@@ -6,70 +6,71 @@ import Testing
 @testable import AlgorandTransaction
 
 @Suite struct TransactionTests {
-  private let vectors: SDKVectors
+  private let vectors: Vector
   init() throws { vectors = try SDKVectors.load() }
 
   @Test func `ids, signatures and signed bytes are the SDK's, for every type`() throws {
-    #expect(vectors.transactions.count == 34)
+    #expect(vectors.transactions.array.count == 34)
     let keys = try [vectors.seed, vectors.anotherSeed].map { seed in
       var bytes = seed.bytes
       return try Ed25519.PrivateKey(seed: SecretBytes(consuming: &bytes))
     }
-    #expect(keys.map { AlgorandAddress(publicKey: $0.publicKey).text } == [vectors.address, vectors.anotherAddress])
-    for vector in vectors.transactions {
-      let transaction = try Transaction(decoding: vector.bytes.bytes)
-      #expect(transaction.id == vector.id, "\(vector.name)")
-      #expect(transaction.sender.text == vectors.address, "\(vector.name)")
-      for (key, expected) in zip(keys, [vector.signed, vector.signedByAnother]) {
+    let addresses = [vectors.address.text, vectors.anotherAddress.text]
+    #expect(keys.map { AlgorandAddress(publicKey: $0.publicKey).text } == addresses)
+    for vector in vectors.transactions.array {
+      let transaction = try Transaction(decoding: vector["bytes"].bytes)
+      #expect(transaction.id == vector.id.text, "\(vector)")
+      #expect(transaction.sender.text == addresses[0], "\(vector)")
+      for (key, expected) in zip(keys, [vector.signed.hex, vector.signedByAnother.hex]) {
         let signed = SignedTransaction(
           transaction, signature: try key.signature(for: transaction.signingInput),
           signer: AlgorandAddress(publicKey: key.publicKey))
-        #expect(Hex(signed.bytes) == expected, "\(vector.name)")
+        #expect(Hex(signed.bytes) == expected, "\(vector)")
         let decoded = try SignedTransaction(decoding: expected.bytes)
-        #expect(decoded == signed, "\(vector.name)")
-        #expect(decoded.transaction.id == vector.id, "\(vector.name)")
+        #expect(decoded == signed, "\(vector)")
+        #expect(decoded.transaction.id == vector.id.text, "\(vector)")
       }
     }
   }
 
   @Test func `what others sign in other ways has its id too`() throws {
-    #expect(vectors.signedInOtherWays.count == 3)
-    for vector in vectors.signedInOtherWays {
-      let signed = try SignedTransaction(decoding: vector.bytes.bytes)
-      #expect(signed.transaction.id == vector.id, "\(vector.name)")
-      #expect(Hex(signed.bytes) == vector.bytes, "\(vector.name)")
+    #expect(vectors.signedInOtherWays.array.count == 3)
+    for vector in vectors.signedInOtherWays.array {
+      let signed = try SignedTransaction(decoding: vector["bytes"].bytes)
+      #expect(signed.transaction.id == vector.id.text, "\(vector)")
+      #expect(Hex(signed.bytes) == vector["bytes"].hex, "\(vector)")
     }
   }
 
   @Test func `bytes that a node would write differently are refused by the name of the fault`() throws {
-    #expect(vectors.malformedForm.count >= 50)
-    for vector in vectors.malformedForm {
-      let expected = try #require(TransactionError(vector: vector.error), "\(vector.name)")
-      #expect(throws: expected, "\(vector.name)") { try Transaction(decoding: vector.bytes.bytes) }
+    #expect(vectors.malformedForm.array.count >= 50)
+    for vector in vectors.malformedForm.array {
+      let expected = try #require(TransactionError(vector), "\(vector)")
+      #expect(throws: expected, "\(vector)") { try Transaction(decoding: vector["bytes"].bytes) }
     }
   }
 
   @Test func `what is no transaction, or not known to the last member, is refused by the name of the fault`() throws {
-    #expect(vectors.malformedContent.count >= 70)
-    for vector in vectors.malformedContent {
-      let expected = try #require(TransactionError(vector: vector.error), "\(vector.name)")
-      #expect(throws: expected, "\(vector.name)") { try Transaction(decoding: vector.bytes.bytes) }
+    #expect(vectors.malformedContent.array.count >= 70)
+    for vector in vectors.malformedContent.array {
+      let expected = try #require(TransactionError(vector), "\(vector)")
+      #expect(throws: expected, "\(vector)") { try Transaction(decoding: vector["bytes"].bytes) }
     }
   }
 
   @Test func `what is no signed transaction is refused by the name of the fault`() throws {
-    #expect(vectors.malformedSigned.count >= 10)
-    for vector in vectors.malformedSigned {
-      let expected = try #require(TransactionError(vector: vector.error), "\(vector.name)")
-      #expect(throws: expected, "\(vector.name)") { try SignedTransaction(decoding: vector.bytes.bytes) }
+    #expect(vectors.malformedSigned.array.count >= 10)
+    for vector in vectors.malformedSigned.array {
+      let expected = try #require(TransactionError(vector), "\(vector)")
+      #expect(throws: expected, "\(vector)") { try SignedTransaction(decoding: vector["bytes"].bytes) }
     }
   }
 
   @Test func `a transaction that is cut off anywhere is refused`() throws {
-    for vector in vectors.transactions {
-      for count in vector.bytes.bytes.indices {
+    for bytes in vectors.transactions.array.map(\.["bytes"].bytes) {
+      for count in bytes.indices {
         #expect(throws: TransactionError.truncated) {
-          try Transaction(decoding: Array(vector.bytes.bytes.prefix(count)))
+          try Transaction(decoding: Array(bytes.prefix(count)))
         }
       }
     }
@@ -77,10 +78,10 @@ import Testing
 
   @Test func `what is read has one form, whatever byte was changed`() throws {
     var (read, others) = (0, 0)
-    for vector in vectors.transactions where vector.bytes.bytes.count < 600 {
-      for position in vector.bytes.bytes.indices {
+    for whole in vectors.transactions.array.map(\.["bytes"].bytes) where whole.count < 600 {
+      for position in whole.indices {
         for change: UInt8 in [0x01, 0x10, 0x80] {
-          var bytes = vector.bytes.bytes
+          var bytes = whole
           bytes[position] ^= change
           guard let value = try? MessagePackDecoder.decode(bytes) else { continue }
           read += 1
@@ -110,18 +111,19 @@ import Testing
 
   @Test func `every fault is told in one short line`() {
     var told: Set<String> = []
-    for vector in vectors.malformedForm + vectors.malformedContent + vectors.malformedSigned {
-      guard let text = TransactionError(vector: vector.error)?.description else { continue }
+    let malformed = [vectors.malformedForm, vectors.malformedContent, vectors.malformedSigned].flatMap(\.array)
+    for vector in malformed {
+      guard let text = TransactionError(vector)?.description else { continue }
       #expect(text.utf8.count < 120 && !text.utf8.contains(0x0A))
       // What is named is part of the line, so that two faults are never told alike.
       told.insert(text)
     }
-    let faults = Set((vectors.malformedForm + vectors.malformedContent + vectors.malformedSigned).map(\.error))
+    let faults = Set(malformed.map { $0.error.array.map(\.text) })
     #expect(told.count == faults.count)
   }
 
   @Test func `the same bytes are the same transaction`() throws {
-    let transactions = try vectors.transactions.map { try Transaction(decoding: $0.bytes.bytes) }
+    let transactions = try vectors.transactions.array.map { try Transaction(decoding: $0["bytes"].bytes) }
     #expect(Set(transactions + transactions).count == transactions.count)
   }
 }

@@ -3,59 +3,27 @@ import TestVectors
 import Testing
 
 /// `cbor-canonical.json`: python-fido2's vectors, and rejects written from CTAP §8.
-struct CanonicalVectors: Decodable {
-  struct Reject: Decodable, CustomTestStringConvertible {
-    let hex: Hex
-    let why: String
-    var testDescription: String { "\(why): \(hex)" }
-  }
-
-  let valid: [Hex]
-  let outsideCTAP2: [Hex]
-  let integers: [Integer]
-  let maps: [Hex]
-  let reject: [Reject]
-
-  struct Integer: Decodable {
-    let number: Int64
-    let encoding: Hex
-    init(from decoder: any Decoder) throws {
-      var pair = try decoder.unkeyedContainer()
-      number = try pair.decode(Int64.self)
-      encoding = try pair.decode(Hex.self)
-    }
-  }
-
-  enum CodingKeys: String, CodingKey {
-    case valid = "valid_ctap2"
-    case outsideCTAP2 = "valid_cbor_but_unused_or_not_canonical_in_ctap2"
-    case integers = "canonical_integers"
-    case maps = "canonical_maps_reencode_identically"
-    case reject
-  }
-
-  static func load() throws -> CanonicalVectors { try VectorFile("cbor-canonical").decode(CanonicalVectors.self) }
-}
+private func canonical(_ kind: String) throws -> [Vector] { try Vector("cbor-canonical")[kind].array }
 
 @Suite struct `CBOR decoder` {
-  @Test(arguments: try CanonicalVectors.load().valid)
-  func `a valid item decodes and encodes to the same bytes`(item: Hex) throws {
-    #expect(Hex(CBOREncoder.encode(try CBORDecoder.decode(item.bytes))) == item)
+  @Test(arguments: try canonical("valid_ctap2"))
+  func `a valid item decodes and encodes to the same bytes`(item: Vector) throws {
+    #expect(Hex(CBOREncoder.encode(try CBORDecoder.decode(item.bytes))) == item.hex)
   }
 
-  @Test(arguments: try CanonicalVectors.load().maps)
-  func `a canonical map decodes and encodes to the same bytes`(item: Hex) throws {
-    #expect(Hex(CBOREncoder.encode(try CBORDecoder.decode(item.bytes))) == item)
+  @Test(arguments: try canonical("canonical_maps_reencode_identically"))
+  func `a canonical map decodes and encodes to the same bytes`(item: Vector) throws {
+    #expect(Hex(CBOREncoder.encode(try CBORDecoder.decode(item.bytes))) == item.hex)
   }
 
-  @Test(arguments: try CanonicalVectors.load().outsideCTAP2)
-  func `valid CBOR that CTAP2 does not use is refused`(item: Hex) {
+  @Test(arguments: try canonical("valid_cbor_but_unused_or_not_canonical_in_ctap2"))
+  func `valid CBOR that CTAP2 does not use is refused`(item: Vector) {
     #expect(throws: CBORError.invalid("")) { try CBORDecoder.decode(item.bytes) }
   }
 
-  @Test(arguments: try CanonicalVectors.load().reject)
-  func `what is not canonical is refused`(reject: CanonicalVectors.Reject) {
-    #expect(throws: CBORError.invalid("")) { try CBORDecoder.decode(reject.hex.bytes) }
+  @Test(arguments: try canonical("reject"))
+  func `what is not canonical is refused`(reject: Vector) {
+    #expect(throws: CBORError.invalid("")) { try CBORDecoder.decode(reject["hex"].bytes) }
   }
 
   @Test func `every kind decodes to its value`() throws {
@@ -121,22 +89,17 @@ struct CanonicalVectors: Decodable {
 }
 
 @Suite struct `OpenSK's corpus` {
-  struct Corpus: Decodable {
-    struct Item: Decodable { let hex: Hex }
-    let items: [Item]
-  }
-
   /// By index in the file: numbers, strings, the definite map, and the command parameters but one, which is cut off.
   static let canonical: Set = [0, 1, 8, 9, 10, 11, 16, 18, 19, 20, 21, 22, 23, 25, 26, 27, 28, 29]
 
   @Test func `each item is read, or refused, as an independent decoder found`() throws {
-    let items = try VectorFile("opensk-ctap2-params-corpus").decode(Corpus.self).items
+    let items = try Vector("opensk-ctap2-params-corpus").items.array.map(\.["hex"].bytes)
     #expect(items.count == 30)
     for (index, item) in items.enumerated() {
       if Self.canonical.contains(index) {
-        #expect(Hex(CBOREncoder.encode(try CBORDecoder.decode(item.hex.bytes))) == item.hex, "item \(index)")
+        #expect(Hex(CBOREncoder.encode(try CBORDecoder.decode(item))) == Hex(item), "item \(index)")
       } else {
-        #expect(throws: CBORError.invalid(""), "item \(index)") { try CBORDecoder.decode(item.hex.bytes) }
+        #expect(throws: CBORError.invalid(""), "item \(index)") { try CBORDecoder.decode(item) }
       }
     }
   }

@@ -39,31 +39,8 @@ struct MessageAssemblerTests {
 
 /// Reports of real devices, from libfido2's fuzzing harness.
 struct DeviceReportReplayTests {
-  struct Replay: Decodable, Sendable, CustomTestStringConvertible {
-    struct Message: Decodable, Sendable {
-      let cid: Hex
-      let cmd: UInt8
-      let len: Int
-      let payload: Hex
-      let complete: Bool
-    }
-    var name = ""
-    let frames: [Hex]
-    let messages: [Message]
-    var testDescription: String { name }
-
-    enum CodingKeys: String, CodingKey { case frames, messages }
-  }
-
-  struct Vectors: Decodable { let reports: [String: Replay] }
-
-  static func replays() throws -> [Replay] {
-    try VectorFile("ctaphid-device-reports").decode(Vectors.self).reports.sorted { $0.key < $1.key }.map {
-      name, replay in
-      var replay = replay
-      replay.name = name
-      return replay
-    }
+  static func replays() throws -> [Vector] {
+    try Vector("ctaphid-device-reports").reports.members.sorted { $0.key < $1.key }.map(\.value)
   }
 
   @Test func `the file holds all fifteen sequences`() throws {
@@ -71,10 +48,10 @@ struct DeviceReportReplayTests {
   }
 
   @Test(arguments: try replays())
-  func `a device's reports reassemble to the recorded messages`(replay: Replay) throws {
+  func `a device's reports reassemble to the recorded messages`(replay: Vector) throws {
     var assembler: MessageAssembler?
     var messages: [CTAPHIDMessage] = []
-    for frame in replay.frames {
+    for frame in replay.frames.array {
       let report = try #require(Report(frame.bytes))
       switch report.packet {
       case .initialization: assembler = try MessageAssembler(report)
@@ -82,23 +59,23 @@ struct DeviceReportReplayTests {
       }
       if let message = assembler?.message { messages.append(message) }
     }
-    #expect(messages.map(\.payload) == replay.messages.map(\.payload.bytes))
-    #expect(messages.map(\.command.rawValue) == replay.messages.map(\.cmd))
-    #expect(messages.map(\.channel.bigEndianBytes) == replay.messages.map(\.cid.bytes))
-    #expect(messages.map(\.payload.count) == replay.messages.map(\.len))
+    #expect(messages.map(\.payload) == replay.messages.array.map(\.payload.bytes))
+    #expect(messages.map(\.command.rawValue) == replay.messages.array.map { $0.cmd.integer() })
+    #expect(messages.map(\.channel.bigEndianBytes) == replay.messages.array.map(\.cid.bytes))
+    #expect(messages.map(\.payload.count) == replay.messages.array.map { $0.len.integer() })
   }
 
   @Test(arguments: try replays())
-  func `a recorded message is cut into the reports that the device sent`(replay: Replay) throws {
-    let cut = try replay.messages.flatMap { message in
+  func `a recorded message is cut into the reports that the device sent`(replay: Vector) throws {
+    let cut = try replay.messages.array.flatMap { message in
       try CTAPHIDMessage(
         channel: ChannelID(rawValue: message.cid.bytes.reduce(0) { $0 << 8 | UInt32($1) }),
-        command: CTAPHIDCommand(rawValue: message.cmd), payload: message.payload.bytes
+        command: CTAPHIDCommand(rawValue: message.cmd.integer()), payload: message.payload.bytes
       ).reports()
     }
     // Behind a message's end stands the device's own padding, and one recording changes its channel in mid-message:
     // compared is what BCNT counts, and how it is numbered.
-    let recorded = try replay.frames.map { try #require(Report($0.bytes)) }
+    let recorded = try replay.frames.array.map { try #require(Report($0.bytes)) }
     #expect(cut.count == recorded.count)
     var rest = 0
     for (ours, theirs) in zip(cut, recorded) {

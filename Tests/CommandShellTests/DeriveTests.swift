@@ -7,43 +7,23 @@ import Testing
 @testable import liquid_auth
 
 @Suite struct DeriveTests {
-  struct Vectors: Decodable {
-    struct Upstream: Decodable {
-      let phrase: String
-    }
-    struct Computed: Decodable {
-      let domainKeys: [DomainKey]
-    }
-    struct DomainKey: Decodable, Sendable, CustomTestStringConvertible {
-      let origin: String
-      let userHandle: String
-      let counter: UInt32
-      let publicKeyRawXY: Hex
-      let credentialId_sha256_of_rawXY: Hex
-      var testDescription: String { "\(origin), \(userHandle), \(counter)" }
-    }
-    let upstream: Upstream
-    let computed: Computed
-  }
-
-  static let vectors = Result { try VectorFile("deterministic-p256").decode(Vectors.self) }
-
-  @Test(arguments: try vectors.get().computed.domainKeys)
-  func `deterministic-p256: the public key and the id are those of the vector`(_ key: Vectors.DomainKey) throws {
+  @Test(arguments: try Vector("deterministic-p256").computed.domainKeys.array)
+  func `deterministic-p256: the public key and the id are those of the vector`(_ key: Vector) throws {
     let derived = try DeriveCommand.derive(
-      from: Self.phrase(), origin: key.origin, userHandle: Array(key.userHandle.utf8), counter: key.counter)
-    #expect(Hex(derived.publicKey) == key.publicKeyRawXY)
-    #expect(Hex(derived.credentialID) == key.credentialId_sha256_of_rawXY)
+      from: Self.phrase(), origin: key.origin.text, userHandle: Array(key.userHandle.text.utf8),
+      counter: key.counter.integer())
+    #expect(Hex(derived.publicKey) == key.publicKeyRawXY.hex)
+    #expect(Hex(derived.credentialID) == key.credentialId_sha256_of_rawXY.hex)
     #expect(
       derived.text == """
-        public key     \(key.publicKeyRawXY)
-        credential id  \(key.credentialId_sha256_of_rawXY)
+        public key     \(key.publicKeyRawXY.hex)
+        credential id  \(key.credentialId_sha256_of_rawXY.hex)
         """)
     #expect(
       derived.json.description == """
         {
-          "publicKey": "\(key.publicKeyRawXY)",
-          "credentialId": "\(key.credentialId_sha256_of_rawXY)"
+          "publicKey": "\(key.publicKeyRawXY.hex)",
+          "credentialId": "\(key.credentialId_sha256_of_rawXY.hex)"
         }
         """)
   }
@@ -81,7 +61,7 @@ import Testing
   }
 
   static func phrase() throws -> BIP39Phrase {
-    try BIP39Phrase(
-      parsing: Array(vectors.get().upstream.phrase.utf8).withUnsafeBytes { SecretBytes(copying: $0) })
+    let text = try Vector("deterministic-p256").upstream.phrase.text
+    return try BIP39Phrase(parsing: Array(text.utf8).withUnsafeBytes { SecretBytes(copying: $0) })
   }
 }

@@ -5,15 +5,10 @@ import Testing
 
 @Suite struct LinkTests {
   @Test func `white space around a link came along when it was copied`() throws {
-    let link = try VectorFile("fido-uri").decode(Vectors.self).uris[0].uri
+    let link = try Vector("fido-uri").uris[0].uri.text
     let read = try LinkCommand.read(link)
     #expect(try LinkCommand.read(" \t\u{A0}\(link)\r\n") == read)
     #expect(throws: CommandFailure.self) { try LinkCommand.read("\(link.prefix(20)) \(link.dropFirst(20))") }
-  }
-
-  private struct Vectors: Decodable {
-    struct Link: Decodable { let uri: String }
-    let uris: [Link]
   }
 
   static let others: [(String, String)] = [

@@ -3,32 +3,13 @@ import TestVectors
 import Testing
 
 @Suite struct SealedBoxTests {
-  struct Vectors: Decodable {
-    struct Row: Decodable {
-      let associatedData: Hex
-      let nonce: Hex
-      let padded: Hex
-      let sealed: Hex
-    }
-    struct Vault: Decodable {
-      let vaultKey: Hex
-      let payload: Hex
-      let payloadAssociatedData: Hex
-      let payloadNonce: Hex
-      let payloadSealed: Hex
-    }
-    let subkeys: [String: Hex]
-    let rows: [Row]
-    let vault: Vault
-  }
-
-  private let vectors: Vectors
-  init() throws { vectors = try VectorFile("keys-and-recovery").decode(Vectors.self) }
+  private let vectors: Vector
+  init() throws { vectors = try Vector("keys-and-recovery") }
 
   @Test func `the store's rows seal and open to the vectors`() throws {
-    let key = SecretBytes(try #require(vectors.subkeys["record"]).bytes)
-    #expect(!vectors.rows.isEmpty)
-    for row in vectors.rows {
+    let key = SecretBytes(vectors.subkeys.record.bytes)
+    #expect(!vectors.rows.array.isEmpty)
+    for row in vectors.rows.array {
       let (nonce, ad) = (row.nonce.bytes, row.associatedData.bytes)
       #expect(try XChaCha20Poly1305.seal(row.padded.bytes, key: key, nonce: nonce, ad: ad) == row.sealed.bytes)
       #expect(try XChaCha20Poly1305.open(row.sealed.bytes, key: key, nonce: nonce, ad: ad) == row.padded.bytes)

@@ -1,49 +1,22 @@
 import CryptoPrimitives
 import DeterministicKeys
-import Foundation
 import TestVectors
 import Testing
 
 @Suite struct AlgorandMnemonicTests {
-  struct Vectors: Decodable {
-    struct Mnemonic: Decodable {
-      let mnemonic: String
-      let seed: Hex
-      let address_computed: String
-    }
-    struct Bad: Decodable {
-      let mnemonic: String
-      let why: String
-    }
-    struct Payment: Decodable {
-      let mnemonic: String
-      let txnBase64: Data
-      let signature: Hex
-    }
-    struct BytesSign: Decodable {
-      let mnemonic: String
-      let messageUtf8: String
-      let signature: Hex
-    }
-    let mnemonics: [Mnemonic]
-    let badMnemonics: [Bad]
-    let payment: Payment
-    let bytesSign_computed: BytesSign
-  }
-
-  private let vectors: Vectors
-  init() throws { vectors = try VectorFile("algorand").decode(Vectors.self) }
+  private let vectors: Vector
+  init() throws { vectors = try Vector("algorand") }
 
   @Test func `seeds and words go both ways`() throws {
-    #expect(vectors.mnemonics.count == 2)
-    for vector in vectors.mnemonics {
-      let seed = try AlgorandMnemonic.seed(parsing: SecretBytes(typed: vector.mnemonic))
-      #expect(seed.revealed == vector.seed)
-      #expect(try AlgorandMnemonic.text(of: seed).revealedText == vector.mnemonic)
+    #expect(vectors.mnemonics.array.count == 2)
+    for vector in vectors.mnemonics.array {
+      let seed = try AlgorandMnemonic.seed(parsing: SecretBytes(typed: vector.mnemonic.text))
+      #expect(seed.revealed == vector.seed.hex)
+      #expect(try AlgorandMnemonic.text(of: seed).revealedText == vector.mnemonic.text)
       #expect(
-        AlgorandAddress(publicKey: try Ed25519.PrivateKey(seed: seed).publicKey).text == vector.address_computed)
-      let typed = " " + vector.mnemonic.uppercased().replacing(" ", with: "\u{a0}\n")
-      #expect(try AlgorandMnemonic.seed(parsing: SecretBytes(typed: typed)).revealed == vector.seed)
+        AlgorandAddress(publicKey: try Ed25519.PrivateKey(seed: seed).publicKey).text == vector.address_computed.text)
+      let typed = " " + vector.mnemonic.text.uppercased().replacing(" ", with: "\u{a0}\n")
+      #expect(try AlgorandMnemonic.seed(parsing: SecretBytes(typed: typed)).revealed == vector.seed.hex)
     }
   }
 
@@ -57,22 +30,22 @@ import Testing
   }
 
   @Test func `the words' key signs as Algorand's libraries do`() throws {
-    let payment = try Ed25519.PrivateKey(
-      seed: AlgorandMnemonic.seed(parsing: SecretBytes(typed: vectors.payment.mnemonic)))
-    #expect(Hex(try payment.signature(for: Array("TX".utf8) + vectors.payment.txnBase64)) == vectors.payment.signature)
+    let payment = vectors.payment
+    var key = try Ed25519.PrivateKey(seed: AlgorandMnemonic.seed(parsing: SecretBytes(typed: payment.mnemonic.text)))
+    #expect(Hex(try key.signature(for: Array("TX".utf8) + payment.txnBase64.base64)) == payment.signature.hex)
     let message = vectors.bytesSign_computed
-    let key = try Ed25519.PrivateKey(seed: AlgorandMnemonic.seed(parsing: SecretBytes(typed: message.mnemonic)))
-    #expect(Hex(try key.signature(for: Array(("MX" + message.messageUtf8).utf8))) == message.signature)
+    key = try Ed25519.PrivateKey(seed: AlgorandMnemonic.seed(parsing: SecretBytes(typed: message.mnemonic.text)))
+    #expect(Hex(try key.signature(for: Array(("MX" + message.messageUtf8.text).utf8))) == message.signature.hex)
   }
 
   @Test func `bad mnemonics are refused by checksum, word or number`() throws {
     let errors: [String: AlgorandMnemonicError] = [
       "checksum": .checksum, "word not in list": .unknownWord("x-ray", position: 25), "length": .wordCount(3),
     ]
-    #expect(vectors.badMnemonics.count == 3)
-    for bad in vectors.badMnemonics {
-      let error = try #require(errors[bad.why])
-      #expect(throws: error) { try AlgorandMnemonic.seed(parsing: SecretBytes(typed: bad.mnemonic)) }
+    #expect(vectors.badMnemonics.array.count == 3)
+    for bad in vectors.badMnemonics.array {
+      let error = try #require(errors[bad.why.text])
+      #expect(throws: error) { try AlgorandMnemonic.seed(parsing: SecretBytes(typed: bad.mnemonic.text)) }
     }
   }
 

@@ -1,104 +1,17 @@
 import CryptoPrimitives
 import DeterministicKeys
-import Foundation
 import TestVectors
 import Testing
 
 /// Every member of `xhd-wallet.json` but ECDH and reserved tags.
 @Suite struct BIP32Ed25519Tests {
-  struct Vectors: Decodable {
-    struct Step: Decodable {
-      let kl: Hex
-      let kr: Hex?
-      let cc: Hex
-      let index: UInt32
-      let z: Hex
-      let childChainCodeFull64: Hex
-    }
-    struct Child: Decodable {
-      let extendedKey: Hex
-      let index: UInt32
-      let g: Int
-      let child: Hex
-    }
-    struct Truncation: Decodable {
-      let g: Int
-      let input: Hex
-      let output: Hex
-    }
-    struct Leaf: Decodable {
-      let context: String
-      let account: UInt32
-      let change: UInt32
-      let keyIndex: UInt32
-      let publicKey: Hex
-      let address: String
-      let privateExtended: Hex
-    }
-    struct Transaction: Decodable {
-      let prefixEncodedTxBase64: Data
-      let address: String
-      let signature_computed: Hex
-    }
-    struct Upstream: Decodable {
-      let phrase: String
-      let bip39Seed: Hex
-      let rootKey: Hex
-      let deriveNonHardened: Step
-      let deriveHardened: Step
-      let deriveChildNodePrivate: [Child]
-      let trunc256MinusGBits: [Truncation]
-      let khovratovich_g32: [Leaf]
-      let peikert_g9: [Leaf]
-      let transaction: Transaction
-      let harden: [String: UInt32]
-    }
-    struct PublicDerivation: Decodable {
-      struct Child: Decodable {
-        let index: UInt32
-        let publicKey: Hex
-        let chainCode: Hex
-      }
-      let parentPublic: Hex
-      let parentChainCode: Hex
-      let children: [Child]
-    }
-    struct LargeIndex: Decodable {
-      struct Correct: Decodable {
-        let keyIndex: UInt32
-        let publicKey: Hex
-        let address: String
-      }
-      let correct: Correct
-    }
-    struct ChallengeSignature: Decodable {
-      let challenge: Hex
-      let signature: Hex
-      let publicKey: Hex
-      let address: String
-    }
-    struct ExampleApp: Decodable {
-      let phrase: String
-      let publicKey: Hex
-      let address: String
-    }
-    struct Computed: Decodable {
-      let publicDerivation_g9: PublicDerivation
-      let largeIndex: LargeIndex
-      let challengeSignature: ChallengeSignature
-      let exampleApp: ExampleApp
-    }
-    let upstream: Upstream
-    let computed: Computed
-  }
-
-  private let upstream: Vectors.Upstream
-  private let computed: Vectors.Computed
+  private let upstream: Vector
+  private let computed: Vector
   private let peikert: BIP32Ed25519
   private let khovratovich: BIP32Ed25519
 
   init() throws {
-    let vectors = try VectorFile("xhd-wallet").decode(Vectors.self)
+    let vectors = try Vector("xhd-wallet")
     (upstream, computed) = (vectors.upstream, vectors.computed)
     let root = SecretBytes(upstream.rootKey.bytes)
     peikert = try BIP32Ed25519(root: root)
@@ -106,10 +19,10 @@ import Testing
   }
 
   @Test func `the phrase gives the seed and the root`() throws {
-    let phrase = try BIP39Phrase(upstream.phrase)
-    #expect(try BIP32Ed25519.seed(of: phrase).revealed == upstream.bip39Seed)
-    #expect(BIP32Ed25519.root(fromSeed: SecretBytes(upstream.bip39Seed.bytes)).revealed == upstream.rootKey)
-    #expect(try BIP32Ed25519.root(from: phrase).revealed == upstream.rootKey)
+    let phrase = try BIP39Phrase(upstream.phrase.text)
+    #expect(try BIP32Ed25519.seed(of: phrase).revealed == upstream.bip39Seed.hex)
+    #expect(BIP32Ed25519.root(fromSeed: SecretBytes(upstream.bip39Seed.bytes)).revealed == upstream.rootKey.hex)
+    #expect(try BIP32Ed25519.root(from: phrase).revealed == upstream.rootKey.hex)
   }
 
   @Test func `a root is clamped, and hashed until it may be one`() throws {
@@ -137,10 +50,10 @@ import Testing
   @Test func `a child comes from z as the vectors have it`() throws {
     let hardened = upstream.deriveHardened
     let soft = upstream.deriveNonHardened
-    #expect(hardened.kl.bytes + (hardened.kr?.bytes ?? []) + hardened.cc.bytes == upstream.rootKey.bytes)
+    #expect(hardened.kl.bytes + (hardened.kr.optional?.bytes ?? []) + hardened.cc.bytes == upstream.rootKey.bytes)
     for step in [soft, hardened] {
       for tree in [peikert, khovratovich] {
-        let child = try tree.root.child(step.index).node.revealed.bytes
+        let child = try tree.root.child(step.index.integer()).node.revealed.bytes
         #expect(child[64...] == step.childChainCodeFull64.bytes[32...])
         #expect(Array(child[32..<64]) == sum(upstream.rootKey.bytes[32..<64], step.z.bytes[32...]))
       }
@@ -149,7 +62,7 @@ import Testing
       left[31] = 0
       left[30] &= 0x7f
       for _ in 0..<3 { left = sum(left[...], left[...]) }
-      let child = try peikert.root.child(step.index).node.revealed.bytes
+      let child = try peikert.root.child(step.index.integer()).node.revealed.bytes
       #expect(Array(child[..<32]) == sum(upstream.rootKey.bytes[..<32], left[...]))
     }
   }
@@ -157,35 +70,36 @@ import Testing
   @Test func `the children of g = 32 are those of the vectors`() throws {
     let parent = try khovratovich.key(at: [BIP32Ed25519.hardened(44)])
     var key = parent
-    #expect(upstream.deriveChildNodePrivate.count == 2)
-    for vector in upstream.deriveChildNodePrivate {
-      #expect(vector.g == 32)
-      #expect(key.node.revealed == vector.extendedKey)
-      key = try key.child(vector.index)
-      #expect(key.node.revealed == vector.child)
+    #expect(upstream.deriveChildNodePrivate.array.count == 2)
+    for vector in upstream.deriveChildNodePrivate.array {
+      #expect(vector.g.integer() == 32)
+      #expect(key.node.revealed == vector.extendedKey.hex)
+      key = try key.child(vector.index.integer())
+      #expect(key.node.revealed == vector.child.hex)
     }
   }
 
   @Test func `truncation clears the high bits`() throws {
-    #expect(upstream.trunc256MinusGBits.map(\.g) == [9, 32])
-    for vector in upstream.trunc256MinusGBits {
-      let derivation = try #require(BIP32Ed25519.Derivation(rawValue: vector.g))
+    #expect(upstream.trunc256MinusGBits.array.map { $0.g.integer() } == [9, 32])
+    for vector in upstream.trunc256MinusGBits.array {
+      let derivation = try #require(BIP32Ed25519.Derivation(rawValue: vector.g.integer()))
       var bytes = vector.input.bytes
       bytes.withUnsafeMutableBytes { derivation.truncate($0) }
-      #expect(Hex(bytes) == vector.output)
+      #expect(Hex(bytes) == vector.output.hex)
     }
   }
 
   @Test func `every key of both derivations comes out, with its address`() throws {
-    #expect(upstream.khovratovich_g32.count == 13)
-    #expect(upstream.peikert_g9.count == 11)
-    for (tree, leaves) in [(khovratovich, upstream.khovratovich_g32), (peikert, upstream.peikert_g9)] {
+    #expect(upstream.khovratovich_g32.array.count == 13)
+    #expect(upstream.peikert_g9.array.count == 11)
+    for (tree, leaves) in [(khovratovich, upstream.khovratovich_g32.array), (peikert, upstream.peikert_g9.array)] {
       for leaf in leaves {
-        let context: BIP32Ed25519.Context = leaf.context == "Address" ? .address : .identity
-        let key = try tree.key(context, account: leaf.account, change: leaf.change, index: leaf.keyIndex)
-        #expect(Hex(key.publicKey) == leaf.publicKey)
-        #expect(key.node.revealed == leaf.privateExtended)
-        #expect(AlgorandAddress(publicKey: key.publicKey).text == leaf.address)
+        let context: BIP32Ed25519.Context = leaf.context.text == "Address" ? .address : .identity
+        let key = try tree.key(
+          context, account: leaf.account.integer(), change: leaf.change.integer(), index: leaf.keyIndex.integer())
+        #expect(Hex(key.publicKey) == leaf.publicKey.hex)
+        #expect(key.node.revealed == leaf.privateExtended.hex)
+        #expect(AlgorandAddress(publicKey: key.publicKey).text == leaf.address.text)
       }
     }
   }
@@ -193,10 +107,10 @@ import Testing
   @Test func `the default key is that of the first Algorand account`() throws {
     let vector = computed.challengeSignature
     let key = try peikert.key()
-    #expect(Hex(key.publicKey) == vector.publicKey)
-    #expect(AlgorandAddress(publicKey: key.publicKey).text == vector.address)
+    #expect(Hex(key.publicKey) == vector.publicKey.hex)
+    #expect(AlgorandAddress(publicKey: key.publicKey).text == vector.address.text)
     let signature = try key.signature(for: vector.challenge.bytes)
-    #expect(Hex(signature) == vector.signature)
+    #expect(Hex(signature) == vector.signature.hex)
     #expect(Ed25519.isValidSignature(signature, for: vector.challenge.bytes, publicKey: key.publicKey))
   }
 
@@ -216,32 +130,32 @@ import Testing
 
   @Test func `the transaction is signed as on the test network`() throws {
     let key = try khovratovich.key()
-    let message = Array(upstream.transaction.prefixEncodedTxBase64)
-    #expect(AlgorandAddress(publicKey: key.publicKey).text == upstream.transaction.address)
-    #expect(Hex(try key.signature(for: message)) == upstream.transaction.signature_computed)
+    let message = upstream.transaction.prefixEncodedTxBase64.base64
+    #expect(AlgorandAddress(publicKey: key.publicKey).text == upstream.transaction.address.text)
+    #expect(Hex(try key.signature(for: message)) == upstream.transaction.signature_computed.hex)
     #expect(
       Ed25519.isValidSignature(upstream.transaction.signature_computed.bytes, for: message, publicKey: key.publicKey))
   }
 
   @Test func `the example app's phrase gives its address`() throws {
     let vector = computed.exampleApp
-    let key = try BIP32Ed25519(root: BIP32Ed25519.root(from: BIP39Phrase(vector.phrase))).key()
-    #expect(Hex(key.publicKey) == vector.publicKey)
-    #expect(AlgorandAddress(publicKey: key.publicKey).text == vector.address)
+    let key = try BIP32Ed25519(root: BIP32Ed25519.root(from: BIP39Phrase(vector.phrase.text))).key()
+    #expect(Hex(key.publicKey) == vector.publicKey.hex)
+    #expect(AlgorandAddress(publicKey: key.publicKey).text == vector.address.text)
   }
 
   @Test func `soft children come from the public node alone`() throws {
     let vector = computed.publicDerivation_g9
     let path = [44, 283, 0].map(BIP32Ed25519.hardened) + [0]
     let parent = try peikert.key(at: path)
-    #expect(Hex(parent.publicNode.publicKey) == vector.parentPublic)
-    #expect(Hex(parent.publicNode.chainCode) == vector.parentChainCode)
-    #expect(vector.children.count == 3)
-    for child in vector.children {
-      let derived = try parent.publicNode.child(child.index)
-      #expect(Hex(derived.publicKey) == child.publicKey)
-      #expect(Hex(derived.chainCode) == child.chainCode)
-      #expect(try parent.child(child.index).publicNode == derived)
+    #expect(Hex(parent.publicNode.publicKey) == vector.parentPublic.hex)
+    #expect(Hex(parent.publicNode.chainCode) == vector.parentChainCode.hex)
+    #expect(vector.children.array.count == 3)
+    for child in vector.children.array {
+      let derived = try parent.publicNode.child(child.index.integer())
+      #expect(Hex(derived.publicKey) == child.publicKey.hex)
+      #expect(Hex(derived.chainCode) == child.chainCode.hex)
+      #expect(try parent.child(child.index.integer()).publicNode == derived)
     }
     for tree in [peikert, khovratovich] {
       for index: UInt32 in [3, 255, 256, 65_536, 1 << 31 - 1] {
@@ -258,9 +172,9 @@ import Testing
 
   @Test func `a soft index has four bytes`() throws {
     let vector = computed.largeIndex.correct
-    let key = try peikert.key(index: vector.keyIndex)
-    #expect(Hex(key.publicKey) == vector.publicKey)
-    #expect(AlgorandAddress(publicKey: key.publicKey).text == vector.address)
+    let key = try peikert.key(index: vector.keyIndex.integer())
+    #expect(Hex(key.publicKey) == vector.publicKey.hex)
+    #expect(AlgorandAddress(publicKey: key.publicKey).text == vector.address.text)
     #expect(try key.publicKey != peikert.key(index: 0).publicKey)
   }
 
@@ -271,9 +185,9 @@ import Testing
   }
 
   @Test func `hardening sets the highest bit`() {
-    #expect(upstream.harden.count == 4)
-    for (number, hardened) in upstream.harden {
-      #expect(UInt32(number).map(BIP32Ed25519.hardened) == hardened)
+    #expect(upstream.harden.members.count == 4)
+    for (number, hardened) in upstream.harden.members {
+      #expect(UInt32(number).map(BIP32Ed25519.hardened) == hardened.integer())
     }
   }
 

@@ -4,66 +4,31 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct FIDOURITests {
-  struct Vectors: Decodable {
-    struct Digits: Decodable {
-      let bytes: Hex
-      let digits: String
-    }
-    struct Invalid: Decodable {
-      let uri: String
-      let why: String
-    }
-    struct Link: Decodable {
-      let uri: String
-      let map: [String: Value]
-    }
-    enum Value: Decodable, Equatable {
-      case number(UInt64)
-      case flag(Bool)
-      case text(String)
-
-      init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if let flag = try? container.decode(Bool.self) {
-          self = .flag(flag)
-        } else if let number = try? container.decode(UInt64.self) {
-          self = .number(number)
-        } else {
-          self = .text(try container.decode(String.self))
-        }
-      }
-    }
-    let digits: [Digits]
-    let invalid: [Invalid]
-    let uris: [Link]
-  }
-
-  static let vectors = Result { try VectorFile("fido-uri").decode(Vectors.self) }
-
   @Test func `bytes come from their digits`() throws {
-    for vector in try Self.vectors.get().digits {
-      #expect(try Base10.decode(vector.digits.utf8) == vector.bytes.bytes, "\(vector.digits)")
+    for vector in try Vector("fido-uri").digits.array {
+      #expect(try Base10.decode(vector.digits.text.utf8) == vector["bytes"].bytes, "\(vector.digits.text)")
     }
   }
 
   @Test func `every field of a browser's link is read`() throws {
-    let links = try Self.vectors.get().uris
+    let links = try Vector("fido-uri").uris.array
     #expect(links.count == 3)
     for link in links {
-      let read = try FIDOURI(link.uri)
-      #expect(try FIDOURI("fido:/" + link.uri.dropFirst(6)) == read, "lower case is the same")
-      #expect(.text(Hex(read.publicKey).description) == link.map["0"])
-      #expect(read.knownTunnelServers.map(Vectors.Value.number) == link.map["2"])
-      #expect(read.created.map(Vectors.Value.number) == link.map["3"])
-      #expect(read.supportsLinking.map(Vectors.Value.flag) == link.map["4"])
-      #expect(read.hint.map { .text($0.rawValue) } == link.map["5"])
+      let read = try FIDOURI(link.uri.text)
+      #expect(try FIDOURI("fido:/" + link.uri.text.dropFirst(6)) == read, "lower case is the same")
+      let map = link["map"]
+      #expect(Hex(read.publicKey) == map["0"].hex)
+      #expect(read.knownTunnelServers == map["2"].optional?.integer())
+      #expect(read.created == map["3"].optional?.integer())
+      #expect(read.supportsLinking == map["4"].optional?.isTrue)
+      #expect(read.hint?.rawValue == map["5"].optional?.text)
       #expect(read.supportsNonDiscoverable == nil)
     }
   }
 
   @Test func `what is no link is refused`() throws {
-    for vector in try Self.vectors.get().invalid {
-      #expect(throws: LiquidAuthError.self, "\(vector.uri): \(vector.why)") { try FIDOURI(vector.uri) }
+    for vector in try Vector("fido-uri").invalid.array {
+      #expect(throws: LiquidAuthError.self, "\(vector.uri.text): \(vector.why.text)") { try FIDOURI(vector.uri.text) }
     }
   }
 

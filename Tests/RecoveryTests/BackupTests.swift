@@ -8,7 +8,7 @@ import Testing
 @testable import Recovery
 
 @Suite struct BackupTests {
-  let vectors: KeysAndRecovery
+  let vectors: Vector
   let keys: CredentialKeys
 
   init() throws {
@@ -18,15 +18,15 @@ import Testing
 
   /// The backup of the vectors: epoch 1 and the record of their first row.
   private func backup() throws -> Backup {
-    let accountTag = try #require(vectors.credentials[0].withSealedId).accountTag.bytes
+    let accountTag = vectors.credentials[0].withSealedId.accountTag.bytes
     return Backup(epoch: 1, entries: [accountTag: try AccountEntry(plaintext: vectors.rows[0].plaintext.bytes)])
   }
 
   @Test func `a backup has the contract's bytes and opens again`() throws {
     let backup = try backup()
-    #expect(Hex(backup.plaintext) == vectors.backup.plaintext)
-    #expect(Hex(Array("liquid-auth backup v1".utf8) + keys.fingerprint) == vectors.backup.associatedData)
-    #expect(Hex(try backup.file(keys: keys, nonce: vectors.backup.nonce.bytes)) == vectors.backup.file)
+    #expect(Hex(backup.plaintext) == vectors.backup.plaintext.hex)
+    #expect(Hex(Array("liquid-auth backup v1".utf8) + keys.fingerprint) == vectors.backup.associatedData.hex)
+    #expect(Hex(try backup.file(keys: keys, nonce: vectors.backup.nonce.bytes)) == vectors.backup.file.hex)
     #expect(try Backup(file: vectors.backup.file.bytes, keys: keys) == backup)
   }
 
@@ -93,18 +93,19 @@ import Testing
   // MARK: - Merging
 
   /// An entry whose order of plaintexts is that of the vectors' one byte: it stands in the name.
-  private func entry(_ vector: KeysAndRecovery.Merge.Entry) throws -> AccountEntry {
-    guard !vector.deleted else { return .tombstone(counter: vector.counter, changed: vector.changedAt) }
+  private func entry(_ vector: Vector) throws -> AccountEntry {
+    let (counter, changed) = (vector.counter.integer(UInt32.self), vector.changedAt.integer(UInt64.self))
+    guard !vector.deleted.isTrue else { return .tombstone(counter: counter, changed: changed) }
     let source = CredentialSource(
-      rpID: "example.com", userID: [1], name: String(vector.plaintext.description), id: [1], algorithm: .es256,
-      counter: vector.counter, created: 1, changed: vector.changedAt, origin: .registered)
+      rpID: "example.com", userID: [1], name: vector.plaintext.text, id: [1], algorithm: .es256,
+      counter: counter, created: 1, changed: changed, origin: .registered)
     return .record(try #require(source))
   }
 
-  @Test(arguments: try KeysAndRecovery.load().merge)
-  func `the newer entry of an account wins, in either order`(_ vector: KeysAndRecovery.Merge) throws {
-    let entries = try vector.entries.map(entry)
-    let winner = entries[vector.winner]
+  @Test(arguments: try KeysAndRecovery.load().merge.array)
+  func `the newer entry of an account wins, in either order`(_ vector: Vector) throws {
+    let entries = try vector.entries.array.map(entry)
+    let winner = entries[vector.winner.integer()]
     let tag = [UInt8](repeating: 7, count: 32)
     for pair in [entries, entries.reversed()] {
       var merged = Backup(epoch: 0, entries: [tag: pair[0]])

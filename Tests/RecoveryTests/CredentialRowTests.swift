@@ -8,7 +8,7 @@ import Testing
 @testable import Recovery
 
 @Suite struct CredentialRowTests {
-  let vectors: KeysAndRecovery
+  let vectors: Vector
   let keys: CredentialKeys
 
   init() throws {
@@ -20,8 +20,8 @@ import Testing
   private func alice() throws -> CredentialSource {
     let first = vectors.credentials[0]
     let source = CredentialSource(
-      rpID: try #require(first.rpId), userID: first.userId.bytes, name: "alice@example.com", displayName: "Alice",
-      id: try #require(first.sealed).id.bytes, algorithm: .es256, counter: 0, created: 1_790_000_000_000,
+      rpID: first.rpId.text, userID: first.userId.bytes, name: "alice@example.com", displayName: "Alice",
+      id: first.sealed.id.bytes, algorithm: .es256, counter: 0, created: 1_790_000_000_000,
       changed: 1_790_000_000_000, origin: .registered)
     return try #require(source)
   }
@@ -29,13 +29,13 @@ import Testing
   @Test func `a record is sealed into the contract's bytes and opens again`() throws {
     let vector = vectors.rows[0]
     let source = try alice()
-    #expect(Hex(AccountEntry.record(source).plaintext) == vector.plaintext)
-    #expect(Hex(RowPadding.pad(vector.plaintext.bytes)) == vector.padded)
+    #expect(Hex(AccountEntry.record(source).plaintext) == vector.plaintext.hex)
+    #expect(Hex(RowPadding.pad(vector.plaintext.bytes)) == vector.padded.hex)
 
     let row = try keys.row(of: source, nonce: vector.nonce.bytes)
-    let tags = try #require(vectors.credentials[0].withSealedId)
-    #expect(Hex(Array("record".utf8) + row.accountTag) == vector.associatedData)
-    #expect(Hex(row.sealed) == vector.sealed)
+    let tags = vectors.credentials[0].withSealedId
+    #expect(Hex(Array("record".utf8) + row.accountTag) == vector.associatedData.hex)
+    #expect(Hex(row.sealed) == vector.sealed.hex)
     #expect(
       row.tags
         == CredentialRow.Tags(
@@ -45,11 +45,11 @@ import Testing
 
   @Test func `a tombstone keeps a counter and no name of a site`() throws {
     let vector = vectors.rows[1]
-    let accountTag = try #require(vectors.credentials[0].withSealedId).accountTag.bytes
+    let accountTag = vectors.credentials[0].withSealedId.accountTag.bytes
     let row = try keys.tombstoneRow(
       accountTag: accountTag, counter: 0, changed: 0x1_A0C4_5156_60, nonce: vector.nonce.bytes)
-    #expect(Hex(AccountEntry.tombstone(counter: 0, changed: 0x1_A0C4_5156_60).plaintext) == vector.plaintext)
-    #expect(Hex(row.sealed) == vector.sealed)
+    #expect(Hex(AccountEntry.tombstone(counter: 0, changed: 0x1_A0C4_5156_60).plaintext) == vector.plaintext.hex)
+    #expect(Hex(row.sealed) == vector.sealed.hex)
     #expect(row.tags == nil)
     #expect(try keys.open(row) == .tombstone(counter: 0, changed: 0x1_A0C4_5156_60))
   }
@@ -57,9 +57,9 @@ import Testing
   @Test func `the state row is sealed into the contract's bytes and opens again`() throws {
     let vector = vectors.rows[2]
     let state = StoreState(storeID: Array(0xA0...0xAF), epoch: 1, floor: 1)
-    #expect(Hex(state.plaintext) == vector.plaintext)
+    #expect(Hex(state.plaintext) == vector.plaintext.hex)
     let sealed = try keys.seal(state, hasRowSet: false, nonce: vector.nonce.bytes)
-    #expect(Hex(sealed) == vector.sealed)
+    #expect(Hex(sealed) == vector.sealed.hex)
     let opened = try keys.openState(sealed, nonce: vector.nonce.bytes)
     #expect(opened.state == state && !opened.hasRowSet)
   }

@@ -15,7 +15,7 @@ struct Machine {
       keys: keys,
       state: StoreState(storeID: Array(0xA0...0xAF), epoch: epoch, floor: floor, credentialIDForm: idForm))
     vault = OpenVault(
-      keys: keys, ed25519Root: try KeysAndRecovery.load().input.ed25519Root.secret, store: store)
+      keys: keys, ed25519Root: try KeysAndRecovery.load().input.ed25519Root.hex.secret, store: store)
   }
 
   /// Registers a discoverable credential and keeps its record, as makeCredential does.

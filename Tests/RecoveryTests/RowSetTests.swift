@@ -7,50 +7,23 @@ import Testing
 @testable import Recovery
 
 /// `store-rows.json`, which Tests/judges/store_rows.py computed.
-struct StoreRows: Decodable, Sendable {
-  struct Row: Decodable, Sendable, CustomTestStringConvertible {
-    let name: String
-    let table: String
-    let accountTag, rpTag, credentialTag, keyTag: Hex?
-    let sequence: Int64?
-    let nonce: Hex
-    let sealed: Hex
-    let mac: Hex
+enum StoreRows {
+  static func load() throws -> Vector { try Vector("store-rows") }
 
-    var testDescription: String { name }
-
-    /// The MAC by the product.
-    func mac(by keys: CredentialKeys) throws -> [UInt8] {
-      switch table {
-      case "state": return keys.stateRowMAC(nonce: nonce.bytes, sealed: sealed.bytes)
-      case "blobs": return keys.blobsRowMAC(nonce: nonce.bytes, sealed: sealed.bytes)
-      default:
-        let tags = rpTag.map {
-          CredentialRow.Tags(rpTag: $0.bytes, credentialTag: credentialTag?.bytes ?? [], keyTag: keyTag?.bytes ?? [])
-        }
-        let row = CredentialRow(
-          accountTag: try #require(accountTag).bytes, tags: tags, nonce: nonce.bytes, sealed: sealed.bytes)
-        return keys.rowMAC(of: row, sequence: try #require(sequence))
+  /// A row's MAC by the product.
+  static func mac(of row: Vector, by keys: CredentialKeys) throws -> [UInt8] {
+    let (nonce, sealed) = (row.nonce.bytes, row.sealed.bytes)
+    switch row.table.text {
+    case "state": return keys.stateRowMAC(nonce: nonce, sealed: sealed)
+    case "blobs": return keys.blobsRowMAC(nonce: nonce, sealed: sealed)
+    default:
+      let tags = row.rpTag.optional.map {
+        CredentialRow.Tags(rpTag: $0.bytes, credentialTag: row.credentialTag.bytes, keyTag: row.keyTag.bytes)
       }
+      let credential = CredentialRow(accountTag: row.accountTag.bytes, tags: tags, nonce: nonce, sealed: sealed)
+      return keys.rowMAC(of: credential, sequence: row.sequence.integer())
     }
   }
-
-  struct Set: Decodable, Sendable, CustomTestStringConvertible {
-    let name: String
-    let rows: [Int]
-    let credentials: Hex
-    let others: Hex
-    let nonce: Hex
-    let sealed: Hex
-
-    var testDescription: String { name }
-  }
-
-  let subkey: Hex
-  let rows: [Row]
-  let sets: [Set]
-
-  static func load() throws -> StoreRows { try VectorFile("store-rows").decode(StoreRows.self) }
 }
 
 @Suite struct RowSetTests {
@@ -58,22 +31,25 @@ struct StoreRows: Decodable, Sendable {
 
   init() throws { keys = try KeysAndRecovery.keys() }
 
-  @Test(arguments: try StoreRows.load().rows) func `each row has its MAC`(row: StoreRows.Row) throws {
-    #expect(Hex(try row.mac(by: keys)) == row.mac)
+  @Test(arguments: try StoreRows.load().rows.array) func `each row has its MAC`(row: Vector) throws {
+    #expect(Hex(try StoreRows.mac(of: row, by: keys)) == row.mac.hex)
   }
 
-  @Test(arguments: try StoreRows.load().sets)
-  func `the sums of a set are the vector's, in whatever order rows come and go`(set: StoreRows.Set) throws {
-    let all = try StoreRows.load().rows
-    for order in [set.rows, set.rows.reversed()] {
+  @Test(arguments: try StoreRows.load().sets.array)
+  func `the sums of a set are the vector's, in whatever order rows come and go`(set: Vector) throws {
+    let all = try StoreRows.load().rows.array.map {
+      (mac: try StoreRows.mac(of: $0, by: keys), isCredential: $0.table.text == "credential")
+    }
+    let indices = set.rows.array.map { $0.integer(Int.self) }
+    for order in [indices, indices.reversed()] {
       var rows = RowSet()
       // What comes and goes again leaves nothing.
-      for row in all { rows.add(try row.mac(by: keys), isCredential: row.table == "credential") }
-      for index in order { rows.add(try all[index].mac(by: keys), isCredential: all[index].table == "credential") }
-      for row in all { rows.remove(try row.mac(by: keys), isCredential: row.table == "credential") }
-      #expect(Hex(rows.credentials.bytes) == set.credentials)
-      #expect(Hex(rows.others.bytes) == set.others)
-      #expect(Hex(try keys.seal(rows, nonce: set.nonce.bytes)) == set.sealed)
+      for row in all { rows.add(row.mac, isCredential: row.isCredential) }
+      for index in order { rows.add(all[index].mac, isCredential: all[index].isCredential) }
+      for row in all { rows.remove(row.mac, isCredential: row.isCredential) }
+      #expect(Hex(rows.credentials.bytes) == set.credentials.hex)
+      #expect(Hex(rows.others.bytes) == set.others.hex)
+      #expect(Hex(try keys.seal(rows, nonce: set.nonce.bytes)) == set.sealed.hex)
       #expect(try keys.openRowSet(set.sealed.bytes, nonce: set.nonce.bytes) == rows)
     }
   }
@@ -92,7 +68,7 @@ struct StoreRows: Decodable, Sendable {
   }
 
   @Test func `what is no sum of rows does not open`() throws {
-    let set = try #require(try StoreRows.load().sets.first)
+    let set = try StoreRows.load().sets[0]
     var changed = set.sealed.bytes
     changed[70] ^= 1
     #expect(throws: SealedRecordError.notAuthentic) { try keys.openRowSet(changed, nonce: set.nonce.bytes) }

@@ -10,7 +10,7 @@ import Vault
   init() throws {
     var generator = SystemRandomNumberGenerator()
     vault = try VaultFile(
-      sealing: VaultVector.load().content(), passphrase: secret("pass"), cost: cheap.get(), using: &generator
+      sealing: VaultVector.content(), passphrase: secret("pass"), cost: cheap.get(), using: &generator
     ).encoded
     _ = try open(vault)
   }

@@ -3,32 +3,12 @@ import TestVectors
 import Vault
 
 /// The member `vault` of `keys-and-recovery.json`.
-struct VaultVector: Decodable {
-  struct Argon2id: Decodable {
-    let salt: Hex
-    let opslimit: UInt64
-    let memlimit: UInt64
-  }
-
-  let passphrase: String
-  let argon2id: Argon2id
-  let vaultKey: Hex
-  let slotNonce: Hex
-  let payload: Hex
-  let payloadNonce: Hex
-  let file: Hex
-
-  /// What stands at its place in `file`; no member of its own.
-  var vaultID: [UInt8] { Array(file.bytes[5..<21]) }
-
-  static func load() throws -> VaultVector {
-    struct Vectors: Decodable { let vault: VaultVector }
-    return try VectorFile("keys-and-recovery").decode(Vectors.self).vault
-  }
+enum VaultVector {
+  static func load() throws -> Vector { try Vector("keys-and-recovery").vault }
 
   /// The members of the payload, cut out by hand.
-  func content() throws -> VaultContent {
-    let bytes = payload.bytes
+  static func content() throws -> VaultContent {
+    let bytes = try load().payload.bytes
     return try VaultContent(
       mainKey: secret(bytes[4..<68]), ed25519Root: secret(bytes[71..<167]), storeID: Array(bytes[169..<185]),
       created: bytes[187...].reduce(0) { $0 << 8 | UInt64($1) })

@@ -9,8 +9,8 @@ import Testing
 /// The credentials of the contract's vectors, made and used by whole commands.
 @Suite struct VectorCeremonyTests {
   /// What the commands can ask for: U2F has no rp.id.
-  private static func cases(_ kind: String) throws -> [KeysAndRecovery.Case] {
-    try KeysAndRecovery.load().credentials.filter { $0.kind == kind && $0.rpId != nil }
+  private static func cases(_ kind: String) throws -> [Vector] {
+    try KeysAndRecovery.load().credentials.array.filter { $0.kind.text == kind && $0.rpId.optional != nil }
   }
 
   /// The extensions that ask for a policy.
@@ -21,54 +21,54 @@ import Testing
     return extensions
   }
 
-  private func key(of vector: KeysAndRecovery.Case) throws -> CredentialPublicKey {
+  private func key(of vector: Vector) throws -> CredentialPublicKey {
     let bytes = vector.publicKey.bytes
-    return vector.algorithm == "EdDSA"
+    return vector.algorithm.text == "EdDSA"
       ? .edDSA(bytes) : .es256(try P256.PublicKey(x: Array(bytes[..<32]), y: Array(bytes[32...])))
   }
 
   @Test(arguments: try cases("discoverable"))
-  func `a registration makes the vector's key and id`(vector: KeysAndRecovery.Case) async throws {
-    let rpID = try #require(vector.rpId)
-    let counter = try #require(vector.counter)
-    var world = TestWorld(state: StoreState(storeID: [], epoch: vector.epoch))
+  func `a registration makes the vector's key and id`(vector: Vector) async throws {
+    let counter = vector.counter.integer(UInt32.self)
+    var world = TestWorld(state: StoreState(storeID: [], epoch: vector.epoch.integer()))
     let request = Requests.makeCredential(
-      rk: true, uv: true, rpID: rpID, userID: vector.userId.bytes, algorithms: [vector.algorithm == "EdDSA" ? -8 : -7],
+      rk: true, uv: true, rpID: vector.rpId.text, userID: vector.userId.bytes,
+      algorithms: [vector.algorithm.text == "EdDSA" ? -8 : -7],
       changes: Requests.registering(Self.extensions(vector.policy.bytes[0])))
     var answer: Answer?
     for _ in 0...counter & 0xFFFF { answer = await world.makeCredential(request) }
     let made = try #require(answer?.data)
-    #expect(made.credentialID == (vector.sealed?.id ?? vector.hashId)?.bytes)
+    #expect(made.credentialID == (vector.sealed.id.optional ?? vector.hashId).bytes)
     #expect(made.coseKey == COSEKey(try key(of: vector)).map)
     #expect(try world.store.allCredentials().map(\.counter) == [counter])
-    let derived = vector.sealed == nil ? vector.withHashId : vector.withSealedId
+    let derived = vector.sealed.optional == nil ? vector.withHashId : vector.withSealedId
     let isAskedFor = vector.policy.bytes[0] & 0b100 != 0
-    #expect(answer?.map?[5] == (isAskedFor ? derived.map { .bytes($0.largeBlobKey.bytes) } : nil))
+    #expect(answer?.map?[5] == (isAskedFor ? .bytes(derived.largeBlobKey.bytes) : nil))
   }
 
   @Test(arguments: try cases("discoverable") + cases("non-discoverable"))
   func `the vector's sealed id signs in with the vector's key on a new machine`(
-    vector: KeysAndRecovery.Case
+    vector: Vector
   ) async throws {
-    guard let id = vector.sealed?.id.bytes else { return }
+    guard let id = vector.sealed.id.optional?.bytes else { return }
     var world = TestWorld()
     let answer = await world.getAssertion(
-      Requests.getAssertion(allowing: [id], uv: true, rpID: try #require(vector.rpId)))
+      Requests.getAssertion(allowing: [id], uv: true, rpID: vector.rpId.text))
     let data = try #require(answer.map?[2]?.bytes)
     let signature = try #require(answer.map?[3]?.bytes)
     #expect(try key(of: vector).isValidSignature(signature, for: data + Requests.clientDataHash))
-    let isDiscoverable = vector.kind == "discoverable"
+    let isDiscoverable = vector.kind.text == "discoverable"
     #expect(answer.map?[4] == (isDiscoverable ? ["id": .bytes(vector.userId.bytes)] : nil))
     #expect(try world.store.allCredentials().map(\.id) == (isDiscoverable ? [id] : []))
-    #expect(try world.store.state().epoch == vector.epoch)
+    #expect(try world.store.state().epoch == vector.epoch.integer())
   }
 
   @Test func `a phone wallet's id signs in, names no user and leaves no record`() async throws {
     let vectors = try KeysAndRecovery.load()
-    for id in vectors.phoneCandidates.ids.values {
+    for id in vectors.phoneCandidates.ids.members.values {
       var world = TestWorld()
       let answer = await world.getAssertion(
-        Requests.getAssertion(allowing: [id.bytes], rpID: vectors.phoneCandidates.rpId))
+        Requests.getAssertion(allowing: [id.bytes], rpID: vectors.phoneCandidates.rpId.text))
       #expect(answer.map?.pairs.map(\.key) == [1, 2, 3])
       #expect(world.store.writes == 0)
     }

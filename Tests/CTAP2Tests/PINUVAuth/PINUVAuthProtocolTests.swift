@@ -8,37 +8,8 @@ import Testing
 
 /// `pin-uv-auth-protocol.json`, both protocols byte for byte.
 @Suite struct PINUVAuthProtocolTests {
-  struct Vectors: Decodable {
-    let vectors: [Case]
-
-    struct Case: Decodable {
-      let pinUvAuthProtocol: UInt64
-      let platformPrivateKey, platformPublicX, platformPublicY, authenticatorPublicX, authenticatorPublicY: Hex?
-      let ecdhZ, sharedSecret: Hex
-      let setPin: SetPIN
-      let changePin: ChangePIN
-      let getPinToken: GetToken
-      let authenticate: Authenticate?
-    }
-    struct SetPIN: Decodable {
-      let newPin: String
-      let newPinEnc, pinUvAuthParam: Hex
-    }
-    struct ChangePIN: Decodable {
-      let currentPin, newPin: String
-      let pinHashEnc, newPinEnc, pinUvAuthParam: Hex
-    }
-    struct GetToken: Decodable {
-      let pin: String
-      let pinHashEnc, tokenEnc, token: Hex
-    }
-    struct Authenticate: Decodable {
-      let token, clientDataHash, pinUvAuthParam: Hex
-    }
-  }
-
-  private static func cases() throws -> [Vectors.Case] {
-    try VectorFile("pin-uv-auth-protocol").decode(Vectors.self).vectors
+  private static func cases() throws -> [Vector] {
+    try Vector("pin-uv-auth-protocol").vectors.array
   }
 
   private static func secret(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes(SecretBytes.init(copying:)) }
@@ -53,32 +24,32 @@ import Testing
 
   @Test func `both sides agree on Z`() throws {
     let vector = try #require(Self.cases().first)
-    let platform = try P256.PrivateKey(scalar: Self.secret(try #require(vector.platformPrivateKey).bytes))
+    let platform = try P256.PrivateKey(scalar: Self.secret(vector.platformPrivateKey.bytes))
     let peer = try P256.PublicKey(
       keyAgreement: [
-        1: 2, 3: -25, -1: 1, -2: .bytes(#require(vector.authenticatorPublicX).bytes),
-        -3: .bytes(#require(vector.authenticatorPublicY).bytes),
+        1: 2, 3: -25, -1: 1, -2: .bytes(vector.authenticatorPublicX.bytes),
+        -3: .bytes(vector.authenticatorPublicY.bytes),
       ])
     #expect(Self.bytes(try platform.sharedSecret(with: peer)) == vector.ecdhZ.bytes)
-    #expect(platform.publicKey.keyAgreement[-2] == .bytes(try #require(vector.platformPublicX).bytes))
-    #expect(platform.publicKey.keyAgreement[-3] == .bytes(try #require(vector.platformPublicY).bytes))
+    #expect(platform.publicKey.keyAgreement[-2] == .bytes(vector.platformPublicX.bytes))
+    #expect(platform.publicKey.keyAgreement[-3] == .bytes(vector.platformPublicY.bytes))
     #expect(platform.publicKey.keyAgreement.count == 5)
   }
 
   @Test func `what platforms send opens, and is authentic`() throws {
-    #expect(try Self.cases().map(\.pinUvAuthProtocol) == [1, 2])
+    #expect(try Self.cases().map { $0.pinUvAuthProtocol.integer() } == [1, 2])
     for vector in try Self.cases() {
-      let version = try PINUVAuthProtocol(number: vector.pinUvAuthProtocol)
+      let version = try PINUVAuthProtocol(number: vector.pinUvAuthProtocol.integer())
       let secret = version.sharedSecret(Self.secret(vector.ecdhZ.bytes))
-      #expect(Self.bytes(secret.decrypt(vector.setPin.newPinEnc.bytes)) == Self.block(vector.setPin.newPin))
+      #expect(Self.bytes(secret.decrypt(vector.setPin.newPinEnc.bytes)) == Self.block(vector.setPin.newPin.text))
       #expect(secret.isAuthentic(vector.setPin.pinUvAuthParam.bytes, over: vector.setPin.newPinEnc.bytes))
       let change = vector.changePin
-      #expect(Self.bytes(secret.decrypt(change.newPinEnc.bytes)) == Self.block(change.newPin))
-      #expect(Self.bytes(secret.decrypt(change.pinHashEnc.bytes)) == Self.hash(change.currentPin))
+      #expect(Self.bytes(secret.decrypt(change.newPinEnc.bytes)) == Self.block(change.newPin.text))
+      #expect(Self.bytes(secret.decrypt(change.pinHashEnc.bytes)) == Self.hash(change.currentPin.text))
       #expect(
         secret.isAuthentic(change.pinUvAuthParam.bytes, over: change.newPinEnc.bytes + change.pinHashEnc.bytes))
       #expect(Self.bytes(secret.decrypt(vector.getPinToken.tokenEnc.bytes)) == vector.getPinToken.token.bytes)
-      if let proof = vector.authenticate {
+      if let proof = vector.authenticate.optional {
         #expect(
           version.authenticate(proof.clientDataHash.bytes, key: Self.secret(proof.token.bytes))
             == proof.pinUvAuthParam.bytes)

@@ -8,18 +8,13 @@ import TestVectors
 
 /// The phrase of `keys-and-recovery.json`.
 enum TestPhrase {
-  private struct File: Decodable {
-    struct Input: Decodable { let mainKey, ed25519Root: Hex }
-    let input: Input
-  }
+  private static let input = try? Vector("keys-and-recovery").input
 
-  private static let input: File.Input? = try? VectorFile("keys-and-recovery").decode(File.self).input
+  static let keys = CredentialKeys(mainKey: secret(input?.mainKey.bytes))
+  static let ed25519Root = secret(input?.ed25519Root.bytes)
 
-  static let keys = CredentialKeys(mainKey: secret(input?.mainKey))
-  static let ed25519Root = secret(input?.ed25519Root)
-
-  private static func secret(_ hex: Hex?) -> SecretBytes {
-    var bytes = hex?.bytes ?? []
+  private static func secret(_ vector: [UInt8]?) -> SecretBytes {
+    var bytes = vector ?? []
     return SecretBytes(consuming: &bytes)
   }
 }

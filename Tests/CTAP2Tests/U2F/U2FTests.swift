@@ -8,19 +8,6 @@ import Testing
 
 /// U2F Raw Message Formats 1.2, and Recovery §10.
 @Suite struct U2FTests {
-  private struct Vectors: Decodable {
-    let u2f: U2F
-    struct U2F: Decodable {
-      let versionRequestApdu, versionResponse: Hex
-      let register: Register
-      let authenticate: Authenticate
-    }
-    struct Register: Decodable { let requestApdu, challengeParam, applicationParam: Hex }
-    struct Authenticate: Decodable {
-      let requestApduExample_keyHandle64x03, challengeParam, applicationParam: Hex
-    }
-  }
-
   private static let challenge = [UInt8](repeating: 0xC1, count: 32)
   private static let application = SHA256.hash(Array(Requests.rpID.utf8))
 
@@ -72,7 +59,7 @@ import Testing
   // MARK: The vectors
 
   @Test func `the recorded messages are read`() throws {
-    let vectors = try VectorFile("u2f-and-ctap2-messages").decode(Vectors.self).u2f
+    let vectors = try Vector("u2f-and-ctap2-messages").u2f
     var world = TestWorld()
     #expect(send(vectors.versionRequestApdu.bytes, in: &world) == .answer(vectors.versionResponse.bytes))
     let register = try U2FCommand(vectors.register.requestApdu.bytes)

@@ -6,18 +6,9 @@ import TestVectors
 import Testing
 
 @Suite struct AuthenticatorDataTests {
-  private struct Vectors: Decodable {
-    let credentials: [Case]
-
-    struct Case: Decodable {
-      let publicKey: Hex
-      let algorithm: String
-    }
-  }
-
   private func key(_ algorithm: String) throws -> CredentialPublicKey {
-    let vectors = try VectorFile("keys-and-recovery").decode(Vectors.self)
-    let bytes = try #require(vectors.credentials.first { $0.algorithm == algorithm }).publicKey.bytes
+    let credentials = try Vector("keys-and-recovery").credentials.array
+    let bytes = try #require(credentials.first { $0.algorithm.text == algorithm }).publicKey.bytes
     return algorithm == "EdDSA"
       ? .edDSA(bytes) : .es256(try P256.PublicKey(x: Array(bytes[..<32]), y: Array(bytes[32...])))
   }

@@ -1,6 +1,7 @@
 import AlgorandTransaction
 import CBOR
 import Recovery
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
@@ -99,8 +100,8 @@ import Testing
   @Test func `a damaged request is refused, ignored, or another request; what is asked for is a transaction`()
     async throws
   {
-    let vectors = try ARC27Vectors.load()
-    let frame = try #require(vectors.answered.first { $0.name == "one transaction, as UW sends it" }).frame
+    let answered = try ARC27Vectors.load().answered.array
+    let frame = try #require(answered.first { $0.name.text == "one transaction, as UW sends it" }).frame.text
     let bytes = try #require(Base64.decode(frame))
     for count in 0..<bytes.count {
       var fixture = try ProviderFixture()

@@ -9,51 +9,30 @@ import Testing
 @testable import LiquidAuth
 
 /// `arc27.json`: frames as cbor-x writes them, and the answers, made by `judges/arc27.py`.
-struct ARC27Vectors: Decodable {
-  struct Network: Decodable {
-    let genesisHash: String
-    let genesisId: String
-  }
-  struct Answered: Decodable, Sendable, CustomStringConvertible {
-    let name: String
-    let frame: String
-    let reply: String
-    let asks: [Asked]
-    let form: String?
-    var description: String { name }
-  }
-  /// The transactions of one question to the authenticator, or the word `message`.
-  enum Asked: Decodable, Equatable {
-    case transactions([Int])
-    case message
+enum ARC27Vectors {
+  static func load() throws -> Vector { try Vector("arc27") }
 
-    init(from decoder: any Decoder) throws {
-      let container = try decoder.singleValueContainer()
-      if let indexes = try? container.decode([Int].self) {
-        self = .transactions(indexes)
-      } else {
-        _ = try container.decode(String.self)
-        self = .message
-      }
+  /// What a case asks of the authenticator.
+  static func asks(_ vector: Vector) -> [FakeSigner.Asked] {
+    vector.asks.array.map { asked in
+      asked.json == "message" ? .message : .transactions(asked.array.map { $0.integer() })
     }
   }
-
-  let seed: Hex
-  let account: String
-  let stranger: String
-  let networks: [Network]
-  let answered: [Answered]
-
-  static func load() throws -> ARC27Vectors { try VectorFile("arc27").decode(ARC27Vectors.self) }
 }
 
 /// An authenticator with one account: it signs what it is asked to, unless it is told to fail, and remembers everything.
 actor FakeSigner: TransactionSigner {
+  /// The transactions of one question to the authenticator, or a message.
+  enum Asked: Equatable {
+    case transactions([Int])
+    case message
+  }
+
   private let key: Ed25519.PrivateKey
   private let failure: PortError?
   /// What is done to the signatures before they are given back.
   private let tamper: @Sendable ([[UInt8]?]) -> [[UInt8]?]
-  private(set) var asked: [ARC27Vectors.Asked] = []
+  private(set) var asked: [Asked] = []
   private(set) var transactions: [[TransactionToSign]] = []
   private(set) var messages: [[UInt8]] = []
   private(set) var origins: Set<String> = []
@@ -110,7 +89,7 @@ struct AscendingBytes: RandomNumberGenerator {
 /// One channel of the vectors' account, and a dApp that writes requests.
 struct ProviderFixture {
   static let origin = "https://dapp.example"
-  let vectors: ARC27Vectors
+  let vectors: Vector
   let account: AlgorandAddress
   let stranger: AlgorandAddress
   let signer: FakeSigner
@@ -121,12 +100,12 @@ struct ProviderFixture {
     algod: (any AlgodPort)? = nil, tamper: @escaping @Sendable ([[UInt8]?]) -> [[UInt8]?] = { $0 }
   ) throws {
     vectors = try ARC27Vectors.load()
-    account = try #require(AlgorandAddress(text: Array(vectors.account.utf8)))
-    stranger = try #require(AlgorandAddress(text: Array(vectors.stranger.utf8)))
+    account = try #require(AlgorandAddress(text: Array(vectors.account.text.utf8)))
+    stranger = try #require(AlgorandAddress(text: Array(vectors.stranger.text.utf8)))
     signer = try FakeSigner(seed: vectors.seed.bytes, failure: failure, tamper: tamper)
-    let networks = try vectors.networks.map {
+    let networks = vectors.networks.array.map {
       Provider.Network(
-        genesisHash: try #require(Base64.decode($0.genesisHash)), genesisID: $0.genesisId, algod: algod)
+        genesisHash: $0.genesisHash.base64, genesisID: $0.genesisId.text, algod: algod)
     }
     provider = Provider(
       Provider.Configuration(

@@ -1,6 +1,7 @@
 import CBOR
 import DeterministicKeys
 import Recovery
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
@@ -25,7 +26,7 @@ import Testing
     static let ours = AlgorandAddress(publicKey: (try? vectorAccount()) ?? [])
     static let good = TestPayment(sender: ours)
     private static func vectorAccount() throws -> [UInt8] {
-      try #require(AlgorandAddress(text: Array(ARC27Vectors.load().account.utf8))).publicKey
+      try #require(AlgorandAddress(text: Array(ARC27Vectors.load().account.text.utf8))).publicKey
     }
     static func item(_ more: [String: LooseCBORValue]) -> LooseCBORValue {
       .map(["txn": good.text].merging(more) { $1 })

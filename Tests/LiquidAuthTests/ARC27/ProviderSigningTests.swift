@@ -3,6 +3,7 @@ import CBOR
 import CryptoPrimitives
 import DeterministicKeys
 import Recovery
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
@@ -112,7 +113,7 @@ import Testing
     var fixture = try ProviderFixture()
     let first = try #require(try await fixture.ask("enable").result?["sessionId"]?.text)
     #expect(try await fixture.ask("enable").result?["sessionId"] == .text(first))
-    let other: LooseCBORValue = ["genesisHash": .text(fixture.vectors.networks[1].genesisHash)]
+    let other: LooseCBORValue = ["genesisHash": .text(fixture.vectors.networks[1].genesisHash.text)]
     let second = try #require(try await fixture.ask("enable", other).result?["sessionId"]?.text)
     #expect(second != first)
 

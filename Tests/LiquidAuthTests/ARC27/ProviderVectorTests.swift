@@ -5,31 +5,31 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct `ARC-27 frames` {
-  @Test(arguments: try ARC27Vectors.load().answered)
-  func `a frame is answered byte for byte, and only what is to be signed is asked for`(item: ARC27Vectors.Answered)
+  @Test(arguments: try ARC27Vectors.load().answered.array)
+  func `a frame is answered byte for byte, and only what is to be signed is asked for`(item: Vector)
     async throws
   {
-    var fixture = try ProviderFixture(form: item.form == nil ? .signature : .signedTransaction)
-    guard case .reply(let reply) = await fixture.provider.answer(item.frame) else {
+    var fixture = try ProviderFixture(form: item.form.optional == nil ? .signature : .signedTransaction)
+    guard case .reply(let reply) = await fixture.provider.answer(item.frame.text) else {
       Issue.record("no answer")
       return
     }
-    #expect(reply.frame == .text(item.reply))
-    #expect(await fixture.signer.asked == item.asks)
-    #expect(await fixture.signer.origins == (item.asks.isEmpty ? [] : [ProviderFixture.origin]))
+    #expect(reply.frame == .text(item.reply.text))
+    #expect(await fixture.signer.asked == ARC27Vectors.asks(item))
+    #expect(await fixture.signer.origins == (item.asks.array.isEmpty ? [] : [ProviderFixture.origin]))
   }
 
-  @Test(arguments: try ARC27Vectors.load().answered)
-  func `the same request in a binary message is answered in one, byte for byte`(item: ARC27Vectors.Answered)
+  @Test(arguments: try ARC27Vectors.load().answered.array)
+  func `the same request in a binary message is answered in one, byte for byte`(item: Vector)
     async throws
   {
-    var fixture = try ProviderFixture(form: item.form == nil ? .signature : .signedTransaction)
-    let request = PeerMessage.binary(try #require(Base64.decode(item.frame)))
+    var fixture = try ProviderFixture(form: item.form.optional == nil ? .signature : .signedTransaction)
+    let request = PeerMessage.binary(try #require(Base64.decode(item.frame.text)))
     guard case .reply(let reply) = await fixture.provider.answer(request) else {
       Issue.record("no answer")
       return
     }
-    #expect(reply.frame == .binary(try #require(Base64.decode(item.reply))))
-    #expect(await fixture.signer.asked == item.asks)
+    #expect(reply.frame == .binary(try #require(Base64.decode(item.reply.text))))
+    #expect(await fixture.signer.asked == ARC27Vectors.asks(item))
   }
 }

@@ -1,6 +1,7 @@
 import CTAP2
 import DeterministicKeys
 import Recovery
+import TestVectors
 import Testing
 
 @testable import LiquidAuth

@@ -6,29 +6,29 @@ import Testing
 
 @Suite struct KeyriValuesTests {
   @Test func `a public key is written as OpenSSL writes it`() throws {
-    for vector in try KeyriVectors.all.get().keys {
-      let encoded = SubjectPublicKeyInfo.encode(try P256.PublicKey(vector.publicKey))
-      #expect(Hex(encoded) == vector.spki, "\(vector.name)")
-      #expect(Base64.encode(encoded) == vector.spkiBase64, "\(vector.name)")
+    for vector in try KeyriVectors.load().keys.array {
+      let encoded = SubjectPublicKeyInfo.encode(try P256.PublicKey(vector.publicKey.hex))
+      #expect(Hex(encoded) == vector.spki.hex, "\(vector)")
+      #expect(Base64.encode(encoded) == vector.spkiBase64.text, "\(vector)")
     }
   }
 
   @Test func `a payload is sealed byte for byte`() throws {
-    for vector in try KeyriVectors.all.get().sealed {
-      let ephemeral = try P256.PrivateKey(vector.ephemeralPrivateKey)
-      let chance = KeyriChance(
-        bytes: { $0 == vector.iv.bytes.count ? vector.iv.bytes : vector.salt.bytes }, key: { ephemeral })
+    for vector in try KeyriVectors.load().sealed.array {
+      let ephemeral = try P256.PrivateKey(vector.ephemeralPrivateKey.hex)
+      let (iv, salt) = (vector.iv.bytes, vector.salt.bytes)
+      let chance = KeyriChance(bytes: { $0 == iv.count ? iv : salt }, key: { ephemeral })
       let sealed = try KeyriSealedPayload(
-        vector.payload.bytes, for: try P256.PublicKey(vector.browserPublicKey), chance: chance)
-      #expect(sealed.publicKey == vector.browserData.publicKey, "\(vector.name)")
-      #expect(sealed.ciphertext == vector.browserData.ciphertext, "\(vector.name)")
-      #expect(sealed.salt == vector.browserData.salt, "\(vector.name)")
-      #expect(sealed.iv == vector.browserData.iv, "\(vector.name)")
+        vector.payload.bytes, for: try P256.PublicKey(vector.browserPublicKey.hex), chance: chance)
+      #expect(sealed.publicKey == vector.browserData.publicKey.text, "\(vector)")
+      #expect(sealed.ciphertext == vector.browserData.ciphertext.text, "\(vector)")
+      #expect(sealed.salt == vector.browserData.salt.text, "\(vector)")
+      #expect(sealed.iv == vector.browserData.iv.text, "\(vector)")
     }
   }
 
   @Test func `the system's chance gives each payload its own key, salt and nonce`() throws {
-    let browserKey = try P256.PublicKey(try KeyriVectors.all.get().sealed[0].browserPublicKey)
+    let browserKey = try P256.PublicKey(try KeyriVectors.load().sealed[0].browserPublicKey.hex)
     let all = try (0..<16).map { _ in try KeyriSealedPayload([], for: browserKey, chance: .system) }
     #expect(Set(all.map(\.publicKey)).count == 16)
     #expect(Set(all.map(\.salt)).count == 16)
@@ -37,8 +37,9 @@ import Testing
   }
 
   @Test func `data are 13 digits and a nonce`() throws {
-    let flow = try KeyriVectors.flow()
-    #expect(try KeyriTimestampNonce(at: flow.milliseconds, nonce: flow.nonce.bytes).text == flow.dataText)
+    let flow = try KeyriVectors.load().flow
+    #expect(
+      try KeyriTimestampNonce(at: flow.milliseconds.integer(), nonce: flow.nonce.bytes).text == flow.dataText.text)
     #expect(
       try KeyriTimestampNonce(at: 1_000_000_000_000, nonce: [0, 15, 16, 255]).text == "1000000000000_000f10ff")
     #expect(try KeyriTimestampNonce(at: 9_999_999_999_999, nonce: []).text == "9999999999999_")

@@ -17,7 +17,7 @@ final class KeyriWorld: Sendable {
     var bytes: [[UInt8]]
   }
 
-  let flow: KeyriVectors.Flow
+  let flow: Vector
   private let state: Mutex<State>
   /// What the authenticator does when it is asked for a signature, such as to let time pass.
   let prompt: @Sendable (KeyriWorld) throws(PortError) -> Void
@@ -28,11 +28,13 @@ final class KeyriWorld: Sendable {
   init(
     bytes: [[UInt8]]? = nil, prompt: @escaping @Sendable (KeyriWorld) throws(PortError) -> Void = { _ in }
   ) throws {
-    flow = try KeyriVectors.flow()
+    flow = try KeyriVectors.load().flow
     self.prompt = prompt
-    let keys = [try P256.PrivateKey(flow.mobilePrivateKey), try P256.PrivateKey(flow.ephemeralPrivateKey)]
+    let keys = [try P256.PrivateKey(flow.mobilePrivateKey.hex), try P256.PrivateKey(flow.ephemeralPrivateKey.hex)]
     state = Mutex(
-      State(now: flow.milliseconds, keys: keys, bytes: bytes ?? [flow.nonce.bytes, flow.salt.bytes, flow.iv.bytes]))
+      State(
+        now: flow.milliseconds.integer(), keys: keys,
+        bytes: bytes ?? [flow.nonce.bytes, flow.salt.bytes, flow.iv.bytes]))
   }
 
   // MARK: What is given
@@ -68,8 +70,8 @@ final class KeyriWorld: Sendable {
     }
   }
 
-  func email() throws -> KeyriEmail { try KeyriEmail(flow.emailText) }
-  func link() throws -> KeyriLink { try KeyriLink(flow.linkText, otherOrigins: []) }
+  func email() throws -> KeyriEmail { try KeyriEmail(flow.emailText.text) }
+  func link() throws -> KeyriLink { try KeyriLink(flow.linkText.text, otherOrigins: []) }
 
   // MARK: What the server does
 
@@ -85,9 +87,8 @@ final class KeyriWorld: Sendable {
 
   /// The session of the vectors as the API describes it, with other members where `changes` says so; null removes one.
   static func session(_ changes: [String: Any] = [:]) throws -> String {
-    let file = try JSONSerialization.jsonObject(with: try KeyriVectors.file.get().data)
-    let flow = (file as? [String: Any])?["flow"] as? [String: Any]
-    var session = flow?["session"] as? [String: Any] ?? [:]
+    let described = try KeyriVectors.load().flow.session.json?.json()
+    var session = try JSONSerialization.jsonObject(with: Data(described ?? [])) as? [String: Any] ?? [:]
     for (name, value) in changes { session[name] = value is NSNull ? nil : value }
     return String(decoding: try JSONSerialization.data(withJSONObject: session), as: UTF8.self)
   }
@@ -126,7 +127,7 @@ struct ScriptedAssociationKeys: AssociationKeys {
   let world: KeyriWorld
 
   func publicKey(publicUserID: String) async throws(PortError) -> P256.PublicKey {
-    guard publicUserID == world.flow.emailText, let key = try? P256.PublicKey(world.flow.publicKey) else {
+    guard publicUserID == world.flow.emailText.text, let key = try? P256.PublicKey(world.flow.publicKey.hex) else {
       throw .refused("no test asks for the key of \(publicUserID)")
     }
     return key

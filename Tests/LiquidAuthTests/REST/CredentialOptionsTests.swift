@@ -1,14 +1,15 @@
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
 
 @Suite struct CredentialOptionsTests {
   @Test func `a registration is asked for as phones ask for it`() throws {
-    let vectors = try BackendVectors.load().attestation
+    let vectors = try BackendVectors.load().attestation.array
     #expect(vectors.count == 6)
     for vector in vectors {
-      let username = try #require(vector.requestBody["username"]?.text)
-      #expect(try JSONValue(ServerSession.encode(AttestationRequest(username: username))) == vector.requestBody)
+      let request = AttestationRequest(username: vector.requestBody.username.text)
+      #expect(try JSONValue(ServerSession.encode(request)) == vector.requestBody.json)
     }
   }
 
@@ -24,18 +25,19 @@ import Testing
 
   @Test func `the service's options are read`() throws {
     let vectors = try BackendVectors.load()
-    for options in vectors.attestation.map(\.requestResponse) {
+    for vector in vectors.attestation.array {
+      let options = try vector.requestResponse.decode(AttestationOptions.self)
       #expect(options.rp == .init(id: "catfish-pro-wolf.ngrok-free.app", name: "Algorand Foundation FIDO2 Server"))
       #expect(options.pubKeyCredParams?.map(\.alg) == [-7, -257])
       #expect(options.excludeCredentials?.isEmpty == true)
       #expect(try Challenge(options.challenge).bytes.count == 32)
     }
-    for vector in vectors.assertion {
-      let options = vector.requestResponse
+    for vector in vectors.assertion.array {
+      let options = try vector.requestResponse.decode(AssertionOptions.self)
       #expect(options.rpId == "catfish-pro-wolf.ngrok-free.app")
       #expect(try Challenge(options.challenge).bytes.count == 32)
       let id = try #require(options.allowCredentials?.first?.id)
-      #expect(try JSONValue(ServerSession.encode(id)) == vector.responseBody["id"])
+      #expect(try JSONValue(ServerSession.encode(id)) == vector.responseBody.id.json)
     }
   }
 

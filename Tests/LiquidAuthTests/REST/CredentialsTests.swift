@@ -3,15 +3,16 @@ import CTAP2
 import CryptoPrimitives
 import DeterministicKeys
 import Recovery
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
 
 @Suite struct CredentialsTests {
   @Test func `a registration is answered as phones answer it`() throws {
-    for vector in try BackendVectors.load().attestation {
-      let body = try ServerSession.decode(AttestationCredential.self, vector.responseBody.json())
-      #expect(try JSONValue(ServerSession.encode(body)) == vector.responseBody)
+    for vector in try BackendVectors.load().attestation.array {
+      let body = try vector.responseBody.decode(AttestationCredential.self)
+      #expect(try JSONValue(ServerSession.encode(body)) == vector.responseBody.json)
       let made = AttestationCredential(
         id: body.id.bytes, response: body.response, liquid: body.clientExtensionResults.liquid)
       #expect(made == body)
@@ -19,13 +20,13 @@ import Testing
   }
 
   @Test func `a sign-in is answered as phones answer it, and with the account's word besides`() throws {
-    let vectors = try BackendVectors.load().assertion
+    let vectors = try BackendVectors.load().assertion.array
     #expect(vectors.count == 6)
     for vector in vectors {
-      var recorded = vector.responseBody
-      let requestID = try #require(recorded["clientExtensionResults"]?["liquid"]?["requestId"])
+      var recorded = try #require(vector.responseBody.json)
+      let requestID = vector.responseBody.clientExtensionResults.liquid.requestId
       let liquid = LiquidExtensionResult(
-        requestId: try ServerSession.decode(RequestID.self, requestID.json()), address: "A",
+        requestId: try requestID.decode(RequestID.self), address: "A",
         signature: Base64URLBytes([1]), device: "Linux")
       recorded["clientExtensionResults"] = try JSONValue(ServerSession.encode(ClientExtensionResults(liquid: liquid)))
       let body = try ServerSession.decode(AssertionCredential.self, recorded.json())
@@ -36,13 +37,13 @@ import Testing
   }
 
   @Test func `what phones signed at a registration is what is signed here`() throws {
-    for vector in try BackendVectors.load().attestation {
-      let body = try ServerSession.decode(AttestationCredential.self, vector.responseBody.json())
+    for vector in try BackendVectors.load().attestation.array {
+      let body = try vector.responseBody.decode(AttestationCredential.self)
       let liquid = body.clientExtensionResults.liquid
       let address = try #require(AlgorandAddress(text: Array(liquid.address.utf8)))
-      let challenge = try Challenge(vector.requestResponse.challenge)
+      let challenge = try Challenge(vector.requestResponse.decode(AttestationOptions.self).challenge)
       #expect(Ed25519.isValidSignature(liquid.signature.bytes, for: challenge.bytes, publicKey: address.publicKey))
-      #expect(vector.responseResponse.wallet == liquid.address)
+      #expect(try vector.responseResponse.decode(User.self).wallet == liquid.address)
 
       let data = try Self.authenticatorData(body)
       #expect(data.attestedCredentialData?.credentialID == body.id.bytes)
@@ -55,14 +56,14 @@ import Testing
   @Test func `what phones signed at a sign-in is what is signed here`() throws {
     let vectors = try BackendVectors.load()
     var keys: [[UInt8]: CredentialPublicKey] = [:]
-    for vector in vectors.attestation {
-      let body = try ServerSession.decode(AttestationCredential.self, vector.responseBody.json())
+    for vector in vectors.attestation.array {
+      let body = try vector.responseBody.decode(AttestationCredential.self)
       keys[body.id.bytes] = try Self.authenticatorData(body).attestedCredentialData?.publicKey.publicKey
     }
-    for vector in vectors.assertion {
-      let recorded = try #require(vector.responseBody["response"])
-      let response = try ServerSession.decode(AssertionCredential.Response.self, recorded.json())
-      let id = try #require(vector.requestResponse.allowCredentials?.first?.id.bytes)
+    for vector in vectors.assertion.array {
+      let response = try vector.responseBody.response.decode(AssertionCredential.Response.self)
+      let options = try vector.requestResponse.decode(AssertionOptions.self)
+      let id = try #require(options.allowCredentials?.first?.id.bytes)
       guard case .es256(let key) = keys[id] else {
         Issue.record("no ES256 key of this passkey")
         continue

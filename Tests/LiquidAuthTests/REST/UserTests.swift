@@ -1,3 +1,4 @@
+import TestVectors
 import Testing
 
 @testable import LiquidAuth
@@ -5,13 +6,12 @@ import Testing
 @Suite struct UserTests {
   @Test func `the service's users are read`() throws {
     let vectors = try BackendVectors.load()
-    let exchanges =
-      vectors.attestation.map { ($0.responseBody, $0.responseResponse) }
-      + vectors.assertion.map { ($0.responseBody, $0.responseResponse) }
+    let exchanges = vectors.attestation.array + vectors.assertion.array
     #expect(exchanges.count == 12)
-    for (body, user) in exchanges {
+    for exchange in exchanges {
+      let user = try exchange.responseResponse.decode(User.self)
       #expect(user.wallet.utf8.count == 58)
-      #expect(user.credentials.map(\.credId) == [body["id"]?.text])
+      #expect(user.credentials.map(\.credId) == [exchange.responseBody.id.text])
       #expect(user.credentials.map(\.device) == ["Pixel 8 Pro"])
     }
   }

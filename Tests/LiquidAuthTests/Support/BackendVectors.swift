@@ -1,26 +1,14 @@
 import TestVectors
+import Testing
 
 @testable import LiquidAuth
 
 /// `liquid-auth-backend.json`: what phones and the Liquid Auth service told each other.
-struct BackendVectors: Decodable {
-  struct Attestation: Decodable {
-    let requestBody: JSONValue
-    let requestResponse: AttestationOptions
-    let responseBody: JSONValue
-    let responseResponse: User
-  }
+enum BackendVectors {
+  static func load() throws -> Vector { try Vector("liquid-auth-backend") }
+}
 
-  struct Assertion: Decodable {
-    let requestResponse: AssertionOptions
-    let responseBody: JSONValue
-    let responseResponse: User
-  }
-
-  let attestation: [Attestation]
-  let assertion: [Assertion]
-
-  private static let loaded = Result { try VectorFile("liquid-auth-backend").decode(BackendVectors.self) }
-
-  static func load() throws -> BackendVectors { try loaded.get() }
+extension Vector {
+  /// What stands here, as it is read when it comes from a server.
+  func decode<T: Decodable>(_ type: T.Type) throws -> T { try ServerSession.decode(type, try #require(json).json()) }
 }

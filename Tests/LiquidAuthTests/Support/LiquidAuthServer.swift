@@ -5,6 +5,7 @@ import DeterministicKeys
 import LiquidAuth
 import Recovery
 import Synchronization
+import TestVectors
 
 /// A Liquid Auth service in memory: the endpoints, cookies, statuses and checks of the real one, and stricter where that
 /// forgets to look.

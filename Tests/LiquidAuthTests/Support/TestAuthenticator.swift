@@ -27,9 +27,9 @@ actor TestAuthenticator: AuthenticatorPort {
   ) throws {
     let input = try KeysAndRecovery.load().input
     self.person = person
-    store = InMemoryCredentialStore(keys: CredentialKeys(mainKey: input.mainKey.secret))
+    store = InMemoryCredentialStore(keys: CredentialKeys(mainKey: input.mainKey.hex.secret))
     vault = OpenVault(
-      keys: CredentialKeys(mainKey: input.mainKey.secret), ed25519Root: input.ed25519Root.secret, store: store)
+      keys: CredentialKeys(mainKey: input.mainKey.hex.secret), ed25519Root: input.ed25519Root.hex.secret, store: store)
     authenticator = Authenticator(
       keySource: OpenKeySource(vault), interaction: person, extensions: extensions,
       randomness: SystemRandomNumberGenerator(), now: { .seconds(1) }, wallClock: { 1_790_000_000_000 },
@@ -49,7 +49,7 @@ actor TestAuthenticator: AuthenticatorPort {
       }
       let input = try KeysAndRecovery.load().input
       let key = try DeterministicP256.privateKey(
-        mainKey: input.mainKey.secret, origin: Array(rpID.utf8), userHandle: address, counter: 0)
+        mainKey: input.mainKey.hex.secret, origin: Array(rpID.utf8), userHandle: address, counter: 0)
       return WalletPasskey(credentialID: SHA256.hash(key.publicKey.raw), isStored: false)
     } catch {
       throw .refused("\(error)")

@@ -1,7 +1,7 @@
-import FoundationEssentials
+import Foundation
 
 /// Any JSON, compared by what it means and not by how it is written.
-enum JSONValue: Codable, Equatable {
+package enum JSONValue: Codable, Equatable, Sendable {
   case null
   case bool(Bool)
   case number(Double)
@@ -9,16 +9,17 @@ enum JSONValue: Codable, Equatable {
   case array([JSONValue])
   case object([String: JSONValue])
 
-  init(from decoder: any Decoder) throws {
+  package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
-    if container.decodeNil() {
+    // Text first: it is most of what stands in a file.
+    if let text = try? container.decode(String.self) {
+      self = .text(text)
+    } else if container.decodeNil() {
       self = .null
     } else if let bool = try? container.decode(Bool.self) {
       self = .bool(bool)
     } else if let number = try? container.decode(Double.self) {
       self = .number(number)
-    } else if let text = try? container.decode(String.self) {
-      self = .text(text)
     } else if let array = try? container.decode([JSONValue].self) {
       self = .array(array)
     } else {
@@ -26,9 +27,9 @@ enum JSONValue: Codable, Equatable {
     }
   }
 
-  init(_ json: [UInt8]) throws { self = try JSONDecoder().decode(JSONValue.self, from: Data(json)) }
+  package init(_ json: [UInt8]) throws { self = try JSONDecoder().decode(JSONValue.self, from: Data(json)) }
 
-  func encode(to encoder: any Encoder) throws {
+  package func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     switch self {
     case .null: try container.encodeNil()
@@ -41,10 +42,10 @@ enum JSONValue: Codable, Equatable {
   }
 
   /// As it stands on the wire.
-  func json() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
+  package func json() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
 
   /// A member of an object; setting `nil` takes it away.
-  subscript(name: String) -> JSONValue? {
+  package subscript(name: String) -> JSONValue? {
     get { if case .object(let members) = self { members[name] } else { nil } }
     set {
       guard case .object(var members) = self else { return }
@@ -53,17 +54,17 @@ enum JSONValue: Codable, Equatable {
     }
   }
 
-  var text: String? { if case .text(let text) = self { text } else { nil } }
+  package var text: String? { if case .text(let text) = self { text } else { nil } }
 }
 
 extension JSONValue: ExpressibleByDictionaryLiteral, ExpressibleByStringLiteral, ExpressibleByBooleanLiteral,
   ExpressibleByIntegerLiteral, ExpressibleByArrayLiteral
 {
-  init(dictionaryLiteral members: (String, JSONValue)...) {
+  package init(dictionaryLiteral members: (String, JSONValue)...) {
     self = .object(Dictionary(members) { _, last in last })
   }
-  init(stringLiteral value: String) { self = .text(value) }
-  init(booleanLiteral value: Bool) { self = .bool(value) }
-  init(integerLiteral value: Int) { self = .number(Double(value)) }
-  init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+  package init(stringLiteral value: String) { self = .text(value) }
+  package init(booleanLiteral value: Bool) { self = .bool(value) }
+  package init(integerLiteral value: Int) { self = .number(Double(value)) }
+  package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 }
