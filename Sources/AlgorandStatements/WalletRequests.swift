@@ -34,7 +34,7 @@ extension Authenticator {
     rpID: String, host: String? = nil
   ) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
     let host = host == rpID ? nil : host
-    let vault = try await vault(for: .tellAccount(rpID: rpID, host: host))
+    let vault = try await vault(for: .wallet(.tellAccount(rpID: rpID, host: host)))
     let userID = Array(try vault.account().address.text.utf8)
     let entry: AccountEntry?
     do { entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rpID), userID: userID) } catch {
@@ -65,7 +65,7 @@ extension Authenticator {
           "the site has its passkey protected, and nobody is verified here; start the authenticator with --verification "
             + "passphrase")
       }
-      var prompt = UserPrompt(purpose: .tellPasskey, rpID: rpID)
+      var prompt = UserPrompt(purpose: .wallet(.tellPasskey), rpID: rpID)
       prompt.host = host
       _ = try await agreement(to: prompt, with: vault)
     }
@@ -101,7 +101,7 @@ extension Authenticator {
 
   /// The public half of a user's association key, Recovery §3.
   public func associationPublicKey(publicUserID: String) async throws(CTAPError) -> [UInt8] {
-    let vault = try await vault(for: .tellAssociationKey(publicUserID: publicUserID))
+    let vault = try await vault(for: .wallet(.tellAssociationKey(publicUserID: publicUserID)))
     return try vault.association(publicUserID).publicKey.raw
   }
 
@@ -112,9 +112,9 @@ extension Authenticator {
   public func signAssociation(
     publicUserID: String, data: [UInt8], service: String
   ) async throws(CTAPError) -> [UInt8] {
-    let prompt = UserPrompt(
-      purpose: .signAssociation(
-        publicUserID: publicUserID, data: String(decoding: data, as: UTF8.self), service: service))
+    let purpose = WalletPurpose.signAssociation(
+      publicUserID: publicUserID, data: String(decoding: data, as: UTF8.self), service: service)
+    let prompt = UserPrompt(purpose: .wallet(purpose))
     return try await reported("sign for Keyri", of: service) { () async throws(CTAPError) in
       let vault = try await vault(for: .prompt(prompt))
       let key = try vault.association(publicUserID)

@@ -1,5 +1,5 @@
 import CLinux
-public import ControlDoor
+package import ControlDoor
 import CryptoPrimitives
 import Glibc
 import StateDirectory
@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// It blocks the thread that asks. ``disconnect()`` ends it from any other, at whatever it waits, and withdraws what it
 /// asks for.
-public final class ControlClient: Sendable {
+package final class ControlClient: Sendable {
   private struct State {
     /// The connection; -1 before it is made.
     var descriptor: Int32 = -1
@@ -32,13 +32,13 @@ public final class ControlClient: Sendable {
   /// - Parameters:
   ///   - path: the control socket, 1 to 107 bytes.
   ///   - onPrompt: told once, on the thread that asks, when a person is asked before the answer comes.
-  public init(_ path: String, onPrompt: @escaping @Sendable () -> Void) {
+  package init(_ path: String, onPrompt: @escaping @Sendable () -> Void) {
     self.path = path
     self.onPrompt = onPrompt
   }
 
   /// Connects, and agrees on the version: as ``init(_:onPrompt:)`` and ``connect()``.
-  public static func open(
+  package static func open(
     _ path: String, onPrompt: @escaping @Sendable () -> Void
   ) throws(ControlClientError) -> ControlClient {
     let client = ControlClient(path, onPrompt: onPrompt)
@@ -49,7 +49,7 @@ public final class ControlClient: Sendable {
   /// Connects, and agrees on the version; once.
   ///
   /// - Throws: `notRunning` when nobody listens there.
-  public func connect() throws(ControlClientError) {
+  package func connect() throws(ControlClientError) {
     let descriptor = try connected()
     let isOver = state.withLock { state in
       state.descriptor = descriptor
@@ -57,7 +57,7 @@ public final class ControlClient: Sendable {
     }
     // Who gave it up before had no connection to end.
     if isOver { throw Self.givenUp }
-    let _: Hello = try ask(.hello(version: ControlMessage.version))
+    _ = try ask(Hello())
   }
 
   deinit {
@@ -66,24 +66,22 @@ public final class ControlClient: Sendable {
   }
 
   /// Asks, and waits for the answer: as long as it takes where a person or a key derivation is waited for.
-  public func ask<Answer: ControlAnswer>(
-    _ request: ControlRequest, for answer: Answer.Type = Answer.self
-  ) throws(ControlClientError) -> Answer {
-    let packet = try exchange(request)
-    do {
-      return try Answer(decoding: packet)
-    } catch {
-      throw .refused(error)
-    }
+  package func ask<Command: ControlCommand>(_ command: Command) throws(ControlClientError) -> Command.Answer {
+    let packet = try exchange(command.encoded, Command.wait)
+    do { return try Command.Answer(decoding: packet) } catch { throw .refused(error) }
   }
 
-  /// Asks, and gives the packet that answers as it is: status ‖ members.
-  public func exchange(_ request: ControlRequest) throws(ControlClientError) -> [UInt8] {
+  /// Sends a CTAP2 message, and gives the packet that answers as it is: status ‖ members.
+  package func forward(_ message: [UInt8]) throws(ControlClientError) -> [UInt8] {
+    try exchange(message.withUnsafeBytes { SecretBytes(copying: $0) }, .queue)
+  }
+
+  private func exchange(_ message: SecretBytes, _ wait: ControlWait) throws(ControlClientError) -> [UInt8] {
     try turn.withLock { _ throws(ControlClientError) in
-      let (message, descriptor) = (request.encoded, state.withLock(\.descriptor))
+      let descriptor = state.withLock(\.descriptor)
       let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
       guard sent == message.count else { throw broken(errno) }
-      return switch request.wait {
+      return switch wait {
       case .none: try receive(within: Self.patience)
       case .work: try receive()
       case .queue: try receiveFromBusy()
@@ -93,7 +91,7 @@ public final class ControlClient: Sendable {
 
   /// Ends the connection, from any thread, also before it is made: what is being asked is withdrawn, and whoever waits is
   /// told.
-  public func disconnect() {
+  package func disconnect() {
     let look = state.withLock { state in
       state.isOver = true
       if state.descriptor >= 0 { shutdown(state.descriptor, Int32(SHUT_RDWR)) }
@@ -127,7 +125,7 @@ public final class ControlClient: Sendable {
     }
     defer { state.withLock { $0.look = nil } }
     guard !isOver, (try? look.connect()) != nil else { return false }
-    return (try? look.ask(.status, for: AuthenticatorStatus.self))?.waiting == true
+    return (try? look.ask(GetStatus()))?.waiting == true
   }
 
   /// Waits for an answer, for good unless `seconds` are given.
@@ -221,5 +219,25 @@ extension ControlClient {
     }
     return .notRunning(
       "the authenticator is not running (nobody listens at \(path)); start it with: liquid-authenticator")
+  }
+}
+
+/// Why the authenticator gave no answer, or not the one that was asked for.
+package enum ControlClientError: Error, Equatable {
+  /// Nobody listens.
+  case notRunning(String)
+  /// It answered that it will not.
+  case refused(ControlFailure)
+  /// The connection could not be made, or broke.
+  case failed(String)
+}
+
+extension ControlClientError: CustomStringConvertible {
+  /// Lower case, no full stop: what happened, then what to do.
+  package var description: String {
+    switch self {
+    case .notRunning(let reason), .failed(let reason): reason
+    case .refused(let failure): failure.description
+    }
   }
 }

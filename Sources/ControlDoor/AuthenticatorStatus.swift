@@ -1,12 +1,20 @@
-public import CBOR
+package import CBOR
+
+/// What runs, and what is wrong.
+package struct GetStatus: PlainCommand {
+  package typealias Answer = AuthenticatorStatus
+  package static let code: UInt8 = 0x51
+  package static let wait = ControlWait.none
+  package init() {}
+}
 
 /// What the authenticator tells about itself, without waiting for anybody:
 /// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?}.
-public struct AuthenticatorStatus: ControlAnswer, Equatable {
+package struct AuthenticatorStatus: ControlAnswer, Equatable {
   /// How the vault stands.
-  public enum VaultCondition: UInt8, Sendable, CaseIterable {
+  package enum VaultCondition: UInt8, Sendable, CaseIterable {
     /// There is none: `liquid-auth init` makes one.
     case missing = 0
     /// It is closed.
@@ -18,69 +26,56 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
   }
 
   /// The authenticator's process.
-  public var processID: Int32
+  package var processID: Int32
   /// How the vault stands.
-  public var vault: VaultCondition
+  package var vault: VaultCondition
   /// `uhid`, `unix:PATH` or `pty`.
-  public var transport: String
+  package var transport: String
   /// Whether the device is plugged in.
-  public var attached: Bool
+  package var attached: Bool
   /// What programs open: `/dev/hidrawN`, a pty or a socket.
-  public var node: String?
+  package var node: String?
   /// Who may open it, in words.
-  public var access: String?
+  package var access: String?
   /// `passphrase` or `none`.
-  public var verification: String
+  package var verification: String
   /// How people are asked: `pinentry` with its program, or `terminal`.
-  public var prompt: String
+  package var prompt: String
   /// Which phrase this is, 4 bytes; only while unlocked.
-  public var fingerprint: [UInt8]?
+  package var fingerprint: [UInt8]?
   /// Whether a prompt waits for a person.
-  public var waiting: Bool
+  package var waiting: Bool
   /// What is wrong and what to do, a sentence each.
-  public var problems: [String]
+  package var problems: [String]
   /// Where vault and store are.
-  public var stateDirectory: String
+  package var stateDirectory: String
   /// How many credentials the store has; only while unlocked.
-  public var credentials: UInt64?
+  package var credentials: UInt64?
   /// The other key, `/dev/hidrawN` and its name, for which the device is not there.
-  public var steppedAsideFor: String?
+  package var steppedAsideFor: String?
   /// How many signatures the Algorand accounts have given since the start: challenges, transactions and messages.
-  public var algorandSignatures: UInt64
+  package var algorandSignatures: UInt64
   /// How many signatures association keys have given since the start.
-  public var associationSignatures: UInt64
+  package var associationSignatures: UInt64
 
   /// Whether a program may list the passkeys without asking again (permission pcmr); only while unlocked.
-  public var hasReaders: Bool?
+  package var hasReaders: Bool?
 
-  /// Joins the members.
-  public init(
+  package init(
     processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
     access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
     problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
     algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil
   ) {
-    self.processID = processID
-    self.vault = vault
-    self.transport = transport
-    self.attached = attached
-    self.node = node
-    self.access = access
-    self.verification = verification
-    self.prompt = prompt
-    self.fingerprint = fingerprint
-    self.waiting = waiting
-    self.problems = problems
-    self.stateDirectory = stateDirectory
-    self.credentials = credentials
-    self.steppedAsideFor = steppedAsideFor
-    self.algorandSignatures = algorandSignatures
-    self.associationSignatures = associationSignatures
+    (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
+    (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
+    (self.fingerprint, self.waiting, self.problems) = (fingerprint, waiting, problems)
+    (self.stateDirectory, self.credentials, self.steppedAsideFor) = (stateDirectory, credentials, steppedAsideFor)
+    (self.algorandSignatures, self.associationSignatures) = (algorandSignatures, associationSignatures)
     self.hasReaders = hasReaders
   }
 
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
+  package init(_ members: CBORMap) throws(ControlFailure) {
     processID = try members.requiredInteger(1, as: Int32.self)
     let condition = try members.requiredInteger(2, as: UInt8.self)
     guard let vault = VaultCondition(rawValue: condition) else {
@@ -95,11 +90,7 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     prompt = try told(members.requiredText(8))
     fingerprint = try told(members.optionalBytes(9))
     waiting = try told(members.requiredBool(10))
-    problems = []
-    for problem in try told(members.requiredArray(11)) {
-      guard let text = problem.text else { throw ControlFailure(.unexpectedType, "a problem is not a text") }
-      problems.append(text)
-    }
+    problems = try members.texts(11, "a problem")
     stateDirectory = try told(members.requiredText(12))
     credentials = try told(members.optionalUnsigned(13))
     steppedAsideFor = try told(members.optionalText(14))
@@ -108,19 +99,13 @@ public struct AuthenticatorStatus: ControlAnswer, Equatable {
     hasReaders = try told(members.optionalBool(17))
   }
 
-  /// The members of the answer.
-  public var members: CBORMap {
-    var members: CBORMap = [
+  package var members: CBORMap {
+    CBORMap(present: [
       1: CBORValue(Int64(max(0, processID))), 2: .number(vault.rawValue), 3: .text(transport), 4: .bool(attached),
-      7: .text(verification), 8: .text(prompt), 10: .bool(waiting), 11: .array(problems.map(CBORValue.text)),
-      12: .text(stateDirectory), 15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures),
-    ]
-    members[5] = node.map(CBORValue.text)
-    members[6] = access.map(CBORValue.text)
-    members[9] = fingerprint.map(CBORValue.bytes)
-    members[13] = credentials.map(CBORValue.unsigned)
-    members[14] = steppedAsideFor.map(CBORValue.text)
-    members[17] = hasReaders.map(CBORValue.bool)
-    return members
+      5: node.map(CBORValue.text), 6: access.map(CBORValue.text), 7: .text(verification), 8: .text(prompt),
+      9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .texts(problems), 12: .text(stateDirectory),
+      13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
+      15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),
+    ])
   }
 }

@@ -1,78 +1,75 @@
-public import CBOR
+package import CBOR
 
 /// The first byte of an answer: CTAP's own value where there is one, CTAP §6.3, otherwise one of its vendor range.
-public struct ControlStatus: RawRepresentable, Hashable, Sendable {
+package struct ControlStatus: RawRepresentable, Hashable, Sendable {
   /// The byte on the wire.
-  public let rawValue: UInt8
+  package let rawValue: UInt8
 
   /// Wraps any byte; a newer authenticator may know more of them.
-  public init(rawValue: UInt8) { self.rawValue = rawValue }
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
 
   /// Done.
-  public static let ok = Self(rawValue: 0x00)
+  package static let ok = Self(rawValue: 0x00)
   /// No such command.
-  public static let invalidCommand = Self(rawValue: 0x01)
+  package static let invalidCommand = Self(rawValue: 0x01)
   /// A member has a value that is not allowed.
-  public static let invalidParameter = Self(rawValue: 0x02)
+  package static let invalidParameter = Self(rawValue: 0x02)
   /// The message is empty or too long.
-  public static let invalidLength = Self(rawValue: 0x03)
+  package static let invalidLength = Self(rawValue: 0x03)
   /// A member has another CBOR type.
-  public static let unexpectedType = Self(rawValue: 0x11)
+  package static let unexpectedType = Self(rawValue: 0x11)
   /// Not canonical CBOR, or not a map.
-  public static let invalidCBOR = Self(rawValue: 0x12)
+  package static let invalidCBOR = Self(rawValue: 0x12)
   /// A member is not there.
-  public static let missingParameter = Self(rawValue: 0x14)
+  package static let missingParameter = Self(rawValue: 0x14)
   /// A person refused.
-  public static let operationDenied = Self(rawValue: 0x27)
+  package static let operationDenied = Self(rawValue: 0x27)
   /// The request was withdrawn.
-  public static let keepaliveCancel = Self(rawValue: 0x2D)
+  package static let keepaliveCancel = Self(rawValue: 0x2D)
   /// No such credential.
-  public static let noCredentials = Self(rawValue: 0x2E)
+  package static let noCredentials = Self(rawValue: 0x2E)
   /// Nobody answered in time.
-  public static let userActionTimeout = Self(rawValue: 0x2F)
+  package static let userActionTimeout = Self(rawValue: 0x2F)
   /// Not now, or not on this credential.
-  public static let notAllowed = Self(rawValue: 0x30)
+  package static let notAllowed = Self(rawValue: 0x30)
   /// It failed; the reason says why and what to do.
-  public static let other = Self(rawValue: 0x7F)
+  package static let other = Self(rawValue: 0x7F)
   /// The first request was no hello, or a hello of another version.
-  public static let versionMismatch = Self(rawValue: 0xF0)
+  package static let versionMismatch = Self(rawValue: 0xF0)
   /// This connection has not given the vault's passphrase.
-  public static let passphraseRequired = Self(rawValue: 0xF1)
+  package static let passphraseRequired = Self(rawValue: 0xF1)
   /// It is not the vault's passphrase.
-  public static let wrongPassphrase = Self(rawValue: 0xF2)
+  package static let wrongPassphrase = Self(rawValue: 0xF2)
   /// The vault, the store or the device is missing or damaged; the reason names it and says what to do.
-  public static let unavailable = Self(rawValue: 0xF3)
+  package static let unavailable = Self(rawValue: 0xF3)
   /// Too many connections.
-  public static let busy = Self(rawValue: 0xF4)
+  package static let busy = Self(rawValue: 0xF4)
   /// The transactions name another group than theirs; ``ControlFailure/group`` is theirs.
-  public static let wrongGroup = Self(rawValue: 0xF5)
+  package static let wrongGroup = Self(rawValue: 0xF5)
   /// The account in use is not the one that is to sign ``ControlFailure/transaction``.
-  public static let notOurSigner = Self(rawValue: 0xF6)
+  package static let notOurSigner = Self(rawValue: 0xF6)
   /// What is to be signed cannot be decoded, or not be shown; ``ControlFailure/transaction`` says which.
-  public static let cannotBeShown = Self(rawValue: 0xF7)
+  package static let cannotBeShown = Self(rawValue: 0xF7)
 }
 
 /// A request that was not done, and why.
-public struct ControlFailure: Error, Sendable {
+package struct ControlFailure: Error, Sendable {
   /// The byte on the wire.
-  public let status: ControlStatus
+  package let status: ControlStatus
   /// Lower case, no full stop: what happened, then what to do; it never holds a secret.
-  public let reason: String
+  package let reason: String
   /// Which of the transactions is at fault, from 0.
-  public let transaction: UInt64?
+  package let transaction: UInt64?
   /// The id of the group that the transactions make, 32 bytes, where they name another.
-  public let group: [UInt8]?
+  package let group: [UInt8]?
 
   /// Joins the byte, its reason, and what it is about.
-  public init(_ status: ControlStatus, _ reason: String, transaction: UInt64? = nil, group: [UInt8]? = nil) {
-    self.status = status
-    self.reason = reason
-    self.transaction = transaction
-    self.group = group
+  package init(_ status: ControlStatus, _ reason: String, transaction: UInt64? = nil, group: [UInt8]? = nil) {
+    (self.status, self.reason, self.transaction, self.group) = (status, reason, transaction, group)
   }
 
   /// The failure that a look-up or the decoder found.
-  public init(_ error: CBORError) {
+  package init(_ error: CBORError) {
     self.init(Self.status(of: error), error.description)
   }
 
@@ -85,7 +82,7 @@ public struct ControlFailure: Error, Sendable {
   }
 
   /// The answer that carries it: status ‖ {1: reason, 2: transaction?, 3: group?}.
-  public var encoded: [UInt8] {
+  package var encoded: [UInt8] {
     var members: CBORMap = [1: .text(reason)]
     members[2] = transaction.map(CBORValue.unsigned)
     members[3] = group.map(CBORValue.bytes)
@@ -103,12 +100,12 @@ public struct ControlFailure: Error, Sendable {
 
 extension ControlFailure: Equatable {
   /// Compares the status, not the reason: two roads to the same refusal are the same refusal.
-  public static func == (left: ControlFailure, right: ControlFailure) -> Bool { left.status == right.status }
+  package static func == (left: ControlFailure, right: ControlFailure) -> Bool { left.status == right.status }
 }
 
 extension ControlFailure: CustomStringConvertible {
   /// The reason, or the status byte where there is none.
-  public var description: String {
+  package var description: String {
     reason.isEmpty ? "the authenticator answers status 0x\(String(status.rawValue, radix: 16))" : reason
   }
 }

@@ -1,63 +1,51 @@
-public import CBOR
+package import CBOR
 
 /// A stored credential as its owner may see it: the numbers are those of the record, Recovery §6; 14 is its public key, 15
 /// its largeBlobKey, 16 whether it has a credBlob.
-public struct CredentialDescription: ControlAnswer, Equatable {
+package struct CredentialDescription: ControlAnswer, Equatable {
   /// The relying party's id.
-  public var rpID: String
+  package var rpID: String
   /// The account's user.id.
-  public var userID: [UInt8]
+  package var userID: [UInt8]
   /// The account's `name`.
-  public var name: String?
+  package var name: String?
   /// The account's `displayName`.
-  public var displayName: String?
+  package var displayName: String?
   /// The credential id.
-  public var credentialID: [UInt8]
+  package var credentialID: [UInt8]
   /// The COSE algorithm.
-  public var algorithm: Int64
+  package var algorithm: Int64
   /// Which of the account's registrations it is, Recovery §7.
-  public var counter: UInt32
+  package var counter: UInt32
   /// Bits 0–1 credProtect level, bit 2 largeBlobKey, bit 3 thirdPartyPayment, Recovery §4.
-  public var policy: UInt8
+  package var policy: UInt8
   /// When it was made, Unix milliseconds.
-  public var created: UInt64
+  package var created: UInt64
   /// When it was last changed, Unix milliseconds.
-  public var changed: UInt64
+  package var changed: UInt64
   /// 0 registered, 1 recovered, 2 imported.
-  public var source: UInt8
+  package var source: UInt8
   /// X ‖ Y (64 bytes) or an Ed25519 key (32); lists leave it out.
-  public var publicKey: [UInt8]?
+  package var publicKey: [UInt8]?
   /// Opens its entry of the large-blob array, 32 bytes; lists leave it out.
   ///
   /// Whoever may list the passkeys as a platform does is told it as well (CTAP §6.8.4).
-  public var largeBlobKey: [UInt8]?
+  package var largeBlobKey: [UInt8]?
   /// Whether a site keeps something in the credBlob extension.
-  public var hasCredBlob: Bool
+  package var hasCredBlob: Bool
 
-  /// Joins the members.
-  public init(
+  package init(
     rpID: String, userID: [UInt8], name: String? = nil, displayName: String? = nil, credentialID: [UInt8],
     algorithm: Int64, counter: UInt32, policy: UInt8, created: UInt64, changed: UInt64, source: UInt8,
     publicKey: [UInt8]? = nil, largeBlobKey: [UInt8]? = nil, hasCredBlob: Bool = false
   ) {
-    self.rpID = rpID
-    self.userID = userID
-    self.name = name
-    self.displayName = displayName
-    self.credentialID = credentialID
-    self.algorithm = algorithm
-    self.counter = counter
-    self.policy = policy
-    self.created = created
-    self.changed = changed
-    self.source = source
-    self.publicKey = publicKey
-    self.largeBlobKey = largeBlobKey
-    self.hasCredBlob = hasCredBlob
+    (self.rpID, self.userID, self.name, self.displayName) = (rpID, userID, name, displayName)
+    (self.credentialID, self.algorithm, self.counter, self.policy) = (credentialID, algorithm, counter, policy)
+    (self.created, self.changed, self.source, self.publicKey) = (created, changed, source, publicKey)
+    (self.largeBlobKey, self.hasCredBlob) = (largeBlobKey, hasCredBlob)
   }
 
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
+  package init(_ members: CBORMap) throws(ControlFailure) {
     rpID = try told(members.requiredText(1))
     userID = try told(members.requiredBytes(2))
     name = try told(members.optionalText(3))
@@ -74,72 +62,23 @@ public struct CredentialDescription: ControlAnswer, Equatable {
     hasCredBlob = try told(members.optionalBool(16)) ?? false
   }
 
-  /// The members of the answer.
-  public var members: CBORMap {
-    var members: CBORMap = [
-      1: .text(rpID), 2: .bytes(userID), 5: .bytes(credentialID), 6: CBORValue(algorithm), 7: .number(counter),
-      8: .number(policy), 9: .unsigned(created), 10: .unsigned(changed), 11: .number(source),
-    ]
-    members[3] = name.map(CBORValue.text)
-    members[4] = displayName.map(CBORValue.text)
-    members[14] = publicKey.map(CBORValue.bytes)
-    members[15] = largeBlobKey.map(CBORValue.bytes)
-    if hasCredBlob { members[16] = true }
-    return members
+  package var members: CBORMap {
+    CBORMap(present: [
+      1: .text(rpID), 2: .bytes(userID), 3: name.map(CBORValue.text), 4: displayName.map(CBORValue.text),
+      5: .bytes(credentialID), 6: CBORValue(algorithm), 7: .number(counter), 8: .number(policy), 9: .unsigned(created),
+      10: .unsigned(changed), 11: .number(source), 14: publicKey.map(CBORValue.bytes),
+      15: largeBlobKey.map(CBORValue.bytes), 16: hasCredBlob ? true : nil,
+    ])
   }
 }
 
 extension CredentialDescription {
   /// What names this credential in a request.
-  public var reference: CredentialReference { CredentialReference(rpID: rpID, credentialID: credentialID) }
+  package var reference: CredentialReference { CredentialReference(rpID: rpID, credentialID: credentialID) }
   /// The credProtect level, 1 to 3.
-  public var credProtect: UInt8 { policy & 0b11 }
+  package var credProtect: UInt8 { policy & 0b11 }
   /// Whether it was registered with the largeBlobKey extension.
-  public var hasLargeBlobKey: Bool { policy & 0b100 != 0 }
+  package var hasLargeBlobKey: Bool { policy & 0b100 != 0 }
   /// Whether it was registered with the thirdPartyPayment extension.
-  public var isForThirdPartyPayment: Bool { policy & 0b1000 != 0 }
-}
-
-/// A part of the stored credentials: {1: [credential …], 2: next?}.
-public struct CredentialPage: ControlAnswer, Equatable {
-  /// Newest first.
-  public var credentials: [CredentialDescription]
-  /// Where the next page starts; `nil` on the last one.
-  public var next: UInt64?
-
-  /// Joins the members.
-  public init(credentials: [CredentialDescription], next: UInt64? = nil) {
-    self.credentials = credentials
-    self.next = next
-  }
-
-  /// Takes as many credentials as one message holds, and always one: a record is far smaller than a message.
-  public init(of all: [CredentialDescription], start: UInt64) {
-    let first = Int(clamping: start)
-    var size = 32
-    let page = all.dropFirst(first).prefix { credential in
-      size += CBOREncoder.encode(.map(credential.members)).count
-      return size <= ControlMessage.maximumSize
-    }
-    let end = first + page.count
-    self.init(credentials: Array(page), next: page.isEmpty || end >= all.count ? nil : UInt64(end))
-  }
-
-  /// Reads the members.
-  public init(_ members: CBORMap) throws(ControlFailure) {
-    var credentials: [CredentialDescription] = []
-    for element in try told(members.requiredArray(1)) {
-      guard let map = element.map else { throw ControlFailure(.unexpectedType, "a credential is not a map") }
-      credentials.append(try CredentialDescription(map))
-    }
-    self.credentials = credentials
-    next = try told(members.optionalUnsigned(2))
-  }
-
-  /// The members of the answer.
-  public var members: CBORMap {
-    var members: CBORMap = [1: .array(credentials.map { .map($0.members) })]
-    members[2] = next.map(CBORValue.unsigned)
-    return members
-  }
+  package var isForThirdPartyPayment: Bool { policy & 0b1000 != 0 }
 }

@@ -106,9 +106,30 @@ extension Credential {
 
 // MARK: - What the owner changes, Recovery §7
 
+extension OpenVault {
+  /// Gives a credential other names, of which an empty one is removed; the counter stays.
+  public func rename(
+    _ source: CredentialSource, name: String?, displayName: String?, now: UInt64
+  ) throws(StoreError) {
+    var renamed = source
+    renamed.rename(
+      name: name.unlessEmpty, displayName: displayName.unlessEmpty, now: source.timeOfChange(now))
+    try store.save(renamed, state: nil)
+  }
+
+  /// Removes a credential: a tombstone stays, so that the id is not live again when its site sends it.
+  public func remove(_ source: CredentialSource, now: UInt64) throws(StoreError) {
+    try store.remove(source, changed: source.timeOfChange(now))
+  }
+}
+
+extension String? {
+  fileprivate var unlessEmpty: String? { self?.isEmpty == false ? self : nil }
+}
+
 extension CredentialSource {
   /// Now, and yet later than the last change: a clock that was set back must not let an older name win a merge.
-  public func timeOfChange(_ now: UInt64) -> UInt64 { max(now, changed == .max ? .max : changed + 1) }
+  func timeOfChange(_ now: UInt64) -> UInt64 { max(now, changed == .max ? .max : changed + 1) }
 
   /// Gives the account other names; the counter stays.
   public mutating func rename(name: String?, displayName: String?, now: UInt64) {

@@ -20,7 +20,7 @@ struct Wallet: Sendable {
     let gate = FirstUseGate(ports.http) { host in await refusal(of: host) }
     let (output, isFirstUse) = (output, Latch())
     let client = LiquidAuthClient(
-      http: gate, authenticator: ControlSocketAuthenticator(socket: ports.socket), publicSuffixes: ports.publicSuffixes,
+      http: gate, authenticator: ports.socket, publicSuffixes: ports.publicSuffixes,
       userAgent: UserAgent(version: DeviceIdentity(capabilities: []).version), device: "Linux"
     ) { progress in
       gate.tell { output.report(.signIn(progress)) }
@@ -66,7 +66,7 @@ struct Wallet: Sendable {
   }
 
   private var isVaultLocked: Bool {
-    get async { (try? await ports.socket.ask(.status, for: AuthenticatorStatus.self))?.vault == .locked }
+    get async { (try? await ports.socket.ask(GetStatus(), or: { $0 }))?.vault == .locked }
   }
 
   /// Asks whether a host is meant; what speaks against it.

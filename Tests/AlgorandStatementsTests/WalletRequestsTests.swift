@@ -43,10 +43,11 @@ import Testing
   }
 
   static let prompt = UserPrompt(
-    purpose: .signTransactions(
-      .init(
-        each: NonEmpty(last: .init(kind: "payment", lines: ["Amount: 1"], isToBeSigned: true)), isGroup: false,
-        common: [], inShort: [])),
+    purpose: .wallet(
+      .signTransactions(
+        .init(
+          each: NonEmpty(last: .init(kind: "payment", lines: ["Amount: 1"], isToBeSigned: true)), isGroup: false,
+          common: [], inShort: []))),
     algorandAddress: try? Vectors.load().phoneCandidates.address, origin: "https://d.example")
 
   private func counts(of world: TestWorld) throws -> SignatureCounts {
@@ -63,7 +64,7 @@ import Testing
     #expect(Set(addresses).count == 3)
     #expect(try await world.addresses(2..<3) == [addresses[2]])
     // The vault was opened, and the person told what for.
-    #expect(world.keySource.wishes == [.tellAccount(rpID: nil)])
+    #expect(world.keySource.wishes == [.wallet(.tellAccount(rpID: nil))])
     #expect(world.person.shown.isEmpty)
   }
 
@@ -98,7 +99,7 @@ import Testing
     let passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId)
     #expect(Hex(passkey.id) == vectors.ids["0"])
     #expect(!passkey.isStored)
-    #expect(world.keySource.wishes == [.tellAccount(rpID: vectors.rpId)])
+    #expect(world.keySource.wishes == [.wallet(.tellAccount(rpID: vectors.rpId))])
   }
 
   @Test func `with a record, the passkey is that one`() async throws {
@@ -141,7 +142,7 @@ import Testing
         changes: Requests.registering(["credProtect": .unsigned(UInt64(level.rawValue))])))
     #expect(made.status == .success)
     let asked = ScriptedPerson.Shown(
-      prompt: UserPrompt(purpose: .tellPasskey, rpID: vectors.rpId), verification: true)
+      prompt: UserPrompt(purpose: .wallet(.tellPasskey), rpID: vectors.rpId), verification: true)
     #expect(try await world.authenticator.accountPasskey(rpID: vectors.rpId).isStored)
     #expect(world.person.shown.last == asked)
     let deeds: [ScriptedPerson.Deed] = [.fail(.declined), .answer(userPresent: true, userVerified: false)]
@@ -166,12 +167,12 @@ import Testing
     let host = "wallet.\(vectors.rpId)"
     for (asked, shown) in [(nil, nil), (vectors.rpId, nil), (host, host)] as [(String?, String?)] {
       _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId, host: asked)
-      #expect(world.person.shown.last?.prompt.purpose == .tellPasskey)
+      #expect(world.person.shown.last?.prompt.purpose == .wallet(.tellPasskey))
       #expect(world.person.shown.last?.prompt.host == shown)
     }
     world.keySource.lock()
     _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId, host: host)
-    #expect(world.keySource.wishes == [.tellAccount(rpID: vectors.rpId, host: host)])
+    #expect(world.keySource.wishes == [.wallet(.tellAccount(rpID: vectors.rpId, host: host))])
   }
 
   @Test func `without verification, a passkey that its site protects is told to nobody`() async throws {
@@ -280,7 +281,7 @@ import Testing
     }
     world.keySource.lock(thenFailWith: error)
     await #expect(throws: CTAPError(status, "")) {
-      try await world.authenticator.accountAddresses(0..<1, of: 0, for: .tellAccount(rpID: nil))
+      try await world.authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.tellAccount(rpID: nil)))
     }
     await #expect(throws: CTAPError(status, "")) { try await world.authenticator.accountPasskey(rpID: "a") }
     await #expect(throws: CTAPError(status, "")) {
@@ -317,7 +318,7 @@ import Testing
     #expect(Hex(key) == vectors.publicKey)
     #expect(
       world.keySource.wishes
-        == [.tellAssociationKey(publicUserID: vectors.publicUserIdText)])
+        == [.wallet(.tellAssociationKey(publicUserID: vectors.publicUserIdText))])
     #expect(try await world.authenticator.associationPublicKey(publicUserID: "bob@example.com") != key)
   }
 
@@ -329,9 +330,9 @@ import Testing
     let raw = try await world.authenticator.associationPublicKey(publicUserID: "al")
     let key = try P256.PublicKey(x: Array(raw.prefix(32)), y: Array(raw.suffix(32)))
     #expect(key.isValidSignature(signature, for: data))
-    let purpose = UserPrompt.Purpose.signAssociation(
+    let purpose = WalletPurpose.signAssociation(
       publicUserID: "al", data: "1700000000000_abc", service: "https://s.example")
-    #expect(world.person.shown == [.init(prompt: UserPrompt(purpose: purpose), verification: true)])
+    #expect(world.person.shown == [.init(prompt: UserPrompt(purpose: .wallet(purpose)), verification: true)])
     #expect(try counts(of: world).association == 1)
     #expect(try counts(of: world).algorand == 0)
   }
@@ -339,6 +340,6 @@ import Testing
 
 extension TestWorld {
   fileprivate func addresses(_ indices: Range<UInt32>, of account: UInt32 = 0) async throws -> [AlgorandAddress] {
-    try await authenticator.accountAddresses(indices, of: account, for: .tellAccount(rpID: nil))
+    try await authenticator.accountAddresses(indices, of: account, for: .wallet(.tellAccount(rpID: nil)))
   }
 }

@@ -44,12 +44,12 @@ struct GivingUpTests {
     let client = ControlClient(listener.path, onPrompt: {})
     async let outcome = onThread {
       try client.connect()
-      _ = try client.exchange(.account)
+      _ = try client.ask(GetAccount())
     }
     let server = listener.accepted()
     defer { close(server) }
     _ = received(server)
-    let hello = Hello(processID: 1).encoded
+    let hello = Hello.Answer(processID: 1).encoded
     #expect(send(server, hello, hello.count, 0) == hello.count)
     #expect(!received(server).isEmpty)
     // The look whether a prompt waits, a second later.

@@ -28,8 +28,8 @@ import Testing
 
   @Test func `hello tells the version and the process`() throws {
     let packet: [UInt8] = [0x00, 0xA2, 0x01, 0x04, 0x02, 0x19, 0x01, 0x02]
-    #expect(Hello(processID: 258).encoded == packet)
-    #expect(try Hello(decoding: packet) == Hello(version: 4, processID: 258))
+    #expect(Hello.Answer(processID: 258).encoded == packet)
+    #expect(try Hello.Answer(decoding: packet) == Hello.Answer(version: 4, processID: 258))
   }
 
   @Test func `a credential has the members of its record, and its public key as 14`() throws {
@@ -69,11 +69,11 @@ import Testing
     var listed = Self.credential
     listed.publicKey = nil
     let last: [UInt8] = [0x00, 0xA1, 0x01, 0x81, 0xAA] + Self.credentialMembers
-    #expect(CredentialPage(credentials: [listed]).encoded == last)
-    #expect(try CredentialPage(decoding: last) == CredentialPage(credentials: [listed]))
+    #expect(ListCredentials.Answer(credentials: [listed]).encoded == last)
+    #expect(try ListCredentials.Answer(decoding: last) == ListCredentials.Answer(credentials: [listed]))
     let first: [UInt8] = [0x00, 0xA2, 0x01, 0x80, 0x02, 0x05]
-    #expect(CredentialPage(credentials: [], next: 5).encoded == first)
-    #expect(try CredentialPage(decoding: first) == CredentialPage(credentials: [], next: 5))
+    #expect(ListCredentials.Answer(credentials: [], next: 5).encoded == first)
+    #expect(try ListCredentials.Answer(decoding: first) == ListCredentials.Answer(credentials: [], next: 5))
   }
 
   @Test(arguments: [0, 1, 7, 700, 10_000])
@@ -87,17 +87,17 @@ import Testing
     var seen: [CredentialDescription] = []
     var start: UInt64? = 0
     while let position = start {
-      let page = CredentialPage(of: all, start: position)
+      let page = ListCredentials.Answer(of: all, start: position)
       #expect(page.encoded.count <= ControlMessage.maximumSize)
       seen += page.credentials
-      start = try CredentialPage(decoding: page.encoded).next
+      start = try ListCredentials.Answer(decoding: page.encoded).next
     }
     #expect(seen == all)
   }
 
   @Test(arguments: [1, 7, UInt64.max])
   func `a page that starts behind the end is empty and the last`(_ start: UInt64) {
-    #expect(CredentialPage(of: [Self.credential], start: start) == CredentialPage(credentials: []))
+    #expect(ListCredentials.Answer(of: [Self.credential], start: start) == ListCredentials.Answer(credentials: []))
   }
 
   @Test func `status has its exact bytes`() throws {
@@ -144,14 +144,15 @@ import Testing
 
   /// Every answer of the wallet's requests, and its packet.
   @Test func `the wallet's answers have their exact bytes`() throws {
-    try check(AccountAddress("AB"), [0x00, 0xA1, 0x01, 0x62, 0x41, 0x42])
-    try check(AccountAddresses(["A", "B"]), [0x00, 0xA1, 0x01, 0x82, 0x61, 0x41, 0x61, 0x42])
+    try check(GetAccount.Answer("AB"), [0x00, 0xA1, 0x01, 0x62, 0x41, 0x42])
+    try check(GetAddresses.Answer(["A", "B"]), [0x00, 0xA1, 0x01, 0x82, 0x61, 0x41, 0x61, 0x42])
     try check(
-      AccountPasskey(credentialID: [0xC0, 0xDE], isStored: true), [0x00, 0xA2, 0x01, 0x42, 0xC0, 0xDE, 0x02, 0xF5])
+      GetAccountPasskey.Answer(credentialID: [0xC0, 0xDE], isStored: true),
+      [0x00, 0xA2, 0x01, 0x42, 0xC0, 0xDE, 0x02, 0xF5])
     let signature = [UInt8](repeating: 7, count: 64)
-    try check(TransactionSignatures([signature, nil]), [0x00, 0xA1, 0x01, 0x82, 0x58, 0x40] + signature + [0x40])
+    try check(SignTransactions.Answer([signature, nil]), [0x00, 0xA1, 0x01, 0x82, 0x58, 0x40] + signature + [0x40])
     try check(WalletSignature([0x30, 0x06]), [0x00, 0xA1, 0x01, 0x42, 0x30, 0x06])
-    try check(AssociationPublicKey(signature), [0x00, 0xA1, 0x01, 0x58, 0x40] + signature)
+    try check(GetAssociationKey.Answer(signature), [0x00, 0xA1, 0x01, 0x58, 0x40] + signature)
   }
 
   private func check<Answer: ControlAnswer & Equatable>(
@@ -172,11 +173,11 @@ import Testing
   @Test func `signatures and keys of another length are refused`() {
     for count in [1, 63, 65] {
       let bytes = CBORValue.bytes([UInt8](repeating: 0, count: count))
-      #expect(throws: ControlFailure(.unexpectedType, "")) { try TransactionSignatures([1: [bytes]]) }
-      #expect(throws: ControlFailure(.invalidLength, "")) { try AssociationPublicKey([1: bytes]) }
+      #expect(throws: ControlFailure(.unexpectedType, "")) { try SignTransactions.Answer([1: [bytes]]) }
+      #expect(throws: ControlFailure(.invalidLength, "")) { try GetAssociationKey.Answer([1: bytes]) }
     }
-    #expect(throws: ControlFailure(.unexpectedType, "")) { try TransactionSignatures([1: ["x"]]) }
-    #expect(throws: ControlFailure(.unexpectedType, "")) { try AccountAddresses([1: [1]]) }
+    #expect(throws: ControlFailure(.unexpectedType, "")) { try SignTransactions.Answer([1: ["x"]]) }
+    #expect(throws: ControlFailure(.unexpectedType, "")) { try GetAddresses.Answer([1: [1]]) }
   }
 
   static let malformed: [(String, [UInt8], ControlStatus)] = [
@@ -194,7 +195,7 @@ import Testing
 
   @Test(arguments: malformed)
   func `an answer that is no hello is a failure`(_ name: String, _ packet: [UInt8], _ status: ControlStatus) {
-    #expect(throws: ControlFailure(status, "")) { try Hello(decoding: packet) }
+    #expect(throws: ControlFailure(status, "")) { try Hello.Answer(decoding: packet) }
   }
 
   @Test(arguments: ControlAnswerTests.credential.members.pairs.map(\.key))
@@ -205,9 +206,9 @@ import Testing
   }
 
   @Test func `a page of what are no credentials is refused`() {
-    #expect(throws: ControlFailure(.unexpectedType, "")) { try CredentialPage([1: [1]]) }
-    #expect(throws: ControlFailure(.missingParameter, "")) { try CredentialPage([1: [[:]]]) }
-    #expect(throws: ControlFailure(.missingParameter, "")) { try CredentialPage([:]) }
+    #expect(throws: ControlFailure(.unexpectedType, "")) { try ListCredentials.Answer([1: [1]]) }
+    #expect(throws: ControlFailure(.missingParameter, "")) { try ListCredentials.Answer([1: [[:]]]) }
+    #expect(throws: ControlFailure(.missingParameter, "")) { try ListCredentials.Answer([:]) }
   }
 
   @Test(arguments: ControlAnswerTests.status.members.pairs.map(\.key))

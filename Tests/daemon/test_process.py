@@ -111,7 +111,7 @@ def test_modes(key):
 class Trace:
     """`strace -f` of a daemon: its system calls in order."""
 
-    calls = "fsync,fdatasync,rename,renameat,renameat2,sendto,sendmsg,write,writev,pwrite64,pwritev,openat,close,unlink"
+    calls = "fsync,fdatasync,rename,renameat,renameat2,sendto,sendmsg,sendmmsg,write,writev,pwrite64,pwritev,openat,close,unlink"
 
     def __init__(self, path, *traced):
         self.path = path
@@ -134,7 +134,7 @@ def test_record_is_on_disk_before_the_answer_leaves(tmp_path):
         register(ctap, OWN, rk=True, uv=True)
         during = trace.lines()[before:]
         device.close()
-    answers = [at for at, line in enumerate(during) if re.search(r"\b(sendto|sendmsg|write)\(\d+<(socket|UNIX)", line)
+    answers = [at for at, line in enumerate(during) if re.search(r"\b(sendto|sendmsg|sendmmsg|write)\(\d+<(socket|UNIX)", line)
                and not keepalive(line)]
     store = [at for at, line in enumerate(during) if "pwrite64" in line and "credentials.sqlite" in line]
     synced = [at for at, line in enumerate(during) if re.search(r"f(data)?sync\(", line) and "credentials.sqlite" in line]

@@ -1,4 +1,4 @@
-import Recovery
+public import Recovery
 
 /// The authenticator: CTAP2 messages in, answers out, whichever door they come through.
 ///
@@ -12,12 +12,13 @@ public struct Authenticator: Sendable {
   let interaction: any UserInteraction
   let extensions: [any AuthenticatorExtension.Type]
   let now: @Sendable () -> Duration
-  let wallClock: @Sendable () -> UInt64
+  /// Unix milliseconds, for records.
+  public let wallClock: @Sendable () -> UInt64
   var randomness: any RandomNumberGenerator & Sendable
   let report: @Sendable (CommandReport) -> Void
 
   /// Keys, tries and token of clientPIN.
-  package var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
+  var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
   /// What getNextAssertion goes on with; any other command drops it.
   var remaining: RemainingAssertions?
   /// The large-blob array that is being written.
@@ -50,6 +51,9 @@ public struct Authenticator: Sendable {
     self.wallClock = wallClock
     self.report = report
   }
+
+  /// The vault, while it is open.
+  public var currentVault: OpenVault? { keySource.current }
 
   /// Ends what is not told to its end, a getAssertion or an enumeration: somebody changed what the answers would be
   /// made of.

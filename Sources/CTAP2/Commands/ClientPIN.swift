@@ -71,10 +71,7 @@ extension ClientPIN: AuthenticatorCommand {
       throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not fit newPinEnc and pinHashEnc")
     }
     try authenticator.checkPIN(hash, secret, vault)
-    var settings = try vault.settings()
-    try settings.setPIN(StoredPIN(decrypting: encrypted, with: secret))
-    try vault.save(settings)
-    authenticator.pinUVAuth.endToken()
+    try authenticator.setPIN(StoredPIN(decrypting: encrypted, with: secret), in: vault)
     return .done
   }
 

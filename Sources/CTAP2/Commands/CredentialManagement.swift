@@ -31,11 +31,21 @@ extension CredentialManagement: AuthenticatorCommand {
     case .delete(let id):
       let source = try vault.discoverableCredential(id: id)
       try check(rpID, fits: source.rpIDHash)
-      try vault.remove(source, now: authenticator.wallClock())
+      let now = authenticator.wallClock()
+      do throws(StoreError) { try vault.remove(source, now: now) } catch { throw CTAPError(error) }
     case .update(let id, let user):
       let source = try vault.discoverableCredential(id: id)
       try check(rpID, fits: source.rpIDHash)
-      try vault.rename(source, as: user, now: authenticator.wallClock())
+      guard user.id == source.userID else {
+        throw CTAPError(.invalidParameter, "user.id is not that of the credential")
+      }
+      // Names that are absent or empty are removed (CTAP §6.8.6).
+      let now = authenticator.wallClock()
+      do throws(StoreError) {
+        try vault.rename(source, name: user.name, displayName: user.displayName, now: now)
+      } catch {
+        throw CTAPError(error)
+      }
     }
     return .done
   }
@@ -192,28 +202,4 @@ extension OpenVault {
       source, publicKey: try privateKey(of: Credential(record: source)).publicKey,
       largeBlobKey: largeBlobKey?.withUnsafeBytes { Array($0) }, total: total)
   }
-
-  /// deleteCredential: a tombstone stays, so that the id is not live again when its site sends it (Recovery §7).
-  fileprivate func remove(_ source: CredentialSource, now: UInt64) throws(CTAPError) {
-    do throws(StoreError) { try store.remove(source, changed: source.timeOfChange(now)) } catch {
-      throw CTAPError(error)
-    }
-  }
-
-  /// updateUserInformation: names that are absent or empty are removed (CTAP §6.8.6); the counter stays.
-  fileprivate func rename(
-    _ source: CredentialSource, as user: PublicKeyCredentialUserEntity, now: UInt64
-  ) throws(CTAPError) {
-    guard user.id == source.userID else {
-      throw CTAPError(.invalidParameter, "user.id is not that of the credential")
-    }
-    var renamed = source
-    renamed.rename(
-      name: user.name.unlessEmpty, displayName: user.displayName.unlessEmpty, now: source.timeOfChange(now))
-    do throws(StoreError) { try store.save(renamed, state: nil) } catch { throw CTAPError(error) }
-  }
-}
-
-extension String? {
-  fileprivate var unlessEmpty: String? { self?.isEmpty == false ? self : nil }
 }

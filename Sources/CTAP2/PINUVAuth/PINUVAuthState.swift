@@ -14,7 +14,7 @@ public struct PINUVAuthState: Sendable {
   private var mismatches = 0
 
   /// Nothing yet.
-  package init(poweredUpAt: Duration) {
+  init(poweredUpAt: Duration) {
     self.poweredUpAt = poweredUpAt
     pluggedInAt = poweredUpAt
   }
@@ -81,8 +81,8 @@ public struct PINUVAuthState: Sendable {
   /// A right PIN.
   mutating func forgetMismatches() { mismatches = 0 }
 
-  /// The owner has set or removed the PIN: what was tried against the old one, and what it allowed, is over.
-  package mutating func pinWasChanged() {
+  /// The PIN was set or removed: what was tried against the old one, and what it allowed, is over.
+  mutating func pinWasChanged() {
     forgetMismatches()
     endToken()
   }

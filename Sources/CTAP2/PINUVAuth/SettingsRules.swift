@@ -1,4 +1,4 @@
-public import CryptoPrimitives
+import CryptoPrimitives
 public import Recovery
 
 // What may be set, whoever sets it: a platform by clientPIN and authenticatorConfig, or the owner at the control door,
@@ -26,13 +26,8 @@ extension AuthenticatorSettings {
     persistentToken = nil
   }
 
-  /// Takes a new PIN from the owner: 1 to 63 bytes of UTF-8 without a zero byte.
-  ///
-  /// - Throws: as above, and `pinPolicyViolation` for what is no text of that length.
-  public mutating func setPIN(_ pin: SecretBytes) throws(CTAPError) { try setPIN(StoredPIN(pin)) }
-
   /// Goes back to no PIN, as on a new device.
-  public mutating func removePIN() {
+  mutating func removePIN() {
     pin = nil
     forcePINChange = false
     persistentToken = nil
@@ -107,7 +102,7 @@ extension OpenVault {
   }
 
   /// Replaces PIN and settings, durably.
-  public func save(_ settings: AuthenticatorSettings) throws(CTAPError) {
+  func save(_ settings: AuthenticatorSettings) throws(CTAPError) {
     do throws(StoreError) {
       var state = try store.state()
       state.settings = settings

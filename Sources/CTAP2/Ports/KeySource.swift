@@ -4,14 +4,8 @@ public import Recovery
 public enum VaultWish: Sendable, Equatable {
   /// What the person will be asked then.
   case prompt(UserPrompt)
-  /// A wallet would be told the account in use, or its passkey at a site, for a host that may be another.
-  case tellAccount(rpID: String?, host: String? = nil)
-  /// A program would be told addresses of an account, whichever it names.
-  case tellAddresses
-  /// The account in use would sign transactions of a dApp; what is shown of them depends on the account.
-  case signTransactions(origin: String)
-  /// A program would be told an association key.
-  case tellAssociationKey(publicUserID: String)
+  /// What a wallet wants, about which nobody is asked, or not before the vault is open.
+  case wallet(WalletWish)
 }
 
 /// The port to the vault: who holds the secret, and how it is opened.

@@ -25,14 +25,8 @@ public struct UserPrompt: Sendable, Equatable {
     case change(Change)
     /// authenticatorReset: what this machine made is ended; `importedPasskeys` of them nothing brings back.
     case reset(importedPasskeys: Int)
-    /// A program would be told the passkey of the account in use at a site that has it protected (credProtect 2 or 3).
-    case tellPasskey
-    /// The account in use would sign transactions of a dApp, all of them or none.
-    case signTransactions(TransactionTexts)
-    /// The account in use would sign a message of a dApp.
-    case signMessage(String)
-    /// An association key would sign data of a service.
-    case signAssociation(publicUserID: String, data: String, service: String)
+    /// What a wallet asks for.
+    case wallet(WalletPurpose)
   }
 
   /// Whether an OK counts only when the page has been open for half a second.
@@ -45,12 +39,7 @@ public struct UserPrompt: Sendable, Equatable {
 
   /// Whether a wallet asks, and no platform waits: who reads transactions may take his time.
   public var isOfWallet: Bool {
-    switch purpose {
-    case .tellPasskey, .signTransactions, .signMessage, .signAssociation: true
-    case .register, .alreadyRegistered, .signIn, .setPIN, .registerSecondFactor, .signInSecondFactor, .select,
-      .authorize, .change, .reset:
-      false
-    }
+    if case .wallet = purpose { true } else { false }
   }
 
   /// What goes along with a registration or a sign-in, by its extensions.
@@ -167,12 +156,11 @@ extension UserPrompt.Purpose {
   /// A registration or a sign-in that does the last by the `liquid` extension has an address in its prompt.
   var needsReading: Bool {
     switch self {
-    case .setPIN, .change, .reset, .signTransactions, .signMessage: true
+    case .setPIN, .change, .reset: true
+    case .wallet(let purpose): purpose.needsReading
     case .authorize(let permissions):
       !permissions.isDisjoint(with: [.credentialManagement, .largeBlobWrite, .authenticatorConfiguration])
-    case .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor, .select, .tellPasskey,
-      .signAssociation:
-      false
+    case .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor, .select: false
     }
   }
 }

@@ -13,7 +13,7 @@ public actor LocalAuthenticator: AuthenticatorPort {
   /// The address of the account in use.
   public func account() async throws(AuthenticatorFailure) -> String {
     do throws(CTAPError) {
-      return try await authenticator.accountAddresses(0..<1, of: 0, for: .tellAccount(rpID: nil))[0].text
+      return try await authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.tellAccount(rpID: nil)))[0].text
     } catch {
       throw AuthenticatorFailure(error)
     }

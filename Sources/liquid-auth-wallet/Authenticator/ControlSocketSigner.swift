@@ -15,28 +15,20 @@ struct ControlSocketSigner: TransactionSigner {
     _ transactions: [TransactionToSign], origin: String
   ) async throws(TransactionSignerFailure) -> [[UInt8]?] {
     let items = transactions.map {
-      TransactionsToSign.Item($0.bytes, isToBeSigned: $0.isToBeSigned, signer: $0.authAddr?.text)
+      SignTransactions.Item($0.bytes, isToBeSigned: $0.isToBeSigned, signer: $0.authAddr?.text)
     }
     let asked = transactions.filter(\.isToBeSigned)
     output.report(.signing(.transactions(asked.count, of: transactions.count)))
-    let answer: TransactionSignatures = try await ask(.signTransactions(TransactionsToSign(items, origin: origin)))
+    let answer = try await socket.ask(SignTransactions(items, origin: origin), or: TransactionSignerFailure.init)
     output.report(.signing(.signedTransactions(asked.compactMap { try? Transaction(decoding: $0.bytes).id })))
     return answer.signatures
   }
 
   func sign(message: [UInt8], origin: String) async throws(TransactionSignerFailure) -> [UInt8] {
     output.report(.signing(.message))
-    let signature: WalletSignature = try await ask(.signMessage(MessageToSign(message, origin: origin)))
+    let signature = try await socket.ask(SignMessage(message, origin: origin), or: TransactionSignerFailure.init)
     output.report(.signing(.signedMessage))
     return signature.bytes
-  }
-
-  private func ask<Answer: ControlAnswer>(_ request: ControlRequest) async throws(TransactionSignerFailure) -> Answer {
-    do {
-      return try await socket.ask(request)
-    } catch {
-      throw TransactionSignerFailure(error)
-    }
   }
 }
 

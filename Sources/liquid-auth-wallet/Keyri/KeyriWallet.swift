@@ -44,7 +44,7 @@ struct KeyriWallet: Sendable {
     let (api, appKey) = try services.session(of: link)
     let sessions = try await told { () async throws(KeyriError) in
       try KeyriSessions(
-        origin: api, appKey: appKey, http: ports.http, keys: keys, now: unixMilliseconds, chance: .system)
+        origin: api, appKey: appKey, http: ports.http, keys: ports.socket, now: unixMilliseconds, chance: .system)
     }
     let session = try await told { () async throws(KeyriError) in try await sessions.session(of: link) }
     output.report(.keyri(.session(session)))
@@ -82,10 +82,8 @@ struct KeyriWallet: Sendable {
   }
 
   private func companion(of service: KeyriService) -> KeyriCompanion {
-    KeyriCompanion(origin: service.server, http: ports.http, keys: keys, now: unixMilliseconds, chance: .system)
+    KeyriCompanion(origin: service.server, http: ports.http, keys: ports.socket, now: unixMilliseconds, chance: .system)
   }
-
-  private var keys: ControlSocketAssociationKeys { ControlSocketAssociationKeys(socket: ports.socket) }
 
   private func told<Answer>(
     _ body: () async throws(KeyriError) -> Answer

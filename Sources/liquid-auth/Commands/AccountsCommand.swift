@@ -27,7 +27,7 @@ struct AccountsCommand: ParsableCommand {
     @Option(
       parsing: .unconditional,
       help: ArgumentHelp("How many addresses, 1 to 32, from index 0 on; 1 without it.", valueName: "number"),
-      transform: wholeNumber(1...UInt32(AccountAddresses.maximumCount)))
+      transform: wholeNumber(1...GetAddresses.maximumCount))
     var count: UInt32 = 1
 
     // A text, because ArgumentParser takes a value that it cannot read for none, and would draw another address.
@@ -47,9 +47,9 @@ struct AccountsCommand: ParsableCommand {
 
     func run() throws {
       let drawn = try drawnIndex()
-      let range = AccountRange(account: account, first: drawn ?? 0, count: count)
-      let accounts: AccountAddresses = try place.connect().ask(.accounts(range))
-      let list = AccountList(account: account, first: range.first, addresses: accounts.addresses)
+      let first = drawn ?? 0
+      let answer = try place.connect().ask(GetAddresses(account: account, first: first, count: count))
+      let list = AccountList(account: account, first: first, addresses: answer.addresses)
       guard drawn != nil else { return output.write(list.text, json: list.json) }
       StandardStream.output.write(try list.drawing(inColour: isatty(STDOUT_FILENO) == 1))
     }

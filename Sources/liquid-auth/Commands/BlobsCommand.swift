@@ -26,8 +26,7 @@ struct BlobsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let serialized = try connection.largeBlobArray()
       let report = LargeBlobReport(
         try LargeBlobArray(serialized: serialized), used: serialized.count,
@@ -54,8 +53,7 @@ struct BlobsCommand: ParsableCommand {
       guard file != nil || isatty(STDOUT_FILENO) == 0 else {
         throw CommandFailure("a large blob is not shown on a terminal; name a file, or send it on with | or >")
       }
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let holder = try connection.largeBlobHolder(id)
       guard let content = try LargeBlobArray(serialized: connection.largeBlobArray()).content(key: holder.key) else {
         throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list", code: .absent)
@@ -83,8 +81,7 @@ struct BlobsCommand: ParsableCommand {
 
     func run() throws {
       let content = try NamedFile(file).read(atMost: NamedFile.largestBlob)
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let holder = try connection.largeBlobHolder(id)
       let serialized = try connection.largeBlobArray()
       var array = try LargeBlobArray(serialized: serialized)
@@ -102,8 +99,7 @@ struct BlobsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let holder = try connection.largeBlobHolder(id)
       let serialized = try connection.largeBlobArray()
       var array = try LargeBlobArray(serialized: serialized)
@@ -123,8 +119,7 @@ struct BlobsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let serialized = try connection.largeBlobArray()
       try NamedFile(file).create(serialized)
       output.write("wrote \(serialized.count) bytes", json: ["bytes": .number(Int64(serialized.count))])
@@ -140,9 +135,8 @@ struct BlobsCommand: ParsableCommand {
 
     func run() throws {
       let array = try LargeBlobArray(serialized: NamedFile(file).read(atMost: LargeBlobs.capacity))
-      let connection = try place.connect()
-      try connection.unlock()
-      let _: Done = try connection.ask(.setLargeBlobArray(array.serialized, changedFrom: nil))
+      let connection = try place.connectAsOwner()
+      try connection.ask(SetLargeBlobArray(array.serialized, changedFrom: nil))
       output.write(
         "kept \(array.entries.count) large \(array.entries.count == 1 ? "blob" : "blobs")",
         json: ["blobs": .number(Int64(array.entries.count))])
@@ -179,15 +173,14 @@ extension ControlConnection {
   /// Puts an array in the place of the one that was read, if that is the one still: a site may have written meanwhile.
   fileprivate func replace(_ serialized: [UInt8], with array: LargeBlobArray) throws(CommandFailure) {
     let digest = Array(serialized.suffix(LargeBlobs.digestSize))
-    let _: Done = try ask(.setLargeBlobArray(array.serialized, changedFrom: digest))
+    try ask(SetLargeBlobArray(array.serialized, changedFrom: digest))
   }
 
   /// All passkeys that can have a large blob.
   fileprivate func largeBlobHolders() throws(CommandFailure) -> [LargeBlobHolder] {
     var holders: [LargeBlobHolder] = []
     for credential in try credentials() where credential.hasLargeBlobKey {
-      let shown: CredentialDescription = try ask(.showCredential(credential.reference))
-      if let holder = LargeBlobHolder(shown) { holders.append(holder) }
+      if let holder = LargeBlobHolder(try ask(ShowCredential(credential.reference))) { holders.append(holder) }
     }
     return holders
   }
@@ -195,8 +188,7 @@ extension ControlConnection {
   /// The passkey whose id begins with these digits.
   fileprivate func largeBlobHolder(_ digits: String) throws(CommandFailure) -> LargeBlobHolder {
     let reference = try CredentialsCommand.find(digits, among: credentials()).reference
-    let shown: CredentialDescription = try ask(.showCredential(reference))
-    guard let holder = LargeBlobHolder(shown) else {
+    guard let holder = LargeBlobHolder(try ask(ShowCredential(reference))) else {
       throw CommandFailure("the passkey was registered without the extension largeBlob: it can have none")
     }
     return holder

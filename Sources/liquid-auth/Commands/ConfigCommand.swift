@@ -22,7 +22,7 @@ struct ConfigCommand: ParsableCommand {
       let connection = try place.connect()
       if sites {
         try connection.unlock()
-        return place.write(SettingsReport(try connection.ask(.settings), try connection.keyInformation()), output)
+        return place.write(SettingsReport(try connection.ask(GetSettings()), try connection.keyInformation()), output)
       }
       place.write(SettingsReport(try connection.keyInformation()), output)
     }
@@ -40,7 +40,7 @@ struct ConfigCommand: ParsableCommand {
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
-    func run() throws { try place.change(SettingsChange(alwaysUV: value == .on), output) }
+    func run() throws { try place.change(ChangeSettings(alwaysUV: value == .on), output) }
   }
 
   struct MinimumPINLength: PlacedCommand {
@@ -67,7 +67,7 @@ struct ConfigCommand: ParsableCommand {
 
     func run() throws {
       try place.change(
-        SettingsChange(minimumPINLength: length, minimumPINLengthRPIDs: rp.isEmpty && !noRp ? nil : rp), output)
+        ChangeSettings(minimumPINLength: length, minimumPINLengthRPIDs: rp.isEmpty && !noRp ? nil : rp), output)
     }
   }
 
@@ -78,7 +78,7 @@ struct ConfigCommand: ParsableCommand {
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
-    func run() throws { try place.change(SettingsChange(forcePINChange: true), output) }
+    func run() throws { try place.change(ChangeSettings(forcePINChange: true), output) }
   }
 
   struct ForgetReaders: PlacedCommand {
@@ -93,9 +93,8 @@ struct ConfigCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
-      let _: Done = try connection.ask(.forgetReaders)
+      let connection = try place.connectAsOwner()
+      try connection.ask(ControlDoor.ForgetReaders())
       output.write("revoked: programs must ask you before they list your passkeys", json: ["readers": .bool(false)])
     }
   }
@@ -103,10 +102,9 @@ struct ConfigCommand: ParsableCommand {
 
 extension PlaceOptions {
   /// Changes settings, and shows what is set then.
-  fileprivate func change(_ change: SettingsChange, _ output: OutputOptions) throws(CommandFailure) {
-    let connection = try connect()
-    try connection.unlock()
-    write(SettingsReport(try connection.ask(.changeSettings(change)), try connection.keyInformation()), output)
+  fileprivate func change(_ change: ChangeSettings, _ output: OutputOptions) throws(CommandFailure) {
+    let connection = try connectAsOwner()
+    write(SettingsReport(try connection.ask(change), try connection.keyInformation()), output)
   }
 
   fileprivate func write(_ report: SettingsReport, _ output: OutputOptions) {

@@ -19,8 +19,7 @@ struct CredentialsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let all = try connection.credentials()
       output.write(CredentialText.list(all), json: .array(all.map(\.json)))
     }
@@ -33,10 +32,9 @@ struct CredentialsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let reference = try CredentialsCommand.find(id, among: connection.credentials()).reference
-      let credential: CredentialDescription = try connection.ask(.showCredential(reference))
+      let credential = try connection.ask(ShowCredential(reference))
       output.write(CredentialText.whole(credential), json: credential.json)
     }
   }
@@ -53,18 +51,16 @@ struct CredentialsCommand: ParsableCommand {
 
     func validate() throws {
       guard name != nil || displayName != nil else { throw ValidationError("give --name or --display-name") }
-      let longest = CredentialNames.maximumSize
+      let longest = RenameCredential.maximumNameSize
       guard max(name?.utf8.count ?? 0, displayName?.utf8.count ?? 0) <= longest else {
         throw ValidationError("a name has at most \(longest) bytes")
       }
     }
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let reference = try CredentialsCommand.find(id, among: connection.credentials()).reference
-      let names = CredentialNames(name: name, displayName: displayName)
-      let _: Done = try connection.ask(.renameCredential(reference, names: names))
+      try connection.ask(RenameCredential(reference, name: name, displayName: displayName))
       output.write("renamed", json: ["renamed": .hex(reference.credentialID)])
     }
   }
@@ -81,10 +77,9 @@ struct CredentialsCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       let credential = try CredentialsCommand.find(id, among: connection.credentials())
-      let _: Done = try connection.ask(.removeCredential(credential.reference))
+      try connection.ask(RemoveCredential(credential.reference))
       output.write(
         "removed the passkey of \(CredentialText.account(credential)) at \(credential.rpID.printable)",
         json: ["removed": .hex(credential.credentialID)])
@@ -127,7 +122,7 @@ extension ControlConnection {
     var all: [CredentialDescription] = []
     var start: UInt64? = 0
     while let position = start {
-      let page: CredentialPage = try ask(.listCredentials(start: position))
+      let page = try ask(ListCredentials(start: position))
       all += page.credentials
       // A page that leads back would never end.
       start = page.next.flatMap { $0 > position ? $0 : nil }

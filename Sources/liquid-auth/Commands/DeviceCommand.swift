@@ -43,12 +43,12 @@ struct DeviceCommand: ParsableCommand {
   }
 
   private static func perform(
-    _ action: DeviceAction, at place: PlaceOptions, _ output: OutputOptions
+    _ action: PlugDevice.Action, at place: PlaceOptions, _ output: OutputOptions
   ) throws(CommandFailure) {
     let connection = try place.connect()
     if action == .powerCycle { try connection.unlock() }
-    let _: Done = try connection.ask(.device(action))
-    let status: AuthenticatorStatus = try connection.ask(.status)
+    try connection.ask(PlugDevice(action))
+    let status = try connection.ask(GetStatus())
     output.write(
       status.attached ? "attached\(status.node.map { " as \($0)" } ?? "")" : "detached",
       json: ["attached": .bool(status.attached), "node": JSON(status.node)])

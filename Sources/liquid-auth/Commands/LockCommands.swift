@@ -13,7 +13,7 @@ struct LockCommand: PlacedCommand {
   @OptionGroup var output: OutputOptions
 
   func run() throws {
-    let _: Done = try place.connect().ask(.lock)
+    try place.connect().ask(Lock())
     output.write("locked", json: ["vault": .string("locked")])
   }
 }
@@ -29,8 +29,7 @@ struct UnlockCommand: PlacedCommand {
   @OptionGroup var output: OutputOptions
 
   func run() throws {
-    let connection = try place.connect()
-    try connection.unlock()
+    _ = try place.connectAsOwner()
     output.write("unlocked", json: ["vault": .string("unlocked")])
   }
 }
@@ -40,12 +39,12 @@ extension ControlConnection {
   /// try again.
   func unlock() throws(CommandFailure) {
     guard isatty(STDIN_FILENO) == 1, let terminal = Terminal() else {
-      let _: Done = try ask(.unlock(passphrase: PassphraseInput.read()))
+      try ask(Unlock(PassphraseInput.read()))
       return
     }
     for triesLeft in (0..<PassphraseDialogue.tries).reversed() {
       do throws(CommandFailure) {
-        let _: Done = try ask(.unlock(passphrase: PassphraseInput.read(on: terminal)))
+        try ask(Unlock(PassphraseInput.read(on: terminal)))
         return
       } catch  where error.code == .passphrase && triesLeft > 0 {
         let tries = triesLeft == 1 ? "one try" : "\(triesLeft) tries"

@@ -50,6 +50,13 @@ extension PlaceOptions {
 
   /// A connection to the authenticator.
   func connect() throws(CommandFailure) -> ControlConnection { try .open(controlPath()) }
+
+  /// One on which the vault's passphrase was given.
+  func connectAsOwner() throws(CommandFailure) -> ControlConnection {
+    let connection = try connect()
+    try connection.unlock()
+    return connection
+  }
 }
 
 /// Reads a whole number of an option, and says which ones there are instead of any other text.

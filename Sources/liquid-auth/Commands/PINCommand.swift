@@ -68,10 +68,9 @@ struct PINCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
-      let connection = try place.connect()
-      try connection.unlock()
+      let connection = try place.connectAsOwner()
       guard try connection.keyInformation().isPINSet else { throw CommandFailure("no PIN is set") }
-      let _: Done = try connection.ask(.removePIN)
+      try connection.ask(RemovePIN())
       output.write("the PIN is removed", json: ["pin": .string("removed")])
     }
   }
@@ -86,7 +85,7 @@ struct PINCommand: ParsableCommand {
     // Only the open vault knows for certain.
     let information = try connection.keyInformation()
     try check(information.isPINSet)
-    let _: Done = try connection.ask(.setPIN(PINInput.new(minimum: information.minimumPINLength)))
+    try connection.ask(SetPIN(PINInput.new(minimum: information.minimumPINLength)))
   }
 }
 

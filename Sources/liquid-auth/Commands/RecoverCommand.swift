@@ -74,38 +74,37 @@ struct RecoverCommand: PlacedCommand {
 
   func run() throws {
     if newStore {
-      try Self.mendStore(place, by: ControlRequest.newStore) { (directory, passphrase) throws(StateDirectoryError) in
+      try Self.mendStore(place, by: NewStore.init) { (directory, passphrase) throws(StateDirectoryError) in
         try directory.makeNewStore(passphrase: passphrase)
       }
       return output.write("made an empty store", json: ["store": .string("made")])
     }
     if acceptStore {
-      try Self.mendStore(place, by: ControlRequest.acceptStore) { (directory, passphrase) throws(StateDirectoryError) in
+      try Self.mendStore(place, by: AcceptStore.init) { (directory, passphrase) throws(StateDirectoryError) in
         try directory.acceptStore(passphrase: passphrase)
       }
       return output.write(
         "accepted the store as it is; check its passkeys with: liquid-auth credentials list",
         json: ["store": .string("accepted")])
     }
-    let connection = try place.connect()
-    try connection.unlock()
+    let connection = try place.connectAsOwner()
     if let rp {
-      let credential: CredentialDescription = try connection.ask(.recoverCredential(recovery(rp)))
+      let credential = try connection.ask(recovery(rp))
       return output.write(CredentialText.whole(credential), json: credential.json)
     }
-    let _: Done = try connection.ask(.acceptBeforeReset)
+    try connection.ask(AcceptBeforeReset())
     output.write(
       "accepted: what the phrase opens works again, whenever it was made", json: ["beforeReset": .string("accepted")])
   }
 
   /// By the authenticator that works on the directory; where none runs, here.
-  private static func mendStore(
-    _ place: PlaceOptions, by request: (SecretBytes) -> ControlRequest,
+  private static func mendStore<Command: ControlCommand>(
+    _ place: PlaceOptions, by command: (SecretBytes) -> Command,
     orHere mend: (StateDirectory, SecretBytes) throws(StateDirectoryError) -> Void
   ) throws(CommandFailure) {
     do throws(CommandFailure) {
       let connection = try place.connect()
-      let _: Done = try connection.ask(request(PassphraseInput.read()))
+      try connection.ask(command(PassphraseInput.read()))
     } catch  where error.code == .notRunning {
       let path = try place.statePath()
       let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(opening: path) }
@@ -116,11 +115,11 @@ struct RecoverCommand: PlacedCommand {
     }
   }
 
-  private func recovery(_ rpID: String) throws -> CredentialRecovery {
+  private func recovery(_ rpID: String) throws -> RecoverCredential {
     let handle = try UserHandleOption.bytes(text: userHandle, hexadecimal: userHandleHex)
     try checkRPID(rpID)
     guard 1...64 ~= handle.count else { throw ValidationError("a user handle has 1 to 64 bytes") }
-    return CredentialRecovery(
+    return RecoverCredential(
       rpID: rpID, userHandle: handle, counter: counter, algorithm: alg.identifier, credProtect: credProtect)
   }
 }

@@ -26,7 +26,7 @@ struct StatusCommand: PlacedCommand {
 
   private static func report(_ place: PlaceOptions) throws(CommandFailure) -> StatusReport {
     do throws(CommandFailure) {
-      return StatusReport(running: try place.connect().ask(.status), system: .current)
+      return StatusReport(running: try place.connect().ask(GetStatus()), system: .current)
     } catch {
       let path = try place.statePath()
       return StatusReport(stateDirectory: path, vault: VaultFinding(at: path), failure: error, system: .current)

@@ -1,3 +1,4 @@
+import CBOR
 import ControlClient
 import ControlDoor
 
@@ -20,15 +21,24 @@ struct ControlConnection {
   }
 
   /// Asks, and waits for the answer: as long as it takes where a person or a key derivation is waited for.
-  func ask<Answer: ControlAnswer>(
-    _ request: ControlRequest, for answer: Answer.Type = Answer.self
-  ) throws(CommandFailure) -> Answer {
-    do {
-      return try client.ask(request)
-    } catch {
-      throw CommandFailure(error)
-    }
+  @discardableResult
+  func ask<Command: ControlCommand>(_ command: Command) throws(CommandFailure) -> Command.Answer {
+    do { return try client.ask(command) } catch { throw CommandFailure(error) }
   }
+
+  /// Sends a CTAP2 message, and reads the map that answers it.
+  func ctap(_ command: UInt8, _ members: CBORMap = [:]) throws(CommandFailure) -> CBORMap {
+    let message = [command] + (members.isEmpty ? [] : CBOREncoder.encode(.map(members)))
+    let packet: [UInt8]
+    do { packet = try client.forward(message) } catch { throw CommandFailure(error) }
+    do { return try CTAPAnswer(decoding: packet).members } catch { throw CommandFailure(error) }
+  }
+}
+
+/// The answer to a CTAP2 message, which has the form of our own.
+private struct CTAPAnswer: ControlAnswer {
+  let members: CBORMap
+  init(_ members: CBORMap) { self.members = members }
 }
 
 extension CommandFailure {

@@ -1,5 +1,4 @@
 import CBOR
-import ControlDoor
 import Recovery
 
 /// What the key tells everybody of itself, as far as a person sets it: authenticatorGetInfo, CTAP §6.4.
@@ -52,19 +51,6 @@ extension ControlConnection {
     let verification: Int? = information.canVerify ? try ctap(0x06, [2: 7]).number(0x05) : nil
     return TriesLeft(pin: pin.number(0x03) ?? 0, needsReplug: pin[0x04]?.bool ?? false, verification: verification)
   }
-
-  /// Sends a CTAP2 message, and reads the map that answers it.
-  func ctap(_ command: UInt8, _ members: CBORMap = [:]) throws(CommandFailure) -> CBORMap {
-    let parameters = members.isEmpty ? [] : CBOREncoder.encode(.map(members))
-    let answer: CTAPAnswer = try ask(.ctap([command] + parameters))
-    return answer.members
-  }
-}
-
-/// The answer to a CTAP2 message, which has the form of our own.
-private struct CTAPAnswer: ControlAnswer {
-  let members: CBORMap
-  init(_ members: CBORMap) { self.members = members }
 }
 
 extension CBORMap {

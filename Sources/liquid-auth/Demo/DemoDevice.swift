@@ -68,7 +68,7 @@ private struct DemoPerson: UserInteraction {
       case .authorize: "let a program go on"
       case .change: "change the settings"
       case .reset: "reset"
-      case .tellPasskey, .signTransactions, .signMessage, .signAssociation:
+      case .wallet:
         // The demo has no wallet.
         throw .declined
       }

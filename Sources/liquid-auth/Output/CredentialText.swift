@@ -26,14 +26,14 @@ enum CredentialText {
       ["account", account(credential)],
       ["user handle", credential.userID.hexadecimal],
       ["credential id", credential.credentialID.hexadecimal],
-      ["algorithm", CredentialNames.algorithm(credential.algorithm)],
+      ["algorithm", algorithm(credential.algorithm)],
       ["counter", String(credential.counter)],
       ["protection", protection(credential.credProtect)],
       ["kind", kind(credential)],
       ["extensions", extensions(credential)],
       ["made", UTCTime(milliseconds: credential.created).text],
       ["changed", UTCTime(milliseconds: credential.changed).text],
-      ["source", CredentialNames.source(credential.source)],
+      ["source", source(credential.source)],
     ]
     if let publicKey = credential.publicKey { rows.append(["public key", publicKey.hexadecimal]) }
     return table(rows)
@@ -72,10 +72,8 @@ enum CredentialText {
     default: "1: presence is enough"
     }
   }
-}
 
-extension CredentialNames {
-  static func algorithm(_ identifier: Int64) -> String {
+  private static func algorithm(_ identifier: Int64) -> String {
     switch identifier {
     case -7: "ES256"
     case -8: "EdDSA"
@@ -83,7 +81,8 @@ extension CredentialNames {
     }
   }
 
-  static func source(_ number: UInt8) -> String {
+  /// How a record came about.
+  fileprivate static func source(_ number: UInt8) -> String {
     switch number {
     case 0: "registered"
     case 1: "recovered"
@@ -120,7 +119,7 @@ extension CredentialDescription {
       .init(name: "extensions", value: .array(extensions.map(JSON.string))),
       .init(name: "created", value: .number(Int64(clamping: created))),
       .init(name: "changed", value: .number(Int64(clamping: changed))),
-      .init(name: "source", value: .string(CredentialNames.source(source))),
+      .init(name: "source", value: .string(CredentialText.source(source))),
     ]
     if let publicKey { members.append(.init(name: "publicKey", value: .hex(publicKey))) }
     return .object(members)

@@ -15,13 +15,8 @@ enum CeremonyLog {
 
   /// The line for what a wallet wanted signed and was refused before that question: for whom, and which transaction;
   /// `nil` for all other failures, which the authenticator reports by itself.
-  static func line(_ request: ControlRequest, refusedBeforeQuestion failure: ControlFailure) -> String? {
-    let origin: String
-    switch request {
-    case .signTransactions(let transactions): origin = transactions.origin
-    case .signMessage(let message): origin = message.origin
-    default: return nil
-    }
+  static func line(_ command: any WalletCommand, refusedBeforeQuestion failure: ControlFailure) -> String? {
+    guard let origin = command.signsFor else { return nil }
     let subject = failure.transaction.map { "transaction \($0 + 1)" } ?? "it"
     let reason: String
     switch failure.status {

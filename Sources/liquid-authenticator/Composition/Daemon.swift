@@ -79,9 +79,7 @@ final class Daemon: Sendable {
       let door = KeyDesk(desk: desk, key: key)
       let listener = ControlListener(
         socket, on: loop,
-        makeSession: { [log] in
-          ControlSession(client: $0, desk: door, wallClock: Self.unixMilliseconds, log: log.info)
-        }, log: controlLog.write)
+        makeSession: { [log] in ControlSession(client: $0, desk: door, log: log.info) }, log: controlLog.write)
       control.withLock { $0 = listener }
       desk.prompter.backEnd.problem.map(log.warning)
       try await begin()

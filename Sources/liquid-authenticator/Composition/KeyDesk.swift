@@ -35,33 +35,27 @@ struct KeyDesk: ControlDesk {
 
   func lock() async { desk.vault.lock() }
 
-  func device(_ action: DeviceAction) async throws(ControlFailure) {
-    do throws(TransportError) {
-      switch action {
-      case .attach: try await key.attach()
-      case .detach: await key.detach()
-      case .replug: try await key.replug()
-      case .powerCycle: try await key.powerCycle()
-      }
-    } catch {
-      throw ControlFailure(.unavailable, error.description)
+  func device(_ action: PlugDevice.Action) async throws {
+    switch action {
+    case .attach: try await key.attach()
+    case .detach: await key.detach()
+    case .replug: try await key.replug()
+    case .powerCycle: try await key.powerCycle()
     }
   }
 
-  func unlock(_ passphrase: SecretBytes) async throws(ControlFailure) -> Unlocking {
-    do throws(StateDirectoryError) {
-      if let unlocking = try await desk.vault.unlock(passphrase: passphrase) { return unlocking }
-    } catch {
-      throw ControlFailure(error)
+  func unlock(_ passphrase: SecretBytes) async throws -> Unlocking {
+    guard let unlocking = try await desk.vault.unlock(passphrase: passphrase) else {
+      throw ControlFailure(.keepaliveCancel, "the vault was locked meanwhile, or the request withdrawn")
     }
-    throw ControlFailure(.keepaliveCancel, "the vault was locked meanwhile, or the request withdrawn")
+    return unlocking
   }
 
-  func newStore(_ passphrase: SecretBytes) async throws(ControlFailure) {
+  func newStore(_ passphrase: SecretBytes) async throws {
     try await mendStore { directory throws(StateDirectoryError) in try directory.makeNewStore(passphrase: passphrase) }
   }
 
-  func acceptStore(_ passphrase: SecretBytes) async throws(ControlFailure) {
+  func acceptStore(_ passphrase: SecretBytes) async throws {
     guard !desk.vault.hasStore else {
       throw ControlFailure(.notAllowed, "the store is open and unmodified: there is nothing to accept")
     }
@@ -71,18 +65,16 @@ struct KeyDesk: ControlDesk {
   /// Changes the store's file in the turn of the ceremonies, and forgets what was known of it.
   private func mendStore(
     _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Void
-  ) async throws(ControlFailure) {
-    let directory = desk.directory
-    let vault = desk.vault
-    let outcome = await inTurn { _ in
-      await OwnThread.run {
+  ) async throws {
+    let (directory, vault) = (desk.directory, desk.vault)
+    try await inTurn { _ in
+      try await OwnThread.run {
         Result { () throws(StateDirectoryError) in
           try mend(directory)
           vault.storeWasReplaced()
         }
-      }.mapError(ControlFailure.init)
+      }.get()
     }
-    try outcome.get()
   }
 
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
@@ -91,43 +83,17 @@ struct KeyDesk: ControlDesk {
     return await desk.respond(to: message, in: context)
   }
 
-  func withOpenVault<Answer: Sendable>(
-    _ body: @escaping @Sendable (OpenVault, inout Authenticator) throws(ControlFailure) -> Answer
-  ) async throws(ControlFailure) -> Answer {
-    let vault = desk.vault
-    let outcome = await inTurn { authenticator in
-      Result { () throws(ControlFailure) in
-        guard let open = vault.current else {
-          throw ControlFailure(.passphraseRequired, "the vault is locked; the passphrase is needed again")
-        }
-        return try body(open, &authenticator)
+  /// A list of accounts that is not told to the end ends, because they may change.
+  func inTurn<Answer: Sendable>(
+    _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
+  ) async throws -> Answer {
+    let outcome: Result<Answer, any Error> = try await desk.queue.submit { authenticator in
+      authenticator.forgetRemaining()
+      return await withTaskExecutorPreference(desk.writer) {
+        do { return .success(try await work(&authenticator)) } catch { return .failure(error) }
       }
     }
     return try outcome.get()
-  }
-
-  func inTurn(
-    _ body: @escaping @Sendable (Authenticator) async throws(ControlFailure) -> [UInt8]
-  ) async throws(ControlFailure) -> [UInt8] {
-    let outcome = await inTurn { authenticator -> Result<[UInt8], ControlFailure> in
-      do throws(ControlFailure) { return .success(try await body(authenticator)) } catch { return .failure(error) }
-    }
-    return try outcome.get()
-  }
-
-  /// Works in the turn of the ceremonies, unless the client goes away before it comes; a list of accounts that is not
-  /// told to the end ends, because they may change.
-  private func inTurn<Answer: Sendable>(
-    _ work: @Sendable (inout Authenticator) async -> Result<Answer, ControlFailure>
-  ) async -> Result<Answer, ControlFailure> {
-    do throws(CancellationError) {
-      return try await desk.queue.submit { authenticator in
-        authenticator.forgetRemaining()
-        return await withTaskExecutorPreference(desk.writer) { await work(&authenticator) }
-      }
-    } catch {
-      return .failure(ControlFailure(.keepaliveCancel, "the request was withdrawn"))
-    }
   }
 
   /// - Parameter settings: `nil` where nobody can tell now.
@@ -150,12 +116,5 @@ struct KeyDesk: ControlDesk {
     if vault.isUnlocked { return .unlocked }
     guard let fault = vault.fault else { return .locked }
     return fault.reason == .missing && access(desk.directory.vaultPath, F_OK) != 0 ? .missing : .unusable
-  }
-}
-
-extension ControlFailure {
-  /// What is wrong with vault or store, as the answer to a request.
-  init(_ error: StateDirectoryError) {
-    self.init(error.reason == .wrongPassphrase ? .wrongPassphrase : .unavailable, error.description)
   }
 }

@@ -1,123 +1,117 @@
 import CTAP2
 import ControlDoor
-import Glibc
+import CryptoPrimitives
 import Recovery
+import StateDirectory
 
-/// One connection's requests, from the first to the last: what may be asked, and by whom it is answered.
+/// One connection's requests, from the first to the last: what may be asked on it, and in what state it is.
 ///
 /// It knows nothing of sockets. Its client waits for each answer before it asks again.
 actor ControlSession {
+  /// What stands behind the control door.
+  let desk: any ControlDesk
+  /// Takes a line for each request of a wallet that is refused before anybody is asked.
+  let log: @Sendable (String) -> Void
   private let client: UInt64
-  private let desk: any ControlDesk
-  /// Unix milliseconds.
-  private let wallClock: @Sendable () -> UInt64
-  private let log: @Sendable (String) -> Void
-  private var isGreeted = false
+  /// Whether both sides speak the same version.
+  var isGreeted = false
   /// The unlocking for which this connection has given the passphrase: only then, and only until the vault is locked, it
   /// may see and change credentials.
-  private var verified: Unlocking?
+  var verified: Unlocking?
 
   /// Whether the vault's passphrase was given on this connection.
   var isVerified: Bool { verified != nil }
 
-  /// - Parameter log: takes a line for each request of a wallet that is refused before anybody is asked.
-  init(
-    client: UInt64, desk: any ControlDesk, wallClock: @escaping @Sendable () -> UInt64,
-    log: @escaping @Sendable (String) -> Void
-  ) {
+  init(client: UInt64, desk: any ControlDesk, log: @escaping @Sendable (String) -> Void) {
     self.client = client
     self.desk = desk
-    self.wallClock = wallClock
     self.log = log
   }
 
+  static let passphraseRequired = ControlFailure(.passphraseRequired, "the vault's passphrase is needed first")
+
   /// The packet that answers a request.
   func answer(to request: ControlRequest) async -> [UInt8] {
-    do throws(ControlFailure) {
-      return try await respond(to: request)
-    } catch {
-      return error.encoded
-    }
-  }
-
-  private func respond(to request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
-    if case .hello(let version) = request { return try greet(version).encoded }
-    guard isGreeted else { throw ControlFailure(.versionMismatch, "the first request of a connection must be hello") }
-    switch request {
-    case .hello: return []
-    case .ctap(let message): return await desk.respond(to: message, client: client)
-    case .status: return await desk.status().encoded
-    case .lock: await desk.lock()
-    case .device(let action):
-      // Any program of the person's can replug the device; one more chance for a reset, or for three more PINs, is the
-      // owner's to give, once for each time the passphrase is typed.
-      if action == .powerCycle {
-        guard isVerified else { throw Self.passphraseRequired }
-        verified = nil
-      }
-      try await desk.device(action)
-    case .newStore(let passphrase): try await desk.newStore(passphrase)
-    case .acceptStore(let passphrase): try await desk.acceptStore(passphrase)
-    case .unlock(let passphrase):
-      verified = nil
-      verified = try await desk.unlock(passphrase)
-    case .account, .walletPasskey, .signTransactions, .signMessage, .accounts, .associationKey, .signAssociation:
-      return try await serveWallet(request)
-    default: return try await manage(request)
-    }
-    return Done().encoded
-  }
-
-  private static let passphraseRequired = ControlFailure(
-    .passphraseRequired, "the vault's passphrase is needed first")
-
-  private func greet(_ version: UInt64) throws(ControlFailure) -> Hello {
-    guard version == ControlMessage.version else {
-      let isOlder = version < ControlMessage.version
-      let advice = isOlder ? "update the command: scripts/run --wallet" : "restart the authenticator"
-      throw ControlFailure(
-        .versionMismatch,
-        "the command uses version \(version) of the control protocol, and the authenticator uses version "
-          + "\(ControlMessage.version); \(advice)")
-    }
-    isGreeted = true
-    return Hello(processID: getpid())
-  }
-
-  private func serveWallet(_ request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
-    do throws(ControlFailure) {
-      return try await desk.inTurn { authenticator throws(ControlFailure) in
-        try await authenticator.answer(toWallet: request)
-      }
-    } catch {
-      CeremonyLog.line(request, refusedBeforeQuestion: error).map(log)
-      throw error
-    }
-  }
-
-  /// What only the owner may do: the passphrase first, then in turn with the ceremonies.
-  private func manage(_ request: ControlRequest) async throws(ControlFailure) -> [UInt8] {
-    guard let verified else { throw Self.passphraseRequired }
-    let now = wallClock()
-    return try await desk.withOpenVault { vault, authenticator throws(ControlFailure) in
-      guard vault.unlocking === verified else { throw Self.passphraseRequired }
+    do {
+      if case .command(let hello as Hello) = request { return try await hello.handle(in: self).encoded }
+      guard isGreeted else { throw ControlFailure(.versionMismatch, "the first request of a connection must be hello") }
       switch request {
-      case .listCredentials(let start): return try vault.page(start: start).encoded
-      case .showCredential(let reference): return try vault.description(of: reference).encoded
-      case .renameCredential(let reference, let names): try vault.rename(reference, names, now: now)
-      case .removeCredential(let reference): try vault.remove(reference, now: now)
-      case .recoverCredential(let recovery): return try vault.recover(recovery, now: now).encoded
-      case .acceptBeforeReset: try vault.acceptBeforeReset()
-      case .setPIN(let pin): try vault.setPIN(pin, &authenticator.pinUVAuth)
-      case .removePIN: try vault.removePIN(&authenticator.pinUVAuth)
-      case .settings: return try vault.ownerSettings().encoded
-      case .changeSettings(let wish): return try vault.change(wish, &authenticator.pinUVAuth).encoded
-      case .forgetReaders: try vault.forgetReaders()
-      case .setLargeBlobArray(let array, let digest):
-        try vault.setLargeBlobArray(array, changedFrom: digest, &authenticator)
-      default: throw ControlFailure(.invalidCommand, "no such command")
+      case .ctap(let message): return await desk.respond(to: message, client: client)
+      case .command(let command): return try await command.handle(in: self).encoded
       }
-      return Done().encoded
+    } catch {
+      return ControlFailure(error).encoded
+    }
+  }
+}
+
+/// What stands behind the control door: the rest of the daemon, as its requests see it.
+protocol ControlDesk: Sendable {
+  /// How things are; never waits for a person.
+  func status() async -> AuthenticatorStatus
+  /// Forgets what the vault holds; never waits for a person.
+  func lock() async
+  /// Plugs the device in or out; never waits for a person.
+  func device(_ action: PlugDevice.Action) async throws
+
+  /// Verifies the vault's passphrase in full, and opens the vault if it is locked.
+  ///
+  /// - Returns: that unlocking; what it allows ends when the vault is locked.
+  func unlock(_ passphrase: SecretBytes) async throws -> Unlocking
+  /// Makes an empty store where there is none, after the vault's passphrase.
+  func newStore(_ passphrase: SecretBytes) async throws
+  /// Accepts a store that was modified outside liquid-auth, after the vault's passphrase.
+  func acceptStore(_ passphrase: SecretBytes) async throws
+
+  /// Answers a CTAP2 message, in its turn behind those of all doors; cancelling the task withdraws it.
+  ///
+  /// - Parameter client: tells the connections of the control door apart.
+  func respond(to message: [UInt8], client: UInt64) async -> [UInt8]
+  /// Works with the authenticator in the same turn, so that no ceremony is disturbed; cancelling the task withdraws what
+  /// is asked of a person.
+  func inTurn<Answer: Sendable>(
+    _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
+  ) async throws -> Answer
+}
+
+extension ControlFailure {
+  /// Whatever a command threw, as the answer to its request: the one place where an error becomes a status.
+  init(_ error: any Error) {
+    switch error {
+    case let failure as ControlFailure: self = failure
+    case let error as CTAPError: self.init(error)
+    case let error as CredentialRecoveryError: self.init(error)
+    case let error as StateDirectoryError:
+      self.init(error.reason == .wrongPassphrase ? .wrongPassphrase : .unavailable, error.description)
+    case let error as StoreError: self.init(.unavailable, error.description)
+    case let error as TransportError: self.init(.unavailable, error.description)
+    case is CancellationError: self.init(.keepaliveCancel, "the request was withdrawn")
+    default: self.init(.other, "\(error)")
+    }
+  }
+
+  /// CTAP's status is one of ours too, but for a wrong passphrase, which the control door has a status of its own for.
+  private init(_ error: CTAPError) {
+    switch error.status {
+    case .uvInvalid, .uvBlocked: self.init(.wrongPassphrase, "\(error.reason); nothing was done, ask again")
+    default: self.init(ControlStatus(rawValue: error.status.rawValue), error.reason)
+    }
+  }
+
+  /// Why no record was written.
+  private init(_ error: CredentialRecoveryError) {
+    switch error {
+    case .accountHasCounter(let here, deleted: false):
+      self.init(.notAllowed, "the account has a credential here already, with counter \(here); it is not replaced")
+    case .accountHasCounter(let here, deleted: true):
+      self.init(
+        .notAllowed,
+        "the account's passkey with counter \(here) was removed here and stays so; register anew at the site, or give the "
+          + "--counter of a later registration")
+    case .userIDLength(let count):
+      self.init(.invalidLength, "the user handle has \(count) bytes; it must have 1 to 64")
+    case .cryptography(let error): self.init(.other, error.description)
+    case .store(let error): self.init(.unavailable, error.description)
     }
   }
 }

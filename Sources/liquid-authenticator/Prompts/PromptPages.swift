@@ -70,24 +70,7 @@ struct PromptPages: Sendable, Equatable {
       self.init(
         headline: "Reset this authenticator?", details: Self.resetLines(importedPasskeys), agree: "Reset",
         refuse: "Keep")
-    case .tellPasskey:
-      self.init(
-        headline: "Tell a program of your passkey?",
-        details: prompt.siteLines + UserPrompt.hostLines(prompt.host, of: prompt.rpID ?? "") + [
-          "The site protects it. The passkey's id alone is not enough to sign in."
-        ],
-        agree: "Tell", refuse: "Deny")
-    case .signTransactions(let transactions):
-      self.init(transactions, heading: prompt.dAppLines)
-    case .signMessage(let message):
-      let account = prompt.algorandAddress.map { ["Account: \($0)"] } ?? []
-      self.init(
-        question: "Sign this message?", heading: prompt.dAppLines + account, body: WalletText.quoted(message),
-        agree: "Sign")
-    case .signAssociation(let publicUserID, let data, let service):
-      self.init(
-        question: "Sign in with Keyri?", heading: WalletText.service(service),
-        body: ["User:"] + WalletText.quoted(publicUserID) + ["It signs:"] + WalletText.quoted(data), agree: "Sign")
+    case .wallet(let purpose): self = purpose.pages(of: prompt)
     }
     for page in before.indices {
       before[page].mayConcernAnotherKey = prompt.mayConcernAnotherKey
@@ -101,7 +84,7 @@ struct PromptPages: Sendable, Equatable {
   init(_ text: PromptText) { last = text }
 
   /// One dialog, or more where a client has chosen texts that one Assuan line does not hold.
-  private init(headline: String, details: [String], agree: String, refuse: String) {
+  init(headline: String, details: [String], agree: String, refuse: String) {
     let parts = WalletText.parts(of: details, under: [])
     let pages = parts.map {
       PromptText(headline: headline + $0.words, details: $0.lines, agree: "Next", refuse: refuse)
@@ -117,7 +100,7 @@ struct PromptPages: Sendable, Equatable {
   }
 
   /// The parts of one text, headed the same.
-  private init(question: String, heading: [String], body: [String], agree: String) {
+  init(question: String, heading: [String], body: [String], agree: String) {
     self.init(
       WalletText.parts(of: body, under: heading).map { part in
         PromptText(headline: question + part.words, details: heading + part.lines, agree: "Next", refuse: "Deny")
@@ -128,7 +111,7 @@ struct PromptPages: Sendable, Equatable {
   ///
   /// Where there is more than one page, the last says in short what was read: it is the one that asks for the passphrase.
   /// Where that is more than the page holds, warnings come first, and the page says how much it leaves out.
-  private init(_ transactions: UserPrompt.TransactionTexts, heading: [String]) {
+  init(_ transactions: UserPrompt.TransactionTexts, heading: [String]) {
     let count = transactions.each.count
     let reading = WalletText.pages(of: transactions.each.numbered { $1.block($0, of: count) }.all, under: heading)
     var pages = reading

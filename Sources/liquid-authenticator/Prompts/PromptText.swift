@@ -36,15 +36,10 @@ struct PromptText: Sendable, Equatable {
 
   /// Asked when a command needs the vault and it is locked: who wants it, and what for.
   static func unlock(for wish: VaultWish? = nil) -> PromptText {
-    let (deed, details) =
+    let (deed, details): (String, [String]) =
       switch wish {
       case .prompt(let prompt): (prompt.deed, prompt.unlockLines)
-      case .tellAddresses: ("see addresses of your Algorand accounts", [])
-      case .tellAccount(let rpID, let host):
-        ("see your Algorand account", rpID.map { [UserPrompt.siteLine($0)] + UserPrompt.hostLines(host, of: $0) } ?? [])
-      case .signTransactions(let origin): ("have Algorand transactions signed", WalletText.dApp(origin))
-      case .tellAssociationKey(let publicUserID):
-        ("see your key for Keyri", ["User: \(ShownText.name(publicUserID))"])
+      case .wallet(let wish): wish.words
       case nil: ("use this authenticator", [])
       }
     let mayConcernAnotherKey = if case .prompt(let prompt) = wish { prompt.mayConcernAnotherKey } else { false }
@@ -89,10 +84,7 @@ extension UserPrompt {
     case .setPIN: "set a PIN"
     case .registerSecondFactor: "make a new second factor"
     case .signInSecondFactor: "sign in with a second factor"
-    case .tellPasskey: "see your Algorand account"
-    case .signTransactions: "have Algorand transactions signed"
-    case .signMessage: "have a message signed by your Algorand account"
-    case .signAssociation: "sign in with Keyri"
+    case .wallet(let purpose): purpose.words(of: self).deed
     case .select: "use this authenticator"
     }
   }
@@ -100,11 +92,9 @@ extension UserPrompt {
   /// Who wants it, where the vault is locked.
   fileprivate var unlockLines: [String] {
     switch purpose {
-    case .register, .alreadyRegistered, .signIn, .tellPasskey: siteLines
+    case .register, .alreadyRegistered, .signIn: siteLines
     case .authorize: siteLines(named: rpID != nil)
-    case .signTransactions, .signMessage: dAppLines
-    case .signAssociation(let publicUserID, _, let service):
-      WalletText.service(service) + WalletText.wrapped("User: \(ShownText.name(publicUserID))")
+    case .wallet(let purpose): purpose.words(of: self).details
     case .change, .reset, .setPIN, .registerSecondFactor, .signInSecondFactor, .select: []
     }
   }
@@ -115,8 +105,7 @@ extension UserPrompt {
     guard algorandAddress == nil else { return false }
     return switch purpose {
     case .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor: true
-    case .setPIN, .authorize, .change, .reset: false
-    case .tellPasskey, .signTransactions, .signMessage, .signAssociation: false
+    case .setPIN, .authorize, .change, .reset, .wallet: false
     }
   }
 

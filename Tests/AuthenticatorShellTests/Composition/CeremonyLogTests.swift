@@ -31,11 +31,10 @@ struct CeremonyLogTests {
         == "refused: command 6 (invalidCommand)")
   }
 
-  static let transactions = ControlRequest.signTransactions(
-    TransactionsToSign([.init([0x80], isToBeSigned: true)], origin: "https://d.example"))
-  static let message = ControlRequest.signMessage(MessageToSign([0xFF], origin: "https://d.example"))
+  static let transactions = SignTransactions([.init([0x80], isToBeSigned: true)], origin: "https://d.example")
+  static let message = SignMessage([0xFF], origin: "https://d.example")
 
-  @Test(arguments: [
+  static let refusals: [(any WalletCommand, ControlFailure, String)] = [
     (transactions, ControlFailure(.cannotBeShown, "secret", transaction: 1), "transaction 2 cannot be shown"),
     (transactions, ControlFailure(.cannotBeShown, "secret"), "it cannot be shown"),
     (
@@ -44,9 +43,11 @@ struct CeremonyLogTests {
     ),
     (transactions, ControlFailure(.wrongGroup, "secret"), "the transactions are not one whole group"),
     (message, ControlFailure(.cannotBeShown, "secret"), "it cannot be shown"),
-  ])
+  ]
+
+  @Test(arguments: refusals)
   func `what is refused before anybody is asked is one line without its content`(
-    _ request: ControlRequest, _ failure: ControlFailure, _ reason: String
+    _ request: any WalletCommand, _ failure: ControlFailure, _ reason: String
   ) {
     #expect(
       CeremonyLog.line(request, refusedBeforeQuestion: failure)
@@ -55,6 +56,6 @@ struct CeremonyLogTests {
 
   @Test func `what the authenticator reports by itself has no second line`() {
     #expect(CeremonyLog.line(Self.transactions, refusedBeforeQuestion: ControlFailure(.operationDenied, "")) == nil)
-    #expect(CeremonyLog.line(.account, refusedBeforeQuestion: ControlFailure(.cannotBeShown, "")) == nil)
+    #expect(CeremonyLog.line(GetAccount(), refusedBeforeQuestion: ControlFailure(.cannotBeShown, "")) == nil)
   }
 }

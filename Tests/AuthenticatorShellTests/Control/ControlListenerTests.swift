@@ -23,7 +23,7 @@ final class OpenDoor: Sendable {
     let (desk, lines) = (desk, lines)
     listener = ControlListener(
       try ControlSocket(listeningAt: path), on: try Self.loop.get(),
-      makeSession: { ControlSession(client: $0, desk: desk, wallClock: { 1 }, log: { _ in }) }, log: lines.add)
+      makeSession: { ControlSession(client: $0, desk: desk, log: { _ in }) }, log: lines.add)
   }
 
   deinit {
@@ -97,8 +97,8 @@ final class Client: Sendable {
     let door = try OpenDoor()
     let client = try door.connect()
     #expect(await client.ask([0x51])?.first == 0xF0)
-    let hello = try Hello(decoding: try #require(await client.greet()))
-    #expect(hello == Hello(processID: getpid()))
+    let hello = try Hello.Answer(decoding: try #require(await client.greet()))
+    #expect(hello == Hello.Answer(processID: getpid()))
     #expect(await client.ask([0x52]) == [0x00])
     #expect(await client.ask([0x04]) == [0x00, 0x04])
   }

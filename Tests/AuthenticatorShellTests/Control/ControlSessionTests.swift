@@ -11,7 +11,9 @@ import Testing
   let lines = Lines()
   let session: ControlSession
 
-  init() { session = ControlSession(client: 5, desk: desk, wallClock: { 1_000 }, log: lines.add) }
+  init() { session = ControlSession(client: 5, desk: desk, log: lines.add) }
+
+  private func ask(_ command: any ServedCommand) async -> ControlStatus? { await ask(.command(command)) }
 
   private func ask(_ request: ControlRequest) async -> ControlStatus? {
     await session.answer(to: request).first.map(ControlStatus.init(rawValue:))
@@ -22,8 +24,9 @@ import Testing
   }
 
   static let others: [ControlRequest] = [
-    .ctap([0x04]), .status, .lock, .unlock(passphrase: passphrase()), .newStore(passphrase: passphrase()),
-    .acceptStore(passphrase: passphrase()), .listCredentials(start: 0), .acceptBeforeReset, .device(.detach),
+    .ctap([0x04]), .command(GetStatus()), .command(Lock()), .command(Unlock(passphrase())),
+    .command(NewStore(passphrase())), .command(AcceptStore(passphrase())), .command(ListCredentials()),
+    .command(AcceptBeforeReset()), .command(PlugDevice(.detach)),
   ]
 
   @Test(arguments: others.indices)
@@ -34,59 +37,58 @@ import Testing
 
   @Test(arguments: [0, ControlMessage.version - 1, ControlMessage.version + 1, UInt64.max])
   func `hello of another version is refused, and does not count`(_ version: UInt64) async {
-    #expect(await ask(.hello(version: version)) == .versionMismatch)
-    #expect(await ask(.status) == .versionMismatch)
+    #expect(await ask(Hello(version: version)) == .versionMismatch)
+    #expect(await ask(GetStatus()) == .versionMismatch)
   }
 
   @Test func `hello tells version and process`() async throws {
-    let hello = try Hello(decoding: await session.answer(to: .hello(version: ControlMessage.version)))
+    let hello = try Hello.Answer(decoding: await session.answer(to: .command(Hello())))
     #expect(hello.version == ControlMessage.version)
     #expect(hello.processID > 1)
   }
 
   @Test func `what needs no passphrase is passed on`() async throws {
-    _ = await ask(.hello(version: ControlMessage.version))
+    _ = await ask(Hello())
     #expect(await session.answer(to: .ctap([0x04])) == [0x00, 0x04])
-    #expect(try AuthenticatorStatus(decoding: await session.answer(to: .status)).processID == 7)
-    #expect(await ask(.lock) == .ok)
-    #expect(await ask(.device(.replug)) == .ok)
-    #expect(await ask(.newStore(passphrase: Self.passphrase())) == .ok)
-    #expect(await ask(.acceptStore(passphrase: Self.passphrase())) == .ok)
+    #expect(try AuthenticatorStatus(decoding: await session.answer(to: .command(GetStatus()))).processID == 7)
+    #expect(await ask(Lock()) == .ok)
+    #expect(await ask(PlugDevice(.replug)) == .ok)
+    #expect(await ask(NewStore(Self.passphrase())) == .ok)
+    #expect(await ask(AcceptStore(Self.passphrase())) == .ok)
     #expect(desk.calls.withLock { $0 } == ["ctap [4] of 5", "lock", "device replug", "newStore", "acceptStore"])
   }
 
   @Test func `a power cycle needs the passphrase on this connection`() async {
-    _ = await ask(.hello(version: ControlMessage.version))
-    #expect(await ask(.device(.powerCycle)) == .passphraseRequired)
-    #expect(await ask(.unlock(passphrase: Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
-    #expect(await ask(.device(.powerCycle)) == .passphraseRequired)
-    let other = ControlSession(client: 6, desk: desk, wallClock: { 1_000 }, log: lines.add)
-    _ = await other.answer(to: .hello(version: ControlMessage.version))
-    _ = await other.answer(to: .unlock(passphrase: Self.passphrase()))
-    #expect(await ask(.device(.powerCycle)) == .passphraseRequired, "that was another connection")
-    #expect(await ask(.unlock(passphrase: Self.passphrase())) == .ok)
-    #expect(await ask(.device(.powerCycle)) == .ok)
-    #expect(await ask(.device(.powerCycle)) == .passphraseRequired, "the passphrase was for one")
+    _ = await ask(Hello())
+    #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired)
+    #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
+    #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired)
+    let other = ControlSession(client: 6, desk: desk, log: lines.add)
+    _ = await other.answer(to: .command(Hello()))
+    _ = await other.answer(to: .command(Unlock(Self.passphrase())))
+    #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired, "that was another connection")
+    #expect(await ask(Unlock(Self.passphrase())) == .ok)
+    #expect(await ask(PlugDevice(.powerCycle)) == .ok)
+    #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired, "the passphrase was for one")
     #expect(desk.calls.withLock { $0 } == ["unlock", "unlock", "device powerCycle"])
   }
 
   @Test func `a failure is answered with its reason`() async {
-    _ = await ask(.hello(version: ControlMessage.version))
-    let answer = await session.answer(to: .device(.attach))
+    _ = await ask(Hello())
+    let answer = await session.answer(to: .command(PlugDevice(.attach)))
     #expect(answer == ControlFailure(.unavailable, "cannot open /dev/uhid").encoded)
   }
 
-  static let wallet: [ControlRequest] = [
-    .account, .accounts(AccountRange(account: 0, first: 0, count: 1)), .walletPasskey(rpID: "a"),
-    .signTransactions(TransactionsToSign([.init([], isToBeSigned: true)], origin: "o")),
-    .signMessage(MessageToSign([0x61], origin: "o")), .associationKey(publicUserID: "al"),
-    .signAssociation(AssociationToSign(publicUserID: "al", data: [0x61], service: "s")),
+  static let wallet: [any WalletCommand] = [
+    GetAccount(), GetAddresses(account: 0, first: 0, count: 1), GetAccountPasskey(rpID: "a"),
+    SignTransactions([.init([], isToBeSigned: true)], origin: "o"), SignMessage([0x61], origin: "o"),
+    GetAssociationKey(publicUserID: "al"), SignAssociation(publicUserID: "al", data: [0x61], service: "s"),
   ]
 
   @Test(arguments: wallet.indices)
   func `a wallet needs no passphrase on its connection, and waits for its turn`(_ index: Int) async throws {
     #expect(await ask(Self.wallet[index]) == .versionMismatch)
-    _ = await ask(.hello(version: ControlMessage.version))
+    _ = await ask(Hello())
     #expect(await ask(Self.wallet[index]) == .operationDenied)
     #expect(desk.calls.withLock { $0 } == ["in turn"])
   }
@@ -97,17 +99,15 @@ import Testing
       $0 = OpenVault(
         keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
     }
-    _ = await ask(.hello(version: ControlMessage.version))
-    #expect(await ask(.signMessage(MessageToSign([0xFF], origin: "https://d.example"))) == .cannotBeShown)
+    _ = await ask(Hello())
+    #expect(await ask(SignMessage([0xFF], origin: "https://d.example")) == .cannotBeShown)
     #expect(lines.all == ["sign for a wallet https://d.example refused before the question: it cannot be shown"])
   }
 
-  static let managing: [ControlRequest] = [
-    .listCredentials(start: 0), .showCredential(reference), .removeCredential(reference),
-    .renameCredential(reference, names: CredentialNames(name: "x")),
-    .recoverCredential(CredentialRecovery(rpID: "a", userHandle: [1])), .acceptBeforeReset,
-    .setPIN(passphrase()), .removePIN, .forgetReaders, .settings, .changeSettings(SettingsChange(alwaysUV: true)),
-    .setLargeBlobArray([], changedFrom: nil),
+  static let managing: [any OwnerCommand] = [
+    ListCredentials(), ShowCredential(reference), RemoveCredential(reference), RenameCredential(reference, name: "x"),
+    RecoverCredential(rpID: "a", userHandle: [1]), AcceptBeforeReset(), SetPIN(passphrase()), RemovePIN(),
+    ForgetReaders(), GetSettings(), ChangeSettings(alwaysUV: true), SetLargeBlobArray([], changedFrom: nil),
   ]
   static let reference = CredentialReference(rpID: "a", credentialID: [1])
 
@@ -117,11 +117,11 @@ import Testing
     let vault = OpenVault(
       keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
     desk.vault.withLock { $0 = vault }
-    _ = await ask(.hello(version: ControlMessage.version))
+    _ = await ask(Hello())
     #expect(await ask(Self.managing[index]) == .passphraseRequired)
-    #expect(await ask(.unlock(passphrase: Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
+    #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
     #expect(await ask(Self.managing[index]) == .passphraseRequired)
-    #expect(await ask(.unlock(passphrase: Self.passphrase())) == .ok)
+    #expect(await ask(Unlock(Self.passphrase())) == .ok)
     #expect(await ask(Self.managing[index]) != .passphraseRequired)
     // A vault that was locked and opened by somebody else is another matter.
     desk.vault.withLock { vault in
@@ -130,7 +130,24 @@ import Testing
     }
     #expect(await ask(Self.managing[index]) == .passphraseRequired)
     // A wrong passphrase takes back what the right one gave.
-    #expect(await ask(.unlock(passphrase: Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
+    #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
     #expect(await ask(Self.managing[index]) == .passphraseRequired)
+  }
+
+  @Test func `every command has a byte of its own, and waits as it must`() {
+    let codes = ControlRequest.commands.map { $0.code }
+    #expect(codes.sorted() == Array(0x50...0x68) + [0x6A])
+    #expect(ControlRequest.commands.filter { $0.wait == .none }.map { $0.code }.sorted() == [0x50, 0x51, 0x52])
+    #expect(ControlRequest.commands.filter { $0.wait == .work }.map { $0.code }.sorted() == [0x53, 0x5B])
+  }
+
+  @Test(arguments: [[0x04], [0x02, 0xA0], [0x41]] as [[UInt8]])
+  func `a message of CTAP2, or a vendor command that is not ours, stays as it is`(_ message: [UInt8]) throws {
+    let request = try message.withUnsafeBytes { bytes throws(ControlFailure) in try ControlRequest(decoding: bytes) }
+    guard case .ctap(message) = request else {
+      Issue.record("\(message) is read as \(request)")
+      return
+    }
+    #expect(request.wait == .queue)
   }
 }

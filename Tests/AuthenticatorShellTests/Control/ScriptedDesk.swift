@@ -29,12 +29,12 @@ final class ScriptedDesk: ControlDesk {
 
   func lock() async { note("lock") }
 
-  func device(_ action: DeviceAction) async throws(ControlFailure) {
+  func device(_ action: PlugDevice.Action) async throws {
     note("device \(action)")
-    if action == .attach { throw ControlFailure(.unavailable, "cannot open /dev/uhid") }
+    if action == .attach { throw TransportError("cannot open /dev/uhid") }
   }
 
-  func unlock(_ passphrase: SecretBytes) async throws(ControlFailure) -> Unlocking {
+  func unlock(_ passphrase: SecretBytes) async throws -> Unlocking {
     guard passphrase.withUnsafeBytes({ $0.elementsEqual(Self.passphrase) }) else {
       throw ControlFailure(.wrongPassphrase, "the passphrase is wrong")
     }
@@ -42,28 +42,21 @@ final class ScriptedDesk: ControlDesk {
     return vault.withLock { $0?.unlocking } ?? Unlocking()
   }
 
-  func newStore(_ passphrase: SecretBytes) async throws(ControlFailure) { note("newStore") }
-  func acceptStore(_ passphrase: SecretBytes) async throws(ControlFailure) { note("acceptStore") }
+  func newStore(_ passphrase: SecretBytes) async throws { note("newStore") }
+  func acceptStore(_ passphrase: SecretBytes) async throws { note("acceptStore") }
 
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
     note("ctap \(message) of \(client)")
     return await gate.wait() ? [0x00] + message : [0x2D]
   }
 
-  func inTurn(
-    _ body: @escaping @Sendable (Authenticator) async throws(ControlFailure) -> [UInt8]
-  ) async throws(ControlFailure) -> [UInt8] {
+  func inTurn<Answer: Sendable>(
+    _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
+  ) async throws -> Answer {
     note("in turn")
     guard let vault = vault.withLock({ $0 }) else { throw ControlFailure(.operationDenied, "the person refused") }
-    return try await body(.quiet(vault))
-  }
-
-  func withOpenVault<Result: Sendable>(
-    _ body: @escaping @Sendable (OpenVault, inout Authenticator) throws(ControlFailure) -> Result
-  ) async throws(ControlFailure) -> Result {
-    guard let vault = vault.withLock({ $0 }) else { throw ControlFailure(.passphraseRequired, "the vault is locked") }
     var authenticator = Authenticator.quiet(vault)
-    return try body(vault, &authenticator)
+    return try await work(&authenticator)
   }
 }
 

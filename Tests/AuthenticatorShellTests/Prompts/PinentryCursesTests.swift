@@ -56,13 +56,14 @@ struct PinentryCursesTests {
   }
 
   static let fullest: [UserPrompt.Purpose] = [
-    .signMessage(String(repeating: "a\n", count: 500)),
-    .signMessage(String(repeating: String(repeating: "W", count: 200) + "\n", count: 5)),
-    .signTransactions(
-      .init(
-        each: NonEmpty(
-          last: .init(kind: "payment", lines: Array(repeating: "Label: value", count: 40), isToBeSigned: true)),
-        isGroup: false, common: [], inShort: [])),
+    .wallet(.signMessage(String(repeating: "a\n", count: 500))),
+    .wallet(.signMessage(String(repeating: String(repeating: "W", count: 200) + "\n", count: 5))),
+    .wallet(
+      .signTransactions(
+        .init(
+          each: NonEmpty(
+            last: .init(kind: "payment", lines: Array(repeating: "Label: value", count: 40), isToBeSigned: true)),
+          isGroup: false, common: [], inShort: []))),
   ]
 
   /// A terminal of 24 rows and 80 columns.

@@ -95,7 +95,7 @@ import Testing
 
   // MARK: A page that needs reading
 
-  private static let grave = UserPrompt(purpose: .signMessage("a"), origin: "https://d.example")
+  private static let grave = UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example")
 
   @Test func `an OK within half a second of a page's opening does not count, and the page is shown again`() async throws
   {

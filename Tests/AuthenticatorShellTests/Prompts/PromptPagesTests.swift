@@ -22,7 +22,7 @@ import Testing
       let pages = PromptPages(prompt)
       return Set(pages.all.map(\.needsReading))
     }
-    #expect(needsReading(UserPrompt(purpose: .signMessage(String(repeating: "a\n", count: 99)))) == [true])
+    #expect(needsReading(UserPrompt(purpose: .wallet(.signMessage(String(repeating: "a\n", count: 99))))) == [true])
     #expect(needsReading(UserPrompt(purpose: .reset(importedPasskeys: 1))) == [true])
     #expect(needsReading(UserPrompt(purpose: .signIn, rpID: "a", algorandAddress: "A")) == [true])
     #expect(needsReading(UserPrompt(purpose: .signIn, rpID: "a")) == [false])
@@ -39,7 +39,7 @@ import Testing
   @Test(arguments: hostile)
   func `a message of any characters fits, dialog by dialog, and none is left out`(_ unit: String) throws {
     let message = String(repeating: unit, count: 1024 / unit.utf8.count)
-    let pages = Self.pages(.signMessage(message), origin: String(repeating: unit, count: 300))
+    let pages = Self.pages(.wallet(.signMessage(message)), origin: String(repeating: unit, count: 300))
     for page in pages {
       #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
       #expect(page.details.count <= WalletText.height)
@@ -90,7 +90,7 @@ import Testing
   private static func texts(
     _ each: NonEmpty<UserPrompt.TransactionText>, isGroup: Bool = true, common: [String] = [], inShort: [String] = []
   ) -> UserPrompt.Purpose {
-    .signTransactions(.init(each: each, isGroup: isGroup, common: common, inShort: inShort))
+    .wallet(.signTransactions(.init(each: each, isGroup: isGroup, common: common, inShort: inShort)))
   }
 
   @Test(arguments: [1, 2, 16], ["a", "%", "\u{E9}"])
@@ -202,10 +202,10 @@ import Testing
   }
 
   @Test func `data of the longest kind fit`() throws {
-    let purpose = UserPrompt.Purpose.signAssociation(
+    let purpose = WalletPurpose.signAssociation(
       publicUserID: String(repeating: "%", count: 256), data: String(repeating: "%", count: 256),
       service: String(repeating: "%", count: 300))
-    let pages = Self.pages(purpose)
+    let pages = Self.pages(.wallet(purpose))
     for page in pages {
       #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
     }
@@ -217,32 +217,32 @@ import Testing
   }
 
   static let openings: [(VaultWish, String)] = [
-    (.tellAccount(rpID: nil), "A program wants to see your Algorand account, and the vault is locked."),
-    (.tellAddresses, "A program wants to see addresses of your Algorand accounts, and the vault is locked."),
+    (.wallet(.tellAccount(rpID: nil)), "A program wants to see your Algorand account, and the vault is locked."),
+    (.wallet(.tellAddresses), "A program wants to see addresses of your Algorand accounts, and the vault is locked."),
     (
-      .tellAccount(rpID: "example.com"),
+      .wallet(.tellAccount(rpID: "example.com")),
       "Site: example.com\nA program wants to see your Algorand account, and the vault is locked."
     ),
     (
-      .tellAccount(rpID: "example.com", host: "w.example.com"),
+      .wallet(.tellAccount(rpID: "example.com", host: "w.example.com")),
       "Site: example.com\nFor: w.example.com\nThe host is a subdomain of the site. Check that it is the "
         + "one you mean.\nA program wants to see your Algorand account, and the vault is locked."
     ),
     (
-      .signTransactions(origin: "https://d.example"),
+      .wallet(.signTransactions(origin: "https://d.example")),
       "dApp: https://d.example\nA program wants to have Algorand transactions signed, and the vault is locked."
     ),
     (
-      .prompt(UserPrompt(purpose: .signMessage("x"), origin: "https://d.example")),
+      .prompt(UserPrompt(purpose: .wallet(.signMessage("x")), origin: "https://d.example")),
       "dApp: https://d.example\nA program wants to have a message signed by your Algorand account, and the vault is "
         + "locked."
     ),
     (
-      .tellAssociationKey(publicUserID: "al"),
+      .wallet(.tellAssociationKey(publicUserID: "al")),
       "User: \"al\"\nA program wants to see your key for Keyri, and the vault is locked."
     ),
     (
-      .prompt(UserPrompt(purpose: .signAssociation(publicUserID: "al", data: "d", service: "s.example"))),
+      .prompt(UserPrompt(purpose: .wallet(.signAssociation(publicUserID: "al", data: "d", service: "s.example")))),
       "Service: s.example\nUser: \"al\"\nA program wants to sign in with Keyri, and the vault is locked."
     ),
   ]
@@ -299,7 +299,7 @@ import Testing
   }
 
   @Test func `who asks for a passkey that is protected is shown the site`() {
-    let text = PromptText(UserPrompt(purpose: .tellPasskey, rpID: "example.com"))
+    let text = PromptText(UserPrompt(purpose: .wallet(.tellPasskey), rpID: "example.com"))
     #expect(
       text.description == """
         Tell a program of your passkey?
@@ -316,7 +316,7 @@ import Testing
   func `who asks for a passkey that is protected is shown the host, where that is another`(
     _ host: String, _ isBelow: Bool
   ) {
-    var prompt = UserPrompt(purpose: .tellPasskey, rpID: "example.com")
+    var prompt = UserPrompt(purpose: .wallet(.tellPasskey), rpID: "example.com")
     prompt.host = host
     let hint = "The host is a subdomain of the site. Check that it is the one you mean."
     #expect(

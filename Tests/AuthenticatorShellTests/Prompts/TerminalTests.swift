@@ -68,7 +68,7 @@ import Testing
     let timepiece = ManualTimepiece()
     let prompter = prompter(timepiece: timepiece)
     let task = Task {
-      try await prompter.confirm(UserPrompt(purpose: .signMessage(String(repeating: "a\n", count: 20)), origin: "o"))
+      try await prompter.confirm(UserPrompt(purpose: .wallet(.signMessage(String(repeating: "a\n", count: 20))), origin: "o"))
     }
     for ways in ["Next? (y goes on, anything else refuses all) ", "Sign? (y agrees, anything else refuses) "] {
       #expect(try await terminal.awaitScreen(endingWith: "\n  " + ways))
@@ -82,7 +82,7 @@ import Testing
     let timepiece = ManualTimepiece()
     let prompter = prompter(timepiece: timepiece)
     let task = Task {
-      try await prompter.confirm(UserPrompt(purpose: .signMessage("a"), origin: "https://d.example"))
+      try await prompter.confirm(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))
     }
     let question = "\n  Sign? (y agrees, anything else refuses) "
     #expect(try await terminal.awaitScreen(endingWith: question))

@@ -165,7 +165,7 @@ struct PromptQueueTests {
     let group = UserPrompt.TransactionTexts(
       each: NonEmpty([payment, payment], last: payment), isGroup: true, common: [], inShort: ["You send: 3"])
     let signing = Task {
-      await prompter.outcome(of: UserPrompt(purpose: .signTransactions(group)), verification: verifies)
+      await prompter.outcome(of: UserPrompt(purpose: .wallet(.signTransactions(group))), verification: verifies)
     }
     await slow.shows(1)
     let other = Task { try await prompter.confirm(select) }
@@ -237,12 +237,12 @@ struct PromptTimeTests {
   private static func signing(lines: Int) -> UserPrompt.Purpose {
     let text = UserPrompt.TransactionText(
       kind: "payment", lines: Array(repeating: "Label: value", count: lines), isToBeSigned: true)
-    return .signTransactions(.init(each: NonEmpty(last: text), isGroup: false, common: [], inShort: []))
+    return .wallet(.signTransactions(.init(each: NonEmpty(last: text), isGroup: false, common: [], inShort: [])))
   }
 
   static let ofWallets: [UserPrompt.Purpose] = [
-    signing(lines: 1), .signMessage("a"), .tellPasskey,
-    .signAssociation(publicUserID: "a", data: "d", service: "s"),
+    signing(lines: 1), .wallet(.signMessage("a")), .wallet(.tellPasskey),
+    .wallet(.signAssociation(publicUserID: "a", data: "d", service: "s")),
   ]
 
   @Test(arguments: ofWallets)
@@ -257,7 +257,7 @@ struct PromptTimeTests {
   }
 
   @Test func `and two minutes for each dialog of it`() async {
-    let asked = Task { await outcome(of: .tellPasskey) }
+    let asked = Task { await outcome(of: .wallet(.tellPasskey)) }
     await timepiece.sleepers(2)
     timepiece.advance(by: .seconds(120))
     #expect(await asked.value == "timedOut")

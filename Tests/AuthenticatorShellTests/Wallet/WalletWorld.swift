@@ -32,14 +32,9 @@ struct WalletWorld {
   }
 
   /// Asks, and reads the answer.
-  func ask<Answer: ControlAnswer>(_ request: ControlRequest) async throws(ControlFailure) -> Answer {
-    let packet: [UInt8]
-    do throws(ControlFailure) {
-      packet = try await authenticator.answer(toWallet: request)
-    } catch {
-      packet = error.encoded
-    }
-    return try Answer(decoding: packet)
+  @discardableResult
+  func ask<Command: WalletCommand>(_ command: Command) async throws(ControlFailure) -> Command.Answer {
+    do { return try await command.handle(authenticator) } catch { throw ControlFailure(error) }
   }
 }
 

@@ -11,9 +11,9 @@ import Testing
   )
   static let purposes: [(UserPrompt.Purpose, Bool)] = [
     (.register, false), (.alreadyRegistered, false), (.signIn, false), (.setPIN, true), (.registerSecondFactor, false),
-    (.signInSecondFactor, false), (.select, false), (.reset(importedPasskeys: 0), true), (.tellPasskey, false),
-    (.signTransactions(transactions), true), (.signMessage("a"), true),
-    (.signAssociation(publicUserID: "a", data: "b", service: "c"), false),
+    (.signInSecondFactor, false), (.select, false), (.reset(importedPasskeys: 0), true), (.wallet(.tellPasskey), false),
+    (.wallet(.signTransactions(transactions)), true), (.wallet(.signMessage("a")), true),
+    (.wallet(.signAssociation(publicUserID: "a", data: "b", service: "c")), false),
     (.authorize(.makeCredential), false), (.authorize([.makeCredential, .getAssertion]), false),
     (.authorize(.persistentCredentialManagementReadOnly), false), (.authorize(.credentialManagement), true),
     (.authorize([.getAssertion, .largeBlobWrite]), true), (.authorize(.authenticatorConfiguration), true),

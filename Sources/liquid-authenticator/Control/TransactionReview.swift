@@ -11,7 +11,7 @@ struct TransactionReview {
   struct Decoded {
     /// One transaction.
     struct Entry {
-      let item: TransactionsToSign.Item
+      let item: SignTransactions.Item
       let transaction: Transaction
     }
 
@@ -28,7 +28,7 @@ struct TransactionReview {
   /// What the transactions say by themselves, which no vault is opened for.
   ///
   /// - Throws: `invalidLength` for none, `cannotBeShown` or `wrongGroup`, with the transaction or the group's id.
-  static func decode(_ request: TransactionsToSign) throws(ControlFailure) -> Decoded {
+  static func decode(_ request: SignTransactions) throws(ControlFailure) -> Decoded {
     var entries: [Decoded.Entry] = []
     for (index, item) in request.items.enumerated() {
       do { entries.append(Decoded.Entry(item: item, transaction: try Transaction(decoding: item.transaction))) } catch {
@@ -66,16 +66,17 @@ struct TransactionReview {
         isToBeSigned: entry.item.isToBeSigned)
     }
     prompt = UserPrompt(
-      purpose: .signTransactions(
-        UserPrompt.TransactionTexts(
-          each: texts, isGroup: decoded.group.id != nil, common: summary.common.map(\.text),
-          inShort: summary.inShort.map(\.text))), algorandAddress: account.text, origin: origin)
+      purpose: .wallet(
+        .signTransactions(
+          UserPrompt.TransactionTexts(
+            each: texts, isGroup: decoded.group.id != nil, common: summary.common.map(\.text),
+            inShort: summary.inShort.map(\.text)))), algorandAddress: account.text, origin: origin)
   }
 
   /// One signature for each transaction that was to be signed, at its place in the group.
-  func answer(with signatures: [[UInt8]]) -> TransactionSignatures {
+  func answer(with signatures: [[UInt8]]) -> SignTransactions.Answer {
     var rest = signatures[...]
-    return TransactionSignatures(isSigned.map { $0 ? rest.popFirst() : nil })
+    return SignTransactions.Answer(isSigned.map { $0 ? rest.popFirst() : nil })
   }
 }
 

@@ -10,8 +10,8 @@ import Testing
 @testable import liquid_authenticator
 
 /// What a wallet asks, from the packet to the dialogs and back.
-@Suite struct WalletRequestsTests {
-  typealias Item = TransactionsToSign.Item
+@Suite struct WalletCommandsTests {
+  typealias Item = SignTransactions.Item
 
   let world: WalletWorld
 
@@ -19,8 +19,8 @@ import Testing
 
   private var payment: WrittenTransaction { WrittenTransaction(sender: world.account, receiver: world.other) }
 
-  private func request(_ items: [Item]) -> ControlRequest {
-    .signTransactions(TransactionsToSign(items, origin: "https://d.example"))
+  private func request(_ items: [Item]) -> SignTransactions {
+    SignTransactions(items, origin: "https://d.example")
   }
 
   private func isSigned(_ signature: [UInt8]?, _ bytes: [UInt8], prefix: String = "TX") -> Bool {
@@ -28,9 +28,9 @@ import Testing
   }
 
   /// What a refusal tells.
-  private func refusal(_ request: ControlRequest) async -> ControlFailure? {
+  private func refusal(_ command: some WalletCommand) async -> ControlFailure? {
     do throws(ControlFailure) {
-      let _: Done = try await world.ask(request)
+      _ = try await world.ask(command)
       return nil
     } catch {
       return error
@@ -38,23 +38,23 @@ import Testing
   }
 
   @Test func `account and addresses are told without a question`() async throws {
-    let account: AccountAddress = try await world.ask(.account)
+    let account = try await world.ask(GetAccount())
     #expect(account.address == world.account.text)
-    let accounts: AccountAddresses = try await world.ask(.accounts(AccountRange(account: 0, first: 0, count: 3)))
+    let accounts = try await world.ask(GetAddresses(account: 0, first: 0, count: 3))
     #expect(accounts.addresses.count == 3)
     #expect(accounts.addresses[0] == world.account.text)
-    let second: AccountAddresses = try await world.ask(.accounts(AccountRange(account: 0, first: 1, count: 1)))
+    let second = try await world.ask(GetAddresses(account: 0, first: 1, count: 1))
     #expect(second.addresses == [accounts.addresses[1]])
-    let other: AccountAddresses = try await world.ask(.accounts(AccountRange(account: 1, first: 0, count: 3)))
+    let other = try await world.ask(GetAddresses(account: 1, first: 0, count: 3))
     #expect(Set(other.addresses + accounts.addresses).count == 6)
-    let passkey: AccountPasskey = try await world.ask(.walletPasskey(rpID: "example.com"))
+    let passkey = try await world.ask(GetAccountPasskey(rpID: "example.com"))
     #expect(passkey.credentialID.count == 32)
     #expect(!passkey.isStored)
     #expect(world.dialogs.read.isEmpty)
   }
 
   @Test func `one transaction is one dialog, with verification`() async throws {
-    let signatures: TransactionSignatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    let signatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
     #expect(signatures.signatures.count == 1)
     #expect(isSigned(signatures.signatures[0], payment.bytes))
     #expect(world.counts.algorand == 1)
@@ -81,7 +81,7 @@ import Testing
     var payment = payment
     payment.closeRemainderTo = world.other
     payment.rekeyTo = world.other
-    let _: TransactionSignatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    _ = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
     let lines = try #require(world.dialogs.read.first?.details)
     #expect(lines.contains("WARNING Close account: sends ALL that is left to "))
     let rekey = try #require(lines.firstIndex(of: "WARNING Rekey: gives the control of the account to "))
@@ -96,7 +96,7 @@ import Testing
     var last = payment
     (last.amount, last.rekeyTo) = (2, world.other)
     let group = try WrittenTransaction.group([payment, foreign, last])
-    let signatures: TransactionSignatures = try await world.ask(
+    let signatures = try await world.ask(
       request(zip(group, [true, false, true]).map { Item($0.bytes, isToBeSigned: $1) }))
     #expect(signatures.signatures.map { $0 == nil } == [false, true, false])
     #expect(isSigned(signatures.signatures[0], group[0].bytes))
@@ -172,7 +172,7 @@ import Testing
     var payments = Array(repeating: payment, count: 16)
     for index in payments.indices { payments[index].amount = UInt64(index + 1) }
     let group = try WrittenTransaction.group(payments)
-    let signatures: TransactionSignatures = try await world.ask(
+    let signatures = try await world.ask(
       request(group.map { Item($0.bytes, isToBeSigned: true) }))
     #expect(signatures.signatures.allSatisfy { $0?.count == 64 })
     let read = world.dialogs.read
@@ -191,7 +191,7 @@ import Testing
   @Test func `transactions of no group are said to stand each for itself`() async throws {
     var second = payment
     second.amount = 2
-    let _: TransactionSignatures = try await world.ask(
+    _ = try await world.ask(
       request([payment, second].map { Item($0.bytes, isToBeSigned: true) }))
     #expect(
       try #require(world.dialogs.read.first).details[1] == "Your account signs all 2. Each can be committed alone.")
@@ -201,7 +201,7 @@ import Testing
     var payment = payment
     payment.note = String(repeating: "x", count: 1024)
     payment.closeRemainderTo = world.other
-    let _: TransactionSignatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    _ = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
     let read = world.dialogs.read
     #expect(read.map(\.headline) == (1...3).map { "Sign this transaction? (part \($0) of 3)" })
     #expect(
@@ -231,7 +231,7 @@ import Testing
   @Test func `without verification set up each dialog is one button`() async throws {
     let world = try WalletWorld(verifies: false)
     let payment = WrittenTransaction(sender: world.account, receiver: world.other)
-    let signatures: TransactionSignatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    let signatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
     #expect(signatures.signatures[0]?.count == 64)
     #expect(world.dialogs.verified == 0)
     #expect(world.dialogs.read.count == 1)
@@ -254,7 +254,7 @@ import Testing
         == ControlFailure(.notOurSigner, ""))
     #expect(world.dialogs.read.isEmpty)
 
-    let signatures: TransactionSignatures = try await world.ask(
+    let signatures = try await world.ask(
       request([Item(foreign.bytes, isToBeSigned: true, signer: world.account.text)]))
     #expect(isSigned(signatures.signatures[0], foreign.bytes))
     let lines = try #require(world.dialogs.read.first?.details)
@@ -300,18 +300,19 @@ import Testing
   @Test func `a locked vault is opened for what is to be signed, and by whom`() async throws {
     let locked = try WalletWorld(isOpen: false)
     let payment = WrittenTransaction(sender: locked.account, receiver: locked.other)
-    let _: TransactionSignatures = try await locked.ask(request([Item(payment.bytes, isToBeSigned: true)]))
-    #expect(locked.keySource.wishes == [.signTransactions(origin: "https://d.example")])
+    _ = try await locked.ask(request([Item(payment.bytes, isToBeSigned: true)]))
+    #expect(locked.keySource.wishes == [.wallet(.signTransactions(origin: "https://d.example"))])
     let other = try WalletWorld(isOpen: false)
-    let _: WalletSignature = try await other.ask(
-      .signMessage(MessageToSign([0x61], origin: "https://d.example")))
-    #expect(other.keySource.wishes == [.prompt(UserPrompt(purpose: .signMessage("a"), origin: "https://d.example"))])
+    _ = try await other.ask(
+      SignMessage([0x61], origin: "https://d.example"))
+    #expect(
+      other.keySource.wishes == [.prompt(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))])
   }
 
   @Test func `what cannot be signed does not open a locked vault`() async throws {
     let locked = try WalletWorld(isOpen: false)
     let payment = WrittenTransaction(sender: locked.account, receiver: locked.other)
-    let garbage: [(ControlRequest, ControlStatus)] = [
+    let garbage: [(any WalletCommand, ControlStatus)] = [
       (request([Item([0x80], isToBeSigned: true)]), .cannotBeShown),
       (request([Item(payment.bytes, isToBeSigned: true), Item([], isToBeSigned: false)]), .cannotBeShown),
       (
@@ -320,11 +321,11 @@ import Testing
             Item($0.bytes, isToBeSigned: true)
           }), .wrongGroup
       ),
-      (request([]), .invalidLength), (.signMessage(MessageToSign([0xFF], origin: "o")), .cannotBeShown),
+      (request([]), .invalidLength), (SignMessage([0xFF], origin: "o"), .cannotBeShown),
     ]
     for (request, status) in garbage {
       await #expect(throws: ControlFailure(status, "")) {
-        let _: Done = try await locked.ask(request)
+        _ = try await locked.ask(request)
       }
     }
     #expect(locked.keySource.wishes.isEmpty)
@@ -336,7 +337,7 @@ import Testing
     var payments = Array(repeating: payment, count: 16)
     for index in payments.indices { payments[index].amount = UInt64(index + 1) }
     let group = try WrittenTransaction.group(payments)
-    let signatures: TransactionSignatures = try await world.ask(
+    let signatures = try await world.ask(
       request(group.map { Item($0.bytes, isToBeSigned: true) }))
     #expect(signatures.signatures.allSatisfy { $0?.count == 64 })
     #expect(world.dialogs.read.count > 100)
@@ -349,8 +350,8 @@ import Testing
 
   @Test func `a message is shown whole, each line behind a mark`() async throws {
     let text = "Sign in\ndApp: https://bank.example\n\nNonce: 5"
-    let signature: WalletSignature = try await world.ask(
-      .signMessage(MessageToSign(Array(text.utf8), origin: "https://d.example")))
+    let signature = try await world.ask(
+      SignMessage(Array(text.utf8), origin: "https://d.example"))
     #expect(isSigned(signature.bytes, Array(text.utf8), prefix: "MX"))
     #expect(world.counts.algorand == 1)
     #expect(
@@ -372,25 +373,25 @@ import Testing
   @Test(arguments: [[0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80]] as [[UInt8]])
   func `a message that is no text is refused by name`(_ message: [UInt8]) async {
     #expect(
-      await refusal(.signMessage(MessageToSign(message, origin: "o"))) == ControlFailure(.cannotBeShown, ""))
+      await refusal(SignMessage(message, origin: "o")) == ControlFailure(.cannotBeShown, ""))
     #expect(world.dialogs.read.isEmpty)
   }
 
   @Test func `a message that is denied is not signed`() async {
     world.dialogs.agree(to: 0)
     #expect(
-      await refusal(.signMessage(MessageToSign([0x61], origin: "o"))) == ControlFailure(.operationDenied, ""))
+      await refusal(SignMessage([0x61], origin: "o")) == ControlFailure(.operationDenied, ""))
     #expect(world.counts.algorand == 0)
   }
 
   // MARK: Keyri
 
   @Test func `data are signed for a service by the key that is told`() async throws {
-    let key: AssociationPublicKey = try await world.ask(.associationKey(publicUserID: "al@example.com"))
+    let key = try await world.ask(GetAssociationKey(publicUserID: "al@example.com"))
     #expect(world.dialogs.read.isEmpty)
-    let association = AssociationToSign(
+    let association = SignAssociation(
       publicUserID: "al@example.com", data: Array("1700000000000_x".utf8), service: "https://s.example")
-    let signature: WalletSignature = try await world.ask(.signAssociation(association))
+    let signature = try await world.ask(association)
     let point = try P256.PublicKey(x: Array(key.bytes.prefix(32)), y: Array(key.bytes.suffix(32)))
     #expect(point.isValidSignature(signature.bytes, for: association.data))
     #expect(world.counts.association == 1)
@@ -407,7 +408,7 @@ import Testing
         """
       ])
     world.dialogs.agree(to: 1)
-    #expect(await refusal(.signAssociation(association)) == ControlFailure(.operationDenied, ""))
+    #expect(await refusal(association) == ControlFailure(.operationDenied, ""))
     #expect(world.counts.association == 1)
   }
 }

@@ -1,0 +1,121 @@
+package import CBOR
+package import CryptoPrimitives
+
+/// One command of the control socket: what is asked, and what it is answered with.
+///
+/// A command is one type here, one `handle` and one line of the table in the authenticator; whoever asks writes
+/// `ask(RenameCredential(…))`.
+package protocol ControlCommand: Sendable {
+  /// What it is answered with when it was done.
+  associatedtype Answer: ControlAnswer = Done
+
+  /// The first byte of the message, one of ``ControlMessage/vendorCommands``.
+  static var code: UInt8 { get }
+  /// What the answer may have to wait for.
+  static var wait: ControlWait { get }
+
+  /// Reads the members of a request; those that it does not know are ignored.
+  init(_ members: CBORMap) throws(ControlFailure)
+  var members: CBORMap { get }
+
+  /// Reads what stands behind the command byte.
+  init(decoding body: UnsafeRawBufferPointer) throws(ControlFailure)
+  /// The request as it goes into one packet; in locked memory, because it may hold a passphrase.
+  var encoded: SecretBytes { get }
+}
+
+/// What an answer may have to wait for.
+package enum ControlWait: Sendable {
+  /// Nothing.
+  case none
+  /// Argon2id or the end of a dialog: a moment, and no person.
+  case work
+  /// The queue of all requests, and the person who is asked in it.
+  case queue
+}
+
+extension ControlCommand {
+  /// Most commands wait in line.
+  package static var wait: ControlWait { .queue }
+
+  /// Reads the members; whoever received them wipes them afterwards.
+  package init(decoding body: UnsafeRawBufferPointer) throws(ControlFailure) {
+    try self.init(SecretMember.split(body).members)
+  }
+
+  /// Command byte ‖ members.
+  package var encoded: SecretBytes {
+    ([Self.code] + members.encodedMembers).withUnsafeBytes { SecretBytes(copying: $0) }
+  }
+}
+
+/// A command without members.
+package protocol PlainCommand: ControlCommand {
+  init()
+}
+
+extension PlainCommand {
+  package init(_ members: CBORMap) { self.init() }
+  package var members: CBORMap { [:] }
+}
+
+/// A command whose only member is a passphrase or a PIN: {0: bytes}.
+package protocol SecretCommand: ControlCommand {
+  /// The passphrase or PIN.
+  var secret: SecretBytes { get }
+  /// Asks with it.
+  init(_ secret: SecretBytes)
+}
+
+extension SecretCommand {
+  /// Refuses members among which there is no secret.
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    throw ControlFailure(.missingParameter, "the passphrase or PIN is missing")
+  }
+
+  package var members: CBORMap { [:] }
+
+  /// Copies the secret into locked memory.
+  package init(decoding body: UnsafeRawBufferPointer) throws(ControlFailure) {
+    let (secret, members) = try SecretMember.split(body)
+    if let secret { self.init(secret) } else { try self.init(members) }
+  }
+
+  /// Command byte ‖ {0: secret}.
+  package var encoded: SecretBytes { SecretMember.encode(command: Self.code, secret: secret) }
+}
+
+// MARK: - Answers
+
+/// What a request is answered with when it was done.
+package protocol ControlAnswer: Sendable {
+  /// Reads the members of an answer; those that it does not know are ignored.
+  init(_ members: CBORMap) throws(ControlFailure)
+  var members: CBORMap { get }
+}
+
+extension ControlAnswer {
+  /// The answer as it goes into one packet: status 0 ‖ members.
+  package var encoded: [UInt8] { [ControlStatus.ok.rawValue] + members.encodedMembers }
+
+  /// Reads one packet.
+  ///
+  /// - Throws: the failure that the packet carries, or `other` when it is no answer at all.
+  package init(decoding message: [UInt8]) throws(ControlFailure) {
+    guard let status = message.first.map(ControlStatus.init(rawValue:)) else {
+      throw ControlFailure(.other, "the authenticator answers with an empty message")
+    }
+    guard status == .ok else {
+      throw ControlFailure(status, decodingMembers: Array(message.dropFirst()))
+    }
+    try self.init(CBORMap(decodingMembers: Array(message.dropFirst())))
+  }
+}
+
+/// The answer of a command that has nothing to tell: the status byte alone.
+package struct Done: ControlAnswer, Equatable {
+  /// After what was to be done.
+  package init(_ done: Void = ()) {}
+  package init(_ members: CBORMap) throws(ControlFailure) {}
+  package var members: CBORMap { [:] }
+}

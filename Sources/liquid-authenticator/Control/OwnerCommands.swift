@@ -1,0 +1,148 @@
+import CTAP2
+import ControlDoor
+import CryptoPrimitives
+import Recovery
+
+/// What the owner may do with the credentials, the PIN and the settings of this machine.
+///
+/// The rules are CTAP2's, where credentialManagement, clientPIN and authenticatorConfig keep to them too; the vault's
+/// passphrase stands in for a token.
+enum OwnerCommands {
+  static let all: [any ServedCommand.Type] = [
+    ListCredentials.self, ShowCredential.self, RenameCredential.self, RemoveCredential.self, RecoverCredential.self,
+    AcceptBeforeReset.self, SetPIN.self, RemovePIN.self, GetSettings.self, ChangeSettings.self, ForgetReaders.self,
+    SetLargeBlobArray.self,
+  ]
+}
+
+// MARK: - Credentials
+
+extension ListCredentials: OwnerCommand {
+  /// Without public keys: deriving them all would take long.
+  func handle(_ owner: inout Owner) throws -> Answer {
+    Answer(of: try owner.vault.store.allCredentials().map { CredentialDescription($0) }, start: start)
+  }
+}
+
+extension ShowCredential: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> CredentialDescription {
+    try owner.vault.description(of: owner.vault.credential(reference))
+  }
+}
+
+extension RenameCredential: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> Done {
+    let source = try owner.vault.credential(reference)
+    return Done(
+      try owner.vault.rename(
+        source, name: name ?? source.name, displayName: displayName ?? source.displayName, now: owner.now))
+  }
+}
+
+extension RemoveCredential: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> Done {
+    Done(try owner.vault.remove(owner.vault.credential(reference), now: owner.now))
+  }
+}
+
+extension RecoverCredential: OwnerCommand {
+  /// The record goes only over a lower counter.
+  func handle(_ owner: inout Owner) throws -> CredentialDescription {
+    guard let algorithm = COSEAlgorithm(rawValue: algorithm), let credProtect = CredProtectLevel(rawValue: credProtect)
+    else { throw ControlFailure(.invalidParameter, "the algorithm or the credProtect level is not one of ours") }
+    do {
+      return try owner.vault.description(
+        of: owner.vault.recover(
+          rpID: rpID, userID: userHandle, counter: counter, algorithm: algorithm, credProtect: credProtect,
+          now: owner.now))
+    } catch CredentialRecoveryError.cryptography(.scalarOutOfRange) {
+      throw ControlFailure(.invalidParameter, "counter \(counter) gives no key; give the next --counter")
+    }
+  }
+}
+
+extension AcceptBeforeReset: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> Done {
+    var state = try owner.vault.store.state()
+    state.acceptBeforeReset()
+    return Done(try owner.vault.store.setState(state))
+  }
+}
+
+extension OpenVault {
+  fileprivate func credential(_ reference: CredentialReference) throws -> CredentialSource {
+    let found = try store.credential(id: reference.credentialID, rpIDHash: RPIDHash(rpID: reference.rpID))
+    guard let found else {
+      throw ControlFailure(.noCredentials, "there is no such credential; see: liquid-auth credentials list")
+    }
+    return found
+  }
+
+  /// What the owner may see of a record, with its public key.
+  fileprivate func description(of source: CredentialSource) throws -> CredentialDescription {
+    var description = CredentialDescription(source)
+    description.publicKey = try keys.privateKey(of: source).publicKey.bytes
+    if source.policy.largeBlobKey {
+      description.largeBlobKey = keys.largeBlobKey(source.rpIDHash, id: source.id).withUnsafeBytes { Array($0) }
+    }
+    return description
+  }
+}
+
+extension CredentialDescription {
+  fileprivate init(_ source: CredentialSource) {
+    self.init(
+      rpID: source.rpID, userID: source.userID, name: source.name, displayName: source.displayName,
+      credentialID: source.id, algorithm: source.algorithm.rawValue, counter: source.counter,
+      policy: source.policy.byte, created: source.created, changed: source.changed, source: source.origin.rawValue,
+      hasCredBlob: source.credBlob != nil)
+  }
+}
+
+// MARK: - PIN, settings and large blobs
+
+extension SetPIN: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> Done { Done(try owner.authenticator.setPIN(secret, in: owner.vault)) }
+}
+
+extension RemovePIN: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> Done { Done(try owner.authenticator.removePIN(in: owner.vault)) }
+}
+
+extension GetSettings: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> OwnerSettings { OwnerSettings(try owner.vault.settings()) }
+}
+
+extension ChangeSettings: OwnerCommand {
+  /// All that is asked for, or nothing.
+  func handle(_ owner: inout Owner) throws -> OwnerSettings {
+    let changed = try owner.authenticator.changeSettings(in: owner.vault) { (settings) throws(CTAPError) in
+      settings.alwaysUV = alwaysUV ?? settings.alwaysUV
+      try settings.setMinimumPINLength(
+        minimumPINLength, rpIDs: minimumPINLengthRPIDs, forceChange: forcePINChange)
+    }
+    return OwnerSettings(changed)
+  }
+}
+
+extension OwnerSettings {
+  fileprivate init(_ settings: AuthenticatorSettings) {
+    self.init(
+      alwaysUV: settings.alwaysUV, minimumPINLength: settings.minimumPINLength,
+      minimumPINLengthRPIDs: settings.minimumPINLengthRPIDs, forcePINChange: settings.forcePINChange,
+      isPINSet: settings.pin != nil)
+  }
+}
+
+extension ForgetReaders: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> Done {
+    try owner.authenticator.changeSettings(in: owner.vault) { $0.endPersistentToken() }
+    return Done()
+  }
+}
+
+extension SetLargeBlobArray: OwnerCommand {
+  func handle(_ owner: inout Owner) throws -> Done {
+    Done(try owner.authenticator.replaceLargeBlobArray(array, changedFrom: digest, in: owner.vault))
+  }
+}

@@ -1,0 +1,67 @@
+import ControlDoor
+import Glibc
+
+/// What concerns the connection, the vault as a whole, and the device.
+enum SessionCommands {
+  static let all: [any ServedCommand.Type] = [
+    Hello.self, GetStatus.self, Lock.self, Unlock.self, NewStore.self, AcceptStore.self, PlugDevice.self,
+  ]
+}
+
+extension Hello: ServedCommand {
+  func handle(in session: isolated ControlSession) async throws -> Answer {
+    guard version == ControlMessage.version else {
+      let isOlder = version < ControlMessage.version
+      let advice = isOlder ? "update the command: scripts/run --wallet" : "restart the authenticator"
+      throw ControlFailure(
+        .versionMismatch,
+        "the command uses version \(version) of the control protocol, and the authenticator uses version "
+          + "\(ControlMessage.version); \(advice)")
+    }
+    session.isGreeted = true
+    return Answer(processID: getpid())
+  }
+}
+
+extension GetStatus: ServedCommand {
+  func handle(in session: isolated ControlSession) async -> AuthenticatorStatus { await session.desk.status() }
+}
+
+extension Lock: ServedCommand {
+  func handle(in session: isolated ControlSession) async -> Done {
+    Done(await session.desk.lock())
+  }
+}
+
+extension Unlock: ServedCommand {
+  func handle(in session: isolated ControlSession) async throws -> Done {
+    // A wrong passphrase takes back what the right one gave.
+    session.verified = nil
+    session.verified = try await session.desk.unlock(secret)
+    return Done()
+  }
+}
+
+extension NewStore: ServedCommand {
+  func handle(in session: isolated ControlSession) async throws -> Done {
+    Done(try await session.desk.newStore(secret))
+  }
+}
+
+extension AcceptStore: ServedCommand {
+  func handle(in session: isolated ControlSession) async throws -> Done {
+    Done(try await session.desk.acceptStore(secret))
+  }
+}
+
+extension PlugDevice: ServedCommand {
+  func handle(in session: isolated ControlSession) async throws -> Done {
+    // Any program of the person's can replug the device; one more chance for a reset, or for three more PINs, is the
+    // owner's to give, once for each time the passphrase is typed.
+    if action == .powerCycle {
+      guard session.isVerified else { throw ControlSession.passphraseRequired }
+      session.verified = nil
+    }
+    return Done(try await session.desk.device(action))
+  }
+}

@@ -1,0 +1,133 @@
+import AlgorandStatements
+import CTAP2
+import ControlDoor
+import DeterministicKeys
+import ShownTexts
+
+/// What a wallet asks; a locked vault is opened for what will be asked then.
+enum WalletCommands {
+  static let all: [any ServedCommand.Type] = [
+    GetAccount.self, GetAddresses.self, GetAccountPasskey.self, SignTransactions.self, SignMessage.self,
+    GetAssociationKey.self, SignAssociation.self,
+  ]
+}
+
+extension GetAccount: WalletCommand {
+  func handle(_ authenticator: Authenticator) async throws -> Answer {
+    Answer(try await authenticator.accountInUse(for: .wallet(.tellAccount(rpID: nil))).text)
+  }
+}
+
+extension GetAddresses: WalletCommand {
+  func handle(_ authenticator: Authenticator) async throws -> Answer {
+    let indices = first..<first + count
+    return Answer(
+      try await authenticator.accountAddresses(indices, of: account, for: .wallet(.tellAddresses)).map(\.text))
+  }
+}
+
+extension GetAccountPasskey: WalletCommand {
+  func handle(_ authenticator: Authenticator) async throws -> Answer {
+    let passkey = try await authenticator.accountPasskey(rpID: rpID, host: host)
+    return Answer(credentialID: passkey.id, isStored: passkey.isStored)
+  }
+}
+
+extension SignTransactions: WalletCommand {
+  var signsFor: String? { origin }
+
+  /// What cannot be shown whole is refused before anybody is asked, and before the vault is opened.
+  func handle(_ authenticator: Authenticator) async throws -> Answer {
+    let decoded = try TransactionReview.decode(self)
+    let account = try await authenticator.accountInUse(for: .wallet(.signTransactions(origin: origin)))
+    let review = try TransactionReview(of: decoded, account: account, origin: origin)
+    return review.answer(with: try await authenticator.sign(review.statements, asking: review.prompt))
+  }
+}
+
+extension SignMessage: WalletCommand {
+  var signsFor: String? { origin }
+
+  func handle(_ authenticator: Authenticator) async throws -> WalletSignature {
+    guard let text = String(validating: message, as: UTF8.self) else {
+      throw ControlFailure(.cannotBeShown, "the message is not UTF-8, and cannot be shown")
+    }
+    var prompt = UserPrompt(purpose: .wallet(.signMessage(text)), origin: origin)
+    prompt.algorandAddress = try await authenticator.accountInUse(for: .prompt(prompt)).text
+    return WalletSignature(try await authenticator.sign([.message(message)], asking: prompt)[0])
+  }
+}
+
+extension GetAssociationKey: WalletCommand {
+  func handle(_ authenticator: Authenticator) async throws -> Answer {
+    Answer(try await authenticator.associationPublicKey(publicUserID: publicUserID))
+  }
+}
+
+extension SignAssociation: WalletCommand {
+  func handle(_ authenticator: Authenticator) async throws -> WalletSignature {
+    WalletSignature(
+      try await authenticator.signAssociation(publicUserID: publicUserID, data: data, service: service))
+  }
+}
+
+extension Authenticator {
+  fileprivate func accountInUse(for wish: VaultWish) async throws(CTAPError) -> AlgorandAddress {
+    try await accountAddresses(0..<1, of: 0, for: wish)[0]
+  }
+}
+
+// MARK: - What a person is told of it
+
+extension WalletWish {
+  /// What a program wants to do, where the vault is locked, and what else the person should know.
+  var words: (deed: String, details: [String]) {
+    switch self {
+    case .tellAccount(let rpID, let host):
+      ("see your Algorand account", rpID.map { [UserPrompt.siteLine($0)] + UserPrompt.hostLines(host, of: $0) } ?? [])
+    case .tellAddresses: ("see addresses of your Algorand accounts", [])
+    case .signTransactions(let origin): ("have Algorand transactions signed", WalletText.dApp(origin))
+    case .tellAssociationKey(let publicUserID): ("see your key for Keyri", ["User: \(ShownText.name(publicUserID))"])
+    }
+  }
+}
+
+extension WalletPurpose {
+  /// The same of what the person will be asked then.
+  func words(of prompt: UserPrompt) -> (deed: String, details: [String]) {
+    switch self {
+    case .tellPasskey: ("see your Algorand account", prompt.siteLines)
+    case .signTransactions: ("have Algorand transactions signed", prompt.dAppLines)
+    case .signMessage: ("have a message signed by your Algorand account", prompt.dAppLines)
+    case .signAssociation(let publicUserID, _, let service):
+      (
+        "sign in with Keyri",
+        WalletText.service(service) + WalletText.wrapped("User: \(ShownText.name(publicUserID))")
+      )
+    }
+  }
+
+  /// The dialogs in which the person is asked.
+  func pages(of prompt: UserPrompt) -> PromptPages {
+    switch self {
+    case .tellPasskey:
+      return PromptPages(
+        headline: "Tell a program of your passkey?",
+        details: prompt.siteLines + UserPrompt.hostLines(prompt.host, of: prompt.rpID ?? "") + [
+          "The site protects it. The passkey's id alone is not enough to sign in."
+        ],
+        agree: "Tell", refuse: "Deny")
+    case .signTransactions(let transactions):
+      return PromptPages(transactions, heading: prompt.dAppLines)
+    case .signMessage(let message):
+      let account = prompt.algorandAddress.map { ["Account: \($0)"] } ?? []
+      return PromptPages(
+        question: "Sign this message?", heading: prompt.dAppLines + account, body: WalletText.quoted(message),
+        agree: "Sign")
+    case .signAssociation(let publicUserID, let data, let service):
+      return PromptPages(
+        question: "Sign in with Keyri?", heading: WalletText.service(service),
+        body: ["User:"] + WalletText.quoted(publicUserID) + ["It signs:"] + WalletText.quoted(data), agree: "Sign")
+    }
+  }
+}

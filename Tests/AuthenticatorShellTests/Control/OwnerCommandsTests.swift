@@ -1,0 +1,218 @@
+import CTAP2
+import ControlDoor
+import CryptoPrimitives
+import Recovery
+import Testing
+
+@testable import liquid_authenticator
+
+extension OpenVault {
+  /// Asks as its owner does.
+  @discardableResult
+  fileprivate func ask<Command: OwnerCommand>(
+    _ command: Command, now: UInt64 = 0
+  ) throws(ControlFailure) -> Command.Answer {
+    var owner = Owner(vault: self, authenticator: .quiet(self), now: now)
+    do { return try command.handle(&owner) } catch { throw ControlFailure(error) }
+  }
+}
+
+@Suite struct StoredCredentialsTests {
+  let vault: OpenVault
+
+  init() {
+    let keys = CredentialKeys(mainKey: SecretBytes(count: 64) { $0.copyBytes(from: (0..<64).map { UInt8($0) }) })
+    vault = OpenVault(
+      keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
+  }
+
+  private static let recovery = RecoverCredential(rpID: "a.example", userHandle: [7], counter: 2, credProtect: 3)
+  private static let reference = CredentialReference(rpID: "a.example", credentialID: [1])
+
+  @Test(arguments: [-7, -8] as [Int64])
+  func `a credential is recovered from what its owner knows`(_ algorithm: Int64) throws {
+    var recovery = Self.recovery
+    recovery.algorithm = algorithm
+    let found = try vault.ask(recovery, now: 5)
+    let publicKey = try #require(found.publicKey)
+    #expect(found.credentialID == SHA256.hash(publicKey))
+    #expect(publicKey.count == (algorithm == -7 ? 64 : 32))
+    #expect(
+      found
+        == CredentialDescription(
+          rpID: "a.example", userID: [7], credentialID: found.credentialID, algorithm: algorithm, counter: 2, policy: 3,
+          created: 5, changed: 5, source: 1, publicKey: publicKey))
+    #expect(try vault.ask(ShowCredential(found.reference)) == found)
+    var listed = found
+    listed.publicKey = nil
+    #expect(try vault.ask(ListCredentials()) == ListCredentials.Answer(credentials: [listed]))
+  }
+
+  @Test func `recovery goes only over a lower counter`() throws {
+    _ = try vault.ask(Self.recovery, now: 5)
+    for counter in 0...2 as ClosedRange<UInt32> {
+      var recovery = Self.recovery
+      recovery.counter = counter
+      #expect(throws: ControlFailure(.notAllowed, "")) { try vault.ask(recovery, now: 6) }
+    }
+    var next = Self.recovery
+    next.counter = 3
+    #expect(try vault.ask(next, now: 6).counter == 3)
+    #expect(try vault.ask(ListCredentials()).credentials.count == 1)
+  }
+
+  @Test func `a deletion is not undone by recovery`() throws {
+    let found = try vault.ask(Self.recovery, now: 5)
+    try vault.ask(RemoveCredential(found.reference), now: 6)
+    #expect(throws: ControlFailure(.notAllowed, "")) { try vault.ask(Self.recovery, now: 7) }
+    #expect(try vault.ask(ListCredentials()).credentials.isEmpty)
+    #expect(
+      try vault.store.account(rpIDHash: RPIDHash(rpID: "a.example"), userID: [7])
+        == .tombstone(counter: 2, changed: 6))
+  }
+
+  @Test func `names change one by one, and an empty one goes`() throws {
+    let reference = try vault.ask(Self.recovery, now: 5).reference
+    try vault.ask(RenameCredential(reference, name: "alice"), now: 6)
+    try vault.ask(RenameCredential(reference, displayName: "Alice"), now: 7)
+    var found = try vault.ask(ShowCredential(reference))
+    #expect((found.name, found.displayName) == ("alice", "Alice"))
+    #expect((found.created, found.changed, found.counter) == (5, 7, 2))
+    try vault.ask(RenameCredential(reference, name: "", displayName: "Al"), now: 8)
+    found = try vault.ask(ShowCredential(reference))
+    #expect((found.name, found.displayName) == (nil, "Al"))
+  }
+
+  @Test func `a clock that went back does not make a change older`() throws {
+    let reference = try vault.ask(Self.recovery, now: 5_000).reference
+    try vault.ask(RenameCredential(reference, name: "alice"), now: 6)
+    #expect(try vault.ask(ShowCredential(reference)).changed == 5_001)
+    try vault.ask(RemoveCredential(reference), now: 6)
+    #expect(
+      try vault.store.account(rpIDHash: RPIDHash(rpID: "a.example"), userID: [7])?.changed == 5_002)
+  }
+
+  @Test func `a record from the end of time is changed and removed as any other`() throws {
+    let reference = try vault.ask(Self.recovery, now: .max).reference
+    try vault.ask(RenameCredential(reference, name: "alice"), now: 6)
+    #expect(try vault.ask(ShowCredential(reference)).changed == .max)
+    try vault.ask(RemoveCredential(reference), now: 6)
+    #expect(try vault.ask(ListCredentials()).credentials.isEmpty)
+  }
+
+  @Test func `what is not there cannot be shown, renamed or removed`() throws {
+    let found = try vault.ask(Self.recovery, now: 5)
+    for reference in [Self.reference, CredentialReference(rpID: "b.example", credentialID: found.credentialID)] {
+      #expect(throws: ControlFailure(.noCredentials, "")) { try vault.ask(ShowCredential(reference)) }
+      #expect(throws: ControlFailure(.noCredentials, "")) {
+        try vault.ask(RenameCredential(reference, name: "x"), now: 6)
+      }
+      #expect(throws: ControlFailure(.noCredentials, "")) { try vault.ask(RemoveCredential(reference), now: 6) }
+    }
+    #expect(try vault.ask(ShowCredential(found.reference)) == found)
+  }
+
+  @Test func `a store that cannot be written says so`() throws {
+    let found = try vault.ask(Self.recovery, now: 5)
+    let store = try #require(vault.store as? InMemoryCredentialStore)
+    store.isFull = true
+    #expect(throws: ControlFailure(.unavailable, "")) {
+      try vault.ask(RenameCredential(found.reference, name: "x"), now: 6)
+    }
+    #expect(throws: ControlFailure(.unavailable, "")) { try vault.ask(RemoveCredential(found.reference), now: 6) }
+    #expect(throws: ControlFailure(.unavailable, "")) { try vault.ask(AcceptBeforeReset()) }
+    var next = Self.recovery
+    next.counter = 3
+    #expect(throws: ControlFailure(.unavailable, "")) { try vault.ask(next, now: 6) }
+  }
+
+  @Test func `a reset is taken back`() throws {
+    var state = try vault.store.state()
+    try state.reset()
+    try vault.store.setState(state)
+    #expect(state.floor == 1)
+    try vault.ask(AcceptBeforeReset())
+    let after = try vault.store.state()
+    #expect((after.epoch, after.floor) == (1, 0))
+  }
+}
+
+@Suite struct StoredSettingsTests {
+  let vault: OpenVault
+
+  init() {
+    let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
+    vault = OpenVault(
+      keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
+  }
+
+  private static func secret(_ text: String) -> SecretBytes {
+    Array(text.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
+  }
+
+  private static let policyViolation = ControlFailure(ControlStatus(rawValue: 0x37), "")
+
+  @Test func `the owner sets, changes and removes the PIN`() throws {
+    try vault.ask(SetPIN(Self.secret("1234")))
+    #expect(try vault.ask(GetSettings()).isPINSet)
+    let first = try vault.settings().pin
+    try vault.ask(SetPIN(Self.secret("5678")))
+    #expect(try vault.settings().pin != first)
+    try vault.ask(RemovePIN())
+    #expect(try vault.settings() == AuthenticatorSettings())
+  }
+
+  static let refused = ["123", "żół", "1234\u{0}", String(repeating: "x", count: 64)]
+
+  @Test(arguments: refused) func `what is no PIN is refused, and changes nothing`(_ pin: String) throws {
+    try vault.ask(SetPIN(Self.secret("1234")))
+    let before = try vault.settings()
+    #expect(throws: Self.policyViolation) { try vault.ask(SetPIN(Self.secret(pin))) }
+    #expect(try vault.settings() == before)
+  }
+
+  @Test func `settings change as they are asked for, all or none`() throws {
+    let told = try vault.ask(
+      ChangeSettings(alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example"]))
+    #expect(
+      told
+        == OwnerSettings(
+          alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example"], forcePINChange: false,
+          isPINSet: false))
+    #expect(throws: Self.policyViolation) {
+      try vault.ask(ChangeSettings(alwaysUV: false, minimumPINLength: 5))
+    }
+    #expect(throws: ControlFailure(ControlStatus(rawValue: 0x35), "")) {
+      try vault.ask(ChangeSettings(alwaysUV: false, forcePINChange: true))
+    }
+    #expect(try vault.ask(GetSettings()) == told)
+    #expect(try vault.ask(ChangeSettings(alwaysUV: false)).minimumPINLengthRPIDs == ["a.example"])
+  }
+
+  @Test func `a PIN that is too short now, or that the owner says, must become another`() throws {
+    try vault.ask(SetPIN(Self.secret("1234")))
+    #expect(try vault.ask(ChangeSettings(minimumPINLength: 5)).forcePINChange)
+    try vault.ask(SetPIN(Self.secret("12345")))
+    #expect(try !vault.ask(GetSettings()).forcePINChange)
+    #expect(try vault.ask(ChangeSettings(forcePINChange: true)).forcePINChange)
+    #expect(throws: Self.policyViolation) { try vault.ask(SetPIN(Self.secret("12345"))) }
+    try vault.ask(SetPIN(Self.secret("12346")))
+    #expect(try !vault.ask(GetSettings()).forcePINChange)
+  }
+
+  @Test func `the large-blob array is kept if it ends with its digest`() throws {
+    let array: [UInt8] = [0x81, 0xA0] + SHA256.hash([0x81, 0xA0]).prefix(16)
+    try vault.ask(SetLargeBlobArray(array, changedFrom: nil))
+    let integrityFailure = ControlFailure(ControlStatus(rawValue: 0x3D), "")
+    for bad in [[], Array(array.dropLast()), array + [0], [0x80] + array.dropFirst()] {
+      #expect(throws: integrityFailure) {
+        try vault.ask(SetLargeBlobArray(bad, changedFrom: nil))
+      }
+    }
+    let long = [UInt8](repeating: 0, count: 8177)
+    #expect(throws: ControlFailure(ControlStatus(rawValue: 0x18), "")) {
+      try vault.ask(SetLargeBlobArray(long + SHA256.hash(long).prefix(16), changedFrom: nil))
+    }
+    #expect(try vault.store.largeBlobArray() == array)
+  }
+}
