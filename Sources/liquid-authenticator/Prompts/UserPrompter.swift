@@ -80,7 +80,7 @@ actor UserPrompter: UserInteraction {
     var pages = PromptPages(prompt)
     pages.last.takesPassphrase = verification
     let limit = prompt.isOfWallet ? Self.reading(pages: pages.all.count) : Self.presence
-    let _: Void? = try await ask(pages.all, within: limit) { [verifier] passphrase, _ in
+    let verified: Void? = try await ask(pages.all, within: limit) { [verifier] passphrase, _ in
       switch verifier?.verify(passphrase) {
       case .right: .accepted(())
       case .wrong(let triesLeft): .wrong(triesLeft: triesLeft, then: .verificationFailed)
@@ -88,7 +88,7 @@ actor UserPrompter: UserInteraction {
       case .locked, nil: .ended(.declined)
       }
     }
-    return Confirmation(userVerified: verification)
+    return Confirmation(userVerified: verified != nil)
   }
 
   /// Asks for a passphrase until `judge` is content or gives up.
