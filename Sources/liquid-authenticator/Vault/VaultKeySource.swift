@@ -76,7 +76,7 @@ final class VaultKeySource: KeySource {
           return .ended(.declined)
         }
         return .accepted(vault.openedByPerson)
-      } catch  where error.reason == .wrongPassphrase {
+      } catch  where error.kind == .wrongPassphrase {
         let verdict: PassphraseVerdict<OpenVault> = tries.wrong(then: .wrongPassphrase)
         // Damage in a slot looks like a wrong passphrase, so the log names the file.
         if case .ended = verdict { log(error.description) }
@@ -205,7 +205,7 @@ final class VaultKeySource: KeySource {
 
   /// Keeps what is wrong with vault or store for `status`; a wrong passphrase is none of it.
   private func remembered(_ error: StateDirectoryError) -> StateDirectoryError {
-    switch error.reason {
+    switch error.kind {
     case .wrongPassphrase, .system: break
     default:
       let files = stamps
