@@ -41,12 +41,8 @@ public enum LiquidExtension: AuthenticatorExtension {
     /// The person sees who asks, which account would answer, and whether it is new at the site (Recovery §12).
     func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError) {
       let address = try account(of: vault).address.text
-      do {
-        let entry = try vault.store.account(rpIDHash: request.rpIDHash, userID: Array(address.utf8))
-        prompt.isFirstUse = entry?.record == nil
-      } catch {
-        throw CTAPError(error)
-      }
+      let entry = try stored(vault.store.account(rpIDHash: request.rpIDHash, userID: Array(address.utf8)))
+      prompt.isFirstUse = entry?.record == nil
       prompt.origin = request.origin
       prompt.algorandAddress = address
     }
@@ -58,7 +54,7 @@ public enum LiquidExtension: AuthenticatorExtension {
     }
 
     private func account(of vault: OpenVault) throws(CTAPError) -> AlgorandAccount {
-      do throws(BIP32Error) {
+      do throws(DeterministicKeysError) {
         return try vault.algorandAccount()
       } catch {
         throw CTAPError(.other, "the vault has no Algorand account: \(error)")

@@ -1,4 +1,5 @@
-/// Why bytes are no transaction that we would sign; every case names what is wrong with them.
+/// Why bytes are no transaction, or transactions no group, that we would sign: the one error of this library, of which
+/// every case names what is wrong.
 ///
 /// A node hashes its own encoding of what it decodes. So a signature over any other form of the same transaction is
 /// worth nothing to an honest dApp, and what a decoder passes over is signed blindly: both are refused.
@@ -48,11 +49,39 @@ public enum TransactionError: Error, Hashable, Sendable {
   case notForWallets(String)
   /// Two members that exclude each other.
   case contradiction(String, String)
+
+  // MARK: Not a group
+
+  /// There is no transaction.
+  case noTransaction
+  /// There are more than ``TransactionGroup/maximumCount``.
+  case tooManyTransactions(Int)
+  /// Some say that they are of a group, and some do not.
+  case someUngrouped(computedID: [UInt8])
+  /// They say that they are of different groups.
+  case severalGroups(computedID: [UInt8])
+  /// One transaction that is of a group with others, which are not here: nobody can see what it is a part of.
+  case othersMissing(computedID: [UInt8])
+  /// The transactions, or their order, are not those of the group that they say they are of.
+  case wrongID(computedID: [UInt8])
+
+  /// The id that a group of just these transactions has, 32 bytes; `nil` where it is not the group that is at fault, or
+  /// they are none or too many.
+  public var computedID: [UInt8]? {
+    switch self {
+    case .someUngrouped(let id), .severalGroups(let id), .othersMissing(let id), .wrongID(let id): id
+    default: nil
+    }
+  }
 }
 
 extension TransactionError: CustomStringConvertible {
   /// What is wrong, in one line; a name that came from outside is quoted and has nothing invisible in it.
   public var description: String {
+    computedID.map { "\(reason); alone and in this order they are group \($0.base64)" } ?? reason
+  }
+
+  private var reason: String {
     switch self {
     case .truncated: "not canonical msgpack: it is cut off"
     case .trailingBytes: "not canonical msgpack: bytes follow the transaction"
@@ -75,6 +104,13 @@ extension TransactionError: CustomStringConvertible {
     case .notForWallets(let type): "transactions of type \(type.quotedName) are made by nodes, and no wallet signs them"
     case .contradiction(let one, let other):
       "the members \(one.quotedName) and \(other.quotedName) contradict each other"
+    case .noTransaction: "no transaction"
+    case .tooManyTransactions(let count):
+      "\(count) transactions, and a group has at most \(TransactionGroup.maximumCount)"
+    case .someUngrouped: "some transactions are of a group, and some are not"
+    case .severalGroups: "the transactions are of different groups"
+    case .othersMissing: "the transaction is of a group with others, which are not here"
+    case .wrongID: "the transactions are not those of the group that they say they are of"
     }
   }
 }

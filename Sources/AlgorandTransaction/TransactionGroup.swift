@@ -17,10 +17,10 @@ public struct TransactionGroup: Hashable, Sendable {
 
   /// Checks that the transactions are one whole group, or that none is of a group.
   ///
-  /// - Throws: ``TransactionGroupError``, with the id that the group of these transactions has.
-  public init(_ transactions: [Transaction]) throws(TransactionGroupError) {
-    guard !transactions.isEmpty else { throw .empty }
-    guard transactions.count <= Self.maximumCount else { throw .tooMany(transactions.count) }
+  /// - Throws: ``TransactionError``, with the id that the group of these transactions has.
+  public init(_ transactions: [Transaction]) throws(TransactionError) {
+    guard !transactions.isEmpty else { throw .noTransaction }
+    guard transactions.count <= Self.maximumCount else { throw .tooManyTransactions(transactions.count) }
     let ids = Set(transactions.map(\.group))
     self.transactions = transactions
     guard ids != [nil] else {
@@ -42,45 +42,5 @@ public struct TransactionGroup: Hashable, Sendable {
     let list = MessagePack.array(transactions.map { .bytes($0.groupElement) })
     return SHA512_256.hash(
       Array("TG".utf8), MessagePack.map([MessagePack.Member(key: "txlist", value: list)]).encoded)
-  }
-}
-
-/// Why transactions are no group to sign.
-public enum TransactionGroupError: Error, Hashable, Sendable {
-  /// There is no transaction.
-  case empty
-  /// There are more than ``TransactionGroup/maximumCount``.
-  case tooMany(Int)
-  /// Some say that they are of a group, and some do not.
-  case someUngrouped(computedID: [UInt8])
-  /// They say that they are of different groups.
-  case severalGroups(computedID: [UInt8])
-  /// One transaction that is of a group with others, which are not here: nobody can see what it is a part of.
-  case othersMissing(computedID: [UInt8])
-  /// The transactions, or their order, are not those of the group that they say they are of.
-  case wrongID(computedID: [UInt8])
-
-  /// The id that a group of just these transactions has, 32 bytes; `nil` if they are none or too many.
-  public var computedID: [UInt8]? {
-    switch self {
-    case .empty, .tooMany: nil
-    case .someUngrouped(let id), .severalGroups(let id), .othersMissing(let id), .wrongID(let id): id
-    }
-  }
-}
-
-extension TransactionGroupError: CustomStringConvertible {
-  /// What is wrong, in one line.
-  public var description: String {
-    let reason =
-      switch self {
-      case .empty: "no transaction"
-      case .tooMany(let count): "\(count) transactions, and a group has at most \(TransactionGroup.maximumCount)"
-      case .someUngrouped: "some transactions are of a group, and some are not"
-      case .severalGroups: "the transactions are of different groups"
-      case .othersMissing: "the transaction is of a group with others, which are not here"
-      case .wrongID: "the transactions are not those of the group that they say they are of"
-      }
-    return computedID.map { "\(reason); alone and in this order they are group \($0.base64)" } ?? reason
   }
 }

@@ -36,3 +36,43 @@ public struct CTAPHIDMessage: Hashable, Sendable {
     return reports
   }
 }
+
+/// Joins the reports of one message, in order; both sides of the transport use it.
+public struct MessageAssembler: Hashable, Sendable {
+  /// The channel whose message it is.
+  public let channel: ChannelID
+  /// The command of the message.
+  public let command: CTAPHIDCommand
+  /// How many bytes the message will have (BCNT).
+  public let length: Int
+
+  private var payload: [UInt8]
+  private var nextSequence: UInt8 = 0
+
+  /// Begins with an initialization packet.
+  ///
+  /// - Throws: `invalidLength` when BCNT is more than `CTAPHIDMessage.maximumLength`; `invalidSequence` for a
+  ///   continuation packet.
+  public init(_ report: Report) throws(CTAPHIDError) {
+    guard case .initialization(let command, let length, let payload) = report.packet else { throw .invalidSequence }
+    guard length <= CTAPHIDMessage.maximumLength else { throw .invalidLength }
+    channel = report.channel
+    self.command = command
+    self.length = length
+    self.payload = Array(payload.prefix(length))
+  }
+
+  /// Takes the next continuation packet; what stands after the message's end is padding and is not looked at.
+  ///
+  /// - Throws: `invalidSequence` when it is not the next one, or when the message was whole already.
+  public mutating func append(sequence: UInt8, payload more: ArraySlice<UInt8>) throws(CTAPHIDError) {
+    guard sequence == nextSequence, payload.count < length else { throw .invalidSequence }
+    nextSequence += 1
+    payload += more.prefix(length - payload.count)
+  }
+
+  /// The message, once all of it is there.
+  public var message: CTAPHIDMessage? {
+    payload.count == length ? CTAPHIDMessage(channel: channel, command: command, payload: payload) : nil
+  }
+}

@@ -32,7 +32,7 @@ public final class CredentialDB: CredentialStore {
   ///   - path: where the file shall be; its directory is there and belongs to this process alone.
   ///   - keys: what its rows are sealed with.
   ///   - state: its first state, with the id that the vault knows.
-  public static func create(at path: String, keys: CredentialKeys, state: StoreState) throws(StoreError) {
+  public static func create(at path: String, keys: CredentialKeys, state: StoreState) throws(RecoveryError) {
     do throws(StoreFault) {
       try make(StoreFile(path: path), keys: keys, state: state)
     } catch {
@@ -78,7 +78,7 @@ public final class CredentialDB: CredentialStore {
   ///   byte), of another vault, of a newer version, or in use; or its rows are not those that were left.
   public init(
     opening path: String, vaultPath: String, keys: CredentialKeys, storeID: [UInt8]?, rows: RowRule = .asTheyWereLeft
-  ) throws(StoreError) {
+  ) throws(RecoveryError) {
     self.path = path
     self.vaultPath = vaultPath
     self.keys = keys
@@ -92,7 +92,7 @@ public final class CredentialDB: CredentialStore {
   /// Looks at a store that nobody has open, as far as that needs no keys; nothing is changed.
   ///
   /// - Throws: an error that names the file: it is missing, of a newer version, or cannot be what we wrote.
-  public static func inspect(_ path: String, vaultPath: String) throws(StoreError) {
+  public static func inspect(_ path: String, vaultPath: String) throws(RecoveryError) {
     do throws(StoreFault) {
       _ = try StoreFile(path: path).inspect()
     } catch {
@@ -110,7 +110,7 @@ public final class CredentialDB: CredentialStore {
     return try? StoreRows.told(connection)
   }
 
-  private func with<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(StoreError) -> R {
+  private func with<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(RecoveryError) -> R {
     do throws(StoreFault) {
       return try session.withLock { session throws(StoreFault) in try body(session) }
     } catch {
@@ -121,58 +121,58 @@ public final class CredentialDB: CredentialStore {
   // MARK: - The port
 
   /// The state row.
-  public func state() throws(StoreError) -> StoreState {
+  public func state() throws(RecoveryError) -> StoreState {
     try with { session throws(StoreFault) in try session.state() }
   }
 
   /// Replaces the state row.
-  public func setState(_ state: StoreState) throws(StoreError) {
+  public func setState(_ state: StoreState) throws(RecoveryError) {
     try with { session throws(StoreFault) in
       try session.durably { () throws(StoreFault) in try session.write(state) }
     }
   }
 
   /// All records of a relying party, the newest first.
-  public func credentials(rpIDHash: RPIDHash) throws(StoreError) -> [CredentialSource] {
+  public func credentials(rpIDHash: RPIDHash) throws(RecoveryError) -> [CredentialSource] {
     try with { session throws(StoreFault) in try session.records(session.ofRP, keys.rpTag(rpIDHash)) }
   }
 
   /// The record with this id at this relying party.
-  public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(StoreError) -> CredentialSource? {
+  public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
     try with { session throws(StoreFault) in try session.record(id: id, rpIDHash: rpIDHash) }
   }
 
   /// The record or tombstone of one account.
-  public func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(StoreError) -> AccountEntry? {
+  public func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry? {
     try with { session throws(StoreFault) in
       try session.entries(session.ofAccount, [.blob(keys.accountTag(rpIDHash, userID: userID))]).first
     }
   }
 
   /// All records with this public key, of any relying party.
-  public func credentials(publicKey: [UInt8]) throws(StoreError) -> [CredentialSource] {
+  public func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource] {
     try with { session throws(StoreFault) in
       try session.records(session.ofKey, keys.keyTag(publicKey: publicKey))
     }
   }
 
   /// All records, the newest first.
-  public func allCredentials() throws(StoreError) -> [CredentialSource] {
+  public func allCredentials() throws(RecoveryError) -> [CredentialSource] {
     try with { session throws(StoreFault) in try session.entries(session.all).compactMap(\.record) }
   }
 
   /// How many records there are, without opening one.
-  public func credentialCount() throws(StoreError) -> Int {
+  public func credentialCount() throws(RecoveryError) -> Int {
     try with { session throws(StoreFault) in try session.recordCount() }
   }
 
   /// Other bytes after each record that is saved or removed: the sum of their MACs, which survives the process.
-  public func revision() throws(StoreError) -> [UInt8] {
+  public func revision() throws(RecoveryError) -> [UInt8] {
     try with { session throws(StoreFault) in try session.revision() }
   }
 
   /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
-  public func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
+  public func save(_ source: CredentialSource, state: StoreState?) throws(RecoveryError) {
     try with { session throws(StoreFault) in
       try session.durably { () throws(StoreFault) in
         try session.write(source)
@@ -182,7 +182,7 @@ public final class CredentialDB: CredentialStore {
   }
 
   /// Turns the account's record into a tombstone with the same counter.
-  public func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError) {
+  public func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
     try with { session throws(StoreFault) in
       try session.durably { () throws(StoreFault) in
         let accountTag = keys.accountTag(source.rpIDHash, userID: source.userID)
@@ -193,19 +193,19 @@ public final class CredentialDB: CredentialStore {
   }
 
   /// The serialized large-blob array that was written last.
-  public func largeBlobArray() throws(StoreError) -> [UInt8]? {
+  public func largeBlobArray() throws(RecoveryError) -> [UInt8]? {
     try with { session throws(StoreFault) in try session.largeBlobArray() }
   }
 
   /// Replaces the serialized large-blob array.
-  public func setLargeBlobArray(_ array: [UInt8]) throws(StoreError) {
+  public func setLargeBlobArray(_ array: [UInt8]) throws(RecoveryError) {
     try with { session throws(StoreFault) in
       try session.durably { () throws(StoreFault) in try session.write(largeBlobArray: array) }
     }
   }
 
   /// Removes every record and tombstone, and the large-blob array, and writes the new state, in one transaction.
-  public func removeAll(state: StoreState) throws(StoreError) {
+  public func removeAll(state: StoreState) throws(RecoveryError) {
     try with { session throws(StoreFault) in
       try session.durably { () throws(StoreFault) in
         try session.removeAll()

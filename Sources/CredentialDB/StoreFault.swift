@@ -28,41 +28,49 @@ enum StoreFault: Error, Equatable {
   static func system(_ operation: String) -> StoreFault { .system(operation: operation, errno: errno) }
 
   /// What happened and what to do, with the names of the store and of the vault that it belongs to.
-  func error(store: String, vault: String) -> StoreError {
+  func error(store: String, vault: String) -> RecoveryError {
     switch self {
     case .missing:
-      StoreError(
-        "the store \(store) of the vault \(vault) is missing; put it back, or make an empty one with: \(Self.newStore)")
-    case .exists: StoreError("there is a store already, \(store); it is not overwritten: move it away first")
+      RecoveryError(
+        .store, "the store \(store) of the vault \(vault) is missing",
+        hint: "put it back, or make an empty one with: \(Self.newStore)")
+    case .exists:
+      RecoveryError(.store, "there is a store already, \(store)", hint: "it is not overwritten: move it away first")
     case .damaged(let what):
-      StoreError(
-        "the store \(store) is damaged: \(what); put a good copy in its place, or move it away and run: \(Self.newStore)"
-      )
+      RecoveryError(
+        .store, "the store \(store) is damaged: \(what)",
+        hint: "put a good copy in its place, or move it away and run: \(Self.newStore)")
     case .rowsChanged:
-      StoreError(
-        "the store \(store) was modified outside liquid-auth: an old row was put back, or a row was removed; restore "
-          + "the right copy, or accept the store as it is with: liquid-auth recover --accept-store")
-    case .newer: StoreError("the store \(store) was written by a newer version; use that liquid-auth")
+      RecoveryError(
+        .store,
+        "the store \(store) was modified outside liquid-auth: an old row was put back, or a row was removed",
+        hint: "restore the right copy, or accept the store as it is with: liquid-auth recover --accept-store")
+    case .newer:
+      RecoveryError(.store, "the store \(store) was written by a newer version", hint: "use that liquid-auth")
     case .foreign:
-      StoreError(
-        "the store \(store) belongs to another vault than \(vault); put the right one back, or move it away and run: "
-          + Self.newStore)
+      RecoveryError(
+        .store, "the store \(store) belongs to another vault than \(vault)",
+        hint: "put the right one back, or move it away and run: \(Self.newStore)")
     case .system(let operation, let errno):
-      StoreError("cannot \(operation) the store \(store): \(String(cString: strerror(errno)))")
-    case .unsealable(let reason): StoreError("cannot write to the store \(store): \(reason)")
+      RecoveryError(.store, "cannot \(operation) the store \(store): \(String(cString: strerror(errno)))")
+    case .unsealable(let reason): RecoveryError(.store, "cannot write to the store \(store): \(reason)")
     case .sqlite(let code, let message): Self.error(store: store, vault: vault, code: code, message: message)
     }
   }
 
   private static let newStore = "liquid-auth recover --new-store"
 
-  private static func error(store: String, vault: String, code: Int32, message: String) -> StoreError {
+  private static func error(store: String, vault: String, code: Int32, message: String) -> RecoveryError {
     switch code & 0xff {
     case SQLITE_CORRUPT, SQLITE_NOTADB: StoreFault.damaged(message).error(store: store, vault: vault)
-    case SQLITE_BUSY, SQLITE_LOCKED: StoreError("another process works on the store \(store); end it first")
-    case SQLITE_FULL: StoreError("cannot write the store \(store): no space left; free some and try again")
+    case SQLITE_BUSY, SQLITE_LOCKED:
+      RecoveryError(.store, "another process works on the store \(store)", hint: "end it first")
+    case SQLITE_FULL:
+      RecoveryError(.store, "cannot write the store \(store): no space left", hint: "free some and try again")
     default:
-      StoreError("cannot use the store \(store): \(message) (SQLite error \(code)); see to the disk and its rights")
+      RecoveryError(
+        .store, "cannot use the store \(store): \(message) (SQLite error \(code))",
+        hint: "see to the disk and its rights")
     }
   }
 }

@@ -26,8 +26,8 @@ public struct BIP32Ed25519: Sendable {
 
   /// Takes a root of 96 bytes, as ``root(from:)`` makes it and the vault keeps it.
   ///
-  /// - Throws: ``BIP32Error/invalidRoot`` when that is none: the length, or bits of kL that a root never has.
-  public init(root: SecretBytes, derivation: Derivation = .peikert) throws(BIP32Error) {
+  /// - Throws: ``DeterministicKeysError/invalidRoot`` when that is none: the length, or bits of kL that a root never has.
+  public init(root: SecretBytes, derivation: Derivation = .peikert) throws(DeterministicKeysError) {
     let isRoot = root.withUnsafeBytes { root in
       root.count == Self.nodeSize && root[0] & 0b111 == 0 && root[31] & 0b1110_0000 == 0b0100_0000
     }
@@ -71,8 +71,8 @@ public struct BIP32Ed25519: Sendable {
 
   /// The key at a path of indices below the root; an index from 2^31 on is hardened.
   ///
-  /// - Throws: ``BIP32Error/keyOverflow`` at the depth that the derivation does not reach with this root.
-  public func key(at path: [UInt32]) throws(BIP32Error) -> ExtendedKey {
+  /// - Throws: ``DeterministicKeysError/keyOverflow`` at the depth that the derivation does not reach with this root.
+  public func key(at path: [UInt32]) throws(DeterministicKeysError) -> ExtendedKey {
     var key = root
     for index in path { key = try key.child(index) }
     return key
@@ -80,37 +80,12 @@ public struct BIP32Ed25519: Sendable {
 
   /// The key at m/44'/context'/account'/change/index.
   ///
-  /// - Throws: ``BIP32Error/indexOutOfRange`` when one of the three numbers is 2^31 or more.
+  /// - Throws: ``DeterministicKeysError/indexOutOfRange`` when one of the three numbers is 2^31 or more.
   public func key(
     _ context: Context = .address, account: UInt32 = 0, change: UInt32 = 0, index: UInt32 = 0
-  ) throws(BIP32Error) -> ExtendedKey {
+  ) throws(DeterministicKeysError) -> ExtendedKey {
     guard max(account, change, index) < 1 << 31 else { throw .indexOutOfRange }
     return try key(
       at: [Self.hardened(44), Self.hardened(context.rawValue), Self.hardened(account), change, index])
-  }
-}
-
-/// Why a key of the tree cannot be had.
-public enum BIP32Error: Error, Equatable, Sendable, CustomStringConvertible {
-  /// Bytes that are no root.
-  case invalidRoot
-  /// An account, change or index number of 2^31 or more.
-  case indexOutOfRange
-  /// A hardened child of a public node, which only the private node has.
-  case hardenedIndex
-  /// A child whose kL would not be below 2^255.
-  case keyOverflow
-  /// A node that is no point of the curve.
-  case invalidPoint
-
-  /// What is wrong, and what to do where there is something to do.
-  public var description: String {
-    switch self {
-    case .invalidRoot: "the Ed25519 root is damaged; recover the vault from the phrase"
-    case .indexOutOfRange: "an account, change or index number is 2147483648 or more; take a smaller one"
-    case .hardenedIndex: "a hardened key cannot be derived from a public one; derive it from the private one"
-    case .keyOverflow: "the path is deeper than this root reaches; take a shorter one"
-    case .invalidPoint: "the node is no point of the curve"
-    }
   }
 }

@@ -37,19 +37,18 @@ public struct BIP39Phrase: Sendable {
   ///
   /// Unicode white space of any kind and length counts as one space, and none at the ends; capitals count as small
   /// letters. Everything between is wiped before this returns; the typed bytes remain the caller's.
-  /// - Throws: ``BIP39Error``: the first word that is none of the list, else the number of words, else the checksum.
-  public init(parsing typed: SecretBytes) throws(BIP39Error) {
-    (utf8, wordCount) = try withWipedBytes(count: Self.packedSize) { packed throws(BIP39Error) in
-      try withWipedBytes(count: 2 * (Self.wordCounts.max() ?? 0)) { scratch throws(BIP39Error) in
+  /// - Throws: ``DeterministicKeysError``: the first word that is none of the list, else the number of words, else the checksum.
+  public init(parsing typed: SecretBytes) throws(DeterministicKeysError) {
+    (utf8, wordCount) = try withWipedBytes(count: Self.packedSize) { packed throws(DeterministicKeysError) in
+      try withWipedBytes(count: 2 * (Self.wordCounts.max() ?? 0)) { scratch throws(DeterministicKeysError) in
         let numbers = scratch.bindMemory(to: UInt16.self)
-        let words: Int
-        do throws(WordFault) { words = try TypedWords.read(typed, into: numbers) } catch { throw BIP39Error(error) }
-        guard Self.wordCounts.contains(words) else { throw .wordCount(words) }
+        let words = try TypedWords.read(typed, into: numbers)
+        guard Self.wordCounts.contains(words) else { throw .wordCount(words, of: .phrase) }
 
         let entropyCount = words * 4 / 3
         for index in 0..<words { Self.put(numbers[index], at: index, in: packed) }
         let checksum = Self.checksum(of: UnsafeRawBufferPointer(rebasing: packed[..<entropyCount]))
-        guard packed[entropyCount] == checksum else { throw .checksum }
+        guard packed[entropyCount] == checksum else { throw .checksum(of: .phrase) }
         return (Self.text(of: UnsafeBufferPointer(rebasing: numbers[..<words])), words)
       }
     }
@@ -104,41 +103,6 @@ extension BIP39Phrase {
         UnsafeMutableRawBufferPointer(rebasing: text[offset..<(offset + word.count)]).copyMemory(from: word)
         offset += word.count
       }
-    }
-  }
-}
-
-/// Why a text is no BIP39 phrase; positions count from 1.
-public enum BIP39Error: Error, Equatable, Sendable, CustomStringConvertible {
-  /// A number of words that no phrase has.
-  case wordCount(Int)
-  /// A word that is not in the list.
-  case unknownWord(String, position: Int)
-  /// A word with a character that no word of the list has, so that its spelling cannot be the only fault.
-  case notASCII(String, position: Int)
-  /// Words of the list whose checksum is wrong.
-  case checksum
-
-  init(_ fault: WordFault) {
-    self =
-      fault.isASCII
-      ? .unknownWord(fault.word, position: fault.position) : .notASCII(fault.word, position: fault.position)
-  }
-
-  /// What is wrong, and what to do.
-  public var description: String {
-    switch self {
-    case .wordCount(25):
-      "the phrase has 25 words: that is an Algorand account's mnemonic; give a BIP39 phrase of 12, 15, 18, 21 or 24"
-    case .wordCount(let count):
-      "the phrase has \(count) \(count == 1 ? "word" : "words"); give all 12, 15, 18, 21 or 24, with spaces between them"
-    case .unknownWord(let word, let position):
-      "word \(position), \(String(reflecting: word)), is not in the English BIP39 list; check how it is spelled"
-    case .notASCII(let word, let position):
-      "word \(position), \(String(reflecting: word)), has a character that no English BIP39 word has; type it anew"
-    case .checksum:
-      "the checksum of the phrase is wrong: all words are in the list, but one of them is not the right one, or two "
-        + "changed places; compare them with what was written down"
     }
   }
 }

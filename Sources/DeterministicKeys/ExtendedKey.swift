@@ -8,7 +8,7 @@ public struct ExtendedKey: Sendable {
   public let publicKey: [UInt8]
   private let derivation: BIP32Ed25519.Derivation
 
-  init(node: SecretBytes, derivation: BIP32Ed25519.Derivation) throws(BIP32Error) {
+  init(node: SecretBytes, derivation: BIP32Ed25519.Derivation) throws(DeterministicKeysError) {
     self.node = node
     self.derivation = derivation
     do {
@@ -26,11 +26,11 @@ public struct ExtendedKey: Sendable {
   ///
   /// z and the child's chain code come from HMAC-SHA512 under this node's chain code; kL' = kL + 8·trunc(zL), kR' =
   /// (kR + zR) mod 2^256. Both HMACs' outputs are wiped before this returns.
-  /// - Throws: ``BIP32Error/keyOverflow`` when kL' would not be below 2^255.
-  public func child(_ index: UInt32) throws(BIP32Error) -> ExtendedKey {
-    let childNode = try node.withUnsafeBytes { node throws(BIP32Error) in
-      try withWipedBytes(count: 64) { z throws(BIP32Error) in
-        try SecretBytes(count: BIP32Ed25519.nodeSize) { child throws(BIP32Error) in
+  /// - Throws: ``DeterministicKeysError/keyOverflow`` when kL' would not be below 2^255.
+  public func child(_ index: UInt32) throws(DeterministicKeysError) -> ExtendedKey {
+    let childNode = try node.withUnsafeBytes { node throws(DeterministicKeysError) in
+      try withWipedBytes(count: 64) { z throws(DeterministicKeysError) in
+        try SecretBytes(count: BIP32Ed25519.nodeSize) { child throws(DeterministicKeysError) in
           let isHardened = index >= 1 << 31
           let secret = isHardened ? UnsafeRawBufferPointer(rebasing: node[..<64]) : .init(start: nil, count: 0)
           let input = ChildInput(
@@ -88,8 +88,8 @@ public struct ExtendedPublicKey: Sendable, Hashable {
 
   /// The soft child of that index: A' = A + (8·trunc(zL))·B.
   ///
-  /// - Throws: ``BIP32Error/hardenedIndex`` from 2^31 on, ``BIP32Error/invalidPoint`` when this node is no point.
-  public func child(_ index: UInt32) throws(BIP32Error) -> ExtendedPublicKey {
+  /// - Throws: ``DeterministicKeysError/hardenedIndex`` from 2^31 on, ``DeterministicKeysError/invalidPoint`` when this node is no point.
+  public func child(_ index: UInt32) throws(DeterministicKeysError) -> ExtendedPublicKey {
     guard index < 1 << 31 else { throw .hardenedIndex }
     let input = ChildInput(tag: 2, secret: .init(start: nil, count: 0), publicKey: publicKey, index: index)
     var childChainCode = [UInt8](repeating: 0, count: 32)

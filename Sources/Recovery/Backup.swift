@@ -81,7 +81,7 @@ extension Backup {
   ///
   /// - Throws: `anotherPhrase` by the fingerprint, before anything is opened; `malformed` for what is no backup or one
   ///   of a newer version; `notAuthentic` for a broken seal; `columnsExchanged` for a record under another's tag.
-  public init(file: [UInt8], keys: CredentialKeys) throws(SealedRecordError) {
+  public init(file: [UInt8], keys: CredentialKeys) throws(RecoveryError) {
     let (fingerprint, nonce, sealed) = try Self.envelope(file)
     guard fingerprint == keys.fingerprint else { throw .anotherPhrase(fingerprint: fingerprint) }
     let plaintext = try? XChaCha20Poly1305.open(
@@ -101,7 +101,7 @@ extension Backup {
 
   private static func envelope(
     _ file: [UInt8]
-  ) throws(SealedRecordError) -> (fingerprint: [UInt8], nonce: [UInt8], sealed: [UInt8]) {
+  ) throws(RecoveryError) -> (fingerprint: [UInt8], nonce: [UInt8], sealed: [UInt8]) {
     do throws(CBORError) {
       let map = try CBORDecoder.decode(file).mapOfOurs()
       guard map[Key.magic] == .text(magic) else { throw .invalid("no backup of this program") }
@@ -130,7 +130,7 @@ extension Backup {
     return CBOREncoder.encode(.map(map))
   }
 
-  private init(plaintext: [UInt8]) throws(SealedRecordError) {
+  private init(plaintext: [UInt8]) throws(RecoveryError) {
     let pairs: [CBORValue]
     do throws(CBORError) {
       let map = try CBORDecoder.decode(plaintext).mapOfOurs()

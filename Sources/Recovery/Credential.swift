@@ -1,3 +1,5 @@
+import CryptoPrimitives
+
 /// A credential that this phrase can sign with, wherever it was found: what recognition and registration yield.
 public struct Credential: Sendable, Equatable {
   /// Where the credential was found.
@@ -66,5 +68,24 @@ public struct Credential: Sendable, Equatable {
   public static func == (a: Self, b: Self) -> Bool {
     a.id == b.id && a.rpID.utf8.elementsEqual(b.rpID.utf8) && a.parameters == b.parameters
       && a.provenance == b.provenance
+  }
+}
+
+/// SHA-256 of an rp.id as it was received: no case folding, no normalisation, no truncation.
+///
+/// It opens every authenticator data (WebAuthn §6.1) and stands in every tag, seal and derived secret (Recovery §2–6).
+public struct RPIDHash: Hashable, Sendable {
+  /// The 32 bytes.
+  public let bytes: [UInt8]
+
+  /// Hashes the UTF-8 of an rp.id.
+  public init(rpID: String) {
+    bytes = SHA256.hash(Array(rpID.utf8))
+  }
+
+  /// Takes a hash that came from outside, such as U2F's application parameter; `nil` unless it has 32 bytes.
+  public init?(bytes: [UInt8]) {
+    guard bytes.count == 32 else { return nil }
+    self.bytes = bytes
   }
 }

@@ -18,7 +18,7 @@ extension OpenVault {
   /// - Parameter userVerified: whether this ceremony verifies the user: without, level 3 is as if absent.
   public func credentials(
     allowList ids: [[UInt8]], rpID: String, userVerified: Bool
-  ) throws(StoreError) -> [Credential] {
+  ) throws(RecoveryError) -> [Credential] {
     let recognition = CredentialRecognition(vault: self, rpID: rpID, state: try store.state())
     var (matches, left) = try recognition.recognise(ids)
     if !left.isEmpty, matches.usable(userVerified: userVerified).isEmpty {
@@ -36,7 +36,7 @@ extension OpenVault {
   public func examine(
     excludeList ids: [[UInt8]], rpID: String, userID: [UInt8], algorithms: [COSEAlgorithm],
     policy: CredentialPolicy = CredentialPolicy(), userVerified: Bool
-  ) throws(StoreError) -> ExcludeListFindings {
+  ) throws(RecoveryError) -> ExcludeListFindings {
     let recognition = CredentialRecognition(vault: self, rpID: rpID, state: try store.state())
     var (matches, left) = try recognition.recognise(ids)
     if !left.isEmpty, matches.usable(userVerified: userVerified).isEmpty {
@@ -91,7 +91,7 @@ struct CredentialRecognition {
   /// Steps (a) and (b): the ids that have a row or open, and the 32-byte ones that are left for candidates.
   ///
   /// An id that has a row is never left: no candidate may answer for a record that asks for user verification.
-  func recognise(_ ids: [[UInt8]]) throws(StoreError) -> (matches: [Match], left: [[UInt8]]) {
+  func recognise(_ ids: [[UInt8]]) throws(RecoveryError) -> (matches: [Match], left: [[UInt8]]) {
     var matches: [Match] = []
     var left: [[UInt8]] = []
     for id in ids {
@@ -110,7 +110,7 @@ struct CredentialRecognition {
   /// Step (c): the ids that equal a candidate.
   ///
   /// Every id is compared with every candidate, whichever matches.
-  func match(_ ids: [[UInt8]], against candidates: [Candidate]) throws(StoreError) -> [Match] {
+  func match(_ ids: [[UInt8]], against candidates: [Candidate]) throws(RecoveryError) -> [Match] {
     let hashes = candidates.map(\.publicKey.hashID)
     var matches: [Match] = []
     for id in ids {
@@ -162,7 +162,7 @@ struct CredentialRecognition {
   private func match(
     _ id: [UInt8], _ parameters: CredentialParameters, _ provenance: Credential.Provenance,
     _ key: CredentialPrivateKey? = nil
-  ) throws(StoreError) -> Match {
+  ) throws(RecoveryError) -> Match {
     // Only the one credential of an account can be outlived by another.
     let account =
       parameters.kind == .discoverable

@@ -1,16 +1,4 @@
-public import CryptoPrimitives
-
-/// Why `liquid-auth recover --rp --user-handle` wrote nothing.
-public enum CredentialRecoveryError: Error, Sendable {
-  /// The account has this or a higher counter here, as a record or as what a deletion left.
-  case accountHasCounter(UInt32, deleted: Bool)
-  /// user.id is not 1–64 bytes.
-  case userIDLength(Int)
-  /// The key cannot be derived; `scalarOutOfRange` says that no credential was ever made with this counter.
-  case cryptography(CryptoError)
-  /// The store could not answer.
-  case store(StoreError)
-}
+import CryptoPrimitives
 
 // MARK: - What comes back, Recovery §7 and §9
 
@@ -28,7 +16,7 @@ extension OpenVault {
   public func rememberUse(
     of credential: Credential, user: PublicKeyCredentialUserEntity? = nil, algorandAddress: String? = nil,
     userPresent: Bool, userVerified: Bool, now: UInt64
-  ) throws(StoreError) {
+  ) throws(RecoveryError) {
     guard userPresent else { return }
     let credential = userVerified ? credential.asOfWallet(of: algorandAddress) : credential
     if let source = try writtenBack(credential, user: user, now: now) {
@@ -44,7 +32,7 @@ extension OpenVault {
   /// Names that the account has already stay as they are: a site can bring a record back, never rename one.
   func writtenBack(
     _ credential: Credential, user: PublicKeyCredentialUserEntity?, now: UInt64
-  ) throws(StoreError) -> CredentialSource? {
+  ) throws(RecoveryError) -> CredentialSource? {
     let parameters = credential.parameters
     guard credential.provenance == .sealedID || credential.provenance == .hashID, let counter = parameters.counter
     else { return nil }
@@ -63,33 +51,40 @@ extension OpenVault {
   /// `liquid-auth recover --rp --user-handle [--counter --alg --cred-protect]`.
   ///
   /// Only over a lower counter: a record or deletion that is as new stays as it is.
+  ///
+  /// - Throws: `notReplaced`, `userIDLength`, `noKey`, `key` or `store`.
   @discardableResult
   public func recover(
     rpID: String, userID: [UInt8], counter: UInt32 = 0, algorithm: COSEAlgorithm = .es256,
     credProtect: CredProtectLevel = .userVerificationOptional, now: UInt64
-  ) throws(CredentialRecoveryError) -> CredentialSource {
+  ) throws(RecoveryError) -> CredentialSource {
     let parameters = CredentialParameters.discoverable(
       userID: userID, counter: counter, algorithm: algorithm, policy: CredentialPolicy(credProtect: credProtect))
-    guard let parameters else { throw .userIDLength(userID.count) }
+    guard let parameters else {
+      throw RecoveryError(.userIDLength, "the user handle has \(userID.count) bytes", hint: "it must have 1 to 64")
+    }
     let credential: Credential
     do {
       let id = try keys.privateKey(parameters, rpID: rpID).publicKey.hashID
       credential = Credential(id: id, rpID: rpID, parameters: parameters, provenance: .hashID)
     } catch {
-      throw .cryptography(error)
+      throw error == .scalarOutOfRange
+        ? RecoveryError(.noKey, "counter \(counter) gives no key", hint: "give the next --counter")
+        : RecoveryError(.key, error.description)
     }
 
-    let source: CredentialSource?
-    let account: AccountEntry?
-    do throws(StoreError) {
-      account = try store.account(rpIDHash: credential.rpIDHash, userID: userID)
-      source = try writtenBack(credential, user: nil, now: now)
-      if let source { try save(source) }
-    } catch {
-      throw .store(error)
+    if let source = try writtenBack(credential, user: nil, now: now) {
+      try save(source)
+      return source
     }
-    if let source { return source }
-    throw .accountHasCounter(account?.counter ?? counter, deleted: account?.isTombstone ?? false)
+    let account = try store.account(rpIDHash: credential.rpIDHash, userID: userID)
+    let here = account?.counter ?? counter
+    throw account?.isTombstone == true
+      ? RecoveryError(
+        .notReplaced, "the account's passkey with counter \(here) was removed here and stays so",
+        hint: "register anew at the site, or give the --counter of a later registration")
+      : RecoveryError(
+        .notReplaced, "the account has a credential here already, with counter \(here)", hint: "it is not replaced")
   }
 }
 
@@ -110,7 +105,7 @@ extension OpenVault {
   /// Gives a credential other names, of which an empty one is removed; the counter stays.
   public func rename(
     _ source: CredentialSource, name: String?, displayName: String?, now: UInt64
-  ) throws(StoreError) {
+  ) throws(RecoveryError) {
     var renamed = source
     renamed.rename(
       name: name.unlessEmpty, displayName: displayName.unlessEmpty, now: source.timeOfChange(now))
@@ -118,7 +113,7 @@ extension OpenVault {
   }
 
   /// Removes a credential: a tombstone stays, so that the id is not live again when its site sends it.
-  public func remove(_ source: CredentialSource, now: UInt64) throws(StoreError) {
+  public func remove(_ source: CredentialSource, now: UInt64) throws(RecoveryError) {
     try store.remove(source, changed: source.timeOfChange(now))
   }
 }

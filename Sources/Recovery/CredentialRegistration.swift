@@ -1,18 +1,4 @@
-public import CryptoPrimitives
-
-/// Why no credential was made.
-public enum CredentialRegistrationError: Error, Sendable {
-  /// Every counter of the epoch is used up: KEY_STORE_FULL.
-  case countersUsedUp
-  /// The store has as many credentials as it takes: KEY_STORE_FULL.
-  case storeFull
-  /// user.id is not 1–64 bytes.
-  case userIDLength(Int)
-  /// The store could not answer.
-  case store(StoreError)
-  /// The key could not be made, for another reason than a scalar out of range.
-  case cryptography(CryptoError)
-}
+import CryptoPrimitives
 
 /// The account of a registration: WebAuthn §5.4.3.
 public struct PublicKeyCredentialUserEntity: Sendable {
@@ -65,7 +51,7 @@ extension OpenVault {
   public static let maximumDiscoverableCredentials = 10_000
 
   /// How many more can be registered.
-  public func remainingDiscoverableCredentials() throws(StoreError) -> Int {
+  public func remainingDiscoverableCredentials() throws(RecoveryError) -> Int {
     max(0, Self.maximumDiscoverableCredentials - (try store.credentialCount()))
   }
 
@@ -75,19 +61,20 @@ extension OpenVault {
   /// has: two sites can choose rp.id and user.id so that they join to the same text (Recovery §12).
   ///
   /// - Parameter known: `ExcludeListFindings.highestKnownCounter` of the same request.
+  /// - Throws: `full`, `userIDLength`, `key` or `store`.
   public func makeDiscoverableCredential(
     _ registration: CredentialRegistration, known: UInt32?, now: UInt64
-  ) throws(CredentialRegistrationError) -> CredentialSource {
-    let isKnown = try storeAnswer { () throws(StoreError) in
-      try store.account(rpIDHash: RPIDHash(rpID: registration.rpID), userID: registration.user.id)?.record != nil
+  ) throws(RecoveryError) -> CredentialSource {
+    let account = try store.account(rpIDHash: RPIDHash(rpID: registration.rpID), userID: registration.user.id)
+    let remaining = try remainingDiscoverableCredentials()
+    guard account?.record != nil || remaining > 0 else {
+      throw RecoveryError(.full, "there are as many passkeys as this machine keeps")
     }
-    let remaining = try storeAnswer { () throws(StoreError) in try remainingDiscoverableCredentials() }
-    guard isKnown || remaining > 0 else { throw .storeFull }
-    let state = try storeAnswer { () throws(StoreError) in try store.state() }
-    let source = try state.firstUsableCounter(known: known) { counter throws(CredentialRegistrationError) in
+    let state = try store.state()
+    let source = try state.firstUsableCounter(known: known) { counter throws(RecoveryError) in
       try record(registration, counter: counter, setting: state.credentialIDForm, now: now)
     }
-    guard let source else { throw .countersUsedUp }
+    guard let source else { throw RecoveryError(.full, "every counter of the account is used up") }
     return source
   }
 
@@ -95,42 +82,46 @@ extension OpenVault {
   ///
   /// Clients repeat user.id, so only chance makes the key a new one: a salt of 16 bytes, drawn again while the scalar
   /// is out of range.
+  ///
+  /// - Throws: `userIDLength`, `key` or `store`.
   public func makeNonDiscoverableCredential(
     _ registration: CredentialRegistration, using generator: inout some RandomNumberGenerator
-  ) throws(CredentialRegistrationError) -> Credential {
-    let epoch = try storeAnswer { () throws(StoreError) in try store.state() }.epoch
+  ) throws(RecoveryError) -> Credential {
+    let epoch = try store.state().epoch
     while true {
       let salt = generator.next().bigEndianBytes + generator.next().bigEndianBytes
       let parameters = CredentialParameters.nonDiscoverable(
         userID: registration.user.id, salt: salt, epoch: epoch, algorithm: registration.algorithm,
         policy: registration.policy)
-      guard let parameters else { throw .userIDLength(registration.user.id.count) }
+      guard let parameters else { throw Self.userIDLength(registration.user) }
       guard try publicKey(parameters, rpID: registration.rpID) != nil else { continue }
-      let id = try cryptography { () throws(CryptoError) in
-        try keys.sealedID(parameters, rpIDHash: RPIDHash(rpID: registration.rpID))
+      do {
+        let id = try keys.sealedID(parameters, rpIDHash: RPIDHash(rpID: registration.rpID))
+        return Credential(id: id, rpID: registration.rpID, parameters: parameters, provenance: .sealedID)
+      } catch {
+        throw Self.unusableKey(error)
       }
-      return Credential(id: id, rpID: registration.rpID, parameters: parameters, provenance: .sealedID)
     }
   }
 
   /// The record of one counter; `nil` where the counter cannot be used.
   private func record(
     _ registration: CredentialRegistration, counter: UInt32, setting: CredentialIDForm, now: UInt64
-  ) throws(CredentialRegistrationError) -> CredentialSource? {
+  ) throws(RecoveryError) -> CredentialSource? {
     let user = registration.user
     let rpIDHash = RPIDHash(rpID: registration.rpID)
     let parameters = CredentialParameters.discoverable(
       userID: user.id, counter: counter, algorithm: registration.algorithm, policy: registration.policy)
-    guard let parameters else { throw .userIDLength(user.id.count) }
+    guard let parameters else { throw Self.userIDLength(user) }
     guard let publicKey = try publicKey(parameters, rpID: registration.rpID) else { return nil }
-    let isTaken = try storeAnswer { () throws(StoreError) in
-      try isKey(publicKey.bytes, ofAnotherAccountThan: user.id, rpIDHash: rpIDHash)
-    }
-    guard !isTaken else { return nil }
+    guard try !isKey(publicKey.bytes, ofAnotherAccountThan: user.id, rpIDHash: rpIDHash) else { return nil }
 
     let form = CredentialID.form(forUserID: user.id, setting: setting)
-    let id = try cryptography { () throws(CryptoError) in
-      try keys.id(form, parameters, rpIDHash: rpIDHash, publicKey: publicKey)
+    let id: [UInt8]
+    do {
+      id = try keys.id(form, parameters, rpIDHash: rpIDHash, publicKey: publicKey)
+    } catch {
+      throw Self.unusableKey(error)
     }
     return CredentialSource(
       rpID: registration.rpID, userID: user.id, name: user.name, displayName: user.displayName, id: id,
@@ -141,22 +132,22 @@ extension OpenVault {
   /// The public key of a new credential; `nil` where the scalar is out of range.
   private func publicKey(
     _ parameters: CredentialParameters, rpID: String
-  ) throws(CredentialRegistrationError) -> CredentialPublicKey? {
+  ) throws(RecoveryError) -> CredentialPublicKey? {
     do {
       return try keys.privateKey(parameters, rpID: rpID).publicKey
     } catch .scalarOutOfRange {
       return nil
     } catch {
-      throw .cryptography(error)
+      throw Self.unusableKey(error)
     }
   }
 
-  private func storeAnswer<T>(_ ask: () throws(StoreError) -> T) throws(CredentialRegistrationError) -> T {
-    do { return try ask() } catch { throw .store(error) }
+  private static func userIDLength(_ user: PublicKeyCredentialUserEntity) -> RecoveryError {
+    RecoveryError(.userIDLength, "user.id has \(user.id.count) bytes")
   }
 
-  private func cryptography<T>(_ make: () throws(CryptoError) -> T) throws(CredentialRegistrationError) -> T {
-    do { return try make() } catch { throw .cryptography(error) }
+  private static func unusableKey(_ error: CryptoError) -> RecoveryError {
+    RecoveryError(.key, "the credential's key cannot be used: \(error)")
   }
 }
 
@@ -164,12 +155,12 @@ extension OpenVault {
   /// Whether a row of another account, at this or another relying party, has the public key.
   func isKey(
     _ publicKey: [UInt8], ofAnotherAccountThan userID: [UInt8], rpIDHash: RPIDHash
-  ) throws(StoreError) -> Bool {
+  ) throws(RecoveryError) -> Bool {
     try store.credentials(publicKey: publicKey).contains { $0.userID != userID || $0.rpIDHash != rpIDHash }
   }
 
   /// Saves a record durably and, in the same transaction, the epoch that it raises.
-  public func save(_ source: CredentialSource) throws(StoreError) {
+  public func save(_ source: CredentialSource) throws(RecoveryError) {
     var state = try store.state()
     try store.save(source, state: state.see(epoch: UInt16(source.counter >> 16)) ? state : nil)
   }

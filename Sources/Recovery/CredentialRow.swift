@@ -38,28 +38,6 @@ public struct CredentialRow: Sendable, Equatable {
   }
 }
 
-/// Why a row, a state or a backup is not to be believed; whoever opened it names the file.
-public enum SealedRecordError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// The seal is not ours, or is broken.
-  case notAuthentic
-  /// The seal is right, but what it holds is not what this version writes.
-  case malformed(String)
-  /// The seal is right, but the row's columns are those of another row.
-  case columnsExchanged
-  /// The backup was made with another phrase; its fingerprint (4 bytes).
-  case anotherPhrase(fingerprint: [UInt8])
-
-  /// What is wrong, for the sentence of whoever names the file.
-  public var description: String {
-    switch self {
-    case .notAuthentic: "its seal is broken, or was made with another phrase"
-    case .malformed(let reason): "its content is not what this version writes: \(reason)"
-    case .columnsExchanged: "its columns belong to another row"
-    case .anotherPhrase: "it was made with another phrase"
-    }
-  }
-}
-
 // MARK: - Sealing and opening rows
 
 extension CredentialKeys {
@@ -95,7 +73,7 @@ extension CredentialKeys {
   }
 
   /// Opens a row, and compares its columns with what it holds: rows and columns cannot be exchanged.
-  public func open(_ row: CredentialRow) throws(SealedRecordError) -> AccountEntry {
+  public func open(_ row: CredentialRow) throws(RecoveryError) -> AccountEntry {
     let plaintext = try openPadded(row.sealed, nonce: row.nonce, ad: Self.rowAD(row.accountTag))
     let entry = try AccountEntry(plaintext: plaintext)
     switch (entry, row.tags) {
@@ -133,7 +111,7 @@ extension CredentialKeys {
   /// Opens the state row, which also says whether the store has a ``RowSet``.
   public func openState(
     _ sealed: [UInt8], nonce: [UInt8]
-  ) throws(SealedRecordError) -> (state: StoreState, hasRowSet: Bool) {
+  ) throws(RecoveryError) -> (state: StoreState, hasRowSet: Bool) {
     try StoreState.read(openPadded(sealed, nonce: nonce, ad: Self.stateAD))
   }
 
@@ -147,11 +125,11 @@ extension CredentialKeys {
   }
 
   /// Opens the serialized large-blob array.
-  public func openLargeBlobArray(_ sealed: [UInt8], nonce: [UInt8]) throws(SealedRecordError) -> [UInt8] {
+  public func openLargeBlobArray(_ sealed: [UInt8], nonce: [UInt8]) throws(RecoveryError) -> [UInt8] {
     try openPadded(sealed, nonce: nonce, ad: Self.blobsAD)
   }
 
-  func openPadded(_ sealed: [UInt8], nonce: [UInt8], ad: [UInt8]) throws(SealedRecordError) -> [UInt8] {
+  func openPadded(_ sealed: [UInt8], nonce: [UInt8], ad: [UInt8]) throws(RecoveryError) -> [UInt8] {
     guard let padded = try? XChaCha20Poly1305.open(sealed, key: self[.record], nonce: nonce, ad: ad) else {
       throw .notAuthentic
     }

@@ -40,17 +40,6 @@ public enum AccountEntry: Sendable, Equatable {
   case tombstone(counter: UInt32, changed: UInt64)
 }
 
-/// What can go wrong in a store.
-///
-/// The reason names the file and says what to do; it never holds a secret.
-public struct StoreError: Error, Sendable, CustomStringConvertible {
-  /// Lower case, no full stop: what happened, then what to do.
-  public let description: String
-
-  /// Makes an error from its whole sentence.
-  public init(_ description: String) { self.description = description }
-}
-
 /// The port to the credentials that a machine keeps.
 ///
 /// Only the authenticator's one task calls it. Every change is durable when the call returns: an answer that depends on it
@@ -58,35 +47,35 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
 /// once more, with another name or policy, leaves it in its place.
 public protocol CredentialStore: Sendable {
   /// The state row.
-  func state() throws(StoreError) -> StoreState
+  func state() throws(RecoveryError) -> StoreState
   /// Replaces the state row.
-  func setState(_ state: StoreState) throws(StoreError)
+  func setState(_ state: StoreState) throws(RecoveryError)
 
   /// All records of a relying party, the newest first.
-  func credentials(rpIDHash: RPIDHash) throws(StoreError) -> [CredentialSource]
+  func credentials(rpIDHash: RPIDHash) throws(RecoveryError) -> [CredentialSource]
   /// The record with this id at this relying party.
-  func credential(id: [UInt8], rpIDHash: RPIDHash) throws(StoreError) -> CredentialSource?
+  func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource?
   /// The record or tombstone of one account.
-  func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(StoreError) -> AccountEntry?
+  func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry?
   /// All records with this public key (X ‖ Y, 64 bytes, or 32 bytes of EdDSA), of any relying party.
-  func credentials(publicKey: [UInt8]) throws(StoreError) -> [CredentialSource]
+  func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource]
   /// All records, the newest first.
-  func allCredentials() throws(StoreError) -> [CredentialSource]
+  func allCredentials() throws(RecoveryError) -> [CredentialSource]
   /// How many records there are; what they hold is not looked at.
-  func credentialCount() throws(StoreError) -> Int
+  func credentialCount() throws(RecoveryError) -> Int
   /// Which records there are, and how they stand: other bytes after each record that is saved or removed, the same bytes
   /// for as long as none is, also when the store was closed meanwhile.
-  func revision() throws(StoreError) -> [UInt8]
+  func revision() throws(RecoveryError) -> [UInt8]
 
   /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
-  func save(_ source: CredentialSource, state: StoreState?) throws(StoreError)
+  func save(_ source: CredentialSource, state: StoreState?) throws(RecoveryError)
   /// Turns the account's record into a tombstone with the same counter.
-  func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError)
+  func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError)
   /// The serialized large-blob array that was written last; `nil` if none was.
-  func largeBlobArray() throws(StoreError) -> [UInt8]?
+  func largeBlobArray() throws(RecoveryError) -> [UInt8]?
   /// Replaces the serialized large-blob array.
-  func setLargeBlobArray(_ array: [UInt8]) throws(StoreError)
+  func setLargeBlobArray(_ array: [UInt8]) throws(RecoveryError)
 
   /// Removes every record and tombstone, and the large-blob array, and writes the new state, in one transaction.
-  func removeAll(state: StoreState) throws(StoreError)
+  func removeAll(state: StoreState) throws(RecoveryError)
 }

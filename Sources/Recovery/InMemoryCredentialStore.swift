@@ -49,42 +49,42 @@ public final class InMemoryCredentialStore: CredentialStore {
   }
 
   /// The state row.
-  public func state() throws(StoreError) -> StoreState { content.withLock { $0.state } }
+  public func state() throws(RecoveryError) -> StoreState { content.withLock { $0.state } }
 
   /// Replaces the state row.
-  public func setState(_ state: StoreState) throws(StoreError) { try write { $0.state = state } }
+  public func setState(_ state: StoreState) throws(RecoveryError) { try write { $0.state = state } }
 
   /// All records of a relying party, the newest first.
-  public func credentials(rpIDHash: RPIDHash) throws(StoreError) -> [CredentialSource] {
+  public func credentials(rpIDHash: RPIDHash) throws(RecoveryError) -> [CredentialSource] {
     content.withLock { $0.newestFirst }.filter { $0.rpIDHash == rpIDHash }
   }
 
   /// The record with this id at this relying party.
-  public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(StoreError) -> CredentialSource? {
+  public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
     try credentials(rpIDHash: rpIDHash).first { $0.id == id }
   }
 
   /// The record or tombstone of one account.
-  public func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(StoreError) -> AccountEntry? {
+  public func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry? {
     content.withLock { $0.entries[Account(rpIDHash: rpIDHash, userID: userID)]?.entry }
   }
 
   /// All records with this public key, of any relying party.
-  public func credentials(publicKey: [UInt8]) throws(StoreError) -> [CredentialSource] {
+  public func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource] {
     content.withLock { $0.newestFirst }.filter { (try? keys.privateKey(of: $0).publicKey.bytes) == publicKey }
   }
 
   /// How many records there are.
-  public func credentialCount() throws(StoreError) -> Int { try allCredentials().count }
+  public func credentialCount() throws(RecoveryError) -> Int { try allCredentials().count }
 
   /// Other bytes after each change.
-  public func revision() throws(StoreError) -> [UInt8] { Array("\(content.withLock { $0.changes })".utf8) }
+  public func revision() throws(RecoveryError) -> [UInt8] { Array("\(content.withLock { $0.changes })".utf8) }
 
   /// All records, the newest first.
-  public func allCredentials() throws(StoreError) -> [CredentialSource] { content.withLock { $0.newestFirst } }
+  public func allCredentials() throws(RecoveryError) -> [CredentialSource] { content.withLock { $0.newestFirst } }
 
   /// Replaces the account's record or tombstone, and the state when one is given.
-  public func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
+  public func save(_ source: CredentialSource, state: StoreState?) throws(RecoveryError) {
     try write { content in
       content.put(.record(source), Account(rpIDHash: source.rpIDHash, userID: source.userID))
       if let state { content.state = state }
@@ -92,7 +92,7 @@ public final class InMemoryCredentialStore: CredentialStore {
   }
 
   /// Turns the account's record into a tombstone with the same counter.
-  public func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError) {
+  public func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
     try write { content in
       let account = Account(rpIDHash: source.rpIDHash, userID: source.userID)
       guard let record = content.entries[account]?.entry.record else { return }
@@ -101,13 +101,13 @@ public final class InMemoryCredentialStore: CredentialStore {
   }
 
   /// The serialized large-blob array that was written last; `nil` if none was.
-  public func largeBlobArray() throws(StoreError) -> [UInt8]? { content.withLock { $0.largeBlobArray } }
+  public func largeBlobArray() throws(RecoveryError) -> [UInt8]? { content.withLock { $0.largeBlobArray } }
 
   /// Replaces the serialized large-blob array.
-  public func setLargeBlobArray(_ array: [UInt8]) throws(StoreError) { try write { $0.largeBlobArray = array } }
+  public func setLargeBlobArray(_ array: [UInt8]) throws(RecoveryError) { try write { $0.largeBlobArray = array } }
 
   /// Removes everything, and writes the new state.
-  public func removeAll(state: StoreState) throws(StoreError) {
+  public func removeAll(state: StoreState) throws(RecoveryError) {
     try write { content in
       content.entries = [:]
       content.changes += 1
@@ -116,11 +116,13 @@ public final class InMemoryCredentialStore: CredentialStore {
     }
   }
 
-  private func write(_ change: (inout Content) -> Void) throws(StoreError) {
+  private func write(_ change: (inout Content) -> Void) throws(RecoveryError) {
     let isFull = content.withLock { content in
       if !content.isFull { change(&content) }
       return content.isFull
     }
-    if isFull { throw StoreError("cannot write the credentials: no space left; free some and try again") }
+    if isFull {
+      throw RecoveryError(.store, "cannot write the credentials: no space left", hint: "free some and try again")
+    }
   }
 }

@@ -47,7 +47,7 @@ extension AccountEntry {
   }
 
   /// Reads the map of a record or a tombstone: a tombstone is a map without an rp.id.
-  init(plaintext: [UInt8]) throws(SealedRecordError) {
+  init(plaintext: [UInt8]) throws(RecoveryError) {
     do throws(CBORError) {
       let map = try CBORDecoder.decode(plaintext).mapOfOurs()
       self = try map[Key.rpID] == nil ? Self(tombstone: map) : .record(Self.source(map))
@@ -112,7 +112,7 @@ extension StoreState {
   }
 
   /// Reads the map of the state row, and whether the store has a ``RowSet``.
-  static func read(_ plaintext: [UInt8]) throws(SealedRecordError) -> (state: StoreState, hasRowSet: Bool) {
+  static func read(_ plaintext: [UInt8]) throws(RecoveryError) -> (state: StoreState, hasRowSet: Bool) {
     do throws(CBORError) {
       let map = try CBORDecoder.decode(plaintext).mapOfOurs()
       try map.refuseOtherKeys(Key.isKnown)

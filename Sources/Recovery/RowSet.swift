@@ -88,7 +88,7 @@ extension CredentialKeys {
   }
 
   /// Opens both sums.
-  public func openRowSet(_ sealed: [UInt8], nonce: [UInt8]) throws(SealedRecordError) -> RowSet {
+  public func openRowSet(_ sealed: [UInt8], nonce: [UInt8]) throws(RecoveryError) -> RowSet {
     let plaintext = try openPadded(sealed, nonce: nonce, ad: Self.rowSetAD)
     guard plaintext.count == 2 * MultisetHash.size else { throw .malformed("two sums of 32 bytes") }
     var rows = RowSet()

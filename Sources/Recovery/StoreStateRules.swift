@@ -1,14 +1,11 @@
-/// The last epoch, 65 535, cannot be reset any more (Recovery §7): status 7F.
-public struct EpochsUsedUp: Error, Equatable, Sendable {}
-
 // MARK: - Epoch and floor, Recovery §7
 
 extension StoreState {
   /// A reset: what this machine made or used is dead here from now on, and PIN and settings are gone.
   ///
-  /// - Throws: `EpochsUsedUp` in the last epoch; nothing changes then.
-  public mutating func reset() throws(EpochsUsedUp) {
-    guard epoch < .max else { throw EpochsUsedUp() }
+  /// - Throws: `lastEpoch` in the last epoch; nothing changes then.
+  public mutating func reset() throws(RecoveryError) {
+    guard epoch < .max else { throw RecoveryError(.lastEpoch, "the last epoch is in use") }
     epoch += 1
     floor = epoch
     settings = AuthenticatorSettings()

@@ -12,7 +12,7 @@ public struct AlgorandAccount: Sendable {
   /// Where each signature is counted.
   package let counts: SignatureCounts
 
-  init(_ tree: BIP32Ed25519, account: UInt32, index: UInt32, counts: SignatureCounts) throws(BIP32Error) {
+  init(_ tree: BIP32Ed25519, account: UInt32, index: UInt32, counts: SignatureCounts) throws(DeterministicKeysError) {
     key = try tree.key(.address, account: account, change: 0, index: index)
     address = AlgorandAddress(publicKey: key.publicKey)
     self.counts = counts
@@ -48,8 +48,10 @@ public struct AssociationKey: Sendable {
 extension OpenVault {
   /// An account of the vault; the first address of the first account is the one that signs.
   ///
-  /// - Throws: `BIP32Error.invalidRoot` where the vault holds something else than a root, `indexOutOfRange` from 2^31 on.
-  public func algorandAccount(_ account: UInt32 = 0, index: UInt32 = 0) throws(BIP32Error) -> AlgorandAccount {
+  /// - Throws: `DeterministicKeysError.invalidRoot` where the vault holds something else than a root, `indexOutOfRange` from 2^31 on.
+  public func algorandAccount(
+    _ account: UInt32 = 0, index: UInt32 = 0
+  ) throws(DeterministicKeysError) -> AlgorandAccount {
     try AlgorandAccount(BIP32Ed25519(root: ed25519Root), account: account, index: index, counts: signatures)
   }
 

@@ -24,19 +24,22 @@ public enum Privacy {
   ) throws(StateDirectoryError) {
     guard status.st_mode & S_IFMT == type else {
       let wanted = type == S_IFDIR ? "a directory" : "a regular file"
-      throw StateDirectoryError(.notPrivate, "\(path) is not \(wanted); move it away, or give --state-dir DIR")
+      throw StateDirectoryError(
+        .notPrivate, "\(path) is not \(wanted)",
+        hint: "move it away, or give --state-dir DIR")
     }
     guard status.st_uid == geteuid() else {
       throw StateDirectoryError(
-        .notPrivate,
-        "\(path) belongs to uid \(status.st_uid), not to you (uid \(geteuid())); run as its owner, or give --state-dir DIR"
-      )
+        .notPrivate, "\(path) belongs to uid \(status.st_uid), not to you (uid \(geteuid()))",
+        hint: "run as its owner, or give --state-dir DIR")
     }
     guard !isOpenToOthers(status, at: path) else {
       let found = String(status.st_mode & 0o7777, radix: 8)
       // Such a directory is everybody's, as /tmp is: to close it would break what others have there.
       let remedy = status.st_mode & S_ISVTX != 0 ? "give --state-dir DIR" : "close it with: chmod \(mode) '\(path)'"
-      throw StateDirectoryError(.notPrivate, "\(path) is open to other users (mode \(found)); \(remedy)")
+      throw StateDirectoryError(
+        .notPrivate, "\(path) is open to other users (mode \(found))",
+        hint: remedy)
     }
   }
 }

@@ -25,7 +25,8 @@ public struct StateDirectory: Sendable, Equatable {
       return home + "/.local/state/liquid-auth"
     }
     throw StateDirectoryError(
-      .noHome, "cannot tell where the vault is: HOME and XDG_STATE_HOME are not set; give --state-dir DIR")
+      .noHome, "cannot tell where the vault is: HOME and XDG_STATE_HOME are not set",
+      hint: "give --state-dir DIR")
   }
 
   /// Opens a directory that exists; refuses one that others can read or that belongs to someone else.
@@ -35,7 +36,8 @@ public struct StateDirectory: Sendable, Equatable {
     guard stat(self.path, &status) == 0 else {
       guard errno == ENOENT else { throw .system("open", self.path) }
       throw StateDirectoryError(
-        .missing, "there is no state directory \(self.path); make a vault with: liquid-auth init")
+        .missing, "there is no state directory \(self.path)",
+        hint: "make a vault with: liquid-auth init")
     }
     try Privacy.check(status, self.path, type: S_IFDIR, mode: "700")
   }

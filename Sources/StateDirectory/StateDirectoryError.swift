@@ -1,9 +1,9 @@
 import Glibc
 
-/// What can be wrong with the state directory or a file in it: which file, what happened, and what to do.
-public struct StateDirectoryError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// What a program can tell apart; the words are in `description`.
-  public enum Reason: Sendable, Equatable {
+/// What can be wrong with the state directory or a file in it: the one error of this library.
+public struct StateDirectoryError: Error, Sendable, Equatable {
+  /// What callers tell apart; everything else is in the words.
+  public enum Kind: Sendable, Equatable {
     /// Neither `XDG_STATE_HOME` nor `HOME` tells where the directory is.
     case noHome
     /// The directory, the vault or the store is not there.
@@ -12,10 +12,8 @@ public struct StateDirectoryError: Error, Sendable, Equatable, CustomStringConve
     case exists
     /// A file or directory belongs to someone else, is open to others, or is of another type.
     case notPrivate
-    /// The vault or the store cannot be what we wrote.
+    /// The vault cannot be what we wrote.
     case damaged
-    /// The store is not the one of this vault.
-    case foreignStore
     /// The store refused.
     case unusableStore
     /// Another process works on this directory.
@@ -27,17 +25,25 @@ public struct StateDirectoryError: Error, Sendable, Equatable, CustomStringConve
   }
 
   /// What happened, for programs.
-  public let reason: Reason
-  /// Lower case, no full stop: what happened, then what to do.
-  public let description: String
+  public let kind: Kind
+  /// Which file, and what happened, for people; lower case, no full stop.
+  public let reason: String
+  /// What to do, where there is something to do.
+  public let hint: String?
 
-  init(_ reason: Reason, _ description: String) {
+  init(_ kind: Kind, _ reason: String, hint: String? = nil) {
+    self.kind = kind
     self.reason = reason
-    self.description = description
+    self.hint = hint
   }
 
   /// A refusal of the system: "cannot write /home/…/vault.new: No space left on device".
   static func system(_ operation: String, _ path: String, _ number: Int32 = errno) -> StateDirectoryError {
     StateDirectoryError(.system(errno: number), "cannot \(operation) \(path): \(String(cString: strerror(number)))")
   }
+}
+
+extension StateDirectoryError: CustomStringConvertible {
+  /// The reason, then the hint.
+  public var description: String { hint.map { "\(reason); \($0)" } ?? reason }
 }

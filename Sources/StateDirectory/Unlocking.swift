@@ -33,8 +33,8 @@ extension StateDirectory {
   /// What is said of a vault file that opens, but to other secrets than the vault that is open.
   public func otherVault() -> StateDirectoryError {
     StateDirectoryError(
-      .wrongPassphrase,
-      "\(vaultPath) is not the vault that is open; put the right file back, or lock the vault first: liquid-auth lock")
+      .wrongPassphrase, "\(vaultPath) is not the vault that is open",
+      hint: "put the right file back, or lock the vault first: liquid-auth lock")
   }
 
   /// The vault, read and still sealed.
@@ -55,9 +55,8 @@ extension StateDirectory {
     guard lstat(storePath, &status) == 0 else {
       guard errno == ENOENT else { throw .system("open", storePath) }
       throw StateDirectoryError(
-        .missing,
-        "the store \(storePath) of the vault \(vaultPath) is missing; put it back, or make an empty one with: "
-          + "liquid-auth recover --new-store")
+        .missing, "the store \(storePath) of the vault \(vaultPath) is missing",
+        hint: "put it back, or make an empty one with: liquid-auth recover --new-store")
     }
     try Privacy.check(status, storePath, type: S_IFREG, mode: "600")
   }
@@ -110,12 +109,12 @@ extension StateDirectory {
 extension StateDirectory {
   /// What the vault says of itself, with the file's name in front.
   func fault(_ error: VaultError) -> StateDirectoryError {
-    let reason: StateDirectoryError.Reason =
+    let kind: StateDirectoryError.Kind =
       switch error {
       case .wrongPassphrase: .wrongPassphrase
       case .outOfMemory: .system(errno: ENOMEM)
       case .notAVault, .unsupportedVersion, .damaged, .limitExceeded: .damaged
       }
-    return StateDirectoryError(reason, "\(vaultPath): \(error)")
+    return StateDirectoryError(kind, "\(vaultPath): \(error)")
   }
 }

@@ -62,7 +62,8 @@ extension StateDirectory {
       throw StateDirectoryError(
         .exists,
         "there is a store already, \(storePath); the phrase does not open it: it belongs to another phrase, or was "
-          + "modified outside liquid-auth. It was not overwritten; move it away, or give --state-dir DIR")
+          + "modified outside liquid-auth. It was not overwritten",
+        hint: "move it away, or give --state-dir DIR")
     }
   }
 
@@ -90,7 +91,8 @@ extension StateDirectory {
   public func checkNoVault() throws(StateDirectoryError) {
     guard !Self.isThere(vaultPath) else {
       throw StateDirectoryError(
-        .exists, "there is a vault already, \(vaultPath); it is not overwritten: move it away, or give --state-dir DIR")
+        .exists, "there is a vault already, \(vaultPath)",
+        hint: "it is not overwritten: move it away, or give --state-dir DIR")
     }
   }
 
@@ -119,7 +121,8 @@ extension StateDirectory {
   public func checkNoStore() throws(StateDirectoryError) {
     guard let found = storeFiles.first(where: Self.isThere) else { return }
     throw StateDirectoryError(
-      .exists, "there is a store already, \(found); it is not overwritten: move it away, or give --state-dir DIR")
+      .exists, "there is a store already, \(found)",
+      hint: "it is not overwritten: move it away, or give --state-dir DIR")
   }
 
   /// The store, and what SQLite keeps beside one that is open or was not closed.

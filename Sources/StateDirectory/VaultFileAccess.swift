@@ -12,11 +12,10 @@ extension StateDirectory {
     guard file >= 0 else {
       guard errno == ENOENT else { throw .system("read", vaultPath) }
       throw StateDirectoryError(
-        .missing,
-        isStoreThere
-          ? "there is no vault \(vaultPath), but its store is there; put the vault back, or make it anew from the phrase "
-            + "with: liquid-auth init --import"
-          : "there is no vault \(vaultPath); make one with: liquid-auth init")
+        .missing, "there is no vault \(vaultPath)\(isStoreThere ? ", but its store is there" : "")",
+        hint: isStoreThere
+          ? "put the vault back, or make it anew from the phrase with: liquid-auth init --import"
+          : "make one with: liquid-auth init")
     }
     defer { close(file) }
     var status = stat()
@@ -56,8 +55,8 @@ extension StateDirectory {
       guard (replacing ? rename(new, vaultPath) : clinux_rename_new(new, vaultPath)) == 0 else {
         guard errno == EEXIST else { throw .system("write", vaultPath) }
         throw StateDirectoryError(
-          .exists,
-          "there is a vault already, \(vaultPath); it is not overwritten: move it away, or give --state-dir DIR")
+          .exists, "there is a vault already, \(vaultPath)",
+          hint: "it is not overwritten: move it away, or give --state-dir DIR")
       }
     } catch {
       unlink(new)
@@ -85,5 +84,20 @@ extension StateDirectory {
     guard directory >= 0 else { throw .system("open", path) }
     defer { close(directory) }
     guard fsync(directory) == 0 else { throw .system("write", path) }
+  }
+}
+
+/// Tells a file from one that was put in its place, or written to, since.
+public struct FileStamp: Equatable, Sendable {
+  private let numbers: [Int64]
+
+  /// - Returns: `nil` where there is no file.
+  public init?(_ path: String) {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return nil }
+    numbers = [
+      Int64(bitPattern: UInt64(status.st_dev)), Int64(bitPattern: UInt64(status.st_ino)), Int64(status.st_size),
+      Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec),
+    ]
   }
 }

@@ -30,17 +30,17 @@ import Testing
     for vector in vectors.malformedGroups.array {
       let transactions = try vector.transactions.array.map { try Transaction(decoding: $0.bytes) }
       let id = vector.computedID.bytes
-      let expected: TransactionGroupError? =
+      let expected: TransactionError? =
         switch vector.error.text {
-        case "empty": .empty
-        case "tooMany": .tooMany(17)
+        case "empty": .noTransaction
+        case "tooMany": .tooManyTransactions(17)
         case "someUngrouped": .someUngrouped(computedID: id)
         case "severalGroups": .severalGroups(computedID: id)
         case "othersMissing": .othersMissing(computedID: id)
         case "wrongID": .wrongID(computedID: id)
         default: nil
         }
-      let error = #expect(throws: TransactionGroupError.self, "\(vector)") { try TransactionGroup(transactions) }
+      let error = #expect(throws: TransactionError.self, "\(vector)") { try TransactionGroup(transactions) }
       #expect(error == expected, "\(vector)")
       #expect(error?.computedID ?? [] == id, "\(vector)")
       #expect(error?.description.contains(id.base64) ?? false, "\(vector)")
@@ -57,7 +57,7 @@ import Testing
       bytes[5] ^= 0x20
       var others = transactions
       others[index] = try Transaction(decoding: bytes)
-      #expect(throws: TransactionGroupError.wrongID(computedID: TransactionGroup.id(of: others))) {
+      #expect(throws: TransactionError.wrongID(computedID: TransactionGroup.id(of: others))) {
         try TransactionGroup(others)
       }
     }

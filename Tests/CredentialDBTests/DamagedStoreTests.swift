@@ -39,7 +39,7 @@ import Testing
     let before = try directory.bytes()
     do {
       return try Content(CredentialDB.open(directory))
-    } catch let error as StoreError {
+    } catch let error as RecoveryError {
       #expect(error.description.contains(directory.path()), "\(what)")
       #expect(try directory.bytes() == before, "\(what): the damaged file stays as it is")
       #expect(try directory.names == ["credentials.sqlite"], "\(what)")
@@ -141,7 +141,7 @@ import Testing
     let log = try directory.bytes("credentials.sqlite-wal")
     try crashed.write(good)
     try crashed.write(log, "credentials.sqlite-wal")
-    let error = #expect(throws: StoreError.self) { try CredentialDB.open(crashed) }
+    let error = #expect(throws: RecoveryError.self) { try CredentialDB.open(crashed) }
     #expect(error?.description.contains("its state does not open") == true)
     #expect(try crashed.bytes() == good)
     #expect(try crashed.bytes("credentials.sqlite-wal") == log)

@@ -36,7 +36,7 @@ import Testing
   }
 
   private func refusal(_ body: () throws -> Void) -> String {
-    let error = #expect(throws: StoreError.self, performing: body)
+    let error = #expect(throws: RecoveryError.self, performing: body)
     return error?.description.replacingOccurrences(of: directory.path(""), with: "") ?? ""
   }
 
@@ -112,8 +112,8 @@ import Testing
   }
 
   @Test func `another phrase or vault, or damage, is accepted by nobody`() throws {
-    #expect(throws: StoreError.self) { try CredentialDB.open(directory, keys: Given.otherKeys, rows: .accepted) }
-    #expect(throws: StoreError.self) {
+    #expect(throws: RecoveryError.self) { try CredentialDB.open(directory, keys: Given.otherKeys, rows: .accepted) }
+    #expect(throws: RecoveryError.self) {
       try CredentialDB.open(directory, storeID: [UInt8](repeating: 1, count: 16), rows: .accepted)
     }
     try change("UPDATE credential SET sealed = zeroblob(272) WHERE sequence = 1")
@@ -202,7 +202,7 @@ import Testing
     #expect(try Connection(path: directory.path()).texts("PRAGMA user_version") == ["2"])
     #expect(try CredentialDB.open(directory).revision() == revision)
     try Connection(path: directory.path()).execute("DELETE FROM credential WHERE rpTag IS NULL")
-    #expect(throws: StoreError.self) { try CredentialDB.open(directory) }
+    #expect(throws: RecoveryError.self) { try CredentialDB.open(directory) }
   }
 
   @Test func `who only looks makes it one of today too`() throws {

@@ -22,7 +22,7 @@ import Testing
   private func refusal(
     _ name: String = "credentials.sqlite", _ body: () throws -> Void, location: SourceLocation = #_sourceLocation
   ) -> String {
-    let error = #expect(throws: StoreError.self, sourceLocation: location, performing: body)
+    let error = #expect(throws: RecoveryError.self, sourceLocation: location, performing: body)
     let text = error?.description ?? ""
     #expect(text.contains(directory.path(name)), sourceLocation: location)
     return text.replacingOccurrences(of: directory.path(""), with: "")

@@ -65,7 +65,7 @@ extension CredentialDB {
   static func open(
     _ directory: TemporaryDirectory, _ name: String = "credentials.sqlite", keys: CredentialKeys = Given.keys,
     storeID: [UInt8] = Given.storeID, rows: RowRule = .asTheyWereLeft
-  ) throws(StoreError) -> CredentialDB {
+  ) throws(RecoveryError) -> CredentialDB {
     try CredentialDB(
       opening: directory.path(name), vaultPath: directory.path("vault"), keys: keys, storeID: storeID, rows: rows)
   }

@@ -39,8 +39,9 @@ import Testing
   }
 
   @Test func `bad mnemonics are refused by checksum, word or number`() throws {
-    let errors: [String: AlgorandMnemonicError] = [
-      "checksum": .checksum, "word not in list": .unknownWord("x-ray", position: 25), "length": .wordCount(3),
+    let errors: [String: DeterministicKeysError] = [
+      "checksum": .checksum(of: .mnemonic), "word not in list": .unknownWord("x-ray", position: 25),
+      "length": .wordCount(3, of: .mnemonic),
     ]
     #expect(vectors.badMnemonics.array.count == 3)
     for bad in vectors.badMnemonics.array {
@@ -55,7 +56,7 @@ import Testing
     let zeros = Array(repeating: "abandon", count: 23)
     for last in ["absurd", "zoo"] {
       let typed = (zeros + [last, "invest"]).joined(separator: " ")
-      #expect(throws: AlgorandMnemonicError.checksum) {
+      #expect(throws: DeterministicKeysError.checksum(of: .mnemonic)) {
         try AlgorandMnemonic.seed(parsing: SecretBytes(typed: typed))
       }
     }
@@ -63,8 +64,10 @@ import Testing
 
   @Test func `a BIP39 phrase and a word that is not ASCII are refused`() {
     let phrase = BIP39Phrase.generate()
-    #expect(throws: AlgorandMnemonicError.wordCount(24)) { try AlgorandMnemonic.seed(parsing: phrase.utf8) }
-    #expect(throws: AlgorandMnemonicError.notASCII("ábandon", position: 1)) {
+    #expect(throws: DeterministicKeysError.wordCount(24, of: .mnemonic)) {
+      try AlgorandMnemonic.seed(parsing: phrase.utf8)
+    }
+    #expect(throws: DeterministicKeysError.notASCII("ábandon", position: 1)) {
       try AlgorandMnemonic.seed(parsing: SecretBytes(typed: "ábandon abandon"))
     }
   }
@@ -74,7 +77,10 @@ import Testing
   }
 
   @Test(arguments: [
-    (AlgorandMnemonicError.wordCount(24), "the mnemonic has 24 words; give the 25 words of an Algorand account"),
+    (
+      DeterministicKeysError.wordCount(24, of: .mnemonic),
+      "the mnemonic has 24 words; give the 25 words of an Algorand account"
+    ),
     (
       .unknownWord("x-ray", position: 25),
       #"word 25, "x-ray", is not in the English BIP39 list; check how it is spelled"#
@@ -83,11 +89,11 @@ import Testing
       .notASCII("é", position: 1), #"word 1, "é", has a character that no English BIP39 word has; type it anew"#
     ),
     (
-      .checksum,
+      .checksum(of: .mnemonic),
       "the checksum of the mnemonic is wrong: all words are in the list, but one of them is not the right one; compare "
         + "them with what was written down"
     ),
-  ]) func `an error tells what is wrong and what to do`(_ error: AlgorandMnemonicError, _ text: String) {
+  ]) func `an error tells what is wrong and what to do`(_ error: DeterministicKeysError, _ text: String) {
     #expect(error.description == text)
   }
 }

@@ -44,7 +44,7 @@ import Testing
   {
     var root = upstream.rootKey.bytes
     damage(&root)
-    #expect(throws: BIP32Error.invalidRoot) { try BIP32Ed25519(root: SecretBytes(root)) }
+    #expect(throws: DeterministicKeysError.invalidRoot) { try BIP32Ed25519(root: SecretBytes(root)) }
   }
 
   @Test func `a child comes from z as the vectors have it`() throws {
@@ -166,7 +166,7 @@ import Testing
 
   @Test(arguments: [1 << 31, 1 << 31 + 1, .max] as [UInt32])
   func `a hardened child has no public derivation`(_ index: UInt32) throws {
-    #expect(throws: BIP32Error.hardenedIndex) { try peikert.root.publicNode.child(index) }
+    #expect(throws: DeterministicKeysError.hardenedIndex) { try peikert.root.publicNode.child(index) }
     #expect(try peikert.root.child(index).publicKey.count == 32)
   }
 
@@ -179,9 +179,9 @@ import Testing
   }
 
   @Test func `numbers from 2^31 on are refused where a path is built from them`() {
-    #expect(throws: BIP32Error.indexOutOfRange) { try peikert.key(account: 1 << 31) }
-    #expect(throws: BIP32Error.indexOutOfRange) { try peikert.key(change: 1 << 31) }
-    #expect(throws: BIP32Error.indexOutOfRange) { try peikert.key(index: .max) }
+    #expect(throws: DeterministicKeysError.indexOutOfRange) { try peikert.key(account: 1 << 31) }
+    #expect(throws: DeterministicKeysError.indexOutOfRange) { try peikert.key(change: 1 << 31) }
+    #expect(throws: DeterministicKeysError.indexOutOfRange) { try peikert.key(index: .max) }
   }
 
   @Test func `hardening sets the highest bit`() {
@@ -194,7 +194,7 @@ import Testing
   @Test func `24 levels work and the 25th overflows`() throws {
     let path = [44, 283, 0].map(BIP32Ed25519.hardened) + [0, 0]
     let deepest = try peikert.key(at: path + Array(repeating: 0, count: 19))
-    #expect(throws: BIP32Error.keyOverflow) { try deepest.child(0) }
+    #expect(throws: DeterministicKeysError.keyOverflow) { try deepest.child(0) }
     #expect(try khovratovich.key(at: path + Array(repeating: 0, count: 40)).publicKey.count == 32)
   }
 

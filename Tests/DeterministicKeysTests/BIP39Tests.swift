@@ -103,27 +103,27 @@ import Testing
     }
     for other in others {
       let typed = words[0] + String(other) + words[1...].joined(separator: " ")
-      #expect(throws: BIP39Error.self, "\(other.value)") { try BIP39Phrase(typed) }
+      #expect(throws: DeterministicKeysError.self, "\(other.value)") { try BIP39Phrase(typed) }
     }
   }
 
   struct Refusal: Sendable, CustomTestStringConvertible {
     let typed: [UInt8]
-    let error: BIP39Error
+    let error: DeterministicKeysError
     var testDescription: String { String(decoding: typed.prefix(40), as: UTF8.self) }
 
-    init(_ typed: String, _ error: BIP39Error) { (self.typed, self.error) = (Array(typed.utf8), error) }
-    init(bytes: [UInt8], _ error: BIP39Error) { (typed, self.error) = (bytes, error) }
+    init(_ typed: String, _ error: DeterministicKeysError) { (self.typed, self.error) = (Array(typed.utf8), error) }
+    init(bytes: [UInt8], _ error: DeterministicKeysError) { (typed, self.error) = (bytes, error) }
   }
 
   @Test(arguments: [
-    Refusal("", .wordCount(0)),
-    Refusal(" \u{3000}\n", .wordCount(0)),
-    Refusal("legal", .wordCount(1)),
-    Refusal("legal winner thank year wave sausage worth useful legal winner thank", .wordCount(11)),
-    Refusal(valid + " legal", .wordCount(13)),
-    Refusal(Array(repeating: "abandon", count: 25).joined(separator: " "), .wordCount(25)),
-    Refusal(Array(repeating: "abandon", count: 1000).joined(separator: " "), .wordCount(1000)),
+    Refusal("", .wordCount(0, of: .phrase)),
+    Refusal(" \u{3000}\n", .wordCount(0, of: .phrase)),
+    Refusal("legal", .wordCount(1, of: .phrase)),
+    Refusal("legal winner thank year wave sausage worth useful legal winner thank", .wordCount(11, of: .phrase)),
+    Refusal(valid + " legal", .wordCount(13, of: .phrase)),
+    Refusal(Array(repeating: "abandon", count: 25).joined(separator: " "), .wordCount(25, of: .phrase)),
+    Refusal(Array(repeating: "abandon", count: 1000).joined(separator: " "), .wordCount(1000, of: .phrase)),
     Refusal("legal winer thank", .unknownWord("winer", position: 2)),
     Refusal("Legal Winner Thankk", .unknownWord("Thankk", position: 3)),
     Refusal("lega winner", .unknownWord("lega", position: 1)),
@@ -140,8 +140,8 @@ import Testing
     Refusal("\u{feff}legal winner", .notASCII("\u{feff}legal", position: 1)),
     Refusal(bytes: [0x6c, 0xff], .notASCII("l\u{fffd}", position: 1)),
     Refusal(bytes: [0xe3, 0x80], .notASCII("\u{fffd}", position: 1)),
-    Refusal("legal winner thank year wave sausage worth useful legal winner thank year", .checksum),
-    Refusal("winner legal thank year wave sausage worth useful legal winner thank yellow", .checksum),
+    Refusal("legal winner thank year wave sausage worth useful legal winner thank year", .checksum(of: .phrase)),
+    Refusal("winner legal thank year wave sausage worth useful legal winner thank yellow", .checksum(of: .phrase)),
   ]) func `what is no phrase is refused by word, number or checksum`(_ refusal: Refusal) {
     #expect(throws: refusal.error) { try BIP39Phrase(parsing: SecretBytes(refusal.typed)) }
   }
@@ -153,12 +153,12 @@ import Testing
     var accepted = 0
     for number in 0..<UInt16(EnglishWords.count) {
       let typed = beginning + String(decoding: EnglishWords.word(number), as: UTF8.self)
-      do throws(BIP39Error) {
+      do throws(DeterministicKeysError) {
         let phrase = try BIP39Phrase(parsing: SecretBytes(typed: typed))
         #expect(phrase.utf8.revealedText == typed)
         accepted += 1
       } catch {
-        #expect(error == .checksum)
+        #expect(error == .checksum(of: .phrase))
       }
     }
     #expect(accepted == EnglishWords.count >> (words / 3))
@@ -171,24 +171,27 @@ import Testing
         // Half of it spaces, so that there are words.
         Bool.random(using: &generator) ? UInt8.random(in: .min ... .max, using: &generator) : 0x20
       }
-      #expect(throws: BIP39Error.self) { try BIP39Phrase(parsing: SecretBytes(bytes)) }
+      #expect(throws: DeterministicKeysError.self) { try BIP39Phrase(parsing: SecretBytes(bytes)) }
     }
   }
 
   @Test func `deterministic-P256's invalid phrases are refused`() throws {
     let upstream = try Vector("deterministic-p256").upstream
     #expect(upstream.invalidPhrases.array.count == 2)
-    #expect(throws: BIP39Error.checksum) { try BIP39Phrase(upstream.invalidPhrases[0].phrase.text) }
-    #expect(throws: BIP39Error.unknownWord("algorand", position: 1)) {
+    #expect(throws: DeterministicKeysError.checksum(of: .phrase)) { try BIP39Phrase(upstream.invalidPhrases[0].phrase.text) }
+    #expect(throws: DeterministicKeysError.unknownWord("algorand", position: 1)) {
       try BIP39Phrase(upstream.invalidPhrases[1].phrase.text)
     }
     #expect(try BIP39Phrase(upstream.phrase.text).wordCount == 24)
   }
 
   @Test(arguments: [
-    (BIP39Error.wordCount(1), "the phrase has 1 word; give all 12, 15, 18, 21 or 24, with spaces between them"),
     (
-      .wordCount(25),
+      DeterministicKeysError.wordCount(1, of: .phrase),
+      "the phrase has 1 word; give all 12, 15, 18, 21 or 24, with spaces between them"
+    ),
+    (
+      .wordCount(25, of: .phrase),
       "the phrase has 25 words: that is an Algorand account's mnemonic; give a BIP39 phrase of 12, 15, 18, 21 or 24"
     ),
     (
@@ -200,11 +203,11 @@ import Testing
       #"word 2, "fóo", has a character that no English BIP39 word has; type it anew"#
     ),
     (
-      .checksum,
+      .checksum(of: .phrase),
       "the checksum of the phrase is wrong: all words are in the list, but one of them is not the right one, or two "
         + "changed places; compare them with what was written down"
     ),
-  ]) func `an error tells what is wrong and what to do`(_ error: BIP39Error, _ text: String) {
+  ]) func `an error tells what is wrong and what to do`(_ error: DeterministicKeysError, _ text: String) {
     #expect(error.description == text)
   }
 }

@@ -38,7 +38,7 @@ import Testing
   @Test(arguments: malformed) func `what is not ours is refused`(changes: [(CBORValue, CBORValue?)]) throws {
     var map = try #require(CBORDecoder.decode(Self.state(Self.all).plaintext).map)
     for (key, value) in changes { map[key] = value }
-    #expect(throws: SealedRecordError.self) { try StoreState(plaintext: CBOREncoder.encode(.map(map))) }
+    #expect(throws: RecoveryError.self) { try StoreState(plaintext: CBOREncoder.encode(.map(map))) }
   }
 
   @Test func `a reset leaves the settings of a new device`() throws {

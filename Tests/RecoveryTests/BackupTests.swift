@@ -32,7 +32,7 @@ import Testing
 
   @Test func `a backup of another phrase is told by its fingerprint`() throws {
     let others = CredentialKeys(mainKey: Hex([UInt8](repeating: 1, count: 64)).secret)
-    #expect(throws: SealedRecordError.anotherPhrase(fingerprint: vectors.fingerprint.bytes)) {
+    #expect(throws: RecoveryError.anotherPhrase(fingerprint: vectors.fingerprint.bytes)) {
       try Backup(file: vectors.backup.file.bytes, keys: others)
     }
   }
@@ -42,8 +42,8 @@ import Testing
     for index in file.indices {
       var spoilt = file
       spoilt[index] ^= 1 << (index % 8)
-      #expect(throws: SealedRecordError.self) { try Backup(file: spoilt, keys: keys) }
-      #expect(throws: SealedRecordError.self) { try Backup(file: Array(file.prefix(index)), keys: keys) }
+      #expect(throws: RecoveryError.self) { try Backup(file: spoilt, keys: keys) }
+      #expect(throws: RecoveryError.self) { try Backup(file: Array(file.prefix(index)), keys: keys) }
     }
   }
 
@@ -55,20 +55,20 @@ import Testing
       [1: 1, 2: [], 3: "blob"], [1: 1, 2: [], 4: 0],
     ] as [CBORMap])
   func `a content that is not what we write is refused`(_ content: CBORMap) throws {
-    #expect(throws: SealedRecordError.self) { try open(content: .map(content)) }
+    #expect(throws: RecoveryError.self) { try open(content: .map(content)) }
   }
 
   @Test func `a record under another account's tag is refused`() throws {
     let tag = CBORValue.bytes([UInt8](repeating: 7, count: 32))
     let content: CBORValue = [1: 1, 2: [[tag, .bytes(vectors.rows[0].plaintext.bytes)]]]
-    #expect(throws: SealedRecordError.columnsExchanged) { try open(content: content) }
+    #expect(throws: RecoveryError.columnsExchanged) { try open(content: content) }
   }
 
   @Test func `an account that is there twice is refused`() throws {
     let tag = CBORValue.bytes([UInt8](repeating: 7, count: 32))
     let tombstone: CBORValue = [tag, .bytes(vectors.rows[1].plaintext.bytes)]
     #expect(try open(content: [1: 1, 2: [tombstone]]).entries.count == 1)
-    #expect(throws: SealedRecordError.self) { try open(content: [1: 1, 2: [tombstone, tombstone]]) }
+    #expect(throws: RecoveryError.self) { try open(content: [1: 1, 2: [tombstone, tombstone]]) }
   }
 
   @Test(
@@ -77,7 +77,7 @@ import Testing
   func `a file that is no backup of this version is refused`(_ key: CBORValue, _ value: CBORValue?) throws {
     var map = try #require(try CBORDecoder.decode(vectors.backup.file.bytes).map)
     map[key] = value
-    #expect(throws: SealedRecordError.self) { try Backup(file: CBOREncoder.encode(.map(map)), keys: keys) }
+    #expect(throws: RecoveryError.self) { try Backup(file: CBOREncoder.encode(.map(map)), keys: keys) }
   }
 
   private func open(content: CBORValue) throws -> Backup {

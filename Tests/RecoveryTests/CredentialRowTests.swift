@@ -122,12 +122,12 @@ import Testing
     for index in row.sealed.indices {
       var spoilt = row
       spoilt.sealed[index] ^= 1 << (index % 8)
-      #expect(throws: SealedRecordError.notAuthentic) { try keys.open(spoilt) }
+      #expect(throws: RecoveryError.notAuthentic) { try keys.open(spoilt) }
     }
     for index in row.nonce.indices {
       var spoilt = row
       spoilt.nonce[index] ^= 1
-      #expect(throws: SealedRecordError.notAuthentic) { try keys.open(spoilt) }
+      #expect(throws: RecoveryError.notAuthentic) { try keys.open(spoilt) }
     }
   }
 
@@ -135,13 +135,13 @@ import Testing
   func `a truncated row is noticed`(_ count: Int) throws {
     var row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
     row.sealed = Array(row.sealed.prefix(count))
-    #expect(throws: SealedRecordError.notAuthentic) { try keys.open(row) }
+    #expect(throws: RecoveryError.notAuthentic) { try keys.open(row) }
   }
 
   @Test func `a row under another account's tag does not open`() throws {
     var row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
     row.accountTag[0] ^= 1
-    #expect(throws: SealedRecordError.notAuthentic) { try keys.open(row) }
+    #expect(throws: RecoveryError.notAuthentic) { try keys.open(row) }
   }
 
   @Test func `a row with another row's columns is refused`() throws {
@@ -149,27 +149,27 @@ import Testing
     let other = [UInt8](repeating: 7, count: 32)
     var spoilt = row
     spoilt.tags?.rpTag = other
-    #expect(throws: SealedRecordError.columnsExchanged) { try keys.open(spoilt) }
+    #expect(throws: RecoveryError.columnsExchanged) { try keys.open(spoilt) }
     spoilt = row
     spoilt.tags?.credentialTag = other
-    #expect(throws: SealedRecordError.columnsExchanged) { try keys.open(spoilt) }
+    #expect(throws: RecoveryError.columnsExchanged) { try keys.open(spoilt) }
     spoilt = row
     spoilt.tags = nil
-    #expect(throws: SealedRecordError.columnsExchanged) { try keys.open(spoilt) }
+    #expect(throws: RecoveryError.columnsExchanged) { try keys.open(spoilt) }
     var tombstone = try keys.tombstoneRow(accountTag: row.accountTag, counter: 0, changed: 1, nonce: row.nonce)
     tombstone.tags = row.tags
-    #expect(throws: SealedRecordError.columnsExchanged) { try keys.open(tombstone) }
+    #expect(throws: RecoveryError.columnsExchanged) { try keys.open(tombstone) }
   }
 
   @Test func `a record and a state cannot take each other's place`() throws {
     let row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
-    #expect(throws: SealedRecordError.notAuthentic) { try keys.openState(row.sealed, nonce: row.nonce) }
+    #expect(throws: RecoveryError.notAuthentic) { try keys.openState(row.sealed, nonce: row.nonce) }
   }
 
   @Test func `another phrase opens nothing`() throws {
     let row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
     let others = CredentialKeys(mainKey: Hex([UInt8](repeating: 1, count: 64)).secret)
-    #expect(throws: SealedRecordError.notAuthentic) { try others.open(row) }
+    #expect(throws: RecoveryError.notAuthentic) { try others.open(row) }
   }
 
   /// Under a right seal, what no version of ours wrote.
@@ -183,13 +183,13 @@ import Testing
   func `a record that is not what we write is refused`(_ key: CBORValue, _ value: CBORValue?) throws {
     var map = try #require(try CBORDecoder.decode(vectors.rows[0].plaintext.bytes).map)
     map[key] = value
-    #expect(throws: SealedRecordError.self) { try AccountEntry(plaintext: CBOREncoder.encode(.map(map))) }
+    #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: CBOREncoder.encode(.map(map))) }
   }
 
   @Test(arguments: ["", "a0", "a10700", "a10a00", "a3070008010a00", "80", "f6", "a207000a1b000001a0c451566000"])
   func `a tombstone that is not what we write is refused`(_ hex: String) throws {
     let plaintext = try #require(Hex(hex)).bytes
-    #expect(throws: SealedRecordError.self) { try AccountEntry(plaintext: plaintext) }
+    #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: plaintext) }
   }
 
   @Test(arguments: [
@@ -200,7 +200,7 @@ import Testing
   ])
   func `a state that is not what we write is refused`(_ hex: String) throws {
     let plaintext = try #require(Hex(hex.filter { $0 != " " })).bytes
-    #expect(throws: SealedRecordError.self) { try StoreState(plaintext: plaintext) }
+    #expect(throws: RecoveryError.self) { try StoreState(plaintext: plaintext) }
   }
 }
 

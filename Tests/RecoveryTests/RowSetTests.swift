@@ -71,18 +71,18 @@ enum StoreRows {
     let set = try StoreRows.load().sets[0]
     var changed = set.sealed.bytes
     changed[70] ^= 1
-    #expect(throws: SealedRecordError.notAuthentic) { try keys.openRowSet(changed, nonce: set.nonce.bytes) }
-    #expect(throws: SealedRecordError.notAuthentic) { try keys.openRowSet([], nonce: set.nonce.bytes) }
-    #expect(throws: SealedRecordError.notAuthentic) { try keys.openRowSet(set.sealed.bytes, nonce: []) }
+    #expect(throws: RecoveryError.notAuthentic) { try keys.openRowSet(changed, nonce: set.nonce.bytes) }
+    #expect(throws: RecoveryError.notAuthentic) { try keys.openRowSet([], nonce: set.nonce.bytes) }
+    #expect(throws: RecoveryError.notAuthentic) { try keys.openRowSet(set.sealed.bytes, nonce: []) }
     // Sealed as large blobs, or as a state: under the same key, for another purpose.
     let nonce = [UInt8](repeating: 1, count: 24)
     let blobs = try keys.seal(largeBlobArray: [UInt8](repeating: 0, count: 64), nonce: nonce)
-    #expect(throws: SealedRecordError.notAuthentic) { try keys.openRowSet(blobs, nonce: nonce) }
+    #expect(throws: RecoveryError.notAuthentic) { try keys.openRowSet(blobs, nonce: nonce) }
     for count in [0, 63, 65] {
       let sealed = try XChaCha20Poly1305.seal(
         RowPadding.pad([UInt8](repeating: 0, count: count)), key: keys[.record], nonce: nonce, ad: Array("row-set".utf8)
       )
-      #expect(throws: SealedRecordError.malformed("two sums of 32 bytes")) {
+      #expect(throws: RecoveryError.malformed("two sums of 32 bytes")) {
         try keys.openRowSet(sealed, nonce: nonce)
       }
     }

@@ -29,7 +29,7 @@ import Testing
     try state.reset()
     #expect(state.epoch == .max)
     let before = state
-    #expect(throws: EpochsUsedUp.self) { try state.reset() }
+    #expect(throws: RecoveryError.self) { try state.reset() }
     #expect(state == before)
   }
 

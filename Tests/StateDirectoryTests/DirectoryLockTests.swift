@@ -16,7 +16,7 @@ import Testing
     do {
       let first = try directory.lock()
       let error = #expect(throws: StateDirectoryError.self) { try directory.lock() }
-      #expect(error?.reason == .inUse(pid: pid))
+      #expect(error?.kind == .inUse(pid: pid))
       #expect(
         error?.description
           == "process \(pid) already works on \(temporary.path); end it first (kill \(pid)), "
@@ -47,7 +47,7 @@ import Testing
     try holder.run()
     #expect(output.fileHandleForReading.availableData == Data("held\n".utf8))
     let error = #expect(throws: StateDirectoryError.self) { try directory.lock() }
-    #expect(error?.reason == .inUse(pid: 0))
+    #expect(error?.kind == .inUse(pid: 0))
     #expect(temporary.bytes(of: "daemon.lock") == Array("not a number".utf8))
     try input.fileHandleForWriting.close()
     holder.waitUntilExit()

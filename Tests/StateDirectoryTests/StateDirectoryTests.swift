@@ -16,7 +16,7 @@ import Testing
   @Test(arguments: [[:], ["HOME": "relative"], ["XDG_STATE_HOME": "relative"]])
   func `without a home the error names the option`(environment: [String: String]) {
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory.defaultPath { environment[$0] } }
-    #expect(error?.reason == .noHome)
+    #expect(error?.kind == .noHome)
     #expect(error?.description.contains("--state-dir DIR") == true)
   }
 
@@ -45,7 +45,7 @@ import Testing
   @Test func `a directory that is not there says which command makes it`() throws {
     let temporary = try TemporaryDirectory()
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path + "/none") }
-    #expect(error?.reason == .missing)
+    #expect(error?.kind == .missing)
     #expect(
       error?.description
         == "there is no state directory \(temporary.path)/none; make a vault with: liquid-auth init")
@@ -59,7 +59,7 @@ import Testing
       let error = #expect(throws: StateDirectoryError.self) {
         creating ? try StateDirectory(creating: temporary.path) : try StateDirectory(opening: temporary.path)
       }
-      #expect(error?.reason == .notPrivate)
+      #expect(error?.kind == .notPrivate)
       let octal = String(mode, radix: 8)
       #expect(
         error?.description
@@ -75,7 +75,7 @@ import Testing
     #expect(chown(temporary.path, geteuid(), 4242) == 0)
     try temporary.set(mode: mode)
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path) }
-    #expect(error?.reason == .notPrivate)
+    #expect(error?.kind == .notPrivate)
     #expect(error?.description.contains("is open to other users (mode \(String(mode, radix: 8)))") == true)
   }
 
@@ -83,7 +83,7 @@ import Testing
     let temporary = try TemporaryDirectory()
     #expect(chown(temporary.path, 4242, 4242) == 0)
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path) }
-    #expect(error?.reason == .notPrivate)
+    #expect(error?.kind == .notPrivate)
     #expect(error?.description.hasPrefix("\(temporary.path) belongs to uid 4242, not to you (uid 0)") == true)
   }
 
@@ -91,7 +91,7 @@ import Testing
     let temporary = try TemporaryDirectory()
     try temporary.write([1], to: "file")
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(creating: temporary.path + "/file") }
-    #expect(error?.reason == .notPrivate)
+    #expect(error?.kind == .notPrivate)
     #expect(error?.description.contains("is not a directory") == true)
   }
 }

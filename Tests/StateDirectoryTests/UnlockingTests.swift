@@ -45,7 +45,7 @@ import Vault
 
   @Test func `another passphrase is wrong, and the file's name stands in front`() throws {
     let error = #expect(throws: StateDirectoryError.self) { try directory.unlock(passphrase: secret("wrong")) }
-    #expect(error?.reason == .wrongPassphrase)
+    #expect(error?.kind == .wrongPassphrase)
     #expect(error?.description.hasPrefix("\(directory.vaultPath): the passphrase is wrong;") == true)
   }
 
@@ -57,7 +57,7 @@ import Vault
         let error = #expect(throws: StateDirectoryError.self) {
           if look { try directory.check() } else { _ = try directory.unlock(passphrase: secret("right")) }
         }
-        #expect(error?.reason == .damaged)
+        #expect(error?.kind == .damaged)
         #expect(error?.description.hasPrefix("\(directory.vaultPath): ") == true)
       }
       #expect(temporary.bytes(of: "vault") == Array(whole.prefix(count)))
@@ -87,7 +87,7 @@ import Vault
           _ = try directory.openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey))
         }
       }
-      #expect(error?.reason == .missing)
+      #expect(error?.kind == .missing)
       #expect(
         error?.description
           == "the store \(directory.storePath) of the vault \(directory.vaultPath) is missing; put it back, "
@@ -101,7 +101,7 @@ import Vault
     let cut = try #require(temporary.bytes(of: "credentials.sqlite")).dropLast()
     try temporary.write(Array(cut), to: "credentials.sqlite")
     let error = #expect(throws: StateDirectoryError.self) { try directory.checkAtRest() }
-    #expect(error?.reason == .unusableStore)
+    #expect(error?.kind == .unusableStore)
     #expect(error?.description.hasPrefix("the store \(directory.storePath) is damaged: ") == true)
     #expect(temporary.bytes(of: "credentials.sqlite") == Array(cut))
   }
@@ -112,7 +112,7 @@ import Vault
     try CredentialDB.create(at: directory.storePath, keys: other, state: StoreState(storeID: Self.storeID))
     let before = temporary.bytes(of: "credentials.sqlite")
     let error = #expect(throws: StateDirectoryError.self) { try openStore() }
-    #expect(error?.reason == .unusableStore)
+    #expect(error?.kind == .unusableStore)
     #expect(error?.description.contains(directory.storePath) == true)
     #expect(temporary.bytes(of: "credentials.sqlite") == before)
   }
@@ -123,7 +123,7 @@ import Vault
       at: directory.storePath, keys: CredentialKeys(mainKey: Self.mainKey),
       state: StoreState(storeID: [UInt8](repeating: 1, count: 16)))
     let error = #expect(throws: StateDirectoryError.self) { try openStore() }
-    #expect(error?.reason == .unusableStore)
+    #expect(error?.kind == .unusableStore)
     #expect(error?.description.contains(directory.storePath) == true)
     #expect(error?.description.contains(directory.vaultPath) == true)
     #expect(error?.description.contains("liquid-auth recover --new-store") == true)
@@ -132,7 +132,7 @@ import Vault
   @Test func `a store that others can read is refused`() throws {
     try temporary.set(mode: 0o644, of: "credentials.sqlite")
     let error = #expect(throws: StateDirectoryError.self) { try directory.check() }
-    #expect(error?.reason == .notPrivate)
+    #expect(error?.kind == .notPrivate)
     #expect(error?.description.contains("chmod 600 '\(directory.storePath)'") == true)
   }
 }

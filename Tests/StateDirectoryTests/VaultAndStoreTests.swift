@@ -46,7 +46,7 @@ import Vault
   func `nothing that is there is overwritten, and nothing is added`(_ name: String) throws {
     try temporary.write([1, 2, 3], to: name)
     let error = #expect(throws: StateDirectoryError.self) { try make() }
-    #expect(error?.reason == .exists)
+    #expect(error?.kind == .exists)
     #expect(error?.description.contains("\(temporary.path)/\(name);") == true)
     #expect(temporary.names == [name])
     #expect(temporary.bytes(of: name) == [1, 2, 3])
@@ -63,7 +63,7 @@ import Vault
     let before = try directory.unlock(passphrase: secret(Array("another horse".utf8)))
     try FileManager.default.removeItem(atPath: directory.vaultPath)
     let error = #expect(throws: StateDirectoryError.self) { try directory.check() }
-    #expect(error?.reason == .missing)
+    #expect(error?.kind == .missing)
     #expect(error?.description.hasSuffix("anew from the phrase with: liquid-auth init --import") == true)
 
     #expect(try make() == 0)
@@ -79,7 +79,7 @@ import Vault
     let error = #expect(throws: StateDirectoryError.self) {
       try makeAgain(mainKey: secret([UInt8](repeating: 9, count: 64)))
     }
-    #expect(error?.reason == .exists)
+    #expect(error?.kind == .exists)
     #expect(error?.description.contains("the phrase does not open it") == true)
     #expect(temporary.bytes(of: "credentials.sqlite") == bytes)
     #expect(!temporary.names.contains("vault"))
@@ -112,7 +112,7 @@ import Vault
     let error = #expect(throws: StateDirectoryError.self) {
       try directory.makeNewStore(passphrase: secret(Array("wrong".utf8)))
     }
-    #expect(error?.reason == .wrongPassphrase)
+    #expect(error?.kind == .wrongPassphrase)
     #expect(temporary.bytes(of: "vault") == vault)
     #expect(temporary.names == ["vault"])
   }
@@ -123,13 +123,13 @@ import Vault
     _ = try openStore()
     try temporary.write([0], to: "credentials.sqlite")
     let error = #expect(throws: StateDirectoryError.self) { try directory.makeNewStore(passphrase: Self.passphrase) }
-    #expect(error?.reason == .exists)
+    #expect(error?.kind == .exists)
     #expect(temporary.bytes(of: "credentials.sqlite") == [0])
   }
 
   @Test func `a new store needs a vault`() throws {
     let error = #expect(throws: StateDirectoryError.self) { try directory.makeNewStore(passphrase: Self.passphrase) }
-    #expect(error?.reason == .missing)
+    #expect(error?.kind == .missing)
     #expect(temporary.names.isEmpty)
   }
 
@@ -137,7 +137,7 @@ import Vault
   func `a damaged vault is named and stays as it is`(_ bytes: [UInt8]) throws {
     try temporary.write(bytes, to: "vault")
     let error = #expect(throws: StateDirectoryError.self) { try directory.makeNewStore(passphrase: Self.passphrase) }
-    #expect(error?.reason == .damaged)
+    #expect(error?.kind == .damaged)
     #expect(error?.description.contains(directory.vaultPath) == true)
     #expect(temporary.bytes(of: "vault") == bytes)
     #expect(temporary.names == ["vault"])

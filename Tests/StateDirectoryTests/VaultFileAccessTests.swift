@@ -30,7 +30,7 @@ import Testing
   @Test func `creating never overwrites a vault`() throws {
     try directory.createVault([1, 2, 3])
     let error = #expect(throws: StateDirectoryError.self) { try directory.createVault([9]) }
-    #expect(error?.reason == .exists)
+    #expect(error?.kind == .exists)
     #expect(error?.description.hasPrefix("there is a vault already, \(directory.vaultPath)") == true)
     #expect(try directory.readVault() == [1, 2, 3])
     #expect(temporary.names == ["vault"])
@@ -54,7 +54,7 @@ import Testing
 
   @Test func `a missing vault says which command makes one`() {
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
-    #expect(error?.reason == .missing)
+    #expect(error?.kind == .missing)
     #expect(error?.description == "there is no vault \(directory.vaultPath); make one with: liquid-auth init")
   }
 
@@ -63,7 +63,7 @@ import Testing
     let bytes = [UInt8](repeating: 7, count: size)
     try temporary.write(bytes, to: "vault")
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
-    #expect(error?.reason == .damaged)
+    #expect(error?.kind == .damaged)
     #expect(error?.description.hasPrefix("\(directory.vaultPath): damaged vault: \(why); ") == true)
     #expect(temporary.bytes(of: "vault") == bytes)
   }
@@ -72,7 +72,7 @@ import Testing
   func `a vault that others can read is refused`(mode: Int) throws {
     try temporary.write([1], to: "vault", mode: mode)
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
-    #expect(error?.reason == .notPrivate)
+    #expect(error?.kind == .notPrivate)
     #expect(error?.description.contains("chmod 600 '\(directory.vaultPath)'") == true)
   }
 
@@ -82,6 +82,6 @@ import Testing
     #expect(throws: StateDirectoryError.self) { try directory.readVault() }
     #expect(unlink(directory.vaultPath) == 0 && mkfifo(directory.vaultPath, 0o600) == 0)
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
-    #expect(error?.reason == .notPrivate)
+    #expect(error?.kind == .notPrivate)
   }
 }

@@ -82,7 +82,7 @@ extension OpenVault {
     _ credential: Credential, user: PublicKeyCredentialUserEntity? = nil, algorandAddress: String? = nil, now: UInt64,
     consent: borrowing UserConsent
   ) throws(CTAPError) {
-    do throws(StoreError) {
+    do throws(RecoveryError) {
       try rememberUse(
         of: credential, user: user, algorandAddress: algorandAddress, userPresent: consent.userPresent,
         userVerified: consent.userVerified, now: now)
@@ -97,7 +97,8 @@ extension OpenVault {
 }
 
 extension CredentialPrivateKey {
-  fileprivate func signature(over message: [UInt8], consent: consuming UserConsent) throws(CTAPError) -> [UInt8] {
+  /// A signature over the message, which uses the consent up.
+  func signature(over message: [UInt8], consent: consuming UserConsent) throws(CTAPError) -> [UInt8] {
     do throws(CryptoError) { return try sign(message, consent: consent) } catch { throw CTAPError(error) }
   }
 }

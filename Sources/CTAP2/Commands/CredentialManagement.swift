@@ -32,7 +32,7 @@ extension CredentialManagement: AuthenticatorCommand {
       let source = try vault.discoverableCredential(id: id)
       try check(rpID, fits: source.rpIDHash)
       let now = authenticator.wallClock()
-      do throws(StoreError) { try vault.remove(source, now: now) } catch { throw CTAPError(error) }
+      try stored(vault.remove(source, now: now))
     case .update(let id, let user):
       let source = try vault.discoverableCredential(id: id)
       try check(rpID, fits: source.rpIDHash)
@@ -41,11 +41,7 @@ extension CredentialManagement: AuthenticatorCommand {
       }
       // Names that are absent or empty are removed (CTAP §6.8.6).
       let now = authenticator.wallClock()
-      do throws(StoreError) {
-        try vault.rename(source, name: user.name, displayName: user.displayName, now: now)
-      } catch {
-        throw CTAPError(error)
-      }
+      try stored(vault.rename(source, name: user.name, displayName: user.displayName, now: now))
     }
     return .done
   }
@@ -65,12 +61,9 @@ extension CredentialManagement: AuthenticatorCommand {
 
   /// getCredsMetadata: CTAP §6.8.2.
   private static func metadata(of vault: OpenVault) throws(CTAPError) -> Response {
-    do throws(StoreError) {
-      return .metadata(
-        existing: try vault.store.credentialCount(), remaining: try vault.remainingDiscoverableCredentials())
-    } catch {
-      throw CTAPError(error)
-    }
+    .metadata(
+      existing: try stored(vault.store.credentialCount()),
+      remaining: try stored(vault.remainingDiscoverableCredentials()))
   }
 
   /// enumerateRPsBegin: CTAP §6.8.3.
@@ -88,10 +81,7 @@ extension CredentialManagement: AuthenticatorCommand {
   private static func beginCredentials(
     of rpIDHash: RPIDHash, _ vault: OpenVault, in context: RequestContext, on authenticator: inout Authenticator
   ) throws(CTAPError) -> Response {
-    let credentials: [CredentialSource]
-    do throws(StoreError) { credentials = try vault.store.credentials(rpIDHash: rpIDHash) } catch {
-      throw CTAPError(error)
-    }
+    let credentials = try stored(vault.store.credentials(rpIDHash: rpIDHash))
     guard let first = credentials.first else { throw noCredentials() }
     authenticator.enumeration = Enumeration(
       credentials: credentials.dropFirst(), context: context, unlocking: vault.unlocking, since: authenticator.now())
@@ -178,18 +168,15 @@ extension OpenVault {
   /// Each relying party once, in the order of their registration: the one with the oldest credential first.
   fileprivate func rpIDs() throws(CTAPError) -> [String] {
     var known: Set<RPIDHash> = []
-    do throws(StoreError) {
-      return try store.allCredentials().reversed().filter { known.insert($0.rpIDHash).inserted }.map(\.rpID)
-    } catch {
-      throw CTAPError(error)
-    }
+    return try stored(store.allCredentials()).reversed()
+      .filter { known.insert($0.rpIDHash).inserted }.map(\.rpID)
   }
 
   /// The discoverable credential with this id, at whatever relying party.
   fileprivate func discoverableCredential(id: [UInt8]) throws(CTAPError) -> CredentialSource {
-    let source: CredentialSource?
-    do throws(StoreError) { source = try store.allCredentials().first { $0.id == id } } catch { throw CTAPError(error) }
-    guard let source else { throw CredentialManagement.noCredentials() }
+    guard let source = try stored(store.allCredentials()).first(where: { $0.id == id }) else {
+      throw CredentialManagement.noCredentials()
+    }
     return source
   }
 

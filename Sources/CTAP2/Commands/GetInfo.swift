@@ -98,8 +98,6 @@ public enum GetInfo: AuthenticatorCommand {
 extension Authenticator {
   /// How many more discoverable credentials there is room for; `nil` while the vault is locked.
   fileprivate func remainingDiscoverableCredentials() throws(CTAPError) -> Int? {
-    do throws(StoreError) { return try keySource.current?.remainingDiscoverableCredentials() } catch {
-      throw CTAPError(error)
-    }
+    try stored(keySource.current?.remainingDiscoverableCredentials())
   }
 }

@@ -173,9 +173,7 @@ extension Authenticator {
 extension OpenVault {
   /// The array that was written last, or the initial one.
   fileprivate func largeBlobArray() throws(CTAPError) -> [UInt8] {
-    do throws(StoreError) { return try store.largeBlobArray() ?? LargeBlobs.initialArray } catch {
-      throw CTAPError(error)
-    }
+    try stored(store.largeBlobArray() ?? LargeBlobs.initialArray)
   }
 
   /// Replaces the array, durably.
@@ -191,6 +189,6 @@ extension OpenVault {
       SHA256.hash(array.dropLast(LargeBlobs.digestSize)).prefix(LargeBlobs.digestSize)
         == array.suffix(LargeBlobs.digestSize)
     else { throw CTAPError(.integrityFailure, "the array does not end with its digest") }
-    do throws(StoreError) { try store.setLargeBlobArray(array) } catch { throw CTAPError(error) }
+    try stored(store.setLargeBlobArray(array))
   }
 }

@@ -77,7 +77,7 @@ extension MakeCredential: AuthenticatorCommand {
 
     // 17.3. The record is durable before the answer exists.
     if let record = credential.record {
-      do throws(StoreError) { try vault.save(record) } catch { throw CTAPError(error) }
+      try stored(vault.save(record))
     }
     return response
   }
@@ -91,14 +91,10 @@ extension MakeCredential: AuthenticatorCommand {
     _ request: Request, policy: CredentialPolicy, verification: CeremonyVerification, vault: OpenVault,
     _ authenticator: Authenticator
   ) async throws(CTAPError) -> UInt32? {
-    let findings: ExcludeListFindings
-    do throws(StoreError) {
-      findings = try vault.examine(
+    let findings = try stored(
+      vault.examine(
         excludeList: request.excludeList.credentialIDs, rpID: request.rp.id, userID: request.user.id,
-        algorithms: request.algorithms, policy: policy, userVerified: verification.isWanted)
-    } catch {
-      throw CTAPError(error)
-    }
+        algorithms: request.algorithms, policy: policy, userVerified: verification.isWanted))
     let visible = findings.hits.first { $0.policy.allows(userVerified: false) }
     guard let hit = visible ?? findings.hits.first else { return findings.highestKnownCounter }
 
@@ -151,7 +147,7 @@ extension Authenticator {
     _ registration: CredentialRegistration, discoverable: Bool, known: UInt32?, vault: OpenVault,
     consent: borrowing UserConsent
   ) throws(CTAPError) -> Credential {
-    do throws(CredentialRegistrationError) {
+    do throws(RecoveryError) {
       if discoverable {
         return Credential(
           record: try vault.makeDiscoverableCredential(registration, known: known, now: wallClock()))
@@ -167,12 +163,6 @@ extension MakeCredential.Request {
   /// Whether the account has a passkey here, which a discoverable credential takes the place of (Recovery §6).
   fileprivate func replacesPasskey(in vault: OpenVault) throws(CTAPError) -> Bool {
     guard options.rk == true else { return false }
-    do throws(StoreError) {
-      let entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rp.id), userID: user.id)
-      if case .record = entry { return true }
-      return false
-    } catch {
-      throw CTAPError(error)
-    }
+    return try stored(vault.store.account(rpIDHash: RPIDHash(rpID: rp.id), userID: user.id))?.record != nil
   }
 }

@@ -26,7 +26,7 @@ public enum Reset: AuthenticatorCommand {
     let prompt = UserPrompt(purpose: .reset(importedPasskeys: try importedPasskeys(in: vault)))
     _ = try await authenticator.confirm(prompt, verification: authenticator.interaction.canVerify, with: vault)
     let state = try stateAfterReset(of: vault)
-    do throws(StoreError) { try vault.store.removeAll(state: state) } catch { throw CTAPError(error) }
+    try stored(vault.store.removeAll(state: state))
     authenticator.pinUVAuth.forgetAll()
     authenticator.largeBlobWrite = nil
     return NoResponse()
@@ -34,18 +34,13 @@ public enum Reset: AuthenticatorCommand {
 
   /// The next epoch; checked before the person is asked, and made from what is then there.
   private static func stateAfterReset(of vault: OpenVault) throws(CTAPError) -> StoreState {
-    var state: StoreState
-    do throws(StoreError) { state = try vault.store.state() } catch { throw CTAPError(error) }
-    do throws(EpochsUsedUp) { try state.reset() } catch { throw CTAPError(.other, "the last epoch is in use") }
+    var state = try stored(vault.store.state())
+    try stored(state.reset())
     return state
   }
 
   /// How many passkeys nothing will bring back.
   private static func importedPasskeys(in vault: OpenVault) throws(CTAPError) -> Int {
-    do throws(StoreError) {
-      return try vault.store.allCredentials().count { !$0.isDerivable }
-    } catch {
-      throw CTAPError(error)
-    }
+    try stored(vault.store.allCredentials()).count { !$0.isDerivable }
   }
 }

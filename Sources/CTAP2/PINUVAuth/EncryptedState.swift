@@ -33,14 +33,12 @@ extension OpenVault {
   /// Without a persistent token both are random bytes, which is what the states look like under a key that nobody has: a
   /// platform sees before it asks for the token that there will be something to read.
   func encryptedStates() throws(CTAPError) -> (identifier: [UInt8], credentialStore: [UInt8]) {
-    let state: StoreState
-    do throws(StoreError) { state = try store.state() } catch { throw CTAPError(error) }
+    let state = try stored(store.state())
     guard let token = state.settings.persistentToken?.withUnsafeBytes(SecretBytes.init(copying:)) else {
       let random = randomBytes(2 * EncryptedState.encryptedSize)
       return (Array(random.prefix(EncryptedState.encryptedSize)), Array(random.suffix(EncryptedState.encryptedSize)))
     }
-    let revision: [UInt8]
-    do throws(StoreError) { revision = try store.revision() } catch { throw CTAPError(error) }
+    let revision = try stored(store.revision())
     do throws(CryptoError) {
       return (
         try EncryptedState.identifier.encrypt(state.deviceIdentifier, token: token),

@@ -98,17 +98,13 @@ extension StoredPIN {
 extension OpenVault {
   /// PIN and settings as the store has them.
   public func settings() throws(CTAPError) -> AuthenticatorSettings {
-    do throws(StoreError) { return try store.state().settings } catch { throw CTAPError(error) }
+    try stored(store.state().settings)
   }
 
   /// Replaces PIN and settings, durably.
   func save(_ settings: AuthenticatorSettings) throws(CTAPError) {
-    do throws(StoreError) {
-      var state = try store.state()
-      state.settings = settings
-      try store.setState(state)
-    } catch {
-      throw CTAPError(error)
-    }
+    var state = try stored(store.state())
+    state.settings = settings
+    try stored(store.setState(state))
   }
 }

@@ -78,27 +78,27 @@ extension CTAPError {
     self.init(status, reason, file: file, line: line)
   }
 
-  /// A store that failed; its own words say which file and what to do.
-  public init(_ error: StoreError, file: String = #fileID, line: UInt = #line) {
-    self.init(.other, error.description, file: file, line: line)
+  /// Credentials that could not be made, read or written; a store's own words say which file and what to do.
+  public init(_ error: RecoveryError, file: String = #fileID, line: UInt = #line) {
+    let status: CTAPStatus =
+      switch error.kind {
+      case .full: .keyStoreFull
+      case .userIDLength: .invalidLength
+      case .store, .notReplaced, .noKey, .key, .lastEpoch: .other
+      case .notAuthentic, .malformed, .columnsExchanged, .anotherPhrase: .other
+      }
+    self.init(status, error.description, file: file, line: line)
   }
 
   /// A key that could not be derived or used.
   public init(_ error: CryptoError, file: String = #fileID, line: UInt = #line) {
     self.init(.other, "the credential's key cannot be used: \(error)", file: file, line: line)
   }
+}
 
-  /// A credential that could not be made.
-  init(_ error: CredentialRegistrationError, file: String = #fileID, line: UInt = #line) {
-    switch error {
-    case .countersUsedUp:
-      self.init(.keyStoreFull, "every counter of the account is used up", file: file, line: line)
-    case .storeFull:
-      self.init(.keyStoreFull, "there are as many passkeys as this machine keeps", file: file, line: line)
-    case .userIDLength(let count):
-      self.init(.invalidLength, "user.id has \(count) bytes", file: file, line: line)
-    case .store(let error): self.init(error, file: file, line: line)
-    case .cryptography(let error): self.init(error, file: file, line: line)
-    }
-  }
+/// What a store, or what Recovery makes of one, answers; where it does not, the status of that.
+package func stored<T>(
+  _ ask: @autoclosure () throws(RecoveryError) -> T, file: String = #fileID, line: UInt = #line
+) throws(CTAPError) -> T {
+  do { return try ask() } catch { throw CTAPError(error, file: file, line: line) }
 }

@@ -35,17 +35,17 @@ extension Authenticator {
     toU2F message: [UInt8], confirmation: Confirmation?, in context: RequestContext
   ) -> U2FOutcome {
     beginCommand(nil, in: context)
-    do throws(U2FStatus) {
+    do throws(CTAPError) {
       let command = try U2FCommand(message)
       switch command.instruction {
       case .version:
-        guard command.data.isEmpty else { throw .wrongLength }
+        guard command.data.isEmpty else { throw CTAPError(.invalidLength, "a question for the version with data") }
         return .answer(Array("U2F_V2".utf8) + U2FStatus.noError.bytes)
       case .register: return try register(command, confirmation)
       case .authenticate: return try authenticate(command, confirmation)
       }
     } catch {
-      return .answer(error.bytes)
+      return .answer(U2FStatus(error).bytes)
     }
   }
 
@@ -54,9 +54,11 @@ extension Authenticator {
   /// U2F Raw Message Formats §4: challenge ‖ application, 32 bytes each.
   private mutating func register(
     _ command: U2FCommand, _ confirmation: Confirmation?
-  ) throws(U2FStatus) -> U2FOutcome {
+  ) throws(CTAPError) -> U2FOutcome {
     let data = command.data
-    guard data.count == 64, let application = RPIDHash(bytes: Array(data[32...])) else { throw .wrongLength }
+    guard data.count == 64, let application = RPIDHash(bytes: Array(data[32...])) else {
+      throw CTAPError(.invalidLength, "a registration is not 64 bytes")
+    }
     let prompt = UserPrompt(
       purpose: SelectionByRegistration.isMeant(by: application) ? .select : .registerSecondFactor)
     guard let vault = keySource.current else { return .needsVault(prompt) }
@@ -70,9 +72,9 @@ extension Authenticator {
     // The certificate is part of what the person agreed to.
     let certificate = U2FCertificate.certificate(
       toBeSigned,
-      signature: try key.u2fSignature(over: toBeSigned, consent: consent.part()))
+      signature: try key.signature(over: toBeSigned, consent: consent.part()))
     let registered: [[UInt8]] = [[0x00], application.bytes, Array(data[..<32]), handle, [0x04], publicKey]
-    let signature = try key.u2fSignature(over: Array(registered.joined()), consent: consent)
+    let signature = try key.signature(over: Array(registered.joined()), consent: consent)
     let answer: [[UInt8]] = [
       [0x05, 0x04], publicKey, [UInt8(handle.count)], handle, certificate, signature, U2FStatus.noError.bytes,
     ]
@@ -82,18 +84,20 @@ extension Authenticator {
   /// A new credential of kind 3, which lives in its key handle alone: Recovery §3, §10.
   private mutating func makeSecondFactor(
     _ application: RPIDHash, _ vault: OpenVault
-  ) throws(U2FStatus) -> (handle: [UInt8], key: CredentialPrivateKey) {
-    guard let epoch = try? vault.store.state().epoch else { throw .failure }
+  ) throws(CTAPError) -> (handle: [UInt8], key: CredentialPrivateKey) {
+    let epoch = try stored(vault.store.state()).epoch
     while true {
       let salt = randomness.next().bigEndianBytes + randomness.next().bigEndianBytes
-      guard let parameters = CredentialParameters.u2f(salt: salt, epoch: epoch) else { throw .failure }
+      guard let parameters = CredentialParameters.u2f(salt: salt, epoch: epoch) else {
+        throw CTAPError(.other, "a salt of another length")
+      }
       do throws(CryptoError) {
         let key = try vault.keys.privateKey(parameters, rpIDHash: application)
         return (try vault.keys.sealedID(parameters, rpIDHash: application), key)
       } catch .scalarOutOfRange {
         continue
       } catch {
-        throw .failure
+        throw CTAPError(error)
       }
     }
   }
@@ -103,20 +107,24 @@ extension Authenticator {
   /// U2F Raw Message Formats §5: challenge ‖ application ‖ length and key handle.
   private mutating func authenticate(
     _ command: U2FCommand, _ confirmation: Confirmation?
-  ) throws(U2FStatus) -> U2FOutcome {
+  ) throws(CTAPError) -> U2FOutcome {
     let data = command.data
     guard data.count >= 65, data.count == 65 + Int(data[64]), let application = RPIDHash(bytes: Array(data[32..<64]))
-    else { throw .wrongLength }
-    guard let control = Control(rawValue: command.parameter) else { throw .wrongData }
+    else { throw CTAPError(.invalidLength, "a sign-in is not as long as its key handle says") }
+    guard let control = Control(rawValue: command.parameter) else {
+      throw CTAPError(.invalidCredential, "no such control byte")
+    }
     let prompt = UserPrompt(purpose: .signInSecondFactor)
     guard let vault = keySource.current else {
       return control == .checkOnly ? .waitsForVault(prompt) : .needsVault(prompt)
     }
     try refuseUnderAlwaysUV(vault)
-    guard let (credential, key) = try secondFactor(Array(data[65...]), application, vault) else { throw .wrongData }
+    guard let (credential, key) = try secondFactor(Array(data[65...]), application, vault) else {
+      throw CTAPError(.invalidCredential, "the key handle is not ours")
+    }
 
     switch control {
-    case .checkOnly: throw .conditionsNotSatisfied
+    case .checkOnly: throw CTAPError(.upRequired, "the key handle is ours")
     case .signWithoutPresence:
       return try sign(
         data[..<32], application, credential, key, consent: .silent(userVerified: false))
@@ -141,10 +149,10 @@ extension Authenticator {
   private mutating func sign(
     _ challenge: ArraySlice<UInt8>, _ application: RPIDHash, _ credential: Credential, _ key: CredentialPrivateKey,
     consent: consuming UserConsent
-  ) throws(U2FStatus) -> U2FOutcome {
+  ) throws(CTAPError) -> U2FOutcome {
     let flags: UInt8 = consent.userPresent ? 0x01 : 0x00
     let counter = signCount(of: credential, userPresent: consent.userPresent).bigEndianBytes
-    let signature = try key.u2fSignature(
+    let signature = try key.signature(
       over: application.bytes + [flags] + counter + challenge, consent: consent)
     return .answer([flags] + counter + signature + U2FStatus.noError.bytes)
   }
@@ -154,7 +162,7 @@ extension Authenticator {
   /// ES256 only, and nothing that asks for verification (Recovery §10).
   private func secondFactor(
     _ handle: [UInt8], _ application: RPIDHash, _ vault: OpenVault
-  ) throws(U2FStatus) -> (Credential, CredentialPrivateKey)? {
+  ) throws(CTAPError) -> (Credential, CredentialPrivateKey)? {
     do {
       if let record = try vault.store.credential(id: handle, rpIDHash: application) {
         let credential = Credential(record: record)
@@ -170,26 +178,17 @@ extension Authenticator {
     } catch CryptoError.scalarOutOfRange {
       return nil
     } catch {
-      throw U2FStatus.failure
+      throw CTAPError(.other, "\(error)")
     }
   }
 
   /// CTAP §7.2.4: with alwaysUv, U2F, which cannot verify anybody, is off.
-  private func refuseUnderAlwaysUV(_ vault: OpenVault) throws(U2FStatus) {
-    guard let settings = try? vault.settings() else { throw .failure }
-    if settings.alwaysUV { throw .commandNotAllowed }
+  private func refuseUnderAlwaysUV(_ vault: OpenVault) throws(CTAPError) {
+    if try vault.settings().alwaysUV { throw CTAPError(.notAllowed, "alwaysUv is on, and U2F verifies nobody") }
   }
 }
 
 extension Credential {
   /// Whether a host of U2F may have its signature.
   fileprivate var servesU2F: Bool { algorithm == .es256 && policy.allows(userVerified: false) }
-}
-
-extension CredentialPrivateKey {
-  fileprivate func u2fSignature(
-    over message: [UInt8], consent: consuming UserConsent
-  ) throws(U2FStatus) -> [UInt8] {
-    do throws(CryptoError) { return try sign(message, consent: consent) } catch { throw .failure }
-  }
 }

@@ -16,13 +16,17 @@ struct U2FCommand: Sendable {
 
   /// Reads a command, with or without Le.
   ///
-  /// - Throws: `classNotSupported` for a class other than 0, `instructionNotSupported`, and `wrongLength` for what is
-  ///   neither form.
-  init(_ message: [UInt8]) throws(U2FStatus) {
-    guard message.count >= 4 else { throw .wrongLength }
-    guard message[0] == 0 else { throw .classNotSupported }
-    guard let instruction = Instruction(rawValue: message[1]) else { throw .instructionNotSupported }
-    guard let data = Self.data(message[4...]) else { throw .wrongLength }
+  /// - Throws: `invalidParameter` for a class other than 0, `invalidCommand` for another instruction, and
+  ///   `invalidLength` for what is neither form.
+  init(_ message: [UInt8]) throws(CTAPError) {
+    guard message.count >= 4 else { throw CTAPError(.invalidLength, "a message of U2F without a head") }
+    guard message[0] == 0 else { throw CTAPError(.invalidParameter, "no such class of U2F") }
+    guard let instruction = Instruction(rawValue: message[1]) else {
+      throw CTAPError(.invalidCommand, "no such instruction of U2F")
+    }
+    guard let data = Self.data(message[4...]) else {
+      throw CTAPError(.invalidLength, "a message of U2F is not as long as it says")
+    }
     (self.instruction, parameter, self.data) = (instruction, message[2], data)
   }
 
@@ -41,7 +45,7 @@ struct U2FCommand: Sendable {
 }
 
 /// How a message of U2F ends: two bytes behind the answer (U2F Raw Message Formats, §3.3).
-enum U2FStatus: UInt16, Error, Sendable {
+enum U2FStatus: UInt16, Sendable {
   /// SW_NO_ERROR
   case noError = 0x9000
   /// SW_CONDITIONS_NOT_SATISFIED: presence is needed; the host asks again.
@@ -58,6 +62,20 @@ enum U2FStatus: UInt16, Error, Sendable {
   case instructionNotSupported = 0x6D00
   /// A vault or store that failed: no precise diagnosis (ISO 7816-4).
   case failure = 0x6F00
+
+  /// Why there is no answer, as U2F says it: the one place where a ``CTAPError`` becomes two bytes.
+  init(_ error: CTAPError) {
+    self =
+      switch error.status {
+      case .upRequired: .conditionsNotSatisfied
+      case .notAllowed: .commandNotAllowed
+      case .invalidCredential: .wrongData
+      case .invalidLength: .wrongLength
+      case .invalidParameter: .classNotSupported
+      case .invalidCommand: .instructionNotSupported
+      default: .failure
+      }
+  }
 
   /// The two bytes.
   var bytes: [UInt8] { rawValue.bigEndianBytes }

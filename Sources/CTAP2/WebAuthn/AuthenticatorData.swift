@@ -1,4 +1,5 @@
 public import CBOR
+import CryptoPrimitives
 public import Recovery
 
 /// What an authenticator says about a ceremony, and signs: WebAuthn §6.1.
@@ -58,4 +59,61 @@ public struct AuthenticatorData: Sendable, Equatable {
     if !extensions.isEmpty { bytes += CBOREncoder.encode(.map(extensions)) }
     return bytes
   }
+}
+
+/// A new credential inside authenticator data: WebAuthn §6.5.1.
+public struct AttestedCredentialData: Sendable, Equatable {
+  /// The model of the authenticator.
+  public var aaguid: AAGUID
+  /// The credential id, at most 65 535 bytes; ours have 32 or 127.
+  public var credentialID: [UInt8]
+  /// The public key.
+  public var publicKey: COSEKey
+
+  /// Joins the three.
+  public init(aaguid: AAGUID, credentialID: [UInt8], publicKey: COSEKey) {
+    self.aaguid = aaguid
+    self.credentialID = credentialID
+    self.publicKey = publicKey
+  }
+
+  /// aaguid (16) ‖ BE16 of the id's length ‖ credential id ‖ COSE key.
+  public var bytes: [UInt8] {
+    let length = UInt16(truncatingIfNeeded: credentialID.count)
+    return aaguid.bytes + [UInt8(length >> 8), UInt8(length & 0xFF)] + credentialID + publicKey.bytes
+  }
+}
+
+/// The model of an authenticator, 16 bytes: WebAuthn §6.5.1.
+public struct AAGUID: Hashable, Sendable {
+  /// The 16 bytes of the UUID, in the order in which it is written.
+  public let bytes: [UInt8]
+
+  /// Liquid Auth for Linux, on every machine and in every version: 83e27e5d-962b-474d-be2c-9c194dd147a9.
+  ///
+  /// Drawn at random once. It tells the model, never the person: all who use this program have the same.
+  public static let liquidAuth = AAGUID(bytes: [
+    0x83, 0xe2, 0x7e, 0x5d, 0x96, 0x2b, 0x47, 0x4d, 0xbe, 0x2c, 0x9c, 0x19, 0x4d, 0xd1, 0x47, 0xa9,
+  ])
+}
+
+/// A public key in COSE form: RFC 9053 §7, with the members that WebAuthn §6.5.1.1 asks for and no others.
+public struct COSEKey: Hashable, Sendable {
+  /// The key itself.
+  public var publicKey: CredentialPublicKey
+
+  /// Wraps a public key.
+  public init(_ publicKey: CredentialPublicKey) { self.publicKey = publicKey }
+
+  /// `{1: kty, 3: alg, -1: crv, -2: x, -3: y?}`.
+  public var map: CBORMap {
+    let algorithm = CBORValue(publicKey.algorithm.rawValue)
+    return switch publicKey {
+    case .es256(let point): [1: 2, 3: algorithm, -1: 1, -2: .bytes(point.x), -3: .bytes(point.y)]
+    case .edDSA(let key): [1: 1, 3: algorithm, -1: 6, -2: .bytes(key)]
+    }
+  }
+
+  /// The map's encoding: 77 bytes for ES256, 42 for EdDSA.
+  public var bytes: [UInt8] { CBOREncoder.encode(.map(map)) }
 }

@@ -79,7 +79,7 @@ extension Provider {
   /// ARC-1, Group Validation; ARC-27 lets a list be empty, and there is nothing to group in it.
   private static func checkGroup(of items: [WalletTransaction]) throws(ARC27Error) {
     guard !items.isEmpty else { return }
-    do throws(TransactionGroupError) {
+    do throws(TransactionError) {
       _ = try TransactionGroup(items.map(\.transaction))
     } catch {
       throw error.computedID.map(ARC27Error.invalidGroupID) ?? .invalidInput("params.txns: \(error)")

@@ -128,15 +128,12 @@ enum PhraseInput {
 /// Standard input that is no terminal: a line for each secret.
 enum StandardInput {
   static func secretLine(_ what: String) throws(CommandFailure) -> SecretBytes {
-    do {
-      return try SecretLine.read(from: STDIN_FILENO, isEdited: false)
-    } catch {
-      switch error {
-      case .tooLong: throw CommandFailure("\(what) is longer than \(SecretLine.maximumSize) bytes")
-      case .ended, .cancelled: throw CommandFailure("standard input ends before \(what)")
-      case .system(let number):
-        throw CommandFailure("cannot read standard input: \(String(cString: strerror(number)))")
-      }
+    switch SecretLine.read(from: STDIN_FILENO, isEdited: false) {
+    case .line(let line): return line
+    case .tooLong: throw CommandFailure("\(what) is longer than \(SecretLine.maximumSize) bytes")
+    case .ended, .cancelled: throw CommandFailure("standard input ends before \(what)")
+    case .system(let number):
+      throw CommandFailure("cannot read standard input: \(String(cString: strerror(number)))")
     }
   }
 }

@@ -87,9 +87,3 @@ func environmentVariable(_ name: String) -> String? {
   guard let value = getenv(name), value.pointee != 0 else { return nil }
   return String(cString: value)
 }
-
-extension CommandFailure {
-  init(_ error: StateDirectoryError) {
-    self.init(error.description, code: error.reason == .wrongPassphrase ? .passphrase : .failed)
-  }
-}

@@ -40,13 +40,3 @@ private struct CTAPAnswer: ControlAnswer {
   let members: CBORMap
   init(_ members: CBORMap) { self.members = members }
 }
-
-extension CommandFailure {
-  fileprivate init(_ error: ControlClientError) {
-    switch error {
-    case .notRunning(let reason): self.init(reason, code: .notRunning)
-    case .refused(let failure): self.init(failure)
-    case .failed(let reason): self.init(reason)
-    }
-  }
-}

@@ -4,16 +4,6 @@ import CryptoPrimitives
 
 /// The browser of the demo: client data, CTAP2 messages, CTAPHID reports.
 struct DemoClient {
-  /// Why there is no answer.
-  enum Failure: Error, Equatable {
-    /// The transport did not carry the message.
-    case transport(String)
-    /// The authenticator refused, with its status byte.
-    case refused(UInt8)
-    /// The answer is no CTAP2 answer.
-    case malformed(String)
-  }
-
   /// What went over the transport so far.
   private(set) var reportsSent = 0
   private(set) var reportsReceived = 0
@@ -23,18 +13,18 @@ struct DemoClient {
   init(_ device: DemoDevice) { self.device = device }
 
   /// Opens a channel.
-  mutating func open() async throws(Failure) -> ChannelID {
+  mutating func open() async throws(CommandFailure) -> ChannelID {
     switch try await exchange([machine.open(nonce: randomBytes(8))]) {
     case .opened(let channel, let identity) where identity.capabilities.contains(.cbor): return channel
-    case let event: throw .transport("INIT is answered by \(event)")
+    case let event: throw CommandFailure("INIT is answered by \(event)")
     }
   }
 
   /// authenticatorGetInfo.
-  mutating func getInfo() async throws(Failure) -> CBORMap { try await command(0x04, [:]) }
+  mutating func getInfo() async throws(CommandFailure) -> CBORMap { try await command(0x04, [:]) }
 
   /// authenticatorMakeCredential, with what `navigator.credentials.create()` would give it.
-  mutating func create(_ request: DemoRelyingParty.CreationRequest) async throws(Failure) -> CBORMap {
+  mutating func create(_ request: DemoRelyingParty.CreationRequest) async throws(CommandFailure) -> CBORMap {
     var parameters: CBORMap = [
       0x01: .bytes(SHA256.hash(request.clientData)),
       0x02: ["id": .text(DemoRelyingParty.rpID), "name": "Demo"],
@@ -47,7 +37,7 @@ struct DemoClient {
   }
 
   /// authenticatorGetAssertion, with what `navigator.credentials.get()` would give it.
-  mutating func get(_ request: DemoRelyingParty.SignInRequest) async throws(Failure) -> CBORMap {
+  mutating func get(_ request: DemoRelyingParty.SignInRequest) async throws(CommandFailure) -> CBORMap {
     var parameters: CBORMap = [
       0x01: .text(DemoRelyingParty.rpID), 0x02: .bytes(SHA256.hash(request.clientData)),
       0x05: ["uv": .bool(request.needsVerification)],
@@ -60,23 +50,26 @@ struct DemoClient {
     .array(ids.map { ["id": .bytes($0), "type": "public-key"] })
   }
 
-  private mutating func command(_ code: UInt8, _ parameters: CBORMap) async throws(Failure) -> CBORMap {
+  private mutating func command(_ code: UInt8, _ parameters: CBORMap) async throws(CommandFailure) -> CBORMap {
     let message = [code] + (parameters.isEmpty ? [] : CBOREncoder.encode(.map(parameters)))
     let reports: [Report]
-    do { reports = try machine.request(.cbor, message) } catch { throw .transport("the request is too long") }
+    do { reports = try machine.request(.cbor, message) } catch { throw CommandFailure("the request is too long") }
     guard case .response(.cbor, let answer) = try await exchange(reports), let status = answer.first else {
-      throw .transport("the request is not answered")
+      throw CommandFailure("the request is not answered")
     }
-    guard status == 0 else { throw .refused(status) }
-    do {
-      return try CBORDecoder.decode(Array(answer.dropFirst())).map ?? [:]
-    } catch {
-      throw .malformed(error.description)
+    guard status == 0 else { throw Self.refusal(status) }
+    do { return try CBORDecoder.decode(Array(answer.dropFirst())).map ?? [:] } catch {
+      throw CommandFailure("the key's answer cannot be read: \(error)")
     }
   }
 
+  /// How the key's refusal ends the demo where it is not what was to be shown.
+  static func refusal(_ status: UInt8) -> CommandFailure {
+    CommandFailure("the key answers status 0x\(status.hexadecimal)")
+  }
+
   /// Sends a message's reports and takes the message that answers them.
-  private mutating func exchange(_ reports: [Report]) async throws(Failure) -> ClientMachine.Event {
+  private mutating func exchange(_ reports: [Report]) async throws(CommandFailure) -> ClientMachine.Event {
     var answer: ClientMachine.Event?
     for report in reports {
       reportsSent += 1
@@ -85,7 +78,7 @@ struct DemoClient {
         if let event = machine.receive(received) { answer = event }
       }
     }
-    guard let answer else { throw .transport("no answer comes") }
+    guard let answer else { throw CommandFailure("no answer comes") }
     return answer
   }
 }

@@ -75,7 +75,7 @@ final class Demonstration: Sendable {
   ) async throws -> Passkey {
     tell(.step(title))
     let request = DemoRelyingParty.CreationRequest(userID: Self.userID, isDiscoverable: isDiscoverable)
-    let answer = try await counted(&client) { client async throws(DemoClient.Failure) in
+    let answer = try await counted(&client) { client async throws(CommandFailure) in
       try await client.create(request)
     }
     let (account, checks) = try DemoRelyingParty.verify(answer, of: request)
@@ -91,7 +91,7 @@ final class Demonstration: Sendable {
     tell(.step(title))
     let request = DemoRelyingParty.SignInRequest(
       allowed: listed ? [passkey.account.credentialID] : [], needsVerification: passkey.isDiscoverable)
-    let answer = try await counted(&client) { client async throws(DemoClient.Failure) in
+    let answer = try await counted(&client) { client async throws(CommandFailure) in
       try await client.get(request)
     }
     let checks = try DemoRelyingParty.verify(
@@ -107,7 +107,8 @@ final class Demonstration: Sendable {
       _ = try await client.create(request)
       return check("the second registration is refused", false)
     } catch {
-      return check("the second registration is refused", error == .refused(CTAPStatus.credentialExcluded.rawValue))
+      let refusal = DemoClient.refusal(CTAPStatus.credentialExcluded.rawValue)
+      return check("the second registration is refused", error == refusal)
     }
   }
 
@@ -117,13 +118,14 @@ final class Demonstration: Sendable {
       _ = try await client.get(request)
       return check("it does not know the passkey", false)
     } catch {
-      return check("it does not know the passkey", error == .refused(CTAPStatus.noCredentials.rawValue))
+      let refusal = DemoClient.refusal(CTAPStatus.noCredentials.rawValue)
+      return check("it does not know the passkey", error == refusal)
     }
   }
 
   /// Runs one command, and tells how many reports went over the transport.
   private func counted(
-    _ client: inout DemoClient, _ command: (inout DemoClient) async throws(DemoClient.Failure) -> CBORMap
+    _ client: inout DemoClient, _ command: (inout DemoClient) async throws(CommandFailure) -> CBORMap
   ) async throws -> CBORMap {
     let before = (client.reportsSent, client.reportsReceived)
     let answer = try await command(&client)

@@ -1,5 +1,6 @@
 import CBOR
 import CTAP2
+import CZlib
 import CryptoPrimitives
 
 /// The large-blob array as platforms keep it: entries, each sealed with the largeBlobKey of a credential, CTAP §6.10.3.
@@ -109,5 +110,32 @@ struct LargeBlob: Equatable {
   /// "blob" ‖ origSize, 8 bytes little-endian.
   private static func additionalData(_ size: Int) -> [UInt8] {
     Array("blob".utf8) + withUnsafeBytes(of: UInt64(size).littleEndian) { Array($0) }
+  }
+}
+
+/// DEFLATE without a header, RFC 1951: how the content of a large blob is compressed, CTAP §6.10.3.
+enum Deflate {
+  /// Compresses.
+  ///
+  /// - Returns: `nil` for what does not fit into `capacity` bytes.
+  static func compress(_ bytes: [UInt8], capacity: Int) -> [UInt8]? {
+    let compressed = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
+      count = zlib_door_deflate(bytes, bytes.count, buffer.baseAddress, capacity)
+    }
+    return compressed.isEmpty ? nil : compressed
+  }
+
+  /// Expands into exactly `count` bytes.
+  ///
+  /// - Returns: `nil` for what is no DEFLATE of so many bytes.
+  static func expand(_ compressed: [UInt8], to count: Int) -> [UInt8]? {
+    var isWhole = false
+    // zlib wants an address even where nothing is to be written.
+    let expanded = [UInt8](unsafeUninitializedCapacity: max(1, count)) { buffer, initialized in
+      buffer.initialize(repeating: 0)
+      isWhole = zlib_door_inflate(compressed, compressed.count, buffer.baseAddress, count) == 1
+      initialized = count
+    }
+    return isWhole ? expanded : nil
   }
 }

@@ -1,5 +1,7 @@
+import ControlClient
 import ControlDoor
 import Glibc
+import StateDirectory
 
 /// Why a command ends without having done what was asked.
 struct CommandFailure: Error, Equatable, CustomStringConvertible {
@@ -30,15 +32,6 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     self.usage = usage
   }
 
-  /// What the authenticator answered.
-  init(_ failure: ControlFailure) {
-    switch failure.status {
-    case .wrongPassphrase, .passphraseRequired: self.init(failure.description, code: .passphrase)
-    case .noCredentials: self.init(failure.description, code: .absent)
-    default: self.init(failure.description)
-    }
-  }
-
   /// With the options behind the command at its end, where there is one.
   func completed(by place: PlaceOptions?) -> CommandFailure {
     place.map { CommandFailure($0.completing(description), code: code) } ?? self
@@ -59,5 +52,32 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
   func end(isJSON: Bool) -> Never {
     StandardStream.error.write(isJSON ? json.line : text)
     Glibc.exit(code.rawValue)
+  }
+}
+
+// MARK: - The one place where an error of a library becomes an exit code
+
+extension CommandFailure {
+  /// What the authenticator answered.
+  init(_ failure: ControlFailure) {
+    switch failure.status {
+    case .wrongPassphrase, .passphraseRequired: self.init(failure.description, code: .passphrase)
+    case .noCredentials: self.init(failure.description, code: .absent)
+    default: self.init(failure.description)
+    }
+  }
+
+  /// Why the authenticator gave no answer, or not the one that was asked for.
+  init(_ error: ControlClientError) {
+    switch error {
+    case .notRunning(let reason): self.init(reason, code: .notRunning)
+    case .refused(let failure): self.init(failure)
+    case .failed(let reason): self.init(reason)
+    }
+  }
+
+  /// What is wrong with vault, store or their directory.
+  init(_ error: StateDirectoryError) {
+    self.init(error.description, code: error.kind == .wrongPassphrase ? .passphrase : .failed)
   }
 }

@@ -9,8 +9,10 @@ enum SecretLine {
   /// What Control-C sends where it is no signal.
   static let controlC: UInt8 = 0x03
 
-  /// Why there is no line.
-  enum Failure: Error, Equatable {
+  /// What came of the reading.
+  enum Outcome {
+    /// A line, without its end.
+    case line(SecretBytes)
     /// The input ended before a line began.
     case ended
     /// Control-C, or Control-D on an empty line.
@@ -26,45 +28,46 @@ enum SecretLine {
   ///
   /// - Parameter isEdited: whether the keys of a terminal work on the line (backspace, Control-U, Control-W, Control-C,
   ///   Control-D), because the terminal itself passes them on.
-  static func read(from descriptor: Int32, isEdited: Bool) throws(Failure) -> SecretBytes {
-    var length = 0
-    let memory = try SecretBytes(count: maximumSize) { memory throws(Failure) in
-      length = try fill(memory, from: descriptor, isEdited: isEdited)
+  static func read(from descriptor: Int32, isEdited: Bool) -> Outcome {
+    var end = End.ended
+    let memory = SecretBytes(count: maximumSize) { end = fill($0, from: descriptor, isEdited: isEdited) }
+    return switch end {
+    case .line(let length):
+      .line(memory.withUnsafeBytes { SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(length))) })
+    case .ended: .ended
+    case .cancelled: .cancelled
+    case .tooLong: .tooLong
+    case .system(let number): .system(number)
     }
-    return memory.withUnsafeBytes { SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(length))) }
+  }
+
+  /// How the reading ended: behind a line of so many bytes, or as ``Outcome`` says.
+  private enum End {
+    case line(length: Int), ended, cancelled, tooLong, system(Int32)
   }
 
   private static func fill(
     _ memory: UnsafeMutableRawBufferPointer, from descriptor: Int32, isEdited: Bool
-  ) throws(Failure) -> Int {
+  ) -> End {
     var length = 0
     while true {
-      guard let byte = try next(descriptor) else {
-        guard length > 0 else { throw .ended }
-        return length
-      }
+      var byte: UInt8 = 0
+      let count = Glibc.read(descriptor, &byte, 1)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { return .system(errno) }
+      guard count > 0 else { return length > 0 ? .line(length: length) : .ended }
       switch (byte, isEdited) {
-      case (0x0A, true), (0x0D, true): return length
-      case (0x0A, false): return length > 0 && memory[length - 1] == 0x0D ? length - 1 : length
-      case (controlC, _): throw .cancelled
-      case (0x04, true): if length == 0 { throw .cancelled }
+      case (0x0A, true), (0x0D, true): return .line(length: length)
+      case (0x0A, false): return .line(length: length > 0 && memory[length - 1] == 0x0D ? length - 1 : length)
+      case (controlC, _): return .cancelled
+      case (0x04, true): if length == 0 { return .cancelled }
       case (0x7F, true), (0x08, true): length = lengthWithoutLastCharacter(memory, length)
       case (0x15, true), (0x17, true): length = 0
       default:
-        guard length < memory.count else { throw .tooLong }
+        guard length < memory.count else { return .tooLong }
         memory[length] = byte
         length += 1
       }
-    }
-  }
-
-  private static func next(_ descriptor: Int32) throws(Failure) -> UInt8? {
-    var byte: UInt8 = 0
-    while true {
-      let count = Glibc.read(descriptor, &byte, 1)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw .system(errno) }
-      return count == 0 ? nil : byte
     }
   }
 

@@ -81,15 +81,12 @@ struct Terminal: ~Copyable {
   }
 
   private func line(isEdited: Bool) throws(CommandFailure) -> SecretBytes {
-    do {
-      return try SecretLine.read(from: descriptor, isEdited: isEdited)
-    } catch {
-      switch error {
-      case .ended, .cancelled: throw CommandFailure("cancelled; nothing was changed")
-      case .tooLong:
-        throw CommandFailure("the line is longer than \(SecretLine.maximumSize) bytes; nothing was changed")
-      case .system(let number): throw Self.unusable(number)
-      }
+    switch SecretLine.read(from: descriptor, isEdited: isEdited) {
+    case .line(let line): return line
+    case .ended, .cancelled: throw CommandFailure("cancelled; nothing was changed")
+    case .tooLong:
+      throw CommandFailure("the line is longer than \(SecretLine.maximumSize) bytes; nothing was changed")
+    case .system(let number): throw Self.unusable(number)
     }
   }
 

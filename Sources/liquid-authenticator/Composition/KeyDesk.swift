@@ -115,6 +115,6 @@ struct KeyDesk: ControlDesk {
   private func condition(of vault: VaultStatus) -> AuthenticatorStatus.VaultCondition {
     if vault.isUnlocked { return .unlocked }
     guard let fault = vault.fault else { return .locked }
-    return fault.reason == .missing && access(desk.directory.vaultPath, F_OK) != 0 ? .missing : .unusable
+    return fault.kind == .missing && access(desk.directory.vaultPath, F_OK) != 0 ? .missing : .unusable
   }
 }

@@ -12,7 +12,7 @@ struct StartError: Error, CustomStringConvertible {
   init(_ error: StateDirectoryError) {
     description = error.description
     exitStatus =
-      switch error.reason {
+      switch error.kind {
       case .inUse, .system: EXIT_FAILURE
       default: EX_CONFIG
       }

@@ -80,10 +80,9 @@ extension ControlFailure {
     switch error {
     case let failure as ControlFailure: self = failure
     case let error as CTAPError: self.init(error)
-    case let error as CredentialRecoveryError: self.init(error)
+    case let error as RecoveryError: self.init(error)
     case let error as StateDirectoryError:
-      self.init(error.reason == .wrongPassphrase ? .wrongPassphrase : .unavailable, error.description)
-    case let error as StoreError: self.init(.unavailable, error.description)
+      self.init(error.kind == .wrongPassphrase ? .wrongPassphrase : .unavailable, error.description)
     case let error as TransportError: self.init(.unavailable, error.description)
     case is CancellationError: self.init(.keepaliveCancel, "the request was withdrawn")
     default: self.init(.other, "\(error)")
@@ -98,20 +97,15 @@ extension ControlFailure {
     }
   }
 
-  /// Why no record was written.
-  private init(_ error: CredentialRecoveryError) {
-    switch error {
-    case .accountHasCounter(let here, deleted: false):
-      self.init(.notAllowed, "the account has a credential here already, with counter \(here); it is not replaced")
-    case .accountHasCounter(let here, deleted: true):
-      self.init(
-        .notAllowed,
-        "the account's passkey with counter \(here) was removed here and stays so; register anew at the site, or give the "
-          + "--counter of a later registration")
-    case .userIDLength(let count):
-      self.init(.invalidLength, "the user handle has \(count) bytes; it must have 1 to 64")
-    case .cryptography(let error): self.init(.other, error.description)
-    case .store(let error): self.init(.unavailable, error.description)
-    }
+  private init(_ error: RecoveryError) {
+    let status: ControlStatus =
+      switch error.kind {
+      case .store: .unavailable
+      case .notReplaced: .notAllowed
+      case .userIDLength: .invalidLength
+      case .noKey: .invalidParameter
+      case .full, .key, .lastEpoch, .notAuthentic, .malformed, .columnsExchanged, .anotherPhrase: .other
+      }
+    self.init(status, error.description)
   }
 }

@@ -50,14 +50,10 @@ extension RecoverCredential: OwnerCommand {
   func handle(_ owner: inout Owner) throws -> CredentialDescription {
     guard let algorithm = COSEAlgorithm(rawValue: algorithm), let credProtect = CredProtectLevel(rawValue: credProtect)
     else { throw ControlFailure(.invalidParameter, "the algorithm or the credProtect level is not one of ours") }
-    do {
-      return try owner.vault.description(
-        of: owner.vault.recover(
-          rpID: rpID, userID: userHandle, counter: counter, algorithm: algorithm, credProtect: credProtect,
-          now: owner.now))
-    } catch CredentialRecoveryError.cryptography(.scalarOutOfRange) {
-      throw ControlFailure(.invalidParameter, "counter \(counter) gives no key; give the next --counter")
-    }
+    return try owner.vault.description(
+      of: owner.vault.recover(
+        rpID: rpID, userID: userHandle, counter: counter, algorithm: algorithm, credProtect: credProtect,
+        now: owner.now))
   }
 }
 

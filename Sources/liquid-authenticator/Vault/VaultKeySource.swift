@@ -81,7 +81,7 @@ final class VaultKeySource: KeySource {
           return .ended(.declined)
         }
         return .accepted(vault.openedByPerson)
-      } catch  where error.reason == .wrongPassphrase {
+      } catch  where error.kind == .wrongPassphrase {
         // Damage in a slot looks like a wrong passphrase, so the log names the file.
         if isLastTry { log(error.description) }
         return .wrong(then: .wrongPassphrase)
@@ -196,7 +196,7 @@ final class VaultKeySource: KeySource {
 
   /// Keeps what is wrong with vault or store for `status`; a wrong passphrase is none of it.
   private func remembered(_ error: StateDirectoryError) -> StateDirectoryError {
-    switch error.reason {
+    switch error.kind {
     case .wrongPassphrase, .system: break
     default:
       let files = stamps

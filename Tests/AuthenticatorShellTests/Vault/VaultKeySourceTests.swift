@@ -99,7 +99,7 @@ import Vault
     #expect(dialogs.seen.withLock { $0 } == [])
     #expect(lines.lines.count == 1)
     #expect(lines.lines.first?.hasPrefix("\(made.directory.vaultPath): damaged vault: ") == true)
-    #expect(source.status.fault?.reason == .damaged)
+    #expect(source.status.fault?.kind == .damaged)
     #expect(try made.directory.readVault() == Array(bytes.dropLast()))
   }
 
@@ -150,7 +150,7 @@ import Vault
       let error = await #expect(throws: StateDirectoryError.self) {
         try await source.unlock(passphrase: secret("wrong"))
       }
-      #expect(error?.reason == .wrongPassphrase)
+      #expect(error?.kind == .wrongPassphrase)
       try await source.unlock(passphrase: secret("right"))
     }
     #expect(source.current != nil)
@@ -175,7 +175,7 @@ import Vault
     let error = await #expect(throws: StateDirectoryError.self) {
       try await source.unlock(passphrase: secret("other"))
     }
-    #expect(error?.reason == .wrongPassphrase)
+    #expect(error?.kind == .wrongPassphrase)
     #expect(error?.description.hasPrefix("\(made.directory.vaultPath) is not the vault that is open; ") == true)
     #expect(source.current?.unlocking === unlocking)
     #expect(verifier.verify(secret("right")) == .right)

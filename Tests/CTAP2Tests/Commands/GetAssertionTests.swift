@@ -288,7 +288,7 @@ extension TestWorld {
 
   @Test func `a store that cannot be read ends the command before the person is asked`() async throws {
     var world = TestWorld()
-    world.store.fail(with: StoreError("cannot read the store"))
+    world.store.fail(with: RecoveryError(.store, "cannot read the store"))
     for ids in [[], [[1]]] as [[[UInt8]]] {
       #expect(await world.getAssertion(Requests.getAssertion(allowing: ids)).bytes == [0x7F])
     }

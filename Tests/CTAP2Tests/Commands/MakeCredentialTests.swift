@@ -191,7 +191,7 @@ import Testing
 
   @Test func `a store that cannot be read ends the command before the person is asked`() async {
     var world = TestWorld()
-    world.store.fail(with: StoreError("cannot read the store"))
+    world.store.fail(with: RecoveryError(.store, "cannot read the store"))
     #expect(await world.makeCredential(Requests.makeCredential()).bytes == [0x7F])
     #expect(world.person.shown.isEmpty)
   }

@@ -105,7 +105,7 @@ import Testing
 
   @Test func `fails with the store`() async {
     var world = TestWorld()
-    world.store.fail(with: StoreError("cannot read the store"))
+    world.store.fail(with: RecoveryError(.store, "cannot read the store"))
     #expect(await world.send([0x07]).bytes == [0x7F])
   }
 }

@@ -6,7 +6,7 @@ import Synchronization
 final class ObservedStore: CredentialStore {
   private struct Observation {
     var writes = 0
-    var failure: StoreError?
+    var failure: RecoveryError?
     var count: Int?
   }
 
@@ -22,50 +22,50 @@ final class ObservedStore: CredentialStore {
   func fill() { store.isFull = true }
 
   /// What every call throws from now on.
-  func fail(with error: StoreError?) { observation.withLock { $0.failure = error } }
+  func fail(with error: RecoveryError?) { observation.withLock { $0.failure = error } }
 
   /// Says that there are so many credentials; `nil` counts them.
   func pretendToHold(_ count: Int?) { observation.withLock { $0.count = count } }
 
-  func state() throws(StoreError) -> StoreState { try read().state() }
-  func setState(_ state: StoreState) throws(StoreError) { try write().setState(state) }
+  func state() throws(RecoveryError) -> StoreState { try read().state() }
+  func setState(_ state: StoreState) throws(RecoveryError) { try write().setState(state) }
 
-  func credentials(rpIDHash: RPIDHash) throws(StoreError) -> [CredentialSource] {
+  func credentials(rpIDHash: RPIDHash) throws(RecoveryError) -> [CredentialSource] {
     try read().credentials(rpIDHash: rpIDHash)
   }
-  func credential(id: [UInt8], rpIDHash: RPIDHash) throws(StoreError) -> CredentialSource? {
+  func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
     try read().credential(id: id, rpIDHash: rpIDHash)
   }
-  func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(StoreError) -> AccountEntry? {
+  func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry? {
     try read().account(rpIDHash: rpIDHash, userID: userID)
   }
-  func credentials(publicKey: [UInt8]) throws(StoreError) -> [CredentialSource] {
+  func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource] {
     try read().credentials(publicKey: publicKey)
   }
-  func allCredentials() throws(StoreError) -> [CredentialSource] { try read().allCredentials() }
-  func credentialCount() throws(StoreError) -> Int {
+  func allCredentials() throws(RecoveryError) -> [CredentialSource] { try read().allCredentials() }
+  func credentialCount() throws(RecoveryError) -> Int {
     if let count = observation.withLock({ $0.count }) { return count }
     return try read().credentialCount()
   }
 
-  func revision() throws(StoreError) -> [UInt8] { try read().revision() }
+  func revision() throws(RecoveryError) -> [UInt8] { try read().revision() }
 
-  func save(_ source: CredentialSource, state: StoreState?) throws(StoreError) {
+  func save(_ source: CredentialSource, state: StoreState?) throws(RecoveryError) {
     try write().save(source, state: state)
   }
-  func remove(_ source: CredentialSource, changed: UInt64) throws(StoreError) {
+  func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
     try write().remove(source, changed: changed)
   }
-  func largeBlobArray() throws(StoreError) -> [UInt8]? { try read().largeBlobArray() }
-  func setLargeBlobArray(_ array: [UInt8]) throws(StoreError) { try write().setLargeBlobArray(array) }
-  func removeAll(state: StoreState) throws(StoreError) { try write().removeAll(state: state) }
+  func largeBlobArray() throws(RecoveryError) -> [UInt8]? { try read().largeBlobArray() }
+  func setLargeBlobArray(_ array: [UInt8]) throws(RecoveryError) { try write().setLargeBlobArray(array) }
+  func removeAll(state: StoreState) throws(RecoveryError) { try write().removeAll(state: state) }
 
-  private func read() throws(StoreError) -> InMemoryCredentialStore {
+  private func read() throws(RecoveryError) -> InMemoryCredentialStore {
     if let failure = observation.withLock({ $0.failure }) { throw failure }
     return store
   }
 
-  private func write() throws(StoreError) -> InMemoryCredentialStore {
+  private func write() throws(RecoveryError) -> InMemoryCredentialStore {
     let store = try read()
     observation.withLock { $0.writes += 1 }
     return store

@@ -256,7 +256,7 @@ import Testing
 
   @Test func `a store that fails is told so`() throws {
     var world = TestWorld()
-    world.store.fail(with: StoreError("gone"))
+    world.store.fail(with: RecoveryError(.store, "gone"))
     #expect(send(Self.registration(), present: true, in: &world) == .answer([0x6F, 0x00]))
   }
 }

@@ -1,0 +1,152 @@
+import CCBOR
+
+/// One CBOR item of the kinds that JavaScript writes: the data model of JSON, and byte strings.
+///
+/// The second profile, for what a web page sends to a wallet (ARC-27). No message of CTAP2 is ever read as this, and
+/// nothing turns one into the other: ``CBORValue`` has no `null`, and no floating point.
+public enum LooseCBORValue: Equatable, Sendable {
+  /// An unsigned integer.
+  case unsigned(UInt64)
+  /// The integer −1 − n.
+  case negative(UInt64)
+  /// A number with a fraction, or one that JavaScript keeps outside of 32 bits.
+  case float(Double)
+  /// A byte string.
+  case bytes([UInt8])
+  /// A text string; the exact UTF-8 bytes are kept.
+  case text(String)
+  /// An array.
+  case array([LooseCBORValue])
+  /// A map. Its keys are compared as texts: two that look the same are the same.
+  case map([String: LooseCBORValue])
+  /// `false` or `true`.
+  case bool(Bool)
+  /// `null`; JavaScript's `undefined` is read as this too.
+  case null
+}
+
+// MARK: - Reading one value
+
+extension LooseCBORValue {
+  /// The text, when this is a text string.
+  public var text: String? {
+    if case .text(let text) = self { text } else { nil }
+  }
+
+  /// The elements, when this is an array.
+  public var array: [LooseCBORValue]? {
+    if case .array(let elements) = self { elements } else { nil }
+  }
+
+  /// The members, when this is a map.
+  public var map: [String: LooseCBORValue]? {
+    if case .map(let members) = self { members } else { nil }
+  }
+}
+
+// MARK: - Literals
+
+extension LooseCBORValue: ExpressibleByStringLiteral {
+  /// Writes a text.
+  public init(stringLiteral value: String) { self = .text(value) }
+}
+
+extension LooseCBORValue: ExpressibleByArrayLiteral {
+  /// Writes an array.
+  public init(arrayLiteral elements: LooseCBORValue...) { self = .array(elements) }
+}
+
+extension LooseCBORValue: ExpressibleByDictionaryLiteral {
+  /// Writes a map; of two pairs with the same key the last one counts.
+  public init(dictionaryLiteral pairs: (String, LooseCBORValue)...) {
+    self = .map(Dictionary(pairs) { $1 })
+  }
+}
+
+/// Bytes to values as cbor-x and its like write them; never used for CTAP2.
+public enum LooseCBORDecoder {
+  /// How many arrays and maps may be open at once.
+  ///
+  /// A request of ARC-27 has six: message, params, txns, one of them, its msig, its addrs.
+  public static let maximumDepth = 8
+
+  /// Decodes exactly one item.
+  ///
+  /// Beyond what ``CBORDecoder`` takes: heads wider than needed (cbor-x writes each map's count in 16 bits), keys in any
+  /// order, `null`, `undefined` and floating point.
+  ///
+  /// - Parameters:
+  ///   - bytes: the whole item; nothing may follow it.
+  ///   - maximumSize: how many bytes are looked at in all.
+  /// - Throws: ``CBORError/invalid(_:)`` for more bytes or depth, a key that is no text or is there twice, an indefinite
+  ///   length, a tag, a simple value without a meaning, text that is not UTF-8, or bytes behind the item.
+  public static func decode(_ bytes: [UInt8], maximumSize: Int) throws(CBORError) -> LooseCBORValue {
+    guard bytes.count <= maximumSize else { throw .invalid("\(bytes.count) bytes, of \(maximumSize) at most") }
+    try EncodingWalk.check(bytes, form: .loose, maximumDepth: maximumDepth)
+    return try ParsedItem.of(bytes, read: value)
+  }
+
+  /// Whether bytes are the beginning of one item and not all of it; what is no beginning of any is not.
+  public static func isCutOff(_ bytes: [UInt8]) -> Bool {
+    EncodingWalk.isCutOff(bytes, form: .loose, maximumDepth: maximumDepth)
+  }
+
+  private static func value(of item: UnsafeMutablePointer<cbor_item_t>) throws(CBORError) -> LooseCBORValue {
+    switch cbor_typeof(item) {
+    case CBOR_TYPE_UINT: return .unsigned(cbor_get_int(item))
+    case CBOR_TYPE_NEGINT: return .negative(cbor_get_int(item))
+    case CBOR_TYPE_BYTESTRING: return .bytes(ParsedItem.bytes(of: item))
+    case CBOR_TYPE_STRING: return .text(try ParsedItem.text(of: item))
+    case CBOR_TYPE_ARRAY: return .array(try ParsedItem.elements(of: item, read: value))
+    case CBOR_TYPE_MAP: return .map(try members(of: item))
+    default:
+      // First of all: libcbor asserts that only what is no number is asked whether it is a truth value.
+      guard cbor_float_ctrl_is_ctrl(item) else { return .float(cbor_float_get_float(item)) }
+      return cbor_is_bool(item) ? .bool(cbor_get_bool(item)) : .null
+    }
+  }
+
+  private static func members(of item: UnsafeMutablePointer<cbor_item_t>) throws(CBORError) -> [String: LooseCBORValue]
+  {
+    var members: [String: LooseCBORValue] = [:]
+    for pair in ParsedItem.pairs(of: item) {
+      guard case .text(let key) = try value(of: pair.key) else { throw .invalid("a map's key is no text") }
+      guard members.updateValue(try value(of: pair.value), forKey: key) == nil else {
+        throw .invalid("a map has a key twice")
+      }
+    }
+    return members
+  }
+}
+
+/// Values to bytes, in the one form that every reader takes: shortest heads, keys in CTAP2's canonical order.
+public enum LooseCBOREncoder {
+  /// Encodes a value; a floating-point number always takes 9 bytes.
+  public static func encode(_ value: LooseCBORValue) -> [UInt8] {
+    var bytes: [UInt8] = []
+    append(value, to: &bytes)
+    return bytes
+  }
+
+  private static func append(_ value: LooseCBORValue, to bytes: inout [UInt8]) {
+    switch value {
+    case .unsigned(let number): bytes += CBOREncoder.encode(.unsigned(number))
+    case .negative(let number): bytes += CBOREncoder.encode(.negative(number))
+    case .float(let number): CBOREncoder.appendHead(to: &bytes) { cbor_encode_double(number, $0, $1) }
+    case .bytes(let content): bytes += CBOREncoder.encode(.bytes(content))
+    case .text(let text): bytes += CBOREncoder.encode(.text(text))
+    case .array(let elements):
+      CBOREncoder.appendHead(to: &bytes) { cbor_encode_array_start(elements.count, $0, $1) }
+      for element in elements { append(element, to: &bytes) }
+    case .map(let members):
+      CBOREncoder.appendHead(to: &bytes) { cbor_encode_map_start(members.count, $0, $1) }
+      let pairs = members.map { (key: CBORValue.text($0.key), value: $0.value) }
+      for pair in pairs.sorted(by: { CBORValue.precedes($0.key, $1.key) }) {
+        bytes += CBOREncoder.encode(pair.key)
+        append(pair.value, to: &bytes)
+      }
+    case .bool(let truth): bytes += CBOREncoder.encode(.bool(truth))
+    case .null: CBOREncoder.appendHead(to: &bytes) { cbor_encode_null($0, $1) }
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import COpenSSL
+import CSodium
+
+/// OpenSSL's start-up and its errors.
+enum OpenSSL {
+  /// Bytes of locked heap: private scalars and ECDSA nonces, some 32 to 64 bytes each while their key lives.
+  private static let secureHeapSize = 1 << 17
+
+  /// Gives OpenSSL its locked heap, once in a process.
+  ///
+  /// `BN_secure_new`, and with it every EC private key, allocates there. Where the heap cannot be had (0), OpenSSL
+  /// falls back to its ordinary heap, which it clears just the same when a key is freed; where only the lock cannot
+  /// (2), it does without.
+  private static let secureHeap: CInt = CRYPTO_secure_malloc_init(secureHeapSize, 32)
+
+  static func start() { _ = secureHeap }
+
+  /// Whether private scalars are in locked memory; makes the heap where there is none yet.
+  static var isHeapLocked: Bool { secureHeap == 1 }
+
+  /// Empties the thread's error queue, whose last entry tells whether memory ran out.
+  static func failure() -> CryptoError {
+    let code = ERR_peek_last_error()
+    ERR_clear_error()
+    return ERR_GET_REASON(code) == ERR_R_MALLOC_FAILURE ? .outOfMemory : .libraryFailure
+  }
+}
+
+// Swift's buffers as C takes them: by the address of the first byte. libsodium wants one for no bytes too.
+
+/// Where the zero bytes of an empty buffer are.
+private nonisolated(unsafe) let nowhere = UnsafeMutablePointer<UInt8>.allocate(capacity: 1)
+
+extension UnsafeRawBufferPointer {
+  /// The address of the first byte.
+  var bytes: UnsafePointer<UInt8> { baseAddress?.assumingMemoryBound(to: UInt8.self) ?? UnsafePointer(nowhere) }
+
+  /// The address of the first byte, as `char *`.
+  var characters: UnsafePointer<CChar> { UnsafeRawPointer(bytes).assumingMemoryBound(to: CChar.self) }
+}
+
+extension UnsafeMutableRawBufferPointer {
+  /// The address of the first byte.
+  var bytes: UnsafeMutablePointer<UInt8> { baseAddress?.assumingMemoryBound(to: UInt8.self) ?? nowhere }
+}
+
+/// A new array of `count` bytes, which are zero or what `fill` wrote there.
+func newBytes(_ count: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Void) -> [UInt8] {
+  [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+    buffer.initialize(repeating: 0)
+    fill(UnsafeMutableRawBufferPointer(buffer).bytes)
+    initialized = count
+  }
+}
+
+/// Why a primitive refused its input, or could not work.
+public enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// A private scalar that is 0, or not below the order of the group.
+  case scalarOutOfRange
+  /// A sealed text that was made with another key, nonce or additional data, or was changed since.
+  case authenticationFailed
+  /// A key, nonce, salt, seed or sealed text of a length that the primitive does not have.
+  case invalidLength
+  /// A cost parameter that the primitive does not accept, such as 0 iterations.
+  case invalidParameter
+  /// Coordinates that are no point of the curve.
+  case invalidPoint
+  /// A signature that does not verify under the key that made it: the computation went wrong, and nothing was given out.
+  case faultySignature
+  /// The memory that the primitive asked for is not there.
+  case outOfMemory
+  /// The library refused without a reason of the kinds above.
+  case libraryFailure
+
+  /// What happened, and what to do where there is something to do.
+  public var description: String {
+    switch self {
+    case .scalarOutOfRange: "the derived scalar is no private key; take the next counter or another salt"
+    case .authenticationFailed: "the sealed bytes do not open; the key is another one, or they were changed"
+    case .invalidLength: "a key, nonce, salt or sealed text has the wrong length"
+    case .invalidParameter: "a cost parameter is outside of what the algorithm accepts"
+    case .invalidPoint: "the coordinates are no point of the curve"
+    case .faultySignature:
+      "the computed signature did not verify and was discarded; try again, and test the memory if it happens again"
+    case .outOfMemory: "not enough memory for the key derivation; free some and try again"
+    case .libraryFailure: "the cryptographic library refused to work; check its installation"
+    }
+  }
+}
+
+/// Fresh bytes from the system's generator, for values that are no secret, such as nonces and salts.
+public func randomBytes(_ count: Int) -> [UInt8] {
+  Sodium.start()
+  return newBytes(count) { randombytes_buf($0, count) }
+}
+
+/// Whether both arrays hold the same bytes; the time taken tells only whether the lengths are equal.
+public func constantTimeEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+  a.count == b.count && sodium_memcmp(a, b, a.count) == 0
+}

@@ -1,0 +1,65 @@
+/// Why there is no phrase, or no key of one: the one error of this library beside `CryptoError`.
+///
+/// Positions of words count from 1.
+public enum DeterministicKeysError: Error, Equatable, Sendable {
+  /// What a person types the words of.
+  public enum Typed: Sendable {
+    /// A BIP39 phrase.
+    case phrase
+    /// An Algorand account's mnemonic.
+    case mnemonic
+  }
+
+  // MARK: Words
+
+  /// A number of words that it never has.
+  case wordCount(Int, of: Typed)
+  /// A word that is not in the list.
+  case unknownWord(String, position: Int)
+  /// A word with a character that no word of the list has, so that its spelling cannot be the only fault.
+  case notASCII(String, position: Int)
+  /// Words of the list whose checksum is wrong.
+  case checksum(of: Typed)
+
+  // MARK: Keys of the tree
+
+  /// Bytes that are no root.
+  case invalidRoot
+  /// An account, change or index number of 2^31 or more.
+  case indexOutOfRange
+  /// A hardened child of a public node, which only the private node has.
+  case hardenedIndex
+  /// A child whose kL would not be below 2^255.
+  case keyOverflow
+  /// A node that is no point of the curve.
+  case invalidPoint
+}
+
+extension DeterministicKeysError: CustomStringConvertible {
+  /// What is wrong, and what to do where there is something to do.
+  public var description: String {
+    switch self {
+    case .wordCount(25, of: .phrase):
+      "the phrase has 25 words: that is an Algorand account's mnemonic; give a BIP39 phrase of 12, 15, 18, 21 or 24"
+    case .wordCount(let count, of: .phrase):
+      "the phrase has \(count) \(count == 1 ? "word" : "words"); give all 12, 15, 18, 21 or 24, with spaces between them"
+    case .wordCount(let count, of: .mnemonic):
+      "the mnemonic has \(count) \(count == 1 ? "word" : "words"); give the 25 words of an Algorand account"
+    case .unknownWord(let word, let position):
+      "word \(position), \(String(reflecting: word)), is not in the English BIP39 list; check how it is spelled"
+    case .notASCII(let word, let position):
+      "word \(position), \(String(reflecting: word)), has a character that no English BIP39 word has; type it anew"
+    case .checksum(of: .phrase):
+      "the checksum of the phrase is wrong: all words are in the list, but one of them is not the right one, or two "
+        + "changed places; compare them with what was written down"
+    case .checksum(of: .mnemonic):
+      "the checksum of the mnemonic is wrong: all words are in the list, but one of them is not the right one; compare "
+        + "them with what was written down"
+    case .invalidRoot: "the Ed25519 root is damaged; recover the vault from the phrase"
+    case .indexOutOfRange: "an account, change or index number is 2147483648 or more; take a smaller one"
+    case .hardenedIndex: "a hardened key cannot be derived from a public one; derive it from the private one"
+    case .keyOverflow: "the path is deeper than this root reaches; take a shorter one"
+    case .invalidPoint: "the node is no point of the curve"
+    }
+  }
+}
