@@ -40,6 +40,7 @@ private func context(
     #expect(LiquidReservedTags.all.sorted() == expected.sorted())
   }
 
+  // Holds: PEERSIGNIN-10
   @Test(arguments: try LiquidVectors.load().accepted.array)
   func `an accepted input is signed byte for byte`(_ vector: Vector) throws {
     let request = try LiquidRequest(
@@ -193,6 +194,7 @@ private func context(
     #expect(status(clientData) == .liquidOrigin)
   }
 
+  // Holds: PEERSIGNIN-10
   @Test(arguments: LiquidReservedTags.all)
   func `a challenge that begins with a reserved tag is not signed`(_ tag: String) {
     let bytes = Array(tag.utf8) + [UInt8](repeating: 0, count: 32 - tag.utf8.count)
@@ -262,6 +264,7 @@ private func context(
         == expected)
   }
 
+  // Holds: PEERSIGNIN-2
   @Test(arguments: [(true, false), (false, true), (false, false)])
   func `nothing is signed for a person who was not there and verified`(_ up: Bool, _ uv: Bool) throws {
     let request = try LiquidRequest(

@@ -57,6 +57,7 @@ import Testing
     if let origin = shown.prompt.origin { #expect(vector.clientDataJSON.text.contains("\"\(origin)\"")) }
   }
 
+  // Holds: CTAP2-10
   @Test(arguments: try LiquidVectors.load().refused.array)
   func `a refused input ends the command before anybody is asked`(_ vector: Vector) async throws {
     var world = Self.world(isOpen: false)
@@ -89,6 +90,7 @@ import Testing
     #expect(world.person.shown.count == 3)
   }
 
+  // Holds: WALLET-18
   @Test func `a site without a passkey here is said to be used first, until it has one`() async throws {
     var world = Self.world()
     let address = Array(
@@ -120,6 +122,7 @@ import Testing
     #expect(world.person.shown.last?.prompt.isFirstUse == true)
   }
 
+  // Holds: WALLET-19
   @Test func `a passkey that came from the phrase alone is used first here too`() async throws {
     var elsewhere = Self.world()
     let address = try #require(elsewhere.keySource.current).algorandAccount().address.text
@@ -142,6 +145,7 @@ import Testing
     #expect(world.person.shown.last?.prompt.isFirstUse == false)
   }
 
+  // Holds: WALLET-20
   @Test func `a phone's passkey leaves a record only with its account's own signature, and only that of counter 0`()
     async throws
   {
@@ -159,6 +163,7 @@ import Testing
     }
   }
 
+  // Holds: WALLET-20
   @Test(arguments: [ScriptedPerson.Deed.fail(.declined), .answer(userPresent: true, userVerified: false)])
   func `who does not agree leaves no record of a phone's passkey`(_ deed: ScriptedPerson.Deed) async throws {
     let vectors = try KeysAndRecovery.load().phoneCandidates
@@ -171,6 +176,7 @@ import Testing
     #expect(world.store.writes == 0)
   }
 
+  // Holds: WALLET-20
   @Test func `what was deleted here stays deleted when a phone's passkey of the account is asked for`() async throws {
     let vectors = try KeysAndRecovery.load().phoneCandidates
     let id = vectors.ids["0"].bytes
@@ -218,6 +224,7 @@ import Testing
     }
   }
 
+  // Holds: PERSON-5
   @Test(arguments: TokenGiver.allCases)
   func `with a token, the dialog that shows the address verifies once more`(_ giver: TokenGiver) async throws {
     var world = Self.world()
@@ -245,6 +252,7 @@ import Testing
     (.fail(.verificationFailed), .operationDenied), (.fail(.timedOut), .userActionTimeout),
   ]
 
+  // Holds: PERSON-5
   @Test(arguments: TokenGiver.allCases, noVerification.indices)
   func `a token alone signs nothing for the account`(_ giver: TokenGiver, _ index: Int) async throws {
     let (deed, status) = Self.noVerification[index]
@@ -258,6 +266,7 @@ import Testing
     #expect(try #require(world.keySource.current).signatures.algorand == 0)
   }
 
+  // Holds: PERSON-5
   @Test func `where only a PIN verifies, a token is refused before anybody is asked, and the log says why`()
     async throws
   {

@@ -39,6 +39,7 @@ import Testing
     #expect(world.person.shown.isEmpty)
   }
 
+  // Holds: WALLET-2
   @Test func `the addresses of every account are those of the xHD library`() async throws {
     let world = TestWorld()
     let leaves = try Vector("xhd-wallet").upstream.peikert_g9.array.filter { $0.context.text == "Address" }
@@ -50,6 +51,7 @@ import Testing
     }
   }
 
+  // Holds: WALLET-2
   @Test func `from 2^31 on there is neither index nor account`() async throws {
     let world = TestWorld()
     #expect(try await world.addresses(1 << 31 - 1..<1 << 31, of: 1 << 31 - 1).count == 1)
@@ -102,6 +104,7 @@ import Testing
     #expect(Hex(passkey.id) == vectors.ids["0"].hex)
   }
 
+  // Holds: WALLET-23
   @Test(arguments: [CredProtectLevel.userVerificationOptionalWithCredentialIDList, .userVerificationRequired])
   func `a passkey that its site protects is told only after a person was verified`(_ level: CredProtectLevel)
     async throws
@@ -129,6 +132,7 @@ import Testing
     #expect(world.reports.all.last?.rpID == vectors.rpId.text)
   }
 
+  // Holds: WALLET-7
   @Test func `the dialog before a protected passkey is told names the host for which it is asked`() async throws {
     let vectors = try Self.vectors().phoneCandidates
     var world = TestWorld()
@@ -147,6 +151,7 @@ import Testing
     #expect(world.keySource.wishes == [.wallet(.tellAccount(rpID: vectors.rpId.text, host: host))])
   }
 
+  // Holds: WALLET-23
   @Test func `without verification, a passkey that its site protects is told to nobody`() async throws {
     let vectors = try Self.vectors().phoneCandidates
     var world = TestWorld(canVerify: false)
@@ -163,6 +168,7 @@ import Testing
 
   // MARK: Signatures by the account
 
+  // Holds: PEERARC27-4
   @Test func `each statement is signed behind its prefix, after one consent with verification`() async throws {
     let world = TestWorld()
     let address = try await world.addresses(0..<1)[0]
@@ -194,6 +200,7 @@ import Testing
     (.answer(userPresent: true, userVerified: false), .operationDenied),
   ]
 
+  // Holds: WALLET-26
   @Test(arguments: refusals.indices)
   func `who does not agree signs nothing, which is counted as nothing`(_ index: Int) async throws {
     let (deed, status) = Self.refusals[index]
@@ -210,6 +217,7 @@ import Testing
     #expect(world.reports.all.map(\.status) == [status, status])
   }
 
+  // Holds: WALLET-14
   @Test func `a vault that is locked while the person reads signs nothing`() async throws {
     let world = TestWorld()
     let counts = try counts(of: world)
@@ -220,6 +228,7 @@ import Testing
     #expect(counts.algorand == 0)
   }
 
+  // Holds: WALLET-22
   @Test(arguments: [nil, "another"] as [String?])
   func `another account than the one that is named signs nothing, and nobody is asked`(_ address: String?) async throws
   {
@@ -233,6 +242,7 @@ import Testing
     #expect(try counts(of: world).algorand == 0)
   }
 
+  // Holds: WALLET-12
   @Test(arguments: [
     (UserInteractionError.verificationFailed, CTAPStatus.uvInvalid), (.verificationBlocked, .uvBlocked),
     (.wrongPassphrase, .uvInvalid), (.declined, .operationDenied), (.timedOut, .userActionTimeout),
@@ -268,6 +278,7 @@ import Testing
     #expect(world.person.shown.map(\.prompt) == [Self.prompt])
   }
 
+  // Holds: WALLET-26
   @Test func `the challenge of a liquid sign-in is counted with the rest`() async throws {
     var world = TestWorld()
     let answer = await world.makeCredential(

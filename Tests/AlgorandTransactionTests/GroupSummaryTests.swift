@@ -80,6 +80,7 @@ import Testing
       ])
   }
 
+  // Holds: WALLET-10
   @Test func `without a group only what is signed counts`() throws {
     let written = [Self.payment(1), Self.payment(2), Self.payment(4, from: Self.bob, to: Self.alice)]
     let (alone, _) = try Self.summary(isGroup: false, signed: [true, false, false], written)
@@ -95,6 +96,7 @@ import Testing
       ])
   }
 
+  // Holds: WALLET-10
   @Test func `sixteen of the largest amounts are summed`() throws {
     let written = (0..<16).map { Self.payment(.max, fee: .max - $0) }
     let (summary, _) = try Self.summary(written)
@@ -105,6 +107,7 @@ import Testing
       ])
   }
 
+  // Holds: WALLET-10
   @Test func `what moves nothing is in no total`() throws {
     let (summary, _) = try Self.summary([
       Self.payment(5, to: Self.alice), Self.payment(0), Self.transfer(0, of: 7, to: Self.alice),
@@ -121,6 +124,7 @@ import Testing
       Self.text(summary.inShort)[1...2] == ["! To: in all of them", "You send: 0.000011 ALGO to the zero address"])
   }
 
+  // Holds: WALLET-10
   @Test func `what is taken back, and what others send by this signature, is told from what the account sends`() throws
   {
     let (summary, _) = try Self.summary(

@@ -39,6 +39,7 @@ import Testing
     #expect(try changed("amt", to: .unsigned(microalgos)).summary.contains(SummaryLine("Amount", text)))
   }
 
+  // Holds: TXN-5
   @Test func `no scalar of Unicode ends a line, hides, or turns what stands beside it`() throws {
     let hostile = (0...0x10FFFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init).filter { scalar in
       switch scalar.properties.generalCategory {
@@ -53,6 +54,7 @@ import Testing
     #expect(scalars.isSuperset(of: #"ab"\u{}"#.unicodeScalars))
   }
 
+  // Holds: TXN-5
   @Test(arguments: [
     ("ok", #""ok""#), ("Amount: 1.000000 ALGO", #""Amount: 1.000000 ALGO""#),
     ("\"\nAmount: 1.000000 ALGO\n\"", #""\"\u{A}Amount: 1.000000 ALGO\u{A}\"""#),
@@ -74,6 +76,7 @@ import Testing
     #expect(summary.contains(SummaryLine("Note", "22 bytes 66e9" + String(repeating: "61", count: 20))))
   }
 
+  // Holds: TXN-3
   @Test func `a private network cannot take a public one's name`() throws {
     let hash = MessagePack.bytes([UInt8](repeating: 7, count: 32))
     #expect(throws: TransactionError.contradiction("gen", "gh")) { try changed("gh", to: hash) }
@@ -97,6 +100,7 @@ import Testing
     #expect(unnamed.summary.contains(SummaryLine("Network", "genesis hash \(hash.base64)", isWarning: true)))
   }
 
+  // Holds: TXN-6
   /// As an ARC-200 token is given away: selector, receiver and amount are all there is to see of it.
   @Test func `of an application call every argument is shown whole, and 32 bytes also as an address`() throws {
     let receiver = AlgorandAddress(publicKey: [UInt8](repeating: 7, count: 32))
@@ -113,6 +117,7 @@ import Testing
       ])
   }
 
+  // Holds: TXN-6
   @Test func `a box's name is shown whole`() throws {
     let name = [UInt8](repeating: 0, count: 64)
     let box = MessagePack.map([MessagePack.Member(key: "n", value: .bytes(name))])

@@ -25,6 +25,7 @@ import Testing
     }
   }
 
+  // Holds: TXN-4
   @Test func `what is not one whole group is refused, and the right id is told`() throws {
     #expect(vectors.malformedGroups.array.count == 13)
     for vector in vectors.malformedGroups.array {
@@ -47,6 +48,7 @@ import Testing
     }
   }
 
+  // Holds: TXN-4
   @Test func `a changed byte of any member is another group`() throws {
     let vector = try #require(vectors.groups.array.last)
     let transactions = try vector.transactions.array.map { try Transaction(decoding: $0.bytes) }

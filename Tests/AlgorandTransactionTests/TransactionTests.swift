@@ -42,6 +42,7 @@ import Testing
     }
   }
 
+  // Holds: TXN-1
   @Test func `bytes that a node would write differently are refused by the name of the fault`() throws {
     #expect(vectors.malformedForm.array.count >= 50)
     for vector in vectors.malformedForm.array {
@@ -50,6 +51,7 @@ import Testing
     }
   }
 
+  // Holds: TXN-2, TXN-3
   @Test func `what is no transaction, or not known to the last member, is refused by the name of the fault`() throws {
     #expect(vectors.malformedContent.array.count >= 70)
     for vector in vectors.malformedContent.array {
@@ -66,6 +68,7 @@ import Testing
     }
   }
 
+  // Holds: TXN-1
   @Test func `a transaction that is cut off anywhere is refused`() throws {
     for bytes in vectors.transactions.array.map(\.["bytes"].bytes) {
       for count in bytes.indices {
@@ -76,6 +79,7 @@ import Testing
     }
   }
 
+  // Holds: TXN-1
   @Test func `what is read has one form, whatever byte was changed`() throws {
     var (read, others) = (0, 0)
     for whole in vectors.transactions.array.map(\.["bytes"].bytes) where whole.count < 600 {
@@ -102,6 +106,7 @@ import Testing
     }
   }
 
+  // Holds: TXN-5
   @Test func `a name from outside cannot leave its line of an error`() {
     let error = TransactionError.unknownMember("a\"\nfee\u{202E}")
     #expect(error.description == #"the member "a\"\u{A}fee\u{202E}" is not known"#)

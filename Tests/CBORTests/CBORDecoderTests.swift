@@ -16,11 +16,13 @@ private func canonical(_ kind: String) throws -> [Vector] { try Vector("cbor-can
     #expect(Hex(CBOREncoder.encode(try CBORDecoder.decode(item.bytes))) == item.hex)
   }
 
+  // Holds: CBOR-1, MSG-1
   @Test(arguments: try canonical("valid_cbor_but_unused_or_not_canonical_in_ctap2"))
   func `valid CBOR that CTAP2 does not use is refused`(item: Vector) {
     #expect(throws: CBORError.invalid("")) { try CBORDecoder.decode(item.bytes) }
   }
 
+  // Holds: CBOR-1, CBOR-3, MSG-1
   @Test(arguments: try canonical("reject"))
   func `what is not canonical is refused`(reject: Vector) {
     #expect(throws: CBORError.invalid("")) { try CBORDecoder.decode(reject["hex"].bytes) }
@@ -33,6 +35,7 @@ private func canonical(_ kind: String) throws -> [Vector] { try Vector("cbor-can
         == [1: 42, 2: -42, 3: .bytes([1, 2, 3]), 4: "uü", 5: [1, [[:], []]], true: false])
   }
 
+  // Holds: CBOR-2, MSG-1
   @Test(arguments: [
     ("", "nothing"), ("1bffffffff", "half an argument"), ("1900", "half an argument"),
     ("9bffffffffffffffff00", "an array of 2^64 - 1"), ("bb8000000000000000", "a map of 2^63 pairs: 2^64 items"),
@@ -50,6 +53,7 @@ private func canonical(_ kind: String) throws -> [Vector] { try Vector("cbor-can
     #expect(throws: CBORError.invalid(""), "\(item.why)") { try CBORDecoder.decode(bytes) }
   }
 
+  // Holds: CBOR-1, MSG-1
   @Test func `four levels are read, a fifth is not`() throws {
     #expect(try CBORDecoder.decode([0x81, 0xa1, 0x01, 0x81, 0x81, 0x00]) == [[1: [[0]]]])
     #expect(throws: CBORError.invalid("")) { try CBORDecoder.decode([0x81, 0xa1, 0x01, 0x81, 0x81, 0x80]) }

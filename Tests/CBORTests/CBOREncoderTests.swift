@@ -3,6 +3,7 @@ import TestVectors
 import Testing
 
 @Suite struct `CBOR encoder` {
+  // Holds: MSG-2
   @Test func `integers take their shortest form`() throws {
     for integer in try Vector("cbor-canonical").canonical_integers.array {
       let number = integer[0].integer(Int64.self)
@@ -26,6 +27,7 @@ import Testing
     #expect(try CBORDecoder.decode(CBOREncoder.encode(value)) == value)
   }
 
+  // Holds: MSG-2
   @Test(arguments: [(23, "57"), (24, "5818"), (255, "58ff"), (256, "590100"), (65535, "59ffff"), (65536, "5a00010000")])
   func `lengths take their shortest form`(count: Int, head: String) throws {
     let content = [UInt8](repeating: 7, count: count)

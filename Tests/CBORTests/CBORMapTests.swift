@@ -6,6 +6,7 @@ import Testing
     1: 7, 2: -7, 3: .bytes([1]), 4: "text", 5: [1], 6: [1: 1], 7: true, -1: .unsigned(.max), "id": "text key",
   ]
 
+  // Holds: MSG-2
   @Test func `pairs stand in canonical order however they came`() {
     let sorted: [CBORValue] = [
       10, 100, 256, -1, -256, .bytes([200]), .bytes([1, 1]), "b", "aa", [0], [:], false, true,

@@ -29,6 +29,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
   }
 
+  // Holds: CBOR-4
   @Test func `every truncation and every changed byte of real messages`() throws {
     let messages = try Vector("opensk-ctap2-params-corpus").items.array.map(\.["hex"].bytes)
     for message in messages where (try? CBORDecoder.decode(message)) != nil {
@@ -45,6 +46,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
   }
 
+  // Holds: CBOR-4
   @Test func `random bytes`() {
     var generator = SeededGenerator(state: 2)
     var read = 0
@@ -68,6 +70,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
   }
 
+  // Holds: CBOR-2
   @Test func `a million open arrays cost neither stack nor memory`() {
     #expect(throws: CBORError.invalid("")) { try CBORDecoder.decode([UInt8](repeating: 0x81, count: 1_000_000)) }
     #expect(throws: CBORError.invalid("")) {

@@ -47,6 +47,7 @@ import Testing
     }
   }
 
+  // Holds: ARC27-1
   @Test(arguments: [
     Refusal("", "nothing"), Refusal("b900", "half a head"), Refusal("b90001", "a map without its member"),
     Refusal("b900016161", "a key without its value"), Refusal("b9000100f6", "a number as a key"),
@@ -75,6 +76,7 @@ import Testing
     #expect(throws: CBORError.invalid("")) { try decode("43010203", maximumSize: 3) }
   }
 
+  // Holds: CBOR-2
   @Test func `a million open arrays cost neither stack nor memory`() {
     #expect(throws: CBORError.invalid("")) {
       try LooseCBORDecoder.decode([UInt8](repeating: 0x81, count: 1_000_000), maximumSize: .max)
@@ -84,6 +86,7 @@ import Testing
     }
   }
 
+  // Holds: PEERSIGNIN-3
   @Test(arguments: [
     Case("a0", [:]), Case("a2616102626262f6", ["bb": .null, "a": .unsigned(2)]),
     Case("a3616102616203626161f5", ["aa": .bool(true), "b": .unsigned(3), "a": .unsigned(2)]),

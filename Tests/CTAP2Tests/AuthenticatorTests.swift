@@ -10,6 +10,7 @@ import Testing
 @Suite struct AuthenticatorTests {
   static let commands: [UInt8] = [0x01, 0x02, 0x04, 0x06, 0x07, 0x08, 0x0A, 0x0B, 0x0C, 0x0D, 0x41]
 
+  // Holds: CTAP2-3, MSG-5, MGMT-36
   @Test(arguments: [UInt8](0...255).filter { !commands.contains($0) })
   func `a command that is not whole is invalid, whatever follows`(code: UInt8) async {
     var world = TestWorld(isOpen: false)
@@ -19,11 +20,13 @@ import Testing
     #expect(world.keySource.openings == 0)
   }
 
+  // Holds: CTAP2-1
   @Test func `an empty message has an invalid length`() async {
     var world = TestWorld()
     #expect(await world.send([]).bytes == [0x03])
   }
 
+  // Holds: CTAP2-2, MSG-7
   @Test func `a message of 1800 bytes is read, one more byte is too much`() async {
     var world = TestWorld()
     // {1: h'00…'} of exactly 1800 bytes with the command: the member has the wrong type for getAssertion.
@@ -40,6 +43,7 @@ import Testing
     #expect(await world.send([0x02]).bytes == [0x14])
   }
 
+  // Holds: MSG-1
   @Test(arguments: [UInt8(0x01), 0x02, 0x04, 0x07, 0x08, 0x0B])
   func `parameters that are no canonical map are refused before anybody is asked`(code: UInt8) async throws {
     var world = TestWorld(isOpen: false)
@@ -66,6 +70,7 @@ import Testing
     }
   }
 
+  // Holds: CTAP2-7
   @Test func `any change of one byte in a request is answered, and only a whole answer is a success`() async {
     let request = [0x01] + CBOREncoder.encode(.map(Requests.makeCredential(uv: true)))
     for index in request.indices.dropFirst() {
@@ -99,6 +104,7 @@ import Testing
     }
   }
 
+  // Holds: CTAP2-7
   @Test func `2000 requests with members of any kind are answered, with a status of the standard`() async {
     var generator = SeededGenerator()
     var statuses: Set<CTAPStatus> = []
@@ -220,6 +226,7 @@ import Testing
     #expect(CTAPError(.invalidCBOR, "one") != CTAPError(.invalidLength, "one"))
   }
 
+  // Holds: MSG-10
   @Test func `the statuses are those of the standard`() {
     let numbers: [UInt8] = [
       0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x0A, 0x0B, 0x11, 0x12, 0x14, 0x15, 0x17, 0x18, 0x19, 0x21, 0x22, 0x23,
@@ -229,6 +236,7 @@ import Testing
     #expect(CTAPStatus.allCases.map(\.rawValue) == numbers)
   }
 
+  // Holds: PERSON-4
   @Test func `the passphrase that opens the vault for a request verifies the person for that request alone`()
     async throws
   {
@@ -252,6 +260,7 @@ import Testing
     #expect(await world.getAssertion(Requests.getAssertion()).data.map { $0.flags & 0x05 } == 0x01)
   }
 
+  // Holds: PERSON-4
   @Test func `what an Algorand account signs is shown before the passphrase is typed`() async throws {
     var world = TestWorld(isOpen: false)
     world.keySource.askPerson()
@@ -264,6 +273,7 @@ import Testing
     #expect(world.person.shown.map(\.verification) == [true, true])
   }
 
+  // Holds: PERSON-4
   @Test func `a passphrase that opens the vault verifies nobody where verification is not set up`() async {
     var world = TestWorld(canVerify: false, isOpen: false)
     world.keySource.askPerson()

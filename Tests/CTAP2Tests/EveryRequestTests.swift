@@ -113,6 +113,7 @@ import Testing
 
 /// Where nobody can be verified and nobody agrees, no program changes anything.
 @Suite struct NothingVerifiesTests {
+  // Holds: CTAP2-17, MGMT-24
   @Test func `whatever a program sends, nothing is written`() async throws {
     var world = TestWorld(canVerify: false)
     let made = try #require(await world.makeCredential(Requests.makeCredential(rk: true)).data)

@@ -2,6 +2,7 @@ import CTAP2
 import Testing
 
 @Suite struct NonEmptyTests {
+  // Holds: WALLET-8
   @Test func `a list of none is none`() {
     #expect(NonEmpty([Int]()) == nil)
     #expect(NonEmpty([1]) == NonEmpty(last: 1))

@@ -6,6 +6,7 @@ import Testing
 ///
 /// The numbers in brackets are those of the FIDO Alliance's test cases.
 struct AllocationTests {
+  // Holds: HID-2
   @Test func `INIT on the broadcast channel allocates a channel (CHK-003, 004)`() {
     var device = Device()
     #expect(
@@ -17,6 +18,7 @@ struct AllocationTests {
     #expect(device.machine.deadline == nil)
   }
 
+  // Holds: REPORT-7, HID-5
   @Test(arguments: ["0000", "0007", "0009", "0011", "1dba", "ffff"])
   func `INIT with a payload other than 8 bytes is refused with 03`(length: String) {
     var device = Device()
@@ -24,6 +26,7 @@ struct AllocationTests {
     #expect(device.machine.deadline == nil)
   }
 
+  // Holds: HID-6
   @Test func `INIT on an allocated channel echoes the channel`() {
     var device = Device.open()
     #expect(
@@ -31,6 +34,7 @@ struct AllocationTests {
         == sent("0a0b0c01 86 0011 0102030405060708 0a0b0c01 02 010203 0d"))
   }
 
+  // Holds: HID-6
   @Test func `INIT on an allocated channel drops its half message (CHK-007)`() throws {
     var device = Device.open()
     let ping = CTAPHIDMessage(
@@ -43,6 +47,7 @@ struct AllocationTests {
     #expect(reports(try device.receive(ping)) == (try ping.reports()))
   }
 
+  // Holds: HID-6
   @Test func `INIT on a busy channel cancels its request, whose late answer is dropped`() throws {
     var device = Device.open()
     let transaction = try device.request()
@@ -58,11 +63,13 @@ struct AllocationTests {
     #expect(device.machine.respond([0], to: next) == sent("0a0b0c01 90 0001 00"))
   }
 
+  // Holds: HID-7
   @Test func `INIT on channel 0 is refused with 0B (CHK-017)`() {
     var device = Device()
     #expect(device.receive("00000000 86 0008 0102030405060708") == refused(.invalidChannel, on: "00000000"))
   }
 
+  // Holds: REPORT-9, HID-8
   @Test(arguments: ["81", "83", "84", "88", "90", "bb", "bf", "e6"], ["00000000", "ffffffff"])
   func `anything but INIT on channel 0 and on broadcast is refused with 0B (CHK-018)`(command: String, channel: String)
   {
@@ -70,12 +77,14 @@ struct AllocationTests {
     #expect(device.receive("\(channel) \(command) 0008") == refused(.invalidChannel, on: channel))
   }
 
+  // Holds: REPORT-9, HID-8
   @Test func `a channel that was never allocated is refused with 0B`() {
     var device = Device.open()
     #expect(device.receive("0a0b0c02 81 0000") == refused(.invalidChannel, on: "0a0b0c02"))
     #expect(device.receive("0a0b0c00 81 0000") == refused(.invalidChannel, on: "0a0b0c00"))
   }
 
+  // Holds: HID-9
   @Test func `INIT on a channel that was never allocated opens it`() {
     var device = Device()
     #expect(
@@ -84,6 +93,7 @@ struct AllocationTests {
     #expect(device.receive("11223344 81 0001 77") == sent("11223344 81 0001 77"))
   }
 
+  // Holds: HID-14
   @Test func `INIT on another channel does not disturb a half message`() {
     var device = Device.open(channels: 2)
     #expect(device.receive("0a0b0c01 81 003b" + String(repeating: "aa", count: 57)) == [])
@@ -96,6 +106,7 @@ struct AllocationTests {
     #expect(reports(device.receive("0a0b0c01 00 bbcc")).count == 2)
   }
 
+  // Holds: HID-3
   @Test func `channels are unique, and never 0 or broadcast, across the wrap of the counter`() throws {
     var device = Device(firstChannel: 0xffff_fffd)
     // A client took an id that the counter has yet to reach.
@@ -112,6 +123,7 @@ struct AllocationTests {
     #expect(given == Set([0xffff_fffd, 0xffff_fffe, 2, 3, 4].map(ChannelID.init)))
   }
 
+  // Holds: REPORT-11
   @Test func `the machine holds as much after 100,000 channels as after one`() {
     var device = Device.open()
     for number in 0..<100_000 {

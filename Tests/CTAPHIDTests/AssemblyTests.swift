@@ -6,6 +6,7 @@ import Testing
 struct AssemblyTests {
   let half = "0a0b0c01 81 003b" + String(repeating: "aa", count: 57)
 
+  // Holds: REPORT-2, HID-1
   @Test func `a stray continuation gets no answer (CHK-001, 002)`() {
     var device = Device.open()
     #expect(device.receive("0a0b0c01 00") == [])
@@ -17,6 +18,7 @@ struct AssemblyTests {
     #expect(device.machine.deadline == nil)
   }
 
+  // Holds: REPORT-4, HID-12
   @Test func `an initialization packet within a message is refused with 04 and the message dropped`() {
     var device = Device.open()
     #expect(device.receive(half) == [])
@@ -26,6 +28,7 @@ struct AssemblyTests {
     #expect(device.receive("0a0b0c01 81 0001 aa") == sent("0a0b0c01 81 0001 aa"))
   }
 
+  // Holds: REPORT-3, HID-13
   @Test(arguments: ["01", "02", "7f"])
   func `a packet out of sequence is refused with 04 and the message dropped (CHK-019)`(sequence: String) {
     var device = Device.open()
@@ -35,6 +38,7 @@ struct AssemblyTests {
     #expect(device.receive("0a0b0c01 81 0001 aa") == sent("0a0b0c01 81 0001 aa"))
   }
 
+  // Holds: REPORT-3, HID-13
   @Test func `a packet that comes twice is refused with 04`() {
     var device = Device.open()
     #expect(device.receive("0a0b0c01 81 0200" + String(repeating: "aa", count: 57)) == [])
@@ -42,6 +46,7 @@ struct AssemblyTests {
     #expect(device.receive("0a0b0c01 00 aa") == refused(.invalidSequence))
   }
 
+  // Holds: HID-14
   @Test(arguments: ["81", "83", "84", "88", "90", "bb", "bf", "e6"])
   func `another channel is refused with 06 while a message is half here, and the message goes on`(command: String) {
     var device = Device.open(channels: 2)
@@ -55,6 +60,7 @@ struct AssemblyTests {
         == sent("0a0b0c01 81 003b" + String(repeating: "aa", count: 57)) + sent("0a0b0c01 00 bbcc"))
   }
 
+  // Holds: REPORT-5, HID-15, TIME-3
   @Test func `a half message is given up with 05 after 500 ms without a report`() {
     var device = Device.open()
     #expect(device.receive(half) == [])
@@ -67,6 +73,7 @@ struct AssemblyTests {
     #expect(device.tick() == [])
   }
 
+  // Holds: TIME-3
   @Test func `every report gives a message 500 ms more`() {
     var device = Device.open()
     #expect(device.receive("0a0b0c01 81 0200" + String(repeating: "aa", count: 57)) == [])
@@ -86,6 +93,7 @@ struct AssemblyTests {
     #expect(device.receive("0a0b0c01 81 0001 aa") == sent("0a0b0c01 81 0001 aa"))
   }
 
+  // Holds: REPORT-6, HID-11
   @Test(arguments: ["81", "83", "90"])
   func `a length of more than 7609 is refused with 03`(command: String) {
     var device = Device.open(capabilities: [.wink, .cbor])

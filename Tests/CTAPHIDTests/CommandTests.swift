@@ -4,6 +4,7 @@ import Testing
 
 /// PING, WINK, LOCK and what is not offered.
 struct CommandTests {
+  // Holds: HID-10
   @Test(arguments: [0, 1, 57, 58, 116, 1024, 7608, 7609])
   func `PING echoes every length, leading zeros too (CHK-005, 006, 008)`(length: Int) throws {
     var device = Device.open()
@@ -14,6 +15,7 @@ struct CommandTests {
     #expect(device.machine.deadline == nil)
   }
 
+  // Holds: REPORT-8, HID-16
   @Test(arguments: ["82", "85", "87", "89", "92", "e6", "ff", "86".replacing("8", with: "c")])
   func `an unknown command is refused with 01 (CHK-016)`(command: String) {
     var device = Device.open()
@@ -22,12 +24,14 @@ struct CommandTests {
     #expect(device.machine.deadline == nil)
   }
 
+  // Holds: HID-18
   @Test(arguments: ["bb", "bf"])
   func `KEEPALIVE and ERROR from a host are refused with 01`(command: String) {
     var device = Device.open()
     #expect(device.receive("0a0b0c01 \(command) 0001 01") == refused(.invalidCommand))
   }
 
+  // Holds: HID-17
   @Test(arguments: ["90", "83"])
   func `CBOR and MSG without payload are refused with 03, offered or not`(command: String) {
     for capabilities in [[.cbor], [.nmsg]] as [Capabilities] {
@@ -36,11 +40,13 @@ struct CommandTests {
     }
   }
 
+  // Holds: HID-4
   @Test func `MSG is refused with 01 when the NMSG capability is told`() {
     var device = Device.open(capabilities: [.cbor, .nmsg])
     #expect(device.receive("0a0b0c01 83 0001 00") == refused(.invalidCommand))
   }
 
+  // Holds: HID-28
   @Test func `MSG is dispatched when the NMSG capability is absent, and answered as MSG`() throws {
     var device = Device.open(capabilities: [.cbor])
     guard case .dispatch(let request) = device.receive("0a0b0c01 83 0003 00030a").first else {
@@ -52,22 +58,26 @@ struct CommandTests {
     #expect(device.machine.respond([0x90, 0], to: request.transaction) == sent("0a0b0c01 83 0002 9000"))
   }
 
+  // Holds: HID-4
   @Test func `CBOR is refused with 01 when the capability is absent`() {
     var device = Device.open(capabilities: [.wink])
     #expect(device.receive("0a0b0c01 90 0001 04") == refused(.invalidCommand))
   }
 
+  // Holds: HID-19
   @Test func `WINK is shown and answered empty when the capability is told (CHK-012)`() {
     var device = Device.open()
     #expect(device.receive("0a0b0c01 88 0000") == [.wink] + sent("0a0b0c01 88 0000"))
     #expect(device.receive("0a0b0c01 88 0001") == refused(.invalidLength))
   }
 
+  // Holds: HID-4
   @Test func `WINK is refused with 01 when the capability is absent (CHK-012)`() {
     var device = Device.open(capabilities: [.cbor])
     #expect(device.receive("0a0b0c01 88 0000") == refused(.invalidCommand))
   }
 
+  // Holds: HID-20
   @Test func `LOCK keeps other channels out, INIT included, until its seconds are over (CHK-013)`() {
     var device = Device.open(channels: 2)
     #expect(device.receive("0a0b0c01 84 0001 02") == sent("0a0b0c01 84 0000"))
@@ -83,6 +93,7 @@ struct CommandTests {
     #expect(device.receive("0a0b0c02 81 0000") == sent("0a0b0c02 81 0000"))
   }
 
+  // Holds: HID-20
   @Test func `LOCK with 0 unlocks (CHK-014)`() {
     var device = Device.open(channels: 2)
     #expect(device.receive("0a0b0c01 84 0001 0a") == sent("0a0b0c01 84 0000"))
@@ -91,6 +102,7 @@ struct CommandTests {
     #expect(device.receive("0a0b0c02 81 0000") == sent("0a0b0c02 81 0000"))
   }
 
+  // Holds: HID-21
   @Test(arguments: ["0b", "80", "ff"])
   func `LOCK for more than 10 seconds is refused with 02`(seconds: String) {
     var device = Device.open()

@@ -40,6 +40,7 @@ struct FuzzTests {
       packet: .initialization(CTAPHIDCommand(rawValue: command), length: length, payload: payload[...]))
   }
 
+  // Holds: REPORT-12
   @Test func `10,000 random reports leave the machine answering INIT and PING`() throws {
     let seed = ProcessInfo.processInfo.environment["CTAPHID_FUZZ_SEED"].flatMap(UInt64.init) ?? .random(in: 0 ... .max)
     print("CTAPHID fuzz seed: \(seed)")

@@ -3,12 +3,14 @@ import TestVectors
 import Testing
 
 struct ReportTests {
+  // Holds: HID-29
   @Test(arguments: [0, 1, 63, 65, 128])
   func `only 64 bytes are a report`(count: Int) {
     #expect(Report([UInt8](repeating: 0, count: count)) == nil)
     #expect(Report([UInt8](repeating: 0, count: 64)) != nil)
   }
 
+  // Holds: HID-29
   @Test func `an initialization packet is channel, command, length and payload, padded with zeros`() {
     let packet = Packet.initialization(.cbor, length: 0x0123, payload: [0xaa, 0xbb])
     let written = Report(channel: ChannelID(rawValue: 0x0102_0304), packet: packet)

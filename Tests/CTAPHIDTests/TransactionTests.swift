@@ -15,6 +15,7 @@ struct TransactionTests {
     #expect(!device.machine.isCancelled(request.transaction))
   }
 
+  // Holds: HID-22, TIME-2
   @Test func `KEEPALIVE is sent at least every 100 ms while a request runs (CHK-009)`() throws {
     var device = Device.open()
     _ = try device.request()
@@ -28,6 +29,7 @@ struct TransactionTests {
     }
   }
 
+  // Holds: HID-24
   @Test func `a change of status is told at once, and no status twice`() throws {
     var device = Device.open()
     let transaction = try device.request()
@@ -40,6 +42,7 @@ struct TransactionTests {
     #expect(device.machine.setStatus(.processing, of: transaction, at: device.now) == sent("0a0b0c01 bb 0001 01"))
   }
 
+  // Holds: HID-23
   @Test func `a U2F request gets its answer and no KEEPALIVE, however long it takes`() throws {
     var device = Device.open(capabilities: [.wink, .cbor])
     // A REGISTER of 73 bytes, in two reports.
@@ -78,6 +81,7 @@ struct TransactionTests {
     #expect(!device.machine.awaitsAnswer(to: transaction))
   }
 
+  // Holds: REPORT-10, HID-25
   @Test func `another channel is refused with 06 while a request runs`() throws {
     var device = Device.open(channels: 2)
     let transaction = try device.request()
@@ -88,6 +92,7 @@ struct TransactionTests {
     #expect(device.machine.respond([0], to: transaction) == sent("0a0b0c01 90 0001 00"))
   }
 
+  // Holds: HID-26
   @Test func `CANCEL has no answer of its own and is told once (CHK-010, 015)`() throws {
     var device = Device.open()
     let transaction = try device.request()
@@ -99,6 +104,7 @@ struct TransactionTests {
     #expect(device.receive("0a0b0c01 91 0000") == [])
   }
 
+  // Holds: HID-27
   @Test func `CANCEL on another channel, or with nothing to cancel, is ignored`() throws {
     var device = Device.open(channels: 2)
     #expect(device.receive("0a0b0c01 91 0000") == [])

@@ -136,6 +136,7 @@ import Testing
     (["--qr", "1", "--count", "2"], "--qr draws one address; leave --count out"),
   ]
 
+  // Holds: INPUT-12
   @Test(arguments: refused)
   func `what cannot be is refused by its name, and nothing else is drawn`(
     _ options: [String], _ sentence: String

@@ -46,6 +46,7 @@ import Testing
     ["config", "min-pin-length", "6", "--rp", "a.example", "--no-rp"],
   ]
 
+  // Holds: INPUT-11
   @Test(arguments: refused)
   func `a command that is written wrong ends with 64 and says how it is written`(_ arguments: [String]) {
     do {
@@ -88,12 +89,14 @@ import Testing
     ),
   ]
 
+  // Holds: INPUT-11
   @Test(arguments: told)
   func `a mistake says what would be right`(_ arguments: [String], _ sentence: String) throws {
     let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }
     #expect(LiquidAuthCommand.mistake(error).description == sentence)
   }
 
+  // Holds: INPUT-11
   @Test(arguments: [
     (["conect", "liquid://a.example"], "conect"), (["help", "conect"], "conect"), (["Init"], "Init"),
     (["\u{1B}[2J"], "\\u{1b}[2J"), (["", "--json"], ""),
@@ -113,6 +116,7 @@ import Testing
     #expect(LiquidAuthCommand.unknownCommand(in: arguments) == nil)
   }
 
+  // Holds: INPUT-11
   @Test func `a mistake acts on no terminal`() throws {
     let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(["lock", "--\u{1B}[2J"]) }
     let text = LiquidAuthCommand.mistake(error).text
@@ -120,6 +124,7 @@ import Testing
     #expect(!text.contains("\u{1B}"))
   }
 
+  // Holds: INPUT-13
   @Test func `a program reads a failure in one line`() throws {
     #expect(
       CommandFailure("it is not \"there\"\nat all", code: .absent).json.line

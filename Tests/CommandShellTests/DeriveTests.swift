@@ -43,6 +43,7 @@ import Testing
     #expect((command as? DeriveCommand)?.origin == origin)
   }
 
+  // Holds: INPUT-8
   @Test(arguments: [
     "", " ", "https://example.com", "HTTPS://example.com", "http://localhost", "https://example.com/login", "https://",
     "example.com/", "example.com/login", "/", "//example.com", "example.com:8443", "localhost:3000", "example.com:",

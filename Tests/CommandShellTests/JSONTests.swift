@@ -28,6 +28,7 @@ import Testing
     (["a\"": .null], "{\n  \"a\\\"\": null\n}"),
   ]
 
+  // Holds: INPUT-21
   @Test(arguments: texts)
   func `a value has exactly one text`(_ value: JSON, _ text: String) {
     #expect(value.description.utf8.elementsEqual(text.utf8))

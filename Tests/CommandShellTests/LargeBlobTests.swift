@@ -28,6 +28,7 @@ import Testing
     #expect(array.content(key: Self.other) == nil)
   }
 
+  // Holds: CONTROL-12
   @Test(arguments: [0, 1, 40, 8000]) func `content is kept, and what others keep stays as it is`(_ count: Int) throws {
     let strange: CBORValue = ["of": "another kind"]
     var array = try LargeBlobArray(serialized: Self.serialized([Self.entry(), strange]))
@@ -73,6 +74,7 @@ import Testing
     #expect(array.entries.isEmpty)
   }
 
+  // Holds: CONTROL-12
   @Test func `what does not end with its digest, or is no array, is refused`() throws {
     let whole = Self.serialized([try Self.entry()])
     for count in 0..<whole.count {

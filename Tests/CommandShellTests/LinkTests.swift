@@ -4,6 +4,7 @@ import Testing
 @testable import liquid_auth
 
 @Suite struct LinkTests {
+  // Holds: INPUT-14
   @Test func `white space around a link came along when it was copied`() throws {
     let link = try Vector("fido-uri").uris[0].uri.text
     let read = try LinkCommand.read(link)
@@ -22,6 +23,7 @@ import Testing
     ("FIDO:/1", "the digits of the FIDO:/ link are not whole; scan the code again"),
   ]
 
+  // Holds: INPUT-14
   @Test(arguments: others)
   func `a link of another kind is named, with the command that follows it`(_ text: String, _ sentence: String) {
     #expect(throws: CommandFailure(sentence)) { try LinkCommand.read(text) }

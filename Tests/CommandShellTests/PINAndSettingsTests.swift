@@ -130,6 +130,7 @@ private func information(
   }
 
   // "ż" and "é" in two code points each, an accent alone, and the sign of a unit that NFC makes a letter.
+  // Holds: CONTROL-11
   @Test(arguments: ["z\u{307}1234", "e\u{301}e\u{301}e\u{301}e\u{301}", "1234\u{301}", "123\u{212B}"])
   func `what a platform could not give again, in NFC, is no PIN`(_ pin: String) {
     let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
@@ -161,6 +162,7 @@ private func information(
     #expect(!shown.contains("4711") && !shown.contains("8157"))
   }
 
+  // Holds: INPUT-20
   @Test func `three tries are all`() throws {
     let (result, _) = try Self.choose(Array(repeating: ("New PIN: ", "1\n"), count: 3))
     #expect(result == .failure(CommandFailure("no PIN was chosen; nothing was changed")))

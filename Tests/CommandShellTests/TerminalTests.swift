@@ -104,6 +104,7 @@ final class Person: Sendable {
     #expect(shown == "Say: \r\n")
   }
 
+  // Holds: INPUT-16
   @Test(arguments: ["\u{3}", "abc\u{3}", "\u{4}"])
   func `Control-C, and Control-D on an empty line, cancel`(_ keys: String) throws {
     let (result, shown) = try Self.ask(keys)
@@ -111,6 +112,7 @@ final class Person: Sendable {
     #expect(shown == "Say: \r\n")
   }
 
+  // Holds: INPUT-16
   @Test func `a secret that is too long is refused`() throws {
     let (result, _) = try Self.ask(String(repeating: "x", count: 1025) + "\n")
     #expect(result == .failure(CommandFailure("the line is longer than 1024 bytes; nothing was changed")))
@@ -128,6 +130,7 @@ final class Person: Sendable {
     #expect(result == .failure(CommandFailure("cancelled; nothing was changed")))
   }
 
+  // Holds: INPUT-16
   @Test(arguments: ["secret\n", "\u{3}"], [true, false])
   func `the terminal is afterwards as it was`(_ keys: String, hidden: Bool) throws {
     let person = try Person([("Say: ", keys)])
@@ -168,6 +171,7 @@ final class Person: Sendable {
     #expect(!shown.contains("horse"))
   }
 
+  // Holds: INPUT-20
   @Test func `what is too weak, or not the same twice, is asked for again`() throws {
     let (result, shown) = try Self.choose([
       ("vault: ", "short\n"), ("vault: ", "correct horse\n"), ("again: ", "correct house\n"),
@@ -178,6 +182,7 @@ final class Person: Sendable {
     #expect(shown.contains("the two are not the same; try again"))
   }
 
+  // Holds: INPUT-20
   @Test func `three tries are all`() throws {
     let (result, _) = try Self.choose(Array(repeating: ("vault: ", "short\n"), count: 3))
     #expect(result == .failure(CommandFailure("no passphrase was chosen; nothing was made")))

@@ -5,6 +5,7 @@ import Testing
 @testable import liquid_auth
 
 @Suite struct TextTests {
+  // Holds: INPUT-21
   @Test(arguments: [
     ("example.com", "example.com"),
     ("用户 é", "用户 é"),

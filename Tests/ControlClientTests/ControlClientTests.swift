@@ -4,6 +4,7 @@ import Testing
 @testable import ControlClient
 
 struct ControlClientTests {
+  // Holds: CONTROL-10
   @Test func `a peer of another user, root included, is not spoken to`() throws {
     var ends: [Int32] = [-1, -1]
     #expect(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0)

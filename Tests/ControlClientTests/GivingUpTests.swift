@@ -6,6 +6,7 @@ import Testing
 
 @testable import ControlClient
 
+// Holds: DAPP-16
 /// A wait for an authenticator that does not answer is given up from another thread, at whatever it waits.
 struct GivingUpTests {
   private static let givenUp = ControlClientError.failed(

@@ -104,6 +104,7 @@ import Testing
     #expect(try decode(example.packet).encoded.bytes == example.packet)
   }
 
+  // Holds: CONTROL-1
   @Test(arguments: cases)
   func `a request that is cut off anywhere is refused`(_ example: Case) {
     for count in 0..<example.packet.count {
@@ -115,6 +116,7 @@ import Testing
     }
   }
 
+  // Holds: CONTROL-1
   @Test(arguments: cases.filter { $0.packet.count > 1 })
   func `bytes behind a request are refused`(_ example: Case) {
     #expect(throws: ControlFailure(.invalidCBOR, "")) { try decode(example.packet + [0x00]) }
@@ -185,6 +187,7 @@ import Testing
     ("device with another", [0x5B, 0xA1, 0x01, 0x05], .invalidParameter),
   ]
 
+  // Holds: CONTROL-1
   @Test(arguments: malformed)
   func `a malformed request is refused with its status`(_ name: String, _ packet: [UInt8], _ status: ControlStatus) {
     #expect(throws: ControlFailure(status, "")) { try decode(packet) }
@@ -263,6 +266,7 @@ import Testing
   private static let item: CBORValue = [.bytes([]), true]
   private static func long(_ limit: Int) -> CBORValue { .text(String(repeating: "x", count: limit + 1)) }
 
+  // Holds: WALLET-1, WALLET-16
   @Test(arguments: walletFaults)
   func `a wallet's request with a fault is refused`(
     _ name: String, _ command: UInt8, _ members: CBORMap, _ status: ControlStatus
@@ -286,6 +290,7 @@ import Testing
     ),
   ]
 
+  // Holds: WALLET-1
   @Test(arguments: walletLimits)
   func `what is as long as allowed is taken`(_ name: String, _ command: UInt8, _ members: CBORMap) throws {
     #expect(try decode([command] + members.packet).encoded.bytes == [command] + members.packet)

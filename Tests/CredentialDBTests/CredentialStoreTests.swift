@@ -158,6 +158,7 @@ enum StoreKind: CaseIterable {
     #expect(try store.account(rpIDHash: Given.rp(1), userID: Given.source(user: 2).userID) == nil)
   }
 
+  // Holds: INFO-10
   @Test(arguments: StoreKind.allCases)
   func `the revision is another after each record that is saved or removed, and after nothing else`(
     kind: StoreKind
@@ -183,6 +184,7 @@ enum StoreKind: CaseIterable {
     #expect(try store.revision() != full)
   }
 
+  // Holds: INFO-10
   @Test func `the revision survives the process`() throws {
     var revision: [UInt8] = []
     do {

@@ -60,6 +60,7 @@ import Testing
     return try open(directory, "byte \(index), bit \(bit)")
   }
 
+  // Holds: FILE-3
   @Test func `every truncation is refused`() throws {
     let counts = Array(stride(from: 0, to: good.count, by: 509)) + [1, 15, 16, 99, 100, 4095, 4096, good.count - 1]
     for count in counts {
@@ -82,6 +83,7 @@ import Testing
     }
   }
 
+  // Holds: FILE-3
   /// Each 11th byte, each with another bit than its neighbour, in four parts that run beside one another.
   @Test(arguments: 0..<4)
   func `a changed bit anywhere is refused, or changes nothing that is read`(part: Int) throws {

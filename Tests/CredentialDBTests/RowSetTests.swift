@@ -64,6 +64,7 @@ import Testing
     ("a store without the sum", "DROP TABLE rowSet; PRAGMA user_version = 1"),
   ]
 
+  // Holds: FILE-4
   @Test(arguments: changes.indices)
   func `a row that is put back, taken out or changed alone is found`(_ index: Int) throws {
     let (what, sql) = Self.changes[index]
@@ -142,6 +143,7 @@ import Testing
     }
   }
 
+  // Holds: FILE-4
   @Test func `a change that fails half-way leaves the sum as it was`() throws {
     let connection = try Connection(path: directory.path())
     try Session.configure(connection)
@@ -188,6 +190,7 @@ import Testing
       .blob(nonce), .blob(Given.keys.seal(Given.state, hasRowSet: false, nonce: nonce)))
   }
 
+  // Holds: FILE-5
   @Test func `an old store opens with all that it has, and keeps a sum from then on`() throws {
     var revision: [UInt8] = []
     do {
@@ -214,6 +217,7 @@ import Testing
     #expect(CredentialDB.told(at: directory.path()) == ToldSettings())
   }
 
+  // Holds: FILE-5
   @Test func `the way from version 1 to 2 is one transaction, wherever it stops`() throws {
     let before = try directory.bytes()
     // Opened and changed, but not yet moved into the file: as the disk is when the power goes.
@@ -246,6 +250,7 @@ import Testing
     try CredentialDB.create(at: directory.path(), keys: Given.keys, state: Given.state)
   }
 
+  // Holds: FILE-6
   @Test func `a reset leaves no more than a new store has`() throws {
     let size = try directory.bytes().count
     let store = try CredentialDB.open(directory)
@@ -263,6 +268,7 @@ import Testing
     #expect(try again.state() == state && again.allCredentials() == [Given.source()])
   }
 
+  // Holds: FILE-6
   @Test func `a store that a crash left long shrinks when it is opened`() throws {
     let size = try directory.bytes().count
     do {
@@ -287,6 +293,7 @@ import Testing
     }
   }
 
+  // Holds: FILE-6
   /// What is left after the removal is in the file all the time.
   @Test func `a crash while it shrinks loses nothing`() throws {
     do {

@@ -94,6 +94,7 @@ import Testing
 
   // MARK: Opening
 
+  // Holds: FILE-7
   @Test func `a missing store is an error that names both files, and is not made`() throws {
     try FileManager.default.removeItem(atPath: directory.path())
     let text = refusal { _ = try CredentialDB.open(directory) }

@@ -52,6 +52,7 @@ import Testing
     #expect(!Ed25519.isValidSignature(signature, for: [1], publicKey: []))
   }
 
+  // Holds: CTAP2-8
   /// One bit of a good signature, of its message or of its key.
   @Test func `only a signature that verifies is given out`() throws {
     let key = try Ed25519.PrivateKey(seed: .random(count: 32))
@@ -72,6 +73,7 @@ import Testing
     }
   }
 
+  // Holds: CTAP2-8
   /// Bits of seed ‖ public key flip, one at a time, in the key's own memory, as memory that fails would flip them.
   @Test func `a key whose memory fails gives no signature`() throws {
     let key = try Ed25519.PrivateKey(seed: .random(count: 32))

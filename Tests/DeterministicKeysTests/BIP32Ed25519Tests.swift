@@ -114,6 +114,7 @@ import Testing
     #expect(Ed25519.isValidSignature(signature, for: vector.challenge.bytes, publicKey: key.publicKey))
   }
 
+  // Holds: CTAP2-8
   /// Bits of kL flip, one at a time, in the key's own memory.
   ///
   /// Another kR signs as well: with another nonce.
@@ -137,6 +138,7 @@ import Testing
       Ed25519.isValidSignature(upstream.transaction.signature_computed.bytes, for: message, publicKey: key.publicKey))
   }
 
+  // Holds: PEERKEY-2
   @Test func `the example app's phrase gives its address`() throws {
     let vector = computed.exampleApp
     let key = try BIP32Ed25519(root: BIP32Ed25519.root(from: BIP39Phrase(vector.phrase.text))).key()
@@ -144,6 +146,7 @@ import Testing
     #expect(AlgorandAddress(publicKey: key.publicKey).text == vector.address.text)
   }
 
+  // Holds: PEERKEY-6
   @Test func `soft children come from the public node alone`() throws {
     let vector = computed.publicDerivation_g9
     let path = [44, 283, 0].map(BIP32Ed25519.hardened) + [0]
@@ -164,12 +167,14 @@ import Testing
     }
   }
 
+  // Holds: PEERKEY-6
   @Test(arguments: [1 << 31, 1 << 31 + 1, .max] as [UInt32])
   func `a hardened child has no public derivation`(_ index: UInt32) throws {
     #expect(throws: DeterministicKeysError.hardenedIndex) { try peikert.root.publicNode.child(index) }
     #expect(try peikert.root.child(index).publicKey.count == 32)
   }
 
+  // Holds: PEERKEY-6
   @Test func `a soft index has four bytes`() throws {
     let vector = computed.largeIndex.correct
     let key = try peikert.key(index: vector.keyIndex.integer())

@@ -4,6 +4,7 @@ import Testing
 
 @testable import DeterministicKeys
 
+// Holds: INPUT-6
 @Suite struct BIP39Tests {
   struct Sample: Sendable, CustomTestStringConvertible {
     let entropy: UInt8
@@ -91,6 +92,7 @@ import Testing
     #expect(try BIP39Phrase(typed).utf8.revealedText == Self.valid)
   }
 
+  // Holds: PEERKEY-5
   @Test func `every white space of Unicode separates and no other character does`() throws {
     let words = Self.valid.split(separator: " ").map(String.init)
     let others: [Unicode.Scalar] = [
@@ -178,7 +180,9 @@ import Testing
   @Test func `deterministic-P256's invalid phrases are refused`() throws {
     let upstream = try Vector("deterministic-p256").upstream
     #expect(upstream.invalidPhrases.array.count == 2)
-    #expect(throws: DeterministicKeysError.checksum(of: .phrase)) { try BIP39Phrase(upstream.invalidPhrases[0].phrase.text) }
+    #expect(throws: DeterministicKeysError.checksum(of: .phrase)) {
+      try BIP39Phrase(upstream.invalidPhrases[0].phrase.text)
+    }
     #expect(throws: DeterministicKeysError.unknownWord("algorand", position: 1)) {
       try BIP39Phrase(upstream.invalidPhrases[1].phrase.text)
     }

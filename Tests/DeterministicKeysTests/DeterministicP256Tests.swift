@@ -25,6 +25,7 @@ import Testing
     }
   }
 
+  // Holds: PEERKEY-5
   @Test func `the example app's phrase gives its main key, however it is typed`() throws {
     let vector = vectors.computed.exampleAppPhrase
     #expect(try MainKey.derive(from: BIP39Phrase(vector.phrase.text)).revealed == vector.derivedMainKey.hex)
@@ -55,6 +56,7 @@ import Testing
     #expect(try key(published.origin.text, published.userHandle.text, 1).publicKey != publicKey)
   }
 
+  // Holds: PEERKEY-2
   @Test func `domain keys come out for every origin, handle and counter`() throws {
     #expect(vectors.computed.domainKeys.array.count == 9)
     let collision = vectors.computed.concatenationCollision
@@ -70,6 +72,7 @@ import Testing
     }
   }
 
+  // Holds: PEERKEY-3
   @Test func `an origin that ends where a handle begins gives the same key`() throws {
     let collision = vectors.computed.concatenationCollision
     let (a, b) = (collision.a.origin.text, collision.b.origin.text)
@@ -78,6 +81,7 @@ import Testing
       try key(a, collision.a.userHandle.text, 0).publicKey == key(b, collision.b.userHandle.text, 0).publicKey)
   }
 
+  // Holds: PEERKEY-1
   @Test func `the credential id hashes X and Y alone`() throws {
     let (published, variants) = (vectors.upstream.domainKey, vectors.computed.credentialIdVariants)
     let raw = try key(published.origin.text, published.userHandle.text, published.counter.integer()).publicKey.raw
@@ -88,6 +92,7 @@ import Testing
     #expect(Hex(SHA256.hash(subjectPublicKeyInfo)) == variants.spkiDER_sha256.hex)
   }
 
+  // Holds: PEERKEY-7
   @Test func `signatures of the Kotlin and Swift wallets are valid`() throws {
     let published = vectors.upstream.domainKey
     let publicKey = try key(published.origin.text, published.userHandle.text, published.counter.integer()).publicKey
@@ -109,6 +114,7 @@ import Testing
     #expect(publicKey.isValidSignature(signature, for: Array("Hello, World!".utf8)))
   }
 
+  // Holds: PEERKEY-4
   @Test(arguments: [
     "0000000000000000000000000000000000000000000000000000000000000000",
     "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551",
@@ -118,6 +124,7 @@ import Testing
     #expect(throws: CryptoError.scalarOutOfRange) { try DeterministicP256.inRange(SecretBytes(hex(digest))) }
   }
 
+  // Holds: PEERKEY-4
   @Test(arguments: [
     "0000000000000000000000000000000000000000000000000000000000000001",
     "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632550",

@@ -5,6 +5,7 @@ import Testing
 @Suite struct LiquidURITests {
   private static let id = "019097ff-bb8c-7d42-9a3b-0a1b2c3d4e5f"
 
+  // Holds: DAPPSERVER-2, PEERSIGNIN-8
   @Test(arguments: [
     // With and without the slash; the scheme in either case; a port that survives.
     ("liquid://example.com/?requestId=\(id)", "https://example.com", id),

@@ -4,6 +4,7 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct RequestIDTests {
+  // Holds: PEERSIGNIN-9
   @Test(arguments: [
     // What ECMAScript prints, at the borders where its form changes.
     (0.0, "0"), (-0.0, "0"), (1, "1"), (-1, "-1"), (0.5, "0.5"), (-12.75, "-12.75"), (100, "100"),
@@ -17,6 +18,7 @@ import Testing
     #expect(number.ecmaScriptText == text)
   }
 
+  // Holds: PEERSIGNIN-9
   @Test(arguments: [
     // The canonical form of a number is sent as one, everything else as text.
     ("0.6050027432326752", "0.6050027432326752"), ("7", "7"), ("0", "0"), ("1e+21", "1e+21"), ("-3.5", "-3.5"),

@@ -3,6 +3,7 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct WebOriginTests {
+  // Holds: PEERSIGNIN-8
   @Test(arguments: [
     ("https://example.com", "https://example.com"), ("HTTPS://Example.COM", "https://example.com"),
     ("https://example.com:443", "https://example.com"), ("https://example.com:8443", "https://example.com:8443"),
@@ -25,6 +26,7 @@ import Testing
     #expect(try WebOrigin(serialized) == origin)
   }
 
+  // Holds: SERVER-7, PEERSIGNIN-8
   @Test(arguments: [
     ("", WebOrigin.Fault.scheme), ("example.com", .scheme), ("ftp://example.com", .scheme),
     ("https:example.com", .scheme),
@@ -92,6 +94,7 @@ import Testing
     }
   }
 
+  // Holds: SERVER-7
   @Test(arguments: [
     ("https://example.com", []), ("https://a.b.example.co.uk", ["b.example.co.uk", "example.co.uk"]),
     ("https://a.b.c.d.e.f.example", ["b.c.d.e.f.example", "c.d.e.f.example", "d.e.f.example", "e.f.example"]),

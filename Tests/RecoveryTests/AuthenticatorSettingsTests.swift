@@ -41,6 +41,7 @@ import Testing
     #expect(throws: RecoveryError.self) { try StoreState(plaintext: CBOREncoder.encode(.map(map))) }
   }
 
+  // Holds: MGMT-35
   @Test func `a reset leaves the settings of a new device`() throws {
     var state = Self.state(Self.all)
     try state.reset()

@@ -98,6 +98,7 @@ import Testing
     }
   }
 
+  // Holds: PEERKEY-2
   @Test(arguments: try KeysAndRecovery.load().userIdText.array)
   func `a user id is its own text where it is UTF-8, otherwise its base64url`(_ vector: Vector) {
     #expect(Hex(userIDText(vector.userId.bytes)) == Hex(vector["text"].text.utf8))

@@ -71,6 +71,7 @@ import Testing
     #expect(try machine.register("alice", known: known).counter == 1)
   }
 
+  // Holds: PEERKEY-3
   /// "example.co" ‖ "malice" and "example.com" ‖ "alice" are one text.
   @Test func `a key that another account's row has is stepped over`() throws {
     let machine = try Machine()

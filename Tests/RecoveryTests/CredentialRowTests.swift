@@ -78,6 +78,7 @@ import Testing
     #expect(try StoreState(plaintext: state.plaintext) == state)
   }
 
+  // Holds: MC-20
   @Test func `every member of a record survives sealing`() throws {
     let policy = try #require(CredentialPolicy(byte: 0x0F))
     let source = try #require(

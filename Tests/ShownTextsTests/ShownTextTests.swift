@@ -15,6 +15,7 @@ import Testing
     #expect(ShownText.host(text) == shown)
   }
 
+  // Holds: PERSON-11
   @Test(arguments: [
     ("alice@example.com", #""alice@example.com""#), ("Jos\u{E9} \u{5C71}\u{7530}", "\"Jos\u{E9} \u{5C71}\u{7530}\""),
     ("\u{5C71}\u{3000}\u{7530}\u{A0}x", "\"\u{5C71} \u{7530} x\""), ("a\"b\\c", #""a\"b\\c""#),

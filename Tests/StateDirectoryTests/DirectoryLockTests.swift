@@ -11,6 +11,7 @@ import Testing
     directory = try StateDirectory(opening: temporary.path)
   }
 
+  // Holds: FILE-11
   @Test func `a second is refused with the pid of the first, until the first ends`() throws {
     let pid = getpid()
     do {

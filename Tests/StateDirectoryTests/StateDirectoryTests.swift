@@ -30,6 +30,7 @@ import Testing
     #expect(try StateDirectory(creating: directory.path) == directory, "an existing one is opened")
   }
 
+  // Holds: INPUT-7
   @Test(arguments: [nil, "vault", "credentials.sqlite"])
   func `a directory that nothing was put into can be taken back`(file: String?) throws {
     let temporary = try TemporaryDirectory()
@@ -51,6 +52,7 @@ import Testing
         == "there is no state directory \(temporary.path)/none; make a vault with: liquid-auth init")
   }
 
+  // Holds: FILE-10
   @Test(arguments: [0o701, 0o705, 0o702, 0o777])
   func `a directory that others can enter is refused, and left as it is`(mode: Int) throws {
     let temporary = try TemporaryDirectory()

@@ -49,6 +49,7 @@ import Vault
     #expect(error?.description.hasPrefix("\(directory.vaultPath): the passphrase is wrong;") == true)
   }
 
+  // Holds: FILE-1
   @Test func `a vault that is cut off anywhere is damaged, and stays as it is`() throws {
     let whole = try directory.readVault()
     for count in [1, 2, 20, whole.count / 2, whole.count - 1] {
@@ -64,6 +65,7 @@ import Vault
     }
   }
 
+  // Holds: FILE-1
   @Test func `a vault with any one byte changed does not open, and stays as it is`() throws {
     let whole = try directory.readVault()
     for index in whole.indices {
@@ -96,6 +98,7 @@ import Vault
     #expect(temporary.names == ["vault"])
   }
 
+  // Holds: FILE-9
   @Test func `a store that is cut off is damaged before a passphrase is known, and stays as it is`() throws {
     try directory.checkAtRest()
     let cut = try #require(temporary.bytes(of: "credentials.sqlite")).dropLast()
@@ -117,6 +120,7 @@ import Vault
     #expect(temporary.bytes(of: "credentials.sqlite") == before)
   }
 
+  // Holds: FILE-7
   @Test func `a store with another id is refused by both names`() throws {
     try FileManager.default.removeItem(atPath: directory.storePath)
     try CredentialDB.create(

@@ -76,6 +76,7 @@ import Testing
     #expect(error?.description.contains("chmod 600 '\(directory.vaultPath)'") == true)
   }
 
+  // Holds: FILE-10
   @Test func `a link or a pipe in the place of the vault is refused, without waiting`() throws {
     try temporary.write([1], to: "elsewhere")
     #expect(symlink(temporary.path + "/elsewhere", directory.vaultPath) == 0)

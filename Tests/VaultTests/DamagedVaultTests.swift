@@ -63,6 +63,7 @@ import Vault
     #expect(throws: VaultError.unsupportedVersion(2)) { try VaultFile(decoding: changed { $0[1] = 2 }) }
   }
 
+  // Holds: FILE-2
   @Test(
     arguments: [
       (3, CBORValue.unsigned(17)), (3, .unsigned(.max)), (4, .unsigned(1 << 30 + 1)), (4, .unsigned(.max)),

@@ -101,6 +101,7 @@ struct AdaptersTests {
     #expect(try PublicSuffixList().isPublicSuffix(domain) == isPublic)
   }
 
+  // Holds: INPUT-1
   @Test func `a file without certificates is no authority`() {
     #expect(throws: WalletFailure("w.conf, line 3: ca-file: /dev/null holds no certificate; give a file in PEM")) {
       try TLSPolicy(certificateAuthorities: CertificateFile(path: "/dev/null", place: "w.conf, line 3: ca-file"))

@@ -35,6 +35,7 @@ struct ConfigurationTests {
     #expect(try WalletConfiguration("ice-server = none", path: "f", home: nil).iceServers == [])
   }
 
+  // Holds: INPUT-1
   @Test func `a path may begin at home, and nowhere else that depends on who asks`() throws {
     let file = try WalletConfiguration("ca-file = ~/ca.pem", path: "w.conf", home: "/h").certificateAuthorities
     #expect(file?.path == "/h/ca.pem")
@@ -46,6 +47,7 @@ struct ConfigurationTests {
     }
   }
 
+  // Holds: KEYRI-11, INPUT-1
   @Test(arguments: [
     (
       "ice_server = stun:a",
@@ -135,6 +137,7 @@ struct ConfigurationTests {
     #expect(error?.description == "cannot read /nowhere/w.conf: No such file or directory")
   }
 
+  // Holds: INPUT-2
   @Test(arguments: ["ice-server = turn:a anna s3cr3t", "algod testnet-v1.0 = https://a.example token"])
   func `a file with a secret is its owner's alone`(line: String) throws {
     let file = try TemporaryFile(line)
@@ -161,6 +164,7 @@ struct ConfigurationTests {
     _ = try WalletConfiguration(readFrom: file.path, environment: [:].lookUp)
   }
 
+  // Holds: INPUT-3
   @Test func `a file that others can write is nobody's word`() throws {
     let file = try TemporaryFile("ice-server = stun:a")
     for mode: mode_t in [0o666, 0o646, 0o602] {
@@ -175,6 +179,7 @@ struct ConfigurationTests {
     }
   }
 
+  // Holds: INPUT-3
   /// No account has this group; Tests/support/accounts.py has the groups that are private.
   @Test(arguments: [
     ("stun:a", 0o664 as mode_t), ("stun:a", 0o620), ("turn:a anna s3cr3t", 0o640), ("turn:a anna s3cr3t", 0o660),
@@ -190,6 +195,7 @@ struct ConfigurationTests {
           : "holds a password or a token, and others on this machine may read it; run: chmod 600"))
   }
 
+  // Holds: INPUT-3
   @Test func `a file is its user's, or root's`() {
     let configuration = WalletConfiguration(file: "w.conf")
     func fault(ofOwner owner: uid_t) -> String? {
@@ -204,6 +210,7 @@ struct ConfigurationTests {
         == "belongs to another user of this machine, who may write anything into it; run: sudo chown 1000")
   }
 
+  // Holds: INPUT-2
   @Test func `the command line names TURN servers, and the file has their passwords`() throws {
     let configuration = try WalletConfiguration("ice-server = turn:a anna s3cr3t", path: "w.conf", home: nil)
     #expect(try configuration.iceServer(named: "stun:b") == ICEServer(urls: ["stun:b"]))

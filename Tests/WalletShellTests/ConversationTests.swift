@@ -44,6 +44,7 @@ import Testing
     )
   }
 
+  // Holds: DAPP-15
   @Test func `cancelled while a person is asked, the question is withdrawn and nothing is sent`() async throws {
     let (conversation, provider) = conversation()
     ends.receive(.message(.text(Self.signMessage)))
@@ -56,6 +57,7 @@ import Testing
     #expect(dApp.sent.isEmpty && dApp.isClosed)
   }
 
+  // Holds: DAPP-15
   @Test func `cancelled while nobody asks for anything, it ends`() async throws {
     let (conversation, provider) = conversation()
     ends.receive(.message(.text(Self.discover)))
@@ -76,6 +78,7 @@ import Testing
     #expect(person.hasWithdrawn && dApp.sent.isEmpty)
   }
 
+  // Holds: DAPP-9
   @Test func `what a node took is told, also where the dApp has gone meanwhile`() async throws {
     let (conversation, provider) = conversation()
     ends.receive(.message(.text(Self.postTransactions)))
@@ -87,6 +90,7 @@ import Testing
     #expect(dApp.sent.isEmpty)
   }
 
+  // Holds: ARC27-3
   @Test func `a binary message that is no request is told, and not answered`() async throws {
     let (conversation, provider) = conversation(isOnce: true)
     for junk: PeerMessage in [.binary([]), .binary([0xFF]), .binary(Array("ping".utf8)), "ping"] {
@@ -107,6 +111,7 @@ import Testing
     #expect(dApp.sent.count == 1)
   }
 
+  // Holds: DAPP-10
   @Test(arguments: [
     (PortError.declined, Conversation.Ending.refused(.methodCanceled(.signMessage))),
     (.timedOut, .refused(.methodTimedOut(.signMessage))), (.refused("no vault"), .asWanted),

@@ -15,6 +15,7 @@ struct FirstUseGateTests {
     }
   }
 
+  // Holds: DAPPSERVER-5
   @Test func `what follows the question is told after a yes`() async throws {
     let gate = gate(refusal: nil)
     gate.tell { diary.write("first use") }
@@ -28,6 +29,7 @@ struct FirstUseGateTests {
     #expect(gate.refusal == nil)
   }
 
+  // Holds: DAPPSERVER-5
   @Test func `after a no nothing is sent, and nothing more told`() async {
     let gate = gate(refusal: "no")
     gate.close(for: "a.example")

@@ -11,6 +11,7 @@ struct GStreamerFaultTests {
   private static let message = GLogLevelFlags(rawValue: 1 << 5)
   private static let debug = GLogLevelFlags(rawValue: 1 << 7)
 
+  // Holds: DAPP-5
   @Test(arguments: [
     (critical, "liquid-auth-wallet: a fault in GStreamer: no?ise ??\n"), (warning, ""), (message, ""), (debug, ""),
   ])
@@ -19,6 +20,7 @@ struct GStreamerFaultTests {
     #expect(try standardError { log("no\u{1B}ise é", level) } == line)
   }
 
+  // Holds: DAPP-5
   @Test func `a fault's text ends where it says, with or without a NUL`() throws {
     _ = cwebrtc_missing_element()
     #expect(

@@ -81,6 +81,7 @@ struct GrayscalePictureTests {
     ),
   ]
 
+  // Holds: INPUT-9
   @Test(arguments: pictures.indices)
   func `a picture of each kind is read, over white`(index: Int) {
     let (what, png, shades) = Self.pictures[index]
@@ -95,6 +96,7 @@ struct GrayscalePictureTests {
     #expect(GrayscalePicture(png: png.bytes) == GrayscalePicture(width: 2, height: 2, shades: [1, 2, 3, 4]))
   }
 
+  // Holds: INPUT-10
   @Test(arguments: [
     ("no pixels", PNG(0, 1, depth: 8, colour: 0, rows: [])),
     ("a colour type that there is not", PNG(1, 1, depth: 8, colour: 5, rows: [0, 1])),
@@ -110,6 +112,7 @@ struct GrayscalePictureTests {
     #expect(GrayscalePicture(png: png.bytes) == nil, "\(what)")
   }
 
+  // Holds: INPUT-10
   @Test func `a size that no memory holds is not believed`() {
     for size: [UInt8] in [
       [0, 0, 0x20, 0x01, 0, 0, 0, 1], [0, 0, 0, 1, 1, 0, 0, 0], [UInt8](repeating: 0xFF, count: 8),
@@ -120,6 +123,7 @@ struct GrayscalePictureTests {
     }
   }
 
+  // Holds: INPUT-10
   @Test(arguments: pictures.indices)
   func `a truncated picture is rejected, and no changed byte crashes the reader`(index: Int) {
     let bytes = Self.pictures[index].png.bytes

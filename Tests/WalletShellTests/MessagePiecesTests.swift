@@ -34,6 +34,7 @@ struct MessagePiecesTests {
     return pieces
   }
 
+  // Holds: DAPP-12
   @Test(arguments: [65_536, 65_537, 66_120, 131_072, 254_990])
   func `a frame is put together, whatever its pieces`(piece: Int) {
     let whole = frame(of: 190_000)
@@ -82,6 +83,7 @@ struct MessagePiecesTests {
     }
   }
 
+  // Holds: DAPP-12
   @Test func `what can be no frame is handed on as it comes`() {
     var pieces = MessagePieces()
     for text in [String(repeating: "A", count: size), String(repeating: "!", count: size)] {

@@ -33,6 +33,7 @@ struct LinksTests {
     #expect(LinkKind(of: text) == kind)
   }
 
+  // Holds: DAPPSERVER-3
   @Test(arguments: [
     (LinkKind.dApp, "this is a dApp's link; open it with: liquid-auth connect"),
     (
@@ -45,6 +46,7 @@ struct LinksTests {
     #expect(kind.isAnother == WalletFailure(text))
   }
 
+  // Holds: DAPPSERVER-3
   @Test func `white space around a link is no part of it`() async throws {
     #expect(try await LinkSource(link: " \tliquid://a \r\n", image: nil).read() == "liquid://a")
     await #expect(throws: WalletFailure("there is no link; copy the one that the page shows, and try again")) {

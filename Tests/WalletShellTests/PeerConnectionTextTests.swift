@@ -97,6 +97,7 @@ struct PeerCertificateTests {
     #expect(try #require(PeerCertificate(pem: Self.pem)).isNamed(inAnswer: Self.answer(fingerprints)))
   }
 
+  // Holds: SIGNAL-8
   @Test(arguments: [
     [], [sha256.replacing("53", with: "54")], [sha1], [sha256, sha384.replacing("C4", with: "C5")],
   ])

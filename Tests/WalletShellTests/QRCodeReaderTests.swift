@@ -40,6 +40,7 @@ struct QRCodeReaderTests {
     #expect(try await reading(script) == said)
   }
 
+  // Holds: INPUT-9
   @Test(arguments: [
     // The second try: white behind and around it. Then black and white.
     (#"[ "$6" = - ] || exit 4; head -n 1"#, "P5 22 21 255"),
@@ -56,6 +57,7 @@ struct QRCodeReaderTests {
     #expect(try await reading(script, of: picture) == expected)
   }
 
+  // Holds: INPUT-10
   @Test(arguments: ["", "GIF89a", "\u{89}PNG"])
   func `another picture is tried once`(content: String) async throws {
     let picture = try file(Array(content.utf8))

@@ -16,6 +16,7 @@ struct WalletEventTests {
     #expect(event.text?.contains("\u{7}") == false)
   }
 
+  // Holds: DAPP-17
   @Test(arguments: [
     (
       WalletEvent.link(origin: "https://a.example", requestID: "r\"1"),
@@ -93,6 +94,7 @@ extension WalletEventTests {
 struct SentencesTests {
   private static let place = "look for its window, or at the terminal where it runs"
 
+  // Holds: DAPP-7
   @Test(arguments: [
     (WalletEvent.prompt, "the authenticator waits for you: \(place)"),
     (
@@ -158,6 +160,7 @@ struct FailureCodesTests {
     #expect(WalletFailure(error).code == code)
   }
 
+  // Holds: DAPPSERVER-7
   @Test(arguments: [LiquidAuthError.unknownCredential, .noCredential(rpID: "a.example")])
   func `a first sign-in without a registration is told how to register`(error: LiquidAuthError) {
     let hint = "the server and this machine have no passkey in common; register one by leaving out --authenticate"
@@ -166,6 +169,7 @@ struct FailureCodesTests {
     #expect(WalletFailure(error, ceremony: nil, isFirstUse: true) == WalletFailure(error))
   }
 
+  // Holds: DAPP-10
   @Test func `a dApp's only request that was refused is a refusal`() {
     #expect(
       WalletFailure(refused: .methodTimedOut(.signMessage))

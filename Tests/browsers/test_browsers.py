@@ -190,6 +190,7 @@ class TestFirstMachine:
         assert outcome["account"] == PASSKEY["account"]
         assert asked == 1, "verification and presence are one dialog"
 
+    # Holds: MC-13
     def test_excluded(self, visit, library):
         for account in (SECOND_FACTOR, PASSKEY):
             known = len(visit.sites[library].account(account["account"]).credentials)

@@ -47,6 +47,7 @@ def replug(key):
     key.run("device", "replug", "--control", key.control_socket)
 
 
+# Holds: INFO-8
 def test_not_told_while_locked(key):
     reader = Reader(key)
     key.run("lock", "--control", key.control_socket)
@@ -55,6 +56,7 @@ def test_not_told_while_locked(key):
     assert len(reader.info().enc_identifier) == len(reader.info().enc_cred_store_state) == 32
 
 
+# Holds: INFO-8
 def test_random_to_who_has_no_token(key):
     """Before there is a token and after: no block comes twice, so that nobody can follow the device by them."""
     reader, blocks = Reader(key), []
@@ -69,6 +71,7 @@ def test_random_to_who_has_no_token(key):
     assert len(set(blocks)) == len(blocks) == 32
 
 
+# Holds: INFO-9
 def test_identifier(key):
     """The same for one store, whatever is done with it; another after a reset."""
     reader = Reader(key)
@@ -103,6 +106,7 @@ def test_identifier(key):
     assert all(now != then for now, then in zip(reader.read(), before, strict=True))
 
 
+# Holds: INFO-9
 def test_another_machine_is_another_device(key, tmp_path):
     identifiers = []
     with Authenticator(tmp_path / "other").install(vault=1) as other:
@@ -116,6 +120,7 @@ def test_another_machine_is_another_device(key, tmp_path):
     assert identifiers[0] != identifiers[1], "though both have the same phrase"
 
 
+# Holds: INFO-10
 def test_credential_store_state(key):
     """Another after each passkey that is made, changed or removed; the same until then, over a restart too."""
     reader = Reader(key)

@@ -64,6 +64,7 @@ class TestHMACSecret:
             outputs = platform.outputs(answer.auth_data.extensions["hmac-secret"])
             assert outputs == expected(OWN, account.rp_id, account.id, True, ONE)
 
+    # Holds: CTAP2-11, EXT-2
     @pytest.mark.parametrize("version", [1, 2])
     def test_malformed_input(self, key, ctap, version):
         made = register(ctap, OWN)
@@ -116,6 +117,7 @@ def test_prf_in_create_and_get(key, verification):
     device.close()
 
 
+# Holds: EXT-12
 def test_a_silent_sign_in_gives_nothing_away(key, ctap):
     """up = false asks nobody: whoever may open the device gets a signature that sites refuse, and no more."""
     asking = {"credBlob": True, "largeBlobKey": True}
@@ -170,6 +172,7 @@ class TestLargeBlobKey:
         assert refusal(register, ctap, OWN, extensions={"largeBlobKey": 1}, **wishes) == ERR.CBOR_UNEXPECTED_TYPE
 
 
+# Holds: EXT-15
 def test_third_party_payment(ctap):
     for wanted in (False, True):
         made = register(ctap, OWN, extensions={"thirdPartyPayment": wanted})

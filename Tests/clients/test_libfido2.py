@@ -88,6 +88,7 @@ def test_token_info_straight_on_the_pty(pty_key):
     assert "maxmsgsiz: 1800" in told
 
 
+# Holds: MSG-2
 def test_token_info_read_strictly(device):
     assert "FIDO_2_0" in run("fido2-token", "-I", device)
 
@@ -194,6 +195,7 @@ class TestManagement:
         assert "minpinlen: 6" in token("-I", pins=[])
         assert "FIDO_ERR_PIN_POLICY_VIOLATION" in token("-S", "-l", "5", status=1)
 
+    # Holds: PIN-15
     def test_forced_change(self, managed, request):
         _, token = managed
         if "passphrase" in request.node.name:
@@ -204,6 +206,7 @@ class TestManagement:
         token("-C", pins=["1234-pin", "another-pin", "another-pin"])
         assert "pin change required: false" in token("-I", pins=[])
 
+    # Holds: MGMT-23
     def test_enterprise_attestation_is_not_for_consumers(self, managed):
         _, token = managed
         assert "FIDO_ERR" in token("-S", "-a", status=1)

@@ -168,11 +168,13 @@ class TestTokens:
         assert dialog["command"] == "GETPIN"
         assert f"It signs for: https://wallet.{rp_id}" in dialog["description"] and ADDRESS in dialog["description"]
 
+    # Holds: PERSON-5
     def test_by_passphrase(self, key, ctap):
         token = ClientPin(ctap).get_uv_token(PERMISSION.MAKE_CREDENTIAL, "token.example")
         assert ADDRESS not in key.pinentry.events("ask")[-1]["description"]
         self.shows_and_verifies(key, ctap, token, "token.example")
 
+    # Holds: PERSON-5
     def test_by_pin(self, tmp_path):
         with Authenticator(tmp_path).install() as key:
             key.unlock()
@@ -187,6 +189,7 @@ class TestTokens:
                 self.make(ctap, token, "token.example")
             assert caught.value.code == CtapError.ERR.OPERATION_DENIED
 
+    # Holds: PERSON-5
     def test_where_only_a_pin_verifies(self, tmp_path):
         with Authenticator(tmp_path, verification="none").install() as key:
             key.unlock()

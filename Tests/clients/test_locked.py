@@ -38,6 +38,7 @@ def refused(code, call, *arguments, **wishes):
     assert caught.value.code == code, caught.value
 
 
+# Holds: HID-4
 def test_what_needs_no_vault_never_prompts(locked, ctap):
     started = time.monotonic()
     with wire.Channel(locked.socket) as channel:
@@ -64,6 +65,7 @@ def test_first_ceremony_asks_for_the_passphrase_and_then_names_the_site(locked, 
     assert dialogs(locked) == ["GETPIN", "CONFIRM", "CONFIRM"]
 
 
+# Holds: PERSON-4
 def test_the_passphrase_that_unlocks_verifies_too(locked, ctap):
     """For that request alone; and it is no consent, which is asked for by itself."""
     made = register(ctap, OWN, "verified.example", uv=True)
@@ -187,11 +189,13 @@ class TestWithoutVerification:
         yield Ctap2(device)
         device.close()
 
+    # Holds: PIN-27
     def test_uv_is_absent_and_refused(self, ctap):
         assert "uv" not in ctap.get_info().options
         refused(ERR.INVALID_OPTION, register, ctap, OWN, uv=True)
         refused(ERR.INVALID_OPTION, ctap.get_assertion, "example.com", client_data_hash(), options={"uv": True})
 
+    # Holds: CTAP2-17
     def test_nothing_changes_without_a_dialog(self, key, ctap):
         """Whatever a program tries while nobody agrees; then it is shown what changes."""
         made = register(ctap, OWN, rk=True)

@@ -75,6 +75,7 @@ def hash_of(rp_id):
 
 
 class TestCredentialManagement:
+    # Holds: PIN-25
     @pytest.mark.parametrize("protocol", [PinProtocolV1(), PinProtocolV2()], ids=["one", "two"])
     def test_list(self, key, ctap, protocol):
         made = three_passkeys(ctap)
@@ -96,6 +97,7 @@ class TestCredentialManagement:
         assert manager.enumerate_creds(hash_of("three.example")) == []
         assert key.pinentry.asked() == asked, "the token was agreed to, what it does is not asked again"
 
+    # Holds: PIN-24
     def test_who_reads_for_good_is_forgotten(self, key, ctap):
         """pcmr without a PIN: only the owner's command ends it, and `status` tells that there is one."""
         def status():
@@ -120,6 +122,7 @@ class TestCredentialManagement:
             reader.get_metadata()
         assert status() is False
 
+    # Holds: MGMT-6
     def test_nothing_to_list(self, ctap):
         manager = management(ctap)
         assert manager.get_metadata() == {RESULT.EXISTING_CRED_COUNT: 0, RESULT.MAX_REMAINING_COUNT: LIMIT}
@@ -127,6 +130,7 @@ class TestCredentialManagement:
         with refused(ERR.NOT_ALLOWED):
             manager.enumerate_rps_next()
 
+    # Holds: MGMT-9
     def test_rename_and_remove(self, key, ctap):
         one, two, _ = three_passkeys(ctap)
         manager = management(ctap)
@@ -144,6 +148,7 @@ class TestCredentialManagement:
         listed = key.ask("credentials", "list")
         assert "other" in listed and "two.example" in listed
 
+    # Holds: MGMT-4
     def test_token_of_one_site(self, key, ctap):
         one, two, _ = three_passkeys(ctap)
         manager = management(ctap, rp_id="two.example")
@@ -182,6 +187,7 @@ class TestCredentialManagement:
 
 
 class TestConfig:
+    # Holds: INFO-7, GA-5
     def test_always_uv(self, key, ctap):
         made = register(ctap, OWN)
         configuration(ctap).toggle_always_uv()
@@ -225,6 +231,7 @@ class TestConfig:
             made = register(ctap_with_pin, OWN, site, extensions={"minPinLength": True})
             assert (made.extensions or None) == told, site
 
+    # Holds: PIN-15
     def test_forced_change(self, ctap_with_pin):
         configuration(ctap_with_pin, PIN).set_min_pin_length(force_change_pin=True)
         assert ctap_with_pin.get_info().force_pin_change
@@ -238,6 +245,7 @@ class TestConfig:
             Config(ctap_with_pin).toggle_always_uv()
         assert ctap_with_pin.get_info().options["alwaysUv"] is False
 
+    # Holds: MGMT-23
     def test_enterprise_attestation_is_not_for_consumers(self, ctap):
         with refused(ERR.INVALID_PARAMETER):
             ctap.config(Config.CMD.ENABLE_ENTERPRISE_ATT)

@@ -81,6 +81,7 @@ def test_resident_key_is_downloaded_again(desk, kind):
     assert (downloaded.public_key, downloaded.key_handle) == (made.public_key, made.key_handle)
 
 
+# Holds: MC-9
 def test_resident_without_a_pin_is_refused(desk):
     """OpenSSH asks for a discoverable key without `uv`, and for a PIN if it is refused (CTAP 2.1 section 6.1.2)."""
     if desk.key.verification == "none":

@@ -42,6 +42,7 @@ def refused(code):
     return Expecting()
 
 
+# Holds: INFO-1, INFO-2
 def test_get_info_tells_only_what_is_whole(key, ctap):
     asked = key.pinentry.asked()
     info = ctap.get_info()
@@ -101,6 +102,7 @@ def test_register_and_sign_in(ctap, phrase, rk, algorithm):
         assert verified.user["id"] == made.user_id
 
 
+# Holds: MC-21
 @pytest.mark.parametrize("algorithm", [ES256, EDDSA])
 def test_empty_user_id(ctap, phrase, algorithm):
     made = register(ctap, phrase, user_id=b"", algorithms=[algorithm])
@@ -120,6 +122,7 @@ def test_two_registrations_of_one_account_never_share_a_key(ctap, phrase):
     sign_in(ctap, second)
 
 
+# Holds: MC-4
 def test_algorithm_is_the_first_that_we_have(ctap, phrase):
     assert register(ctap, phrase, algorithms=[-257, EDDSA, ES256]).key.ALGORITHM == EDDSA
     assert register(ctap, phrase, algorithms=[ES256, EDDSA]).key.ALGORITHM == ES256
@@ -141,6 +144,7 @@ def test_several_accounts_newest_first(ctap, phrase):
         ctap.get_next_assertion()
 
 
+# Holds: GA-16
 def test_names_only_with_verification(ctap, phrase):
     for user in (b"one", b"two"):
         register(ctap, phrase, "names.example", user, rk=True, uv=True)
@@ -149,6 +153,7 @@ def test_names_only_with_verification(ctap, phrase):
         assert set(answer.user) == {"id"}
 
 
+# Holds: GA-12
 @pytest.mark.parametrize("rk", [False, True])
 def test_silent_assertion(key, ctap, phrase, rk):
     made = register(ctap, phrase, rp_id="silent.example", rk=rk, uv=rk)
@@ -157,6 +162,7 @@ def test_silent_assertion(key, ctap, phrase, rk):
     assert key.pinentry.asked() == asked, "up=false prompted"
 
 
+# Holds: MC-13
 @pytest.mark.parametrize("rk", [False, True])
 def test_excluded(key, ctap, phrase, rk):
     made = register(ctap, phrase, rp_id="excluded.example", rk=rk, uv=rk)
@@ -169,6 +175,7 @@ def test_excluded(key, ctap, phrase, rk):
 
 
 class TestCredProtect:
+    # Holds: GA-9
     @pytest.mark.parametrize("level", [1, 2, 3])
     @pytest.mark.parametrize("rk", [False, True])
     def test_level_is_kept_and_told(self, ctap, phrase, level, rk):
@@ -190,12 +197,14 @@ class TestCredProtect:
                 sign_in(ctap, made, listed=False)
             sign_in(ctap, made, listed=False, uv=True)
 
+    # Holds: MC-14
     def test_level_3_does_not_exclude_without_verification(self, ctap, phrase):
         made = register(ctap, phrase, "hidden.example", rk=True, uv=True, extensions={"credProtect": 3})
         register(ctap, phrase, "hidden.example", exclude=[made.descriptor])
         with refused(ERR.CREDENTIAL_EXCLUDED):
             register(ctap, phrase, "hidden.example", uv=True, exclude=[made.descriptor])
 
+    # Holds: EXT-7
     @pytest.mark.parametrize("level", [0, 4, 255])
     def test_other_levels_are_refused(self, ctap, phrase, level):
         with refused(ERR.INVALID_OPTION):
@@ -205,12 +214,14 @@ class TestCredProtect:
 class TestAnotherSite:
     """An id is worth nothing elsewhere."""
 
+    # Holds: CTAP2-9
     def test_id_of_another_site(self, ctap, phrase):
         made = register(ctap, phrase, "mine.example")
         made.rp_id = "yours.example"
         with refused(ERR.NO_CREDENTIALS):
             sign_in(ctap, made)
 
+    # Holds: CTAP2-9
     def test_edited_id(self, ctap, phrase):
         made = register(ctap, phrase, "mine.example")
         for at in (0, 1, 24, 25, 60, 126):
@@ -223,6 +234,7 @@ class TestAnotherSite:
 class TestPerson:
     """What the person does is what the client is told, and no dialog outlives its ceremony."""
 
+    # Holds: PERSON-1, MC-15
     def test_deny(self, key, ctap, phrase):
         made = register(ctap, phrase)
         key.pinentry.set("deny")
@@ -256,6 +268,7 @@ class TestPerson:
         with refused(ERR.OPERATION_DENIED):
             register(ctap, phrase, uv=True)
 
+    # Holds: PERSON-1, HID-26, MC-15
     @pytest.mark.parametrize("uv", [False, True], ids=["presence", "verification"])
     def test_cancel_in_mid_prompt(self, key, uv):
         """CTAPHID_CANCEL by hand, so that the delay is ours and not python-fido2's."""
@@ -284,6 +297,7 @@ class TestPerson:
         with refused(ERR.KEEPALIVE_CANCEL):
             register(ctap, phrase, event=event)
 
+    # Holds: HID-22
     def test_keepalive_at_least_every_100_ms(self, key):
         key.pinentry.set("approve", delay=1.5)
         with wire.Channel(key.socket) as channel:

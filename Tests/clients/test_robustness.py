@@ -21,6 +21,7 @@ def own_kilobytes(pid):
     return int(next(line.split()[1] for line in open(f"/proc/{pid}/status") if line.startswith("RssAnon")))
 
 
+# Holds: REPORT-12
 def test_ten_thousand_random_reports(key):
     """Noise, and noise with a good head on a channel of its own; both must leave nothing behind."""
     chance = random.Random(SEED)
@@ -69,6 +70,7 @@ def drain(channel):
         pass
 
 
+# Holds: PERSON-2
 def test_client_that_leaves_in_mid_prompt(key):
     """Its dialog is withdrawn, and not when it times out: the log tells which. The next one is served."""
     key.pinentry.set("never")
@@ -83,6 +85,7 @@ def test_client_that_leaves_in_mid_prompt(key):
     assert wire.answers(key.socket)
 
 
+# Holds: HID-15
 @pytest.mark.parametrize("reports", [1, 2, 17, 30])
 def test_half_a_message(key, reports):
     """The client that sent it gets ERROR 05 in its time; if it is gone, nobody waits for it."""
@@ -98,6 +101,7 @@ def test_half_a_message(key, reports):
     wait_for("an answer", lambda: wire.answers(key.socket), 5)
 
 
+# Holds: HID-10
 @pytest.mark.parametrize("size", [0, 1, 57, 58, 116, 117, 1024, 7608, 7609])
 def test_echo(key, size):
     content = random.Random(size).randbytes(size)
@@ -106,6 +110,7 @@ def test_echo(key, size):
         assert channel.receive() == (wire.PING, content)
 
 
+# Holds: HID-17, HID-18
 @pytest.mark.parametrize(
     "kind, content, error",
     [
@@ -124,6 +129,7 @@ def test_wrong_command(key, kind, content, error):
         assert channel.receive() == (wire.ERROR, bytes([error]))
 
 
+# Holds: HID-25
 def test_other_channels_wait(key):
     key.pinentry.set("approve", delay=1)
     asked = key.pinentry.asked()
@@ -163,6 +169,7 @@ MALFORMED = {
 }
 
 
+# Holds: CTAP2-4, MSG-8
 @pytest.mark.parametrize("name", MALFORMED)
 def test_malformed_request(key, name):
     request, status = MALFORMED[name]

@@ -32,6 +32,7 @@ def u2f(key):
         yield Ctap1(device)
 
 
+# Holds: HID-4, U2F-4
 def test_register_and_sign_in(key, u2f):
     assert u2f.get_version() == "U2F_V2"
     asked = key.pinentry.asked()
@@ -114,6 +115,7 @@ class TestPyu2f:
         yield U2FInterface(hardware.SecurityKey(hidtransport.UsbHidTransport(device)), origin=self.ORIGIN)
         device.connection.close()
 
+    # Holds: HID-23
     def test_pyu2f_registers_and_signs_in(self, key, host):
         asked = key.pinentry.asked()
         made = host.Register(self.APP, b"first challenge", [])

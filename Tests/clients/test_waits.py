@@ -3,6 +3,7 @@
 from support import figures, wire
 
 
+# Holds: PERSON-1, MGMT-30, TIME-1
 def test_time_out(waits):
     """Half a minute, CTAP §6's USER_ACTION_TIMEOUT, and the dialog is gone."""
     key, asked = waits

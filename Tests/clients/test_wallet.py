@@ -79,12 +79,14 @@ class TestAccounts:
         assert status == OK and answer[1][0] == ADDRESS and len(set(answer[1])) == 32
         assert all(map(encoding.is_valid_address, answer[1]))
 
+    # Holds: WALLET-2
     @pytest.mark.parametrize("account", [0, 1, 2, 300, LAST])
     def test_every_account_has_its_addresses(self, door, account):
         for first, count in ((0, 3), (31, 1), (256, 2), (LAST, 1)):
             derived = [address(account, index) for index in range(first, first + count)]
             assert door.ask(ACCOUNTS, {1: first, 2: count, 3: account}) == (OK, {1: derived})
 
+    # Holds: WALLET-2
     @pytest.mark.parametrize("members", [{1: LAST, 2: 2, 3: 0}, {1: 0, 2: 1, 3: LAST + 1}, {1: 0, 2: 1, 3: 1 << 32},
                                          {1: 0, 2: 0, 3: 0}, {1: 0, 2: 33, 3: 0}])
     def test_addresses_that_there_are_not(self, door, members):
@@ -156,6 +158,7 @@ class TestTransactions:
                 assert text in page["description"]
         assert door.signatures() == (before[0] + 2, before[1])
 
+    # Holds: WALLET-9
     def test_sixteen_are_one_reading_and_one_passphrase(self, key, door):
         before, shown = door.signatures(), key.pinentry.asked()
         group = transaction.assign_group_id([payment(amount=number) for number in range(1, 17)])
@@ -172,6 +175,7 @@ class TestTransactions:
             assert said in last
         assert door.signatures() == (before[0] + 16, before[1])
 
+    # Holds: WALLET-9
     def test_a_long_one_says_again_what_it_does_where_the_passphrase_is_typed(self, key, door):
         shown = key.pinentry.asked()
         assert ask_to_sign(door, [payment(note=b"x" * 1000, close_remainder_to=OTHER)])[0] == OK
@@ -182,6 +186,7 @@ class TestTransactions:
                      f"WARNING Close account: sends ALL that is left to {OTHER}", "this one transaction"):
             assert said in last
 
+    # Holds: WALLET-14
     @pytest.mark.parametrize("agreed", [0, 1])
     def test_who_denies_one_denies_all(self, key, door, agreed):
         before, shown = door.signatures(), key.pinentry.asked()
@@ -200,6 +205,7 @@ class TestTransactions:
         assert f"WARNING Rekey: gives the control of the account to {OTHER}" in text
         assert f"WARNING Close account: sends ALL that is left to {OTHER}" in text
 
+    # Holds: WALLET-15
     def test_a_note_cannot_pose_as_a_line_of_ours(self, key, door):
         shown = key.pinentry.asked()
         hostile = "x\nAmount: 0.000001 ALGO\n\u202eFrom: nobody<b>\x00%0A"
@@ -210,6 +216,7 @@ class TestTransactions:
         assert len([line for line in lines if line.startswith("From")]) == 1
         assert not {"\u202e", "\x00"} & set(text)
 
+    # Holds: WALLET-3
     @pytest.mark.parametrize(
         ("case", "expected"),
         [
@@ -242,6 +249,7 @@ class TestTransactions:
             assert answer[2] == 0
         assert key.pinentry.asked() == shown and door.signatures() == before
 
+    # Holds: WALLET-4
     def test_the_group_that_a_refusal_tells_is_the_right_one(self, door):
         txns = [payment(), payment(amount=2)]
         right = transaction.calculate_group_id(txns)
@@ -250,6 +258,7 @@ class TestTransactions:
         status, answer = ask_to_sign(door, txns)
         assert (status, answer[3]) == (WRONG_GROUP, right)
 
+    # Holds: WALLET-5
     def test_a_rekeyed_account_is_signed_for_when_asked_by_name(self, key, door):
         shown = key.pinentry.asked()
         txn = payment(OTHER, ADDRESS)
@@ -274,6 +283,7 @@ class TestMessages:
         (dialog,) = dialogs(key, shown)
         assert "> Nonce: 5 €" in dialog["description"].splitlines() and ORIGIN in dialog["description"]
 
+    # Holds: WALLET-15
     def test_a_long_one_is_read_whole(self, key, door):
         shown = key.pinentry.asked()
         message = "".join(f"line {number}\n" for number in range(100)).encode()[:1024]
@@ -284,6 +294,7 @@ class TestMessages:
         assert [line[2:] for line in text if line.startswith("> ")] == message.decode().split("\n")
         assert [dialog["command"] for dialog in dialogs(key, shown)][-2:] == ["CONFIRM", "GETPIN"]
 
+    # Holds: WALLET-16
     @pytest.mark.parametrize(
         ("message", "expected"), [(b"x" * 1025, 0x03), (b"", 0x03), (b"\xff", CANNOT_BE_SHOWN)]
     )
@@ -299,6 +310,7 @@ class TestMessages:
         assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == DENIED
         assert door.signatures() == before
 
+    # Holds: WALLET-12
     def test_a_wrong_passphrase_is_no_refusal(self, key, door):
         before = door.signatures()
         key.pinentry.set(passphrase="not the passphrase")
@@ -338,6 +350,7 @@ class TestKeyri:
 
 
 class TestTurns:
+    # Holds: WALLET-25
     def test_a_client_that_goes_away_withdraws_its_dialog(self, key):
         key.pinentry.set("never")
         shown = key.pinentry.asked()
@@ -366,6 +379,7 @@ class TestTurns:
         (ended,) = [event for event in key.pinentry.events("answer") if event["pid"] == ceremony["pid"]]
         assert ended["time"] < signing["time"]
 
+    # Holds: WALLET-24
     def test_a_platform_learns_of_the_key_while_a_wallets_dialog_is_open(self, key):
         get_info, version, selection = b"\x04", b"\x00\x03\x00\x00", b"\x0b"
         with wire.Channel(key.socket) as channel:
@@ -393,6 +407,7 @@ class TestTurns:
                 key.pinentry.set("approve")
             assert channel.final()[0] == (wire.CBOR, b"\x00")
 
+    # Holds: WALLET-26
     def test_a_locked_vault_is_opened_by_its_own_prompt(self, tmp_path):
         with Authenticator(tmp_path).install() as locked, ControlDoor(locked.control_socket) as door:
             locked.pinentry.set("deny")
@@ -439,6 +454,7 @@ class TestTurns:
             VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(payment()), answer[1][0])
             assert [dialog["command"] for dialog in none.pinentry.events("ask")] == ["CONFIRM"]
 
+    # Holds: PERSON-6
     def test_a_click_at_once_does_not_count(self, tmp_path):
         with Authenticator(tmp_path, verification="none").install() as none, ControlDoor(none.control_socket) as door:
             none.unlock()

@@ -83,6 +83,7 @@ class TestInitOnTheTerminal:
         self.init(empty, ["right", "wrong", "right", "right"])
         assert (empty.state / "vault").exists()
 
+    # Holds: INPUT-7
     def test_wrong_words(self, empty):
         *_, elsewhere = self.init(empty, ["right", "wrong", "wrong", "wrong"], (), status=FAILED)
         assert elsewhere.startswith("liquid-auth: ") and "nothing was made" in elsewhere
@@ -98,6 +99,7 @@ class TestInitOnTheTerminal:
         assert done.returncode == FAILED and "terminal" in done.stderr and done.stdout == ""
         assert not empty.state.exists()
 
+    # Holds: INPUT-7
     def test_what_was_there_stays(self, empty):
         empty.state.mkdir(0o700, parents=True)
         fails(empty, "init", "--import", "--state-dir", empty.state, status=FAILED, stdin="no phrase\n")
@@ -183,6 +185,7 @@ class TestDerive:
         done = empty.run("derive", "--origin", "example.com", "--user-handle", "alice", stdin=PHRASE + "\r\n")
         assert OWN.discoverable(b"example.com", b"alice").public_key.hex() in done.stdout
 
+    # Holds: INPUT-8
     @pytest.mark.parametrize("origin", ["https://example.com", "example.com/login", "example.com:8443", "example.com ", ""])
     def test_address(self, empty, origin):
         """No key, for no site asks for it."""
@@ -208,6 +211,7 @@ class TestStatus:
     def test_no_vault(self, empty):
         assert self.status(empty, NOT_RUNNING)["vault"] == "missing"
 
+    # Holds: FILE-8
     def test_a_directory_that_cannot_be_read(self, empty):
         empty.folder.mkdir(parents=True, exist_ok=True)
         loop = empty.folder / "loop"
@@ -264,6 +268,7 @@ class TestLock:
             assert code == 0 and PASSPHRASE not in shown, shown
 
 
+# Holds: CONTROL-10
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 def test_a_socket_that_another_user_planted_is_told_nothing():
     with tempfile.TemporaryDirectory(prefix="liquid-auth-") as folder:
@@ -376,6 +381,7 @@ class TestLink:
         fails(empty, "link", link, status=FAILED)
         fails(empty, "link", status=FAILED, stdin=link)
 
+    # Holds: INPUT-14
     @pytest.mark.parametrize("link, command", [("liquid://dapp.example/?requestId=1", "liquid-auth connect"),
                                                ("https://acme.onekey.to?sessionId=1", "liquid-auth keyri qr")])
     def test_a_link_for_another_command(self, empty, link, command):
@@ -392,6 +398,7 @@ class TestTheWalletsProgram:
     def run(self, *command):
         return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
+    # Holds: INPUT-15
     @pytest.mark.parametrize("command", ["help connect", "help keyri qr", "connect --help", "keyri"])
     def test_not_installed(self, alone, command):
         done = self.run(alone, *command.split())
@@ -422,6 +429,7 @@ class TestHelp:
         done = empty.run(*command.split(), "--help")
         assert "USAGE:" in done.stdout and done.stderr == ""
 
+    # Holds: INPUT-13
     def test_a_program_reads_a_failure(self, empty):
         for arguments, code in ((["lock"], NOT_RUNNING), (["accounts", "export"], ABSENT), (["lock", "now"], WRONG_USAGE)):
             done = empty.run(*arguments, "--json", "--control", empty.control_socket, status=code)

@@ -73,6 +73,7 @@ def test_assertions_that_wait_are_forgotten_but_the_vault_stays_open(key):
         client.close()
 
 
+# Holds: MGMT-33
 def test_reset_window(key):
     """Open for ten seconds after power-up, whatever the person would say later; the owner opens it again."""
     with key:
@@ -102,6 +103,7 @@ def test_reset_window(key):
         client.close()
 
 
+# Holds: PERSON-9, CONTROL-5, PIN-18
 def test_a_replug_is_no_power_cycle(key):
     """Any program of the person's can replug the device: that opens no window for a reset, and forgets no wrong PIN."""
     with key:

@@ -219,6 +219,7 @@ class TestOldRows:
         credentialTag, keyTag, sequence, nonce, sealed FROM old.credential AS o
         WHERE o.accountTag = credential.accountTag) WHERE rpTag IS NULL"""
 
+    # Holds: FILE-4
     @pytest.mark.parametrize("running", [False, True], ids=["at rest", "under the running daemon"])
     def test_a_deleted_passkey_that_is_back(self, damaged, pristine, tmp_path, running):
         made = self.removed(damaged, tmp_path)
@@ -250,6 +251,7 @@ class TestOldRows:
                               stdin=f"{PASSPHRASE}\n", status=1)
         assert "nothing to accept" in refused.stderr
 
+    # Holds: FILE-4
     def test_tries_of_the_pin_that_are_back(self, damaged, tmp_path):
         with damaged:
             damaged.ask("pin", "set", passphrase=f"{PASSPHRASE}\n4711\n4711")
@@ -263,6 +265,7 @@ class TestOldRows:
                tmp_path / "old.sqlite")
         assert "was modified outside liquid-auth" in refuses_and_names(damaged, "credentials.sqlite")
 
+    # Holds: FILE-4
     def test_the_sum_is_what_the_phrase_says(self, damaged, tmp_path):
         """By Tests/judges/store_rows.py, with the daemon's own store."""
         self.removed(damaged, tmp_path)
@@ -270,6 +273,7 @@ class TestOldRows:
             assert store_rows.stored(OWN, database) == store_rows.of_store(OWN, database)
             assert [] != database.execute("SELECT 1 FROM credential WHERE rpTag IS NULL").fetchall()
 
+    # Holds: FILE-5
     def test_a_store_of_version_1(self, damaged, pristine):
         """As it was before there was a sum; the state row that knows of none is sealed here."""
         with contextlib.closing(sqlite3.connect(damaged.state / "credentials.sqlite")) as database:
@@ -321,6 +325,7 @@ class TestStart:
         assert str(key.state) in key.said() and "liquid-auth init" in key.said()
         assert not key.state.exists(), "a directory was made unasked"
 
+    # Holds: FILE-9
     def test_without_a_vault_and_after_init(self, tmp_path):
         key = Authenticator(tmp_path / "key")
         key.state.mkdir(mode=0o700)
@@ -331,6 +336,7 @@ class TestStart:
         with key:
             key.unlock()
 
+    # Holds: FILE-9
     @pytest.mark.parametrize("name, remedy", [("vault", "init --import"), ("credentials.sqlite", "recover --new-store")])
     def test_with_a_damaged_file(self, damaged, name, remedy):
         path = damaged.state / name

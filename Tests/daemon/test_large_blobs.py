@@ -80,6 +80,7 @@ def test_ours_is_read_by_them_and_theirs_by_us(key, ctap, tmp_path):
     assert listed(key)["blobs"] == []
 
 
+# Holds: INPUT-22
 def test_no_terminal_obeys_a_blob(key, ctap, tmp_path):
     alice = passkey(ctap, b"alice")
     theirs(ctap).put_blob(alice.blob_key, b"\x1b]0;obeyed\x07")
@@ -124,6 +125,7 @@ def test_the_whole_array_goes_out_and_comes_back(key, ctap, tmp_path):
     assert theirs(ctap).read_blob_array() == before
 
 
+# Holds: CONTROL-13
 def test_ours_ends_what_they_have_half_written(key, ctap, tmp_path):
     alice = passkey(ctap, b"alice")
     (tmp_path / "content").write_bytes(OURS)
@@ -171,6 +173,7 @@ def meanwhile(key, tmp_path):
         thread.join()
 
 
+# Holds: CONTROL-13
 @pytest.mark.parametrize("command", ["set", "delete", "import"])
 def test_what_a_site_writes_meanwhile_stays(key, ctap, tmp_path, meanwhile, command):
     alice, bob = passkey(ctap, b"alice"), passkey(ctap, b"bob")
@@ -200,6 +203,7 @@ def test_an_export_is_on_the_disk_or_not_there(key, ctap, tmp_path, monkeypatch,
     assert len((tmp_path / place / "array").read_bytes()) == 17
 
 
+# Holds: CONTROL-12
 def test_what_is_refused(key, ctap, tmp_path):
     alice, bob = passkey(ctap, b"alice"), passkey(ctap, b"bob", extension=False)
     (tmp_path / "content").write_bytes(OURS)

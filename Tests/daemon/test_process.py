@@ -26,6 +26,7 @@ def run_second(key):
     )
 
 
+# Holds: FILE-11
 def test_second_daemon_is_refused_with_the_pid_of_the_first(key):
     with key:
         second = run_second(key)

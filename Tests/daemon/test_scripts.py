@@ -32,6 +32,7 @@ def shell(script, *arguments, **settings):
         capture_output=True, timeout=600, **settings)
 
 
+# Holds: SCRIPT-6
 @pytest.mark.parametrize("command, lock", [
     ("update", "lists/lock"), ("install", "lock-frontend"), ("install", "lock"),
     ("install --reinstall --download-only", "archives/lock")])
@@ -67,11 +68,13 @@ def test_another_program_holds_a_lock_of_apt(tmp_path, command, lock):
         running.kill()
 
 
+# Holds: SCRIPT-6
 def test_what_apt_refuses_is_no_lock(tmp_path):
     done = shell("apt_get install such-a-package-there-is-not; echo done")
     assert done.returncode == 1 and b"such-a-package-there-is-not" in done.stderr and b"waiting" not in done.stderr
 
 
+# Holds: SCRIPT-8
 def test_every_sh_reads_quoted_words_again():
     """`sg` starts dash, and in the locale C bash's own quoting writes what dash does not read."""
     words = ["/home/andr\u00e9/.local/bin", "it's", "", " a  b ", "$HOME `id` \\n", "line\nline", "*", "''"]
@@ -80,6 +83,7 @@ def test_every_sh_reads_quoted_words_again():
         assert done.stdout.decode().split("\0")[:-1] == words, done
 
 
+# Holds: SCRIPT-7
 def test_a_package_that_was_installed_after_a_build_is_found_by_the_next(tmp_path):
     """SwiftPM asks pkg-config in the first two builds and then no more, whatever is installed."""
     package, library = tmp_path / "package", tmp_path / "library"
@@ -115,6 +119,7 @@ def test_a_package_that_was_installed_after_a_build_is_found_by_the_next(tmp_pat
     assert (done.returncode, done.stdout) == (0, b"7\n"), done
 
 
+# Holds: SCRIPT-9
 @pytest.mark.parametrize("program", ["liquid-authenticator", "liquid-auth", *(
     path.name for path in BIN.glob("liquid-auth-wallet"))])  # which `scripts/test daemon` alone does not build
 def test_a_program_looks_for_libraries_nowhere_else_and_binds_them_at_once(program):

@@ -119,6 +119,7 @@ class TestPIN:
         typed(running, "pin", "set")
         assert "pin change" in fails(running, "pin", "set", *ask, status=FAILED, stdin=f"{PASSPHRASE}\n{PIN}\n")
 
+    # Holds: CONTROL-11
     @pytest.mark.parametrize("pin", ["123", "żół", "12\t45", "x" * 64, "", "z\u0307o\u0301l1234"], ids=ascii)
     def test_what_is_no_pin(self, running, pin):
         said = fails(running, "pin", "set", "--control", running.control_socket, status=FAILED,
@@ -164,6 +165,7 @@ class TestConfig:
     def info(self, ctap):
         return Ctap2(ctap.device).info
 
+    # Holds: INFO-7, GA-5
     def test_always_uv(self, running, ctap):
         for _ in range(2):  # set, not toggled
             assert told(running, "config", "always-uv", "on")["alwaysUv"] is True

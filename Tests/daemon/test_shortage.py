@@ -26,6 +26,7 @@ def opened(key):
     return len(os.listdir(f"/proc/{key.process.pid}/fd"))
 
 
+# Holds: CONTROL-8
 def test_connections_that_idle_keep_nobody_out(key):
     """A program that takes every place of the control socket, again and again, and does nothing with them."""
     with key, contextlib.ExitStack() as idle:
@@ -37,6 +38,7 @@ def test_connections_that_idle_keep_nobody_out(key):
         assert "locked" in key.run("lock", "--control", key.control_socket).stdout
 
 
+# Holds: CONTROL-14
 def test_a_connection_that_there_is_no_descriptor_for(key):
     """On both sockets; accept(2) that fails leaves them readable, and poll(2) would tell so without end."""
     with key:
@@ -57,6 +59,7 @@ def test_a_connection_that_there_is_no_descriptor_for(key):
             client.close()
 
 
+# Holds: CONTROL-14
 def test_fewer_descriptors_than_are_waited_for(key):
     """poll(2) refuses altogether then; its threads go on when it does not any more."""
     with key:

@@ -38,6 +38,7 @@ def deny_a_registration(key):
 
 
 class TestStatus:
+    # Holds: FILE-8
     @pytest.mark.parametrize("running", [False, True], ids=["at rest", "running"])
     @pytest.mark.parametrize("name, mode", [("", "700"), ("vault", "600"), ("credentials.sqlite", "600")],
                              ids=["directory", "vault", "store"])
@@ -50,6 +51,7 @@ class TestStatus:
         path.chmod(0o700)
         assert "mode 755" in said and f"chmod {mode} '{str(path).rstrip('/')}'" in said
 
+    # Holds: FILE-8
     def test_store_that_is_cut_off_at_rest(self, key):
         path = key.state / "credentials.sqlite"
         path.write_bytes(path.read_bytes()[:-1])
@@ -57,6 +59,7 @@ class TestStatus:
         assert f"{path} is damaged" in said
         assert f"liquid-auth recover --new-store --state-dir {key.state} --control {key.control_socket}" in said
 
+    # Holds: FILE-8
     def test_store_of_another_vault(self, key, tmp_path):
         other = Authenticator(tmp_path / "other")
         other.init()
@@ -72,6 +75,7 @@ class TestStatus:
             key.unlock()
             assert status(key, 0)["vault"] == "unlocked"
 
+    # Holds: FILE-8
     def test_vault_whose_content_is_damaged(self, key):
         path = key.state / "vault"
         ours = path.read_bytes()
@@ -84,6 +88,7 @@ class TestStatus:
             path.write_bytes(ours)
             assert status(key, 0)["vault"] == "locked"
 
+    # Holds: FILE-8
     def test_dialog_that_failed(self, key):
         with key:
             key.unlock()
@@ -97,6 +102,7 @@ class TestStatus:
             device.close()
             assert status(key, 0)["problems"] == []
 
+    # Holds: FILE-8
     def test_dialog_whose_answer_is_too_long(self, key):
         key.pinentry.set("split", passphraseHex="41" * 257)
         with key:
@@ -105,6 +111,7 @@ class TestStatus:
             assert problems(key) == (f"the last dialog failed: {PINENTRY} answered with more than 256 bytes; "
                                      "type the passphrase again")
 
+    # Holds: FILE-8
     def test_no_display(self, key, monkeypatch, tmp_path):
         for name in ("DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"):
             monkeypatch.delenv(name, raising=False)
@@ -134,6 +141,7 @@ class TestStatus:
         with key:
             assert f"cannot start {tmp_path}/none" in problems(key) and "nobody can be asked" in key.said()
 
+    # Holds: FILE-8
     def test_no_terminal(self, key):
         key.extra, key.wrapper = ["--prompt", "terminal"], ["setsid", "--wait"]
         with key:
@@ -145,6 +153,7 @@ class TestStatus:
         return (["setpriv", "--bounding-set", "-ipc_lock"] if os.geteuid() == 0 else []) + [
             "prlimit", f"--memlock={size}:{size}"]
 
+    # Holds: FILE-8
     def test_memory_that_is_not_locked(self, key):
         key.wrapper = self.with_locked_memory(0)
         with key:
@@ -162,6 +171,7 @@ class TestStatus:
             device.close()
             assert status(key, 0)["problems"] == []
 
+    # Holds: FILE-8
     def test_blocked_pin(self, key):
         key.verification = "none"
         key.pinentry.set("approve")
@@ -266,6 +276,7 @@ class TestCommands:
         with key:
             assert json.loads(key.ask("recover", "--accept-before-reset", "--json")) == {"beforeReset": "accepted"}
 
+    # Holds: INPUT-19
     @pytest.mark.parametrize("wrong, code", [(2, 0), (3, WRONG_PASSPHRASE)])
     def test_three_tries_on_a_terminal(self, key, wrong, code):
         with key:
@@ -302,6 +313,7 @@ def test_the_log_is_for_people(key):
         assert ".swift" not in key.said(), "a place in our source is of no use to the person"
 
 
+# Holds: CONTROL-3
 def test_refused_packets_have_a_limit_in_the_log(key):
     """Ten lines a minute; each packet is answered all the same."""
     with key:

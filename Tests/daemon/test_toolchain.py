@@ -177,6 +177,7 @@ def machine(tmp_path, mirror, key):
     return Machine(tmp_path, mirror, key)
 
 
+# Holds: SCRIPT-1
 def test_swift_is_fetched_once_and_found_again(machine):
     machine.serve(toolchain(SERVES))
     swift = machine.shelf / "swift-6.3.1/usr/bin/swift"
@@ -195,6 +196,7 @@ def test_a_machine_of_another_kind_asks_for_its_own(machine):
     assert machine.mirror.asked == [("HEAD", "/" + TARBALL.replace("debian12", "debian12-aarch64"))]
 
 
+# Holds: SCRIPT-5
 @pytest.mark.parametrize("release, machine_name", [
     ("ID=debian\nVERSION_CODENAME=forky\n", "x86_64"), ("ID=ubuntu\nVERSION_CODENAME=focal\n", "x86_64"),
     ("ID=arch\n", "x86_64"), (DEBIAN_13, "riscv64")])
@@ -231,18 +233,21 @@ def ends_with_nothing(machine, *words, status=1, **settings):
     assert not machine.shelf.exists() or settings.get("tmpfs")
 
 
+# Holds: SCRIPT-2
 def test_a_tarball_that_was_changed(machine):
     content = toolchain(SERVES)
     machine.serve(content[:-1] + b"x", signature=machine.key.sign(content))
     ends_with_nothing(machine, "BAD signature", "is not a valid signature by the key", "nothing is installed")
 
 
+# Holds: SCRIPT-2
 @pytest.mark.parametrize("signature", [b"", b"no signature", b"-----BEGIN PGP SIGNATURE-----\n"])
 def test_what_is_no_signature(machine, signature):
     machine.serve(toolchain(SERVES), signature=signature)
     ends_with_nothing(machine, "nothing is installed")
 
 
+# Holds: SCRIPT-2
 def test_another_key_signed_it(machine, tmp_path):
     content = toolchain(SERVES)
     with another_key(tmp_path) as other:
@@ -250,6 +255,7 @@ def test_another_key_signed_it(machine, tmp_path):
         ends_with_nothing(machine, "is not a valid signature by the key " + machine.key.fingerprint)
 
 
+# Holds: SCRIPT-2
 def test_the_mirror_has_another_key(machine, tmp_path):
     content = toolchain(SERVES)
     with another_key(tmp_path) as other:
@@ -257,6 +263,7 @@ def test_the_mirror_has_another_key(machine, tmp_path):
         ends_with_nothing(machine, f"has no key with the fingerprint {machine.key.fingerprint}")
 
 
+# Holds: SCRIPT-2
 def test_only_the_variable_of_its_own_names_another_key(machine):
     machine.serve(toolchain(SERVES))
     ends_with_nothing(
@@ -265,6 +272,7 @@ def test_only_the_variable_of_its_own_names_another_key(machine):
     assert f"LIQUID_SWIFT_FINGERPRINT: checking with the key {machine.key.fingerprint}, not" in machine.said
 
 
+# Holds: SCRIPT-3
 def test_a_key_that_has_expired(machine, tmp_path):
     """As swift.org's has, on 2026-09-16: what it signed before is good, what it signs later is not."""
     content = toolchain(SERVES)
@@ -275,6 +283,7 @@ def test_a_key_that_has_expired(machine, tmp_path):
     assert machine.left()
 
 
+# Holds: SCRIPT-3
 def test_a_signature_made_after_the_key_had_expired(machine, tmp_path):
     content = toolchain(SERVES)
     with another_key(tmp_path, expiry="2021-06-01", at="20210101T120000") as machine.key:
@@ -284,6 +293,7 @@ def test_a_signature_made_after_the_key_had_expired(machine, tmp_path):
         ends_with_nothing(machine, "signed this after it had expired")
 
 
+# Holds: SCRIPT-4
 def test_a_transfer_that_is_cut_goes_on_where_it_was(machine):
     machine.serve(toolchain(SERVES))
     machine.mirror.cuts = 2
@@ -291,12 +301,14 @@ def test_a_transfer_that_is_cut_goes_on_where_it_was(machine):
     assert machine.said.count("the transfer broke off; resuming") == 2
 
 
+# Holds: SCRIPT-4
 def test_a_transfer_that_is_always_cut(machine):
     machine.serve(toolchain(SERVES))
     machine.mirror.cuts = 99
     ends_with_nothing(machine, "curl: (18)", "could not be fetched; nothing is installed")
 
 
+# Holds: SCRIPT-4
 @pytest.mark.parametrize("missing", [TARBALL, f"{TARBALL}.sig", "keys/all-keys.asc"])
 def test_a_mirror_that_lacks_a_file(machine, missing):
     machine.serve(toolchain(SERVES))
@@ -304,23 +316,27 @@ def test_a_mirror_that_lacks_a_file(machine, missing):
     ends_with_nothing(machine, "404", f"{machine.mirror.url}/{missing}")
 
 
+# Holds: SCRIPT-4
 def test_no_network(machine):
     machine.serve(toolchain(SERVES))
     ends_with_nothing(machine, "curl: (7)", "cannot be fetched from http://127.0.0.1:9/", LIQUID_SWIFT="http://127.0.0.1:9")
 
 
+# Holds: SCRIPT-4
 def test_too_little_room(machine):
     machine.serve(toolchain(SERVES))
     ends_with_nothing(machine, "Swift 6.3.1 needs 3500 MB", "MB are free there", tmpfs="4m", unpacked_mb=3500)
     assert [method for method, _ in machine.mirror.asked] == ["HEAD"]
 
 
+# Holds: SCRIPT-4
 def test_a_disk_that_fills_up(machine):
     machine.serve(toolchain(SERVES, **{"lib/large": bytes(8_000_000)}))
     ends_with_nothing(machine, "Swift could not be unpacked, with 0 MB still free in ", "nothing of it is left", tmpfs="4m")
     assert "swift-6.3.1" not in machine.said.splitlines()[-1]
 
 
+# Holds: SCRIPT-4
 def test_a_toolchain_that_cannot_start_here_does_not_stay(machine):
     machine.serve(toolchain(f"echo '{NO_LIBRARY}' >&2; exit 127"))
     ends_with_nothing(machine, f"swift cannot start: {NO_LIBRARY}")
@@ -331,6 +347,7 @@ def test_what_is_no_toolchain(machine):
     ends_with_nothing(machine, "could not be unpacked")
 
 
+# Holds: SCRIPT-1
 def test_one_that_is_too_old(machine):
     machine.program("swift", "echo 'Swift version 6.0.3 (swift-6.0.3-RELEASE)'")
     machine.serve(toolchain(SERVES))
@@ -339,6 +356,7 @@ def test_one_that_is_too_old(machine):
     assert "there is no Swift" not in machine.said and "cannot start" not in machine.said
 
 
+# Holds: SCRIPT-1
 def test_one_that_cannot_start_may_miss_a_library_that_is_then_installed(machine):
     machine.program("swift", f"grep -qs libncurses6 {machine.apt_log} || {{ echo '{NO_LIBRARY}' >&2; exit 127; }}; {SERVES}")
     assert machine.install().endswith(f"{machine.bin}/swift\n")
@@ -346,6 +364,7 @@ def test_one_that_cannot_start_may_miss_a_library_that_is_then_installed(machine
     assert machine.mirror.asked == []
 
 
+# Holds: SCRIPT-1
 def test_one_that_never_starts_is_replaced(machine):
     machine.program("swift", f"echo '{NO_LIBRARY}' >&2; exit 127")
     machine.serve(toolchain(SERVES))
@@ -383,6 +402,7 @@ def test_a_toolchain_that_the_person_names(machine, tmp_path):
     assert machine.mirror.asked == []
 
 
+# Holds: SCRIPT-5
 @pytest.mark.parametrize("script, words", [
     ("echo 'Swift version 5.10.1'", "is Swift 5.10.1, which is too old: 6.2 or later is needed"),
     (f"echo '{NO_LIBRARY}' >&2; exit 127", f"cannot start: {NO_LIBRARY}"),
@@ -395,6 +415,7 @@ def test_a_toolchain_that_the_person_names_and_that_does_not_serve(machine, scri
     ends_with_nothing(machine, words, "LIQUID_SWIFT names this one, and no other is tried", LIQUID_SWIFT=str(machine.home))
 
 
+# Holds: SCRIPT-5
 @pytest.mark.parametrize("named", ["/nonexistent", "ftp://example.org", "."])
 def test_what_is_neither_a_toolchain_nor_a_mirror(machine, named):
     machine.program("swift", SERVES)

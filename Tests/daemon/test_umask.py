@@ -38,6 +38,7 @@ def problems(key, wrapper):
     return "\n".join(json.loads(done.stdout)["problems"])
 
 
+# Holds: INPUT-4
 @cases(PRIVATE)
 def test_a_private_group_is_nobody_else(writable, tmp_path, accounts):
     writable.wrapper = on_machine(tmp_path / "machine", *accounts)
@@ -48,6 +49,7 @@ def test_a_private_group_is_nobody_else(writable, tmp_path, accounts):
                                        wrapper=writable.wrapper))["problems"] == []
 
 
+# Holds: INPUT-4
 @cases(PRIVATE)
 def test_with_an_acl_the_group_s_permissions_are_others(writable, tmp_path, accounts):
     wrapper = on_machine(tmp_path / "machine", *accounts)
@@ -58,6 +60,7 @@ def test_with_an_acl_the_group_s_permissions_are_others(writable, tmp_path, acco
     assert f"{vault} is open to other users (mode 640)" in problems(writable, wrapper)
 
 
+# Holds: INPUT-4
 @cases(SHARED)
 def test_any_other_group_is_others(writable, tmp_path, accounts):
     writable.wrapper = on_machine(tmp_path / "machine", *accounts)
@@ -82,6 +85,7 @@ def test_what_others_may_read_is_refused_under_umask_0002(tmp_path):
     assert f"{key.state}/vault is open to other users (mode 664)" in problems(key, wrapper)
 
 
+# Holds: INPUT-5
 @pytest.mark.parametrize("umask", [0o002, 0o000, 0o777], ids="{:04o}".format)
 def test_what_we_make_is_private_under_any_umask(tmp_path, umask):
     """Directories, vault, store, lock, both sockets, and an export."""

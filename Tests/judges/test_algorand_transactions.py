@@ -19,12 +19,14 @@ def test_what_is_good_is_canonical(case):
     assert judge.canonical(data) == data
 
 
+# Holds: TXN-1
 @pytest.mark.parametrize("case", VECTORS["malformedForm"], ids=lambda case: case["name"])
 def test_a_node_would_write_it_differently(case):
     data = bytes.fromhex(case["bytes"])
     assert judge.canonical(data) != data
 
 
+# Holds: TXN-2
 @pytest.mark.parametrize(
     "case", VECTORS["malformedContent"] + VECTORS["malformedSigned"], ids=lambda case: case["name"])
 def test_only_the_content_is_wrong(case):
@@ -32,6 +34,7 @@ def test_only_the_content_is_wrong(case):
     assert judge.canonical(data) == data
 
 
+# Holds: TXN-4
 @pytest.mark.parametrize("case", VECTORS["malformedGroups"], ids=lambda case: case["name"])
 def test_no_group_has_this_id(case):
     ids = {msgpack.unpackb(bytes.fromhex(member)).get("grp", b"").hex() for member in case["transactions"]}

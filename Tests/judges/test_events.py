@@ -15,6 +15,7 @@ def named(path: str) -> set[str]:
     return {name for block in blocks for name in re.findall(r': "(\w+)"', block)}
 
 
+# Holds: DAPP-17
 def test_every_event_of_connect_is_documented():
     stages = (SOURCES / "LiquidAuth/Signaling/SignalingProgress.swift").read_text("utf-8")
     stages = set(re.findall(r"^  case (\w+)$", stages.partition("struct ")[0], re.M))
@@ -23,5 +24,6 @@ def test_every_event_of_connect_is_documented():
     assert source | stages == set(events.documented("Of all commands", "Of `connect`"))
 
 
+# Holds: DAPP-17
 def test_every_event_of_keyri_is_documented():
     assert named("liquid-auth-wallet/Keyri/KeyriEvent.swift") == set(events.documented("Of `keyri`"))

@@ -164,6 +164,7 @@ def is_at_rest(pid, seconds=5):
     return figures.wake_ups(pid) == before
 
 
+# Holds: MGMT-31
 def test_selection_beside_another_key(plug_in):
     """Whoever refuses here may mean the other key: the request goes on until the client withdraws it."""
     with Machine("beside", "stay") as machine:

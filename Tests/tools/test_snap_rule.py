@@ -30,6 +30,7 @@ def nodes():
     return set(pathlib.Path("/dev").glob("hidraw*"))
 
 
+# Holds: SCRIPT-10
 def test_only_our_device_is_handed_to_snapd(snapd):
     before = nodes()
     other = HardwareKey(product=0x0001)

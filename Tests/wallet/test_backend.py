@@ -115,6 +115,7 @@ class TestRecordedCeremonies:
     def test_sign_in(self, recorded, client, fixture):
         assert sign_in(recorded, client, fixture) == (201, fixture["responseResponse"]), recorded.last_fault
 
+    # Holds: PEERSERVER-1
     def test_with_every_demand_that_they_meet(self, recorded, client):
         recorded.demands.counter = recorded.demands.verification = recorded.demands.address_is_username = True
         assert register(recorded, client)[0] == 201
@@ -206,6 +207,7 @@ class TestTamperedCeremonies:
         answer = client.post("/assertion/response", fixture["responseBody"])
         assert answer == (401, {"reason": "unauthorized", "error": "Challenge not found."})
 
+    # Holds: PEERSERVER-1
     def test_counter_only_where_it_is_demanded(self, recorded, client):
         fixture = VECTORS["assertion"][0]
         for demanded in (False, True):
@@ -216,6 +218,7 @@ class TestTamperedCeremonies:
             client.post("/assertion/request/" + fixture["responseBody"]["id"], {})
             assert client.post("/assertion/response", fixture["responseBody"])[0] == (401 if demanded else 201)
 
+    # Holds: PEERSERVER-1
     def test_another_user_name_only_where_it_is_demanded(self, recorded, client):
         fixture = copy.deepcopy(VECTORS["attestation"][0])
         fixture["requestBody"]["username"] = "somebody"
@@ -289,6 +292,7 @@ class TestAnswers:
 
 
 class TestCookie:
+    # Holds: PEERSERVER-1
     def test_it_is_signed_and_kept(self, loop, recorded, client):
         client.post("/attestation/request", VECTORS["attestation"][0]["requestBody"])
         value = client.cookies["connect.sid"]
@@ -297,6 +301,7 @@ class TestCookie:
         assert client.cookies["connect.sid"] == value, "a session that is known gets no new cookie"
         assert recorded.received[0].session == recorded.received[1].session
 
+    # Holds: PEERSERVER-1
     def test_a_forged_one_is_another_session(self, loop, recorded, client):
         client.post("/attestation/request", VECTORS["attestation"][0]["requestBody"])
         forged = client.cookies["connect.sid"][:-4] + "AAAA"

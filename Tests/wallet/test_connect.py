@@ -211,12 +211,14 @@ class TestWaysIn:
         loop.run(dapp.close())
         assert wallet.end() == 0, wallet.text
 
+    # Holds: DAPPSERVER-14
     def test_an_offer_that_is_lost_is_made_again(self, key, loop, serve, connect, authority):
         server = serve()
         server.mischief.lost_offers = 1
         self.story(key, loop, serve, connect, authority, server=server)
         assert [name for _, name, _ in server.signals].count("offer-description") >= 2
 
+    # Holds: DAPPSERVER-15
     def test_a_second_answer_is_passed_over(self, key, loop, serve, connect, authority):
         server = serve()
         server.mischief.second_answer = "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n"
@@ -264,6 +266,7 @@ def test_as_a_person_sees_it(key, loop, serve, authority, tmp_path, connect):
     (folder / "connect.txt").write_text(shown)
 
 
+# Holds: SIGNAL-12
 def test_two_wallets_of_one_account(key, loop, serve, connect, authority):
     """They share the server's room: a dApp's answer to one comes to the other too, which finds no path, and says why."""
     server = serve()
@@ -285,6 +288,7 @@ def test_two_wallets_of_one_account(key, loop, serve, connect, authority):
     assert wallet.end() == 0, wallet.text
 
 
+# Holds: DAPP-3
 def test_the_first_start_of_gstreamer_is_announced(key, loop, serve, connect, authority, tmp_path):
     """It looks at all its plug-ins, through a program of its own; on a cold disk that takes seconds."""
     real, = pathlib.Path("/usr/lib").glob("*/gstreamer1.0/gstreamer-1.0/gst-plugin-scanner")

@@ -92,6 +92,7 @@ REQUESTS = {
 
 @pytest.mark.usefixtures("nothing_is_signed")
 class TestRequests:
+    # Holds: DAPP-1
     @pytest.mark.parametrize("case", REQUESTS.values(), ids=REQUESTS)
     def test_refused_with_its_code(self, loop, talk, case):
         txns, code = case
@@ -99,6 +100,7 @@ class TestRequests:
         assert error["code"] == code, error
         assert error["message"] and len(error["message"]) < 500
 
+    # Holds: DAPP-1
     def test_the_right_group_id_is_told(self, loop, talk):
         error = loop.run(talk.ask("sign_transactions", txns=wrong_group()))
         right = transactions.group(pay(1), pay(2))[0].group
@@ -117,6 +119,7 @@ class TestRequests:
     def test_a_message_for_another_signer(self, loop, talk):
         assert loop.run(talk.ask("sign_message", message="hello", signer=OTHERS))["code"] == 4100
 
+    # Holds: DAPP-1
     def test_a_message_that_is_none(self, loop, talk):
         assert loop.run(talk.ask("sign_message", message=7))["code"] == 4200
 
@@ -145,6 +148,7 @@ FRAMES = {
 
 @pytest.mark.usefixtures("nothing_is_signed")
 class TestFrames:
+    # Holds: DAPP-2
     @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
     def test_get_an_error_or_nothing(self, loop, talk, frame):
         """What has no id of a request can only be passed over, or answered with an error to nobody."""
@@ -164,6 +168,7 @@ class TestFrames:
 
         loop.run(exchange())
 
+    # Holds: ARC27-3
     def test_are_told_also_where_they_are_binary(self, loop, talk):
         def told():
             return [event["reason"] for event in talk.wallet.events if event["event"] == "unanswered"]
@@ -178,6 +183,7 @@ class TestFrames:
         assert "not ARC-27" in told()[-1]
 
 
+# Holds: ARC27-4
 @pytest.mark.usefixtures("nothing_is_signed")
 def test_a_request_in_a_binary_frame_is_answered_in_one(loop, talk):
     async def ask(method, **params):
@@ -202,6 +208,7 @@ def another_fingerprint(sdp: str, functions: str) -> str:
     return changed
 
 
+# Holds: DAPP-4
 @pytest.mark.parametrize("functions", ["sha-[0-9]+", "sha-512"], ids=["all", "the strongest"])
 def test_a_peer_whose_certificate_is_not_the_one_of_its_answer(shared_key, loop, serve, connect, authority, functions):
     """GStreamer does not look; who sits between the two would read along. aiortc names its certificate three times."""
@@ -218,6 +225,7 @@ def test_a_peer_whose_certificate_is_not_the_one_of_its_answer(shared_key, loop,
     loop.run(dapp.close())
 
 
+# Holds: DAPP-6
 def test_a_channel_of_its_own(shared_key, loop, serve, connect, authority):
     """Each costs the wallet two threads, and nobody listens to it."""
     server = serve()

@@ -43,6 +43,7 @@ def body(content) -> bytes:
 
 
 class TestChallenges:
+    # Holds: DAPPSERVER-8
     @pytest.mark.parametrize("length", [0, 31, 33, 64])
     def test_not_32_bytes(self, shared_key, serve, connect, length):
         server = serve()
@@ -52,6 +53,7 @@ class TestChallenges:
         refused(shared_key, connect(shared_key, server.link("one"), "--register"), words, before=before)
         assert not server.requests(RESPONSE)
 
+    # Holds: DAPPSERVER-8
     @pytest.mark.parametrize("tag", ["TX", "TG", "MX", "Program", "ProgData", "appID"])
     def test_that_begin_as_something_of_algorand(self, shared_key, serve, connect, tag):
         assert tag in RESERVED
@@ -66,6 +68,7 @@ class TestChallenges:
 class TestRelayedChallenges:
     """A hostile server hands out the challenge of an honest one, at which it would like to be us."""
 
+    # Holds: DAPPSERVER-9
     def test_with_the_honest_servers_name(self, shared_key, serve, connect):
         honest, hostile = serve(host="other.example"), serve()
         hostile.mischief.rp_id = honest.rp_id
@@ -73,6 +76,7 @@ class TestRelayedChallenges:
         refused(shared_key, connect(shared_key, hostile.link("one"), "--register"), "is another site", before=before)
         assert shared_key.pinentry.asked() == asked
 
+    # Holds: DAPPSERVER-9
     def test_under_its_own_name_the_person_sees_that_name(self, shared_key, serve, connect):
         hostile = serve(host="wallet.liquid.example")
         shared_key.pinentry.set("deny")
@@ -82,6 +86,7 @@ class TestRelayedChallenges:
         assert "wallet.liquid.example" in shown and ACCOUNT.address in shown
         assert "First use" in shown, "that it is the first time there stands in the prompt"
 
+    # Holds: SERVER-1
     def test_of_its_parent_domain_it_gets_no_signature_for_that_origin(self, shared_key, serve, connect):
         """A 401 is answered a second time, as phones would, only where the rp.id is the link's host."""
         hostile = serve(host="wallet.liquid.example", rp_id="liquid.example", origin="https://liquid.example")
@@ -90,6 +95,7 @@ class TestRelayedChallenges:
         refused(shared_key, connect(shared_key, hostile.link("one"), "--register"), words, 1, before)
         assert [entry.status for entry in hostile.requests(RESPONSE)] == [401]
 
+    # Holds: DAPPSERVER-9
     def test_what_it_gets_for_yes_is_refused_by_the_honest_one(self, loop, shared_key, serve, connect):
         """Client data and authenticator data name the hostile host, whoever passes them on."""
         honest, hostile = serve(host="other.example"), serve(host="wallet.liquid.example")
@@ -115,6 +121,7 @@ class TestRelayedChallenges:
 
 
 class TestRelyingParties:
+    # Holds: DAPPSERVER-10
     @pytest.mark.parametrize(
         ("host", "rp_id", "words"),
         [
@@ -135,6 +142,7 @@ class TestRelyingParties:
 
 
 class TestAnswers:
+    # Holds: DAPPSERVER-11
     @pytest.mark.parametrize("step", [FIRST, OPTIONS])
     def test_redirects_are_not_followed(self, shared_key, serve, connect, step):
         other, server = serve(host="other.example"), serve()
@@ -159,6 +167,7 @@ class TestAnswers:
         "a text that a terminal would obey": (OPTIONS, 400, body({"error": "\x1b[2J\u202eevil"}), "\\u{1b}[2J", 0),
     }
 
+    # Holds: DAPPSERVER-12
     @pytest.mark.parametrize("case", REPLACED.values(), ids=REPLACED)
     def test_replaced(self, shared_key, serve, connect, case):
         step, status, content, words, signed = case
@@ -169,6 +178,7 @@ class TestAnswers:
             words = ACCOUNT.address
         refused(shared_key, connect(shared_key, server.link("one"), "--register"), words, signed, before)
 
+    # Holds: DAPPSERVER-11
     @pytest.mark.parametrize("step", [FIRST, OPTIONS, RESPONSE])
     def test_without_end(self, shared_key, serve, connect, step):
         server = serve()
@@ -178,12 +188,14 @@ class TestAnswers:
         refused(shared_key, wallet, "more than is read", int(step == RESPONSE), before)
         assert wallet.peak_memory < 200 * 1024
 
+    # Holds: DAPPSERVER-13
     def test_another_authority(self, shared_key, serve, connect, tmp_path):
         server = serve(tls=Authority(tmp_path, ["localhost"]).server_context())
         before = shared_key.signatures()
         refused(shared_key, connect(shared_key, server.link("one")), "with --ca-file", before=before)
         assert not server.received
 
+    # Holds: DAPPSERVER-13
     def test_a_certificate_of_another_host(self, shared_key, serve, connect, tmp_path, authority):
         server = serve(listen="127.0.0.1")
         server.host = "127.0.0.1"
@@ -200,6 +212,7 @@ class TestVanishing:
         "offer": ("the server went away before the channel to the dApp was open", 1),
     }
 
+    # Holds: SIGNAL-15, DAPPSERVER-14
     @pytest.mark.parametrize("stage", STAGES)
     def test_in_mid_flow(self, shared_key, serve, connect, stage):
         words, signed = self.STAGES[stage]
@@ -209,6 +222,7 @@ class TestVanishing:
         wallet = connect(shared_key, server.link("one"), "--register", "--timeout", "60")
         refused(shared_key, wallet, words, signed, before)
 
+    # Holds: DAPPSERVER-14
     def test_every_offer_lost(self, shared_key, loop, serve, connect, authority):
         server = serve()
         server.mischief.lost_offers = 1000
@@ -219,6 +233,7 @@ class TestVanishing:
         assert 2 <= [name for _, name, _ in server.signals].count("offer-description") <= 4
         loop.run(dapp.close())
 
+    # Holds: DAPPSERVER-14
     def test_a_request_id_that_no_dapp_waits_for(self, shared_key, loop, serve, connect, authority):
         server = serve()
         dapp = loop.run(DApp(server, authority.client_context(), request_id="another").link())
@@ -228,6 +243,7 @@ class TestVanishing:
         assert not dapp.acknowledged.done()
         loop.run(dapp.close())
 
+    # Holds: DAPPSERVER-15
     @pytest.mark.parametrize("answer", ["", "v=0\r\n", "x" * 2_000_000, "a=fingerprint:sha-256 00\r\n" * 100])
     def test_answers_that_are_none(self, shared_key, loop, serve, connect, authority, answer):
         """It goes on to wait for a right one until its time is over, or says what was wrong; it never crashes."""
@@ -245,6 +261,7 @@ class TestVanishing:
         assert shared_key.signatures() == before + 1
 
 
+# Holds: DAPPSERVER-16
 def test_a_turn_server_that_refuses(shared_key, loop, serve, connect, authority, turn, tmp_path):
     """Neither side gets a relay, and there is no other way."""
     server = serve()

@@ -122,6 +122,7 @@ def test_two_logins_share_nothing(registered, server):
     assert len({body["data"] for body in bodies}) == len({body["signature"] for body in bodies}) == 2
 
 
+# Holds: KEYRI-7, PEERSERVER-2
 def test_a_replay_is_refused(registered, server):
     registered.run("login", ALICE)
     login = server.received[-1].body
@@ -144,6 +145,7 @@ def test_login_of_nobody(wallet):
     assert "does not take the signature" in wallet.run("login", ALICE, status=FAILED).stderr
 
 
+# Holds: KEYRI-8
 def test_a_refused_prompt(registered, server):
     before = len(server.received)
     registered.key.pinentry.set("deny")
@@ -153,6 +155,7 @@ def test_a_refused_prompt(registered, server):
     assert registered.signed() == registered.signed_before
 
 
+# Holds: KEYRI-2
 @pytest.mark.parametrize("status, body", [
     (200, b"Could not register"), (200, b"{}"), (200, b""), (200, b'{"error":"no"}'), (500, b"a.b.c"),
     (200, b"<html></html>"), (200, b"x" * 9000), (200, b"\x1b[2J.b.c"),
@@ -163,6 +166,7 @@ def test_an_answer_that_is_no_token(wallet, server, status, body):
     assert not done.stdout and "\x1b" not in done.stderr
 
 
+# Holds: KEYRI-2
 def test_a_redirect_is_not_followed(registered, server):
     before = len(server.received)
     server.mischief.redirects["/api/"] = server.address + "/elsewhere"
@@ -207,6 +211,7 @@ def test_a_confirmation_is_for_its_browser_alone(registered, server):
     assert len(sealed.salt) == 32 and len(sealed.iv) == 12
 
 
+# Holds: KEYRI-7
 def test_a_confirmation_signs_in_once(registered, server):
     browser = server.browser()
     registered.run("qr", browser.link, "--as", ALICE, "--confirm", PAGE)
@@ -217,6 +222,7 @@ def test_a_confirmation_signs_in_once(registered, server):
     assert "the session was answered" in done.stderr
 
 
+# Holds: KEYRI-6
 def test_deny(registered, server):
     browser = server.browser()
     events = registered.events("qr", browser.link, "--deny")
@@ -227,6 +233,7 @@ def test_deny(registered, server):
     assert registered.signed() == registered.signed_before
 
 
+# Holds: KEYRI-6
 def test_the_api_is_told_of_nobody_before_a_yes(registered, server):
     seen = set()
     for _ in range(2):
@@ -239,6 +246,7 @@ def test_the_api_is_told_of_nobody_before_a_yes(registered, server):
     assert len(seen) == 2, "two sessions cannot be linked"
 
 
+# Holds: KEYRI-10
 @pytest.mark.parametrize("answer, kind", [("y", "confirmed"), ("n", "denied"), ("", "denied")])
 def test_a_person_is_asked(registered, server, answer, kind):
     browser = server.browser()
@@ -252,6 +260,7 @@ def test_a_person_is_asked(registered, server, answer, kind):
     assert len(registered.key.pinentry.events("ask")) - mark == (0 if kind == "denied" else 1)
 
 
+# Holds: KEYRI-12
 def test_control_c_answers_nothing(registered, server):
     browser = server.browser()
     # Behind Control-C, Control-V: the end of the line that is typed next is no answer.
@@ -262,12 +271,14 @@ def test_control_c_answers_nothing(registered, server):
     assert browser.answer is None and registered.signed() == registered.signed_before
 
 
+# Holds: KEYRI-10
 def test_nobody_can_be_asked(registered, server):
     browser = server.browser()
     assert "--confirm" in registered.run("qr", browser.link, "--as", ALICE, status=REFUSED).stderr
     assert browser.answer is None
 
 
+# Holds: KEYRI-5
 @pytest.mark.parametrize("page", ["https://evil.example", "https://app.example:8443", "http://localhost"])
 def test_another_page_than_the_one_agreed_to(registered, server, page):
     browser = server.browser(origin=page)
@@ -304,6 +315,7 @@ def test_a_refused_prompt_answers_no_browser(registered, server):
     assert browser.answer is None and registered.signed() == registered.signed_before
 
 
+# Holds: KEYRI-3, KEYRI-4
 @pytest.mark.parametrize("told", [
     {"sessionId": "other"}, {"browserPublicKey": keyri.b64(bytes(64))}, {"browserPublicKey": keyri.b64(b"\x01" * 64)},
     {"browserPublicKey": ""}, {"WidgetOrigin": "http://app.example"}, {"WidgetOrigin": "null"}, {"error": "expired"},
@@ -322,6 +334,7 @@ def test_a_session_of_nobody(registered, server):
     assert "no such session" in registered.run("qr", browser.link, "--deny", status=FAILED).stderr
 
 
+# Holds: KEYRI-9
 def test_a_page_s_words_act_on_no_terminal(registered, server):
     browser = server.browser(WidgetUserAgent={"os": "\x1b[2J", "browser": "a\u202eb" + "x" * 500, "issue": "1\n2"})
     done = registered.run("qr", browser.link, "--deny")
@@ -340,6 +353,7 @@ def test_a_code_in_a_picture_and_on_standard_input(registered, server, tmp_path)
     assert other.is_denied
 
 
+# Holds: KEYRI-1
 @pytest.mark.parametrize("link", [
     "https://evil.example?sessionId=abc", "https://acme.onekey.to.evil.example?sessionId=abc",
     "https://me@acme.onekey.to?sessionId=abc", "https://acme.onekey.to?sessionId=a&sessionId=b", "liquid://acme",

@@ -140,6 +140,7 @@ def test_an_existing_user_is_not_taken_over(loop, phone, server):
     assert phone.login()[0] == 200
 
 
+# Holds: PEERSERVER-2
 def test_a_key_is_replaced_with_a_proof_by_the_old_one(loop, phone, server):
     phone.register()
     new = Phone(loop, server)
@@ -216,6 +217,7 @@ def test_confirm(phone, server):
     assert server.user_of(browser.sign_in()) == ALICE
 
 
+# Holds: KEYRI-7
 def test_a_confirmation_signs_in_once(phone, server):
     phone.register()
     browser = server.browser()
@@ -234,6 +236,7 @@ def test_only_its_browser_opens_a_confirmation(phone, server):
         other.payload()
 
 
+# Holds: KEYRI-6
 def test_deny(phone, server):
     browser = server.browser()
     assert phone.answer(browser, denial(phone.look_up(browser)[1])) == 200
@@ -242,6 +245,7 @@ def test_deny(phone, server):
         browser.payload()
 
 
+# Holds: KEYRI-6
 @pytest.mark.parametrize("more", ["apiData", "browserData", "payload"])
 def test_a_denial_with_a_payload(phone, server, more):
     browser = server.browser()

@@ -43,6 +43,7 @@ def frame(asked: dict, size: int) -> str:
     return text
 
 
+# Holds: DAPP-12
 @pytest.mark.parametrize("size", [60_000, 65_532, 65_536, 65_540, 100_000, 131_072, 255_000, BROWSERS])
 def test_a_request_of_any_size_is_answered(loop, talk, size):
     """Also where it comes in pieces; and what is said right behind it is another message.
@@ -64,6 +65,7 @@ def test_a_request_of_any_size_is_answered(loop, talk, size):
     loop.run(exchange())
 
 
+# Holds: DAPP-12
 def test_how_much_is_taken_is_announced(talk):
     offers = talk.offers if talk.kind == "aiortc" else talk.browser.script("return dapp.offers")
     assert f"a=max-message-size:{OURS}" in offers[0].splitlines(), offers[0]
@@ -76,6 +78,7 @@ def programs(size):
     )
 
 
+# Holds: DAPP-12
 def test_sixteen_large_transactions_are_signed(loop, talk, shared_key):
     """131 KB of programs, in a frame of 236 KB."""
     group = programs(8_192)
@@ -84,6 +87,7 @@ def test_sixteen_large_transactions_are_signed(loop, talk, shared_key):
         transactions.check_signature(one, signature, ACCOUNT.public_key)
 
 
+# Holds: DAPP-13
 def test_beyond_the_limits(shared_key, loop, serve, connect, authority):
     """Too much in transactions is answered; what is too long altogether closes the channel, and the person is told why.
 

@@ -22,6 +22,7 @@ STAGES = [
 ]
 
 
+# Holds: DAPP-15
 @pytest.mark.parametrize("stage", STAGES)
 def test_control_c(shared_key, loop, serve, connect, authority, stage):
     server = serve()
@@ -86,6 +87,7 @@ class Unanswering:
         return guest
 
 
+# Holds: DAPP-16
 def test_control_c_while_an_authenticator_lets_nobody_in(shared_key, serve, connect, tmp_path):
     server, nobody = serve(), Unanswering(shared_key, tmp_path / "c")
     with nobody.listener, nobody.occupy():
@@ -95,6 +97,7 @@ def test_control_c_while_an_authenticator_lets_nobody_in(shared_key, serve, conn
     assert not server.received
 
 
+# Holds: DAPP-16
 def test_control_c_while_an_authenticator_does_not_answer(shared_key, serve, connect, tmp_path):
     server, nobody = serve(), Unanswering(shared_key, tmp_path / "c")
     with nobody.listener:
@@ -108,6 +111,7 @@ def test_control_c_while_an_authenticator_does_not_answer(shared_key, serve, con
     assert not server.received
 
 
+# Holds: DAPP-18
 def test_a_reader_of_events_that_goes(shared_key, serve, connect):
     """As `connect --json | head -1`: it ends in order, not by SIGPIPE, and says so by its status."""
     server, asked = serve(), shared_key.pinentry.asked()
@@ -128,6 +132,7 @@ def test_a_reader_of_events_that_goes(shared_key, serve, connect):
     assert shared_key.pinentry.asked() == asked
 
 
+# Holds: DAPP-11
 @pytest.mark.parametrize("browser", ["chromium", "firefox"])
 def test_a_tab_that_is_closed(shared_key, loop, serve, connect, request, browser):
     """Chromium says nothing to anybody; the wallet finds out within 20 seconds, and not while the page is there."""

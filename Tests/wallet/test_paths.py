@@ -22,6 +22,7 @@ def browser(request):
     return request.param, request.getfixturevalue(request.param)
 
 
+# Holds: DAPP-14
 @pytest.mark.parametrize("place", ["on one machine", "from another machine"])
 def test_the_first_path_that_works_is_taken(shared_key, loop, serve, connect, browser, place):
     """Each check of the wallet's nominates: none is repeated later to do so, and no failure of another waited for."""

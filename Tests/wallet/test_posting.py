@@ -43,6 +43,7 @@ def pay(amount):
     return transactions.payment(ACCOUNT.address, amount)
 
 
+# Holds: DAPP-7
 def test_signed_and_posted_as_one_group(loop, shared_key, algod, dapp):
     group = transactions.group(pay(1), pay(2))
     found = loop.run(
@@ -57,6 +58,7 @@ def test_signed_and_posted_as_one_group(loop, shared_key, algod, dapp):
     assert told[1]["ids"] == told[2]["ids"] == found["txnIDs"]
 
 
+# Holds: DAPP-8
 def test_what_the_node_refuses_is_told(loop, shared_key, algod, dapp):
     algod.refusal = "overspend"
     error = loop.run(dapp.ask("sign_and_post_transactions", txns=[transactions.item(pay(3))]))
@@ -66,6 +68,7 @@ def test_what_the_node_refuses_is_told(loop, shared_key, algod, dapp):
     assert not [event for event in dapp.wallet.events if event["event"] == "posted"]
 
 
+# Holds: DAPP-8
 def test_denied_is_not_posted(loop, shared_key, algod, dapp):
     shared_key.pinentry.set("deny")
     error = loop.run(dapp.ask("sign_and_post_transactions", txns=[transactions.item(pay(4))]))

@@ -100,6 +100,7 @@ def test_register_and_sign_in(loop, key, serve, authority):
     assert key.signatures() == 2
 
 
+# Holds: WALLET-19
 def test_a_phone_s_passkey_is_known_from_the_first_sign_in_on(loop, key, serve, connect, authority):
     """A machine that has only the phrase: it keeps no passkey of the site, and keeps the phone's from then on."""
     server = serve()
@@ -122,6 +123,7 @@ def test_a_phone_s_passkey_is_known_from_the_first_sign_in_on(loop, key, serve, 
     assert len(listed) == 1 and server.rp_id in listed[0].values(), listed
 
 
+# Holds: WALLET-23
 def test_a_passkey_that_its_site_protects_is_told_after_a_dialog(loop, key, serve, connect, authority):
     """Such a passkey is made by browsers; the wallet gets its id by a yes more, and by no nothing."""
     server = serve()
@@ -157,6 +159,7 @@ def test_a_passkey_that_its_site_protects_is_told_after_a_dialog(loop, key, serv
     assert key.signatures() == before + 1
 
 
+# Holds: WALLET-12
 def test_a_wrong_passphrase_is_told_as_that(key, serve, connect):
     server = serve()
     key.ask("lock")

@@ -46,6 +46,7 @@ def test_from_a_picture(key, loop, serve, connect, dapp_of, tmp_path):
 HOSTS = ["dapp.example", "auth.dapp.example:8443", "liquid-auth.dapp.example", "localhost:3000", "www.example.co.uk"]
 
 
+# Holds: INPUT-9
 @pytest.mark.parametrize("has_background", [True, False], ids=["white", "transparent"])
 def test_from_pictures_as_dapps_draw_them(shared_key, connect, chromium, tmp_path, has_background):
     """Of the transparent ones zbarimg itself reads none."""
@@ -71,12 +72,14 @@ def test_without_tls_on_this_machine_alone(key, loop, serve, connect, dapp_of):
     opens(loop, dapp, connect(key, link))
 
 
+# Holds: DAPPSERVER-2
 def test_a_link_that_says_https(key, loop, serve, connect, dapp_of):
     server = serve()
     dapp = dapp_of(server)
     opens(loop, dapp, connect(key, server.link(dapp.request_id).replace("liquid://", "liquid://https://")))
 
 
+# Holds: DAPPSERVER-13
 def test_a_server_without_tls_whose_link_wants_it(key, serve, connect):
     server = serve(tls=None)
     wallet = connect(key, server.link("one").replace("liquid://http://", "liquid://"))
@@ -98,6 +101,7 @@ def test_once(key, loop, serve, connect, dapp_of):
     loop.run(dapp.close())
 
 
+# Holds: INPUT-15
 @pytest.mark.parametrize("command, usage", [
     ("help connect", "connect [<options>] [<link>]"), ("connect --help", "connect [<options>] [<link>]"),
     ("help keyri", "keyri <subcommand>"), ("help keyri qr", "keyri qr [<link>]"),
@@ -123,6 +127,7 @@ PLAIN, SECRET = ("keyri a = https://a.example KEY", 0o664), ("algod testnet-v1.0
 NOT_RUNNING = 2
 
 
+# Holds: INPUT-4
 @pytest.mark.parametrize("file", [PLAIN, SECRET], ids=["plain", "secret"])
 @pytest.mark.parametrize("accounts", PRIVATE.values(), ids=list(PRIVATE))
 def test_a_configuration_that_a_private_group_may_write(tmp_path, configuration, file, accounts):
@@ -133,6 +138,7 @@ def test_a_configuration_that_a_private_group_may_write(tmp_path, configuration,
     assert "wallet.conf" not in said
 
 
+# Holds: INPUT-4
 @pytest.mark.parametrize("file, fault", [
     (PLAIN, "can be written by others on this machine, who may write anything into it; run: chmod go-w"),
     (SECRET, "holds a password or a token, and others on this machine may read it; run: chmod 600"),
@@ -146,12 +152,14 @@ def test_a_configuration_that_any_other_group_may_write(tmp_path, configuration,
 
 
 class TestFirstUse:
+    # Holds: DAPPSERVER-5
     def test_nobody_is_there_to_say_that_the_host_is_meant(self, key, serve, connect):
         server = serve()
         wallet = connect(key, server.link("one"), is_known=False)
         assert wallet.end() == 4, wallet.text
         assert not server.received and key.signatures() == 0
 
+    # Holds: DAPPSERVER-5
     def test_a_person_says_no(self, key, serve, connect):
         server = serve()
         command = connect.command(key, server.link("one"), is_known=False)
@@ -160,6 +168,7 @@ class TestFirstUse:
         assert "asking the server" not in shown, "it is not, before the answer"
         assert not server.received and key.signatures() == 0
 
+    # Holds: DAPPSERVER-6
     def test_a_locked_vault_is_not_opened_for_a_host_that_is_not_meant(self, key, serve, connect):
         server = serve()
         key.ask("lock")
@@ -169,6 +178,7 @@ class TestFirstUse:
         assert not server.received and not key.pinentry.asked()
         assert json.loads(key.ask("status", "--json"))["vault"] == "locked"
 
+    # Holds: DAPPSERVER-6
     def test_a_person_is_asked_once(self, key, serve, connect):
         server = serve()
         key.ask("lock")
@@ -191,6 +201,7 @@ LINKS = {
 
 
 class TestLinks:
+    # Holds: DAPPSERVER-1
     @pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
     def test_that_are_not_followed(self, shared_key, connect, link):
         before = shared_key.signatures()
@@ -199,15 +210,18 @@ class TestLinks:
         assert len(wallet.text) > 20 and "Error" not in wallet.text, wallet.text
         assert shared_key.signatures() == before
 
+    # Holds: DAPPSERVER-3
     def test_of_browsers_are_an_event_for_programs(self, shared_key, connect):
         wallet = connect(shared_key, FIDO["uris"][0]["uri"])
         assert wallet.end() == 1 and [event["event"] for event in wallet.events] == ["failed"]
         assert "liquid-auth link" in wallet.events[0]["reason"] and not wallet.said
 
+    # Holds: DAPPSERVER-3
     def test_of_keyri_are_for_another_command(self, shared_key, connect):
         wallet = connect(shared_key, "https://acme.onekey.to?sessionId=1")
         assert wallet.end() == 1 and "liquid-auth keyri qr" in wallet.text
 
+    # Holds: DAPPSERVER-4
     @pytest.mark.parametrize("case", FIDO["uris"], ids=lambda case: case["source"][:20])
     def test_of_browsers_are_explained(self, shared_key, connect, case):
         done = stacks.run(connect.command(shared_key, case["uri"]), env=shared_key.environment)
@@ -215,6 +229,7 @@ class TestLinks:
         assert case["map"]["0"] in done.stdout and case["map"]["1"] not in done.stdout, "the key, and not the secret"
 
 
+# Holds: DAPPSERVER-4
 def test_the_secret_of_a_browser_s_code_stands_in_no_command_line(shared_key, tmp_path):
     """`connect` has `liquid-auth link` explain it; a command line can be read by others."""
     connect, explain = tmp_path / "liquid-auth-wallet", tmp_path / "liquid-auth"
@@ -226,6 +241,7 @@ def test_the_secret_of_a_browser_s_code_stands_in_no_command_line(shared_key, tm
     assert (done.returncode, done.stdout) == (0, f"link\n{link}\n"), done
 
 
+# Holds: DAPPSERVER-3
 def test_a_command_that_is_written_wrong_is_an_event_for_programs(shared_key, connect):
     wallet = connect(shared_key, "liquid://localhost/?requestId=one", "--timeout", "0")
     assert wallet.end() == 64 and not wallet.said

@@ -45,6 +45,7 @@ struct CeremonyLogTests {
     (message, ControlFailure(.cannotBeShown, "secret"), "it cannot be shown"),
   ]
 
+  // Holds: WALLET-13
   @Test(arguments: refusals)
   func `what is refused before anybody is asked is one line without its content`(
     _ request: any WalletCommand, _ failure: ControlFailure, _ reason: String

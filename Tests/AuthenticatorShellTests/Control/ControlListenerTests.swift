@@ -116,6 +116,7 @@ final class Client: Sendable {
     #expect(door.desk.calls.withLock { $0 }.suffix(2) == ["ctap [2] of 1", "ctap [2] of 2"])
   }
 
+  // Holds: CONTROL-7
   @Test func `a request that waits holds up nobody else`() async throws {
     let door = try OpenDoor()
     door.desk.gate.close()
@@ -150,6 +151,7 @@ final class Client: Sendable {
     try await eventually { door.desk.gate.count == 0 }
   }
 
+  // Holds: CONTROL-7
   @Test func `a program that never reads its answers loses its connection, and no other does`() async throws {
     let door = try OpenDoor()
     let (deaf, other) = (try door.connect(), try door.connect())
@@ -184,6 +186,7 @@ final class Client: Sendable {
     Malformed("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), 0x03),
   ]
 
+  // Holds: WALLET-13
   @Test(arguments: malformed)
   func `a malformed request is answered, and the connection goes on`(_ example: Malformed) async throws {
     let door = try OpenDoor()
@@ -197,6 +200,7 @@ final class Client: Sendable {
     #expect(door.lines.all.count == 1)
   }
 
+  // Holds: CONTROL-2
   @Test func `a packet that is too long ends its connection`() async throws {
     let door = try OpenDoor()
     let client = try door.connect()
@@ -208,6 +212,7 @@ final class Client: Sendable {
   /// An unlock with the door's passphrase.
   private static let unlock: [UInt8] = [0x53, 0xA1, 0x00, 0x4D] + ScriptedDesk.passphrase
 
+  // Holds: CONTROL-8
   @Test func `where every place is taken, the connection that is idle longest goes`() async throws {
     let door = try OpenDoor()
     let clients = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
@@ -228,6 +233,7 @@ final class Client: Sendable {
     }
   }
 
+  // Holds: CONTROL-8
   @Test func `however many connections idle, the owner is let in`() async throws {
     let door = try OpenDoor()
     // They do not even greet.
@@ -242,6 +248,7 @@ final class Client: Sendable {
     #expect(idle.count == more.count)
   }
 
+  // Holds: CONTROL-9
   @Test func `requests that wait for a person do not take every place`() async throws {
     let door = try OpenDoor()
     door.desk.gate.close()
@@ -268,6 +275,7 @@ final class Client: Sendable {
     #expect(await owner.ask([0x01]) == [0x00, 0x01], "there is room again")
   }
 
+  // Holds: CONTROL-8
   @Test func `a connection without a hello is closed before one with a hello`() async throws {
     let door = try OpenDoor()
     let owner = try door.connect()
@@ -277,6 +285,7 @@ final class Client: Sendable {
     #expect(await silent.last?.greet() != nil)
   }
 
+  // Holds: CONTROL-8
   @Test func `a new connection has time to say hello`() async throws {
     let door = try OpenDoor()
     let idle = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
@@ -288,6 +297,7 @@ final class Client: Sendable {
     #expect(more.count == 7)
   }
 
+  // Holds: CONTROL-7
   @Test func `more connections than there are places are told so, while none is idle without the passphrase`()
     async throws
   {
@@ -317,6 +327,7 @@ final class Client: Sendable {
     for client in clients { #expect(await client.receive() == [0x00, 0x01]) }
   }
 
+  // Holds: CONTROL-7
   @Test func `ten thousand random packets leave the door open`() async throws {
     let door = try OpenDoor()
     var generator = SeededGenerator(state: 42)
@@ -397,6 +408,7 @@ final class Client: Sendable {
     #expect(error?.description == "cannot find the directory /no/such: No such file or directory")
   }
 
+  // Holds: CONTROL-10
   @Test func `a directory that others may write to is refused`() {
     chmod(directory.path, 0o777)
     let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }

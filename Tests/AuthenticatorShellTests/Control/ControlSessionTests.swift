@@ -29,12 +29,14 @@ import Testing
     .command(AcceptBeforeReset()), .command(PlugDevice(.detach)),
   ]
 
+  // Holds: CONTROL-4
   @Test(arguments: others.indices)
   func `before hello nothing is done`(_ index: Int) async {
     #expect(await ask(Self.others[index]) == .versionMismatch)
     #expect(desk.calls.withLock { $0 }.isEmpty)
   }
 
+  // Holds: CONTROL-4
   @Test(arguments: [0, ControlMessage.version - 1, ControlMessage.version + 1, UInt64.max])
   func `hello of another version is refused, and does not count`(_ version: UInt64) async {
     #expect(await ask(Hello(version: version)) == .versionMismatch)
@@ -58,6 +60,7 @@ import Testing
     #expect(desk.calls.withLock { $0 } == ["ctap [4] of 5", "lock", "device replug", "newStore", "acceptStore"])
   }
 
+  // Holds: CONTROL-5, PIN-18
   @Test func `a power cycle needs the passphrase on this connection`() async {
     _ = await ask(Hello())
     #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired)
@@ -93,6 +96,7 @@ import Testing
     #expect(desk.calls.withLock { $0 } == ["in turn"])
   }
 
+  // Holds: WALLET-13
   @Test func `what a wallet is refused before anybody is asked is one line in the log`() async {
     let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
     desk.vault.withLock {
@@ -111,6 +115,7 @@ import Testing
   ]
   static let reference = CredentialReference(rpID: "a", credentialID: [1])
 
+  // Holds: CONTROL-6
   @Test(arguments: managing.indices)
   func `credentials need the passphrase on this connection, also while the vault is open`(_ index: Int) async throws {
     let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))

@@ -164,6 +164,7 @@ extension OpenVault {
 
   static let refused = ["123", "żół", "1234\u{0}", String(repeating: "x", count: 64)]
 
+  // Holds: CONTROL-11
   @Test(arguments: refused) func `what is no PIN is refused, and changes nothing`(_ pin: String) throws {
     try vault.ask(SetPIN(Self.secret("1234")))
     let before = try vault.settings()
@@ -171,6 +172,7 @@ extension OpenVault {
     #expect(try vault.settings() == before)
   }
 
+  // Holds: CONTROL-11
   @Test func `settings change as they are asked for, all or none`() throws {
     let told = try vault.ask(
       ChangeSettings(alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example"]))

@@ -168,6 +168,7 @@ import Testing
     #expect(world.dialogs.verified == 1)
   }
 
+  // Holds: WALLET-9
   @Test func `sixteen payments are eight pages and one passphrase`() async throws {
     var payments = Array(repeating: payment, count: 16)
     for index in payments.indices { payments[index].amount = UInt64(index + 1) }
@@ -197,6 +198,7 @@ import Testing
       try #require(world.dialogs.read.first).details[1] == "Your account signs all 2. Each can be committed alone.")
   }
 
+  // Holds: WALLET-9
   @Test func `the last page of a long transaction says again what it does`() async throws {
     var payment = payment
     payment.note = String(repeating: "x", count: 1024)
@@ -214,6 +216,7 @@ import Testing
     #expect(read.dropLast().allSatisfy { $0.agree == "Next" && $0.needsReading })
   }
 
+  // Holds: WALLET-14
   @Test(arguments: 0..<3)
   func `a denial of any of them denies all`(_ agreed: Int) async throws {
     var payments = [payment, payment, payment]
@@ -239,6 +242,7 @@ import Testing
 
   // MARK: What is refused before anybody is asked
 
+  // Holds: WALLET-5
   @Test func `another account is signed for only when its own key is asked for`() async throws {
     var foreign = payment
     foreign.sender = world.other
@@ -263,6 +267,7 @@ import Testing
     #expect(lines[warning + 1].hasPrefix("+ \(world.account); "))
   }
 
+  // Holds: WALLET-3
   @Test func `what cannot be decoded is refused, by its number`() async {
     let faults: [[UInt8]] = [
       [], [0x80], payment.bytes + [0], [0x81, 0xA1, 0x61, 0x01], Array(payment.bytes.dropLast()),
@@ -278,6 +283,7 @@ import Testing
     #expect(world.counts.algorand == 0)
   }
 
+  // Holds: WALLET-4
   @Test func `another group is refused, with the id of this one`() async throws {
     var second = payment
     second.amount = 7
@@ -297,6 +303,7 @@ import Testing
 
   // MARK: A locked vault
 
+  // Holds: WALLET-6
   @Test func `a locked vault is opened for what is to be signed, and by whom`() async throws {
     let locked = try WalletWorld(isOpen: false)
     let payment = WrittenTransaction(sender: locked.account, receiver: locked.other)
@@ -309,6 +316,7 @@ import Testing
       other.keySource.wishes == [.prompt(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))])
   }
 
+  // Holds: WALLET-6, WALLET-8
   @Test func `what cannot be signed does not open a locked vault`() async throws {
     let locked = try WalletWorld(isOpen: false)
     let payment = WrittenTransaction(sender: locked.account, receiver: locked.other)
@@ -331,6 +339,7 @@ import Testing
     #expect(locked.keySource.wishes.isEmpty)
   }
 
+  // Holds: WALLET-9
   @Test func `whatever fits into a request is shown, on as many pages as it takes`() async throws {
     var payment = payment
     payment.note = String(repeating: "\u{200B}", count: 1_200)
@@ -370,6 +379,7 @@ import Testing
     #expect(world.dialogs.verified == 1)
   }
 
+  // Holds: WALLET-16
   @Test(arguments: [[0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80]] as [[UInt8]])
   func `a message that is no text is refused by name`(_ message: [UInt8]) async {
     #expect(

@@ -9,6 +9,7 @@ struct LogLimitTests {
 
   init() { limit = LogLimit(of: "the door", timepiece: timepiece, output: lines.add) }
 
+  // Holds: CONTROL-3
   @Test func `ten lines a minute are written, and the others counted`() {
     for number in 1...9 { limit.write("\(number)") }
     #expect(lines.all == (1...9).map(String.init))

@@ -66,6 +66,7 @@ struct PinentryCursesTests {
           isGroup: false, common: [], inShort: []))),
   ]
 
+  // Holds: WALLET-15
   /// A terminal of 24 rows and 80 columns.
   @Test(arguments: fullest)
   func `the fullest dialogs of a wallet fit, also with a wrong passphrase`(_ purpose: UserPrompt.Purpose) async throws {

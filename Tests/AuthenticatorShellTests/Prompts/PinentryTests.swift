@@ -59,6 +59,7 @@ import Testing
     #expect(try await scripted.ends())
   }
 
+  // Holds: WALLET-11
   @Test func `a dialog that closes itself has timed out`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "timeout"])
     await #expect(throws: UserInteractionError.timedOut) { try await scripted.prompter().confirm(Self.prompt) }
@@ -97,6 +98,7 @@ import Testing
 
   private static let grave = UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example")
 
+  // Holds: PERSON-6
   @Test func `an OK within half a second of a page's opening does not count, and the page is shown again`() async throws
   {
     let scripted = try ScriptedPinentry(["behaviour": "wait", "delay": 0])
@@ -150,6 +152,7 @@ import Testing
     #expect(try await scripted.ends())
   }
 
+  // Holds: PERSON-7
   @Test func `an empty passphrase is no try: it is asked for again`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "wait", "passphrase": "right"])
     let timepiece = ManualTimepiece()
@@ -176,6 +179,7 @@ import Testing
     #expect(try scripted.events("start").count == 1)
   }
 
+  // Holds: PERSON-7
   @Test func `who types nothing until the limit has timed out`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "empty"])
     let timepiece = ManualTimepiece()
@@ -225,6 +229,7 @@ import Testing
 
   // MARK: Programs that fail
 
+  // Holds: PERSON-3
   @Test(arguments: ["/nonexistent/pinentry", "pinentry-that-nobody-has"])
   func `a missing program denies, and the log says what to install`(program: String) async throws {
     let scripted = try ScriptedPinentry()
@@ -246,6 +251,7 @@ import Testing
     #expect(scripted.lines.first?.contains("control.json: Permission denied; ") == true)
   }
 
+  // Holds: PERSON-3
   @Test(arguments: [
     ("die", "ended with status 3 before it answered"), ("die-first", "ended with status 3 before it answered"),
     ("crash", "was ended by signal 6 before it answered"), ("no-newline", "ended with status 0 before it answered"),
@@ -266,6 +272,7 @@ import Testing
     #expect(try await scripted.ends())
   }
 
+  // Holds: PERSON-3
   @Test func `a program that hangs before its dialog is ended, and denies`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "silent"])
     let limits = Pinentry.Limits(setUp: .seconds(1))

@@ -17,6 +17,7 @@ import Testing
     #expect(PromptPages(ceremony.prompt).before.isEmpty)
   }
 
+  // Holds: PERSON-6
   @Test func `every page of what destroys, sets or signs needs reading, and no other`() {
     func needsReading(_ prompt: UserPrompt) -> Set<Bool> {
       let pages = PromptPages(prompt)
@@ -36,6 +37,7 @@ import Testing
     "\u{A0}", "<b>", "\n", "a\n", "%0A",
   ]
 
+  // Holds: WALLET-15
   @Test(arguments: hostile)
   func `a message of any characters fits, dialog by dialog, and none is left out`(_ unit: String) throws {
     let message = String(repeating: unit, count: 1024 / unit.utf8.count)
@@ -78,6 +80,7 @@ import Testing
     #expect(WalletText.quoted("a\n\nb\n") == ["> a", "> ", "> b", "> "])
   }
 
+  // Holds: WALLET-15
   @Test func `no two texts are shown alike`() {
     let long = String(repeating: "a", count: 80)
     let texts = [
@@ -93,6 +96,7 @@ import Testing
     .wallet(.signTransactions(.init(each: each, isGroup: isGroup, common: common, inShort: inShort)))
   }
 
+  // Holds: WALLET-15
   @Test(arguments: [1, 2, 16], ["a", "%", "\u{E9}"])
   func `transactions of many lines are spread, and none is left out`(_ count: Int, _ unit: String) throws {
     let lines = (0..<20).map { "Label \($0): " + String(repeating: unit, count: $0 * 11) }
@@ -150,6 +154,7 @@ import Testing
     }
   }
 
+  // Holds: WALLET-15
   @Test func `what is longer than a page goes on, and its last page is the short of it alone`() throws {
     for length in 0..<1_000 {
       let text = UserPrompt.TransactionText(
@@ -179,6 +184,7 @@ import Testing
       ])
   }
 
+  // Holds: WALLET-15
   @Test func `wide characters take two columns`() {
     #expect(WalletText.quoted(String(repeating: "\u{4E2D}", count: 71)).map(\.unicodeScalars.count) == [37, 37, 3])
   }
@@ -247,6 +253,7 @@ import Testing
     ),
   ]
 
+  // Holds: WALLET-7
   @Test(arguments: openings.indices)
   func `a locked vault is opened for what a wallet wants`(_ index: Int) {
     let (wish, words) = Self.openings[index]
@@ -255,6 +262,7 @@ import Testing
     #expect(!text.mayConcernAnotherKey)
   }
 
+  // Holds: WALLET-17
   @Test func `an address that is also the account's name stands once`() {
     let address = String(repeating: "A", count: 58)
     for purpose in [UserPrompt.Purpose.register, .signIn] {
@@ -271,6 +279,7 @@ import Testing
     }
   }
 
+  // Holds: WALLET-18
   @Test func `a site that the account signs for first is pointed out`() {
     let prompt = UserPrompt(
       purpose: .signIn, rpID: "example.com", algorandAddress: "A", origin: "https://example.com", isFirstUse: true)
@@ -281,6 +290,7 @@ import Testing
     #expect(!PromptText(known).details.contains(warning))
   }
 
+  // Holds: WALLET-21
   @Test(arguments: [
     ("example.com", "https://example.com", false), ("example.com", "https://example.com:65535", false),
     ("example.com", "https://www.example.com", true), ("example.com", "https://a.b-c.example.com:1", true),
@@ -309,6 +319,7 @@ import Testing
         """)
   }
 
+  // Holds: WALLET-7
   @Test(arguments: [
     ("wallet.example.com", true), ("a.b.example.com", true), ("notexample.com", false), ("example.org", false),
     ("w.example.com\nSite: bank.example", false),

@@ -53,6 +53,7 @@ import Testing
     #expect(lines.lines.isEmpty)
   }
 
+  // Holds: INPUT-17
   @Test func `a passphrase that is typed where yes or no is asked for refuses, and is not shown`() async throws {
     let task = Task { try await prompter().confirm(Self.prompt) }
     #expect(try await terminal.awaitScreen(endingWith: Self.question))
@@ -64,6 +65,7 @@ import Testing
     #expect(terminal.echoes)
   }
 
+  // Holds: INPUT-18
   @Test func `a dialog that others follow says that a refusal is one of all`() async throws {
     let timepiece = ManualTimepiece()
     let prompter = prompter(timepiece: timepiece)
@@ -79,6 +81,7 @@ import Testing
     try await task.value
   }
 
+  // Holds: PERSON-6
   @Test func `a yes within half a second does not count where something is signed`() async throws {
     let timepiece = ManualTimepiece()
     let prompter = prompter(timepiece: timepiece)
@@ -126,6 +129,7 @@ import Testing
     #expect(terminal.echoes)
   }
 
+  // Holds: PERSON-7
   @Test func `an empty line declines a passphrase`() async throws {
     let task = Task { try await typed(prompter()) }
     #expect(try await terminal.awaitScreen(endingWith: Self.entry))
@@ -165,6 +169,7 @@ import Testing
     #expect(terminal.waiting == 0)
   }
 
+  // Holds: WALLET-11
   @Test func `a question that nobody answers has timed out`() async throws {
     let timepiece = ManualTimepiece()
     let task = Task { try await typed(prompter(timepiece: timepiece)) }

@@ -72,6 +72,7 @@ struct UserVerificationTests {
       backEnd.seen.withLock { $0 } == ["passphrase Sign in with your passkey?", "Wrong passphrase, 2 tries left"])
   }
 
+  // Holds: PERSON-10
   @Test func `three wrong tries fail one ceremony`() async {
     let backEnd = ScriptedBackEnd(typed: ["1", "2", "3", "right"])
     let verifier = verifier(knowing: "right")
@@ -158,6 +159,7 @@ struct PromptQueueTests {
     #expect(slow.shown.count == 1)
   }
 
+  // Holds: WALLET-11
   @Test(arguments: [false, true])
   func `no other request's dialog comes between the dialogs of one`(verifies: Bool) async throws {
     let prompter = UserPrompter(testing: slow, verifier: verifier(knowing: "right"), timepiece: timepiece)
@@ -245,6 +247,7 @@ struct PromptTimeTests {
     .wallet(.signAssociation(publicUserID: "a", data: "d", service: "s")),
   ]
 
+  // Holds: WALLET-11
   @Test(arguments: ofWallets)
   func `who reads what a wallet wants has ten minutes for all of it`(_ purpose: UserPrompt.Purpose) async {
     let asked = Task { await outcome(of: purpose, verification: true) }
@@ -264,6 +267,7 @@ struct PromptTimeTests {
     #expect(timepiece.sleeperCount == 0)
   }
 
+  // Holds: WALLET-9
   /// 13 lines a page beside the dApp's, the first of them the kind; and a last page, of what it comes to.
   @Test(arguments: [(13 * 19 - 1, 20), (13 * 19, 21), (13 * 39 - 1, 40)])
   func `who has more than twenty pages to read has half a minute for each`(lines: Int, pages: Int) async {
@@ -281,6 +285,7 @@ struct PromptTimeTests {
     #expect(slow.shown.count == pages)
   }
 
+  // Holds: MC-15, TIME-1
   @Test func `a prompt that nobody answers ends after 30 s as timed out`() async {
     let asked = Task { await outcome() }
     await timepiece.sleepers(1)
@@ -311,6 +316,7 @@ struct PromptTimeTests {
     #expect(timepiece.sleeperCount == 0)
   }
 
+  // Holds: HID-24
   @Test func `the status is "waiting for the person" exactly while a prompt is open`() async {
     let (statuses, report) = AsyncStream.makeStream(of: KeepaliveStatus.self)
     slow.answer()
@@ -392,6 +398,7 @@ struct PromptsBesideOtherKeysTests {
       ])
   }
 
+  // Holds: MGMT-31
   @Test(arguments: broadcast)
   func `a refusal beside another key keeps silent until the client withdraws the request`(
     _ purpose: UserPrompt.Purpose
@@ -412,6 +419,7 @@ struct PromptsBesideOtherKeysTests {
     for refusal in asked { #expect(await refusal.value == "timedOut") }
   }
 
+  // Holds: MGMT-31
   @Test func `or until its time is over`() async {
     let backEnd = Dialogs(refuses: true)
     let asked = Task { await unlocking(backEnd, .accepted(())) }

@@ -71,6 +71,7 @@ struct RequestQueueTests {
     #expect(queue.isTaken == false)
   }
 
+  // Holds: WALLET-24
   @Test func `a copy is as the last request left it, and changing it changes nothing`() async throws {
     let queue = RequestQueue<Int>(0)
     try await queue.submit { served in

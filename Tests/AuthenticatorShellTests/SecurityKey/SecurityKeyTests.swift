@@ -79,6 +79,7 @@ struct SecurityKeyTests {
     #expect(await host.event() == .response(.cbor, [0, 9]))
   }
 
+  // Holds: HID-1
   @Test func `nothing sleeps while nothing is under way`() async throws {
     var host = try await openHost()
     try host.ask(.ping, [1])
@@ -86,6 +87,7 @@ struct SecurityKeyTests {
     #expect(timepiece.sleeperCount == 0)
   }
 
+  // Holds: HID-22
   @Test func `keepalives go on while the authenticator works, and end with the answer`() async throws {
     var host = try await openHost()
     var calls = desk.calls.makeAsyncIterator()
@@ -118,6 +120,7 @@ struct SecurityKeyTests {
     #expect(await host.event() == .failed(.messageTimeout))
   }
 
+  // Holds: HID-26
   @Test func `CANCEL cancels the request's task, and the client hears 2D`() async throws {
     var host = try await openHost()
     var calls = desk.calls.makeAsyncIterator()
@@ -127,6 +130,7 @@ struct SecurityKeyTests {
     #expect(await host.event() == .response(.cbor, [0x2D]))
   }
 
+  // Holds: PERSON-2
   @Test func `a request whose client has left is withdrawn, and that of another channel is not`() async throws {
     var host = try await openHost()
     var calls = desk.calls.makeAsyncIterator()
@@ -243,6 +247,7 @@ struct SecurityKeyTests {
     #expect(await key.isAttached)
   }
 
+  // Holds: PERSON-9
   @Test func `only a start and the owner's power cycle power it up`() async throws {
     let start = timepiece.now
     try await key.begin(beside: [Self.other])

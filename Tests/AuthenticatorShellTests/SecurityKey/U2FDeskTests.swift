@@ -78,6 +78,7 @@ struct U2FDeskTests {
     }
   }
 
+  // Holds: U2F-3
   @Test func `a host that asks again gets its answer once the person has agreed, and only once`() async {
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()

@@ -73,6 +73,7 @@ struct UHIDTransportTests {
     #expect(await kernel.firstReport()?.bytes == Self.payload)
   }
 
+  // Holds: REPORT-1
   @Test(arguments: [0, 1, 63, 66, 4096])
   func `OUTPUT of another size is passed over, and the next is read`(size: Int) async throws {
     let kernel = try Kernel()
@@ -102,6 +103,7 @@ struct UHIDTransportTests {
     for number in 0..<40 { #expect(await reports.next()?.bytes.first == UInt8(number)) }
   }
 
+  // Holds: HID-29
   @Test func `an answer is INPUT2 of bare 64 bytes`() throws {
     let kernel = try Kernel()
     defer { kernel.link.close() }
@@ -212,6 +214,7 @@ struct ReportPacerTests {
     #expect(pacer.due(at: Instant(nanoseconds: 20_000_000)).count == 9)
   }
 
+  // Holds: REPORT-13
   @Test func `what nobody reads does not pile up`() {
     var pacer = ReportPacer()
     for _ in 0..<100 { _ = pacer.admit(reports(129), at: Instant(nanoseconds: 0)) }

@@ -47,6 +47,7 @@ struct UnixSocketTransportTests {
     #expect(await reports.next()?.bytes == Self.payload)
   }
 
+  // Holds: REPORT-1
   @Test func `packets of other sizes are passed over`() async throws {
     let link = try transport.attach()
     defer { link.close() }
@@ -72,6 +73,7 @@ struct UnixSocketTransportTests {
     for client in clients { #expect(try client.read() == Self.payload) }
   }
 
+  // Holds: REPORT-13
   @Test func `a client that does not read keeps nobody waiting, and others are served`() async throws {
     let link = try transport.attach()
     defer { link.close() }

@@ -230,6 +230,7 @@ import Vault
 
   // MARK: Verification
 
+  // Holds: PERSON-10
   @Test func `eight wrong passphrases in a row lock the vault, and unlocking gives eight more`() async throws {
     let source = source(ScriptedBackEnd(typed: ["right"]))
     _ = try await source.open()

@@ -15,6 +15,7 @@ import Testing
 
   // MARK: Keys and retries
 
+  // Holds: PIN-4
   @Test(arguments: versions) func `the key agreement key has five members and stays`(version: PINUVAuthProtocol) async {
     var world = TestWorld(isOpen: false)
     let answer = await world.send(0x06, [1: .unsigned(version.rawValue), 2: 0x02])
@@ -28,6 +29,7 @@ import Testing
     #expect(await world.send(0x06, [1: .unsigned(version.rawValue), 2: 0x02]) != answer)
   }
 
+  // Holds: PIN-6
   @Test func `retries are told without a PIN, and while locked`() async {
     var world = TestWorld(isOpen: false)
     #expect(await world.send(0x06, [2: 0x01]).description == "00a10308")
@@ -36,6 +38,7 @@ import Testing
 
   // MARK: Setting and changing
 
+  // Holds: INFO-6, PIN-8
   @Test(arguments: versions) func `a PIN is set once, and told by getInfo`(version: PINUVAuthProtocol) async throws {
     var world = TestWorld()
     let platform = try TestPlatform(version)
@@ -60,6 +63,7 @@ import Testing
     ([UInt8](repeating: 0x61, count: 80), .invalidParameter),
   ]
 
+  // Holds: PIN-9, PIN-10
   @Test(arguments: policy) func `a PIN has four code points and 63 bytes`(pin: [UInt8], status: CTAPStatus) async throws
   {
     var world = TestWorld()
@@ -68,6 +72,7 @@ import Testing
     #expect(try (world.store.state().settings.pin != nil) == (status == .success))
   }
 
+  // Holds: PIN-8
   @Test(arguments: versions) func `setPIN with another MAC is refused`(version: PINUVAuthProtocol) async throws {
     var world = TestWorld()
     let platform = try TestPlatform(version)
@@ -82,6 +87,7 @@ import Testing
     #expect(try world.store.state().settings.pin == nil)
   }
 
+  // Holds: PIN-11, PIN-14
   @Test(arguments: versions) func `changing takes the old PIN`(version: PINUVAuthProtocol) async throws {
     var world = TestWorld()
     let platform = try TestPlatform(version)
@@ -96,6 +102,7 @@ import Testing
     #expect(try await platform.askToken(pin: "4321", in: &world).status == .success)
   }
 
+  // Holds: PIN-12
   @Test func `a wrong MAC over a change spends no try`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
@@ -112,6 +119,7 @@ import Testing
     #expect(await retries(&world) == [3: 8])
   }
 
+  // Holds: PIN-7
   @Test(arguments: refusals) func `where a passphrase verifies, setting a PIN takes it`(
     error: UserInteractionError, status: CTAPStatus
   ) async throws {
@@ -124,6 +132,7 @@ import Testing
     #expect(try world.store.state().settings.pin == nil)
   }
 
+  // Holds: CTAP2-17, PIN-7
   @Test(arguments: [
     (UserInteractionError.declined, CTAPStatus.operationDenied), (.timedOut, .userActionTimeout),
     (.cancelled, .keepaliveCancel),
@@ -145,6 +154,7 @@ import Testing
 
   // MARK: Wrong PINs
 
+  // Holds: PIN-6, PIN-11, PIN-13, PIN-14, PIN-17
   @Test(arguments: versions) func `three wrong PINs want a power cycle, eight end the PIN`(
     version: PINUVAuthProtocol
   ) async throws {
@@ -176,6 +186,7 @@ import Testing
     #expect(await retries(&world) == [3: 0])
   }
 
+  // Holds: PERSON-9, PIN-18
   @Test func `however often the device is plugged in, three wrong PINs are all`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
@@ -206,6 +217,7 @@ import Testing
     #expect(await retries(&world) == [3: 5, 4: true], "nor does it lose what the device of now remembers")
   }
 
+  // Holds: PIN-13
   @Test func `a wrong PIN ends the key agreement`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
@@ -215,6 +227,7 @@ import Testing
     #expect(await world.send(0x06, [1: 2, 2: 0x02]) != before)
   }
 
+  // Holds: PIN-13
   @Test func `a try is spent before it is compared, durably`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
@@ -225,6 +238,7 @@ import Testing
 
   // MARK: Tokens
 
+  // Holds: MC-11, MC-12, MC-16, GA-6, PIN-20
   @Test(arguments: versions) func `a token registers and signs in, once`(version: PINUVAuthProtocol) async throws {
     var world = TestWorld()
     let platform = try TestPlatform(version)
@@ -282,6 +296,7 @@ import Testing
     #expect(world.person.shown.count == 1)
   }
 
+  // Holds: PIN-28
   @Test func `the presence of a token lasts 30 s, the token longer`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
@@ -314,6 +329,7 @@ import Testing
     (.seconds(20), .seconds(570), .success), (.seconds(20), .seconds(581), .pinAuthInvalid),
   ]
 
+  // Holds: GA-6, PIN-28, TIME-6
   @Test(arguments: lives) func `a token waits 30 s for its first use, and lives for 10 minutes`(
     first: Duration, second: Duration, status: CTAPStatus
   ) async throws {
@@ -332,6 +348,7 @@ import Testing
     #expect(answer == (status == .success ? .noCredentials : status))
   }
 
+  // Holds: PIN-16, PIN-26, PIN-29
   @Test func `a fresh token, a changed PIN, a replug and a lock each end the one before`() async throws {
     for event in 0..<4 {
       var world = TestWorld()
@@ -349,6 +366,7 @@ import Testing
     }
   }
 
+  // Holds: MC-2, MC-11
   @Test func `a token is for its protocol, permission and relying party`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
@@ -382,6 +400,7 @@ import Testing
     ([9: "1"], .cborUnexpectedType),
   ]
 
+  // Holds: PIN-22, PIN-23
   @Test(arguments: permissions) func `permissions are asked for by the rules`(
     members: CBORMap, status: CTAPStatus
   ) async throws {
@@ -397,6 +416,7 @@ import Testing
     }
   }
 
+  // Holds: PIN-19
   @Test func `getPinToken takes no permissions`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
@@ -450,6 +470,7 @@ import Testing
     #expect(world.person.shown.isEmpty)
   }
 
+  // Holds: PIN-27
   @Test func `without verification its sub-commands are not there`() async throws {
     var world = TestWorld(canVerify: false)
     let platform = try TestPlatform(.two)
@@ -460,11 +481,13 @@ import Testing
 
   // MARK: Malformed
 
+  // Holds: PIN-2
   @Test(arguments: [0x00, 0x08, 0x0A, 0x3E, 0xFF]) func `other sub-commands are not there`(number: Int) async {
     var world = TestWorld()
     #expect(await world.send(0x06, [1: 2, 2: CBORValue(number)]).status == .invalidSubcommand)
   }
 
+  // Holds: MSG-4, PIN-1, PIN-2
   @Test func `each member that is missing is missed, before anybody is asked`() async throws {
     let needed: [(CBORValue, [CBORValue])] = [
       (0x02, [1]), (0x03, [1, 3, 4, 5]), (0x04, [1, 3, 4, 5, 6]), (0x05, [1, 3, 6]), (0x06, [1, 3, 9]),
@@ -491,6 +514,7 @@ import Testing
 
   // MARK: Ceremonies of a protected device
 
+  // Holds: GA-1
   @Test func `an empty pinUvAuthParam tells whether a PIN is set`() async throws {
     var world = TestWorld()
     let question = Requests.getAssertion(changes: [(6, .bytes([])), (7, 2)])
@@ -501,6 +525,7 @@ import Testing
     #expect(world.person.shown.map(\.prompt.purpose) == [.select, .setPIN, .select])
   }
 
+  // Holds: MC-8, MC-11
   @Test func `with a PIN and without verification, a passkey wants a token`() async throws {
     var world = TestWorld(canVerify: false)
     let platform = try TestPlatform(.two)
@@ -513,6 +538,7 @@ import Testing
     #expect(await world.makeCredential(Requests.makeCredential(changes: param)).status == .pinAuthInvalid)
   }
 
+  // Holds: PIN-30, MGMT-34, MGMT-35
   @Test func `a reset takes the PIN and all tokens`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)

@@ -26,6 +26,7 @@ import Testing
 
   // MARK: toggleAlwaysUv
 
+  // Holds: INFO-7, MC-7, MGMT-25
   @Test(arguments: PINUVAuthProtocol.allCases)
   func `alwaysUv goes on and off, and getInfo tells it`(version: PINUVAuthProtocol) async throws {
     var (world, token) = try await worldWithPIN(version)
@@ -46,6 +47,7 @@ import Testing
     #expect(await world.makeCredential(Requests.makeCredential()).status == .success)
   }
 
+  // Holds: MC-7
   @Test func `verification lets a platform set things up`() async throws {
     var world = TestWorld()
     #expect(await options(&world)?["uvAcfg"] == true)
@@ -57,6 +59,7 @@ import Testing
     #expect(world.person.shown.last?.verification == true)
   }
 
+  // Holds: MGMT-25
   @Test func `where nobody can be verified, only toggleAlwaysUv ends alwaysUv`() async throws {
     var world = TestWorld(canVerify: false)
     #expect(await world.send(0x0D, [1: 2]).bytes == [0x00])
@@ -70,6 +73,7 @@ import Testing
 
   // MARK: setMinPINLength
 
+  // Holds: CTAP2-19, MGMT-26
   @Test func `the minimum grows, never shrinks`() async throws {
     var (world, token) = try await worldWithPIN()
     let lengths: [(CBORValue, CTAPStatus)] = [
@@ -83,6 +87,7 @@ import Testing
     #expect(await world.send([0x04]).map?[0x0C] == false, "the PIN has six characters")
   }
 
+  // Holds: PIN-16, PIN-21, MGMT-29
   @Test func `a PIN that is too short now must be changed`() async throws {
     var (world, token) = try await worldWithPIN()
     let platform = try TestPlatform(.two)
@@ -102,6 +107,7 @@ import Testing
       try await platform.askToken(pin: "7654321", .authenticatorConfiguration, in: &world).status == .success)
   }
 
+  // Holds: PIN-15, MGMT-27
   @Test func `a change of the PIN is forced, where there is one`() async throws {
     var (world, token) = try await worldWithPIN()
     #expect(await world.send(0x0D, token.configure(0x03, [3: false])).bytes == [0x00])
@@ -117,6 +123,7 @@ import Testing
     #expect(await without.send(0x0D, [1: 3, 2: [1: 3, 3: true]]).status == .pinPolicyViolation)
   }
 
+  // Holds: MGMT-28
   @Test func `the list of relying parties is replaced, up to what getInfo tells`() async throws {
     var (world, token) = try await worldWithPIN()
     let most = try #require(await world.send([0x04]).map?[0x10]?.unsigned)
@@ -134,6 +141,7 @@ import Testing
 
   // MARK: Tokens
 
+  // Holds: CTAP2-16, MGMT-22
   @Test func `a protected device wants a token of permission acfg`() async throws {
     for canVerify in [true, false] {
       var world = TestWorld(canVerify: canVerify)
@@ -182,6 +190,7 @@ import Testing
     ([1: 5, 2: ["b.example"]], .minimumPINLength(from: 4, to: 5, rpIDs: ["b.example"])),
   ]
 
+  // Holds: CTAP2-17, MGMT-24
   @Test(arguments: changes.indices)
   func `where nobody can be verified, a person agrees to what changes`(_ index: Int) async throws {
     let (params, change) = Self.changes[index]
@@ -208,6 +217,7 @@ import Testing
     #expect(try settings(world) == AuthenticatorSettings())
   }
 
+  // Holds: MGMT-24
   @Test func `what is refused is asked of nobody`() async {
     let refused: [CBORMap] = [[1: 3], [1: 64], [3: true], [2: .array((0..<9).map { .text("\($0)") })], [4: true]]
     for params in refused {
@@ -219,6 +229,7 @@ import Testing
 
   // MARK: Malformed
 
+  // Holds: CTAP2-19, MGMT-23
   @Test func `what is not offered or malformed is refused`() async throws {
     let cases: [(CBORMap, CTAPStatus)] = [
       ([:], .missingParameter), ([1: 0], .invalidParameter), ([1: 1], .invalidParameter), ([1: 4], .invalidParameter),

@@ -44,6 +44,7 @@ import Testing
     #expect(await world.send(0x0A, token.manage(0x01)).map == [1: 10_001, 2: 0])
   }
 
+  // Holds: MGMT-5, MGMT-6
   @Test func `an empty store counts, and has nothing to list`() async throws {
     var world = TestWorld()
     let token = try await token(.credentialManagement, in: &world)
@@ -53,6 +54,7 @@ import Testing
     #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
   }
 
+  // Holds: MGMT-10
   @Test func `relying parties are told once each, the total at first`() async throws {
     var (world, token, _) = try await managedWorld()
     let hashes = ["one.example", "two.example"].map { RPIDHash(rpID: $0).bytes }
@@ -62,6 +64,7 @@ import Testing
     #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
   }
 
+  // Holds: MGMT-10
   @Test func `relying parties are told in the order of their registration, the oldest first`() async throws {
     var world = TestWorld()
     let sites = ["m.example", "z.example", "a.example"]
@@ -75,6 +78,7 @@ import Testing
     #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
   }
 
+  // Holds: MGMT-10
   @Test func `passkeys are told whole, the newest first, the total at first`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let first = await world.send(0x0A, token.manage(0x04, Self.two)).map
@@ -92,6 +96,7 @@ import Testing
     #expect(await world.send(0x0A, [1: 5]).bytes == [0x30])
   }
 
+  // Holds: MGMT-10
   @Test func `a large blob key and payment are told of who asked for them`() async throws {
     var world = TestWorld()
     let source = CredentialSource(
@@ -122,6 +127,7 @@ import Testing
     return (world, token)
   }
 
+  // Holds: CTAP2-18, TIME-5
   @Test func `an enumeration waits for 30 s, each time`() async throws {
     var (world, token) = try await begunEnumeration()
     world.clock.advance(by: .seconds(30))
@@ -132,6 +138,7 @@ import Testing
     #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
   }
 
+  // Holds: CTAP2-18, MGMT-5
   @Test(arguments: [[0x04], [0x0B], [0x40], [0x01], [0x08], [0x0A, 0xA1, 0x01, 0x03], [0x0A, 0xA1, 0x01, 0x01]])
   func `any other message in between ends an enumeration`(message: [UInt8]) async throws {
     var (world, _) = try await begunEnumeration()
@@ -139,6 +146,7 @@ import Testing
     #expect(await world.send(0x0A, [1: 5]).bytes == [0x30])
   }
 
+  // Holds: CTAP2-18, MGMT-5
   @Test func `a change, a lock, a replug and another client end an enumeration`() async throws {
     for event in 0..<5 {
       var (world, _) = try await begunEnumeration()
@@ -158,6 +166,7 @@ import Testing
 
   // MARK: Removing and renaming
 
+  // Holds: MGMT-7
   @Test func `a removed passkey is gone, and its id stays dead`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let id = registrations[1].credentialID
@@ -170,6 +179,7 @@ import Testing
       await world.getAssertion(Requests.getAssertion(allowing: [id], uv: true, rpID: "two.example")).bytes == [0x2E])
   }
 
+  // Holds: MGMT-9
   @Test func `a passkey takes other names, and stays what it is`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let id = registrations[1].credentialID
@@ -191,6 +201,7 @@ import Testing
     #expect(after.displayName == "Two")
   }
 
+  // Holds: MGMT-7, MGMT-8
   @Test func `only the account of a passkey is renamed`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let writes = world.store.writes
@@ -203,6 +214,7 @@ import Testing
 
   // MARK: Tokens
 
+  // Holds: CTAP2-16, MGMT-1
   @Test func `a MAC, its protocol and each parameter are missed in this order`() async throws {
     let (_, token, registrations) = try await managedWorld()
     let id = descriptor(registrations[0].credentialID)
@@ -229,6 +241,7 @@ import Testing
     }
   }
 
+  // Holds: CTAP2-16, MGMT-2
   @Test func `a wrong MAC, another protocol or no permission is refused`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let id = descriptor(registrations[0].credentialID)
@@ -251,6 +264,7 @@ import Testing
     #expect(world.store.writes == writes)
   }
 
+  // Holds: MGMT-3
   @Test func `the MAC is over the bytes as they came, unknown members and all`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let params: CBORMap = [
@@ -269,6 +283,7 @@ import Testing
     #expect(try world.store.account(rpIDHash: RPIDHash(rpID: "one.example"), userID: [1])?.record?.name == "renamed")
   }
 
+  // Holds: CTAP2-16, MGMT-4
   @Test func `a token for one relying party is for its passkeys only`() async throws {
     var (world, token, registrations) = try await managedWorld(rpID: "two.example")
     let ids = registrations.map { descriptor($0.credentialID) }
@@ -284,6 +299,7 @@ import Testing
     #expect(await world.send(0x0A, token.manage(0x06, [2: ids[1]])).bytes == [0x00])
   }
 
+  // Holds: PIN-24
   @Test(arguments: [true, false]) func `the owner ends the token of pcmr`(isByPIN: Bool) async throws {
     var world = TestWorld(canVerify: !isByPIN)
     let platform = try TestPlatform(.two)
@@ -313,6 +329,7 @@ import Testing
     #expect(await world.send(0x0A, token.manage(0x01)).status == .pinAuthInvalid)
   }
 
+  // Holds: PIN-29, MGMT-2
   @Test func `the token of pcmr reads, after a replug and a lock too, and changes nothing`() async throws {
     for version in PINUVAuthProtocol.allCases {
       var (world, _, registrations) = try await managedWorld(version)
@@ -331,6 +348,7 @@ import Testing
     }
   }
 
+  // Holds: PIN-16
   @Test func `another PIN ends the token of pcmr`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
@@ -344,6 +362,7 @@ import Testing
 
   // MARK: Malformed
 
+  // Holds: MSG-3
   @Test func `what is malformed is refused, and asks nobody`() async throws {
     let cases: [(CBORMap, CTAPStatus)] = [
       ([:], .missingParameter), ([1: 0], .invalidSubcommand), ([1: 8], .invalidSubcommand),

@@ -33,6 +33,7 @@ extension TestWorld {
     return parsed
   }
 
+  // Holds: PEERSIGNIN-1, GA-14, GA-16, GA-17
   @Test(arguments: [-7, -8])
   func `an id that is sent signs in, with presence`(algorithm: Int) async throws {
     for rk in [true, false] {
@@ -49,6 +50,7 @@ extension TestWorld {
     }
   }
 
+  // Holds: MC-21
   @Test(arguments: [-7, -8])
   func `an empty user.id signs in, and no user is answered`(algorithm: Int) async throws {
     var world = TestWorld()
@@ -62,6 +64,7 @@ extension TestWorld {
     #expect(world.store.writes == 0)
   }
 
+  // Holds: PEERSIGNIN-1, GA-13, GA-16
   @Test func `with verification the names are told too`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
@@ -76,6 +79,7 @@ extension TestWorld {
     }
   }
 
+  // Holds: GA-12
   @Test func `a silent request asks nobody, writes nothing and tells neither presence nor verification`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
@@ -91,6 +95,7 @@ extension TestWorld {
     #expect(found.map?[4] == ["id": .bytes(Requests.userID)])
   }
 
+  // Holds: GA-15
   @Test func `the only account of a site was selected in our prompt, so that no browser asks once more`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
@@ -112,6 +117,7 @@ extension TestWorld {
     #expect(world.person.shown.last?.verification == true)
   }
 
+  // Holds: PEERSIGNIN-2, GA-7, GA-13
   @Test func `of several ids the first that is live signs, and only one`() async throws {
     var world = TestWorld()
     let registrations = [
@@ -127,6 +133,7 @@ extension TestWorld {
     }
   }
 
+  // Holds: MSG-9
   @Test func `entries of an unknown type are passed over`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
@@ -138,12 +145,14 @@ extension TestWorld {
     #expect(await world.getAssertion(Requests.getAssertion(changes: [(3, both)])).status == .success)
   }
 
+  // Holds: GA-8
   @Test func `an empty allowList is none`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
     _ = try verify(await world.getAssertion(Requests.getAssertion(changes: [(3, [])])), of: registration)
   }
 
+  // Holds: CTAP2-9, GA-7
   @Test func `a credential signs for its own site only`() async throws {
     var world = TestWorld()
     for rk in [true, false] {
@@ -155,6 +164,7 @@ extension TestWorld {
 
   // MARK: credProtect
 
+  // Holds: GA-9
   @Test(arguments: [
     (1, true, true), (2, true, false), (3, false, false),
   ])
@@ -185,6 +195,7 @@ extension TestWorld {
 
   // MARK: nothing found
 
+  // Holds: GA-10
   @Test func `with nothing found nobody is asked, so that another key can be`() async throws {
     var world = TestWorld()
     for uv in [nil, true] as [Bool?] {
@@ -203,6 +214,7 @@ extension TestWorld {
     #expect(await world.getAssertion(Requests.getAssertion(uv: true)).bytes == [0x27])
   }
 
+  // Holds: GA-11
   @Test(arguments: [
     (UserInteractionError.declined, [UInt8(0x27)]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
     (.verificationFailed, [0x27]), (.verificationBlocked, [0x32]),
@@ -257,6 +269,7 @@ extension TestWorld {
     }
   }
 
+  // Holds: GA-17
   @Test func `what U2F registered signs in with a counter that grows, and without BE and BS`() async throws {
     var world = TestWorld()
     let rpIDHash = RPIDHash(rpID: Requests.rpID)
@@ -296,6 +309,7 @@ extension TestWorld {
   }
 }
 
+// Holds: MSG-3, MSG-4, MSG-6, GA-2
 @Suite struct GetAssertionRequestTests {
   private static let good: CBORValue = ["id": .bytes([1]), "type": "public-key"]
 
@@ -329,6 +343,7 @@ extension TestWorld {
     RequestCase("pinUvAuthProtocol 3", [(6, .bytes([1])), (7, 3)], .invalidParameter),
   ]
 
+  // Holds: CTAP2-4, CTAP2-5, MSG-8, GA-2, GA-3
   @Test(arguments: refused)
   func `is refused, locked or not, before anybody is asked`(of request: RequestCase) async {
     for isOpen in [true, false] {
@@ -349,6 +364,7 @@ extension TestWorld {
     RequestCase("pinUvAuthProtocol alone", 7, 9, .success),
   ]
 
+  // Holds: CTAP2-6, MSG-6
   @Test(arguments: served)
   func `is served`(_ request: RequestCase) async throws {
     var world = TestWorld()
@@ -356,11 +372,13 @@ extension TestWorld {
     #expect(await world.getAssertion(Requests.getAssertion(changes: request.changes)).status == .success)
   }
 
+  // Holds: GA-4
   @Test func `uv where verification is not set up is an invalid option`() async {
     var world = TestWorld(canVerify: false)
     #expect(await world.getAssertion(Requests.getAssertion(uv: true)).bytes == [0x2C])
   }
 
+  // Holds: GA-1
   @Test func `an empty pinUvAuthParam asks which key is meant`() async {
     var world = TestWorld(isOpen: false)
     #expect(await world.getAssertion(Requests.getAssertion(changes: [(6, .bytes([]))])).bytes == [0x35])

@@ -16,6 +16,7 @@ import Testing
     return Hex(answer.bytes.prefix(1) + CBOREncoder.encode(.map(map))).description
   }
 
+  // Holds: INFO-1, INFO-2, INFO-3, INFO-4, INFO-5, EXT-16
   @Test func `tells what is whole, byte for byte`() async throws {
     var world = TestWorld()
     // {1: ["U2F_V2", "FIDO_2_0", "FIDO_2_1", "FIDO_2_3"], 2: ["credProtect", "credBlob", "largeBlobKey",
@@ -37,6 +38,7 @@ import Testing
         """)
   }
 
+  // Holds: INFO-3, INFO-5
   @Test func `without verification and extensions names neither`() async throws {
     var world = TestWorld(canVerify: false, extensions: [])
     #expect(

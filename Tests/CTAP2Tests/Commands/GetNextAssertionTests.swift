@@ -11,6 +11,7 @@ import Testing
     return (world, registrations)
   }
 
+  // Holds: GA-13, GA-18, TIME-5
   @Test func `accounts follow from the newest to the oldest, with the flags of the first`() async throws {
     for uv in [nil, true] as [Bool?] {
       var (world, registrations) = try await threeAccounts()
@@ -45,12 +46,14 @@ import Testing
     #expect(world.person.shown.count == prompts)
   }
 
+  // Holds: GA-19
   @Test func `without a sign-in before there is nothing to go on from`() async {
     var world = TestWorld()
     #expect(await world.getNextAssertion().bytes == [0x30])
     #expect(await world.send(0x08, [:]).bytes == [0x30])
   }
 
+  // Holds: GA-19
   @Test func `one account leaves nothing to go on from`() async throws {
     var world = TestWorld()
     _ = try await world.register()
@@ -58,6 +61,7 @@ import Testing
     #expect(await world.getNextAssertion().bytes == [0x30])
   }
 
+  // Holds: GA-20, TIME-5
   @Test func `after more than 30 s the rest is gone`() async throws {
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())
@@ -70,6 +74,7 @@ import Testing
     [0x04], [0x0B], [0x40], [0x01], [0x02, 0xFF], [0x06, 0xA0], [0x0A, 0xA1, 0x01, 0x03], [0x06, 0xA1, 0x02, 0x01],
   ]
 
+  // Holds: GA-20
   @Test(arguments: interruptions)
   func `any other message in between ends it`(message: [UInt8]) async throws {
     var (world, _) = try await threeAccounts()
@@ -78,6 +83,7 @@ import Testing
     #expect(await world.getNextAssertion().bytes == [0x30])
   }
 
+  // Holds: GA-20
   @Test func `another client gets nothing, and ends it`() async throws {
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())

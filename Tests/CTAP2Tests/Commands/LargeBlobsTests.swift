@@ -5,6 +5,7 @@ import Testing
 
 @testable import CTAP2
 
+// Holds: MGMT-11, MGMT-12, MGMT-13, MGMT-15, MGMT-16
 /// authenticatorLargeBlobs: CTAP §6.10.
 @Suite struct LargeBlobsTests {
   private static let initial = LargeBlobs.initialArray
@@ -50,6 +51,7 @@ import Testing
       try await platform.askTokenByVerification(permissions, rpID: Requests.rpID, in: &world))
   }
 
+  // Holds: MGMT-14
   @Test func `a new device has an empty array and its digest`() async {
     var world = TestWorld()
     #expect(
@@ -71,6 +73,7 @@ import Testing
     #expect(await get(17, in: &world) == Array(array.prefix(17)), "durable")
   }
 
+  // Holds: MGMT-20
   @Test func `it is there only when it is whole and its digest is right`() async {
     var world = TestWorld(canVerify: false)
     _ = await set(Self.array(17), in: &world)
@@ -104,6 +107,7 @@ import Testing
     #expect(await get(in: &world) == Self.initial)
   }
 
+  // Holds: MGMT-17
   @Test func `only the client that began goes on, where it stopped, on the same life of the device`() async {
     let array = Self.array(100)
     let (first, second) = (
@@ -125,6 +129,7 @@ import Testing
     }
   }
 
+  // Holds: CONTROL-13
   @Test func `the owner's write ends one that is half done`() async throws {
     var world = TestWorld(canVerify: false)
     let (theirs, ours) = (Self.array(100), Self.array(100, byte: 0x66))
@@ -153,6 +158,7 @@ import Testing
     #expect(await get(in: &world) == ours)
   }
 
+  // Holds: MGMT-18
   @Test func `a protected device wants a token of lbw over what is written where`() async throws {
     var world = TestWorld()
     let array = Self.array(2000)
@@ -175,6 +181,7 @@ import Testing
     #expect(await get(17, in: &world) == Array(array.prefix(17)))
   }
 
+  // Holds: CTAP2-17, MGMT-19
   @Test func `where nobody can be verified, a person agrees to the array, once`() async throws {
     var world = TestWorld(canVerify: false)
     let array = Self.array(4000)
@@ -206,6 +213,7 @@ import Testing
     #expect(world.person.shown.count == shown.count)
   }
 
+  // Holds: MGMT-19
   @Test func `a write that was agreed to goes on with a token, where a PIN is set meanwhile`() async throws {
     var world = TestWorld(canVerify: false)
     let array = Self.array(100)
@@ -215,6 +223,7 @@ import Testing
     #expect(await get(in: &world) == Self.initial)
   }
 
+  // Holds: MC-16, MGMT-21
   @Test func `lbw outlives a ceremony`() async throws {
     var world = TestWorld()
     let token = try await token([.makeCredential, .largeBlobWrite], in: &world)
@@ -223,6 +232,7 @@ import Testing
     #expect(await set(Self.array(17), token: token, in: &world).status == .success)
   }
 
+  // Holds: MGMT-35
   @Test func `a full disk changes nothing, and a reset empties it`() async {
     var world = TestWorld(canVerify: false)
     _ = await set(Self.array(17), in: &world)

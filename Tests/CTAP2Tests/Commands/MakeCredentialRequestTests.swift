@@ -3,6 +3,7 @@ import CTAP2
 import Recovery
 import Testing
 
+// Holds: MSG-3, MSG-4, MSG-6
 @Suite struct MakeCredentialRequestTests {
   static let refused: [RequestCase] = [missing, wrongTypes, entities, lists, options, pinUvAuth, enterprise].flatMap(
     \.self)
@@ -89,6 +90,7 @@ import Testing
     RequestCase("pinUvAuthProtocol 3", [(8, .bytes([1])), (9, 3)], .invalidParameter),
   ]
 
+  // Holds: CTAP2-4, CTAP2-5, MSG-8, MC-2, MC-3, MC-4, MC-10, MC-21
   @Test(arguments: refused)
   func `is refused, locked or not, before anybody is asked`(of request: RequestCase) async {
     for isOpen in [true, false] {
@@ -126,6 +128,7 @@ import Testing
     RequestCase("pinUvAuthProtocol alone", 9, 1, .success),
   ]
 
+  // Holds: CTAP2-6, MSG-6, MC-6, MC-17, MC-20, MC-21
   @Test(arguments: served)
   func `is served`(_ request: RequestCase) async {
     var world = TestWorld()
@@ -134,6 +137,7 @@ import Testing
     #expect(answer.map?.count == 3)
   }
 
+  // Holds: MC-5
   @Test(arguments: [
     RequestCase("uv", 7, ["uv": true], .invalidOption),
     RequestCase("rk and uv", 7, ["rk": true, "uv": true], .invalidOption),
@@ -144,6 +148,7 @@ import Testing
     #expect(await world.makeCredential(Requests.makeCredential(changes: request.changes)).status == request.status)
   }
 
+  // Holds: MC-1
   @Test(arguments: [
     (ScriptedPerson.Deed.agree, CTAPStatus.pinNotSet), (.fail(.declined), .operationDenied),
     (.fail(.timedOut), .userActionTimeout), (.fail(.cancelled), .keepaliveCancel),

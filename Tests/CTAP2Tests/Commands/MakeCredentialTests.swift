@@ -6,6 +6,7 @@ import TestVectors
 import Testing
 
 @Suite struct MakeCredentialTests {
+  // Holds: MC-23, MC-24, MC-27, GA-8
   @Test func `a non-discoverable credential lives in its id alone, attested by its own key`() async throws {
     var world = TestWorld()
     let answer = await world.makeCredential(Requests.makeCredential())
@@ -34,6 +35,7 @@ import Testing
     #expect(world.person.shown == [.init(prompt: prompt, verification: false)])
   }
 
+  // Holds: PEERSIGNIN-1, MC-27
   @Test func `a discoverable credential is kept as a record that holds no key`() async throws {
     var world = TestWorld()
     let answer = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
@@ -65,6 +67,7 @@ import Testing
     }
   }
 
+  // Holds: MGMT-32
   @Test(arguments: [".dummy", "make.me.blink"])
   func `a registration at nobody asks which key is meant, and is made all the same`(_ rpID: String) async throws {
     var world = TestWorld()
@@ -87,6 +90,7 @@ import Testing
     }
   }
 
+  // Holds: MC-24
   @Test func `EdDSA makes keys of its own form`() async throws {
     for rk in [false, true] {
       var world = TestWorld()
@@ -106,6 +110,7 @@ import Testing
     ([-257, -8, -7], -8), ([-7, -8], -7), ([-65_535, 0, -7], -7), ([-7, -7], -7),
   ]
 
+  // Holds: MC-4
   @Test(arguments: choices)
   func `the first algorithm of the list that we have is taken`(list: [Int], chosen: Int64) async {
     var world = TestWorld()
@@ -119,6 +124,7 @@ import Testing
     ([7, "none"], "none"),
   ]
 
+  // Holds: MC-26
   @Test(arguments: preferences)
   func `the statement is the first of attestationFormatsPreference that we have`(
     preference: [CBORValue], format: String
@@ -130,6 +136,7 @@ import Testing
     #expect(ParsedAuthenticatorData(answer.map?[2]?.bytes ?? [])?.credentialID.count == 127)
   }
 
+  // Holds: MC-18
   @Test func `the account's second registration takes another key and id, and ends the first`() async throws {
     var world = TestWorld()
     let answers = [
@@ -167,6 +174,7 @@ import Testing
     #expect(ParsedAuthenticatorData(other.map?[2]?.bytes ?? [])?.credentialID.count == 127)
   }
 
+  // Holds: MC-22
   @Test(arguments: [
     (String(repeating: "x", count: 65), String(repeating: "x", count: 64)),
     (String(repeating: "é", count: 40), String(repeating: "é", count: 32)),
@@ -196,6 +204,7 @@ import Testing
     #expect(world.person.shown.isEmpty)
   }
 
+  // Holds: MC-19
   @Test func `an epoch whose counters are used up has no room`() async throws {
     var world = TestWorld()
     let last = CredentialSource(
@@ -205,6 +214,7 @@ import Testing
     #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true)).bytes == [0x28])
   }
 
+  // Holds: MC-15
   @Test(arguments: [
     (UserInteractionError.declined, [UInt8(0x27)]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
     (.verificationFailed, [0x27]), (.verificationBlocked, [0x32]),
@@ -216,6 +226,7 @@ import Testing
     #expect(world.store.writes == 0)
   }
 
+  // Holds: PEERSIGNIN-2
   @Test func `presence does not stand for verification, nor verification for presence`() async {
     var world = TestWorld()
     world.person.will(.answer(userPresent: true, userVerified: false), .answer(userPresent: false, userVerified: true))
@@ -245,6 +256,7 @@ import Testing
     Requests.makeCredential(uv: uv, rpID: rpID, changes: [(5, Requests.list(ids))])
   }
 
+  // Holds: CTAP2-20, MC-19
   @Test func `a full store takes no other account, and each account again`() async throws {
     var world = TestWorld()
     _ = try await register(in: &world)
@@ -256,6 +268,7 @@ import Testing
     #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: [1])).status == .success)
   }
 
+  // Holds: MC-13
   @Test(arguments: [
     ScriptedPerson.Deed.agree, .fail(.declined), .fail(.timedOut), .fail(.verificationFailed),
     .fail(.verificationBlocked), .answer(userPresent: false, userVerified: false),
@@ -274,6 +287,7 @@ import Testing
     }
   }
 
+  // Holds: MC-13
   @Test func `a CANCEL is answered as such`() async throws {
     var world = TestWorld()
     let id = try await register(in: &world)
@@ -281,6 +295,7 @@ import Testing
     #expect(await world.makeCredential(excluding(id)).bytes == [0x2D])
   }
 
+  // Holds: MSG-9
   @Test func `another site's credentials, unknown ids and unknown types exclude nothing`() async throws {
     var world = TestWorld()
     let id = try await register(in: &world)
@@ -290,6 +305,7 @@ import Testing
     #expect(await world.makeCredential(Requests.makeCredential(changes: [(5, unknown)])).status == .success)
   }
 
+  // Holds: MC-14
   @Test func `a credential of level 3 excludes only who verifies the person`() async throws {
     for rk in [true, false] {
       var world = TestWorld()

@@ -3,6 +3,7 @@ import CTAP2
 import Recovery
 import Testing
 
+// Holds: MC-5, MC-6, MC-9, GA-3
 /// Every product of rk, up and uv, with verification set up or not, against the rules said a second time.
 @Suite struct OptionsTests {
   struct Choice: Sendable, CustomTestStringConvertible {

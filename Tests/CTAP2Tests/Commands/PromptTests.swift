@@ -19,6 +19,7 @@ import Testing
     (.authorize([.getAssertion, .largeBlobWrite]), true), (.authorize(.authenticatorConfiguration), true),
   ]
 
+  // Holds: PERSON-6
   @Test(arguments: purposes.indices)
   func `an OK counts at once unless something is destroyed, set or signed`(_ index: Int) {
     let (purpose, needsReading) = Self.purposes[index]
@@ -30,6 +31,7 @@ import Testing
     .map(try await TestPlatform(.two).saltInput([UInt8](repeating: 7, count: 32), in: &world))
   }
 
+  // Holds: PERSON-8
   @Test func `a prompt says what goes along`() async throws {
     var world = TestWorld()
     let salts = try await Self.salts(&world)
@@ -69,6 +71,7 @@ import Testing
     #expect(prompt.needsReading)
   }
 
+  // Holds: PERSON-8
   @Test func `a large-blob key that no credential has does not go along`() async throws {
     var world = TestWorld()
     _ = try await world.register()
@@ -77,6 +80,7 @@ import Testing
     #expect(world.person.shown.last?.prompt.extras == [])
   }
 
+  // Holds: PERSON-8
   @Test func `extras have their own dialog, even with a token`() async throws {
     var world = TestWorld()
     let salts = try await Self.salts(&world)

@@ -6,6 +6,7 @@ import Testing
 @testable import CTAP2
 
 @Suite struct ResetTests {
+  // Holds: MGMT-35
   @Test func `empties the store and goes on in the next epoch`() async throws {
     var world = TestWorld()
     let before = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
@@ -26,6 +27,7 @@ import Testing
     #expect(try world.store.allCredentials().map(\.counter) == [65_536])
   }
 
+  // Holds: PIN-30
   @Test func `ends the token in use`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
@@ -47,6 +49,7 @@ import Testing
     #expect(world.person.shown.last?.prompt.purpose == .reset(importedPasskeys: 1))
   }
 
+  // Holds: PERSON-9, MGMT-33, TIME-4
   @Test func `is taken for 10 s after power-up, and no replug gives it more time`() async {
     var world = TestWorld()
     world.clock.advance(by: .seconds(9))
@@ -62,6 +65,7 @@ import Testing
     #expect(await world.send([0x07]).bytes == [0x00])
   }
 
+  // Holds: MGMT-34
   @Test func `where nothing verifies, it asks for presence`() async {
     var world = TestWorld(canVerify: false)
     #expect(await world.send([0x07]).bytes == [0x00])
@@ -69,6 +73,7 @@ import Testing
       world.person.shown == [.init(prompt: UserPrompt(purpose: .reset(importedPasskeys: 0)), verification: false)])
   }
 
+  // Holds: MGMT-34
   @Test func `a person who is there, and not verified, resets nothing`() async throws {
     var world = TestWorld()
     _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
@@ -84,6 +89,7 @@ import Testing
     #expect(world.keySource.openings == 0)
   }
 
+  // Holds: MGMT-34
   @Test(arguments: [
     (UserInteractionError.declined, [UInt8(0x27)]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
     (.verificationFailed, [0x27]),

@@ -2,6 +2,7 @@ import CTAP2
 import Testing
 
 @Suite struct SelectionTests {
+  // Holds: MGMT-30
   @Test func `succeeds with presence, and does not need the vault`() async {
     var world = TestWorld(isOpen: false)
     #expect(await world.send([0x0B]).bytes == [0x00])
@@ -9,6 +10,7 @@ import Testing
     #expect(world.keySource.openings == 0)
   }
 
+  // Holds: MGMT-30
   @Test(arguments: [
     (UserInteractionError.declined, CTAPStatus.operationDenied), (.timedOut, .userActionTimeout),
     (.cancelled, .keepaliveCancel),

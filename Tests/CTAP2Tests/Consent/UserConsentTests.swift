@@ -24,6 +24,7 @@ import Testing
     #expect(!key.publicKey.isValidSignature(Array(signature.dropLast()), for: message))
   }
 
+  // Holds: CTAP2-8
   @Test func `a key that fails is told, and no secret with it`() {
     let error = CTAPError(CryptoError.faultySignature)
     #expect(error.status == .other)

@@ -15,6 +15,7 @@ import Testing
 
   private static let asking = Requests.signingIn(["credBlob": true])
 
+  // Holds: EXT-9, EXT-10
   @Test(arguments: [0, 1, 32, 64])
   func `bytes of a discoverable credential are kept and told`(count: Int) async throws {
     var world = TestWorld()
@@ -28,6 +29,7 @@ import Testing
     }
   }
 
+  // Holds: EXT-12
   @Test func `a sign-in that nobody has agreed to is not told them`() async throws {
     var world = TestWorld()
     let made = try #require(await Self.register(.bytes([1, 2, 3]), in: &world).data)
@@ -50,6 +52,7 @@ import Testing
     #expect(world.person.shown.count == 3, "two registrations and a token")
   }
 
+  // Holds: CTAP2-15, EXT-9
   @Test func `more than 64 bytes are not kept, and the output says so`() async throws {
     var world = TestWorld()
     let made = try #require(await Self.register(.bytes([UInt8](repeating: 1, count: 65)), in: &world).data)
@@ -59,6 +62,7 @@ import Testing
     #expect(answer.data?.extensions == ["credBlob": .bytes([])])
   }
 
+  // Holds: CTAP2-15, EXT-9
   @Test func `a non-discoverable credential has no record for them`() async throws {
     var world = TestWorld()
     let made = try #require(await Self.register(.bytes([1, 2, 3]), rk: false, in: &world).data)
@@ -68,6 +72,7 @@ import Testing
     #expect(answer.data?.extensions == ["credBlob": .bytes([])])
   }
 
+  // Holds: EXT-10
   @Test func `a credential that was made without is answered with no bytes`() async throws {
     var world = TestWorld()
     _ = try await world.register()
@@ -92,6 +97,7 @@ import Testing
     RequestCase("a list of numbers", 6, ["credBlob": [1, 2, 3]], .cborUnexpectedType),
   ]
 
+  // Holds: CTAP2-12
   @Test(arguments: refusedRegistrations)
   func `refuses in a registration`(_ request: RequestCase) async {
     var world = TestWorld(isOpen: false)

@@ -3,7 +3,9 @@ import CTAP2
 import Recovery
 import Testing
 
+// Holds: EXT-7
 @Suite struct CredProtectTests {
+  // Holds: EXT-7
   @Test(arguments: 1...3)
   func `a level is stored and told in the authenticator data`(level: Int) async throws {
     var world = TestWorld()
@@ -13,6 +15,7 @@ import Testing
     #expect(try world.store.allCredentials().map { Int($0.policy.credProtect.rawValue) } == [level])
   }
 
+  // Holds: MC-17
   @Test func `nothing is told that was not asked for`() async throws {
     var world = TestWorld()
     let answer = await world.makeCredential(Requests.makeCredential(changes: [(6, ["x": 1])]))

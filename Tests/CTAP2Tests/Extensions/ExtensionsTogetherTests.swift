@@ -46,6 +46,7 @@ import Testing
     #expect(try platform.decrypt(secrets) == platform.decrypt(try #require(outputs["hmac-secret-mc"]?.bytes)))
   }
 
+  // Holds: CTAP2-7
   @Test func `any change of one byte is answered, and only a whole answer is a success`() async throws {
     let platform = try TestPlatform(.one)
     var world = TestWorld()

@@ -6,6 +6,7 @@ import Testing
 
 @testable import CTAP2
 
+// Holds: EXT-1, EXT-6
 /// hmac-secret and hmac-secret-mc in their ceremonies; `hmac-secret-prf.json` is in `HMACSecretVectorTests`.
 @Suite struct HMACSecretTests {
   private static let one = [UInt8](repeating: 0xA1, count: 32)
@@ -39,6 +40,7 @@ import Testing
     return try platform.decrypt(try #require(data.extensions?[identifier]?.bytes))
   }
 
+  // Holds: EXT-1, EXT-4
   @Test(arguments: choices)
   func `the outputs are those of the contract, in the place of their salts`(choice: Choice) async throws {
     let vectors = try KeysAndRecovery.load()
@@ -60,6 +62,7 @@ import Testing
     #expect(reversed == both.suffix(32) + both.prefix(32))
   }
 
+  // Holds: EXT-3
   @Test func `protocol one is meant where none is named`() async throws {
     let platform = try TestPlatform(.one)
     var world = TestWorld()
@@ -72,6 +75,7 @@ import Testing
     #expect(try outputs(answer, platform) == expected)
   }
 
+  // Holds: EXT-4
   @Test(arguments: PINUVAuthProtocol.allCases)
   func `every credential has both secrets, whatever was asked for at registration`(
     version: PINUVAuthProtocol
@@ -93,6 +97,7 @@ import Testing
     }
   }
 
+  // Holds: GA-18
   @Test func `each account of a sign-in has outputs of its own`() async throws {
     let platform = try TestPlatform(.two)
     var world = TestWorld()
@@ -114,6 +119,7 @@ import Testing
     }
   }
 
+  // Holds: EXT-6
   @Test(arguments: choices)
   func `a registration with salts tells what a sign-in will tell`(choice: Choice) async throws {
     let platform = try TestPlatform(choice.version)
@@ -178,6 +184,7 @@ import Testing
     RequestCase("an empty saltEnc", 2, .bytes([]), .pinAuthInvalid),
   ]
 
+  // Holds: CTAP2-11, EXT-2
   @Test(arguments: PINUVAuthProtocol.allCases, refusedInputs)
   func `an input is refused, locked or not, before anybody is asked`(
     version: PINUVAuthProtocol, request: RequestCase
@@ -193,6 +200,7 @@ import Testing
     }
   }
 
+  // Holds: CTAP2-11, EXT-2
   @Test(arguments: PINUVAuthProtocol.allCases, [0, 16, 48, 80, 96])
   func `other than one or two salts are refused with 03`(version: PINUVAuthProtocol, count: Int) async throws {
     let platform = try TestPlatform(version)
@@ -229,6 +237,7 @@ import Testing
     return [answer.status, made.status]
   }
 
+  // Holds: CTAP2-12, EXT-5
   @Test(arguments: [false, true])
   func `salts without user presence are refused with 2B`(uv: Bool) async throws {
     let platform = try TestPlatform(.two)
@@ -265,6 +274,7 @@ import Testing
     RequestCase("salts beside false", 6, ["hmac-secret": false, "hmac-secret-mc": [:]], .missingParameter),
   ]
 
+  // Holds: CTAP2-12
   @Test(arguments: refusedRegistrations)
   func `refuses in a registration`(_ request: RequestCase) async {
     var world = TestWorld(isOpen: false)
@@ -290,6 +300,7 @@ import Testing
 
   private static func secret(_ hex: Hex) -> SecretBytes { hex.bytes.withUnsafeBytes(SecretBytes.init(copying:)) }
 
+  // Holds: EXT-4
   @Test func `the salts open and their outputs are told`() throws {
     let vectors = try Self.vectors()
     let key = try P256.PrivateKey(scalar: Self.secret(vectors.authenticatorKeyAgreementPrivateKey.hex))
@@ -322,6 +333,7 @@ import Testing
     }
   }
 
+  // Holds: CTAP2-11
   @Test func `any changed byte is refused`() throws {
     let vectors = try Self.vectors()
     let z = Self.secret(vectors.ecdhZ.hex)

@@ -7,6 +7,7 @@ import Testing
   private static let registering = Requests.registering(["largeBlobKey": true])
   private static let signingIn = Requests.signingIn(["largeBlobKey": true])
 
+  // Holds: MC-23, GA-15, EXT-11
   @Test func `the key stands beside the authenticator data, which say nothing of it`() async throws {
     var world = TestWorld()
     let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: Self.registering))
@@ -24,6 +25,7 @@ import Testing
     }
   }
 
+  // Holds: EXT-12
   @Test func `a sign-in that nobody has agreed to is told none`() async throws {
     var world = TestWorld()
     let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: Self.registering))
@@ -91,6 +93,7 @@ import Testing
     RequestCase("bytes", 0, ["largeBlobKey": .bytes([1])], .cborUnexpectedType),
   ]
 
+  // Holds: CTAP2-13, EXT-13
   @Test(arguments: refused)
   func `refuses in a registration and in a sign-in`(_ request: RequestCase) async {
     let input = request.changes[0].1
@@ -102,6 +105,7 @@ import Testing
     #expect(world.keySource.openings == 0)
   }
 
+  // Holds: CTAP2-14, EXT-13
   @Test(arguments: [nil, false])
   func `a non-discoverable credential cannot have one`(rk: Bool?) async {
     var world = TestWorld(isOpen: false)

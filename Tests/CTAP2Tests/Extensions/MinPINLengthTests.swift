@@ -4,6 +4,7 @@ import Testing
 
 @testable import CTAP2
 
+// Holds: EXT-14
 @Suite struct MinPINLengthTests {
   private static func world(listing rpIDs: [String], minimum: UInt8 = 6) -> TestWorld {
     var state = StoreState(storeID: [UInt8](repeating: 7, count: 16))
@@ -14,6 +15,7 @@ import Testing
 
   private static let asking = Requests.registering(["minPinLength": true])
 
+  // Holds: EXT-14
   @Test(arguments: [4, 63] as [UInt8])
   func `a relying party on the list is told the length`(minimum: UInt8) async throws {
     var world = Self.world(listing: ["other.example", "example.com"], minimum: minimum)
@@ -21,6 +23,7 @@ import Testing
     #expect(made.extensions == ["minPinLength": .unsigned(UInt64(minimum))])
   }
 
+  // Holds: EXT-14
   @Test(arguments: [[], ["other.example"], ["Example.com"], ["www.example.com"], ["com"]])
   func `another relying party is told nothing`(rpIDs: [String]) async throws {
     var world = Self.world(listing: rpIDs)

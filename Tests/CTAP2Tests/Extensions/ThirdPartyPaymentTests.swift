@@ -12,6 +12,7 @@ import Testing
   }
   static let choices = [nil, false, true].flatMap { input in [false, true].map { Choice(input: input, rk: $0) } }
 
+  // Holds: EXT-15
   @Test(arguments: choices)
   func `what was registered is told, also where only the phrase is`(choice: Choice) async throws {
     var world = TestWorld()
@@ -42,6 +43,7 @@ import Testing
     #expect(answer.status == .success)
   }
 
+  // Holds: CTAP2-13
   @Test(arguments: [1, "true", .bytes([1]), [:]] as [CBORValue])
   func `what is not a boolean is refused`(input: CBORValue) async {
     var world = TestWorld(isOpen: false)

@@ -14,6 +14,7 @@ import Testing
     (.identifier, "24154dbe7ef3ce2d6add02c4e48dbb69"), (.credentialStore, "f71b2891a5b9d1e1c65d49eed539a041"),
   ]
 
+  // Holds: INFO-8
   @Test(arguments: keys)
   func `the key is derived from the token, for each member another`(_ member: EncryptedState, _ key: String) throws {
     let token = (0..<32).map { UInt8($0) }.withUnsafeBytes(SecretBytes.init(copying:))
@@ -57,6 +58,7 @@ import Testing
     ).secret
   }
 
+  // Holds: INFO-8
   @Test func `are not told while the vault is locked, and are random to who has no token`() async throws {
     var world = TestWorld(isOpen: false)
     #expect(await world.send([0x04]).map?[0x19] == nil)
@@ -79,6 +81,7 @@ import Testing
     #expect(world.store.writes == 1, "only who asks for the token has one made")
   }
 
+  // Holds: INFO-9
   @Test func `the identifier stays, whatever is done but a reset`() async throws {
     var world = TestWorld()
     let token = try await token(in: &world)
@@ -102,6 +105,7 @@ import Testing
     #expect(try await read(&world, with: try await self.token(in: &world))[0] != before)
   }
 
+  // Holds: INFO-10
   @Test func `the credential store's state changes with each passkey, and only then`() async throws {
     var world = TestWorld()
     let token = try await token(in: &world)
@@ -134,6 +138,7 @@ import Testing
     #expect(afterDeletion != seen.last, "removed")
   }
 
+  // Holds: INFO-10
   @Test func `a reset changes the state of a store that was and is empty`() async throws {
     var world = TestWorld()
     let before = try await read(&world, with: try await token(in: &world))

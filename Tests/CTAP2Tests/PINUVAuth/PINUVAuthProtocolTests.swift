@@ -22,6 +22,7 @@ import Testing
 
   private static func hash(_ pin: String) -> [UInt8] { Array(SHA256.hash(Array(pin.utf8)).prefix(16)) }
 
+  // Holds: PIN-3
   @Test func `both sides agree on Z`() throws {
     let vector = try #require(Self.cases().first)
     let platform = try P256.PrivateKey(scalar: Self.secret(vector.platformPrivateKey.bytes))
@@ -36,6 +37,7 @@ import Testing
     #expect(platform.publicKey.keyAgreement.count == 5)
   }
 
+  // Holds: PIN-3
   @Test func `what platforms send opens, and is authentic`() throws {
     #expect(try Self.cases().map { $0.pinUvAuthProtocol.integer() } == [1, 2])
     for vector in try Self.cases() {
@@ -57,6 +59,7 @@ import Testing
     }
   }
 
+  // Holds: PIN-3
   @Test func `protocol one encrypts to the published bytes, two under a fresh vector each time`() throws {
     let one = try #require(Self.cases().first), two = try #require(Self.cases().last)
     let first = PINUVAuthProtocol.one.sharedSecret(Self.secret(one.ecdhZ.bytes))
@@ -81,6 +84,7 @@ import Testing
     }
   }
 
+  // Holds: PIN-3
   @Test func `a MAC of another length, or with any bit changed, is not authentic`() {
     for version in PINUVAuthProtocol.allCases {
       let key = Self.secret([UInt8](repeating: 5, count: 32))
@@ -110,6 +114,7 @@ import Testing
     ]
   }()
 
+  // Holds: PIN-5
   @Test(arguments: badKeys) func `a key that is none is refused`(map: CBORMap, status: CTAPStatus) {
     let error = #expect(throws: CTAPError.self) { try P256.PublicKey(keyAgreement: map) }
     #expect(error?.status == status)

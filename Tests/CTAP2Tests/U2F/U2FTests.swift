@@ -80,6 +80,7 @@ import Testing
     [0, 3, 0, 0], [0, 3, 0, 0, 0], [0, 3, 0, 0, 0, 0, 0], [0, 3, 0, 0, 0, 0, 0, 0, 0], [0, 3, 0, 0, 0xFF],
   ]
 
+  // Holds: U2F-1
   @Test(arguments: versions) func `the version is told, short or extended, with or without Le`(message: [UInt8]) {
     var world = TestWorld(isOpen: false)
     #expect(send(message, in: &world) == .answer(Array("U2F_V2".utf8) + [0x90, 0x00]))
@@ -96,6 +97,7 @@ import Testing
     (authentication([1, 2], control: 0), [0x6A, 0x80]), (authentication([1, 2]), [0x6A, 0x80]),
   ]
 
+  // Holds: U2F-2, U2F-8
   @Test(arguments: malformed) func `what is malformed is refused, and nobody is asked`(
     message: [UInt8], status: [UInt8]
   ) {
@@ -114,6 +116,7 @@ import Testing
 
   // MARK: Registration
 
+  // Holds: MGMT-32
   @Test(arguments: [
     SHA256.hash(Array(".dummy".utf8)), SHA256.hash(Array("make.me.blink".utf8)), [UInt8](repeating: 0x41, count: 32),
   ])
@@ -124,6 +127,7 @@ import Testing
     #expect(send(Self.registration(application), in: &world) == .needsPresence(UserPrompt(purpose: .select)))
   }
 
+  // Holds: U2F-3, U2F-4
   @Test func `a registration wants vault and presence, then verifies, certificate and all`() throws {
     var world = TestWorld(isOpen: false)
     #expect(send(Self.registration(), in: &world) == .needsVault(UserPrompt(purpose: .registerSecondFactor)))
@@ -153,6 +157,7 @@ import Testing
 
   // MARK: Sign-in
 
+  // Holds: U2F-5
   @Test func `check-only tells what is ours, and never signs`() throws {
     var world = TestWorld()
     let made = try register(in: &world)
@@ -179,6 +184,7 @@ import Testing
     }
   }
 
+  // Holds: U2F-6, U2F-7
   @Test(arguments: [UInt8(0x03), 0x08]) func `a sign-in verifies, and its counter grows`(control: UInt8) throws {
     var world = TestWorld()
     let made = try register(in: &world)
@@ -203,6 +209,7 @@ import Testing
     #expect(counters == [seconds, control == 0x03 ? seconds + 1 : seconds])
   }
 
+  // Holds: EXT-8, U2F-10
   @Test func `credentials of CTAP2 serve too, as their protection allows`() async throws {
     for (rk, level, serves) in [
       (true, 1, true), (true, 2, true), (true, 3, false), (false, 1, true), (false, 3, false),
@@ -229,6 +236,7 @@ import Testing
     #expect(send(Self.authentication(passkeyID, control: 0x07), in: &empty) == .answer([0x6A, 0x80]))
   }
 
+  // Holds: U2F-9
   @Test func `a key handle signs in over CTAP2`() async throws {
     var world = TestWorld()
     let made = try register(in: &world)
@@ -239,6 +247,7 @@ import Testing
       made.key.isValidSignature(try #require(answer.map?[3]?.bytes), for: data + Requests.clientDataHash))
   }
 
+  // Holds: MGMT-35, U2F-11
   @Test func `a reset ends it here, and alwaysUv turns U2F off`() async throws {
     var world = TestWorld()
     let made = try register(in: &world)

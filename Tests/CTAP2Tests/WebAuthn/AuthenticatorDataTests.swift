@@ -19,6 +19,7 @@ import Testing
     #expect(Hex(data.bytes).description == String(repeating: "aa", count: 32) + "0501020304")
   }
 
+  // Holds: MC-17
   @Test func `AT and ED follow from what is there`() throws {
     let hash = try #require(RPIDHash(bytes: [UInt8](repeating: 0xAA, count: 32)))
     let data = AuthenticatorData(
@@ -30,6 +31,7 @@ import Testing
       Hex(extended.bytes).description == String(repeating: "aa", count: 32) + "8100000000a16b6372656450726f7465637402")
   }
 
+  // Holds: MC-25
   @Test func `attested credential data are aaguid, length, id and key`() throws {
     let key = try key("ES256")
     let attested = AttestedCredentialData(aaguid: .liquidAuth, credentialID: [1, 2, 3], publicKey: COSEKey(key))
@@ -45,6 +47,7 @@ import Testing
     #expect(Hex(data.bytes.dropFirst(37)).description == expected)
   }
 
+  // Holds: MC-25
   @Test func `an EdDSA key has four members`() throws {
     let key = try key("EdDSA")
     #expect(Hex(COSEKey(key).bytes).description == "a4010103272006215820\(Hex(key.bytes))")

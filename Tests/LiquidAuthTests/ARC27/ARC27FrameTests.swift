@@ -60,6 +60,7 @@ import Testing
       .binary(LooseCBOREncoder.encode(["id": "a", "reference": "arc0027:discover:response"])), .response),
   ]
 
+  // Holds: ARC27-2
   @Test(arguments: unanswered)
   func `a frame that cannot be answered is told to the person, and nothing is signed`(frame: Frame) async throws {
     var fixture = try ProviderFixture()
@@ -75,6 +76,7 @@ import Testing
     #expect(await fixture.signer.asked == [])
   }
 
+  // Holds: ARC27-1
   @Test func `the largest request is read, and one byte more is not`() async throws {
     var fixture = try ProviderFixture()
     let empty: [String: LooseCBORValue] = ["id": "a", "reference": Self.reference, "padding": .bytes([])]
@@ -97,6 +99,7 @@ import Testing
     }
   }
 
+  // Holds: ARC27-1
   @Test func `a damaged request is refused, ignored, or another request; what is asked for is a transaction`()
     async throws
   {
@@ -127,6 +130,7 @@ import Testing
 }
 
 @Suite struct `ARC-27's texts` {
+  // Holds: PEERARC27-3
   @Test(arguments: [
     ([UInt8](), "", ""), ([0xFB], "+w==", "-w"), ([0xFF, 0xFE], "//4=", "__4"), ([0xFB, 0xEF, 0xFF], "++//", "--__"),
     ([1, 2, 3, 4], "AQIDBA==", "AQIDBA"),
@@ -145,6 +149,7 @@ import Testing
     #expect(Base64.decode(text) == nil)
   }
 
+  // Holds: PEERARC27-2
   @Test func `ids are UUIDs of version 4 in lower case`() {
     var generator = AscendingBytes(state: 0xF0)
     #expect(UUIDv4.make(using: &generator) == "f0f1f2f3-f4f5-46f7-b8f9-fafbfcfdfeff")
@@ -158,6 +163,7 @@ import Testing
     )
   }
 
+  // Holds: PEERARC27-2
   @Test func `a reference is read as it is written`() {
     for method in ARC27Method.allCases.map(\.rawValue) + ["sign_bytes", "a", String(repeating: "a", count: 64)] {
       for kind in [ARC27Reference.Kind.request, .response] {

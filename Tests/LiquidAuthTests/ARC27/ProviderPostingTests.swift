@@ -31,6 +31,7 @@ import Testing
     #expect(await fixture.signer.asked == [])
   }
 
+  // Holds: ARC27-8
   @Test func `what a node does not take is null in 4300, and the next is posted all the same`() async throws {
     let words = String(repeating: "no", count: 300)
     let algod = FakeAlgod(failures: [0: .refused(words), 2: .unreachable("at 10.0.0.7"), 3: .timedOut])
@@ -80,6 +81,7 @@ import Testing
     #expect(said.message == "the network did not take all transactions; rejected: overspend")
   }
 
+  // Holds: PEERARC27-5
   @Test func `nobody is asked to sign for a network that is not known or has no node`() async throws {
     let algod = FakeAlgod()
     var fixture = try ProviderFixture(algod: algod)
@@ -137,6 +139,7 @@ import Testing
       ])
   }
 
+  // Holds: ARC27-8
   @Test(arguments: [
     (400, "{\"message\":\"overspend\"}", PortError.refused("overspend")),
     (400, "<html>", .refused("no reason given")), (400, "", .refused("no reason given")),

@@ -130,6 +130,7 @@ import Testing
       "sign_and_post_transactions"),
   ]
 
+  // Holds: ARC27-5, PEERARC27-5
   @Test(arguments: malformed)
   func `a request that is malformed is answered with 4200, where and why`(item: Malformed) async throws {
     let algod = FakeAlgod()
@@ -155,6 +156,7 @@ import Testing
     #expect(await fixture.signer.asked == [])
   }
 
+  // Holds: ARC27-6, PEERARC27-5
   @Test func `one transaction that is refused keeps back all others`() async throws {
     var fixture = try ProviderFixture()
     let strange = TestPayment(sender: fixture.stranger)
@@ -166,6 +168,7 @@ import Testing
     #expect(await fixture.signer.asked == [])
   }
 
+  // Holds: ARC27-6, PEERARC27-2
   @Test func `a group of which some are of no group, or of another, is answered with the id that it would have`()
     async throws
   {
@@ -192,6 +195,7 @@ import Testing
     var testDescription: String { "\(failure)" }
   }
 
+  // Holds: ARC27-7, PEERARC27-5
   @Test(arguments: [
     Failing(failure: .declined, code: 4001, message: "the person refused", data: ["method": "sign_transactions"]),
     Failing(failure: .timedOut, code: 4002, message: "nobody answered in time", data: ["method": "sign_transactions"]),
@@ -237,6 +241,7 @@ import Testing
     }
   }
 
+  // Holds: ARC27-7
   @Test func `why the authenticator is not there is told to the person, not to the dApp`() async throws {
     var fixture = try ProviderFixture(failure: .unreachable("no socket"))
     let said = try await fixture.ask("sign_message", ["message": "a"])
@@ -245,6 +250,7 @@ import Testing
     #expect(said.message == "the wallet could not do this")
   }
 
+  // Holds: ARC27-7
   @Test func `signatures that were not asked for, or are not valid, are given to nobody`() async throws {
     let tampers: [@Sendable ([[UInt8]?]) -> [[UInt8]?]] = [
       { Array($0.dropLast()) }, { $0 + [nil] }, { _ in [nil, nil] }, { [$0[0], $0[0]] }, { [nil, $0[0]] },

@@ -9,6 +9,7 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct `ARC-27 signing` {
+  // Holds: PEERARC27-1
   /// All ways to say who signs in a group of one to four, and in each form.
   @Test(arguments: 1...4, [Provider.SignedTransactionForm.signature, .signedTransaction])
   func `each signature stands at its transaction's index, and null at each other`(
@@ -65,6 +66,7 @@ import Testing
       ])
   }
 
+  // Holds: PEERARC27-4
   @Test func `a message is given to the authenticator as its UTF-8, without a prefix`() async throws {
     var fixture = try ProviderFixture()
     for message in ["a", "TX", "\u{65}\u{301}", String(repeating: "\u{e9}", count: 512)] {
@@ -99,6 +101,7 @@ import Testing
     #expect(await fixture.signer.asked.count == 5)
   }
 
+  // Holds: PEERARC27-2
   @Test(arguments: ["x", "\u{65}\u{301}", "\u{1F511}\n", "01936B5E-7C3A-7DEF-8123-456789ABCDEF", "7"])
   func `an id is given back byte for byte`(id: String) async throws {
     var fixture = try ProviderFixture()

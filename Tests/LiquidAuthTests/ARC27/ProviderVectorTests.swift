@@ -5,6 +5,7 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct `ARC-27 frames` {
+  // Holds: ARC27-6, PEERARC27-1
   @Test(arguments: try ARC27Vectors.load().answered.array)
   func `a frame is answered byte for byte, and only what is to be signed is asked for`(item: Vector)
     async throws
@@ -19,6 +20,7 @@ import Testing
     #expect(await fixture.signer.origins == (item.asks.array.isEmpty ? [] : [ProviderFixture.origin]))
   }
 
+  // Holds: ARC27-4
   @Test(arguments: try ARC27Vectors.load().answered.array)
   func `the same request in a binary message is answered in one, byte for byte`(item: Vector)
     async throws

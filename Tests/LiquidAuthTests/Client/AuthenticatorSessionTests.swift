@@ -119,6 +119,7 @@ import Testing
     #expect(server.paths.filter { $0.hasSuffix("/response") } == ["/attestation/response"])
   }
 
+  // Holds: WALLET-7
   @Test func `the port is told the link's host`() async throws {
     let asked = Mutex<[String]>([])
     var parrot = Parrot(passkey: .success(WalletPasskey(credentialID: [1], isStored: false)))
@@ -231,6 +232,7 @@ import Testing
     (.failure(.refused("too old; update it")), .authenticator(.refused("too old; update it"))),
   ]
 
+  // Holds: PEERSIGNIN-11
   @Test(arguments: answers) func `what is no answer is refused by name`(
     _ answer: Result<[UInt8], PortError>, _ error: LiquidAuthError
   ) async {

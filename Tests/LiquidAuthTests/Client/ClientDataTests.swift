@@ -54,6 +54,7 @@ import Testing
     }
   }
 
+  // Holds: PEERSIGNIN-10
   @Test(arguments: [
     // 31, 33 and no bytes; a bit that belongs to none; padding; another alphabet; what would end the string.
     "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBgQ", "nCbErBUTpowZ16C6h2KNpT8jSzI9e2rw1TMiY0SBgSgA", "",

@@ -18,6 +18,7 @@ import Testing
     return jar.header(forPath: path)?.value
   }
 
+  // Holds: PEERSIGNIN-13
   @Test func `the session's cookie goes along as it came`() throws {
     #expect(try Self.sent([Self.session]) == "connect.sid=s%3Aabc.def%2Fg")
     #expect(try Self.sent([]) == nil)

@@ -17,6 +17,7 @@ import Testing
 
   // MARK: - What succeeds
 
+  // Holds: PEERSIGNIN-13
   @Test func `a registration proves passkey and account`() async throws {
     let server = Self.server()
     let wallet = try TestWallet(at: server)
@@ -51,6 +52,7 @@ import Testing
       ])
   }
 
+  // Holds: PEERKEY-7, PEERSIGNIN-6
   @Test func `an authentication proves the passkey`() async throws {
     let server = Self.server()
     let wallet = try TestWallet(at: server)
@@ -71,6 +73,7 @@ import Testing
       ])
   }
 
+  // Holds: SERVER-6
   @Test func `connect registers the first time, and signs in from then on`() async throws {
     let server = Self.server()
     let wallet = try TestWallet(at: server)
@@ -97,6 +100,7 @@ import Testing
     #expect(server.links.count == 1)
   }
 
+  // Holds: PEERKEY-1
   @Test func `a new machine with the phrase signs in with the passkey of the first`() async throws {
     let server = Self.server()
     let first = try await TestWallet(at: server).run(.registration)
@@ -108,6 +112,7 @@ import Testing
     #expect(kept == [first.credentialID], "it is known from now on")
   }
 
+  // Holds: SERVER-5
   @Test func `a server that forgot is registered with anew when its person says so, and not before`() async throws {
     let server = Self.server()
     let wallet = try TestWallet(at: server)
@@ -123,6 +128,7 @@ import Testing
     #expect(try await wallet.run(.connect).credentialID == second.credentialID)
   }
 
+  // Holds: SERVER-5
   @Test func `a stored passkey is not replaced for a server that names another relying party`() async throws {
     let authenticator = try TestAuthenticator()
     let first = try await TestWallet(at: Self.server(), with: authenticator).run(.registration)
@@ -160,6 +166,7 @@ import Testing
     #expect(server.requests.allSatisfy { $0.url.hasPrefix(origin + "/") })
   }
 
+  // Holds: SERVER-2
   @Test func `a parent domain's passkey does not make a host known`() async throws {
     let server = Self.server()
     let wallet = try TestWallet(at: server)
@@ -177,6 +184,7 @@ import Testing
 
   // MARK: - Another origin
 
+  // Holds: PEERSIGNIN-7
   @Test func `a server that expects what phones write is told it the second time`() async throws {
     let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com")
     let wallet = try TestWallet(at: server, origin: "https://example.com:8443")
@@ -197,6 +205,7 @@ import Testing
     #expect(server.paths.filter { $0.hasSuffix("/response") }.count == 4)
   }
 
+  // Holds: PEERSIGNIN-7
   @Test(arguments: TestWallet.Flow.allCases)
   func `a server that accepts neither is told no third time`(_ flow: TestWallet.Flow) async throws {
     let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com:8443")
@@ -209,6 +218,7 @@ import Testing
     #expect(server.paths.filter { $0.hasSuffix("/response") }.count == 3)
   }
 
+  // Holds: SERVER-1, PEERSIGNIN-7
   @Test(arguments: TestWallet.Flow.allCases)
   func `a server that relays its parent domain's challenge gets no signature for that origin`(
     _ flow: TestWallet.Flow
@@ -338,6 +348,7 @@ import Testing
         [["type": "password", "id": "AAAA"]]),
     ]
 
+  // Holds: SERVER-4
   @Test(arguments: attestationOptions) private func `a hostile offer to register is refused, and nobody is asked`(
     _ trick: Trick
   ) async throws {
@@ -367,6 +378,7 @@ import Testing
     #expect(server.paths.filter { $0.hasSuffix("/response") }.count == 1)
   }
 
+  // Holds: SERVER-4, PEERSIGNIN-10
   @Test func `a challenge that begins as something of Algorand by chance is asked for anew, once`() async throws {
     let isDrawn = Switch()
     let server = Self.server { path, response in
@@ -400,6 +412,7 @@ import Testing
       Trick("no passkeys", .missingRequiredField("credentials"), "credentials", nil),
     ]
 
+  // Holds: PEERSIGNIN-11
   @Test(arguments: responses) private func `a server that lies about the outcome is not believed`(
     _ trick: Trick
   ) async throws {
@@ -416,6 +429,7 @@ import Testing
     await #expect(throws: trick.error) { try await wallet.run(.authentication) }
   }
 
+  // Holds: PEERSIGNIN-11
   @Test func `a server that tells of another passkey is not believed`() async throws {
     let server = Self.server { path, response in
       if path == "/attestation/response" { response.change { $0["credentials"] = [["credId": "AAAA"]] } }

@@ -43,6 +43,7 @@ import Testing
     #expect(session.cookies.header(forPath: "/socket.io/") == HTTPHeader("Cookie", "s=1"))
   }
 
+  // Holds: PEERSIGNIN-11
   @Test(arguments: [200, 201]) func `two statuses are success`(_ status: Int) async throws {
     #expect(try await Self.verdict(.success(.json(#"{"a":1}"#, status: status))).get() == Answer(a: 1))
   }
@@ -75,6 +76,7 @@ import Testing
     #expect(throws: error) { try verdict.get() }
   }
 
+  // Holds: PEERSIGNIN-12
   @Test(arguments: [
     (401, #"{"reason":"not_found"}"#, true, true), (404, "", true, false),
     (401, #"{"reason":"unauthorized"}"#, false, true),
@@ -117,6 +119,7 @@ import Testing
     (.failure(.broken("reset")), .network(host: "example.com:8443", .broken("reset"))),
   ]
 
+  // Holds: PEERSIGNIN-11
   @Test(arguments: nonAnswers)
   func `what is no answer is refused by name`(
     _ answer: ScriptedServer.Answer, _ error: LiquidAuthError
@@ -124,6 +127,7 @@ import Testing
     await #expect(throws: error) { try await Self.verdict(answer) }
   }
 
+  // Holds: SERVER-3
   @Test func `arrays that are nested without end are no answer`() async throws {
     let bomb = String(repeating: "[", count: 60_000)
     await #expect(throws: LiquidAuthError.invalidJSON("it is nested more than 32 deep")) {

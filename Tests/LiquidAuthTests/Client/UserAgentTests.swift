@@ -3,6 +3,7 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct UserAgentTests {
+  // Holds: PEERSIGNIN-14
   @Test func `servers find an operating system in it, and no phone`() {
     let header = UserAgent(version: "0.4.1").header
     #expect(header == HTTPHeader("User-Agent", "LiquidAuthLinux/0.4.1 (X11; Linux x86_64)"))

@@ -31,6 +31,7 @@ import Testing
       ])
   }
 
+  // Holds: KEYRI-7
   @Test func `two logins in one millisecond are not the same`() async throws {
     let nonces = [[UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: 16)]
     let world = try KeyriWorld(bytes: nonces)
@@ -42,6 +43,7 @@ import Testing
     #expect(world.signed.allSatisfy { $0.data.hasPrefix("\(world.flow.milliseconds.integer(Int.self))_") })
   }
 
+  // Holds: KEYRI-2
   @Test(arguments: [
     (401, "Unauthorized", LiquidAuthError.keyriUnauthorized),
     (401, "", .keyriUnauthorized),
@@ -91,6 +93,7 @@ import Testing
     await #expect(throws: LiquidAuthError.keyriServer(failure)) { try await world.companion.register(world.email()) }
   }
 
+  // Holds: KEYRI-8
   @Test(arguments: [PortError.declined, .timedOut, .unreachable("not running"), .refused("no vault")])
   func `without a signature nothing is sent`(_ failure: PortError) async throws {
     let world = try KeyriWorld { _ throws(PortError) in throw failure }
@@ -100,6 +103,7 @@ import Testing
     #expect(world.requests.isEmpty)
   }
 
+  // Holds: KEYRI-8
   @Test(arguments: [60_000, 3_600_000])
   func `a signature that came too late is not sent`(_ delay: UInt64) async throws {
     let world = try KeyriWorld { $0.now += delay }
@@ -114,6 +118,7 @@ import Testing
     #expect(world.sent == world.flow.loginText.text)
   }
 
+  // Holds: KEYRI-8
   @Test(arguments: [0, 999_999_999_999, 10_000_000_000_000])
   func `with a wrong clock nobody is asked`(_ now: UInt64) async throws {
     let world = try KeyriWorld()

@@ -20,6 +20,7 @@ import Testing
     #expect(link.sessionID == sessionID)
   }
 
+  // Holds: KEYRI-1
   @Test(arguments: [
     "", "acme", "acme.onekey.to?sessionId=abc", "http://acme.onekey.to?sessionId=abc",
     "liquid://acme.onekey.to?sessionId=abc",
@@ -43,6 +44,7 @@ import Testing
     #expect(throws: LiquidAuthError.noKeyriLink) { try KeyriLink(text, otherOrigins: []) }
   }
 
+  // Holds: KEYRI-1
   @Test(arguments: [
     "https://onekey.to?sessionId=abc", "https://a.b.onekey.to?sessionId=abc",
     "https://acme.onekey.to:8443?sessionId=abc",

@@ -81,11 +81,13 @@ import Testing
     await #expect(throws: LiquidAuthError.keyriAnswer(member)) { try await Self.lookedUp([member: "text"]) }
   }
 
+  // Holds: KEYRI-3
   @Test(arguments: ["5f3c-za.9_~", "5f3c-Za.9_~ ", "5f3c-Za.9_", "", "other"])
   func `an answer about another session is refused`(_ id: String) async throws {
     await #expect(throws: LiquidAuthError.otherKeyriSession) { try await Self.lookedUp(["sessionId": id]) }
   }
 
+  // Holds: KEYRI-4
   @Test func `a browser's key is a point of the curve`() async throws {
     for vector in try KeyriVectors.load().badBrowserKeys.array {
       await #expect(throws: LiquidAuthError.browserKey, "\(vector)") {
@@ -94,6 +96,7 @@ import Testing
     }
   }
 
+  // Holds: KEYRI-2
   @Test(arguments: [
     (404, #"{"message":"no such session"}"#, LiquidAuthError.keyriRefused(status: 404, reason: "no such session")),
     (410, "", .keyriRefused(status: 410, reason: nil)), (401, "", .keyriRefused(status: 401, reason: nil)),
@@ -124,6 +127,7 @@ import Testing
     #expect(try await Self.lookedUp(["error": "", "errors": false, "status": 200]).session.id == "5f3c-Za.9_~")
   }
 
+  // Holds: KEYRI-3
   @Test func `an answer that was cut off anywhere is refused`() async throws {
     let whole = try KeyriWorld.session()
     for length in 0..<whole.utf8.count {
@@ -133,6 +137,7 @@ import Testing
     }
   }
 
+  // Holds: KEYRI-3
   @Test func `an answer with any changed byte is refused, or is about this session`() async throws {
     let whole = Array(try KeyriWorld.session().utf8)
     for index in whole.indices {
@@ -178,6 +183,7 @@ import Testing
     #expect(!sent.contains(Base64.encode(world.flow.signature.bytes)))
   }
 
+  // Holds: KEYRI-5
   @Test(arguments: [
     "https://app.example", "https://app.example:8444", "https://evil.example:8443", "http://localhost:8443",
     "https://app.example.evil.example:8443",
@@ -190,6 +196,7 @@ import Testing
     #expect(world.signed.isEmpty && world.requests.count == 1)
   }
 
+  // Holds: KEYRI-5
   @Test(arguments: ["deny", "Deny"])
   func `what the server wants denied is not confirmed`(_ status: String) async throws {
     let (world, session) = try await Self.lookedUp(["riskAnalytics": ["riskStatus": status]])
@@ -199,6 +206,7 @@ import Testing
     #expect(world.signed.isEmpty && world.requests.count == 1)
   }
 
+  // Holds: KEYRI-5
   @Test(arguments: ["bob@example.com", "Alice@example.com", "alice@example.com ", "alice@ex\u{200D}ample.com"])
   func `a browser that wants to be another user is not signed in`(_ publicUserID: String) async throws {
     let (world, session) = try await Self.lookedUp(["publicUserId": publicUserID])
@@ -242,6 +250,7 @@ import Testing
     #expect(world.requests.count == 2)
   }
 
+  // Holds: PEERSERVER-2
   @Test(arguments: [
     (401, "", LiquidAuthError.keyriRefused(status: 401, reason: nil)),
     (409, #"{"error":"answered already"}"#, .keyriRefused(status: 409, reason: "answered already")),
@@ -263,6 +272,7 @@ import Testing
 
   // MARK: Denying
 
+  // Holds: KEYRI-6, PEERSERVER-2
   @Test func `a denial says no, and nothing else`() async throws {
     let (world, session) = try await Self.lookedUp()
     world.answer(200)

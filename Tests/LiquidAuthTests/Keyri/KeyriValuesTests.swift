@@ -27,6 +27,7 @@ import Testing
     }
   }
 
+  // Holds: KEYRI-7, PEERSERVER-2
   @Test func `the system's chance gives each payload its own key, salt and nonce`() throws {
     let browserKey = try P256.PublicKey(try KeyriVectors.load().sealed[0].browserPublicKey.hex)
     let all = try (0..<16).map { _ in try KeyriSealedPayload([], for: browserKey, chance: .system) }

@@ -4,6 +4,7 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct CredentialOptionsTests {
+  // Holds: PEERSIGNIN-4
   @Test func `a registration is asked for as phones ask for it`() throws {
     let vectors = try BackendVectors.load().attestation.array
     #expect(vectors.count == 6)
@@ -13,6 +14,7 @@ import Testing
     }
   }
 
+  // Holds: PEERSIGNIN-3, PEERSIGNIN-4
   @Test func `requests have the same bytes each time`() throws {
     #expect(
       String(decoding: try ServerSession.encode(AttestationRequest(username: "A")), as: UTF8.self)
@@ -65,6 +67,7 @@ import Testing
     #expect(throws: error) { try ServerSession.decode(AttestationOptions.self, Array(json.utf8)) }
   }
 
+  // Holds: PEERSIGNIN-15
   @Test func `members that mean nothing here are passed over, pairings too`() throws {
     let json = #"{"challenge":"a","rpId":"b","pairing":{"version":2},"timeout":"soon","userVerification":7}"#
     let options = try ServerSession.decode(AssertionOptions.self, Array(json.utf8))

@@ -19,6 +19,7 @@ import Testing
     }
   }
 
+  // Holds: PEERSIGNIN-5
   @Test func `a sign-in is answered as phones answer it, and with the account's word besides`() throws {
     let vectors = try BackendVectors.load().assertion.array
     #expect(vectors.count == 6)

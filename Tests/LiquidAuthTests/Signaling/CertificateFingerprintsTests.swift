@@ -77,6 +77,7 @@ struct CertificateFingerprintsTests {
     #expect(fingerprints.contains(certificate: Self.first) && fingerprints.contains(certificate: Self.second))
   }
 
+  // Holds: SIGNAL-8
   @Test(arguments: [
     [firstBy256, secondBy384], [secondBy512, firstBy384], [firstBy384, firstBy256, secondBy512],
   ])
@@ -85,6 +86,7 @@ struct CertificateFingerprintsTests {
     #expect(!fingerprints.contains(certificate: Self.first) && fingerprints.contains(certificate: Self.second))
   }
 
+  // Holds: SIGNAL-8
   @Test(arguments: [
     ([firstBySHA1], "sha-1"), ([firstByMD5], "md5"), (["MD2 " + firstByMD5.dropFirst(4)], "md2"),
     ([firstBy224], "sha-224"),

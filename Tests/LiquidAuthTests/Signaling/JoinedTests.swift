@@ -4,6 +4,7 @@ import Testing
 
 /// The wallet's machine, a gateway and a dApp, joined in memory.
 struct JoinedTests {
+  // Holds: PEERSIGNAL-1
   @Test(arguments: [Joined.Transport.webSocket, .polling(packetsPerBody: 1), .polling(packetsPerBody: .max)])
   func `wallet and dApp open a channel, packets one by one and together`(_ transport: Joined.Transport) {
     var joined = Joined(over: transport)
@@ -16,6 +17,7 @@ struct JoinedTests {
     #expect(Set(joined.candidatesHeard) == [Descriptions.candidate(1), Descriptions.candidate(2)])
   }
 
+  // Holds: SIGNAL-5
   @Test(arguments: [Joined.Transport.webSocket, .polling(packetsPerBody: 1), .polling(packetsPerBody: .max)])
   func `an offer that was lost before the dApp listened comes again`(_ transport: Joined.Transport) {
     var joined = Joined(over: transport)
@@ -31,6 +33,7 @@ struct JoinedTests {
     #expect(Set(joined.candidatesHeard) == [Descriptions.candidate(1), Descriptions.candidate(2)])
   }
 
+  // Holds: SIGNAL-5
   @Test(arguments: [Joined.Transport.webSocket, .polling(packetsPerBody: 1), .polling(packetsPerBody: .max)])
   func `a server that restarts in mid-flow is found again`(_ transport: Joined.Transport) {
     var joined = Joined(over: transport)
@@ -43,6 +46,7 @@ struct JoinedTests {
     #expect(joined.opened == 262_144)
   }
 
+  // Holds: PEERSIGNAL-5
   @Test func `a second dApp of the room comes too late`() {
     var joined = Joined(over: .webSocket)
     joined.dAppListens = true
@@ -52,6 +56,7 @@ struct JoinedTests {
     #expect(joined.answersSet == [Descriptions.answer])
   }
 
+  // Holds: PEERSIGNAL-4
   @Test func `a dApp that never comes is waited for two minutes`() {
     var joined = Joined(over: .webSocket)
     joined.begin()

@@ -38,6 +38,7 @@ import Testing
     #expect(world.openThings == 0)
   }
 
+  // Holds: SIGNAL-17
   @Test func `the largest frame of ARC-27 is taken, one byte more closes the channel`() async throws {
     let channel = try await open()
     let text = String(repeating: "x", count: ARC27Frame.maximumSize)
@@ -51,6 +52,7 @@ import Testing
     #expect(world.openThings == 0)
   }
 
+  // Holds: SIGNAL-17
   @Test func `what is not read does not pile up`() async throws {
     let channel = try await open()
     for _ in 0..<PeerChannel.maximumUnreadCount { world.peer(.message("")) }
@@ -97,6 +99,7 @@ import Testing
     #expect(await world.call() == .sendMessage(.binary([0xFF])))
   }
 
+  // Holds: SIGNAL-18
   @Test func `a message that is larger than the dApp takes is refused by name, and the channel stays open`()
     async throws
   {

@@ -35,6 +35,7 @@ struct SessionDescriptionTests {
     #expect(try SessionDescription(text).sectionCount == 1)
   }
 
+  // Holds: SIGNAL-7
   @Test(arguments: [
     "sha-256", "sha-256 ", "sha-256 " + hex(31), "sha-256 " + hex(33), "sha-256 " + hex(48), "sha-384 " + hex(32),
     "sha-384 " + hex(47), "sha-512 " + hex(32), "sha-512 " + hex(65), "sha-256 " + hex(31) + ":ag",
@@ -47,6 +48,7 @@ struct SessionDescriptionTests {
     }
   }
 
+  // Holds: SIGNAL-8
   @Test func `a fingerprint of the channel's section counts, those above all sections only where it has none`() throws {
     let above = "a=fingerprint:sha-512 " + Self.hex(64)
     let own = try SessionDescription(Descriptions.lines(["v=0", above, Self.channel, Self.fingerprint])).fingerprints
@@ -66,6 +68,7 @@ struct SessionDescriptionTests {
     }
   }
 
+  // Holds: SIGNAL-7
   @Test(arguments: [
     [], ["m=audio 9 UDP/TLS/RTP/SAVPF 111"], ["m=application 0 UDP/DTLS/SCTP webrtc-datachannel"],
     ["m=application 9 DTLS/SCTP 5000"], ["m=application 9 UDP/DTLS/SCTP"],
@@ -78,6 +81,7 @@ struct SessionDescriptionTests {
     }
   }
 
+  // Holds: SIGNAL-7
   @Test(arguments: [
     "", "\r\n", "v=1\r\n", "V=0\r\n", " v=0\r\n", "o=-\r\nv=0\r\n", "{\"sdp\":\"v=0\"}", "v=0\r\ns=\u{0}\r\n",
     "v=0\r\ns=\u{1b}[2J\r\n", "v=0\r\ns=é\r\n", "v=0\rm=\r\n", "v=0\u{2028}",

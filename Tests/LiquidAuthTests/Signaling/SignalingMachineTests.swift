@@ -4,6 +4,7 @@ import Testing
 
 /// The wallet's side, message for message.
 struct SignalingMachineTests {
+  // Holds: PEERSIGNAL-2
   @Test func `the offer is made while the server is connected to, and sent once both are there`() throws {
     var wallet = Wallet()
     #expect(
@@ -19,6 +20,7 @@ struct SignalingMachineTests {
       ])
   }
 
+  // Holds: PEERSIGNAL-1
   @Test func `the offer goes as a string, exactly as it was made`() throws {
     var wallet = Wallet.linked()
     let actions = wallet.receive(.offer("v=0\r\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n"))
@@ -38,6 +40,7 @@ struct SignalingMachineTests {
     #expect(try emittedCandidates([2]) == [.transport(.send(id(1), text))])
   }
 
+  // Holds: PEERSIGNAL-4
   @Test func `the same offer is sent every three seconds until it is answered`() throws {
     var wallet = Wallet.signalled()
     for _ in 1...4 {
@@ -51,6 +54,7 @@ struct SignalingMachineTests {
     #expect(wallet.tick() == [])
   }
 
+  // Holds: PEERSIGNAL-4
   @Test func `the answer is set, then the candidates that waited; ours are sent once more`() throws {
     var wallet = Wallet.signalled()
     _ = wallet.receive(.candidate(Descriptions.candidate(1)))
@@ -92,6 +96,7 @@ struct SignalingMachineTests {
 
   // MARK: What is not listened to
 
+  // Holds: SIGNAL-4, PEERSIGNAL-3
   @Test func `offers are never listened to, whoever they come from`() throws {
     var wallet = Wallet.signalled()
     for _ in 0..<1000 {
@@ -104,6 +109,7 @@ struct SignalingMachineTests {
     #expect(answer.filter { if case .addCandidate = $0 { true } else { false } } == [])
   }
 
+  // Holds: SIGNAL-6, PEERSIGNAL-5
   @Test func `one answer is taken, later ones are counted`() throws {
     var wallet = try Wallet.connecting()
     let second = try SocketIOEvent("answer-description", Descriptions.description(setup: "passive"))
@@ -121,6 +127,7 @@ struct SignalingMachineTests {
     #expect(wallet.receive(.channelOpen).last == .opened(maximumMessageSize: 262_144))
   }
 
+  // Holds: SIGNAL-6
   @Test func `an answer to an offer that was not sent is not taken`() throws {
     var wallet = Wallet.linked()
     let answer = try SocketIOEvent("answer-description", Descriptions.answer)
@@ -129,6 +136,7 @@ struct SignalingMachineTests {
     #expect(wallet.receive(answer).first == .setAnswer(Descriptions.answer))
   }
 
+  // Holds: SIGNAL-9
   @Test func `64 candidates of the dApp's are handed on, the others counted`() throws {
     var wallet = Wallet.signalled()
     for number in 1...40 { #expect(wallet.receive(try candidate(number)) == []) }
@@ -149,6 +157,7 @@ struct SignalingMachineTests {
     #expect(counts == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512])
   }
 
+  // Holds: DAPPSERVER-16
   @Test func `that no TURN server can be used is told, and nothing ends by it`() throws {
     var wallet = try Wallet.connecting()
     #expect(wallet.receive(.noRelay) == [told(.noRelay)])
@@ -162,6 +171,7 @@ struct SignalingMachineTests {
     #expect(sent == 64)
   }
 
+  // Holds: SIGNAL-9
   @Test(arguments: [
     #""candidate:1""#, "1", "null", "[]", #"{"candidate":7}"#, #"{"candidate":"host"}"#, #"{"candidate":"candidate"}"#,
     #"{"candidate":" candidate:1"}"#, #"{"candidate":"candidate:1\r\na=x"}"#, #"{"candidate":"candidate:é"}"#,
@@ -199,6 +209,7 @@ struct SignalingMachineTests {
 
   // MARK: Refusals
 
+  // Holds: SIGNAL-7
   @Test(arguments: [
     (#""""#, LiquidAuthError.malformedAnswer), ("1", .malformedAnswer), ("null", .malformedAnswer),
     ("[]", .malformedAnswer),
@@ -229,6 +240,7 @@ struct SignalingMachineTests {
     #expect(wallet.receive(try SocketIOEvent(array: #"["answer-description"]"#)) == [told(.ignoredAnswers(1))])
   }
 
+  // Holds: SIGNAL-7
   @Test func `an answer has as many sections as the offer`() throws {
     var wallet = Wallet.signalled()
     let text = Descriptions.answer + "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
@@ -237,6 +249,7 @@ struct SignalingMachineTests {
     #expect(wallet.tick() == ended(.otherSections))
   }
 
+  // Holds: SIGNAL-16
   @Test(arguments: [PeerEvent.failed("ICE failed"), .channelClosed])
   func `a peer connection that fails ends it, and says what helps`(_ event: PeerEvent) throws {
     let reason = event == .channelClosed ? "it was closed" : "ICE failed"
@@ -257,6 +270,7 @@ struct SignalingMachineTests {
 
   // MARK: Time and lost connections
 
+  // Holds: SIGNAL-16
   @Test func `at the time-out it is told how far it had come`() throws {
     for (wallet, stage) in [
       (Wallet.linked(), SignalingStage.linking), (.signalled(), .signalled), (try .connecting(), .connecting),
@@ -276,6 +290,7 @@ struct SignalingMachineTests {
     }
   }
 
+  // Holds: SIGNAL-13
   @Test func `that nobody answers is told after 15 seconds, and whenever the time has doubled`() throws {
     var (wallet, told) = (Wallet.linked(), [SignalingProgress]())
     wallet.wait(.seconds(10))
@@ -291,6 +306,7 @@ struct SignalingMachineTests {
         })
   }
 
+  // Holds: SIGNAL-12
   @Test func `an answer that goes nowhere is another wallet's where one is heard, and says so instead of TURN`() throws
   {
     let other = Descriptions.offer + "a=ice-ufrag:other\r\n"
@@ -323,6 +339,7 @@ struct SignalingMachineTests {
     #expect(wallet.receive(.channelOpen) == ended(.channelTimedOut(.connecting)))
   }
 
+  // Holds: PEERSIGNAL-6
   @Test func `a lost connection is told, and the offer goes on the next one at once`() throws {
     var wallet = Wallet.signalled()
     _ = wallet.receive(.candidate(Descriptions.candidate(1)))
@@ -341,6 +358,7 @@ struct SignalingMachineTests {
     #expect(answer.suffix(2) == (try emittedCandidates([1, 2], on: 2))[...])
   }
 
+  // Holds: PEERSIGNAL-6
   @Test func `a connection that is lost after the answer brings our candidates once more, and no offer`() throws {
     var wallet = try Wallet.connecting()
     _ = wallet.receive(.candidate(Descriptions.candidate(1)))
@@ -356,6 +374,7 @@ struct SignalingMachineTests {
     #expect(wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer)) == [])
   }
 
+  // Holds: SIGNAL-15
   @Test func `a server that is gone for good ends it`() {
     var wallet = Wallet.signalled()
     for _ in 1...7 {
@@ -370,6 +389,7 @@ struct SignalingMachineTests {
     #expect(wallet.machine.deadline == nil)
   }
 
+  // Holds: SIGNAL-15
   @Test func `a server that never let us in was not lost`() {
     var wallet = Wallet()
     _ = wallet.begin()
@@ -381,6 +401,7 @@ struct SignalingMachineTests {
     #expect(wallet.receive(.closed(nil)).last == .failed(.serverGone(.closed)))
   }
 
+  // Holds: SIGNAL-15
   @Test(arguments: [true, false])
   func `at the time-out a server that is gone is told from a dApp that is silent`(_ comesBack: Bool) {
     var wallet = Wallet.signalled()
@@ -418,6 +439,7 @@ struct SignalingMachineTests {
         ])
   }
 
+  // Holds: SIGNAL-1
   @Test func `a malformed packet ends it`() {
     var wallet = Wallet.signalled()
     #expect(wallet.receive(.text("42[")) == ended(.malformed("JSON")))

@@ -67,6 +67,7 @@ import Testing
 
   // MARK: An open channel
 
+  // Holds: PEERSIGNAL-6
   @Test func `the channel opens; the web socket is closed by then, and nothing else is left but the channel`()
     async throws
   {
@@ -94,6 +95,7 @@ import Testing
     #expect(world.openThings == 0)
   }
 
+  // Holds: PEERSIGNIN-13
   @Test(arguments: [
     ("https://dapp.example", "wss://dapp.example"), ("http://localhost:3000", "ws://localhost:3000"),
     ("http://127.0.0.1", "ws://127.0.0.1"),
@@ -171,6 +173,7 @@ import Testing
 
   // MARK: Cancellation
 
+  // Holds: SIGNAL-19
   @Test(arguments: Stage.allCases)
   func `cancelled at any stage, nothing is left open`(_ stage: Stage) async throws {
     let task = try start()
@@ -181,6 +184,7 @@ import Testing
     #expect(world.alarms == 0)
   }
 
+  // Holds: SIGNAL-19
   @Test func `cancelled while it waits for the next try, nothing is left open`() async throws {
     let task = try start()
     try await reach(.letIn)
@@ -192,6 +196,7 @@ import Testing
     #expect(world.alarms == 0)
   }
 
+  // Holds: SIGNAL-19
   @Test func `cancelled while it polls and posts, both are given up`() async throws {
     let task = try start()
     try await reach(.webSocketOpening)
@@ -275,6 +280,7 @@ import Testing
     #expect(world.openThings == 0)
   }
 
+  // Holds: SIGNAL-11
   @Test(arguments: [
     (String(repeating: "x", count: 340_001), 1, LiquidAuthError.incomingTooLarge(size: 340_001)), ("x", 257, .unread),
   ])
@@ -294,6 +300,7 @@ import Testing
     #expect(world.openThings == 0)
   }
 
+  // Holds: SIGNAL-10
   @Test func `events that come faster than they are looked at end it`() async throws {
     let (world, origin) = (FloodingWorld(), try WebOrigin("https://dapp.example"))
     await #expect(throws: LiquidAuthError.flooded) {

@@ -32,6 +32,7 @@ struct EngineIOPacketTests {
     #expect(read.longestSilence == .milliseconds(500))
   }
 
+  // Holds: SIGNAL-2
   @Test(arguments: [
     (#"{"sid":"","pingInterval":25000,"pingTimeout":20000}"#, LiquidAuthError.malformed("handshake")),
     (#"{"sid":"a","pingInterval":99,"pingTimeout":20000}"#, .malformed("handshake")),
@@ -60,6 +61,7 @@ struct EngineIOPacketTests {
     #expect(throws: LiquidAuthError.malformed("handshake")) { try EngineIOHandshake(text(257)) }
   }
 
+  // Holds: SIGNAL-1
   @Test(arguments: [
     ("", LiquidAuthError.malformed("packet")), ("7", .malformed("packet")), ("a", .malformed("packet")),
     (" 2", .malformed("packet")), ("１", .malformed("packet")), ("\u{301}2", .malformed("packet")),

@@ -42,6 +42,7 @@ struct PollingTests {
     #expect(client.polled(Client.connected, on: 2) == [.connected, Self.poll()])
   }
 
+  // Holds: SIGNAL-3
   @Test func `a web socket that never opens gives way to polling`() {
     var client = Client()
     _ = client.begin()
@@ -93,6 +94,7 @@ struct PollingTests {
     #expect(client.emit(try SocketIOEvent("e", "123456789012")) == failed(.messageTooLarge(size: 22, limit: 19), on: 2))
   }
 
+  // Holds: SIGNAL-10
   @Test func `what a server does not take does not pile up`() throws {
     var client = Self.connected()
     let event = try SocketIOEvent("a", 1)
@@ -139,6 +141,7 @@ struct PollingTests {
     #expect(other.posted(status: status, on: 2) == loss)
   }
 
+  // Holds: SIGNAL-1
   @Test(arguments: ["", "<html>", "2\u{1e}", "\u{1e}"])
   func `a body that is none of Engine.IO's ends it`(_ body: String) {
     var client = Self.connected()

@@ -46,6 +46,7 @@ struct SocketIOMachineTests {
     #expect(client.receive("2probe") == sent("3probe"))
   }
 
+  // Holds: SIGNAL-3
   @Test func `silence is borne as long as the server said, from the last packet on`() {
     var client = Client.connected()
     client.wait(.seconds(44))
@@ -64,6 +65,7 @@ struct SocketIOMachineTests {
     #expect(client.receive("2") == lost(.timedOut, delay: .milliseconds(250)))
   }
 
+  // Holds: SIGNAL-4, PEERSIGNAL-2
   @Test func `packets that mean nothing to a client are passed over`() {
     var client = Client.connected()
     for text in [
@@ -85,6 +87,7 @@ struct SocketIOMachineTests {
 
   // MARK: Refusals
 
+  // Holds: SIGNAL-1
   @Test(arguments: [
     ("", LiquidAuthError.malformed("packet")), ("hello", .malformed("packet")), ("bAQID", .binary),
     ("4", .malformed("message")),
@@ -100,6 +103,7 @@ struct SocketIOMachineTests {
     #expect(client.begin() == [])
   }
 
+  // Holds: SIGNAL-1
   @Test(arguments: ["2", "40{\"sid\":\"a\"}", "1", "6"])
   func `nothing but the handshake comes first`(_ text: String) {
     var client = Client()
@@ -108,6 +112,7 @@ struct SocketIOMachineTests {
     #expect(client.receive(text) == failed(.malformed("handshake")))
   }
 
+  // Holds: SIGNAL-1
   @Test func `a message of 256 KiB is read, one byte more is too much`() throws {
     var client = Client.connected()
     let frame = #"42["e",""]"#
@@ -171,6 +176,7 @@ struct SocketIOMachineTests {
     #expect(client.receive(Client.open, on: 2) == sent("40", on: 2))
   }
 
+  // Holds: SIGNAL-3
   @Test(arguments: [
     (UInt64.min, [250, 500, 1000, 2000, 4000, 4000, 4000]), (.max, [500, 1000, 2000, 4000, 8000, 8000, 8000]),
   ])
@@ -194,6 +200,7 @@ struct SocketIOMachineTests {
     #expect(client.machine.deadline == nil)
   }
 
+  // Holds: SIGNAL-3
   @Test func `a server that lets us in and throws us out is not tried for ever`() {
     var client = Client()
     _ = client.begin()

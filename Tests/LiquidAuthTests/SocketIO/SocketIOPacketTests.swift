@@ -36,6 +36,7 @@ struct SocketIOPacketTests {
     #expect(try SocketIOPacket(text).namespace == namespace)
   }
 
+  // Holds: SIGNAL-1
   @Test(arguments: [
     ("", LiquidAuthError.malformed("message")), ("7", .malformed("message")), ("x", .malformed("message")),
     ("0", .malformed("JSON")), ("0{}", .malformed("JSON")), (#"0{"sid":1}"#, .malformed("JSON")),
@@ -52,6 +53,7 @@ struct SocketIOPacketTests {
     #expect(throws: error) { try SocketIOPacket(text) }
   }
 
+  // Holds: SIGNAL-1
   @Test func `JSON that is nested without end is refused, and costs no stack`() {
     let deep = #"2["a","# + String(repeating: "[", count: 100_000)
     #expect(throws: LiquidAuthError.malformed("JSON")) { try SocketIOPacket(deep) }

@@ -44,6 +44,7 @@ struct JSONTests {
     #expect(try Self.decode(text) == Value(b: "x", a: nil))
   }
 
+  // Holds: SERVER-3
   @Test(arguments: [
     "", " ", "{", "}", "]", "\"", "\"b", #"{"b":"x"}}"#, #"{"b":"x"} {}"#, #"{"b":"x"]"#, #"{b:"x"}"#,
     #"{'b':'x'}"#, #"{"b":"x"}//"#, "{\"b\":\"\n\"}", #"{"b":"\x"}"#, #"{"b":"\ud800"}"#, #"{"\ud800":1,"b":"x"}"#,
@@ -54,6 +55,7 @@ struct JSONTests {
     #expect(throws: JSONError.noJSON) { try Self.decode(text) }
   }
 
+  // Holds: SERVER-3
   @Test(arguments: [
     #"{"b":"x",}"#, "{\"b\":\"x\" ,\n\t}\r\n", #"{"b":"x","a":[],}"#, #"{"b":"x","a":[{"id":1},]}"#,
     #"{"b":"x","a":[{"id":1,}]}"#, #"{"b":"x","c":[[1],[2,]]}"#, #"{"b":"x","c":{"d":{},}}"#, #"{"b":"x","c":","#,
@@ -65,6 +67,7 @@ struct JSONTests {
     #expect(throws: JSONError.noJSON) { try Self.decode(text) }
   }
 
+  // Holds: SERVER-3
   @Test func `what is not UTF-8 is refused, also in members that are passed over`() {
     let text = #"{"b":"x"}"#
     let utf16 = text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
@@ -73,6 +76,7 @@ struct JSONTests {
     }
   }
 
+  // Holds: SERVER-3
   @Test(arguments: [
     #"{"b":"x","b":"x"}"#, #"{"b":"x","\u0062":"y"}"#, #"{"b":"x","c":[1,{"d":1,"e":{"d":2},"d":3}]}"#,
     #"{"b":"x","":1,"":1}"#, #"{"b":"x","é":1,"\u0065\u0301":1}"#,
@@ -81,6 +85,7 @@ struct JSONTests {
     #expect(throws: JSONError.repeatedName) { try Self.decode(text) }
   }
 
+  // Holds: SERVER-3
   @Test func `thirty-two arrays and objects in one another are read, one more is too deep`() throws {
     #expect(try Self.decode(#"{"b":"x","c":["# + Self.nested(30) + "]}") == Value(b: "x", a: nil))
     #expect(throws: JSONError.tooDeep) { try Self.decode(#"{"b":"x","c":[["# + Self.nested(30) + "]]}") }

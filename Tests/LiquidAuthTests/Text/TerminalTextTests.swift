@@ -3,6 +3,7 @@ import Testing
 @testable import LiquidAuth
 
 struct TerminalTextTests {
+  // Holds: KEYRI-9
   @Test(arguments: [
     ("", ""), ("example.com; ~", "example.com; ~"), ("用户 é ß שלום مرحبا", "用户 é ß שלום مرحبا"), ("🎉", "🎉"),
     ("a\nb\r\u{85}\u{2028}\u{2029}c", #"a\u{a}b\u{d}\u{85}\u{2028}\u{2029}c"#),
@@ -22,6 +23,7 @@ struct TerminalTextTests {
     #expect(TerminalText.words(text) == TerminalText.line(text))
   }
 
+  // Holds: KEYRI-9
   @Test func `every scalar of Unicode is shown on one line, or spelled out`() {
     let hidden: Set<Unicode.GeneralCategory> = [
       .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned,
@@ -33,6 +35,7 @@ struct TerminalTextTests {
     }
   }
 
+  // Holds: KEYRI-9
   @Test func `words are cut after 200 characters, a line is not`() {
     let long = String(repeating: "é", count: 200)
     #expect(TerminalText.words(long) == long)
@@ -41,6 +44,7 @@ struct TerminalTextTests {
     #expect(TerminalText.line(long + long) == long + long)
   }
 
+  // Holds: INPUT-21
   @Test func `a string of JSON is read as what it was, and acts on no terminal`() throws {
     #expect(TerminalText.json("\"\\\n\r\t\u{1B}ü\u{202E}🎉\u{E0061}") == #""\"\\\n\r\t\u001bü\u202e🎉\udb40\udc61""#)
     for text in ["", "a\u{0}b", "\u{1B}[2J\u{9B}\u{7F}", "\u{200D}\u{FFFF}\u{10FFFF}", "é/\"\\"] {

@@ -23,6 +23,7 @@ struct KeyriServicesTests {
     #expect(services.linkOrigins == Set(services.all.map(\.linkOrigin)))
   }
 
+  // Holds: INPUT-1
   @Test(arguments: [
     ("keyri acme = ", "what stands before = has no value"),
     ("keyri acme = https://a.example KEY more", "keyri is an address, and an app key for QR codes"),
@@ -44,6 +45,7 @@ struct KeyriServicesTests {
     #expect(throws: WalletFailure.self) { try Self.services(text) }
   }
 
+  // Holds: KEYRI-11
   @Test func `a service is found by its name, or is the only one`() throws {
     let one = try Self.services("keyri acme = https://a.example")
     #expect(try one.service(named: nil).name == "acme")
@@ -62,6 +64,7 @@ struct KeyriServicesTests {
     ) { try KeyriServices(file: "w.conf").service(named: nil) }
   }
 
+  // Holds: KEYRI-11
   @Test func `a link leads to the API with its service's app key, and to nobody else`() throws {
     let services = try Self.services(
       "keyri acme = https://a.example KEY\nkeyri other = https://b.example\nkeyri-api = https://api.example")
