@@ -16,6 +16,7 @@ public struct Authenticator: Sendable {
   public let wallClock: @Sendable () -> UInt64
   var randomness: any RandomNumberGenerator & Sendable
   let report: @Sendable (CommandReport) -> Void
+  let writer: (any TaskExecutor)?
 
   /// Keys, tries and token of clientPIN.
   var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
@@ -37,11 +38,13 @@ public struct Authenticator: Sendable {
   ///   - randomness: the salts of non-discoverable credentials come from here.
   ///   - now: the time since an arbitrary start; never goes back.
   ///   - wallClock: Unix milliseconds, for records.
+  ///   - writer: where a sign-in writes what it has learned; `nil`: where it runs.
   ///   - report: told of every message once it is answered.
   public init(
     keySource: any KeySource, interaction: any UserInteraction, extensions: [any AuthenticatorExtension.Type],
     randomness: any RandomNumberGenerator & Sendable, now: @escaping @Sendable () -> Duration,
-    wallClock: @escaping @Sendable () -> UInt64, report: @escaping @Sendable (CommandReport) -> Void
+    wallClock: @escaping @Sendable () -> UInt64, writer: (any TaskExecutor)? = nil,
+    report: @escaping @Sendable (CommandReport) -> Void
   ) {
     self.keySource = keySource
     self.interaction = interaction
@@ -49,6 +52,7 @@ public struct Authenticator: Sendable {
     self.randomness = randomness
     self.now = now
     self.wallClock = wallClock
+    self.writer = writer
     self.report = report
   }
 

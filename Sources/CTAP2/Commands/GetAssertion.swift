@@ -48,8 +48,14 @@ extension GetAssertion: AuthenticatorCommand {
     if !isSilent { authenticator.pinUVAuth.useUpToken() }
 
     // What an id that was not in the store teaches is durable before the answer exists (Recovery §7).
-    try vault.remember(
-      first, algorandAddress: prompt.algorandAddress, now: authenticator.wallClock(), consent: consent)
+    let (address, now) = (prompt.algorandAddress, authenticator.wallClock())
+    if let writer = authenticator.writer, first.record == nil {
+      try await withTaskExecutorPreference(writer) { () async throws(CTAPError) in
+        try vault.remember(first, algorandAddress: address, now: now, consent: consent)
+      }
+    } else {
+      try vault.remember(first, algorandAddress: address, now: now, consent: consent)
+    }
 
     // 10.2, 11–13. One credential signs; accounts that were found without an allowList wait for getNextAssertion.
     let ceremony = Ceremony(clientDataHash: request.clientDataHash, extensions: extensions)

@@ -48,11 +48,11 @@ final class Daemon: Sendable {
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
       directory: directory, prompter: prompter, verifier: verifier, signatures: signatures, log: log.warning)
+    let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
     let authenticator = Authenticator(
       keySource: vault, interaction: prompter, extensions: Self.extensions,
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: loop.now) },
-      wallClock: Self.unixMilliseconds, report: { CeremonyLog.line($0).map(log.info) })
-    let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
+      wallClock: Self.unixMilliseconds, writer: writer, report: { CeremonyLog.line($0).map(log.info) })
     let desk = Desk(
       options: options, directory: directory, vault: vault, prompter: prompter, signatures: signatures,
       queue: RequestQueue(authenticator), writer: writer)

@@ -25,7 +25,7 @@ struct Desk: Sendable {
   /// Where requests run that may write durably: a slow disk holds up no keepalive.
   let writer: any TaskExecutor
 
-  /// Commands that seldom or never write; they run on the loop.
+  /// Commands that run on the loop; what a sign-in has to write, the authenticator writes on `writer`.
   private static let reading: Set<UInt8> = [
     GetInfo.code, GetAssertion.code, GetNextAssertion.code, Selection.code,
   ]
@@ -36,8 +36,12 @@ struct Desk: Sendable {
   /// reads a wallet's transactions, a platform still learns that there is a key.
   func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
     if message.first == GetInfo.code, queue.isTaken {
-      var authenticator = queue.copy
-      return await authenticator.respond(to: message, in: context)
+      // On the loop it would wait for a request that is writing.
+      let authenticator = queue.copy
+      return await withTaskExecutorPreference(writer) {
+        var authenticator = authenticator
+        return await authenticator.respond(to: message, in: context)
+      }
     }
     do throws(CancellationError) {
       let isReading = message.first.map(Self.reading.contains) ?? true

@@ -33,7 +33,8 @@ struct KeyDesk: ControlDesk {
       hasReaders: settings?.hasPersistentToken)
   }
 
-  func lock() async { desk.vault.lock() }
+  /// The store closes with it, which waits for a change that is being written.
+  func lock() async { await withTaskExecutorPreference(desk.writer) { desk.vault.lock() } }
 
   func device(_ action: PlugDevice.Action) async throws {
     switch action {
