@@ -3,6 +3,8 @@ public import CTAP2
 import DeterministicKeys
 
 /// An authenticator in the wallet's own process, behind the port that our daemon's control socket is behind otherwise.
+///
+/// It serves one request at a time, and refuses another one while the person is asked.
 public actor LocalAuthenticator: AuthenticatorPort {
   private var authenticator: Authenticator
   private var isBusy = false
@@ -12,6 +14,8 @@ public actor LocalAuthenticator: AuthenticatorPort {
 
   /// The address of the account in use.
   public func account() async throws(PortError) -> String {
+    try begin()
+    defer { isBusy = false }
     do throws(CTAPError) {
       return try await authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.tellAccount(rpID: nil)))[0].text
     } catch {
@@ -21,6 +25,8 @@ public actor LocalAuthenticator: AuthenticatorPort {
 
   /// The passkey of that account at a relying party.
   public func walletPasskey(rpID: String, host: String) async throws(PortError) -> WalletPasskey {
+    try begin()
+    defer { isBusy = false }
     do throws(CTAPError) {
       let passkey = try await authenticator.accountPasskey(rpID: rpID, host: host)
       return WalletPasskey(credentialID: passkey.id, isStored: passkey.isStored)
@@ -30,16 +36,18 @@ public actor LocalAuthenticator: AuthenticatorPort {
   }
 
   /// Answers one CTAP2 message.
-  ///
-  /// - Throws: `refused` while another one waits for the person: an authenticator serves one request at a time.
   public func respond(to message: [UInt8]) async throws(PortError) -> [UInt8] {
-    guard !isBusy else { throw .refused("the authenticator is busy with another request; try again after it") }
-    isBusy = true
+    try begin()
     defer { isBusy = false }
     var serving = authenticator
     let answer = await serving.respond(to: message, in: RequestContext(channel: 0, poweredUpAt: .zero))
     authenticator = serving
     return answer
+  }
+
+  private func begin() throws(PortError) {
+    guard !isBusy else { throw .refused("the authenticator is busy with another request; try again after it") }
+    isBusy = true
   }
 }
 
@@ -47,7 +55,7 @@ extension PortError {
   /// What the authenticator's own refusal is for a wallet.
   fileprivate init(_ error: CTAPError) {
     switch error.status {
-    case .operationDenied, .keepaliveCancel: self = .declined
+    case .operationDenied: self = .declined
     case .userActionTimeout: self = .timedOut
     default: self = .refused(error.reason)
     }
