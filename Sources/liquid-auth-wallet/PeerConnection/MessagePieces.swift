@@ -28,18 +28,15 @@ struct MessagePieces {
       return []
     }
     let message = first.joined(with: piece)
-    guard isUnfinished(message, count: count + 1) else {
+    if piece == "ping" || PeerChannel.isFrame(piece), !PeerChannel.isFrame(message) {
+      overtaking += 1
+      guard overtaking == Self.maximumOvertaking else { return [piece] }
       begun = nil
-      return [message]
+      return [first, piece]
     }
-    guard piece == "ping" || PeerChannel.isFrame(piece) else {
-      (begun, count) = (message, count + 1)
-      return []
-    }
-    overtaking += 1
-    guard overtaking == Self.maximumOvertaking else { return [piece] }
-    begun = nil
-    return [first, piece]
+    count += 1
+    begun = isUnfinished(message, count: count) ? message : nil
+    return begun == nil ? [message] : []
   }
 
   private func isUnfinished(_ message: PeerMessage, count: Int) -> Bool {
