@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// One line an event, which systemd takes to the journal.
 struct Log: Sendable {
@@ -23,14 +24,8 @@ struct Log: Sendable {
 
   /// The standard error, which is the journal when systemd started us.
   static func standardError(environment: (String) -> String?) -> Log {
-    Log(isJournal: environment("JOURNAL_STREAM") != nil) { line in
-      var bytes = Array(line.utf8)[...]
-      while !bytes.isEmpty {
-        let count = bytes.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
-        guard count > 0 else { return }
-        bytes = bytes.dropFirst(count)
-      }
-    }
+    let standardError = StandardError()
+    return Log(isJournal: environment("JOURNAL_STREAM") != nil, output: standardError.write)
   }
 
   func error(_ line: String) { write(.error, line) }
@@ -63,5 +58,42 @@ struct Log: Sendable {
       }
     }
     return line
+  }
+}
+
+/// The standard error, which may be a terminal that its person has stopped, or a pipe that nobody reads.
+private final class StandardError: Sendable {
+  private let mayBlock: Bool
+  private let lost = Atomic(0)
+
+  init() {
+    var status = stat()
+    mayBlock = fstat(STDERR_FILENO, &status) != 0 || status.st_mode & S_IFMT != S_IFREG
+  }
+
+  /// Writes a line, where it can be written at once; how many could not is said later.
+  func write(_ line: String) {
+    guard hasRoom else {
+      lost.add(1, ordering: .relaxed)
+      return
+    }
+    let count = lost.exchange(0, ordering: .relaxed)
+    if count > 0 { put("liquid-authenticator: \(count) lines are lost: nobody read what was written before\n") }
+    put(line)
+  }
+
+  private var hasRoom: Bool {
+    guard mayBlock else { return true }
+    var output = pollfd(fd: STDERR_FILENO, events: Int16(POLLOUT), revents: 0)
+    return poll(&output, 1, 0) != 0
+  }
+
+  private func put(_ line: String) {
+    var bytes = Array(line.utf8)[...]
+    while !bytes.isEmpty {
+      let count = bytes.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+      guard count > 0 else { return }
+      bytes = bytes.dropFirst(count)
+    }
   }
 }
