@@ -81,14 +81,17 @@ final class UHIDDevice: DeviceLink, Polled {
   }
 
   func ready(_ descriptors: [pollfd]) {
-    if descriptors.contains(where: \.isReadable) { readEvent() }
+    // As many as the kernel keeps for us; the rest is read after the others had their turn.
+    if descriptors.contains(where: \.isReadable) { for _ in 0..<32 { guard readEvent() else { break } } }
     outgoing.withLock { outgoing in
       Self.write(outgoing.pacer.due(at: timepiece.now), to: outgoing.descriptor)
     }
   }
 
   /// One read is one event; a shorter buffer would lose the rest of it.
-  private func readEvent() {
+  ///
+  /// - Returns: whether there was one.
+  private func readEvent() -> Bool {
     var event = uhid_event()
     let count = read(descriptor, &event, MemoryLayout<uhid_event>.size)
     guard count > 0 else {
@@ -96,7 +99,7 @@ final class UHIDDevice: DeviceLink, Polled {
         outgoing.withLock { $0.hasEnded = true }
         events.finish()
       }
-      return
+      return false
     }
     switch uhid_event_type(event.type) {
     case UHID_OUTPUT:
@@ -113,6 +116,7 @@ final class UHIDDevice: DeviceLink, Polled {
       // START, STOP and OPEN: a client makes itself known by its reports.
       break
     }
+    return true
   }
 
   /// A report that the host wrote, without the report number that hidraw puts before it.

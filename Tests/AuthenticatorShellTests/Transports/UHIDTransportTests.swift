@@ -15,6 +15,8 @@ struct UHIDTransportTests {
     init(timepiece: (any Timepiece)? = nil) throws {
       let (ours, theirs) = try Descriptor.pair()
       end = ours
+      // As `UHIDTransport` opens the real one.
+      try #require(fcntl(theirs, F_SETFL, O_NONBLOCK) == 0)
       let loop = try EventLoop()
       let transport = UHIDTransport(
         timepiece: timepiece ?? loop, loop: loop, open: { () throws(TransportError) in theirs }, watch: { nil })
