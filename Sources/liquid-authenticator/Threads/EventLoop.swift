@@ -139,8 +139,8 @@ final class EventLoop: TaskExecutor, SerialExecutor, Timepiece {
 
   // MARK: The thread
 
-  /// How many jobs run before descriptors and timers are looked at again.
-  private static let jobsAtOnce = 256
+  /// How many rounds of jobs run before descriptors and timers are looked at again.
+  private static let jobsAtOnce = 16
 
   fileprivate func run() -> Never {
     thread.store(UInt(pthread_self()), ordering: .relaxed)
