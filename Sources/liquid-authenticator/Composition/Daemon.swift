@@ -107,6 +107,7 @@ final class Daemon: Sendable {
     await key.detach()
     // Our turn comes when the last prompt is closed.
     _ = try? await desk.queue.submit { _ in }
+    await desk.prompter.backEnd.ended()
     desk.vault.lock()
   }
 

@@ -104,6 +104,8 @@ actor Pinentry: PromptBackEnd {
     }
   }
 
+  func ended() async { await closing?.value }
+
   /// Does what blocks on a thread of its own; a program that failed has ended when this returns.
   private func step<Answer: Sendable>(
     _ body: @escaping @Sendable (Cancellation) throws(PinentryFailure) -> Answer
@@ -112,6 +114,7 @@ actor Pinentry: PromptBackEnd {
       Result { () throws(PinentryFailure) in try body(cancellation) }
     })
     switch result {
+    case nil: throw .unavailable("\(program) was not asked: \(PromptFailure.nothingLeft)")
     case .success(let answer): return answer
     case .failure(let failure):
       var ending: ChildProcess.Ending?

@@ -39,12 +39,14 @@ struct PinentrySession: Sendable {
 
   /// Shows the dialog and waits for the person.
   func ask(_ dialog: PromptText, _ cancellation: Cancellation) throws(PinentryFailure) -> PromptAnswer {
+    // `UserPrompter` withdraws the dialog before that.
+    let deadline = ContinuousClock.now + UserPrompter.answer + .seconds(5)
     guard dialog.takesPassphrase else {
-      try send("CONFIRM", until: nil, cancellation)
+      try send("CONFIRM", until: deadline, cancellation)
       return .agreed
     }
-    if let remark = dialog.remark { try send("SETERROR", remark, until: nil, cancellation) }
-    return .typed(try send("GETPIN", until: nil, cancellation))
+    if let remark = dialog.remark { try send("SETERROR", remark, until: deadline, cancellation) }
+    return .typed(try send("GETPIN", until: deadline, cancellation))
   }
 
   /// Ends the program; `grace` is for one that has answered and closes its window by itself.

@@ -22,12 +22,16 @@ protocol PromptBackEnd: Sendable {
 
   /// The dialog is over, answered or not.
   func close() async
+
+  /// Waits until nothing is left of the dialogs that are closed.
+  func ended() async
 }
 
 extension PromptBackEnd {
   var problem: String? { nil }
   func open(_ dialog: PromptText) async throws(PromptFailure) {}
   func close() async {}
+  func ended() async {}
 }
 
 /// What a person who did not refuse has done.
@@ -44,6 +48,8 @@ enum PromptFailure: Error, Equatable {
   case noAnswer(UserInteractionError)
   /// The dialog could not be shown; for the log: what happened, then what to do.
   case unavailable(String)
+
+  static let nothingLeft = "the system has no thread or no descriptor left; end other programs, or raise the limits"
 }
 
 /// The back ends, by their names on the command line.

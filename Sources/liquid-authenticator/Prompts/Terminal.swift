@@ -45,11 +45,13 @@ struct Terminal: PromptBackEnd {
     _ question: String, said: @escaping @Sendable (Answer) -> String,
     _ read: @escaping @Sendable (UnsafeRawBufferPointer) -> Answer
   ) async throws(PromptFailure) -> Answer {
-    try await OwnThread.run(cancellable: { [path] cancellation in
+    let answer = await OwnThread.run(cancellable: { [path] cancellation in
       Result { () throws(PromptFailure) in
         try TerminalLine.ask(question, on: path, said: said, cancellation, read)
       }
-    }).get()
+    })
+    guard let answer else { throw .unavailable("cannot ask on the terminal: \(PromptFailure.nothingLeft)") }
+    return try answer.get()
   }
 }
 
@@ -105,7 +107,8 @@ enum TerminalLine {
   ) throws(PromptFailure) -> Answer {
     var answer: Answer?
     _ = try SecretBytes(count: limit) { memory throws(PromptFailure) in
-      switch cancellation.wait(for: terminal, POLLIN, until: nil) {
+      // `UserPrompter` withdraws the dialog before that.
+      switch cancellation.wait(for: terminal, POLLIN, until: .now + UserPrompter.answer + .seconds(5)) {
       case .ready: break
       case .cancelled: throw .noAnswer(.cancelled)
       case .timedOut: throw .noAnswer(.timedOut)

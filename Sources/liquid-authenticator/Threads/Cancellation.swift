@@ -3,7 +3,7 @@ import Glibc
 
 /// A cancellation that a thread can wait for with `poll`.
 final class Cancellation: Sendable {
-  /// Readable once cancelled; -1, which `poll` leaves out, when the system has no descriptor left.
+  /// Readable once cancelled; -1 where the system has no descriptor left.
   let descriptor: Int32
 
   init() { descriptor = eventfd(0, Int32(EFD_CLOEXEC)) }

@@ -9,16 +9,24 @@ import Synchronization
 enum OwnThread {
   /// Waits until the work has ended, also when the task is cancelled: the work watches `cancellation` and ends soon.
   static func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
-    await withCheckedContinuation { continuation in start { continuation.resume(returning: work()) } }
+    await withCheckedContinuation { continuation in
+      startOrDoHere { continuation.resume(returning: work()) }
+    }
   }
 
-  /// The same for work that watches for its cancellation through the descriptor that it is given.
+  /// The same for work that watches for its cancellation through the descriptor that it is given, for minutes perhaps.
+  ///
+  /// - Returns: `nil`, and the work is not begun, where the system has no thread or no descriptor left: done here, it would
+  ///   hold up the very task that cancels it.
   static func run<Result: Sendable>(
     cancellable work: @escaping @Sendable (Cancellation) -> Result
-  ) async -> Result {
+  ) async -> Result? {
     let cancellation = Cancellation()
+    guard cancellation.descriptor >= 0 else { return nil }
     return await withTaskCancellationHandler {
-      await run { work(cancellation) }
+      await withCheckedContinuation { (continuation: CheckedContinuation<Result?, Never>) in
+        if !start({ continuation.resume(returning: work(cancellation)) }) { continuation.resume(returning: nil) }
+      }
     } onCancel: {
       cancellation.cancel()
     }
@@ -30,21 +38,28 @@ enum OwnThread {
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         answer.expect(by: continuation)
-        start { answer.give(work()) }
+        startOrDoHere { answer.give(work()) }
       }
     } onCancel: {
       answer.give(nil)
     }
   }
 
-  private static func start(_ body: @escaping @Sendable () -> Void) {
-    let work = Unmanaged.passRetained(Work(body)).toOpaque()
+  /// Without a thread to be had, the work is done here: slower for others, and still right.
+  private static func startOrDoHere(_ body: @escaping @Sendable () -> Void) {
+    if !start(body) { body() }
+  }
+
+  /// - Returns: whether there is a thread for it.
+  private static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+    let work = Unmanaged.passRetained(Work(body))
     var thread = pthread_t()
-    guard pthread_create(&thread, nil, runOwnThread, work) == 0 else {
-      // Without a thread to be had, the work is done here: slower for others, and still right.
-      return Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body()
+    guard pthread_create(&thread, nil, runOwnThread, work.toOpaque()) == 0 else {
+      work.release()
+      return false
     }
     pthread_detach(thread)
+    return true
   }
 }
 

@@ -1,0 +1,79 @@
+"""A disk that takes its time, and a log that nobody reads, hold up nobody but the request that writes."""
+
+import contextlib
+import fcntl
+import os
+import subprocess
+import threading
+import time
+
+import pytest
+from fido2.ctap2 import Ctap2
+from support import wire
+from support.authenticator import Authenticator, wait_for
+from support.ceremonies import OWN, client_data_hash, register
+from support.control_door import OK, ControlDoor
+
+GET_INFO = 0x04
+
+
+@contextlib.contextmanager
+def slow_disk(key, log):
+    """Each fdatasync of the daemon takes a second."""
+    tracer = subprocess.Popen(
+        ["strace", "-f", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=1000000", "-o", log,
+         "-p", str(key.process.pid)], stderr=subprocess.PIPE, text=True)
+    while "attached" not in tracer.stderr.readline():
+        assert tracer.poll() is None
+    try:
+        yield
+    finally:
+        tracer.terminate()
+        tracer.wait(20)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="to trace a process that forbids it needs root")
+def test_the_device_answers_while_a_passkey_is_written(key, tmp_path):
+    """Also when a program asks for getInfo at the control socket, which has to wait for the store."""
+    with key, slow_disk(key, tmp_path / "calls"):
+        key.unlock()
+        device = wire.fido2_device(key.socket)
+        asked = key.pinentry.asked()
+        registration = threading.Thread(target=register, args=(Ctap2(device), OWN, "example.com"), kwargs={"rk": True})
+        registration.start()
+        wait_for("dialog", lambda: key.pinentry.asked() > asked)
+        key.pinentry.wait_for_no_dialog()
+        time.sleep(0.3)
+        with ControlDoor(key.control_socket) as door, wire.Channel(key.socket) as other:
+            door.send(GET_INFO)
+            other.send(wire.INIT, b"12345678")
+            assert other.receive()[0] == wire.INIT
+            assert registration.is_alive(), "the disk was not slow"
+            assert door.receive()[0] == OK
+        registration.join(60)
+        assert not registration.is_alive()
+        device.close()
+
+
+def test_a_log_that_nobody_reads_holds_up_nobody(tmp_path):
+    """As a terminal that its person has stopped with Ctrl-S. What is lost meanwhile is counted."""
+    log = tmp_path / "log"
+    os.mkfifo(log)
+    reader = os.open(log, os.O_RDWR | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)  # one page: full with the first line
+    key = Authenticator(tmp_path / "key", wrapper=["bash", "-c", 'exec "$@" 2> "$0"', str(log)]).install()
+    with key:
+        key.unlock()
+        device = wire.fido2_device(key.socket)
+        ctap = Ctap2(device)
+        made = register(ctap, OWN, "example.com")
+
+        def sign_in():
+            ctap.get_assertion("example.com", client_data_hash(), [made.descriptor], options={"up": False})
+
+        sign_in()
+        assert b"the device is" in (text := os.read(reader, 65536)) and b"lost" not in text, text
+        sign_in()
+        assert b"lines are lost" in (text := os.read(reader, 65536)), text
+        device.close()
+    os.close(reader)
