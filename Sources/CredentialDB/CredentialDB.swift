@@ -137,6 +137,18 @@ public final class CredentialDB: CredentialStore {
     try with { session throws(StoreFault) in try session.records(session.ofRP, keys.rpTag(rpIDHash)) }
   }
 
+  /// How many records a relying party has, without opening one.
+  public func credentialCount(rpIDHash: RPIDHash) throws(RecoveryError) -> Int {
+    try with { session throws(StoreFault) in try session.recordCount(ofRP: keys.rpTag(rpIDHash)) }
+  }
+
+  /// One record of a relying party, by its place: 0 is the newest.
+  public func credential(rpIDHash: RPIDHash, at place: Int) throws(RecoveryError) -> CredentialSource? {
+    try with { session throws(StoreFault) in
+      try session.entries(session.ofRPAtPlace, [.blob(keys.rpTag(rpIDHash)), .integer(Int64(place))]).first?.record
+    }
+  }
+
   /// The record with this id at this relying party.
   public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
     try with { session throws(StoreFault) in try session.record(id: id, rpIDHash: rpIDHash) }

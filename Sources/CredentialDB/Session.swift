@@ -7,12 +7,14 @@ final class Session {
   private let keys: CredentialKeys
 
   let ofRP: Statement
+  let ofRPAtPlace: Statement
   let ofID: Statement
   let ofKey: Statement
   let ofAccount: Statement
   let all: Statement
   private let removeCredentials: Statement
   private let count: Statement
+  private let countOfRP: Statement
   private let removeBlobs: Statement
   private let putBlobs: Statement
   private let getBlobs: Statement
@@ -38,11 +40,13 @@ final class Session {
       try Statement("SELECT \(StoreRows.columns) FROM credential WHERE \(condition)", connection)
     }
     ofRP = try select("rpTag = ? ORDER BY sequence DESC")
+    ofRPAtPlace = try select("rpTag = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?")
     ofID = try select("credentialTag = ?")
     ofKey = try select("keyTag = ? ORDER BY sequence DESC")
     ofAccount = try select("accountTag = ?")
     all = try select("rpTag IS NOT NULL ORDER BY sequence DESC")
     count = try Statement("SELECT count(*) FROM credential WHERE rpTag IS NOT NULL", connection)
+    countOfRP = try Statement("SELECT count(*) FROM credential WHERE rpTag = ?", connection)
     removeCredentials = try Statement("DELETE FROM credential", connection)
     removeBlobs = try Statement("DELETE FROM blobs", connection)
     putBlobs = try Statement(
@@ -159,9 +163,16 @@ final class Session {
 
   func recordCount() throws(StoreFault) -> Int {
     if let knownCount { return knownCount }
-    var number = 0
-    try count.forEach { number = Int($0.text(0)) ?? 0 }
+    let number = try number(count)
     knownCount = number
+    return number
+  }
+
+  func recordCount(ofRP tag: [UInt8]) throws(StoreFault) -> Int { try number(countOfRP, [.blob(tag)]) }
+
+  private func number(_ statement: Statement, _ parameters: [Statement.Parameter] = []) throws(StoreFault) -> Int {
+    var number = 0
+    try statement.forEach(parameters) { number = Int($0.text(0)) ?? 0 }
     return number
   }
 

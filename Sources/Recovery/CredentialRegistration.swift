@@ -46,13 +46,9 @@ public struct CredentialRegistration: Sendable {
 // MARK: - New credentials, Recovery §4 and §7
 
 extension OpenVault {
-  /// How many discoverable credentials a registration lets the store grow to; what comes back from elsewhere is kept
-  /// beyond it.
-  public static let maximumDiscoverableCredentials = 10_000
-
   /// How many more can be registered.
   public func remainingDiscoverableCredentials() throws(RecoveryError) -> Int {
-    max(0, Self.maximumDiscoverableCredentials - (try store.credentialCount()))
+    max(0, maximumDiscoverableCredentials - (try store.credentialCount()))
   }
 
   /// Makes the discoverable credential of an account; `save(_:)` keeps its record, before the answer leaves.

@@ -53,6 +53,10 @@ public protocol CredentialStore: Sendable {
 
   /// All records of a relying party, the newest first.
   func credentials(rpIDHash: RPIDHash) throws(RecoveryError) -> [CredentialSource]
+  /// How many records a relying party has; what they hold is not looked at.
+  func credentialCount(rpIDHash: RPIDHash) throws(RecoveryError) -> Int
+  /// One record of a relying party, by its place: 0 is the newest. `nil` behind the oldest.
+  func credential(rpIDHash: RPIDHash, at place: Int) throws(RecoveryError) -> CredentialSource?
   /// The record with this id at this relying party.
   func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource?
   /// The record or tombstone of one account.

@@ -59,6 +59,16 @@ public final class InMemoryCredentialStore: CredentialStore {
     content.withLock { $0.newestFirst }.filter { $0.rpIDHash == rpIDHash }
   }
 
+  /// How many records a relying party has.
+  public func credentialCount(rpIDHash: RPIDHash) throws(RecoveryError) -> Int {
+    try credentials(rpIDHash: rpIDHash).count
+  }
+
+  /// One record of a relying party, by its place: 0 is the newest.
+  public func credential(rpIDHash: RPIDHash, at place: Int) throws(RecoveryError) -> CredentialSource? {
+    try credentials(rpIDHash: rpIDHash).dropFirst(place).first
+  }
+
   /// The record with this id at this relying party.
   public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
     try credentials(rpIDHash: rpIDHash).first { $0.id == id }

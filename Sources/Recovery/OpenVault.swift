@@ -16,6 +16,9 @@ public struct OpenVault: Sendable {
   let ed25519Root: SecretBytes
   /// The credentials of this machine.
   public let store: any CredentialStore
+  /// How many discoverable credentials a registration lets the store grow to; what comes back from elsewhere is kept
+  /// beyond it.
+  public let maximumDiscoverableCredentials: Int
   /// The unlocking that this came from; it holds no secret and may be kept.
   public let unlocking = Unlocking()
   /// Counts what accounts and association keys sign.
@@ -23,16 +26,23 @@ public struct OpenVault: Sendable {
   /// Whether a person has typed the passphrase for the very request that this was given to.
   public private(set) var isOpenedByPerson = false
 
+  /// How many passkeys a machine keeps where its owner has not said otherwise.
+  public static let defaultMaximumDiscoverableCredentials = 10_000
+
   /// Joins what one unlocking yields.
   ///
-  /// - Parameter signatures: goes on counting from one unlocking to the next.
+  /// - Parameters:
+  ///   - maximumDiscoverableCredentials: how many a registration lets the store grow to.
+  ///   - signatures: goes on counting from one unlocking to the next.
   public init(
     keys: CredentialKeys, ed25519Root: SecretBytes, store: any CredentialStore,
+    maximumDiscoverableCredentials: Int = defaultMaximumDiscoverableCredentials,
     signatures: SignatureCounts = SignatureCounts()
   ) {
     self.keys = keys
     self.ed25519Root = ed25519Root
     self.store = store
+    self.maximumDiscoverableCredentials = maximumDiscoverableCredentials
     self.signatures = signatures
   }
 

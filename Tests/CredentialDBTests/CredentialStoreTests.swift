@@ -64,6 +64,12 @@ enum StoreKind: CaseIterable {
     try store.save(elsewhere, state: nil)
 
     #expect(try store.credentials(rpIDHash: Given.rp(1)) == sources.reversed())
+    #expect(try store.credentialCount(rpIDHash: Given.rp(1)) == 5)
+    #expect(try store.credentialCount(rpIDHash: Given.rp(3)) == 0)
+    for (place, source) in sources.reversed().enumerated() {
+      #expect(try store.credential(rpIDHash: Given.rp(1), at: place) == source)
+    }
+    #expect(try store.credential(rpIDHash: Given.rp(1), at: 5) == nil)
     #expect(try store.allCredentials() == [elsewhere] + sources.reversed())
     #expect(try store.credentialCount() == 6)
   }

@@ -151,7 +151,7 @@ public struct CommandReport: Sendable {
 /// The accounts of a sign-in that were not answered yet: CTAP §6.2.2, step 12.2.2.
 struct RemainingAssertions: Sendable {
   let ceremony: Ceremony
-  var credentials: ArraySlice<Credential>
+  var credentials: ApplicableCredentials
   /// The person agreed to all accounts at once.
   let consent: UserConsent.Kept
   /// Only this client goes on, and only until the device is replugged.

@@ -21,7 +21,7 @@ extension GetAssertion: AuthenticatorCommand {
     // 10.1. Extensions check their input before anybody is asked; what we do not have is passed over.
     let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
     try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
-    let vault = try await authenticator.openVault(for: request.prompt(for: []))
+    let vault = try await authenticator.openVault(for: request.prompt())
 
     // 5, 6.1. A token was verified already; with alwaysUv, everything that asks for presence is.
     let verification = try authenticator.verification(
@@ -29,16 +29,17 @@ extension GetAssertion: AuthenticatorCommand {
       settings: vault.settings(), isExempt: options.up == false, vault: vault)
 
     // 7. What could sign, if the verification that is asked for succeeds.
-    let credentials = try request.applicableCredentials(in: vault, verification)
-    guard let first = credentials.first else {
+    var credentials = try request.applicableCredentials(in: vault, verification)
+    let count = credentials.count
+    guard let first = try credentials.popFirst(in: vault) else {
       throw await refuseWithoutCredentials(request, verification, authenticator)
     }
 
     // 6.2, 8, 9. One dialog asks for verification, when it is wanted, and presence, and uses the token up; or nobody is
     // asked.
-    var prompt = request.prompt(for: credentials)
+    var prompt = request.prompt(for: first, of: count)
     try extensions.describe(in: &prompt, vault: vault)
-    if !credentials.contains(where: \.policy.largeBlobKey) { prompt.extras.remove(.largeBlobKey) }
+    if !first.policy.largeBlobKey, !credentials.mayHaveLargeBlobKey { prompt.extras.remove(.largeBlobKey) }
     let isSilent = options.up == false && verification != .builtIn
     let isShown = !isSilent && !authenticator.spares(prompt, verification)
     let consent =
@@ -63,10 +64,10 @@ extension GetAssertion: AuthenticatorCommand {
     var response = try ceremony.assertion(
       of: first, signCount: authenticator.signCount(of: first, userPresent: kept.userPresent), vault: vault,
       consent: consent)
-    if request.allowList.isEmpty, credentials.count > 1 {
-      response.numberOfCredentials = credentials.count
+    if request.allowList.isEmpty, count > 1 {
+      response.numberOfCredentials = count
       authenticator.remaining = RemainingAssertions(
-        ceremony: ceremony, credentials: credentials.dropFirst(), consent: kept, context: context,
+        ceremony: ceremony, credentials: credentials, consent: kept, context: context,
         unlocking: vault.unlocking, since: authenticator.now())
     } else if request.allowList.isEmpty {
       // The prompt named the only account there is. Without this Chromium shows an account chooser after it.
@@ -84,7 +85,7 @@ extension GetAssertion: AuthenticatorCommand {
   ) async -> CTAPError {
     do throws(CTAPError) {
       if request.allowList.isEmpty, verification == .builtIn {
-        _ = try await authenticator.confirm(request.prompt(for: []), verification: true)
+        _ = try await authenticator.confirm(request.prompt(), verification: true)
       }
     } catch {
       return error
@@ -126,23 +127,66 @@ extension GetAssertion.Request {
   /// the newest first; without those that credProtect keeps from this request.
   fileprivate func applicableCredentials(
     in vault: OpenVault, _ verification: CeremonyVerification
-  ) throws(CTAPError) -> [Credential] {
+  ) throws(CTAPError) -> ApplicableCredentials {
     if !allowList.isEmpty {
-      return try stored(
+      let credentials = try stored(
         vault.credentials(
           allowList: allowList.credentialIDs, rpID: rpIdentifier, userVerified: verification.isWanted))
+      return .read(credentials[...])
     }
-    return try stored(vault.store.credentials(rpIDHash: RPIDHash(rpID: rpIdentifier)))
-      .filter { verification.isWanted || $0.policy.credProtect == .userVerificationOptional }
-      .map(Credential.init(record:))
+    let rpIDHash = RPIDHash(rpID: rpIdentifier)
+    // Verified, the request may use them all, and only those that are answered need to be read.
+    if verification.isWanted {
+      return .unread(rpIDHash, next: 0, end: try stored(vault.store.credentialCount(rpIDHash: rpIDHash)))
+    }
+    let unprotected = try stored(vault.store.credentials(rpIDHash: rpIDHash))
+      .filter { $0.policy.credProtect == .userVerificationOptional }
+    return .read(unprotected.map(Credential.init(record:))[...])
   }
 
   /// What the person is asked, extensions not included.
-  fileprivate func prompt(for credentials: [Credential]) -> UserPrompt {
+  fileprivate func prompt(for first: Credential? = nil, of count: Int = 0) -> UserPrompt {
     UserPrompt(
-      purpose: .signIn, rpID: rpIdentifier, accountName: credentials.first?.record?.name,
-      accountDisplayName: credentials.first?.record?.displayName,
-      accountCount: allowList.isEmpty ? credentials.count : 1)
+      purpose: .signIn, rpID: rpIdentifier, accountName: first?.record?.name,
+      accountDisplayName: first?.record?.displayName, accountCount: allowList.isEmpty ? count : 1)
+  }
+}
+
+/// The credentials that a request may use and that are not answered yet, in their order.
+enum ApplicableCredentials: Sendable {
+  /// These.
+  case read(ArraySlice<Credential>)
+  /// The records of a relying party, the newest first, from one place up to another. The store does not change
+  /// meanwhile: every other command ends what getNextAssertion goes on with.
+  case unread(RPIDHash, next: Int, end: Int)
+
+  /// How many there are.
+  var count: Int {
+    switch self {
+    case .read(let credentials): credentials.count
+    case .unread(_, let next, let end): end - next
+    }
+  }
+
+  /// Whether one of them may have a large-blob key; of those that are not read, nobody knows.
+  var mayHaveLargeBlobKey: Bool {
+    switch self {
+    case .read(let credentials): credentials.contains(where: \.policy.largeBlobKey)
+    case .unread: count > 0
+    }
+  }
+
+  /// Takes the first of them; `nil` where there is none.
+  mutating func popFirst(in vault: OpenVault) throws(CTAPError) -> Credential? {
+    switch self {
+    case .read(var credentials):
+      defer { self = .read(credentials) }
+      return credentials.popFirst()
+    case .unread(let rpIDHash, let next, let end):
+      guard next < end, let record = try stored(vault.store.credential(rpIDHash: rpIDHash, at: next)) else { return nil }
+      self = .unread(rpIDHash, next: next + 1, end: end)
+      return Credential(record: record)
+    }
   }
 }
 
@@ -164,7 +208,7 @@ public enum GetNextAssertion: AuthenticatorCommand {
     guard
       var remaining = authenticator.remaining.take(), now - remaining.since <= patience,
       let vault = authenticator.keySource.current, vault.unlocking === remaining.unlocking,
-      let credential = remaining.credentials.popFirst()
+      let credential = try remaining.credentials.popFirst(in: vault)
     else {
       throw CTAPError(.notAllowed, "there is no assertion to go on from")
     }
@@ -176,7 +220,7 @@ public enum GetNextAssertion: AuthenticatorCommand {
 
     // 7, 8.
     remaining.since = now
-    if !remaining.credentials.isEmpty { authenticator.remaining = remaining }
+    if remaining.credentials.count > 0 { authenticator.remaining = remaining }
     return response
   }
 }

@@ -47,7 +47,8 @@ final class Daemon: Sendable {
       otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, timepiece: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
-      directory: directory, prompter: prompter, verifier: verifier, signatures: signatures, log: log.warning)
+      directory: directory, prompter: prompter, verifier: verifier, maximumPasskeys: options.maximumPasskeys,
+      signatures: signatures, log: log.warning)
     let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
     let authenticator = Authenticator(
       keySource: vault, interaction: prompter, extensions: Self.extensions,

@@ -1,3 +1,4 @@
+import Recovery
 import StateDirectory
 
 /// Where the key appears.
@@ -52,6 +53,8 @@ struct DaemonOptions: Equatable, Sendable {
   var control: String?
   /// Only with `--transport uhid`; to stay when it is not given.
   var besideHardwareKey: BesideHardwareKeyChoice?
+  /// How many passkeys a registration lets the store grow to, at least 1.
+  var maximumPasskeys = OpenVault.defaultMaximumDiscoverableCredentials
 
   /// Where the commands work that people are told to type.
   var place: CommandPlace { CommandPlace(stateDirectory: stateDir, control: control) }
@@ -87,6 +90,7 @@ struct DaemonOptions: Equatable, Sendable {
 
   private static let names = [
     "--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control", "--beside-hardware-key",
+    "--max-passkeys",
   ]
 
   private mutating func set(_ name: String, _ value: String) throws(Refusal) {
@@ -98,6 +102,8 @@ struct DaemonOptions: Equatable, Sendable {
     case "--state-dir": stateDir = value
     case "--beside-hardware-key":
       besideHardwareKey = try Self.choice(name, value, BesideHardwareKeyChoice.init)
+    case "--max-passkeys":
+      maximumPasskeys = try Self.choice(name, value) { Int($0).flatMap { $0 > 0 ? $0 : nil } }
     default: control = value
     }
   }
@@ -140,6 +146,9 @@ struct DaemonOptions: Equatable, Sendable {
                                         What the device does while another security
                                         key is plugged in: be there too, or be gone
                                         until the last one is. (default: stay)
+      --max-passkeys NUMBER             How many passkeys sites may register. Those
+                                        that come back from elsewhere are kept beyond
+                                        it. (default: 10000)
       --version                         Show the version.
       -h, --help                        Show this.
 

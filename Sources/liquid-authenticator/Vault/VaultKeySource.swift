@@ -13,6 +13,7 @@ import Vault
 final class VaultKeySource: KeySource {
   private let directory: StateDirectory
   private let prompter: UserPrompter
+  private let maximumPasskeys: Int
   private let signatures: SignatureCounts
   private let log: @Sendable (String) -> Void
   private let verifier: PassphraseVerifier
@@ -41,14 +42,17 @@ final class VaultKeySource: KeySource {
   ///   - directory: locked by this process.
   ///   - prompter: asks for the passphrase.
   ///   - verifier: knows it while the vault is open; one wrong try too many locks the vault.
+  ///   - maximumPasskeys: how many a registration lets the store grow to.
   ///   - signatures: counts what accounts sign, over all unlockings.
   ///   - log: takes a line where something is wrong.
   init(
     directory: StateDirectory, prompter: UserPrompter, verifier: PassphraseVerifier = PassphraseVerifier(),
+    maximumPasskeys: Int = OpenVault.defaultMaximumDiscoverableCredentials,
     signatures: SignatureCounts = SignatureCounts(), log: @escaping @Sendable (String) -> Void
   ) {
     self.directory = directory
     self.prompter = prompter
+    self.maximumPasskeys = maximumPasskeys
     self.verifier = verifier
     self.signatures = signatures
     self.log = log
@@ -191,7 +195,9 @@ final class VaultKeySource: KeySource {
       state.store = store
       state.storeID = content.storeID
     }
-    return OpenVault(keys: keys, ed25519Root: content.ed25519Root, store: store, signatures: signatures)
+    return OpenVault(
+      keys: keys, ed25519Root: content.ed25519Root, store: store, maximumDiscoverableCredentials: maximumPasskeys,
+      signatures: signatures)
   }
 
   /// Keeps what is wrong with vault or store for `status`; a wrong passphrase is none of it.

@@ -12,6 +12,7 @@ struct DaemonOptionsTests {
     #expect(options.stateDir == nil)
     #expect(options.control == nil)
     #expect(options.besideHardwareKey == nil)
+    #expect(options.maximumPasskeys == 10_000)
   }
 
   @Test(arguments: [
@@ -36,6 +37,8 @@ struct DaemonOptionsTests {
       ["--beside-hardware-key", "stay", "--transport", "pty"],
       "the option --beside-hardware-key is for --transport uhid, not for 'pty'"
     ),
+    (["--max-passkeys", "0"], "the value '0' is invalid for '--max-passkeys'"),
+    (["--max-passkeys", "many"], "the value 'many' is invalid for '--max-passkeys'"),
     (["--prompt", "none"], "the value 'none' is invalid for '--prompt'"),
     (["--approve-everything"], "unknown option '--approve-everything'"),
     (["--presence-timeout", "1"], "unknown option '--presence-timeout'"),
@@ -58,6 +61,7 @@ struct DaemonOptionsTests {
     let options = try DaemonOptions([
       "--verification", "none", "--prompt", "terminal", "--pinentry", "/bin/false", "--pinentry=/bin/true",
       "--state-dir", "/s", "--control", "/c", "--beside-hardware-key", "stay", "--beside-hardware-key=step-aside",
+      "--max-passkeys", "1000000",
     ])
     #expect(options.verification == VerificationChoice.none)
     #expect(options.prompt == .terminal)
@@ -65,6 +69,7 @@ struct DaemonOptionsTests {
     #expect(options.stateDir == "/s")
     #expect(options.control == "/c")
     #expect(options.besideHardwareKey == .stepAside)
+    #expect(options.maximumPasskeys == 1_000_000)
   }
 
   @Test func `help fits into a terminal, and says who waits on a pty for ever`() {
@@ -75,7 +80,7 @@ struct DaemonOptionsTests {
   @Test func `help names every option`() {
     let names = [
       "--transport", "--verification", "--prompt", "--pinentry", "--state-dir", "--control", "--beside-hardware-key",
-      "--version", "--help",
+      "--max-passkeys", "--version", "--help",
     ]
     for name in names {
       #expect(DaemonOptions.help.contains("  \(name) ") || DaemonOptions.help.contains(", \(name) "))

@@ -37,6 +37,15 @@ import Testing
     }
   }
 
+  @Test func `a verified request reads one account for each answer`() async throws {
+    var (world, _) = try await threeAccounts()
+    let read = world.store.recordsRead
+    #expect(await world.getAssertion(Requests.getAssertion(uv: true)).map?[5] == 3)
+    #expect(world.store.recordsRead == read + 1)
+    #expect(await world.getNextAssertion().status == .success)
+    #expect(world.store.recordsRead == read + 2)
+  }
+
   @Test func `a silent request goes on silently`() async throws {
     var (world, _) = try await threeAccounts()
     let prompts = world.person.shown.count

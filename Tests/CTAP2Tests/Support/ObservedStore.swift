@@ -6,6 +6,7 @@ import Synchronization
 final class ObservedStore: CredentialStore {
   private struct Observation {
     var writes = 0
+    var recordsRead = 0
     var failure: RecoveryError?
     var count: Int?
   }
@@ -17,6 +18,9 @@ final class ObservedStore: CredentialStore {
 
   /// How many calls changed something.
   var writes: Int { observation.withLock { $0.writes } }
+
+  /// How many records of relying parties were read.
+  var recordsRead: Int { observation.withLock { $0.recordsRead } }
 
   /// As a full disk does: reading goes on, writing fails.
   func fill() { store.isFull = true }
@@ -31,7 +35,16 @@ final class ObservedStore: CredentialStore {
   func setState(_ state: StoreState) throws(RecoveryError) { try write().setState(state) }
 
   func credentials(rpIDHash: RPIDHash) throws(RecoveryError) -> [CredentialSource] {
-    try read().credentials(rpIDHash: rpIDHash)
+    let records = try read().credentials(rpIDHash: rpIDHash)
+    observation.withLock { $0.recordsRead += records.count }
+    return records
+  }
+  func credentialCount(rpIDHash: RPIDHash) throws(RecoveryError) -> Int {
+    try read().credentialCount(rpIDHash: rpIDHash)
+  }
+  func credential(rpIDHash: RPIDHash, at place: Int) throws(RecoveryError) -> CredentialSource? {
+    observation.withLock { $0.recordsRead += 1 }
+    return try read().credential(rpIDHash: rpIDHash, at: place)
   }
   func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
     try read().credential(id: id, rpIDHash: rpIDHash)
