@@ -39,7 +39,8 @@ def test_the_device_answers_while_a_passkey_is_written(key, tmp_path):
         key.unlock()
         device = wire.fido2_device(key.socket)
         asked = key.pinentry.asked()
-        registration = threading.Thread(target=register, args=(Ctap2(device), OWN, "example.com"), kwargs={"rk": True})
+        options = {"rk": True, "uv": True}
+        registration = threading.Thread(target=register, args=(Ctap2(device), OWN, "example.com"), kwargs=options)
         registration.start()
         wait_for("dialog", lambda: key.pinentry.asked() > asked)
         key.pinentry.wait_for_no_dialog()
@@ -51,7 +52,7 @@ def test_the_device_answers_while_a_passkey_is_written(key, tmp_path):
             assert registration.is_alive(), "the disk was not slow"
             assert door.receive()[0] == OK
         registration.join(60)
-        assert not registration.is_alive()
+        assert not registration.is_alive(), key.said()
         device.close()
 
 

@@ -50,7 +50,7 @@ extension GetAssertion: AuthenticatorCommand {
 
     // What an id that was not in the store teaches is durable before the answer exists (Recovery §7).
     let (address, now) = (prompt.algorandAddress, authenticator.wallClock())
-    if let writer = authenticator.writer, first.record == nil {
+    if let writer = authenticator.writer, consent.userPresent, first.record == nil {
       try await withTaskExecutorPreference(writer) { () async throws(CTAPError) in
         try vault.remember(first, algorandAddress: address, now: now, consent: consent)
       }
@@ -183,7 +183,8 @@ enum ApplicableCredentials: Sendable {
       defer { self = .read(credentials) }
       return credentials.popFirst()
     case .unread(let rpIDHash, let next, let end):
-      guard next < end, let record = try stored(vault.store.credential(rpIDHash: rpIDHash, at: next)) else { return nil }
+      guard next < end, let record = try stored(vault.store.credential(rpIDHash: rpIDHash, at: next))
+      else { return nil }
       self = .unread(rpIDHash, next: next + 1, end: end)
       return Credential(record: record)
     }

@@ -147,8 +147,8 @@ struct DaemonOptions: Equatable, Sendable {
                                         key is plugged in: be there too, or be gone
                                         until the last one is. (default: stay)
       --max-passkeys NUMBER             How many passkeys sites may register. Those
-                                        that come back from elsewhere are kept beyond
-                                        it. (default: 10000)
+                                        that are recovered are kept beyond that.
+                                        (default: 10000)
       --version                         Show the version.
       -h, --help                        Show this.
 
