@@ -44,6 +44,7 @@ actor SecurityKey {
   private let withdraw: Withdrawer
   private let timepiece: any Timepiece
   private let loop: EventLoop
+  private let executor: EventLoop.Serial
   private let log: Log
   private var attendance = Attendance()
   private var poweredUpAt: Instant
@@ -60,12 +61,13 @@ actor SecurityKey {
     self.withdraw = withdraw
     self.timepiece = timepiece
     self.loop = loop
+    executor = EventLoop.Serial(loop)
     self.log = log
     poweredUpAt = timepiece.now
   }
 
   /// The loop's thread: an event of the device is taken where it is read.
-  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   // MARK: Plugging
 

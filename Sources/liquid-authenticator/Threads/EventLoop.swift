@@ -11,9 +11,9 @@ import Synchronization
 /// wakes it by an eventfd.
 ///
 /// A job that blocks holds up everything else: what blocks belongs on ``OwnThread``, or on a second loop.
-final class EventLoop: TaskExecutor, SerialExecutor, Timepiece {
+final class EventLoop: TaskExecutor, Timepiece {
   private struct State {
-    var jobs: [UnownedJob] = []
+    var jobs: [Job] = []
     var actions: [@Sendable () -> Void] = []
     var watches: [Watch] = []
     var sleepers: [UInt64: Sleeper] = [:]
@@ -24,6 +24,15 @@ final class EventLoop: TaskExecutor, SerialExecutor, Timepiece {
     var isChanged = false
     /// Whether the thread sleeps, or is about to, and must be woken for a change.
     var isAsleep = false
+  }
+
+  /// A part of a task, and the executor of the actor that it runs in, if any.
+  ///
+  /// The runtime must know which of the two it runs in. Where every job is said to run in an actor, each call of an
+  /// asynchronous function outside of actors enqueues the task anew, instead of going on.
+  private struct Job {
+    let job: UnownedJob
+    let serial: UnownedSerialExecutor?
   }
 
   private struct Sleeper {
@@ -70,13 +79,23 @@ final class EventLoop: TaskExecutor, SerialExecutor, Timepiece {
 
   // MARK: Tasks
 
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    change { $0.jobs.append(job) }
-  }
+  func enqueue(_ job: consuming ExecutorJob) { enqueue(Job(job: UnownedJob(job), serial: nil)) }
 
-  /// For Swift's own assertions.
-  func checkIsolated() { precondition(isOwnThread, "this belongs on the loop's thread") }
+  private func enqueue(_ job: Job) { change { $0.jobs.append(job) } }
+
+  /// The executor of an actor whose jobs run on the loop's thread.
+  final class Serial: SerialExecutor {
+    private let loop: EventLoop
+
+    init(_ loop: EventLoop) { self.loop = loop }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+      loop.enqueue(Job(job: UnownedJob(job), serial: asUnownedSerialExecutor()))
+    }
+
+    /// For Swift's own assertions.
+    func checkIsolated() { precondition(loop.isOwnThread, "this belongs on the loop's thread") }
+  }
 
   /// Calls `action` on the loop's thread: at once where that is this one, otherwise in the order of the calls.
   func perform(_ action: @escaping @Sendable () -> Void) {
@@ -144,8 +163,8 @@ final class EventLoop: TaskExecutor, SerialExecutor, Timepiece {
 
   fileprivate func run() -> Never {
     thread.store(UInt(pthread_self()), ordering: .relaxed)
-    let (serial, task) = (asUnownedSerialExecutor(), asUnownedTaskExecutor())
-    var jobs: [UnownedJob] = []
+    let task = asUnownedTaskExecutor()
+    var jobs: [Job] = []
     var polled: [Served] = []
     var descriptors: [pollfd] = []
     while true {
@@ -158,7 +177,13 @@ final class EventLoop: TaskExecutor, SerialExecutor, Timepiece {
         }
         if jobs.isEmpty, actions.isEmpty { break }
         for action in actions { action() }
-        for job in jobs { job.runSynchronously(isolatedTo: serial, taskExecutor: task) }
+        for job in jobs {
+          if let serial = job.serial {
+            job.job.runSynchronously(isolatedTo: serial, taskExecutor: task)
+          } else {
+            job.job.runSynchronously(on: task)
+          }
+        }
       }
       let watches = state.withLock { state in
         state.isChanged = !state.jobs.isEmpty || !state.actions.isEmpty
