@@ -1,5 +1,3 @@
-import CCBOR
-
 /// Bytes to values, and nothing but the canonical form of CTAP2.
 public enum CBORDecoder {
   /// How many arrays and maps may be open at once in a CTAP2 message, CTAP §8.
@@ -17,30 +15,32 @@ public enum CBORDecoder {
   ///   text that is not UTF-8, more depth, or bytes behind the item.
   public static func decode(_ bytes: [UInt8], maximumDepth: Int = messageDepth) throws(CBORError) -> CBORValue {
     try EncodingWalk.check(bytes, form: .canonical, maximumDepth: min(maximumDepth, 64))
-    return try ParsedItem.of(bytes, read: value)
+    return try ItemReader.read(bytes, value)
   }
 
-  private static func value(of item: UnsafeMutablePointer<cbor_item_t>) throws(CBORError) -> CBORValue {
-    switch cbor_typeof(item) {
-    case CBOR_TYPE_UINT: return .unsigned(cbor_get_int(item))
-    case CBOR_TYPE_NEGINT: return .negative(cbor_get_int(item))
-    case CBOR_TYPE_BYTESTRING: return .bytes(ParsedItem.bytes(of: item))
-    case CBOR_TYPE_STRING: return .text(try ParsedItem.text(of: item))
-    case CBOR_TYPE_ARRAY: return .array(try ParsedItem.elements(of: item, read: value))
-    case CBOR_TYPE_MAP: return .map(try members(of: item))
-    default: return .bool(cbor_get_bool(item))
-    }
-  }
-
-  private static func members(of item: UnsafeMutablePointer<cbor_item_t>) throws(CBORError) -> CBORMap {
-    var map = CBORMap()
-    for pair in ParsedItem.pairs(of: item) {
-      let key = try value(of: pair.key)
-      guard map.append(try value(of: pair.value), forKey: key) else {
-        throw .invalid("the map's keys are out of order, or one is there twice")
+  private static func value(_ reader: inout ItemReader) throws(CBORError) -> CBORValue {
+    switch try reader.next() {
+    case .unsigned(let number): return .unsigned(number)
+    case .negative(let number): return .negative(number)
+    case .bytes(let bytes): return .bytes(bytes)
+    case .text(let text): return .text(text)
+    case .bool(let truth): return .bool(truth)
+    case .array(let count):
+      var elements: [CBORValue] = []
+      elements.reserveCapacity(count)
+      for _ in 0..<count { elements.append(try value(&reader)) }
+      return .array(elements)
+    case .map(let count):
+      var map = CBORMap(capacity: count)
+      for _ in 0..<count {
+        let key = try value(&reader)
+        guard map.append(try value(&reader), forKey: key) else {
+          throw .invalid("the map's keys are out of order, or one is there twice")
+        }
       }
+      return .map(map)
+    case .null, .float: throw .invalid("neither false nor true")
     }
-    return map
   }
 }
 

@@ -4,45 +4,60 @@ import CCBOR
 public enum CBOREncoder {
   /// Encodes a value, CTAP §8: libcbor writes the shortest heads, ``CBORMap`` keeps the order.
   public static func encode(_ value: CBORValue) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(512)
-    append(value, to: &bytes)
+    var bytes = [UInt8](repeating: 0, count: size(of: value))
+    var count = 0
+    bytes.withUnsafeMutableBufferPointer { write(value, to: $0, at: &count) }
     return bytes
   }
 
-  private static func append(_ value: CBORValue, to bytes: inout [UInt8]) {
+  /// How many bytes the encoding has.
+  private static func size(of value: CBORValue) -> Int {
     switch value {
-    case .unsigned(let number): appendHead(to: &bytes) { cbor_encode_uint(number, $0, $1) }
-    case .negative(let number): appendHead(to: &bytes) { cbor_encode_negint(number, $0, $1) }
-    case .bytes(let content):
-      appendHead(to: &bytes) { cbor_encode_bytestring_start(content.count, $0, $1) }
-      bytes += content
-    case .text(let text):
-      appendHead(to: &bytes) { cbor_encode_string_start(text.utf8.count, $0, $1) }
-      var text = text
-      text.withUTF8 { bytes.append(contentsOf: $0) }
-    case .array(let elements):
-      appendHead(to: &bytes) { cbor_encode_array_start(elements.count, $0, $1) }
-      for element in elements { append(element, to: &bytes) }
+    case .unsigned(let number), .negative(let number): headSize(number)
+    case .bytes(let content): headSize(UInt64(content.count)) + content.count
+    case .text(let text): headSize(UInt64(text.utf8.count)) + text.utf8.count
+    case .array(let elements): elements.reduce(headSize(UInt64(elements.count))) { $0 + size(of: $1) }
     case .map(let map):
-      appendHead(to: &bytes) { cbor_encode_map_start(map.count, $0, $1) }
-      for pair in map.pairs {
-        append(pair.key, to: &bytes)
-        append(pair.value, to: &bytes)
+      map.pairs.indices.reduce(headSize(UInt64(map.count))) {
+        $0 + size(of: map.pairs[$1].key) + size(of: map.pairs[$1].value)
       }
-    case .bool(let truth): appendHead(to: &bytes) { cbor_encode_bool(truth, $0, $1) }
+    case .bool: 1
     }
   }
 
-  /// Lets libcbor write one head into its nine bytes at most, and takes over as many as it wrote.
-  static func appendHead(
-    to bytes: inout [UInt8], _ write: (UnsafeMutablePointer<UInt8>?, Int) -> Int
-  ) {
-    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 9) { head in
-      let count = write(head.baseAddress, head.count)
-      // Most heads are one byte.
-      if count == 1 { return bytes.append(head[0]) }
-      bytes.append(contentsOf: UnsafeBufferPointer(start: head.baseAddress, count: count))
+  /// RFC 8949 §3: the argument stands in the first byte, or in 1, 2, 4 or 8 bytes after it.
+  private static func headSize(_ argument: UInt64) -> Int {
+    switch argument {
+    case 0..<24: 1
+    case 24...0xFF: 2
+    case 0x100...0xFFFF: 3
+    case 0x1_0000...0xFFFF_FFFF: 5
+    default: 9
+    }
+  }
+
+  /// Writes behind the `count` bytes that are there; `bytes` has room for all.
+  private static func write(_ value: CBORValue, to bytes: UnsafeMutableBufferPointer<UInt8>, at count: inout Int) {
+    let (free, room) = (bytes.baseAddress.map { $0 + count }, bytes.count - count)
+    switch value {
+    case .unsigned(let number): count += cbor_encode_uint(number, free, room)
+    case .negative(let number): count += cbor_encode_negint(number, free, room)
+    case .bool(let truth): count += cbor_encode_bool(truth, free, room)
+    case .bytes(let content):
+      count += cbor_encode_bytestring_start(content.count, free, room)
+      count = bytes[count...].update(fromContentsOf: content)
+    case .text(let text):
+      count += cbor_encode_string_start(text.utf8.count, free, room)
+      count = bytes[count...].update(fromContentsOf: text.utf8)
+    case .array(let elements):
+      count += cbor_encode_array_start(elements.count, free, room)
+      for element in elements { write(element, to: bytes, at: &count) }
+    case .map(let map):
+      count += cbor_encode_map_start(map.count, free, room)
+      for index in map.pairs.indices {
+        write(map.pairs[index].key, to: bytes, at: &count)
+        write(map.pairs[index].value, to: bytes, at: &count)
+      }
     }
   }
 }

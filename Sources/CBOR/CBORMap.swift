@@ -16,10 +16,13 @@ public struct CBORMap: Hashable, Sendable {
   /// Makes an empty map.
   public init() {}
 
+  /// Makes an empty map with room for so many members.
+  init(capacity: Int) { pairs.reserveCapacity(capacity) }
+
   /// Makes a map of pairs in any order; of two with the same key the last one counts.
   public init(_ pairs: some Sequence<(CBORValue, CBORValue)>) {
-    self.pairs.reserveCapacity(pairs.underestimatedCount)
-    for (key, value) in pairs where !append(value, forKey: key) { self[key] = value }
+    self.init(capacity: pairs.underestimatedCount)
+    for (key, value) in pairs { self[key] = value }
   }
 
   /// Adds a member behind all others; `false`, and no change, when its key does not stand behind theirs.
@@ -42,6 +45,7 @@ public struct CBORMap: Hashable, Sendable {
       return index < pairs.count && pairs[index].key == key ? pairs[index].value : nil
     }
     set {
+      if let newValue, append(newValue, forKey: key) { return }
       let start = position(of: key)
       let end = start < pairs.count && pairs[start].key == key ? start + 1 : start
       pairs.replaceSubrange(start..<end, with: newValue.map { [Pair(key: key, value: $0)] } ?? [])
@@ -61,8 +65,11 @@ public struct CBORMap: Hashable, Sendable {
 }
 
 extension CBORMap: ExpressibleByDictionaryLiteral {
-  /// Writes a map; its pairs may stand in any order.
-  public init(dictionaryLiteral pairs: (CBORValue, CBORValue)...) { self.init(pairs) }
+  /// Writes a map; its pairs may stand in any order, and one whose value is `nil` is left out.
+  public init(dictionaryLiteral pairs: (CBORValue, CBORValue?)...) {
+    self.init(capacity: pairs.count)
+    for case (let key, let value?) in pairs { self[key] = value }
+  }
 }
 
 // MARK: - Typed look-ups

@@ -1,47 +1,67 @@
 import CCBOR
 
-/// The one place where bytes become an item of libcbor, and where that item ends.
-enum ParsedItem {
-  /// Parses bytes that ``EncodingWalk`` has let through, and reads the item while it exists.
-  static func of<Value>(
-    _ bytes: [UInt8], read: (UnsafeMutablePointer<cbor_item_t>) throws(CBORError) -> Value
+/// The one place where libcbor reads bytes: one item after another of an encoding that ``EncodingWalk`` has let through.
+struct ItemReader {
+  private let bytes: UnsafeBufferPointer<UInt8>
+  private var offset = 0
+
+  /// Reads the items of these bytes by `value`, which takes them all.
+  static func read<Value>(
+    _ bytes: [UInt8], _ value: (inout ItemReader) throws(CBORError) -> Value
   ) throws(CBORError) -> Value {
-    var result = cbor_load_result()
-    let item = bytes.withUnsafeBufferPointer { cbor_load($0.baseAddress, $0.count, &result) }
-    guard let item else {
-      throw .invalid("libcbor refuses it at byte \(result.error.position), error \(result.error.code.rawValue)")
+    try bytes.withUnsafeBufferPointer { bytes in
+      Result { () throws(CBORError) in
+        var reader = ItemReader(bytes: bytes)
+        return try value(&reader)
+      }
+    }.get()
+  }
+
+  private init(bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
+
+  /// The next item; of an array or map its head, and then each element is an item.
+  mutating func next() throws(CBORError) -> Item {
+    var item = cbor_door_item()
+    let count = cbor_door_next(bytes.baseAddress.map { $0 + offset }, bytes.count - offset, &item)
+    guard count > 0 else { throw .invalid("libcbor refuses the item at byte \(offset)") }
+    let start = offset
+    offset += count
+    switch item.kind {
+    case CBOR_DOOR_UNSIGNED: return .unsigned(item.number)
+    case CBOR_DOOR_NEGATIVE: return .negative(item.number)
+    case CBOR_DOOR_BYTES: return .bytes(Array(Self.content(of: item)))
+    case CBOR_DOOR_TEXT:
+      let content = Self.content(of: item)
+      // What is not UTF-8 is mended here, so it is another text. `String(validating:)` costs four times as much.
+      var text = String(decoding: content, as: UTF8.self)
+      guard text.withUTF8({ $0.elementsEqual(content) }) else {
+        throw .invalid("text that is not UTF-8 at byte \(start)")
+      }
+      return .text(text)
+    case CBOR_DOOR_ARRAY: return .array(count: Int(item.number))
+    case CBOR_DOOR_MAP: return .map(count: Int(item.number))
+    case CBOR_DOOR_BOOL: return .bool(item.number != 0)
+    case CBOR_DOOR_NULL: return .null
+    case CBOR_DOOR_FLOAT: return .float(item.real)
+    default: throw .invalid("a tag or an indefinite length at byte \(start)")
     }
-    defer { cbor_door_release(item) }
-    return try read(item)
   }
 
-  /// The content of a byte string.
-  static func bytes(of item: UnsafeMutablePointer<cbor_item_t>) -> [UInt8] {
-    Array(UnsafeBufferPointer(start: cbor_bytestring_handle(item), count: cbor_bytestring_length(item)))
+  private static func content(of string: cbor_door_item) -> UnsafeBufferPointer<UInt8> {
+    UnsafeBufferPointer(start: string.content, count: Int(string.number))
   }
 
-  /// The content of a text string.
-  static func text(of item: UnsafeMutablePointer<cbor_item_t>) throws(CBORError) -> String {
-    let utf8 = UnsafeBufferPointer(start: cbor_string_handle(item), count: cbor_string_length(item))
-    guard let text = String(validating: utf8, as: UTF8.self) else { throw .invalid("text that is not UTF-8") }
-    return text
-  }
-
-  /// The elements of an array, each read in its turn.
-  static func elements<Value>(
-    of item: UnsafeMutablePointer<cbor_item_t>,
-    read: (UnsafeMutablePointer<cbor_item_t>) throws(CBORError) -> Value
-  ) throws(CBORError) -> [Value] {
-    var elements: [Value] = []
-    for element in UnsafeBufferPointer(start: cbor_array_handle(item), count: cbor_array_size(item)) {
-      guard let element else { throw .invalid("array without its elements") }
-      elements.append(try read(element))
-    }
-    return elements
-  }
-
-  /// The pairs of a map, as they stand on the wire.
-  static func pairs(of item: UnsafeMutablePointer<cbor_item_t>) -> UnsafeBufferPointer<cbor_pair> {
-    UnsafeBufferPointer(start: cbor_map_handle(item), count: cbor_map_size(item))
+  /// One item, or the head of an array or map.
+  enum Item {
+    case unsigned(UInt64)
+    case negative(UInt64)
+    case bytes([UInt8])
+    case text(String)
+    case array(count: Int)
+    case map(count: Int)
+    case bool(Bool)
+    /// `null` or `undefined`.
+    case null
+    case float(Double)
   }
 }

@@ -83,7 +83,7 @@ public enum LooseCBORDecoder {
   public static func decode(_ bytes: [UInt8], maximumSize: Int) throws(CBORError) -> LooseCBORValue {
     guard bytes.count <= maximumSize else { throw .invalid("\(bytes.count) bytes, of \(maximumSize) at most") }
     try EncodingWalk.check(bytes, form: .loose, maximumDepth: maximumDepth)
-    return try ParsedItem.of(bytes, read: value)
+    return try ItemReader.read(bytes, value)
   }
 
   /// Whether bytes are the beginning of one item and not all of it; what is no beginning of any is not.
@@ -91,31 +91,30 @@ public enum LooseCBORDecoder {
     EncodingWalk.isCutOff(bytes, form: .loose, maximumDepth: maximumDepth)
   }
 
-  private static func value(of item: UnsafeMutablePointer<cbor_item_t>) throws(CBORError) -> LooseCBORValue {
-    switch cbor_typeof(item) {
-    case CBOR_TYPE_UINT: return .unsigned(cbor_get_int(item))
-    case CBOR_TYPE_NEGINT: return .negative(cbor_get_int(item))
-    case CBOR_TYPE_BYTESTRING: return .bytes(ParsedItem.bytes(of: item))
-    case CBOR_TYPE_STRING: return .text(try ParsedItem.text(of: item))
-    case CBOR_TYPE_ARRAY: return .array(try ParsedItem.elements(of: item, read: value))
-    case CBOR_TYPE_MAP: return .map(try members(of: item))
-    default:
-      // First of all: libcbor asserts that only what is no number is asked whether it is a truth value.
-      guard cbor_float_ctrl_is_ctrl(item) else { return .float(cbor_float_get_float(item)) }
-      return cbor_is_bool(item) ? .bool(cbor_get_bool(item)) : .null
-    }
-  }
-
-  private static func members(of item: UnsafeMutablePointer<cbor_item_t>) throws(CBORError) -> [String: LooseCBORValue]
-  {
-    var members: [String: LooseCBORValue] = [:]
-    for pair in ParsedItem.pairs(of: item) {
-      guard case .text(let key) = try value(of: pair.key) else { throw .invalid("a map's key is no text") }
-      guard members.updateValue(try value(of: pair.value), forKey: key) == nil else {
-        throw .invalid("a map has a key twice")
+  private static func value(_ reader: inout ItemReader) throws(CBORError) -> LooseCBORValue {
+    switch try reader.next() {
+    case .unsigned(let number): return .unsigned(number)
+    case .negative(let number): return .negative(number)
+    case .float(let number): return .float(number)
+    case .bytes(let bytes): return .bytes(bytes)
+    case .text(let text): return .text(text)
+    case .bool(let truth): return .bool(truth)
+    case .null: return .null
+    case .array(let count):
+      var elements: [LooseCBORValue] = []
+      elements.reserveCapacity(count)
+      for _ in 0..<count { elements.append(try value(&reader)) }
+      return .array(elements)
+    case .map(let count):
+      var members: [String: LooseCBORValue] = [:]
+      for _ in 0..<count {
+        guard case .text(let key) = try reader.next() else { throw .invalid("a map's key is no text") }
+        guard members.updateValue(try value(&reader), forKey: key) == nil else {
+          throw .invalid("a map has a key twice")
+        }
       }
+      return .map(members)
     }
-    return members
   }
 }
 
@@ -132,21 +131,31 @@ public enum LooseCBOREncoder {
     switch value {
     case .unsigned(let number): bytes += CBOREncoder.encode(.unsigned(number))
     case .negative(let number): bytes += CBOREncoder.encode(.negative(number))
-    case .float(let number): CBOREncoder.appendHead(to: &bytes) { cbor_encode_double(number, $0, $1) }
+    case .float(let number): appendHead(to: &bytes) { cbor_encode_double(number, $0, $1) }
     case .bytes(let content): bytes += CBOREncoder.encode(.bytes(content))
     case .text(let text): bytes += CBOREncoder.encode(.text(text))
     case .array(let elements):
-      CBOREncoder.appendHead(to: &bytes) { cbor_encode_array_start(elements.count, $0, $1) }
+      appendHead(to: &bytes) { cbor_encode_array_start(elements.count, $0, $1) }
       for element in elements { append(element, to: &bytes) }
     case .map(let members):
-      CBOREncoder.appendHead(to: &bytes) { cbor_encode_map_start(members.count, $0, $1) }
+      appendHead(to: &bytes) { cbor_encode_map_start(members.count, $0, $1) }
       let pairs = members.map { (key: CBORValue.text($0.key), value: $0.value) }
       for pair in pairs.sorted(by: { CBORValue.precedes($0.key, $1.key) }) {
         bytes += CBOREncoder.encode(pair.key)
         append(pair.value, to: &bytes)
       }
     case .bool(let truth): bytes += CBOREncoder.encode(.bool(truth))
-    case .null: CBOREncoder.appendHead(to: &bytes) { cbor_encode_null($0, $1) }
+    case .null: appendHead(to: &bytes) { cbor_encode_null($0, $1) }
+    }
+  }
+
+  /// Lets libcbor write one head, of nine bytes at most.
+  private static func appendHead(
+    to bytes: inout [UInt8], _ write: (UnsafeMutablePointer<UInt8>?, Int) -> Int
+  ) {
+    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 9) { head in
+      let count = write(head.baseAddress, head.count)
+      bytes.append(contentsOf: UnsafeBufferPointer(start: head.baseAddress, count: count))
     }
   }
 }

@@ -1,5 +1,90 @@
 #pragma once
 #include <cbor.h>
 
-// Takes the reference by value: cbor_decref is a function in some releases of libcbor and inline in others.
-static inline void cbor_door_release(cbor_item_t *item) { cbor_decref(&item); }
+// One item of an encoding: all of it, or the head of an array or map whose elements follow.
+//
+// The streaming decoder of libcbor calls one of two dozen functions with it; here they fill in one structure.
+enum cbor_door_kind {
+  CBOR_DOOR_NONE,  // a tag, an indefinite length or a break: EncodingWalk lets none of them through
+  CBOR_DOOR_UNSIGNED,
+  CBOR_DOOR_NEGATIVE,
+  CBOR_DOOR_BYTES,
+  CBOR_DOOR_TEXT,
+  CBOR_DOOR_ARRAY,
+  CBOR_DOOR_MAP,
+  CBOR_DOOR_BOOL,
+  CBOR_DOOR_NULL,
+  CBOR_DOOR_FLOAT,
+};
+
+struct cbor_door_item {
+  enum cbor_door_kind kind;
+  uint64_t number;    // an integer's argument; how many bytes, elements or pairs; 1 for true
+  cbor_data content;  // of a string
+  double real;
+};
+
+static inline void cbor_door_set(void *item, enum cbor_door_kind kind, uint64_t number) {
+  ((struct cbor_door_item *)item)->kind = kind;
+  ((struct cbor_door_item *)item)->number = number;
+}
+
+static void cbor_door_uint8(void *item, uint8_t number) { cbor_door_set(item, CBOR_DOOR_UNSIGNED, number); }
+static void cbor_door_uint16(void *item, uint16_t number) { cbor_door_set(item, CBOR_DOOR_UNSIGNED, number); }
+static void cbor_door_uint32(void *item, uint32_t number) { cbor_door_set(item, CBOR_DOOR_UNSIGNED, number); }
+static void cbor_door_uint64(void *item, uint64_t number) { cbor_door_set(item, CBOR_DOOR_UNSIGNED, number); }
+static void cbor_door_negint8(void *item, uint8_t number) { cbor_door_set(item, CBOR_DOOR_NEGATIVE, number); }
+static void cbor_door_negint16(void *item, uint16_t number) { cbor_door_set(item, CBOR_DOOR_NEGATIVE, number); }
+static void cbor_door_negint32(void *item, uint32_t number) { cbor_door_set(item, CBOR_DOOR_NEGATIVE, number); }
+static void cbor_door_negint64(void *item, uint64_t number) { cbor_door_set(item, CBOR_DOOR_NEGATIVE, number); }
+static void cbor_door_bytes(void *item, cbor_data content, size_t count) {
+  cbor_door_set(item, CBOR_DOOR_BYTES, count);
+  ((struct cbor_door_item *)item)->content = content;
+}
+static void cbor_door_text(void *item, cbor_data content, size_t count) {
+  cbor_door_set(item, CBOR_DOOR_TEXT, count);
+  ((struct cbor_door_item *)item)->content = content;
+}
+static void cbor_door_array(void *item, size_t count) { cbor_door_set(item, CBOR_DOOR_ARRAY, count); }
+static void cbor_door_map(void *item, size_t count) { cbor_door_set(item, CBOR_DOOR_MAP, count); }
+static void cbor_door_bool(void *item, bool truth) { cbor_door_set(item, CBOR_DOOR_BOOL, truth); }
+static void cbor_door_null(void *item) { cbor_door_set(item, CBOR_DOOR_NULL, 0); }
+static void cbor_door_double(void *item, double number) {
+  cbor_door_set(item, CBOR_DOOR_FLOAT, 0);
+  ((struct cbor_door_item *)item)->real = number;
+}
+static void cbor_door_float(void *item, float number) { cbor_door_double(item, number); }
+static void cbor_door_none(void *item) { cbor_door_set(item, CBOR_DOOR_NONE, 0); }
+static void cbor_door_tag(void *item, uint64_t number) { cbor_door_set(item, CBOR_DOOR_NONE, number); }
+
+// Reads one item; returns how many bytes it takes, 0 where libcbor refuses it.
+static inline size_t cbor_door_next(cbor_data bytes, size_t count, struct cbor_door_item *item) {
+  static const struct cbor_callbacks callbacks = {
+      .uint8 = cbor_door_uint8,
+      .uint16 = cbor_door_uint16,
+      .uint32 = cbor_door_uint32,
+      .uint64 = cbor_door_uint64,
+      .negint8 = cbor_door_negint8,
+      .negint16 = cbor_door_negint16,
+      .negint32 = cbor_door_negint32,
+      .negint64 = cbor_door_negint64,
+      .byte_string_start = cbor_door_none,
+      .byte_string = cbor_door_bytes,
+      .string_start = cbor_door_none,
+      .string = cbor_door_text,
+      .indef_array_start = cbor_door_none,
+      .array_start = cbor_door_array,
+      .indef_map_start = cbor_door_none,
+      .map_start = cbor_door_map,
+      .tag = cbor_door_tag,
+      .float2 = cbor_door_float,
+      .float4 = cbor_door_float,
+      .float8 = cbor_door_double,
+      .undefined = cbor_door_null,
+      .null = cbor_door_null,
+      .boolean = cbor_door_bool,
+      .indef_break = cbor_door_none,
+  };
+  struct cbor_decoder_result result = cbor_stream_decode(bytes, count, &callbacks, item);
+  return result.status == CBOR_DECODER_FINISHED ? result.read : 0;
+}
