@@ -1,3 +1,4 @@
+import CBOR
 public import Recovery
 
 /// The authenticator: CTAP2 messages in, answers out, whichever door they come through.
@@ -26,6 +27,8 @@ public struct Authenticator: Sendable {
   var largeBlobWrite: LargeBlobWrite?
   /// What credentialManagement goes on with; any other command drops it.
   var enumeration: Enumeration?
+  /// The last answer of getInfo without its encrypted members, and its map.
+  var lastInfo: (response: GetInfo.Response, members: CBORMap)?
   /// The last signature counter of a credential that U2F registered.
   var lastU2FSignCount: UInt32 = 0
 

@@ -79,7 +79,7 @@ extension Authenticator {
     let request = try Command.Request(parameters: try Self.decode(parameters))
     outcome.rpID = request.rpID
     let response = try await perform(command, request, in: context)
-    return response.parameters.map { CBOREncoder.encode(.map($0)) } ?? []
+    return response.encoded(for: &self)
   }
 
   /// The parameter map of a message; none at all is as good as an empty one.

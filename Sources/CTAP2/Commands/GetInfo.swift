@@ -23,7 +23,7 @@ public enum GetInfo: AuthenticatorCommand {
   }
 
   /// The answer of getInfo.
-  public struct Response: AuthenticatorResponse {
+  public struct Response: AuthenticatorResponse, Equatable {
     /// Extension identifiers, in the order of composition.
     public let extensions: [String]
     /// Whether built-in user verification is set up.
@@ -33,14 +33,17 @@ public enum GetInfo: AuthenticatorCommand {
     /// How many more discoverable credentials there is room for; nobody knows while the vault is locked.
     public let remainingDiscoverableCredentials: Int?
     /// Which device this is, 32 bytes, for who has the persistent token; not told while the vault is locked.
-    public let encIdentifier: [UInt8]?
+    public var encIdentifier: [UInt8]?
     /// What the passkeys are like, 32 bytes, for the same, and told with it.
-    public let encCredStoreState: [UInt8]?
+    public var encCredStoreState: [UInt8]?
 
     /// CTAP §6.4, by member.
-    public var parameters: CBORMap? {
-      var members: CBORMap = [
+    public var parameters: CBORMap? { members }
+
+    private var members: CBORMap {
+      [
         0x01: .array((settings.alwaysUV ? [] : ["U2F_V2"]) + Self.versions),
+        0x02: extensions.isEmpty ? nil : .array(extensions.map { .text($0) }),
         0x03: .bytes(AAGUID.liquidAuth.bytes),
         0x04: .map(options),
         0x05: CBORValue(Authenticator.maxMsgSize),
@@ -52,18 +55,28 @@ public enum GetInfo: AuthenticatorCommand {
         0x0B: CBORValue(LargeBlobs.capacity),
         0x0C: .bool(settings.forcePINChange),
         0x0D: .unsigned(UInt64(settings.minimumPINLength)),
+        0x0F: extensions.contains(CredBlob.identifier) ? CBORValue(CredBlob.maximumLength) : nil,
         0x10: CBORValue(AuthenticatorSettings.maximumRPIDs),
+        0x12: userVerification ? .unsigned(Self.passcodeInternal) : nil,
+        0x14: remainingDiscoverableCredentials.map { CBORValue($0) },
         0x16: [.text(AttestationObject.Format.packed.rawValue)],
+        0x19: encIdentifier.map { .bytes($0) },
         0x1D: .unsigned(UInt64(AuthenticatorSettings.longestPIN)),
+        0x1E: encCredStoreState.map { .bytes($0) },
         0x1F: .array(Config.Subcommand.allCases.map { .unsigned($0.rawValue) }),
       ]
-      members[0x14] = remainingDiscoverableCredentials.map { CBORValue($0) }
+    }
+
+    /// Encodes the response map. Platforms ask often, and only the two encrypted members differ from one answer to the
+    /// next: the map of the last one without them is kept.
+    public func encoded(for authenticator: inout Authenticator) -> [UInt8] {
+      var lasting = self
+      (lasting.encIdentifier, lasting.encCredStoreState) = (nil, nil)
+      if authenticator.lastInfo?.response != lasting { authenticator.lastInfo = (lasting, lasting.members) }
+      guard var members = authenticator.lastInfo?.members else { return [] }
       members[0x19] = encIdentifier.map { .bytes($0) }
       members[0x1E] = encCredStoreState.map { .bytes($0) }
-      if userVerification { members[0x12] = .unsigned(Self.passcodeInternal) }
-      if !extensions.isEmpty { members[0x02] = .array(extensions.map { .text($0) }) }
-      if extensions.contains(CredBlob.identifier) { members[0x0F] = CBORValue(CredBlob.maximumLength) }
-      return members
+      return CBOREncoder.encode(.map(members))
     }
 
     /// CTAP 2.2 has no version of its own: "FIDO_2_2" must not be told (CTAP §6.4).
@@ -78,13 +91,12 @@ public enum GetInfo: AuthenticatorCommand {
     /// makeCredUvNotRqd stands beside pinUvAuthToken only: of a key with uv and without tokens, Chromium takes it as
     /// leave to ask for no verification at all.
     private var options: CBORMap {
-      var options: CBORMap = [
-        "rk": true, "up": true, "plat": false, "clientPin": .bool(settings.isPINSet), "pinUvAuthToken": true,
-        "makeCredUvNotRqd": .bool(!settings.alwaysUV), "alwaysUv": .bool(settings.alwaysUV), "credMgmt": true,
-        "perCredMgmtRO": true, "authnrCfg": true, "setMinPINLength": true, "largeBlobs": true,
+      [
+        "rk": true, "up": true, "uv": userVerification ? true : nil, "plat": false,
+        "uvAcfg": userVerification ? true : nil, "alwaysUv": .bool(settings.alwaysUV), "credMgmt": true, "authnrCfg": true,
+        "clientPin": .bool(settings.isPINSet), "largeBlobs": true, "perCredMgmtRO": true, "pinUvAuthToken": true,
+        "setMinPINLength": true, "makeCredUvNotRqd": .bool(!settings.alwaysUV),
       ]
-      if userVerification { (options["uv"], options["uvAcfg"]) = (true, true) }
-      return options
     }
   }
 

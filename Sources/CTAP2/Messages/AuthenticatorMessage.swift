@@ -17,6 +17,16 @@ extension AuthenticatorRequest {
 public protocol AuthenticatorResponse: Sendable {
   /// The response map; `nil` where the status byte is the whole answer.
   var parameters: CBORMap? { get }
+
+  /// The encoded response map, for the authenticator whose answer it is.
+  func encoded(for authenticator: inout Authenticator) -> [UInt8]
+}
+
+extension AuthenticatorResponse {
+  /// Encodes the response map.
+  public func encoded(for authenticator: inout Authenticator) -> [UInt8] {
+    parameters.map { CBOREncoder.encode(.map($0)) } ?? []
+  }
 }
 
 /// The request of a command that takes no parameters.
