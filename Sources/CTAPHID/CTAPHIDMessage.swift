@@ -25,6 +25,7 @@ public struct CTAPHIDMessage: Hashable, Sendable {
     let first = Packet.initialization(
       command, length: payload.count, payload: payload.prefix(Packet.initializationCapacity))
     var reports = [Report(channel: channel, packet: first)]
+    reports.reserveCapacity(1 + payload.count / Packet.continuationCapacity)
     var rest = payload.dropFirst(Packet.initializationCapacity)
     var sequence: UInt8 = 0
     while !rest.isEmpty {
@@ -59,7 +60,9 @@ public struct MessageAssembler: Hashable, Sendable {
     channel = report.channel
     self.command = command
     self.length = length
-    self.payload = Array(payload.prefix(length))
+    self.payload = []
+    self.payload.reserveCapacity(length)
+    self.payload += payload.prefix(length)
   }
 
   /// Takes the next continuation packet; what stands after the message's end is padding and is not looked at.

@@ -48,16 +48,16 @@ public struct CTAPHIDStateMachine: Sendable {
   /// Takes one report from the host.
   public mutating func receive(_ report: Report, at now: Instant) -> [Action] {
     let overdue = tick(at: now)
-    switch report.packet {
-    case .initialization(.initialize, let length, let payload):
-      return overdue + initialize(report.channel, length: length, nonce: payload.prefix(8), at: now)
-    case .initialization(.cancel, _, _):
-      return overdue + cancel(on: report.channel)
-    case .initialization(let command, let length, _):
-      return overdue + begin(report, command: command, length: length, at: now)
-    case .continuation(let sequence, let payload):
-      return overdue + proceed(report.channel, sequence: sequence, payload: payload, at: now)
-    }
+    let actions =
+      switch report.packet {
+      case .initialization(.initialize, let length, let payload):
+        initialize(report.channel, length: length, nonce: payload.prefix(8), at: now)
+      case .initialization(.cancel, _, _): cancel(on: report.channel)
+      case .initialization(let command, let length, _): begin(report, command: command, length: length, at: now)
+      case .continuation(let sequence, let payload):
+        proceed(report.channel, sequence: sequence, payload: payload, at: now)
+      }
+    return overdue.isEmpty ? actions : overdue + actions
   }
 
   /// Does what is due at `now`: gives up a half message, or sends a KEEPALIVE.
@@ -173,11 +173,12 @@ public struct CTAPHIDStateMachine: Sendable {
     _ channel: ChannelID, sequence: UInt8, payload: ArraySlice<UInt8>, at now: Instant
   ) -> [Action] {
     guard case .assembling(var assembler, _) = state, assembler.channel == channel else { return [] }
+    // So that the payload grows in its place, and is not copied with each report.
+    state = .idle
     do throws(CTAPHIDError) {
       try assembler.append(sequence: sequence, payload: payload)
       return advance(assembler, at: now)
     } catch {
-      state = .idle
       return refuse(error, on: channel)
     }
   }

@@ -16,19 +16,23 @@ public struct Report: Hashable, Sendable {
 
   /// Writes a packet as a report, the rest filled with zeros; payload that does not fit is left out.
   public init(channel: ChannelID, packet: Packet) {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(Self.size)
-    bytes += channel.bigEndianBytes
+    var bytes = [UInt8](repeating: 0, count: Self.size)
+    for index in 0..<4 { bytes[index] = UInt8(truncatingIfNeeded: channel.rawValue >> UInt32(24 - 8 * index)) }
+    let (header, payload): (Int, ArraySlice<UInt8>)
     switch packet {
-    case .initialization(let command, let length, let payload):
-      bytes += [0x80 | command.rawValue, UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length)]
-      bytes += payload
-    case .continuation(let sequence, let payload):
-      bytes.append(sequence & 0x7f)
-      bytes += payload
+    case .initialization(let command, let length, let content):
+      bytes[4] = 0x80 | command.rawValue
+      bytes[5] = UInt8(truncatingIfNeeded: length >> 8)
+      bytes[6] = UInt8(truncatingIfNeeded: length)
+      (header, payload) = (7, content)
+    case .continuation(let sequence, let content):
+      bytes[4] = sequence & 0x7f
+      (header, payload) = (5, content)
     }
-    bytes += repeatElement(0, count: max(0, Self.size - bytes.count))
-    self.bytes = bytes.count == Self.size ? bytes : Array(bytes.prefix(Self.size))
+    bytes.withUnsafeMutableBufferPointer { bytes in
+      _ = bytes[header...].update(fromContentsOf: payload.prefix(Self.size - header))
+    }
+    self.bytes = bytes
   }
 
   /// The channel that the report belongs to: bytes 0 to 3, big-endian.

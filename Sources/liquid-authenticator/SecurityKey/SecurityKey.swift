@@ -139,8 +139,8 @@ actor SecurityKey {
     lives += 1
     let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
     life = Life(number: lives, link: link, pluggedInAt: timepiece.now, machine: machine)
-    link.events.receive { [loop, number = lives] event in
-      loop.perform { self.assumeIsolated { $0.receive(event, in: number) } }
+    link.events.receive { [loop, number = lives] events in
+      loop.perform { self.assumeIsolated { $0.receive(events, in: number) } }
     }
     Task(executorPreference: loop) { [number = lives] in await self.found(await link.node(), in: number) }
   }
@@ -178,12 +178,14 @@ actor SecurityKey {
 
   // MARK: Events
 
-  /// Takes an event, or the end of them.
-  private func receive(_ event: DeviceEvent?, in number: UInt64) {
-    switch event {
-    case .report(let report): change(number) { machine, now in machine.receive(report, at: now) }
-    case .left(let channel): left(channel, in: number)
-    case nil: Task(executorPreference: loop) { await self.ended(number) }
+  /// Takes events in their order, of which `nil` is the end.
+  private func receive(_ events: [DeviceEvent?], in number: UInt64) {
+    for event in events {
+      switch event {
+      case .report(let report): change(number) { machine, now in machine.receive(report, at: now) }
+      case .left(let channel): left(channel, in: number)
+      case nil: Task(executorPreference: loop) { await self.ended(number) }
+      }
     }
   }
 

@@ -50,8 +50,8 @@ enum DeviceEvent: Sendable, Equatable {
 ///
 /// They wait until there is one; above ``capacity`` the newest are dropped, as a kernel's ring does.
 final class DeviceEvents: Sendable {
-  /// Takes an event, and `nil` at the end; on the thread that sent it.
-  typealias Receiver = @Sendable (DeviceEvent?) -> Void
+  /// Takes events in their order, of which `nil` is the end; on the thread that sent them.
+  typealias Receiver = @Sendable ([DeviceEvent?]) -> Void
 
   /// How many events wait at most; the longest message has 129 reports.
   static let capacity = 2048
@@ -63,17 +63,22 @@ final class DeviceEvents: Sendable {
 
   private let state = Mutex(State())
 
-  func send(_ event: DeviceEvent) { pass(on: event) }
+  func send(_ event: DeviceEvent) { pass(on: [event]) }
+
+  /// The reports that were read at once.
+  func send(_ reports: [Report]) { if !reports.isEmpty { pass(on: reports.map(DeviceEvent.report)) } }
 
   /// Ends them, once.
-  func finish() { pass(on: nil) }
+  func finish() { pass(on: [nil]) }
 
-  private func pass(on event: DeviceEvent?) {
+  private func pass(on events: [DeviceEvent?]) {
     let receiver = state.withLock { state in
-      if state.receiver == nil, event == nil || state.waiting.count < Self.capacity { state.waiting.append(event) }
+      if state.receiver == nil {
+        for event in events where event == nil || state.waiting.count < Self.capacity { state.waiting.append(event) }
+      }
       return state.receiver
     }
-    receiver?(event)
+    receiver?(events)
   }
 
   /// Hands all events to `receiver`, those that wait first.
@@ -85,7 +90,7 @@ final class DeviceEvents: Sendable {
         return state.waiting
       }
       guard !waiting.isEmpty else { return }
-      waiting.forEach(receiver)
+      receiver(waiting)
     }
   }
 }

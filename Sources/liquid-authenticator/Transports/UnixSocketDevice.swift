@@ -33,7 +33,9 @@ final class UnixSocketDevice: DeviceLink, Polled {
     while !rest.isEmpty {
       let next = rest.prefix(Self.packetsAtOnce)
       rest = rest.dropFirst(next.count)
-      let packets = next.flatMap(\.bytes)
+      var packets: [UInt8] = []
+      packets.reserveCapacity(next.count * Report.size)
+      for report in next { packets += report.bytes }
       clients.withLock { clients in
         for client in clients.keys { clinux_send_packets(client, packets, Report.size, Int32(next.count)) }
       }
@@ -69,24 +71,23 @@ final class UnixSocketDevice: DeviceLink, Polled {
   private func readAll(_ client: Int32) -> Bool {
     // One byte more than a host writes: a longer packet is cut, and of another size all the same.
     let size = Report.size + 2
-    let (packets, isEnd) = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: size * Self.packetsAtOnce) { bytes in
+    let (reports, hasEnded) = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: size * Self.packetsAtOnce) {
+      bytes in
       withUnsafeTemporaryAllocation(of: Int.self, capacity: Self.packetsAtOnce) { lengths in
-        let count = clinux_receive_packets(
-          client, bytes.baseAddress, size, Int32(Self.packetsAtOnce), lengths.baseAddress)
-        guard count > 0 else { return ([[UInt8]](), count == 0 || errno != EAGAIN && errno != EINTR) }
-        let packets = (0..<Int(count)).map { Array(bytes[$0 * size..<$0 * size + lengths[$0]]) }
-        return (packets, false)
+        let count = Int(
+          clinux_receive_packets(client, bytes.baseAddress, size, Int32(Self.packetsAtOnce), lengths.baseAddress))
+        guard count > 0 else { return ([Report](), count == 0 || errno != EAGAIN && errno != EINTR) }
+        // A packet of no bytes is the end; one of another size is no report, and is not answered.
+        let packets = lengths[..<count].prefix { $0 > 0 }
+        let reports = packets.indices.compactMap { index in
+          Report(hostBytes: UnsafeBufferPointer(rebasing: bytes[index * size..<index * size + packets[index]]))
+        }
+        return (reports, packets.count < count)
       }
     }
-    for packet in packets {
-      // A packet of no bytes is the end.
-      guard !packet.isEmpty else { return false }
-      // A packet of another size is no report, and is not answered.
-      guard let report = Report(hostBytes: packet) else { continue }
-      clients.withLock { $0[client] = report.channel }
-      events.send(.report(report))
-    }
-    return !isEnd
+    if let channel = reports.last?.channel { clients.withLock { $0[client] = channel } }
+    events.send(reports)
+    return !hasEnded
   }
 
   private func drop(_ client: Int32) {

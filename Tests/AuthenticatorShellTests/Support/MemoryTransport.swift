@@ -80,8 +80,8 @@ extension DeviceLink {
     streams.withLock { streams in
       if let known = streams[ObjectIdentifier(events)] { return known.stream }
       let (stream, continuation) = AsyncStream.makeStream(of: DeviceEvent.self)
-      events.receive { event in
-        if let event { continuation.yield(event) } else { continuation.finish() }
+      events.receive { events in
+        for event in events { if let event { continuation.yield(event) } else { continuation.finish() } }
       }
       streams[ObjectIdentifier(events)] = (events, stream)
       return stream
