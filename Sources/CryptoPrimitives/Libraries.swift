@@ -46,11 +46,9 @@ extension UnsafeMutableRawBufferPointer {
 
 /// A new array of `count` bytes, which are zero or what `fill` wrote there.
 func newBytes(_ count: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Void) -> [UInt8] {
-  [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-    buffer.initialize(repeating: 0)
-    fill(UnsafeMutableRawBufferPointer(buffer).bytes)
-    initialized = count
-  }
+  var bytes = [UInt8](repeating: 0, count: count)
+  bytes.withUnsafeMutableBytes { fill($0.bytes) }
+  return bytes
 }
 
 /// Why a primitive refused its input, or could not work.

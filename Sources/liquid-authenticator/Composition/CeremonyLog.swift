@@ -8,9 +8,10 @@ enum CeremonyLog {
     let refusal = report.error.map { "\($0.reason) (\($0.status))" }
     guard let command = report.command else { return refusal.map { "refused: \($0)" } }
     if report.error == nil, report.rpID == nil, command == GetInfo.name { return nil }
-    let milliseconds = Int(report.elapsed / .milliseconds(1))
-    let outcome = refusal ?? "done"
-    return [command, report.rpID, outcome + ",", "\(milliseconds) ms"].compactMap { $0 }.joined(separator: " ")
+    let (seconds, attoseconds) = report.elapsed.components
+    let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
+    let subject = report.rpID.map { " " + $0 } ?? ""
+    return "\(command)\(subject) \(refusal ?? "done"), \(milliseconds) ms"
   }
 
   /// The line for what a wallet wanted signed and was refused before that question: for whom, and which transaction;
