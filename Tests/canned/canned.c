@@ -19,7 +19,7 @@
 
 #include "CUHID.h"
 
-enum { report_size = 64, first_part = 57, next_part = 59, message_size = 7609 };
+enum { report_size = 64, first_part = 57, next_part = 59, message_size = 7609, message_reports = 129 };
 enum { PING = 0x81, INIT = 0x86, CBOR = 0x90, CANCEL = 0x91, ERROR = 0xBF };
 enum { get_assertion = 0x02, get_info = 0x04 };
 static const uint32_t broadcast = 0xFFFFFFFF;
@@ -58,19 +58,20 @@ static void put(const void *event, size_t size) {
 
 // Sends a message in as many reports as it takes.
 static void send_message(uint32_t channel, unsigned char command, const unsigned char *bytes, size_t size) {
-  unsigned char sequence = 0;
-  for (size_t sent = 0, first = 1; first || sent < size; first = 0) {
-    unsigned char report[report_size] = {channel >> 24, channel >> 16, channel >> 8, channel};
-    size_t head = first ? 7 : 5, part = first ? first_part : next_part;
+  unsigned char reports[message_reports][report_size] = {{0}};
+  size_t count = 0, sent = 0;
+  do {
+    unsigned char *report = reports[count];
+    size_t head = count ? 5 : 7, part = count ? next_part : first_part;
     if (part > size - sent) part = size - sent;
-    report[4] = first ? command : sequence++;
-    if (first) report[5] = size >> 8, report[6] = size;
+    report[0] = channel >> 24, report[1] = channel >> 16, report[2] = channel >> 8, report[3] = channel;
+    report[4] = count ? count - 1 : command;
+    if (!count) report[5] = size >> 8, report[6] = size;
     memcpy(report + head, bytes + sent, part);
     sent += part;
-    size_t length;
-    struct uhid_event event = cuhid_input2(report, sizeof report, &length);
-    put(&event, length);
-  }
+    count++;
+  } while (sent < size && count < message_reports);
+  cuhid_write_reports(uhid, reports[0], count);
 }
 
 // What no ECDSA signer can do without: the floor below an assertion.
