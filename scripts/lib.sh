@@ -17,6 +17,7 @@ packages_for_daemon=(strace valgrind curl gpg gpg-agent elfutils acl)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick)
+packages_for_bench_in_guest=(gcc libc6-dev strace "${packages_for_browsers[@]}")
 packages_for_wallet=(chromium chromium-driver firefox-esr iproute2 qrencode elfutils)
 # Unpacked and not installed: Debian would start its server for everybody.
 packages_of_turn=(coturn)

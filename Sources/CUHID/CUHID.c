@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 
 const unsigned char *cuhid_output(const struct uhid_event *event, size_t *size) {
   const size_t told = event->u.output.size;
@@ -26,12 +27,26 @@ struct uhid_event cuhid_create2(
   return event;
 }
 
-struct uhid_event cuhid_input2(const unsigned char *report, size_t size, size_t *length) {
-  struct uhid_event event = {.type = UHID_INPUT2};
-  event.u.input2.size = size <= sizeof event.u.input2.data ? size : sizeof event.u.input2.data;
-  memcpy(event.u.input2.data, report, event.u.input2.size);
-  *length = offsetof(struct uhid_event, u.input2.data) + event.u.input2.size;
-  return event;
+void cuhid_write_reports(int uhid, const unsigned char *reports, size_t count) {
+  enum { report_size = 64, burst = 32 };
+  // An event as far as the kernel needs it: what is left out is zero.
+  struct __attribute__((packed)) {
+    __u32 type;
+    __u16 size;
+    unsigned char data[report_size];
+  } events[burst];
+  struct iovec parts[burst];
+  while (count > 0) {
+    int number = 0;
+    for (; number < burst && count > 0; number++, count--, reports += report_size) {
+      events[number].type = UHID_INPUT2;
+      events[number].size = report_size;
+      memcpy(events[number].data, reports, report_size);
+      parts[number] = (struct iovec){&events[number], sizeof events[number]};
+    }
+    ssize_t written = writev(uhid, parts, number);
+    (void)written;
+  }
 }
 
 struct uhid_event cuhid_refusal(const struct uhid_event *request, size_t *length) {

@@ -13,8 +13,11 @@ struct uhid_event cuhid_create2(
     const char *name, const char *phys, const char *uniq, unsigned vendor, unsigned product,
     const unsigned char *descriptor, size_t size);
 
-/// A UHID_INPUT2 event; `*length` is how much of it must be written.
-struct uhid_event cuhid_input2(const unsigned char *report, size_t size, size_t *length);
+/// Writes reports of 64 bytes, 32 of them in each system call.
+///
+/// writev(2) on /dev/uhid is a write for each of its buffers, so that each report is a UHID_INPUT2 event of its own. A
+/// report that the kernel does not take is lost.
+void cuhid_write_reports(int uhid, const unsigned char *reports, size_t count);
 
 /// The refusal of a UHID_GET_REPORT or UHID_SET_REPORT; `*length` as above, 0 when the event is neither.
 struct uhid_event cuhid_refusal(const struct uhid_event *request, size_t *length);

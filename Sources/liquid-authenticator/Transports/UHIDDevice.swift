@@ -129,12 +129,8 @@ final class UHIDDevice: DeviceLink, Polled {
   }
 
   private static func write(_ reports: [Report], to descriptor: Int32) {
-    guard descriptor >= 0 else { return }
-    for report in reports {
-      var length = 0
-      var event = cuhid_input2(report.bytes, report.bytes.count, &length)
-      _ = Glibc.write(descriptor, &event, length)
-    }
+    guard descriptor >= 0, !reports.isEmpty else { return }
+    cuhid_write_reports(descriptor, reports.flatMap(\.bytes), reports.count)
   }
 }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// The uhid transport against a test that plays the kernel: one packet of a socket pair is one event.
+/// The uhid transport against a test that plays the kernel: what it writes to the socket pair is one event a packet.
 struct UHIDTransportTests {
   struct Kernel {
     let end: Descriptor
@@ -113,6 +113,15 @@ struct UHIDTransportTests {
     #expect(try kernel.end.read() == [12, 0, 0, 0, 64, 0] + Self.payload)
   }
 
+  /// A socket makes one packet of what the kernel takes for one event each.
+  @Test func `the reports of an answer are written in one system call, each an event`() throws {
+    let kernel = try Kernel()
+    defer { kernel.link.close() }
+    let reports = try (1...3).map { try #require(Report([UInt8](repeating: $0, count: 64))) }
+    kernel.link.send(reports)
+    #expect(try kernel.end.read() == reports.flatMap { [12, 0, 0, 0, 64, 0] + $0.bytes })
+  }
+
   @Test(arguments: [(UInt8(9), UInt8(10)), (13, 14)])
   func `GET_REPORT and SET_REPORT are refused at once`(request: UInt8, reply: UInt8) throws {
     let kernel = try Kernel()
@@ -149,11 +158,11 @@ struct UHIDTransportTests {
       channel: .broadcast, command: .ping, payload: [UInt8](repeating: 1, count: 57 + 59 * 49)
     ).reports()
     kernel.link.send(reports)
-    for _ in 0..<32 { #expect(try kernel.end.read().count == 70) }
+    #expect(try kernel.end.read().count == 32 * 70, "one system call, of as many events")
     #expect(!kernel.end.isReadable(within: 50), "the clock stands still")
     timepiece.advance(by: .milliseconds(20))
     // The thread sleeps by the system's clock: it finds the pause over when that has run.
-    for _ in 0..<18 { #expect(try kernel.end.read().count == 70) }
+    #expect(try kernel.end.read().count == 18 * 70)
   }
 
   @Test func `close destroys the device, ends the stream and may be said twice`() async throws {

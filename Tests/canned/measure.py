@@ -1,0 +1,318 @@
+"""Our authenticator and one that always gives the same answers, side by side on one /dev/uhid: what ours takes longer.
+
+The fixed answers are what ours answered once: both send as many bytes. `canned.c` says what it leaves out, which is all
+but the reports. Whoever asks over hidraw asks without presence (`up` false). A browser wants presence, so that a dialog
+belongs to the time that it sees: `agree.c` is a pinentry that agrees at once. The fixed answers are given with that
+dialog, of the same program and in the same words, and once more without any: between the two is what asking a person
+costs whoever does it, and what ours takes longer than the first is our own.
+"""
+
+import argparse
+import collections
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+from browsers.browsers import BrowserError, Chromium
+from fido2 import cbor
+from fido2.ctap2 import AssertionResponse, Ctap2
+from fido2.hid import CTAPHID, CtapHidDevice
+from fido2.hid.linux import get_descriptor, open_connection
+from judges.relying_parties import b64
+from support.authenticator import Authenticator, wait_for
+from support.ceremonies import OWN, check_assertion, client_data_hash, register
+
+GET_ASSERTION, GET_INFO = b"\x02", b"\x04"
+RP_ID = "localhost"
+# Milliseconds in which a traced key becomes idle, in an emulated guest.
+IDLE = 50
+WORK = pathlib.Path(os.environ["BROWSERS_WORK"])
+PAGE = b"""<!doctype html>
+<title>Sign in</title>
+<button id="go">Go</button>
+<script>
+document.getElementById("go").addEventListener("click", async () => {
+  const {id, count} = window.request;
+  const taken = [];
+  try {
+    for (let number = 0; number < count; number++) {
+      const publicKey = {
+        challenge: crypto.getRandomValues(new Uint8Array(32)), rpId: "localhost", userVerification: "discouraged",
+        allowCredentials: [{
+          type: "public-key", id: Uint8Array.fromBase64(id, {alphabet: "base64url"}), transports: ["usb"],
+        }],
+      };
+      const began = performance.now();
+      await navigator.credentials.get({publicKey});
+      taken.push(performance.now() - began);
+    }
+    window.outcome = {taken};
+  } catch (error) {
+    window.outcome = {error: `${error.name}: ${error.message}`};
+  }
+});
+</script>
+"""
+
+
+def table(title, rows):
+    """As the tables of Benchmarks."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    print(f"{title}\n")
+    for number, row in enumerate(rows):
+        cells = [f"{cell:{'<' if column == 0 else '>'}{widths[column]}}" for column, cell in enumerate(row)]
+        print("| " + " | ".join(cells) + " |")
+        if number == 0:
+            rules = ["-" * (width + 1) for width in widths]
+            print("|" + "|".join([rules[0] + "-", *(rule + ":" for rule in rules[1:])]) + "|")
+    print(flush=True)
+
+
+def microseconds(nanoseconds):
+    return f"{nanoseconds / 1000:.0f} µs"
+
+
+def ratio(ours, theirs):
+    return f"{ours / theirs:.2f} ×"
+
+
+class Ours:
+    """The daemon, with a vault that was made from the phrase; nobody is verified, and everybody agrees."""
+
+    def __init__(self, folder, programs, wrapper=()):
+        self.authenticator = Authenticator(WORK / folder, transport="uhid", verification="none", wrapper=wrapper)
+        self.authenticator.pinentry_program = programs / "agree"
+        self.authenticator.start(wait=False)
+        wait_for(lambda: "device; " + self.authenticator.said(), self.authenticator.attached, 120)
+        self.authenticator.unlock()
+
+    @property
+    def node(self):
+        return re.findall(r"the device is (/dev/hidraw\d+)", self.authenticator.said())[-1]
+
+    @contextlib.contextmanager
+    def client(self):
+        device = CtapHidDevice(get_descriptor(self.node), open_connection(get_descriptor(self.node)))
+        yield device
+        device.close()
+
+    @contextlib.contextmanager
+    def plugged_in(self):
+        """For whoever uses every key that is there."""
+        known = self.authenticator.said().count("the device is ")
+        self.authenticator.ask("device", "attach")
+        wait_for("device", lambda: self.authenticator.said().count("the device is ") > known, 60)
+        yield
+        self.pull_out()
+
+    def pull_out(self):
+        self.authenticator.ask("device", "detach")
+
+    def stop(self):
+        assert self.authenticator.stop(seconds=60) == 0
+
+
+class Canned:
+    """The one with fixed answers; plugged in until it is stopped."""
+
+    def __init__(self, programs, *options):
+        self.serial = f"canned{time.monotonic_ns()}"
+        self.process = subprocess.Popen([programs / "canned", self.serial, WORK / "info", WORK / "assertion", *options])
+        self.node = wait_for("node of the canned key", self.find, 60)
+
+    def find(self):
+        assert self.process.poll() is None, "the canned key has ended"
+        for device in pathlib.Path("/sys/class/hidraw").iterdir():
+            with contextlib.suppress(OSError):
+                node = f"/dev/{device.name}"
+                is_it = f"HID_UNIQ={self.serial}\n" in (device / "device/uevent").read_text()
+                if is_it and os.access(node, os.R_OK | os.W_OK):
+                    return node
+        return None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+
+def record(ours):
+    """Registers, signs in, and writes what ours answered for the canned key to say: WORK/info and WORK/assertion.
+
+    WORK/request is the sign-in without presence, WORK/nothing is none.
+    """
+    with ours.client() as device:
+        made = register(Ctap2(device), OWN, RP_ID)
+        challenge = client_data_hash()
+        request = {1: RP_ID, 2: challenge, 3: [made.descriptor]}
+        answer = device.call(CTAPHID.CBOR, GET_ASSERTION + cbor.encode(request))
+        # Only what signs rightly is worth measuring.
+        check_assertion(AssertionResponse.from_dict(cbor.decode(answer[1:])), made, challenge)
+        (WORK / "info").write_bytes(device.call(CTAPHID.CBOR, GET_INFO))
+    (WORK / "assertion").write_bytes(answer)
+    (WORK / "request").write_bytes(GET_ASSERTION + cbor.encode({**request, 5: {"up": False}}))
+    (WORK / "nothing").write_bytes(b"")
+    return made.id
+
+
+def round_trips(programs, count, nodes, request="request", pause=0):
+    """Median and 99th percentile in nanoseconds, by node and by what was asked."""
+    done = subprocess.run(
+        [programs / "roundtrips", str(count), str(pause), WORK / request, *nodes], check=True, stdout=subprocess.PIPE,
+        text=True)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return {(node, kind): (int(median), int(p99)) for node, kind, median, p99 in lines}
+
+
+def over_hidraw(programs, ours, count):
+    with Canned(programs) as canned, Canned(programs, "--sign") as signing:
+        round_trips(programs, 20, [ours.node, canned.node, signing.node])
+        found = round_trips(programs, count, [ours.node, canned.node, signing.node])
+    rows = [["", "ours", "canned", "ratio", "p99", "canned", "ratio"]]
+    for name, kind, floor in (
+        ("PING", "ping", canned), ("getAssertion", "assertion", canned),
+        ("getAssertion, the canned one signs once", "assertion", signing),
+    ):
+        row = [name]
+        for own, other in zip(found[ours.node, kind], found[floor.node, kind], strict=True):
+            row += [microseconds(own), microseconds(other), ratio(own, other)]
+        rows.append(row)
+    table(f"Over hidraw, {count} of each, in turns. A PING is one report; getAssertion has up=false and one id.", rows)
+
+
+def calls_in(trace):
+    """How often each system call was made, once the process sleeps."""
+    size = None
+    while size != (size := trace.stat().st_size):
+        time.sleep(2)
+    names = re.findall(r"^\d+ +[\d.]+ (\w+)\(", trace.read_text(errors="replace"), re.M)
+    return collections.Counter(names)
+
+
+def system_calls(programs, count):
+    """What one PING and one sign-in make over uhid: strace sees all from the start, as it may not come later."""
+    trace = WORK / "strace.log"
+    # -D: the daemon is our own child and takes our signals.
+    ours = Ours("second", programs, wrapper=["strace", "-D", "-f", "-ttt", "-o", str(trace)])
+    try:
+        round_trips(programs, 20, [ours.node])
+        before = calls_in(trace)
+        round_trips(programs, count, [ours.node], "nothing", pause=IDLE)
+        pings = calls_in(trace) - before
+        before = calls_in(trace)
+        round_trips(programs, count, [ours.node], pause=IDLE)
+        both = calls_in(trace) - before
+    finally:
+        ours.stop()
+    rows = [["", "in all", "of which"]]
+    for name, calls in (("PING", pings), ("getAssertion", both - pings)):
+        each = ", ".join(f"{call} {number / count:.1f}" for call, number in calls.most_common() if number > count / 20)
+        rows.append([name, f"{calls.total() / count:.1f}", each])
+    out, back = ((WORK / name).stat().st_size for name in ("request", "assertion"))
+    reports = [1 + max(0, -(-(size - 57) // 59)) for size in (out, back)]
+    table(f"System calls of ours over uhid, {count} of each, by strace. getAssertion is {reports[0]} reports, "
+          f"its answer {reports[1]}.", rows)
+
+
+class Site:
+    """http://localhost, which browsers take for secure."""
+
+    def __init__(self):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.send_header("Content-Length", str(len(PAGE)))
+                self.end_headers()
+                self.wfile.write(PAGE)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.origin = f"http://{RP_ID}:{self.server.server_port}/"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+def sign_in(browser, site, credential, count):
+    """Milliseconds of so many sign-ins, one after the other. While they last nobody asks the browser anything often."""
+    browser.open(site.origin)
+    browser.script(f"window.request = {json.dumps({'id': credential, 'count': count})}; window.outcome = null")
+    browser.click("#go")
+    end = time.monotonic() + 600
+    while not (outcome := browser.script("return window.outcome")):
+        if time.monotonic() > end:
+            raise BrowserError("no outcome within 600 s")
+        time.sleep(3)
+    if "error" in outcome:
+        raise BrowserError(outcome["error"])
+    return outcome["taken"]
+
+
+def in_chromium(programs, ours, credential, rounds, each):
+    ours.pull_out()
+    site, browser = Site(), Chromium(WORK)
+    keys = {
+        "ours": ours.plugged_in,
+        "canned, the same dialog": lambda: Canned(programs, "--pinentry", programs / "agree"),
+        "canned, no dialog": lambda: Canned(programs),
+    }
+    taken = collections.defaultdict(list)
+    try:
+        for number in range(rounds):
+            for name, plug_in in keys.items():
+                with plug_in():
+                    try:
+                        new = sign_in(browser, site, b64(credential), each)
+                    except BrowserError as error:
+                        # An emulated guest on a busy machine can stand still for seconds.
+                        print(f"{name} is tried once more: {error}", file=sys.stderr, flush=True)
+                        new = sign_in(browser, site, b64(credential), each)
+                print(f"{name}: {' '.join(f'{value:.0f}' for value in new)} ms", file=sys.stderr, flush=True)
+                # The first round is for the browser to get warm.
+                if number > 0:
+                    taken[name] += new
+    except BrowserError:
+        shutil.move(browser.picture(), WORK / "failed.png")
+        raise
+    finally:
+        browser.close()
+    own = statistics.median(taken["ours"])
+    rows = [["", "median", "quartiles", "ours to it"]]
+    for name, values in taken.items():
+        low, median, high = statistics.quantiles(values, n=4)
+        rows.append([name, f"{median:.1f} ms", f"{low:.1f} to {high:.1f} ms", ratio(own, median)])
+    table(f"navigator.credentials.get() in Chromium: the last {(rounds - 1) * each} of {rounds * each} for each key, "
+          f"in turns of {each}.", rows)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("programs", type=pathlib.Path)
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--each", type=int, default=10)
+    options = parser.parse_args()
+    options.programs = options.programs.resolve()
+    ours = Ours("first", options.programs)
+    credential = record(ours)
+    over_hidraw(options.programs, ours, options.samples)
+    if options.rounds > 1:
+        in_chromium(options.programs, ours, credential, options.rounds, options.each)
+    ours.stop()
+    system_calls(options.programs, 200)
+
+
+if __name__ == "__main__":
+    main()
