@@ -59,7 +59,7 @@ final class Daemon: Sendable {
       queue: RequestQueue(authenticator), writer: writer)
     u2f = U2FDesk(queue: desk.queue, keySource: vault, interaction: prompter, timepiece: loop, workers: loop)
     key = SecurityKey(
-      transport: Self.transport(options.transport, loop), timepiece: loop, loop: loop, log: log,
+      transport: options.transport.transport(on: loop), timepiece: loop, loop: loop, log: log,
       withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }
     ) { [u2f] kind, message, channel, times in
       let context = RequestContext(channel: UInt64(channel.rawValue), times: times)
@@ -120,14 +120,6 @@ final class Daemon: Sendable {
   private static func controlPath(_ options: DaemonOptions) throws(StateDirectoryError) -> String {
     if let path = options.control { return path }
     return try StateDirectory.controlSocketPath(stateDirectory: options.stateDir, environment: Environment.value)
-  }
-
-  private static func transport(_ choice: TransportChoice, _ loop: EventLoop) -> any ReportTransport {
-    switch choice {
-    case .uhid: UHIDTransport(loop: loop)
-    case .unix(let path): UnixSocketTransport(path: path, loop: loop)
-    case .pty: PTYTransport(loop: loop)
-    }
   }
 
   @Sendable private static func unixMilliseconds() -> UInt64 {

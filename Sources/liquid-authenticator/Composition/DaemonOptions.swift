@@ -1,33 +1,6 @@
 import Recovery
 import StateDirectory
 
-/// Where the key appears.
-enum TransportChoice: Equatable, Sendable {
-  case uhid
-  case unix(String)
-  case pty
-
-  /// Reads `uhid`, `unix:PATH` or `pty`.
-  init?(_ text: String) {
-    switch text {
-    case "uhid": self = .uhid
-    case "pty": self = .pty
-    case let socket where socket.hasPrefix("unix:") && socket.utf8.count > 5:
-      self = .unix(String(socket.dropFirst(5)))
-    default: return nil
-    }
-  }
-
-  /// As it is written on the command line.
-  var name: String {
-    switch self {
-    case .uhid: "uhid"
-    case .unix(let path): "unix:" + path
-    case .pty: "pty"
-    }
-  }
-}
-
 /// Built-in user verification.
 enum VerificationChoice: String, Sendable {
   case passphrase
@@ -125,12 +98,7 @@ struct DaemonOptions: Equatable, Sendable {
 
     USAGE: liquid-authenticator [OPTION...]
 
-      --transport uhid|unix:PATH|pty    Where the key appears. (default: uhid)
-                                        With pty, start clients from a shell in a
-                                        terminal. A session leader without a
-                                        terminal (setsid) makes the pty its
-                                        controlling terminal and waits there for
-                                        your input.
+    \(TransportChoice.help)
       --verification passphrase|none    How a site's demand to verify you is met: by
                                         the vault's passphrase, or not at all; then
                                         a click alone signs transactions as well.

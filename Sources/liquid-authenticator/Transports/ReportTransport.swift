@@ -2,6 +2,8 @@ import CTAPHID
 import Synchronization
 
 /// One way for a device to be there: uhid, a socket, a pseudo terminal.
+///
+/// A new one is a file of its own and a case of ``TransportChoice``.
 protocol ReportTransport: Sendable {
   /// How the option of the command line names it.
   var name: String { get }
@@ -23,6 +25,51 @@ protocol DeviceLink: Sendable {
 
   /// Makes the device disappear; when it returns, no client finds it any more.
   func close()
+}
+
+/// Where the key appears, by its name on the command line.
+enum TransportChoice: Equatable, Sendable {
+  case uhid
+  case unix(String)
+  case pty
+
+  /// Reads `uhid`, `unix:PATH` or `pty`.
+  init?(_ text: String) {
+    switch text {
+    case "uhid": self = .uhid
+    case "pty": self = .pty
+    case let socket where socket.hasPrefix("unix:") && socket.utf8.count > 5:
+      self = .unix(String(socket.dropFirst(5)))
+    default: return nil
+    }
+  }
+
+  /// As it is written on the command line.
+  var name: String {
+    switch self {
+    case .uhid: "uhid"
+    case .unix(let path): "unix:" + path
+    case .pty: "pty"
+    }
+  }
+
+  /// What `--help` says of them.
+  static let help = """
+      --transport uhid|unix:PATH|pty    Where the key appears. (default: uhid)
+                                        With pty, start clients from a shell in a
+                                        terminal. A session leader without a
+                                        terminal (setsid) makes the pty its
+                                        controlling terminal and waits there for
+                                        your input.
+    """
+
+  func transport(on loop: EventLoop) -> any ReportTransport {
+    switch self {
+    case .uhid: UHIDTransport(loop: loop)
+    case .unix(let path): UnixSocketTransport(path: path, loop: loop)
+    case .pty: PTYTransport(loop: loop)
+    }
+  }
 }
 
 /// Why there is no device.

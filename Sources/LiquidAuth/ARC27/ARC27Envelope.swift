@@ -1,20 +1,4 @@
-/// What a dApp can ask of a provider: ARC-27, Supported Methods.
-public enum ARC27Method: String, CaseIterable, Sendable {
-  /// Who answers here, which networks it knows, and what it can do on each.
-  case discover
-  /// Which accounts the dApp may know of.
-  case enable
-  /// That the dApp is done.
-  case disable
-  /// Signatures over transactions.
-  case signTransactions = "sign_transactions"
-  /// A signature over a text.
-  case signMessage = "sign_message"
-  /// Signed transactions to a network.
-  case postTransactions = "post_transactions"
-  /// Transactions, signed and to a network.
-  case signAndPostTransactions = "sign_and_post_transactions"
-}
+import CBOR
 
 /// What a message says of itself, `arc0027:method:type`: ARC-27, Message Reference Naming.
 struct ARC27Reference: Equatable, CustomStringConvertible {
@@ -54,5 +38,32 @@ struct ARC27Reference: Equatable, CustomStringConvertible {
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): true
     default: false
     }
+  }
+}
+
+/// What stands around every request: who it is, and what is asked.
+///
+/// ARC-27, Request Message Schema. An answer needs both: it names the request by its id, and repeats the method. Where one of them cannot be read there is
+/// no answer; whatever is wrong beyond them is answered with 4200 or 4003.
+struct ARC27Envelope {
+  /// The id, to be given back as it came: the standard wants a UUIDv4, Liquid Auth's dApps draw UUIDv7.
+  let id: String
+  /// The method's name, known to us or not.
+  let method: String
+  /// The member `params`, of whatever kind.
+  let params: LooseCBORValue
+
+  /// The longest id that is given back; a UUID has 36 bytes.
+  private static let maximumIDSize = 128
+
+  init(_ message: [String: LooseCBORValue]) throws(UnansweredFrame) {
+    guard let id = message["id"]?.text, (1...Self.maximumIDSize).contains(id.utf8.count) else {
+      throw .noRequest("it has no id of 1 to \(Self.maximumIDSize) bytes")
+    }
+    guard let text = message["reference"]?.text, let reference = ARC27Reference(text) else {
+      throw .noRequest("its reference is not one of ARC-27")
+    }
+    guard reference.kind == .request else { throw .response }
+    (self.id, method, params) = (id, reference.method, message["params"] ?? .null)
   }
 }
