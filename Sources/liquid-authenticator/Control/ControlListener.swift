@@ -77,19 +77,20 @@ final class ControlListener: Polled {
 
   // MARK: The loop's thread
 
-  func interests() -> (descriptors: [pollfd], timeout: Int32) {
-    let connections = state.withLock { state in
-      // Without an event asked for, poll still tells that the other side has gone.
+  func interests(_ descriptors: inout [pollfd]) -> Int32 {
+    let (arriving, timeout) = arrivals.interest(in: socket.descriptor)
+    descriptors.append(arriving)
+    // Without an event asked for, poll still tells that the other side has gone.
+    descriptors += state.withLock { state in
       state.connections.map { pollfd(fd: $0, events: $1.request == nil ? Int16(POLLIN) : 0, revents: 0) }
     }
-    let (arriving, timeout) = arrivals.interest(in: socket.descriptor)
-    return ([arriving] + connections, timeout)
+    return timeout
   }
 
-  func ready(_ descriptors: [pollfd]) {
+  func ready(_ descriptors: ArraySlice<pollfd>) {
     for ready in descriptors.dropFirst() where ready.revents != 0 { receive(on: ready.fd) }
     arrivals.end()
-    if descriptors[0].revents != 0 { accept() }
+    if descriptors.first?.revents != 0 { accept() }
   }
 
   private func accept() {

@@ -59,9 +59,12 @@ final class OtherKeysWatch: Polled {
 
   // MARK: The loop's thread
 
-  func interests() -> (descriptors: [pollfd], timeout: Int32) { ([.readable(monitor.descriptor)], -1) }
+  func interests(_ descriptors: inout [pollfd]) -> Int32 {
+    descriptors.append(.readable(monitor.descriptor))
+    return -1
+  }
 
-  func ready(_ descriptors: [pollfd]) {
+  func ready(_ descriptors: ArraySlice<pollfd>) {
     guard descriptors.contains(where: \.isReadable) else { return }
     while monitor.next() != nil {}
     continuation.yield(OtherKey.pluggedIn())

@@ -195,9 +195,9 @@ final class EventLoop: TaskExecutor, Timepiece {
       var timeout = Int32.max
       turn.withLock { _ in
         for watch in watches {
-          let (wanted, milliseconds) = watch.polled.interests()
-          polled.append(Served(watch: watch, count: wanted.count, hasDeadline: milliseconds >= 0))
-          descriptors += wanted
+          let first = descriptors.count
+          let milliseconds = watch.polled.interests(&descriptors)
+          polled.append(Served(watch: watch, count: descriptors.count - first, hasDeadline: milliseconds >= 0))
           if milliseconds >= 0 { timeout = min(timeout, milliseconds) }
         }
       }
@@ -240,7 +240,7 @@ final class EventLoop: TaskExecutor, Timepiece {
       turn.withLock { _ in
         // It may have been stopped since it was asked.
         guard state.withLock({ $0.watches.contains { $0 === served.watch } }) else { return }
-        served.watch.polled.ready(Array(own))
+        served.watch.polled.ready(own)
       }
     }
   }
@@ -278,10 +278,10 @@ final class EventLoop: TaskExecutor, Timepiece {
 
 /// What waits for descriptors on an ``EventLoop``, whose thread makes both calls.
 protocol Polled: AnyObject, Sendable {
-  /// What to wait for now, and for how many milliseconds at most (−1: for ever).
-  func interests() -> (descriptors: [pollfd], timeout: Int32)
+  /// Adds what to wait for now; returns for how many milliseconds at most (−1: for ever).
+  func interests(_ descriptors: inout [pollfd]) -> Int32
   /// What poll(2) said of these descriptors: something of one of them at least, or the time may be over.
-  func ready(_ descriptors: [pollfd])
+  func ready(_ descriptors: ArraySlice<pollfd>)
 }
 
 /// What the thread runs; C calls it, so it is bound to no actor.

@@ -51,14 +51,16 @@ final class PTYDevice: DeviceLink, Polled {
 
   // MARK: The loop's thread
 
-  func interests() -> (descriptors: [pollfd], timeout: Int32) {
+  func interests(_ descriptors: inout [pollfd]) -> Int32 {
     let events = output.withLock { $0.bytes.isEmpty } ? POLLIN : POLLIN | POLLOUT
-    return ([pollfd(fd: controller, events: Int16(events), revents: 0)], -1)
+    descriptors.append(pollfd(fd: controller, events: Int16(events), revents: 0))
+    return -1
   }
 
-  func ready(_ descriptors: [pollfd]) {
-    if descriptors[0].isReadable { readBytes() }
-    if descriptors[0].isWritable { output.withLock { _ = flush(&$0) } }
+  func ready(_ descriptors: ArraySlice<pollfd>) {
+    guard let controller = descriptors.first else { return }
+    if controller.isReadable { readBytes() }
+    if controller.isWritable { output.withLock { _ = flush(&$0) } }
   }
 
   private func readBytes() {

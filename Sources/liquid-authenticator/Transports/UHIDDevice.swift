@@ -74,13 +74,13 @@ final class UHIDDevice: DeviceLink, Polled {
 
   // MARK: The loop's thread
 
-  func interests() -> (descriptors: [pollfd], timeout: Int32) {
+  func interests(_ descriptors: inout [pollfd]) -> Int32 {
     let (deadline, hasEnded) = outgoing.withLock { ($0.pacer.deadline, $0.hasEnded) }
-    let timeout = deadline.map { $0.pollTimeout(from: timepiece.now) } ?? -1
-    return (hasEnded ? [] : [.readable(descriptor)], timeout)
+    if !hasEnded { descriptors.append(.readable(descriptor)) }
+    return deadline.map { $0.pollTimeout(from: timepiece.now) } ?? -1
   }
 
-  func ready(_ descriptors: [pollfd]) {
+  func ready(_ descriptors: ArraySlice<pollfd>) {
     // As many as the kernel keeps for us; the rest is read after the others had their turn.
     if descriptors.contains(where: \.isReadable) { for _ in 0..<32 { guard readEvent() else { break } } }
     outgoing.withLock { outgoing in

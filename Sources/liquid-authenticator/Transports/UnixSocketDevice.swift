@@ -56,15 +56,17 @@ final class UnixSocketDevice: DeviceLink, Polled {
 
   // MARK: The loop's thread
 
-  func interests() -> (descriptors: [pollfd], timeout: Int32) {
+  func interests(_ descriptors: inout [pollfd]) -> Int32 {
     let (arriving, timeout) = arrivals.interest(in: listener.descriptor)
-    return ([arriving] + clients.withLock { $0.keys.map(pollfd.readable) }, timeout)
+    descriptors.append(arriving)
+    descriptors += clients.withLock { $0.keys.map(pollfd.readable) }
+    return timeout
   }
 
-  func ready(_ descriptors: [pollfd]) {
+  func ready(_ descriptors: ArraySlice<pollfd>) {
     for client in descriptors.dropFirst() where client.isReadable && !readAll(client.fd) { drop(client.fd) }
     arrivals.end()
-    if descriptors[0].isReadable { accept() }
+    if descriptors.first?.isReadable == true { accept() }
   }
 
   /// Takes the packets that are there, so many at most that other clients have their turn; false when it has gone.
