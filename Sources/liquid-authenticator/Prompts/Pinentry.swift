@@ -1,5 +1,6 @@
 import CTAP2
 import Glibc
+import ProcessIO
 
 /// Dialogs in a program of the person's desktop: any pinentry, over the Assuan protocol.
 ///
