@@ -35,7 +35,7 @@ actor Pinentry: PromptBackEnd {
   ///   - terminal: the daemon's own terminal, when it has one.
   init(
     program: String, environment: (String) -> String?, terminal: String?, limits: Limits = Limits(),
-    executor: any TaskExecutor = globalConcurrentExecutor
+    executor: any TaskExecutor
   ) {
     self.program = program
     self.executor = executor
