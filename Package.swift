@@ -91,9 +91,10 @@ targets += room("Vault", ["CBOR", "CryptoPrimitives"])
 targets += room(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
   tests: ["DeterministicKeys"])
-targets += room("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "CLinux"])
+targets += room("ProcessIO", ["CryptoPrimitives", "CLinux"])
+targets += room("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
 targets += room("ControlDoor", ["CBOR", "CryptoPrimitives"])
-targets += room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "CLinux"])
+targets += room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "ProcessIO", "CLinux"])
 targets += room("ShownTexts", [])
 targets += room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "ShownTexts"])
 targets += room(
@@ -107,34 +108,34 @@ targets += [
     name: "liquid-authenticator",
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
-      "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor", "StateDirectory", "ShownTexts", "CUHID", "CUdev",
-      "CLinux",
+      "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor", "StateDirectory", "ShownTexts", "ProcessIO", "CUHID",
+      "CUdev", "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth",
     dependencies: [
       "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB",
-      "ControlDoor", "ControlClient", "StateDirectory", "LiquidAuth", "CLinux", "CZlib", "CQREncode", argumentParser,
+      "ControlDoor", "ControlClient", "StateDirectory", "LiquidAuth", "ProcessIO", "CZlib", "CQREncode", argumentParser,
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
     dependencies: [
       "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlDoor", "StateDirectory",
-      "CTAPHID", "CryptoPrimitives", "CLinux", "CWebRTC", "CPSL", "CZlib", argumentParser,
+      "CTAPHID", "CryptoPrimitives", "ProcessIO", "CWebRTC", "CPSL", "CZlib", argumentParser,
     ] + network, swiftSettings: settings),
   .testTarget(
     name: "AuthenticatorShellTests",
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
       "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "Vault", "CredentialDB", "StateDirectory", "ShownTexts",
-      "CLinux",
+      "ProcessIO", "CLinux",
     ],
     swiftSettings: settings),
   .testTarget(
     name: "WalletShellTests",
     dependencies: [
       "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
-      "ControlDoor",
+      "ControlDoor", "ProcessIO",
       "CLinux", "CWebRTC", "CGStreamer", argumentParser,
       .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + network, swiftSettings: settings),
@@ -142,7 +143,7 @@ targets += [
     name: "CommandShellTests",
     dependencies: [
       "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "LiquidAuth",
-      "CLinux", "TestVectors",
+      "ProcessIO", "CLinux", "TestVectors",
     ],
     swiftSettings: settings),
 ]

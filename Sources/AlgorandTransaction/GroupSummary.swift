@@ -60,9 +60,7 @@ public struct GroupSummary: Sendable {
         if numbers[place].of.last != index + 1 { numbers[place].of.append(index + 1) }
       }
     }
-    let gravest = numbers.filter { Transaction.gravestWarnings.contains($0.label) }
-    let others = numbers.filter { !Transaction.gravestWarnings.contains($0.label) }
-    return (gravest + others).map { label, of in
+    return Transaction.gravestFirst(numbers, \.label).map { label, of in
       let list = of.map(String.init).joined(separator: ", ")
       let place =
         of.count == summaries.count ? "all of them" : "\(of.count == 1 ? "transaction" : "transactions") \(list)"

@@ -39,15 +39,15 @@ extension Transaction {
 
   /// What the last page repeats of a long summary: the kind, every warning, what is moved or called, and the fee.
   var essence: [SummaryLine] {
-    let warnings = summary.filter(\.isWarning)
-    let gravest = warnings.filter { Self.gravestWarnings.contains($0.label) }
-    let others = warnings.filter { !Self.gravestWarnings.contains($0.label) }
-    return [SummaryLine("Transaction", content.kind)] + gravest + others
+    [SummaryLine("Transaction", content.kind)] + Self.gravestFirst(summary.filter(\.isWarning), \.label)
       + (content.subject + [feeLine]).filter { !$0.isWarning }
   }
 
-  /// The labels of warnings that something gives the account, or all of an asset, away.
-  static let gravestWarnings: Set = ["Rekey", "Close account", "Close asset"]
+  /// Warnings in the same order, but first those that something gives the account, or all of an asset, away.
+  static func gravestFirst<Warning>(_ warnings: [Warning], _ label: (Warning) -> String) -> [Warning] {
+    let gravest = ["Rekey", "Close account", "Close asset"]
+    return warnings.filter { gravest.contains(label($0)) } + warnings.filter { !gravest.contains(label($0)) }
+  }
 
   private var feeLine: SummaryLine {
     SummaryLine("Fee", algos(fee) + (fee > Self.usualFee ? ", unusually high" : ""), isWarning: fee > Self.usualFee)

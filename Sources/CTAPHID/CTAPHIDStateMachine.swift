@@ -100,18 +100,6 @@ public struct CTAPHIDStateMachine: Sendable {
     return send(processing.request.kind.command, payload, on: processing.request.channel)
   }
 
-  /// Whether the client still waits for the answer: not after it was given, nor after an INIT on its channel.
-  public func awaitsAnswer(to transaction: TransactionID) -> Bool {
-    guard case .processing(let processing) = state else { return false }
-    return processing.request.transaction == transaction
-  }
-
-  /// Whether the client has withdrawn the request, which may be before anyone began to work on it.
-  public func isCancelled(_ transaction: TransactionID) -> Bool {
-    guard case .processing(let processing) = state, processing.request.transaction == transaction else { return true }
-    return processing.isCancelled
-  }
-
   // MARK: Packets
 
   /// CTAPHID_INIT: allocates on the broadcast channel; elsewhere ends what runs there and echoes the channel.

@@ -2,6 +2,7 @@ import CLinux
 package import ControlDoor
 import CryptoPrimitives
 import Glibc
+import ProcessIO
 import StateDirectory
 import Synchronization
 
@@ -160,7 +161,7 @@ package final class ControlClient: Sendable {
       return .failed("the authenticator does not answer; see its log, and start it again")
     }
     return .failed(
-      "the authenticator broke off: \(String(cString: strerror(number))); see its log, and run: liquid-auth status")
+      "the authenticator broke off: \(SystemNumber(number)); see its log, and run: liquid-auth status")
   }
 }
 
@@ -205,7 +206,7 @@ extension ControlClient {
   static func checkPeer(of descriptor: Int32, _ path: String, expected: uid_t) throws(ControlClientError) {
     var user = uid_t.max
     guard clinux_peer_user(descriptor, &user) == 0 else {
-      throw .failed("cannot tell who listens at \(path): \(String(cString: strerror(errno)))")
+      throw .failed("cannot tell who listens at \(path): \(SystemNumber())")
     }
     guard user == expected else {
       throw .failed(
@@ -215,7 +216,7 @@ extension ControlClient {
 
   private static func notRunning(_ path: String, _ number: Int32) -> ControlClientError {
     guard number == ENOENT || number == ECONNREFUSED else {
-      return .failed("cannot reach the authenticator at \(path): \(String(cString: strerror(number)))")
+      return .failed("cannot reach the authenticator at \(path): \(SystemNumber(number))")
     }
     return .notRunning(
       "the authenticator is not running (nobody listens at \(path)); start it with: liquid-authenticator")
@@ -239,17 +240,5 @@ extension ControlClientError: CustomStringConvertible {
     case .notRunning(let reason), .failed(let reason): reason
     case .refused(let failure): failure.description
     }
-  }
-}
-
-/// Where this program lies, and others of ours beside it.
-public enum OwnDirectory {
-  /// The path of the program of that name beside this one; `nil` where the system does not say where this one is.
-  public static func path(of program: String) -> String? {
-    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-    let count = readlink("/proc/self/exe", &buffer, buffer.count)
-    guard count > 0 else { return nil }
-    let own = String(decoding: buffer.prefix(count), as: UTF8.self)
-    return own.lastIndex(of: "/").map { own[...$0] + program }
   }
 }

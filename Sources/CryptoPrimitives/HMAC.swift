@@ -14,13 +14,6 @@ public enum HMACSHA256 {
     }
   }
 
-  /// The first `count` (at most 32) bytes of the tag of `message`, where they are a secret themselves.
-  public static func deriveSecret(_ message: [UInt8], key: SecretBytes, count: Int) -> SecretBytes {
-    truncated(to: count, of: size) { output in
-      key.withUnsafeBytes { key in message.withUnsafeBytes { authenticate($0, key: key, into: output) } }
-    }
-  }
-
   /// Writes the tag (32 bytes) of the parts to `output`; nothing else of them or of the key remains in memory.
   package static func authenticate(
     _ parts: UnsafeRawBufferPointer..., key: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
@@ -44,13 +37,6 @@ public enum HMACSHA512 {
       key.withUnsafeBytes { key in
         message.withUnsafeBytes { authenticate($0, key: key, into: .init(start: output, count: size)) }
       }
-    }
-  }
-
-  /// The first `count` (at most 64) bytes of the tag of `message`, where they are a secret themselves.
-  public static func deriveSecret(_ message: [UInt8], key: SecretBytes, count: Int) -> SecretBytes {
-    truncated(to: count, of: size) { output in
-      key.withUnsafeBytes { key in message.withUnsafeBytes { authenticate($0, key: key, into: output) } }
     }
   }
 

@@ -53,15 +53,6 @@ public struct BIP39Phrase: Sendable {
       }
     }
   }
-
-  /// One word, from 0, to ask it back.
-  ///
-  /// - Precondition: `index` is below ``wordCount``.
-  public func word(at index: Int) -> String {
-    utf8.withUnsafeBytes { text in
-      String(decoding: text.split(separator: UInt8(ascii: " "))[index], as: UTF8.self)
-    }
-  }
 }
 
 // The bits of a phrase: word by word 11, entropy first, checksum (a bit for each three words) after it.

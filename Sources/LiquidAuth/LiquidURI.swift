@@ -11,12 +11,6 @@ public struct LiquidURI: Hashable, Sendable {
   /// The request.
   public let requestID: RequestID
 
-  /// Joins the two.
-  public init(origin: WebOrigin, requestID: RequestID) {
-    self.origin = origin
-    self.requestID = requestID
-  }
-
   /// Reads a link: RFC 3986, and nothing in it that could mean two things.
   public init(_ text: String) throws(LiquidAuthError) {
     guard let link = text.dropping(prefix: Self.scheme) else {

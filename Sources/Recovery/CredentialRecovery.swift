@@ -132,10 +132,4 @@ extension CredentialSource {
     self.displayName = displayName
     changed = now
   }
-
-  /// Sets another policy; the counter and the id stay.
-  public mutating func setPolicy(_ policy: CredentialPolicy, now: UInt64) {
-    self.policy = policy
-    changed = now
-  }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import ProcessIO
 
 /// What can be wrong with the state directory or a file in it: the one error of this library.
 public struct StateDirectoryError: Error, Sendable, Equatable {
@@ -39,7 +40,7 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
 
   /// A refusal of the system: "cannot write /home/…/vault.new: No space left on device".
   static func system(_ operation: String, _ path: String, _ number: Int32 = errno) -> StateDirectoryError {
-    StateDirectoryError(.system(errno: number), "cannot \(operation) \(path): \(String(cString: strerror(number)))")
+    StateDirectoryError(.system(errno: number), "cannot \(operation) \(path): \(SystemNumber(number))")
   }
 }
 

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ProcessIO
 import Vault
 
 extension StateDirectory {
@@ -21,21 +22,11 @@ extension StateDirectory {
     var status = stat()
     guard fstat(file, &status) == 0 else { throw .system("read", vaultPath) }
     try Privacy.check(status, vaultPath, type: S_IFREG, mode: "600")
-    var bytes = [UInt8](repeating: 0, count: Self.vaultSizeLimit + 1)
-    var count = 0
-    while count < bytes.count {
-      let more = bytes.withUnsafeMutableBytes { rest in
-        read(file, rest.baseAddress?.advanced(by: count), rest.count - count)
-      }
-      if more < 0, errno == EINTR { continue }
-      guard more >= 0 else { throw .system("read", vaultPath) }
-      if more == 0 { break }
-      count += more
+    guard let bytes = Descriptor.read(file, atMost: Self.vaultSizeLimit) else { throw .system("read", vaultPath) }
+    guard (1...Self.vaultSizeLimit).contains(bytes.count) else {
+      throw fault(.damaged(bytes.isEmpty ? "it is empty" : "it is too large"))
     }
-    guard (1...Self.vaultSizeLimit).contains(count) else {
-      throw fault(.damaged(count == 0 ? "it is empty" : "it is too large"))
-    }
-    return Array(bytes.prefix(count))
+    return bytes
   }
 
   /// Writes a vault where there is none, durably; an existing one is an error and stays as it is.
@@ -69,14 +60,7 @@ extension StateDirectory {
     let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else { throw .system("write", path) }
     defer { close(file) }
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let written = rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
-      if written < 0, errno == EINTR { continue }
-      guard written > 0 else { throw .system("write", path) }
-      rest = rest.dropFirst(written)
-    }
-    guard fsync(file) == 0 else { throw .system("write", path) }
+    guard Descriptor.write(bytes, to: file), fsync(file) == 0 else { throw .system("write", path) }
   }
 
   private func synchronise() throws(StateDirectoryError) {

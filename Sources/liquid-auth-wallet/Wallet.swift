@@ -105,10 +105,10 @@ extension Wallet {
   ) async throws(LiquidAuthError) -> PeerChannel {
     let (output, ports) = (output, ports)
     // What is over in a second is not worth a word.
-    let alarm = ports.timer.wake(after: .seconds(1)) {
+    let cancelAlarm = ports.timer.wake(after: .seconds(1)) {
       if !ports.peerConnections.isLoaded.isSet { output.report(.startingGStreamer) }
     }
-    defer { alarm.cancel() }
+    defer { cancelAlarm() }
     return try await startSignaling(
       origin: signedIn.origin, headers: signedIn.signalingHeaders, iceServers: iceServers, timeout: timeout,
       ports: SignalingPorts(

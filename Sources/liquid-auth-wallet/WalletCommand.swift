@@ -2,6 +2,7 @@ import ArgumentParser
 import CTAPHID
 import Glibc
 import LiquidAuth
+import ProcessIO
 
 /// `liquid-auth-wallet`: the only program of ours with a network, and never with a secret.
 struct WalletCommand: ParsableCommand {
@@ -28,7 +29,8 @@ struct WalletCommand: ParsableCommand {
   /// closes all that it opened; a second one ends the process at once.
   static func start() -> Never {
     let signals = StopSignals()
-    StandardStream.survivesItsReaders()
+    // A reader that goes away ends a write, and not the process.
+    signal(SIGPIPE, SIG_IGN)
     let operation = parsed()
     let isOver = Latch()
     let running = Task.detached {

@@ -70,13 +70,8 @@ struct EventLoopTimer: TimerPort {
 
   var now: Duration { ContinuousClock.now - start }
 
-  func wake(after delay: Duration, deliver: @escaping @Sendable () -> Void) -> any TimerAlarm {
-    EventLoopAlarm(alarm: loop.scheduleTask(in: TimeAmount(max(.zero, delay))) { deliver() })
+  func wake(after delay: Duration, deliver: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+    let alarm = loop.scheduleTask(in: TimeAmount(max(.zero, delay))) { deliver() }
+    return { alarm.cancel() }
   }
-}
-
-private struct EventLoopAlarm: TimerAlarm {
-  let alarm: Scheduled<Void>
-
-  func cancel() { alarm.cancel() }
 }

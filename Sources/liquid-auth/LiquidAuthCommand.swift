@@ -1,7 +1,7 @@
 import ArgumentParser
-import CLinux
 import CTAPHID
 import Glibc
+import ProcessIO
 
 /// `liquid-auth`: set-up and management of the authenticator.
 struct LiquidAuthCommand: AsyncParsableCommand {
@@ -34,14 +34,12 @@ struct LiquidAuthCommand: AsyncParsableCommand {
 
   /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.
   ///
-  /// Phrase and passphrase pass through this process: no core dumps, and no reading by programs of the same user. What it
-  /// makes has the modes that it asks for, 0600 and 0700, under any umask.
+  /// Phrase and passphrase pass through this process.
   static func start() async -> Never {
-    umask(0o077)
     let arguments = Array(CommandLine.arguments.dropFirst())
     let isJSON = arguments.contains("--json")
-    guard clinux_forbid_dumps() == 0 else {
-      CommandFailure("cannot forbid core dumps: \(String(cString: strerror(errno)))").end(isJSON: isJSON)
+    do { try Hardening.apply() } catch {
+      CommandFailure("cannot forbid core dumps: \(error)").end(isJSON: isJSON)
     }
     if let failure = unknownCommand(in: arguments) { failure.end(isJSON: isJSON) }
     var place: PlaceOptions?

@@ -153,7 +153,7 @@ import Testing
     ]
     for (code, parameters) in messages {
       for isOpenedAgain in [false, true] {
-        _ = try await world.keySource.open()
+        _ = try await world.keySource.open(for: nil)
         let keySource = world.keySource
         world.person.will(
           .agreeAfter {

@@ -15,6 +15,5 @@ import Testing
     #expect(list.count == 3)
     #expect(list.map { $0 + "!" }.all == ["a!", "b!", "c!"])
     #expect(list.numbered { "\($0)\($1)" }.all == ["1a", "2b", "3c"])
-    #expect(list.map { NonEmpty([$0], last: $0 + $0) }.joined().all == ["a", "aa", "b", "bb", "c", "cc"])
   }
 }

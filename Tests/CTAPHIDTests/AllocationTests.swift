@@ -55,7 +55,6 @@ struct AllocationTests {
       device.receive("0a0b0c01 86 0008 0102030405060708")
         == [.cancel(transaction)] + sent("0a0b0c01 86 0011 0102030405060708 0a0b0c01 02 010203 0d"))
     #expect(!device.machine.awaitsAnswer(to: transaction))
-    #expect(device.machine.isCancelled(transaction))
     let next = try device.request()
     #expect(next != transaction)
     #expect(device.machine.respond([0], to: transaction) == [])

@@ -65,3 +65,11 @@ func refused(_ error: CTAPHIDError, on channel: String = "0a0b0c01") -> [CTAPHID
 func reports(_ actions: [CTAPHIDStateMachine.Action]) -> [Report] {
   actions.compactMap { if case .send(let report) = $0 { report } else { nil } }
 }
+
+extension CTAPHIDStateMachine {
+  /// Whether the client still waits for the answer: a copy would send one.
+  func awaitsAnswer(to transaction: TransactionID) -> Bool {
+    var copy = self
+    return !copy.respond([], to: transaction).isEmpty
+  }
+}

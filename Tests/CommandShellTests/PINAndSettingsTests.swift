@@ -1,6 +1,7 @@
 import CBOR
 import ControlDoor
 import CryptoPrimitives
+import ProcessIO
 import Testing
 
 @testable import liquid_auth
@@ -144,7 +145,7 @@ private func information(
   ) throws -> (pin: Result<[UInt8], CommandFailure>, shown: String) {
     let person = try Person(answers)
     func choose() throws(CommandFailure) -> [UInt8] {
-      try PINInput.new(minimum: 4, on: Terminal(owning: person.terminal)).bytes
+      try PINInput.new(minimum: 4, on: TerminalDevice(owning: person.terminal)).bytes
     }
     let result: Result<[UInt8], CommandFailure>
     do throws(CommandFailure) { result = .success(try choose()) } catch { result = .failure(error) }

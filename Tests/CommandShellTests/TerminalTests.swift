@@ -2,6 +2,7 @@ import CLinux
 import CryptoPrimitives
 import DeterministicKeys
 import Foundation
+import ProcessIO
 import Synchronization
 import Testing
 
@@ -76,7 +77,7 @@ final class Person: Sendable {
   ) throws -> (line: Result<[UInt8], CommandFailure>, shown: String) {
     let person = try Person([("Say: ", keys)])
     func line() throws(CommandFailure) -> [UInt8] {
-      let terminal = Terminal(owning: person.terminal)
+      let terminal = TerminalDevice(owning: person.terminal)
       return try (hidden ? terminal.askSecret("Say: ") : terminal.askLine("Say: ")).bytes
     }
     let result: Result<[UInt8], CommandFailure>
@@ -138,7 +139,7 @@ final class Person: Sendable {
     var before = termios()
     tcgetattr(other, &before)
     func ask() {
-      let terminal = Terminal(owning: person.terminal)
+      let terminal = TerminalDevice(owning: person.terminal)
       _ = try? hidden ? terminal.askSecret("Say: ") : terminal.askLine("Say: ")
     }
     ask()
@@ -158,7 +159,7 @@ final class Person: Sendable {
   ) throws -> (passphrase: Result<[UInt8], CommandFailure>, shown: String) {
     let person = try Person(answers)
     func choose() throws(CommandFailure) -> [UInt8] {
-      try PassphraseDialogue.new(on: Terminal(owning: person.terminal)).bytes
+      try PassphraseDialogue.new(on: TerminalDevice(owning: person.terminal)).bytes
     }
     let result: Result<[UInt8], CommandFailure>
     do throws(CommandFailure) { result = .success(try choose()) } catch { result = .failure(error) }
@@ -225,7 +226,7 @@ final class Person: Sendable {
     func confirm() -> CommandFailure? {
       var generator = Sequence(state: seed)
       do throws(CommandFailure) {
-        try PhraseDialogue.confirm(phrase, on: Terminal(owning: person.terminal), using: &generator)
+        try PhraseDialogue.confirm(phrase, on: TerminalDevice(owning: person.terminal), using: &generator)
         return nil
       } catch {
         return error

@@ -47,7 +47,7 @@ import Testing
       #expect(HKDFSHA512.derive(key: key, salt: [], info: [2], count: count).revealed == Hex(longest.prefix(count)))
     }
     // The last block, from the definition: T(255) = HMAC(PRK, T(254) ‖ info ‖ ff).
-    let pseudorandomKey = HMACSHA512.deriveSecret([1], key: SecretBytes([]), count: 64)
+    let pseudorandomKey = HMACSHA512.Key(SecretBytes([])).deriveSecret([1], count: 64)
     let last = HMACSHA512.authenticate(Array(longest[253 * 64..<254 * 64]) + [2, 0xff], key: pseudorandomKey)
     #expect(Array(longest.suffix(64)) == last)
   }

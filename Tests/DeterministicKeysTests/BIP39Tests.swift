@@ -76,13 +76,6 @@ import Testing
     #expect(BIP39Phrase.generate().wordCount == 24)
   }
 
-  @Test func `a word can be asked back`() throws {
-    let phrase = try BIP39Phrase(Self.valid)
-    #expect(phrase.word(at: 0) == "legal")
-    #expect(phrase.word(at: 5) == "sausage")
-    #expect(phrase.word(at: 11) == "yellow")
-  }
-
   @Test(arguments: [
     valid.uppercased(), "  \(valid)\n", valid.split(separator: " ").joined(separator: " \t\r\n "),
     valid.split(separator: " ").joined(separator: "\u{3000}"),  // the ideographic space of Japanese phrases

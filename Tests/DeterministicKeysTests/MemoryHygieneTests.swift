@@ -67,8 +67,7 @@ extension MemoryHygieneTests.Use {
   fileprivate static func phrase(_ scan: MemoryScan) throws {
     let phrase = BIP39Phrase.generate()
     scan.remember(phrase.utf8)
-    let parsed = try BIP39Phrase(parsing: phrase.utf8)
-    _ = parsed.word(at: 3)
+    _ = try BIP39Phrase(parsing: phrase.utf8)
   }
 
   fileprivate static func mainKey(_ scan: MemoryScan) throws {
@@ -79,7 +78,7 @@ extension MemoryHygieneTests.Use {
     scan.remember(Subkey.credentialKey.derive(from: mainKey))
     let scalar = try DeterministicP256.scalar(mainKey: mainKey, origin: [1], userHandle: [2], counter: 3)
     scan.remember(scalar)
-    scan.remember(HMACSHA512.deriveSecret([1], key: scalar, count: 32))
+    scan.remember(HMACSHA512.Key(scalar).deriveSecret([1], count: 32))
   }
 
   fileprivate static func p256(_ scan: MemoryScan) throws {
@@ -135,6 +134,7 @@ extension MemoryHygieneTests.Use {
     scan.remember(secret)
     scan.remember(SHA512.deriveSecret(secret, [1], count: 64))
     scan.remember(HKDFSHA256.derive(key: secret, salt: [1], info: [2], count: 80))
-    scan.remember(HMACSHA256.deriveSecret([1], key: secret, count: 32))
+    scan.remember(HMACSHA512.Key(secret).deriveSecret([1], count: 32))
+    _ = HMACSHA256.authenticate([1], key: secret)
   }
 }

@@ -117,7 +117,7 @@ import Testing
   @Test func `a level that the owner raised holds for the id that still says the lower one`() throws {
     let machine = try Machine()
     var source = try machine.register("alice")
-    source.setPolicy(CredentialPolicy(credProtect: .userVerificationRequired), now: 2000)
+    source.policy = CredentialPolicy(credProtect: .userVerificationRequired)
     try machine.vault.save(source)
     #expect(try machine.find([source.id]) == [])
     #expect(try machine.find([source.id], userVerified: true).count == 1)

@@ -88,7 +88,8 @@ struct AdaptersTests {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let timer = EventLoopTimer(on: group.next())
     let (rings, feed) = AsyncStream.makeStream(of: Int.self)
-    timer.wake(after: .milliseconds(1)) { feed.yield(1) }.cancel()
+    let takeBack = timer.wake(after: .milliseconds(1)) { feed.yield(1) }
+    takeBack()
     _ = timer.wake(after: .milliseconds(2)) { feed.yield(2) }
     var iterator = rings.makeAsyncIterator()
     #expect(await iterator.next() == 2)

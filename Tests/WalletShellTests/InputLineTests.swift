@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import NIOPosix
+import ProcessIO
 import Testing
 
 @testable import liquid_auth_wallet
@@ -8,14 +9,11 @@ import Testing
 struct InputLineTests {
   /// What is read where these bytes were written, and the pipe closed behind them.
   private func lines(of text: String, _ count: Int) throws -> [String?] {
-    var ends: [Int32] = [-1, -1]
-    try #require(clinux_pipe(&ends) == 0)
-    defer { close(ends[0]) }
-    try #require(write(ends[1], text, text.utf8.count) == text.utf8.count)
-    close(ends[1])
-    let input = try #require(InputLine(from: ends[0]))
-    defer { input.close() }
-    return (0..<count).map { _ in input.read() }
+    let ends = try Descriptor.pipe()
+    defer { close(ends.read) }
+    try #require(Descriptor.write(text.utf8, to: ends.write))
+    close(ends.write)
+    return (0..<count).map { _ in InputLine.read(from: ends.read) }
   }
 
   @Test func `lines are read one by one, the last also without its end`() throws {
@@ -27,14 +25,11 @@ struct InputLineTests {
     #expect(try lines(of: String(repeating: "x", count: 4096), 1) == [nil])
   }
 
-  @Test func `a wait is given up from another thread`() async throws {
-    var ends: [Int32] = [-1, -1]
-    try #require(clinux_pipe(&ends) == 0)
-    defer { ends.forEach { close($0) } }
-    let input = try #require(InputLine(from: ends[0]))
-    defer { input.close() }
-    let waiting = Task.detached { input.read() }
-    input.giveUp()
+  @Test func `a wait is given up when its task is cancelled`() async throws {
+    let ends = try Descriptor.pipe()
+    defer { [ends.read, ends.write].forEach { close($0) } }
+    let waiting = Task.detached { await InputLine.read(from: ends.read, on: .singleton) }
+    waiting.cancel()
     #expect(await waiting.value == nil)
   }
 }

@@ -33,8 +33,6 @@ extension AuthenticatorResponse {
 public struct NoParameters: AuthenticatorRequest {
   /// Takes no member: the standard may give the command some, and a client may send them (CTAP §8).
   public init(parameters: CBORMap) {}
-  /// Makes the only request there is.
-  public init() {}
 }
 
 /// The answer of a command that only succeeds or fails.

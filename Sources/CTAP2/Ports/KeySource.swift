@@ -39,8 +39,3 @@ public struct OpenKeySource: KeySource {
   /// The vault.
   public func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
 }
-
-extension KeySource {
-  /// Opens the vault for something that is not known yet.
-  public func open() async throws(UserInteractionError) -> OpenVault { try await open(for: nil) }
-}

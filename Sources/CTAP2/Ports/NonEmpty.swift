@@ -33,11 +33,6 @@ public struct NonEmpty<Element> {
   public func numbered<Changed>(_ change: (Int, Element) -> Changed) -> NonEmpty<Changed> {
     NonEmpty<Changed>(before.enumerated().map { change($0 + 1, $1) }, last: change(count, last))
   }
-
-  /// The elements of several lists, one behind the other.
-  public func joined<Each>() -> NonEmpty<Each> where Element == NonEmpty<Each> {
-    NonEmpty<Each>(before.flatMap(\.all) + last.before, last: last.last)
-  }
 }
 
 extension NonEmpty: Sendable where Element: Sendable {}

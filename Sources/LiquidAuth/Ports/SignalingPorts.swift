@@ -33,11 +33,6 @@ public protocol TimerPort: Sendable {
   /// Calls `deliver` once, not before `delay` has passed; at once for a delay of zero or less.
   ///
   /// `deliver` may be called on any thread and never waits.
-  func wake(after delay: Duration, deliver: @escaping @Sendable () -> Void) -> any TimerAlarm
-}
-
-/// An alarm that was set.
-public protocol TimerAlarm: Sendable {
-  /// Takes the alarm back; one that has rung, or is about to, may still be heard.
-  func cancel()
+  /// - Returns: takes the alarm back; one that has rung, or is about to, may still be heard.
+  func wake(after delay: Duration, deliver: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 }

@@ -46,7 +46,7 @@ private struct SignalingDriver {
   private var webSocket: (any WebSocketConnection)?
   /// Of the one GET and the one POST that may be under way; finished when they are given up.
   private var exchangeEnds: [HTTPRequest.Method: AsyncStream<Never>.Continuation] = [:]
-  private var alarm: (deadline: Duration, handle: any TimerAlarm)?
+  private var alarm: (deadline: Duration, cancel: @Sendable () -> Void)?
 
   init(
     origin: WebOrigin, headers: [HTTPHeader], timeout: Duration, ports: SignalingPorts,
@@ -106,7 +106,7 @@ private struct SignalingDriver {
   private mutating func release() {
     feed.finish()
     closeConnection()
-    alarm?.handle.cancel()
+    alarm?.cancel()
   }
 
   private static func offer(_ event: Event, to feed: AsyncStream<Event>.Continuation) {
@@ -136,12 +136,12 @@ private struct SignalingDriver {
 
   private mutating func setAlarm() {
     guard alarm?.deadline != machine.deadline else { return }
-    alarm?.handle.cancel()
+    alarm?.cancel()
     alarm = nil
     guard let deadline = machine.deadline else { return }
     let feed = feed
-    let handle = ports.timer.wake(after: deadline - ports.timer.now) { Self.offer(.alarm, to: feed) }
-    alarm = (deadline, handle)
+    let cancel = ports.timer.wake(after: deadline - ports.timer.now) { Self.offer(.alarm, to: feed) }
+    alarm = (deadline, cancel)
   }
 
   private mutating func perform(_ exchange: SocketIOMachine.Exchange, _ exchanges: inout DiscardingTaskGroup) {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import LiquidAuth
+import ProcessIO
 import StateDirectory
 
 /// Where the authenticator listens, and what the network needs.
@@ -33,10 +34,4 @@ struct NetworkOptions: ParsableArguments {
     if let caFile { configuration.certificateAuthorities = CertificateFile(path: caFile, place: "--ca-file") }
     return configuration
   }
-}
-
-/// A variable of the environment; an empty one is as if unset.
-func environmentVariable(_ name: String) -> String? {
-  guard let value = getenv(name), value.pointee != 0 else { return nil }
-  return String(cString: value)
 }

@@ -1,4 +1,5 @@
 import Glibc
+import ProcessIO
 import StateDirectory
 
 extension WalletConfiguration {
@@ -33,19 +34,8 @@ extension WalletConfiguration {
   }
 
   private static func text(of descriptor: Int32, _ path: String) throws(WalletFailure) -> String {
-    var bytes = [UInt8](repeating: 0, count: maximumSize + 1)
-    var count = 0
-    while count < bytes.count {
-      let more = bytes.withUnsafeMutableBytes { bytes in
-        let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
-        return read(descriptor, rest.baseAddress, rest.count)
-      }
-      if more < 0, errno == EINTR { continue }
-      guard more >= 0 else { throw unreadable(path) }
-      if more == 0 { break }
-      count += more
-    }
-    guard count <= maximumSize, let text = String(validating: bytes.prefix(count), as: UTF8.self) else {
+    guard let bytes = Descriptor.read(descriptor, atMost: maximumSize) else { throw unreadable(path) }
+    guard bytes.count <= maximumSize, let text = String(validating: bytes, as: UTF8.self) else {
       throw WalletFailure("\(path) is no configuration: it is no text, or has more than \(maximumSize) bytes")
     }
     return text
@@ -69,6 +59,6 @@ extension WalletConfiguration {
   }
 
   private static func unreadable(_ path: String) -> WalletFailure {
-    WalletFailure("cannot read \(path): \(String(cString: strerror(errno)))")
+    WalletFailure("cannot read \(path): \(SystemNumber())")
   }
 }

@@ -33,7 +33,7 @@ struct KeyriWallet: Sendable {
   /// What was done, and to whoever reads it in a shell the token alone.
   private func tell(_ event: KeyriEvent, _ token: FirebaseToken) {
     output.report(.keyri(event))
-    if !output.isJSON { StandardStream.output.write(token.text) }
+    if !output.isJSON { output.writeResult(token.text) }
   }
 
   /// Reads a link, looks up who asks, tells it, decides, and answers the browser.

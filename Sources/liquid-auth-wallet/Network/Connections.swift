@@ -4,6 +4,7 @@ import LiquidAuth
 import NIOCore
 import NIOPosix
 import NIOSSL
+import ProcessIO
 
 /// Whom the wallet trusts, at every connection that it makes: the certificates of the system, and of one file more.
 struct TLSPolicy {
@@ -20,7 +21,7 @@ struct TLSPolicy {
 
   private static func certificates(of file: CertificateFile) throws(WalletFailure) -> [NIOSSLCertificate] {
     guard access(file.path, R_OK) == 0 else {
-      throw WalletFailure("\(file.place): cannot read \(file.path): \(String(cString: strerror(errno)))")
+      throw WalletFailure("\(file.place): cannot read \(file.path): \(SystemNumber())")
     }
     guard let certificates = try? NIOSSLCertificate.fromPEMFile(file.path), !certificates.isEmpty else {
       throw WalletFailure("\(file.place): \(file.path) holds no certificate; give a file in PEM")
@@ -76,7 +77,7 @@ extension PortError {
   }
 
   private static func reason(_ error: IOError) -> PortError {
-    let reason = String(cString: strerror(error.errnoCode)).lowercased()
+    let reason = SystemNumber(error.errnoCode).description.lowercased()
     return switch error.errnoCode {
     case ECONNRESET, EPIPE: .broken(reason)
     case ETIMEDOUT: .timedOut

@@ -1,5 +1,6 @@
 import Glibc
 import LiquidAuth
+import ProcessIO
 import Synchronization
 
 /// Where a command tells how far it is.
@@ -17,13 +18,24 @@ struct EventOutput: Sendable {
   func report(_ event: WalletEvent) {
     let milliseconds = Int64((ContinuousClock.now - start) / .milliseconds(1))
     if isJSON {
-      StandardStream.output.write(event.json(milliseconds: milliseconds))
+      writeResult(event.json(milliseconds: milliseconds))
     } else if case .failed(let failure) = event {
       StandardStream.error.write("liquid-auth-wallet: \(TerminalText.line(failure.description))")
     } else if let text = event.text {
       StandardStream.error.write(EventText.line(text, milliseconds: milliseconds))
     }
   }
+
+  /// Writes a line to standard output.
+  ///
+  /// The program that reads events and has gone wants nothing more: that ends this process in order, as SIGTERM does.
+  func writeResult(_ line: String) {
+    // Once: a second signal would not wait for what is open to be closed.
+    guard !StandardStream.output.write(line), !Self.hasEnded.exchange(true, ordering: .relaxed) else { return }
+    kill(getpid(), SIGTERM)
+  }
+
+  private static let hasEnded = Atomic(false)
 }
 
 /// Lines of text, for people.
@@ -34,37 +46,5 @@ enum EventText {
     let head = String(repeating: " ", count: max(0, 7 - digits.count)) + digits + " ms  "
     let indentation = String(repeating: " ", count: head.count)
     return head + text.split(separator: "\n").joined(separator: "\n" + indentation)
-  }
-}
-
-/// Where output goes: events for programs to standard output, what a person reads to standard error.
-enum StandardStream: Int32 {
-  case output = 1
-  case error = 2
-
-  /// A reader that goes away ends a write, and not the process.
-  static func survivesItsReaders() { signal(SIGPIPE, SIG_IGN) }
-
-  /// Writes a line whole; what cannot be written is nobody's to hear of.
-  ///
-  /// The program that reads events and has gone wants nothing more: that ends this process in order, as SIGTERM does.
-  func write(_ line: String) {
-    var rest = Array((line + "\n").utf8)[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(rawValue, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else {
-        if self == .output { Self.end() }
-        return
-      }
-      rest = rest.dropFirst(count)
-    }
-  }
-
-  private static let hasEnded = Atomic(false)
-
-  /// Once: a second signal would not wait for what is open to be closed.
-  private static func end() {
-    if !hasEnded.exchange(true, ordering: .relaxed) { kill(getpid(), SIGTERM) }
   }
 }

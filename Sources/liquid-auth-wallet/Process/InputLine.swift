@@ -1,47 +1,68 @@
-import CLinux
+import CryptoPrimitives
 import Glibc
+import NIOPosix
+import ProcessIO
 
-/// A line of a terminal or a pipe, for which waiting can be given up from another thread.
-struct InputLine: Sendable {
+/// A line of a terminal or a pipe.
+enum InputLine {
   /// The longest line, bytes.
-  private static let maximumSize = 4096
+  private static let maximumSize = 4095
 
-  private let descriptor: Int32
-  private let wake: Int32
-
-  /// `nil` where the system has no event descriptor left.
-  init?(from descriptor: Int32) {
-    self.descriptor = descriptor
-    wake = eventfd(0, Int32(EFD_CLOEXEC))
-    guard wake >= 0 else { return nil }
-  }
-
-  /// Closes what `init` made; the descriptor stays open.
-  func close() { Glibc.close(wake) }
-
-  /// Ends the wait of ``read()``, now or later.
-  func giveUp() { eventfd_write(wake, 1) }
-
-  /// Waits on this thread for a line, without its end; `nil` at the end of the input, for one that is too long or no
-  /// text, and when it was given up.
-  func read() -> String? {
-    var line: [UInt8] = []
-    while line.count < Self.maximumSize {
-      guard isReadable else { return nil }
-      var byte: UInt8 = 0
-      let count = Glibc.read(descriptor, &byte, 1)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0, byte != UInt8(ascii: "\n") else {
-        return count >= 0 && !(count == 0 && line.isEmpty) ? String(validating: line, as: UTF8.self) : nil
+  /// Waits on a thread that may wait, until the task is cancelled, for a line, without its end.
+  ///
+  /// - Parameter begin: what that thread does before.
+  /// - Returns: `nil` at the end of the input, for a line that is too long or no text, and when the task was cancelled.
+  static func read(
+    from descriptor: Int32, on thread: NIOThreadPool, after begin: @escaping @Sendable () -> Void = {}
+  ) async -> String? {
+    let cancellation = Cancellation()
+    guard cancellation.descriptor >= 0 else { return nil }
+    return await withTaskCancellationHandler {
+      let line = try? await thread.runIfActive {
+        begin()
+        return read(from: descriptor, until: cancellation)
       }
-      line.append(byte)
+      return line ?? nil
+    } onCancel: {
+      cancellation.cancel()
     }
-    return nil
   }
 
-  private var isReadable: Bool {
-    var descriptors = [descriptor, wake].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-    while poll(&descriptors, 2, -1) < 0, errno == EINTR {}
-    return descriptors[1].revents == 0
+  /// The same on this thread.
+  static func read(from descriptor: Int32, until cancellation: Cancellation? = nil) -> String? {
+    let outcome = SecretLine.read(from: descriptor, isEdited: false, atMost: maximumSize, until: cancellation)
+    guard case .line(let line) = outcome else { return nil }
+    return line.withUnsafeBytes { String(validating: $0, as: UTF8.self) }
+  }
+}
+
+/// A question on the terminal of the person who started the process; it can be taken back.
+struct TerminalQuestion: Sendable {
+  private let terminal: TerminalDevice
+
+  /// `nil` where there is no terminal.
+  init?(at path: String = "/dev/tty") {
+    guard let terminal = try? TerminalDevice(at: path) else { return nil }
+    self.terminal = terminal
+  }
+
+  /// Asks on a thread that may wait, and gives whether the answer begins with `y`; no when the task is cancelled.
+  func ask(_ text: String, on thread: NIOThreadPool) async -> Bool {
+    let line = await InputLine.read(from: terminal.descriptor, on: thread) { show(text) }
+    if line == nil { terminal.show("\n") }
+    return line?.lowercased().hasPrefix("y") == true
+  }
+
+  /// Returns when a line is typed, or at once where there is no terminal.
+  static func waitForEnter() {
+    guard let question = TerminalQuestion() else { return }
+    question.show("Press Enter to close this window. ")
+    _ = InputLine.read(from: question.terminal.descriptor)
+  }
+
+  /// Shows a question; what was typed before it is no answer to it.
+  private func show(_ text: String) {
+    tcflush(terminal.descriptor, TCIFLUSH)
+    terminal.show(text)
   }
 }

@@ -1,8 +1,8 @@
-import CLinux
 import ControlClient
 import Glibc
 import LiquidAuth
 import NIOPosix
+import ProcessIO
 
 /// Where a link comes from.
 struct LinkSource {
@@ -27,13 +27,7 @@ struct LinkSource {
   }
 
   private static func lineOfStandardInput() async -> String? {
-    guard let input = InputLine(from: STDIN_FILENO) else { return nil }
-    defer { input.close() }
-    return await withTaskCancellationHandler {
-      (try? await NIOThreadPool.singleton.runIfActive { input.read() }) ?? nil
-    } onCancel: {
-      input.giveUp()
-    }
+    await InputLine.read(from: STDIN_FILENO, on: .singleton)
   }
 }
 
@@ -86,16 +80,13 @@ struct BrowserLink {
   ///
   /// The secret in it goes through standard input: others on this machine can read a command line.
   func explain() -> WalletFailure {
-    var ends: [Int32] = [-1, -1]
     let line = Array((text + "\n").utf8)
     // A pipe holds more than a link has.
-    guard line.count <= Self.maximumSize, clinux_pipe(&ends) == 0, write(ends[1], line, line.count) == line.count,
-      dup2(ends[0], STDIN_FILENO) == STDIN_FILENO
+    guard line.count <= Self.maximumSize, let ends = try? Descriptor.pipe(), Descriptor.write(line, to: ends.write),
+      dup2(ends.read, STDIN_FILENO) == STDIN_FILENO
     else { return LinkKind.browser.isAnother }
-    let program = OwnDirectory.path(of: "liquid-auth") ?? "liquid-auth"
-    let arguments: [UnsafeMutablePointer<CChar>?] = [strdup(program), strdup("link"), nil]
-    StopSignals.release()
-    execvp(program, arguments)
+    let program = OwnProgram.path(of: "liquid-auth") ?? "liquid-auth"
+    _ = OwnProgram.takeOver(program, [program, "link"])
     return LinkKind.browser.isAnother
   }
 }

@@ -1,6 +1,6 @@
-import CLinux
 import Glibc
 import NIOPosix
+import ProcessIO
 
 /// QR codes in pictures, by zbar's program: a picture is read by another process than this one.
 struct QRCodeReader {
@@ -24,7 +24,7 @@ struct QRCodeReader {
   /// white as well. Codes are drawn in pale colours, and saved without their background.
   func text(in path: String) async throws(WalletFailure) -> String {
     guard access(path, R_OK) == 0 else {
-      throw WalletFailure("cannot read \(path): \(String(cString: strerror(errno)))")
+      throw WalletFailure("cannot read \(path): \(SystemNumber())")
     }
     // A path that begins with a hyphen is no option.
     if let code = try await code(in: path.hasPrefix("/") ? path : "./" + path, input: nil, of: path) { return code }
@@ -98,9 +98,8 @@ private struct PictureFile {
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size <= maximumSize else {
       return nil
     }
-    var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-    let count = read(descriptor, &bytes, bytes.count)
-    return count == bytes.count ? bytes : nil
+    let bytes = Descriptor.read(descriptor, atMost: Int(status.st_size))
+    return bytes?.count == Int(status.st_size) ? bytes : nil
   }
 }
 
@@ -116,42 +115,38 @@ private struct PictureDecoder: Sendable {
 
   private let process: pid_t
   private let output: Int32
-  private let wake: Int32
+  private let cancellation = Cancellation()
 
   /// Starts it; `nil` as input gives it nothing to read.
   init(_ arguments: [String], input: Int32?) throws(WalletFailure) {
-    wake = eventfd(0, Int32(EFD_CLOEXEC))
     // What it says of a picture that it cannot read is no sentence of ours.
     let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
     defer { close(nothing) }
-    var (ends, process): ([Int32], pid_t) = ([-1, -1], 0)
-    guard wake >= 0, nothing >= 0, clinux_pipe(&ends) == 0 else {
-      let number = errno
-      close(wake)
-      throw Self.failure(number)
+    do throws(SystemNumber) {
+      guard cancellation.descriptor >= 0, nothing >= 0 else { throw SystemNumber() }
+      let ends = try Descriptor.pipe()
+      defer { close(ends.write) }
+      output = ends.read
+      do throws(SystemNumber) {
+        process = try Child.start(arguments, input: input ?? nothing, output: ends.write, errorOutput: nothing)
+      } catch {
+        close(ends.read)
+        throw error
+      }
+    } catch {
+      throw Self.failure(error)
     }
-    let words = arguments.map { strdup($0) }
-    defer { words.forEach { free($0) } }
-    let number = clinux_spawn_session(&process, arguments[0], words + [nil], input ?? nothing, ends[1], nothing)
-    close(ends[1])
-    guard number == 0 else {
-      close(ends[0])
-      close(wake)
-      throw Self.failure(number)
-    }
-    (self.process, output) = (process, ends[0])
   }
 
   /// Reads all that it writes, and waits for its end, after which nothing is left of it.
   func result(maximumSize: Int, patience: Duration) async -> (text: String, end: End) {
-    defer { close(wake) }
     let deadline = ContinuousClock.now + patience
     return await withTaskCancellationHandler {
       let result = try? await NIOThreadPool.singleton.runIfActive { read(maximumSize, until: deadline) }
       // One that was cancelled before a thread took it up is not read.
       return result ?? ("", kill(for: .cancelled))
     } onCancel: {
-      eventfd_write(wake, 1)
+      cancellation.cancel()
     }
   }
 
@@ -159,7 +154,11 @@ private struct PictureDecoder: Sendable {
     var text: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)
     while true {
-      if let end = wait(until: deadline) { return ("", kill(for: end)) }
+      switch cancellation.wait(for: output, POLLIN, until: deadline) {
+      case .ready: break
+      case .cancelled: return ("", kill(for: .cancelled))
+      case .timedOut: return ("", kill(for: .tooLate))
+      }
       let count = Glibc.read(output, &buffer, buffer.count)
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { break }
@@ -167,18 +166,6 @@ private struct PictureDecoder: Sendable {
       if text.count > maximumSize { return ("", kill(for: .tooLong)) }
     }
     return (String(decoding: text, as: UTF8.self), .status(exitStatus()))
-  }
-
-  /// Waits for something to read; why there is nothing to wait for any more.
-  private func wait(until deadline: ContinuousClock.Instant) -> End? {
-    var descriptors = [output, wake].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-    var count: Int32
-    repeat {
-      let left = (deadline - ContinuousClock.now) / .milliseconds(1)
-      count = poll(&descriptors, 2, Int32(max(0, left.rounded(.up))))
-    } while count < 0 && errno == EINTR
-    if descriptors[1].revents != 0 { return .cancelled }
-    return count == 0 ? .tooLate : nil
   }
 
   private func kill(for end: End) -> End {
@@ -190,15 +177,12 @@ private struct PictureDecoder: Sendable {
   /// The end of the pipe first: who still writes into it would be waited for without end.
   private func exitStatus() -> Int32 {
     close(output)
-    var status: Int32 = 0
-    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    let status = Child.reap(process)
     return status & 0x7F == 0 ? (status >> 8) & 0xFF : -1
   }
 
-  private static func failure(_ number: Int32) -> WalletFailure {
-    guard number == ENOENT else {
-      return WalletFailure("cannot run zbarimg: \(String(cString: strerror(number)))")
-    }
+  private static func failure(_ error: SystemNumber) -> WalletFailure {
+    guard error.number == ENOENT else { return WalletFailure("cannot run zbarimg: \(error)") }
     return WalletFailure("zbarimg is not installed; install zbar-tools, or give the link itself")
   }
 }

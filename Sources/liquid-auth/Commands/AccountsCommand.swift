@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlDoor
 import Glibc
+import ProcessIO
 
 /// `liquid-auth accounts`.
 struct AccountsCommand: ParsableCommand {

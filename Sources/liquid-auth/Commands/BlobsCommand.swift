@@ -4,6 +4,7 @@ import CTAP2
 import ControlDoor
 import CryptoPrimitives
 import Glibc
+import ProcessIO
 import Recovery
 
 /// `liquid-auth blobs`.
@@ -59,8 +60,8 @@ struct BlobsCommand: ParsableCommand {
         throw CommandFailure("the passkey has no large blob; see: liquid-auth blobs list", code: .absent)
       }
       guard let file else {
-        guard StandardStream.write(content, to: STDOUT_FILENO) else {
-          throw CommandFailure("cannot write to standard output: \(String(cString: strerror(errno)))")
+        guard Descriptor.write(content, to: STDOUT_FILENO) else {
+          throw CommandFailure("cannot write to standard output: \(SystemNumber())")
         }
         return
       }

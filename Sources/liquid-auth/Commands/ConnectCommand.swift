@@ -1,6 +1,7 @@
 import ArgumentParser
 import ControlClient
 import Glibc
+import ProcessIO
 
 /// `liquid-auth connect`: what liquid-auth-wallet does, which is another program because it alone has a network.
 struct ConnectCommand: ParsableCommand {
@@ -31,13 +32,11 @@ enum WalletProgram {
   /// Puts it in the place of this process, under this one's name, by which its help then calls it; returns only the
   /// failure to do so.
   static func run(_ arguments: [String]) -> CommandFailure {
-    guard let path = OwnDirectory.path(of: name), access(path, X_OK) == 0 else {
+    guard let path = OwnProgram.path(of: name), access(path, X_OK) == 0 else {
       return CommandFailure(
         "\(name) is not installed beside this program; build and install it with: scripts/run --wallet")
     }
-    let words: [UnsafeMutablePointer<CChar>?] = (["liquid-auth"] + arguments).map { strdup($0) } + [nil]
-    execv(path, words)
-    return CommandFailure("cannot start \(path): \(String(cString: strerror(errno)))")
+    return CommandFailure("cannot start \(path): \(OwnProgram.takeOver(path, ["liquid-auth"] + arguments))")
   }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ProcessIO
 import Synchronization
 
 /// `liquid-auth demo`.

@@ -2,6 +2,7 @@ import ArgumentParser
 import CryptoPrimitives
 import DeterministicKeys
 import Glibc
+import ProcessIO
 import Recovery
 
 /// `liquid-auth derive`: the public side of one passkey, from the phrase.
@@ -112,7 +113,7 @@ enum PhraseInput {
   /// From the terminal without echo when standard input is one, otherwise its first line.
   static func read() throws(CommandFailure) -> BIP39Phrase {
     let line: SecretBytes
-    if isatty(STDIN_FILENO) == 1, let terminal = Terminal() {
+    if isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() {
       line = try terminal.askSecret("Phrase: ")
     } else {
       line = try StandardInput.secretLine("the phrase")
@@ -133,7 +134,7 @@ enum StandardInput {
     case .tooLong: throw CommandFailure("\(what) is longer than \(SecretLine.maximumSize) bytes")
     case .ended, .cancelled: throw CommandFailure("standard input ends before \(what)")
     case .system(let number):
-      throw CommandFailure("cannot read standard input: \(String(cString: strerror(number)))")
+      throw CommandFailure("cannot read standard input: \(number)")
     }
   }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import CryptoPrimitives
 import DeterministicKeys
 import Glibc
+import ProcessIO
 import Recovery
 import StateDirectory
 
@@ -103,7 +104,7 @@ struct InitCommand: PlacedCommand {
   ) throws(CommandFailure) -> (phrase: BIP39Phrase, passphrase: SecretBytes) {
     switch source {
     case .newPhrase(let words):
-      guard let terminal = Terminal() else {
+      guard let terminal = try? TerminalDevice() else {
         throw CommandFailure(
           "a new phrase is shown on a terminal only, and there is none; run this in one, or give --import")
       }
@@ -112,7 +113,7 @@ struct InitCommand: PlacedCommand {
       try PhraseDialogue.confirm(phrase, on: terminal, using: &generator)
       return (phrase, try PassphraseDialogue.new(on: terminal))
     case .existingPhrase:
-      guard isatty(STDIN_FILENO) == 1, let terminal = Terminal() else { return try piped() }
+      guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else { return try piped() }
       let phrase = try PhraseInput.parse(terminal.askSecret("Phrase: "))
       return (phrase, try PassphraseDialogue.new(on: terminal))
     }

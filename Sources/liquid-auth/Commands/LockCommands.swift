@@ -2,6 +2,7 @@ import ArgumentParser
 import ControlDoor
 import CryptoPrimitives
 import Glibc
+import ProcessIO
 
 /// `liquid-auth lock`.
 struct LockCommand: PlacedCommand {
@@ -38,7 +39,7 @@ extension ControlConnection {
   /// Gives the vault's passphrase, so that this connection may see and change credentials; a person at a terminal may
   /// try again.
   func unlock() throws(CommandFailure) {
-    guard isatty(STDIN_FILENO) == 1, let terminal = Terminal() else {
+    guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
       try ask(Unlock(PassphraseInput.read()))
       return
     }
@@ -61,7 +62,7 @@ extension ControlConnection {
 enum PassphraseInput {
   /// From the terminal without echo when standard input is one, otherwise its next line.
   static func read() throws(CommandFailure) -> SecretBytes {
-    if isatty(STDIN_FILENO) == 1, let terminal = Terminal() { return try read(on: terminal) }
+    if isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() { return try read(on: terminal) }
     do {
       return try check(StandardInput.secretLine("the passphrase"))
     } catch {
@@ -70,7 +71,7 @@ enum PassphraseInput {
   }
 
   /// Without echo.
-  static func read(on terminal: borrowing Terminal) throws(CommandFailure) -> SecretBytes {
+  static func read(on terminal: TerminalDevice) throws(CommandFailure) -> SecretBytes {
     try check(terminal.askSecret("Vault passphrase: "))
   }
 

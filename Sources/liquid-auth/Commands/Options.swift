@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import ProcessIO
 import StateDirectory
 
 /// Where vault, store and control socket are.
@@ -80,10 +81,4 @@ struct OutputOptions: ParsableArguments {
   func write(_ text: @autoclosure () -> String, json value: @autoclosure () -> JSON) {
     StandardStream.output.write(json ? value().description : text())
   }
-}
-
-/// A variable of the environment; an empty one is as if unset.
-func environmentVariable(_ name: String) -> String? {
-  guard let value = getenv(name), value.pointee != 0 else { return nil }
-  return String(cString: value)
 }

@@ -1,6 +1,7 @@
 import CBOR
 import ControlClient
 import ControlDoor
+import ProcessIO
 
 /// A connection to the authenticator that runs, in the command's own words.
 struct ControlConnection {

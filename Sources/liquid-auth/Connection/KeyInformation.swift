@@ -13,8 +13,6 @@ struct KeyInformation: Equatable {
   let forcePINChange: Bool
   /// Whether the key verifies people by itself, by the vault's passphrase.
   let canVerify: Bool
-  /// How many sites can be told the shortest PIN.
-  let maximumRPIDs: Int
   /// The longest serialized large-blob array, bytes.
   let largeBlobCapacity: Int
 
@@ -26,7 +24,6 @@ struct KeyInformation: Equatable {
     canVerify = options["uv"]?.bool ?? false
     minimumPINLength = members.number(0x0D) ?? Int(AuthenticatorSettings.shortestPIN)
     forcePINChange = members[0x0C]?.bool ?? false
-    maximumRPIDs = members.number(0x10) ?? 0
     largeBlobCapacity = members.number(0x0B) ?? 0
   }
 }

@@ -1,6 +1,7 @@
 import ControlClient
 import ControlDoor
 import Glibc
+import ProcessIO
 import StateDirectory
 
 /// Why a command ends without having done what was asked.

@@ -1,4 +1,5 @@
 import Glibc
+import ProcessIO
 
 /// A file that the person names.
 struct NamedFile {
@@ -16,18 +17,8 @@ struct NamedFile {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure("open") }
     defer { close(descriptor) }
-    var bytes = [UInt8](repeating: 0, count: limit + 1)
-    var count = 0
-    while count <= limit {
-      let more = bytes.withUnsafeMutableBytes { bytes in
-        let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
-        return Glibc.read(descriptor, rest.baseAddress, rest.count)
-      }
-      if more < 0, errno == EINTR { continue }
-      guard more >= 0 else { throw failure("read") }
-      guard more > 0 else { return Array(bytes.prefix(count)) }
-      count += more
-    }
+    guard let bytes = Descriptor.read(descriptor, atMost: limit) else { throw failure("read") }
+    guard bytes.count > limit else { return bytes }
     throw CommandFailure("\(path) has more than \(limit) bytes; nothing was changed")
   }
 
@@ -41,7 +32,7 @@ struct NamedFile {
       throw CommandFailure("there is a file already, \(path); it is not overwritten")
     }
     defer { close(descriptor) }
-    guard StandardStream.write(bytes, to: descriptor), fsync(descriptor) == 0, syncDirectory() else {
+    guard Descriptor.write(bytes, to: descriptor), fsync(descriptor) == 0, syncDirectory() else {
       let failure = failure("write")
       unlink(path)
       throw failure
@@ -58,27 +49,6 @@ struct NamedFile {
   }
 
   private func failure(_ operation: String) -> CommandFailure {
-    CommandFailure("cannot \(operation) \(path): \(String(cString: strerror(errno)))")
-  }
-}
-
-/// Where output goes: results to standard output, everything else to standard error.
-enum StandardStream: Int32 {
-  case output = 1
-  case error = 2
-
-  /// Writes a line whole; what cannot be written is nobody's to hear of.
-  func write(_ line: String) { _ = Self.write(Array((line + "\n").utf8), to: rawValue) }
-
-  /// Writes bytes whole; `false`, and `errno`, if that fails.
-  static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return false }
-      rest = rest.dropFirst(count)
-    }
-    return true
+    CommandFailure("cannot \(operation) \(path): \(SystemNumber())")
   }
 }

@@ -1,5 +1,6 @@
 import CryptoPrimitives
 import Glibc
+import ProcessIO
 import Recovery
 
 /// What a PIN must be like: CTAP §6.5.1, and text as every platform gives it.
@@ -43,7 +44,9 @@ enum PINRule {
 enum PINInput {
   /// From the terminal, typed twice and not shown, when standard input is one; otherwise its next line.
   static func new(minimum: Int) throws(CommandFailure) -> SecretBytes {
-    if isatty(STDIN_FILENO) == 1, let terminal = Terminal() { return try new(minimum: minimum, on: terminal) }
+    if isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() {
+      return try new(minimum: minimum, on: terminal)
+    }
     let pin = try StandardInput.secretLine("the PIN")
     if let objection = PINRule.objection(to: pin, minimum: minimum) {
       throw CommandFailure("\(objection); nothing was changed")
@@ -52,7 +55,7 @@ enum PINInput {
   }
 
   /// Typed twice.
-  static func new(minimum: Int, on terminal: borrowing Terminal) throws(CommandFailure) -> SecretBytes {
+  static func new(minimum: Int, on terminal: TerminalDevice) throws(CommandFailure) -> SecretBytes {
     for _ in 0..<PassphraseDialogue.tries {
       let pin = try terminal.askSecret("New PIN: ")
       if let objection = PINRule.objection(to: pin, minimum: minimum) {

@@ -1,5 +1,6 @@
 import ControlDoor
 import CryptoPrimitives
+import ProcessIO
 
 /// What a passphrase of a vault must be like.
 enum PassphraseRule {
@@ -50,7 +51,7 @@ enum PassphraseDialogue {
   static let tries = 3
 
   /// A new passphrase, typed twice.
-  static func new(on terminal: borrowing Terminal) throws(CommandFailure) -> SecretBytes {
+  static func new(on terminal: TerminalDevice) throws(CommandFailure) -> SecretBytes {
     for _ in 0..<tries {
       let passphrase = try terminal.askSecret("New passphrase for the vault: ")
       if let objection = PassphraseRule.objection(to: passphrase) {

@@ -1,5 +1,6 @@
 import CryptoPrimitives
 import DeterministicKeys
+import ProcessIO
 
 /// Shows a new phrase once, and makes sure that it is on paper.
 ///
@@ -12,7 +13,7 @@ enum PhraseDialogue {
 
   /// Shows the phrase and asks words of it back, at positions that chance picks.
   static func confirm(
-    _ phrase: BIP39Phrase, on terminal: borrowing Terminal, using generator: inout some RandomNumberGenerator
+    _ phrase: BIP39Phrase, on terminal: TerminalDevice, using generator: inout some RandomNumberGenerator
   ) throws(CommandFailure) {
     let secret = phrase.utf8
     let words = ranges(ofWordsIn: secret)
@@ -25,7 +26,7 @@ enum PhraseDialogue {
     }
   }
 
-  private static func show(_ secret: SecretBytes, _ words: [Range<Int>], on terminal: borrowing Terminal) {
+  private static func show(_ secret: SecretBytes, _ words: [Range<Int>], on terminal: TerminalDevice) {
     terminal.show("Your phrase, \(words.count) words. Write them down in this order, on paper.\n")
     terminal.show("They bring your passkeys back on any machine, and give them to whoever finds them.\n")
     terminal.show("They are not shown again.\n\n")
@@ -38,7 +39,7 @@ enum PhraseDialogue {
   }
 
   private static func ask(
-    for position: Int, of secret: SecretBytes, _ words: [Range<Int>], on terminal: borrowing Terminal
+    for position: Int, of secret: SecretBytes, _ words: [Range<Int>], on terminal: TerminalDevice
   ) throws(CommandFailure) {
     for _ in 0..<tries {
       let typed = try terminal.askLine("Word \(position + 1): ")

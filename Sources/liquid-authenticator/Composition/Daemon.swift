@@ -2,6 +2,7 @@ import AlgorandStatements
 import CTAP2
 import CTAPHID
 import Glibc
+import ProcessIO
 import Recovery
 import StateDirectory
 import Synchronization
@@ -31,7 +32,8 @@ final class Daemon: Sendable {
   ///
   /// Without a vault and a store there is no key: whoever makes or mends them needs the directory for himself.
   init(_ options: DaemonOptions, log: Log) throws(StartError) {
-    try StartError.from(Hardening.apply)
+    signal(SIGPIPE, SIG_IGN)
+    do { try Hardening.apply() } catch { throw StartError(TransportError("forbid core dumps", errno: error.number)) }
     let directory = try StartError.from { () throws(StateDirectoryError) in try Self.directory(options) }
     lock = try StartError.from(directory.lock)
     try StartError.from(directory.checkAtRest)
@@ -114,12 +116,12 @@ final class Daemon: Sendable {
 
   private static func directory(_ options: DaemonOptions) throws(StateDirectoryError) -> StateDirectory {
     if let path = options.stateDir { return try StateDirectory(opening: path) }
-    return try StateDirectory(opening: StateDirectory.defaultPath(environment: Environment.value))
+    return try StateDirectory(opening: StateDirectory.defaultPath(environment: environmentVariable))
   }
 
   private static func controlPath(_ options: DaemonOptions) throws(StateDirectoryError) -> String {
     if let path = options.control { return path }
-    return try StateDirectory.controlSocketPath(stateDirectory: options.stateDir, environment: Environment.value)
+    return try StateDirectory.controlSocketPath(stateDirectory: options.stateDir, environment: environmentVariable)
   }
 
   @Sendable private static func unixMilliseconds() -> UInt64 {

@@ -1,12 +1,13 @@
 import CTAPHID
 import Glibc
+import ProcessIO
 import StateDirectory
 
 /// `liquid-authenticator`: the key itself.
 enum DaemonCommand {
   /// The main thread begins, sleeps until a signal comes, and ends; everything else happens on others.
   static func start() -> Never {
-    let log = Log.standardError(environment: Environment.value)
+    let log = Log.standardError(environment: environmentVariable)
     let options = options()
     let signals = StopSignals()
     let daemon: Daemon
@@ -32,7 +33,7 @@ enum DaemonCommand {
     }
     // A second signal, or five seconds in which a prompt did not end, and the kernel takes the device away.
     alarm(5)
-    _ = signals.wait()
+    signals.wait()
     exit(EXIT_FAILURE)
   }
 
@@ -48,13 +49,12 @@ enum DaemonCommand {
         print("liquid-authenticator \(DeviceIdentity(capabilities: []).version)")
         exit(EXIT_SUCCESS)
       case .usage(let reason):
-        let lines = """
+        StandardStream.error.write(
+          """
           liquid-authenticator: \(Log.printable(reason))
           Usage: liquid-authenticator [<options>]
             See 'liquid-authenticator --help' for more information.
-
-          """
-        write(STDERR_FILENO, lines, lines.utf8.count)
+          """)
         exit(EX_USAGE)
       }
     }

@@ -1,4 +1,5 @@
 import Glibc
+import ProcessIO
 import Synchronization
 
 /// One line an event, which systemd takes to the journal.
@@ -88,12 +89,5 @@ private final class StandardError: Sendable {
     return poll(&output, 1, 0) != 0
   }
 
-  private func put(_ line: String) {
-    var bytes = Array(line.utf8)[...]
-    while !bytes.isEmpty {
-      let count = bytes.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
-      guard count > 0 else { return }
-      bytes = bytes.dropFirst(count)
-    }
-  }
+  private func put(_ line: String) { Descriptor.write(line.utf8, to: STDERR_FILENO) }
 }

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import ProcessIO
 
 /// A program that was started for one dialog, in a session of its own, with pipes to its standard input and output.
 ///
@@ -16,28 +17,27 @@ struct ChildProcess: Sendable {
   ///
   /// - Throws: the system's error number.
   init(starting program: String) throws(SystemNumber) {
-    let toChild = try Self.pipe()
+    let toChild = try Descriptor.pipe()
     let fromChild: (read: Int32, write: Int32)
     do {
-      fromChild = try Self.pipe()
+      fromChild = try Descriptor.pipe()
     } catch {
       close(toChild.read)
       close(toChild.write)
       throw error
     }
-    var process = pid_t()
-    let name = strdup(program)
-    var arguments: [UnsafeMutablePointer<CChar>?] = [name, nil]
-    let number = clinux_spawn_session(&process, program, &arguments, toChild.read, fromChild.write, STDERR_FILENO)
-    free(name)
-    close(toChild.read)
-    close(fromChild.write)
-    guard number == 0 else {
+    defer {
+      close(toChild.read)
+      close(fromChild.write)
+    }
+    do {
+      process = try Child.start(
+        [program], input: toChild.read, output: fromChild.write, errorOutput: STDERR_FILENO)
+    } catch {
       close(toChild.write)
       close(fromChild.read)
-      throw SystemNumber(number)
+      throw error
     }
-    self.process = process
     input = toChild.write
     output = fromChild.read
   }
@@ -66,8 +66,7 @@ struct ChildProcess: Sendable {
     }
     // Its number is not given to another before it is reaped, so this reaches its own children and nobody else.
     kill(-process, SIGKILL)
-    var status: Int32 = 0
-    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    Child.reap(process)
     return ending
   }
 
@@ -94,11 +93,5 @@ struct ChildProcess: Sendable {
       var ended = pollfd.readable(descriptor)
       _ = poll(&ended, 1, descriptor >= 0 ? milliseconds : 2)
     }
-  }
-
-  private static func pipe() throws(SystemNumber) -> (read: Int32, write: Int32) {
-    var ends: [Int32] = [-1, -1]
-    guard clinux_pipe(&ends) == 0 else { throw SystemNumber(errno) }
-    return (ends[0], ends[1])
   }
 }

@@ -1,5 +1,6 @@
 import CTAP2
 import Glibc
+import ProcessIO
 
 /// Dialogs in a program of the person's desktop: any pinentry, over the Assuan protocol.
 ///
@@ -34,7 +35,7 @@ actor Pinentry: PromptBackEnd {
   ///   - terminal: the daemon's own terminal, when it has one.
   init(
     program: String, environment: (String) -> String?, terminal: String?, limits: Limits = Limits(),
-    executor: any TaskExecutor = globalConcurrentExecutor
+    executor: any TaskExecutor
   ) {
     self.program = program
     self.executor = executor

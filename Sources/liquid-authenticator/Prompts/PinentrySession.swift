@@ -2,6 +2,7 @@ import CTAP2
 import ControlDoor
 import CryptoPrimitives
 import Glibc
+import ProcessIO
 
 /// One run of a pinentry: started, told the words of one dialog, asked, ended.
 ///

@@ -1,5 +1,6 @@
 import CTAP2
 import CryptoPrimitives
+import ProcessIO
 
 /// A way to show dialogs to the person.
 ///
@@ -67,7 +68,7 @@ enum PromptChoice: String, Sendable {
     switch self {
     case .pinentry:
       Pinentry(
-        program: options.pinentry, environment: Environment.value, terminal: ControllingTerminal.name,
+        program: options.pinentry, environment: environmentVariable, terminal: ControllingTerminal.name,
         executor: executor)
     case .terminal: Terminal()
     }

@@ -80,9 +80,6 @@ struct PromptPages: Sendable, Equatable {
     last.needsReading = prompt.needsReading
   }
 
-  /// One dialog.
-  init(_ text: PromptText) { last = text }
-
   /// One dialog, or more where a client has chosen texts that one Assuan line does not hold.
   init(headline: String, details: [String], agree: String, refuse: String) {
     let parts = WalletText.parts(of: details, under: [])

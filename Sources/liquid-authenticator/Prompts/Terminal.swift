@@ -1,7 +1,7 @@
-import CLinux
 import CTAP2
 import CryptoPrimitives
 import Glibc
+import ProcessIO
 
 /// Dialogs on the terminal from which the daemon was started.
 ///
@@ -15,11 +15,7 @@ struct Terminal: PromptBackEnd {
   let name = "terminal"
 
   var problem: String? {
-    let terminal = Glibc.open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
-    guard terminal < 0 else {
-      Glibc.close(terminal)
-      return nil
-    }
+    if (try? TerminalDevice(at: path)) != nil { return nil }
     return "nobody can be asked: the authenticator has no terminal; start it in one, or with --prompt pinentry"
   }
 
@@ -69,36 +65,33 @@ enum TerminalLine {
     _ question: String, on path: String, said: (Answer) -> String, _ cancellation: Cancellation,
     _ body: (UnsafeRawBufferPointer) -> Answer
   ) throws(PromptFailure) -> Answer {
-    let terminal = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
-    guard terminal >= 0 else { throw failure("cannot open \(path): \(SystemNumber(errno))") }
-    defer { close(terminal) }
-    let foreground = tcgetpgrp(terminal)
+    let terminal: TerminalDevice
+    do { terminal = try TerminalDevice(at: path) } catch { throw failure("cannot open \(path): \(error)") }
+    let foreground = tcgetpgrp(terminal.descriptor)
     guard foreground < 0 || foreground == getpgrp() else {
       throw failure("the authenticator runs in the background of its terminal; bring it to the front with fg")
     }
-    var before = termios()
-    guard tcgetattr(terminal, &before) == 0 else { throw failure("\(path) is no terminal: \(SystemNumber(errno))") }
-    var during = before
-    during.c_lflag |= tcflag_t(ICANON | ISIG)
-    during.c_lflag &= ~tcflag_t(ECHO | ECHONL)
+    guard isatty(terminal.descriptor) == 1 else { throw failure("\(path) is no terminal: \(SystemNumber())") }
     // What was typed before the question is thrown away, and afterwards what was typed of the answer. TCSAFLUSH passes
     // over what the kernel has not given to the terminal's line discipline yet; tcflush does not.
-    guard tcsetattr(terminal, TCSAFLUSH, &during) == 0 else {
-      throw failure("cannot set \(path): \(SystemNumber(errno))")
+    defer { tcflush(terminal.descriptor, TCIFLUSH) }
+    let change = { (settings: inout termios) in
+      settings.c_lflag |= tcflag_t(ICANON | ISIG)
+      settings.c_lflag &= ~tcflag_t(ECHO | ECHONL)
     }
-    defer {
-      tcsetattr(terminal, TCSAFLUSH, &before)
-      tcflush(terminal, TCIFLUSH)
-    }
-    tcflush(terminal, TCIFLUSH)
-    write(question, terminal)
-    do {
-      let answer = try line(from: terminal, cancellation, body)
-      write(said(answer) + "\n", terminal)
-      return answer
-    } catch {
-      write("\n  (withdrawn)\n", terminal)
-      throw error
+    return try terminal.withSettings(
+      change, begin: TCSAFLUSH, end: TCSAFLUSH, refused: { failure("cannot set \(path): \($0)") }
+    ) { () throws(PromptFailure) in
+      tcflush(terminal.descriptor, TCIFLUSH)
+      terminal.show(question)
+      do throws(PromptFailure) {
+        let answer = try line(from: terminal.descriptor, cancellation, body)
+        terminal.show(said(answer) + "\n")
+        return answer
+      } catch {
+        terminal.show("\n  (withdrawn)\n")
+        throw error
+      }
     }
   }
 
@@ -122,15 +115,6 @@ enum TerminalLine {
     }
     guard let answer else { throw .noAnswer(.declined) }
     return answer
-  }
-
-  private static func write(_ text: String, _ terminal: Int32) {
-    var rest = Array(text.utf8)[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(terminal, $0.baseAddress, $0.count) }
-      guard count > 0 else { return }
-      rest = rest.dropFirst(count)
-    }
   }
 
   private static func failure(_ words: String) -> PromptFailure {

@@ -1,5 +1,5 @@
-import CLinux
 import Glibc
+import ProcessIO
 import Synchronization
 
 /// Runs work that blocks on a thread of its own, so that the pool on which tasks run stays free for keepalives.

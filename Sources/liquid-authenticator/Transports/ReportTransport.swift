@@ -1,4 +1,5 @@
 import CTAPHID
+import ProcessIO
 import Synchronization
 
 /// One way for a device to be there: uhid, a socket, a pseudo terminal.

@@ -16,7 +16,7 @@ struct PinentryCursesTests {
   private var prompter: UserPrompter {
     let pinentry = Pinentry(
       program: "pinentry-curses", environment: { ["TERM": "xterm", "LANG": "C.UTF-8"][$0] }, terminal: terminal.path,
-      limits: Pinentry.Limits(setUp: .seconds(60)))
+      limits: Pinentry.Limits(setUp: .seconds(60)), executor: globalConcurrentExecutor)
     return UserPrompter(testing: pinentry) { line in Issue.record("\(line)") }
   }
 

@@ -38,7 +38,8 @@ import Testing
 
   @Test func `the terminal that GPG_TTY names goes before the daemon's own`() {
     let pinentry = Pinentry(
-      program: "pinentry", environment: { ["GPG_TTY": "/dev/pts/3"][$0] }, terminal: "/dev/tty1")
+      program: "pinentry", environment: { ["GPG_TTY": "/dev/pts/3"][$0] }, terminal: "/dev/tty1",
+      executor: globalConcurrentExecutor)
     #expect(pinentry.options == ["ttyname=/dev/pts/3"])
   }
 

@@ -65,7 +65,8 @@ final class ScriptedPinentry: Sendable {
     timepiece: any Timepiece = ManualTimepiece()
   ) -> UserPrompter {
     let pinentry = Pinentry(
-      program: other ?? program, environment: { environment[$0] }, terminal: terminal, limits: limits)
+      program: other ?? program, environment: { environment[$0] }, terminal: terminal, limits: limits,
+      executor: globalConcurrentExecutor)
     return UserPrompter(testing: pinentry, timepiece: timepiece) { line in self.logged.withLock { $0.append(line) } }
   }
 

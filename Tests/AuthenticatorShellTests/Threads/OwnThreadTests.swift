@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import ProcessIO
 import Synchronization
 import Testing
 
@@ -69,21 +70,6 @@ import Testing
     await OwnThread.run { started.wait() }
     task.cancel()
     #expect(await task.value == .cancelled)
-    close(ends[0])
-    close(ends[1])
-  }
-
-  @Test func `a wait ends when there is something to read, at the deadline, or at once when cancelled before`() async {
-    var ends: [Int32] = [-1, -1]
-    clinux_pipe(&ends)
-    let cancellation = Cancellation()
-    let start = ContinuousClock.now
-    #expect(cancellation.wait(for: ends[0], POLLIN, until: start + .milliseconds(30)) == .timedOut)
-    #expect(ContinuousClock.now - start >= .milliseconds(30))
-    write(ends[1], "x", 1)
-    #expect(cancellation.wait(for: ends[0], POLLIN, until: start) == .ready)
-    cancellation.cancel()
-    #expect(cancellation.wait(for: ends[0], POLLIN, until: nil) == .cancelled)
     close(ends[0])
     close(ends[1])
   }

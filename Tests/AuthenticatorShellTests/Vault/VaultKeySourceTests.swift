@@ -35,11 +35,11 @@ import Vault
     let source = source(dialogs)
     #expect(source.current == nil)
     #expect(source.status == VaultStatus(isUnlocked: false, fingerprint: nil, fault: nil))
-    let vault = try await source.open()
+    let vault = try await source.open(for: nil)
     #expect(vault.isOpenedByPerson)
     #expect(vault.keys.fingerprint == made.keys.fingerprint)
     #expect(try vault.store.allCredentials() == [])
-    let again = try await source.open()
+    let again = try await source.open(for: nil)
     #expect(!again.isOpenedByPerson)
     #expect(source.current?.isOpenedByPerson == false)
     #expect(again.keys.fingerprint == made.keys.fingerprint)
@@ -49,14 +49,14 @@ import Vault
 
   @Test func `a wrong passphrase is said, and tried again`() async throws {
     let dialogs = ScriptedBackEnd(typed: ["wrong", " ", "right"])
-    _ = try await source(dialogs).open()
+    _ = try await source(dialogs).open(for: nil)
     #expect(
       dialogs.seen.withLock { $0.dropFirst() } == ["Wrong passphrase, 2 tries left", "Wrong passphrase, 1 try left"])
   }
 
   @Test func `three wrong passphrases decline the command, and leave the vault locked`() async {
     let source = source(ScriptedBackEnd(typed: ["1", "2", "3", "right"]))
-    await #expect(throws: UserInteractionError.wrongPassphrase) { try await source.open() }
+    await #expect(throws: UserInteractionError.wrongPassphrase) { try await source.open(for: nil) }
     #expect(source.current == nil)
     // A slot that is damaged looks like a wrong passphrase, so the file is named.
     #expect(lines.lines.count == 1)
@@ -64,7 +64,7 @@ import Vault
   }
 
   @Test func `who closes the dialog declines the command`() async {
-    await #expect(throws: UserInteractionError.declined) { try await source(ScriptedBackEnd()).open() }
+    await #expect(throws: UserInteractionError.declined) { try await source(ScriptedBackEnd()).open(for: nil) }
   }
 
   @Test func `through a pinentry it is one dialog`() async throws {
@@ -80,7 +80,7 @@ import Vault
   @Test func `a cancelled task withdraws the dialog, and the vault stays locked`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "never"])
     let source = source(scripted.prompter())
-    let task = Task { try await source.open() }
+    let task = Task { try await source.open(for: nil) }
     try await scripted.awaitEvent("ask")
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
@@ -95,7 +95,7 @@ import Vault
     try made.directory.replaceVault(Array(bytes.dropLast()))
     let dialogs = ScriptedBackEnd(typed: ["right"])
     let source = source(dialogs)
-    await #expect(throws: UserInteractionError.declined) { try await source.open() }
+    await #expect(throws: UserInteractionError.declined) { try await source.open(for: nil) }
     #expect(dialogs.seen.withLock { $0 } == [])
     #expect(lines.lines.count == 1)
     #expect(lines.lines.first?.hasPrefix("\(made.directory.vaultPath): damaged vault: ") == true)
@@ -108,7 +108,7 @@ import Vault
     try FileManager.default.removeItem(atPath: "\(made.directory.path)/\(name)")
     let dialogs = ScriptedBackEnd(typed: ["right"])
     let source = source(dialogs)
-    await #expect(throws: UserInteractionError.declined) { try await source.open() }
+    await #expect(throws: UserInteractionError.declined) { try await source.open(for: nil) }
     #expect(dialogs.seen.withLock { $0 } == [])
     #expect(lines.lines.count == 1)
     #expect(lines.lines.first?.contains("\(made.directory.path)/\(name)") == true)
@@ -124,7 +124,7 @@ import Vault
     try Data(bytes).write(to: URL(fileURLWithPath: path))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
     let dialogs = ScriptedBackEnd(typed: ["right", "right"])
-    await #expect(throws: UserInteractionError.declined) { try await source(dialogs).open() }
+    await #expect(throws: UserInteractionError.declined) { try await source(dialogs).open(for: nil) }
     #expect(dialogs.seen.withLock { $0 } == ["passphrase Unlock your passkeys?"])
     #expect(lines.lines.count == 1)
     #expect(lines.lines.first?.contains(path) == true)
@@ -218,7 +218,7 @@ import Vault
           if number % 2 == 0 {
             try await source.unlock(passphrase: secret("right"))
           } else {
-            _ = try await source.open()
+            _ = try await source.open(for: nil)
           }
         }
       }
@@ -233,13 +233,13 @@ import Vault
   // Holds: PERSON-10
   @Test func `eight wrong passphrases in a row lock the vault, and unlocking gives eight more`() async throws {
     let source = source(ScriptedBackEnd(typed: ["right"]))
-    _ = try await source.open()
+    _ = try await source.open(for: nil)
     for left in (1...7).reversed() { #expect(verifier.verify(secret("wrong")) == .wrong(triesLeft: left)) }
     #expect(verifier.verify(secret("wrong")) == .blocked)
     #expect(source.current == nil)
     #expect(lines.lines == ["the passphrase was wrong 8 times in a row: the vault is locked"])
     #expect(verifier.verify(secret("right")) == .locked)
-    _ = try await source.open()
+    _ = try await source.open(for: nil)
     #expect(verifier.verify(secret("wrong")) == .wrong(triesLeft: 7))
   }
 
@@ -273,7 +273,7 @@ import Vault
       TriedBesideAnother(workers: workers, lines: lines), verifier: nil, otherKeys: { [] }, timepiece: workers,
       executor: workers, log: lines.add)
     let source = VaultKeySource(directory: made.directory, prompter: prompter, log: lines.add)
-    await Task(executorPreference: workers) { _ = try? await source.open() }.value
+    await Task(executorPreference: workers) { _ = try? await source.open(for: nil) }.value
     #expect(lines.lines == ["another task", "the try has ended"])
   }
 
@@ -282,7 +282,7 @@ import Vault
     let prompter = UserPrompter(testing: ScriptedBackEnd(typed: ["right"]))
     let source = VaultKeySource(directory: made.directory, prompter: prompter, log: lines.add)
     let before = try Self.residentMebibytes()
-    _ = try await source.open()
+    _ = try await source.open(for: nil)
     // Other tests of this process may be in the middle of an Argon2 of their own.
     for _ in 0..<1000 where try Self.residentMebibytes() - before >= 64 { try await Task.sleep(for: .milliseconds(20)) }
     #expect(try Self.residentMebibytes() - before < 64)

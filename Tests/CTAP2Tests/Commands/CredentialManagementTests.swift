@@ -317,7 +317,7 @@ import Testing
     #expect(try world.store.state().settings.hasPersistentToken)
     #expect(await world.send(0x0A, token.manage(0x01)).status == .success)
 
-    let vault = try await world.keySource.open()
+    let vault = try await world.keySource.open(for: nil)
     var settings = try vault.settings()
     settings.endPersistentToken()
     try vault.save(settings)

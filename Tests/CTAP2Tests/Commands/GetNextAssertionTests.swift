@@ -120,7 +120,7 @@ import Testing
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())
     world.keySource.lock()
-    _ = try await world.keySource.open()
+    _ = try await world.keySource.open(for: nil)
     #expect(await world.getNextAssertion().bytes == [0x30])
   }
 

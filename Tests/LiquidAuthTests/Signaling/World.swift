@@ -102,7 +102,7 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
 
   var now: Duration { state.withLock { $0.now } }
 
-  func wake(after delay: Duration, deliver: @escaping @Sendable () -> Void) -> any TimerAlarm {
+  func wake(after delay: Duration, deliver: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
     let number = state.withLock { state in
       state.lastAlarm += 1
       guard delay > .zero else { return state.lastAlarm }
@@ -110,7 +110,7 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
       return state.lastAlarm
     }
     if delay <= .zero { deliver() }
-    return AlarmDouble(world: self, number: number)
+    return { self.state.withLock { $0.alarms[number] = nil } }
   }
 
   func open(
@@ -154,13 +154,6 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
     if let response { return response }
     feed.yield(.httpCancelled)
     throw .broken("cancelled")
-  }
-
-  private struct AlarmDouble: TimerAlarm {
-    let world: World
-    let number: Int
-
-    func cancel() { world.state.withLock { $0.alarms[number] = nil } }
   }
 
   private final class WebSocketDouble: WebSocketConnection {

@@ -1,36 +1,43 @@
-import CryptoPrimitives
+package import CryptoPrimitives
 import Glibc
 
-/// Reads one line that is a secret, byte by byte into locked memory.
-enum SecretLine {
+/// Reads one line that may be a secret, byte by byte into locked memory.
+package enum SecretLine {
   /// The longest line, bytes: a phrase of 24 words and much white space.
-  static let maximumSize = 1024
+  package static let maximumSize = 1024
 
   /// What Control-C sends where it is no signal.
-  static let controlC: UInt8 = 0x03
+  package static let controlC: UInt8 = 0x03
 
   /// What came of the reading.
-  enum Outcome {
+  package enum Outcome {
     /// A line, without its end.
     case line(SecretBytes)
     /// The input ended before a line began.
     case ended
-    /// Control-C, or Control-D on an empty line.
+    /// Control-C, or Control-D on an empty line; or the cancellation.
     case cancelled
-    /// More than `maximumSize` bytes.
+    /// More bytes than may be.
     case tooLong
-    /// The system refused: its error number.
-    case system(Int32)
+    /// The system refused.
+    case system(SystemNumber)
   }
 
   /// Reads up to a line feed, alone or behind a carriage return, or the end of the input; none of them is part of the
   /// line.
   ///
-  /// - Parameter isEdited: whether the keys of a terminal work on the line (backspace, Control-U, Control-W, Control-C,
-  ///   Control-D), because the terminal itself passes them on.
-  static func read(from descriptor: Int32, isEdited: Bool) -> Outcome {
+  /// - Parameters:
+  ///   - isEdited: whether the keys of a terminal work on the line (backspace, Control-U, Control-W, Control-C,
+  ///     Control-D), because the terminal itself passes them on.
+  ///   - limit: how many bytes it may have.
+  ///   - cancellation: ends the wait.
+  package static func read(
+    from descriptor: Int32, isEdited: Bool, atMost limit: Int = maximumSize, until cancellation: Cancellation? = nil
+  ) -> Outcome {
     var end = End.ended
-    let memory = SecretBytes(count: maximumSize) { end = fill($0, from: descriptor, isEdited: isEdited) }
+    let memory = SecretBytes(count: limit) {
+      end = fill($0, from: descriptor, isEdited: isEdited, until: cancellation)
+    }
     return switch end {
     case .line(let length):
       .line(memory.withUnsafeBytes { SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(length))) })
@@ -43,18 +50,19 @@ enum SecretLine {
 
   /// How the reading ended: behind a line of so many bytes, or as ``Outcome`` says.
   private enum End {
-    case line(length: Int), ended, cancelled, tooLong, system(Int32)
+    case line(length: Int), ended, cancelled, tooLong, system(SystemNumber)
   }
 
   private static func fill(
-    _ memory: UnsafeMutableRawBufferPointer, from descriptor: Int32, isEdited: Bool
+    _ memory: UnsafeMutableRawBufferPointer, from descriptor: Int32, isEdited: Bool, until cancellation: Cancellation?
   ) -> End {
     var length = 0
     while true {
+      if cancellation?.wait(for: descriptor, POLLIN, until: nil) == .cancelled { return .cancelled }
       var byte: UInt8 = 0
       let count = Glibc.read(descriptor, &byte, 1)
       if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { return .system(errno) }
+      guard count >= 0 else { return .system(SystemNumber()) }
       guard count > 0 else { return length > 0 ? .line(length: length) : .ended }
       switch (byte, isEdited) {
       case (0x0A, true), (0x0D, true): return .line(length: length)

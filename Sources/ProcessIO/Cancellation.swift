@@ -2,19 +2,19 @@ import CLinux
 import Glibc
 
 /// A cancellation that a thread can wait for with `poll`.
-final class Cancellation: Sendable {
+package final class Cancellation: Sendable {
   /// Readable once cancelled; -1 where the system has no descriptor left.
-  let descriptor: Int32
+  package let descriptor: Int32
 
-  init() { descriptor = eventfd(0, Int32(EFD_CLOEXEC)) }
+  package init() { descriptor = eventfd(0, Int32(EFD_CLOEXEC)) }
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
   /// Wakes whoever waits; for good.
-  func cancel() { eventfd_write(descriptor, 1) }
+  package func cancel() { eventfd_write(descriptor, 1) }
 
   /// What ended a wait.
-  enum Event: Equatable {
+  package enum Event: Equatable {
     /// The descriptor can be read, written, or is at its end: the next call on it does not block.
     case ready
     case cancelled
@@ -22,7 +22,7 @@ final class Cancellation: Sendable {
   }
 
   /// Waits until `other` is ready for `events` or `deadline` has come; a cancellation goes before both.
-  func wait(for other: Int32, _ events: Int32, until deadline: ContinuousClock.Instant?) -> Event {
+  package func wait(for other: Int32, _ events: Int32, until deadline: ContinuousClock.Instant?) -> Event {
     while true {
       var descriptors = [
         pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0), pollfd(fd: other, events: Int16(events), revents: 0),

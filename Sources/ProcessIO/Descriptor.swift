@@ -1,0 +1,56 @@
+import CLinux
+import Glibc
+
+/// Reading and writing whole, whatever the system does in pieces.
+package enum Descriptor {
+  /// Writes bytes whole; `false`, and `errno`, if that fails.
+  @discardableResult package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
+  }
+
+  /// The same for bytes that are no secret.
+  @discardableResult package static func write(_ bytes: some Collection<UInt8>, to descriptor: Int32) -> Bool {
+    Array(bytes).withUnsafeBytes { write($0, to: descriptor) }
+  }
+
+  /// Reads to the end, but one byte more than `limit` at most, by which it is seen that there are more; `nil`, and
+  /// `errno`, if that fails.
+  package static func read(_ descriptor: Int32, atMost limit: Int) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: limit + 1)
+    var count = 0
+    while count < bytes.count {
+      let more = bytes.withUnsafeMutableBytes { bytes in
+        let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
+        return Glibc.read(descriptor, rest.baseAddress, rest.count)
+      }
+      if more < 0, errno == EINTR { continue }
+      guard more >= 0 else { return nil }
+      if more == 0 { break }
+      count += more
+    }
+    return Array(bytes.prefix(count))
+  }
+
+  /// A pipe whose ends no program that is started inherits.
+  package static func pipe() throws(SystemNumber) -> (read: Int32, write: Int32) {
+    var ends: [Int32] = [-1, -1]
+    guard clinux_pipe(&ends) == 0 else { throw SystemNumber() }
+    return (ends[0], ends[1])
+  }
+}
+
+/// Where output goes: results to standard output, everything else to standard error.
+package enum StandardStream: Int32 {
+  case output = 1
+  case error = 2
+
+  /// Writes a line whole; `false`, and `errno`, if that fails.
+  @discardableResult package func write(_ line: String) -> Bool { Descriptor.write((line + "\n").utf8, to: rawValue) }
+}

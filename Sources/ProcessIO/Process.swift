@@ -1,0 +1,91 @@
+package import CLinux
+import Glibc
+
+/// A variable of the environment; an empty one is as if unset.
+package func environmentVariable(_ name: String) -> String? {
+  guard let value = getenv(name), value.pointee != 0 else { return nil }
+  return String(cString: value)
+}
+
+/// What a process that holds secrets forbids itself, before anything else.
+package enum Hardening {
+  /// No core dumps, and no reading of our memory by programs of the same user; what is made has the modes that it is
+  /// given, 0600 and 0700, under any umask.
+  package static func apply() throws(SystemNumber) {
+    umask(0o077)
+    guard clinux_forbid_dumps() == 0 else { throw SystemNumber() }
+  }
+}
+
+/// SIGTERM, SIGINT and SIGHUP, taken by the main thread when it has nothing else to do.
+///
+/// They must be blocked before the first other thread starts, which inherits that.
+package struct StopSignals {
+  private let set: sigset_t
+
+  /// Blocks them in this thread and in those that it starts.
+  package init() {
+    var set = sigset_t()
+    sigemptyset(&set)
+    for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, number) }
+    pthread_sigmask(SIG_BLOCK, &set, nil)
+    self.set = set
+  }
+
+  /// Sleeps until one comes, and returns its number.
+  @discardableResult package func wait() -> Int32 {
+    var set = set
+    var number: Int32 = 0
+    while sigwait(&set, &number) != 0 {}
+    return number
+  }
+}
+
+/// A program of ours that lies beside this one.
+package enum OwnProgram {
+  /// The path of the program of that name; `nil` where the system does not say where this one is.
+  package static func path(of program: String) -> String? {
+    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink("/proc/self/exe", &buffer, buffer.count)
+    guard count > 0 else { return nil }
+    let own = String(decoding: buffer.prefix(count), as: UTF8.self)
+    return own.lastIndex(of: "/").map { own[...$0] + program }
+  }
+
+  /// Puts a program, looked up in PATH, in the place of this process, with no signal blocked and a pipe's end deadly
+  /// again; returns only the failure to do so.
+  ///
+  /// - Parameter arguments: the name by which it is called, and what follows it.
+  package static func takeOver(_ program: String, _ arguments: [String]) -> SystemNumber {
+    var none = sigset_t()
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, nil)
+    signal(SIGPIPE, SIG_DFL)
+    execvp(program, arguments.map { strdup($0) } + [nil])
+    return SystemNumber()
+  }
+}
+
+/// A program that is started beside this process.
+package enum Child {
+  /// Starts a program, looked up in PATH, in a session of its own, with these three descriptors and no other.
+  ///
+  /// - Parameter arguments: the program, and what follows it.
+  package static func start(
+    _ arguments: [String], input: Int32, output: Int32, errorOutput: Int32
+  ) throws(SystemNumber) -> pid_t {
+    var process = pid_t()
+    let words = arguments.map { strdup($0) }
+    defer { words.forEach { free($0) } }
+    let number = clinux_spawn_session(&process, arguments[0], words + [nil], input, output, errorOutput)
+    guard number == 0 else { throw SystemNumber(number) }
+    return process
+  }
+
+  /// Waits for its end, and gives its status as waitpid(2) does.
+  @discardableResult package static func reap(_ process: pid_t) -> Int32 {
+    var status: Int32 = 0
+    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    return status
+  }
+}

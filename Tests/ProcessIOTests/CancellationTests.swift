@@ -1,0 +1,19 @@
+import Glibc
+import ProcessIO
+import Testing
+
+struct CancellationTests {
+  @Test func `a wait ends when there is something to read, at the deadline, or at once when cancelled before`() throws {
+    let ends = try Descriptor.pipe()
+    let cancellation = Cancellation()
+    let start = ContinuousClock.now
+    #expect(cancellation.wait(for: ends.read, POLLIN, until: start + .milliseconds(30)) == .timedOut)
+    #expect(ContinuousClock.now - start >= .milliseconds(30))
+    write(ends.write, "x", 1)
+    #expect(cancellation.wait(for: ends.read, POLLIN, until: start) == .ready)
+    cancellation.cancel()
+    #expect(cancellation.wait(for: ends.read, POLLIN, until: nil) == .cancelled)
+    close(ends.read)
+    close(ends.write)
+  }
+}
