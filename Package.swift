@@ -72,7 +72,7 @@ var targets: [Target] = [
     name: "Benchmarks",
     dependencies: [
       "AlgorandStatements", "CTAP2", "Recovery", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives",
-      "CredentialDB", "StateDirectory", "Vault", argumentParser,
+      "CredentialDB", "StateDirectory", "Vault", "CSQLite", argumentParser,
     ], path: "Tests/Benchmarks", swiftSettings: settings),
 ]
 
