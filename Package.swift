@@ -90,7 +90,7 @@ targets += room(
 targets += room("Vault", ["CBOR", "CryptoPrimitives"])
 targets += room(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
-  tests: ["DeterministicKeys"])
+  tests: ["DeterministicKeys", "TestSupport"])
 targets += room("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "CLinux"])
 targets += room("ControlDoor", ["CBOR", "CryptoPrimitives"])
 targets += room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "CLinux"])
