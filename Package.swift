@@ -72,7 +72,7 @@ var targets: [Target] = [
     name: "Benchmarks",
     dependencies: [
       "AlgorandStatements", "CTAP2", "Recovery", "CTAPHID", "CBOR", "DeterministicKeys", "CryptoPrimitives",
-      "CredentialDB", "StateDirectory", "Vault", argumentParser,
+      "CredentialDB", "StateDirectory", "Vault", "CSQLite", argumentParser,
     ], path: "Tests/Benchmarks", swiftSettings: settings),
 ]
 
@@ -90,7 +90,7 @@ targets += room(
 targets += room("Vault", ["CBOR", "CryptoPrimitives"])
 targets += room(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
-  tests: ["DeterministicKeys"])
+  tests: ["DeterministicKeys", "TestSupport"])
 targets += room("ProcessIO", ["CryptoPrimitives", "CLinux"])
 targets += room("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
 targets += room("ControlDoor", ["CBOR", "CryptoPrimitives"])

@@ -4,7 +4,7 @@ import CSQLite
 ///
 /// Whoever holds it lets one thread at a time use it.
 final class Connection {
-  fileprivate let handle: OpaquePointer
+  let handle: OpaquePointer
 
   /// Opens a file that exists.
   convenience init(path: String) throws(StoreFault) {

@@ -132,21 +132,32 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
-  /// All records of a relying party, the newest first.
-  public func credentials(rpIDHash: RPIDHash) throws(RecoveryError) -> [CredentialSource] {
-    try with { session throws(StoreFault) in try session.records(session.ofRP, keys.rpTag(rpIDHash)) }
-  }
-
-  /// How many records a relying party has, without opening one.
-  public func credentialCount(rpIDHash: RPIDHash) throws(RecoveryError) -> Int {
-    try with { session throws(StoreFault) in try session.recordCount(ofRP: keys.rpTag(rpIDHash)) }
-  }
-
-  /// One record of a relying party, by its place: 0 is the newest.
-  public func credential(rpIDHash: RPIDHash, at place: Int) throws(RecoveryError) -> CredentialSource? {
+  /// How many records a relying party has for who does not name one; for who is verified, without opening one.
+  public func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int {
     try with { session throws(StoreFault) in
-      try session.entries(session.ofRPAtPlace, [.blob(keys.rpTag(rpIDHash)), .integer(Int64(place))]).first?.record
+      try session.places(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified).count
     }
+  }
+
+  /// One of them, by its place: 0 is the newest.
+  public func credential(
+    rpIDHash: RPIDHash, userVerified: Bool, at place: Int
+  ) throws(RecoveryError) -> CredentialSource? {
+    try with { session throws(StoreFault) in
+      let places = try session.places(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified)
+      guard places.indices.contains(place) else { return nil }
+      return try session.entries(session.ofPlace, [.integer(places[place])]).first?.record
+    }
+  }
+
+  /// How many relying parties have a record, without opening one.
+  public func relyingPartyCount() throws(RecoveryError) -> Int {
+    try with { session throws(StoreFault) in try session.totals().relyingParties }
+  }
+
+  /// The relying parties that have a record, one after the other, the one with the oldest record first; opens one.
+  public func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)? {
+    try with { session throws(StoreFault) in try session.relyingParty(after: place ?? .min) }
   }
 
   /// The record with this id at this relying party.
@@ -175,7 +186,7 @@ public final class CredentialDB: CredentialStore {
 
   /// How many records there are, without opening one.
   public func credentialCount() throws(RecoveryError) -> Int {
-    try with { session throws(StoreFault) in try session.recordCount() }
+    try with { session throws(StoreFault) in try session.totals().records }
   }
 
   /// Other bytes after each record that is saved or removed: the sum of their MACs, which survives the process.

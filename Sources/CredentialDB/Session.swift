@@ -3,18 +3,19 @@ import Recovery
 
 /// A connection with its prepared statements: each look-up is one index, whatever the number of rows.
 final class Session {
-  private let connection: Connection
+  let connection: Connection
   private let keys: CredentialKeys
 
-  let ofRP: Statement
-  let ofRPAtPlace: Statement
+  let ofPlace: Statement
+  private let ofRP: Statement
+  private let placesOfRP: Statement
+  private let nextRP: Statement
   let ofID: Statement
   let ofKey: Statement
   let ofAccount: Statement
   let all: Statement
   private let removeCredentials: Statement
-  private let count: Statement
-  private let countOfRP: Statement
+  private let oneOrTwoOfRP: Statement
   private let removeBlobs: Statement
   private let putBlobs: Statement
   private let getBlobs: Statement
@@ -25,12 +26,22 @@ final class Session {
   private let getRowSet: Statement
   /// The state row as it was read since the last change: every command asks for it, and nobody else writes.
   private var knownState: StoreState?
-  /// How many records there are, as it was counted since the last change.
-  private var knownCount: Int?
+  /// How many there are: counted when the store was opened, and with each change from then on.
+  var knownTotals: StoreRows.Totals?
+  /// The relying party that was asked for last, until one of its records changes.
+  private var knownSite: Site?
   /// The record that was looked up last: a browser asks silently which key has it, and then signs in with it.
   private var knownRecord: (id: [UInt8], rpIDHash: RPIDHash, record: CredentialSource?)?
   /// The hash over the rows as the transaction under way has left them so far, or as it was read since the last one.
-  private var knownRows: RowSet?
+  var knownRows: RowSet?
+
+  /// Where the records of a relying party stand, by their `sequence`, the newest first.
+  private struct Site {
+    let rpTag: [UInt8]
+    let places: [Int64]
+    /// Those of credProtect level 1: the records, which alone say it, are opened for it once.
+    var unprotected: [Int64]?
+  }
 
   /// Prepares the statements on a connection whose tables are there.
   init(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) {
@@ -40,13 +51,21 @@ final class Session {
       try Statement("SELECT \(StoreRows.columns) FROM credential WHERE \(condition)", connection)
     }
     ofRP = try select("rpTag = ? ORDER BY sequence DESC")
-    ofRPAtPlace = try select("rpTag = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?")
+    ofPlace = try select("sequence = ?")
+    placesOfRP = try Statement("SELECT sequence FROM credential WHERE rpTag = ? ORDER BY sequence DESC", connection)
+    // The next record that is the oldest of its relying party.
+    nextRP = try Statement(
+      """
+      SELECT \(StoreRows.columns) FROM credential AS record INDEXED BY credentialInSequence
+      WHERE sequence > ? AND rpTag IS NOT NULL AND NOT EXISTS
+        (SELECT 1 FROM credential AS older WHERE older.rpTag = record.rpTag AND older.sequence < record.sequence)
+      ORDER BY sequence LIMIT 1
+      """, connection)
     ofID = try select("credentialTag = ?")
     ofKey = try select("keyTag = ? ORDER BY sequence DESC")
     ofAccount = try select("accountTag = ?")
     all = try select("rpTag IS NOT NULL ORDER BY sequence DESC")
-    count = try Statement("SELECT count(*) FROM credential WHERE rpTag IS NOT NULL", connection)
-    countOfRP = try Statement("SELECT count(*) FROM credential WHERE rpTag = ?", connection)
+    oneOrTwoOfRP = try Statement("SELECT sequence FROM credential WHERE rpTag = ? LIMIT 2", connection)
     removeCredentials = try Statement("DELETE FROM credential", connection)
     removeBlobs = try Statement("DELETE FROM blobs", connection)
     putBlobs = try Statement(
@@ -77,57 +96,6 @@ final class Session {
       ON CONFLICT (one) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed
       """, connection)
     getRowSet = try Statement(StoreRows.selectRowSet, connection)
-  }
-
-  /// Opens a file and checks it; until that is done, nothing can be written to it, not even by closing it.
-  ///
-  /// A store of version 1 becomes one of version 2.
-  /// - Throws: `rowsChanged` where the rows are not those that were left, and `rule` wants them to be.
-  convenience init(
-    opening file: StoreFile, keys: CredentialKeys, storeID: [UInt8]?, rows rule: RowRule
-  ) throws(StoreFault) {
-    let changesWait = try file.inspect()
-    let connection = try Connection(path: file.path)
-    connection.keepLogWhenClosing(changesWait)
-    try Self.configure(connection)
-    try connection.execute("PRAGMA query_only = ON")
-    let found = try StoreCheck.run(on: connection, keys: keys, storeID: storeID)
-    let isUnjudged = rule == .unjudged && found.version == Schema.version
-    guard found.isAsItWasLeft || rule == .accepted || isUnjudged else { throw .rowsChanged }
-
-    try connection.execute("PRAGMA query_only = OFF")
-    connection.keepLogWhenClosing(false)
-    if changesWait { connection.emptyLog() }
-    if found.version < Schema.version || rule == .accepted && !found.isAsItWasLeft {
-      try Self.keepRowSet(of: found, on: connection, keys: keys)
-      connection.emptyLog()
-    }
-    try self.init(connection, keys: keys)
-    shrink()
-  }
-
-  /// Has the store keep the hash over its rows from now on: a store of version 1, or one whose rows are accepted.
-  static func keepRowSet(
-    of found: StoreCheck.Finding, on connection: Connection, keys: CredentialKeys
-  ) throws(StoreFault) {
-    try connection.transaction { () throws(StoreFault) in
-      if found.version < Schema.version {
-        try connection.execute("\(Schema.rowSet); PRAGMA user_version = \(Schema.version)")
-      }
-      let session = try Session(connection, keys: keys)
-      session.knownRows = found.rows
-      try session.write(session.state())
-      try session.writeRowSet()
-    }
-  }
-
-  /// What holds for every connection: alone on the file, synchronised at each commit, deleted content overwritten.
-  static func configure(_ connection: Connection) throws(StoreFault) {
-    try connection.execute(
-      """
-      PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;
-      PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0
-      """)
   }
 
   // MARK: - Reading
@@ -161,19 +129,38 @@ final class Session {
     return record
   }
 
-  func recordCount() throws(StoreFault) -> Int {
-    if let knownCount { return knownCount }
-    let number = try number(count)
-    knownCount = number
-    return number
+  func totals() throws(StoreFault) -> StoreRows.Totals {
+    if let knownTotals { return knownTotals }
+    let totals = try StoreRows.totals(of: connection)
+    knownTotals = totals
+    return totals
   }
 
-  func recordCount(ofRP tag: [UInt8]) throws(StoreFault) -> Int { try number(countOfRP, [.blob(tag)]) }
+  /// Where the records of a relying party stand that who does not name one may use, the newest first.
+  func places(ofRP tag: [UInt8], userVerified: Bool) throws(StoreFault) -> [Int64] {
+    if knownSite?.rpTag != tag {
+      var places: [Int64] = []
+      try placesOfRP.forEach([.blob(tag)]) { places.append($0.integer(0)) }
+      knownSite = Site(rpTag: tag, places: places)
+    }
+    if userVerified { return knownSite?.places ?? [] }
+    if let unprotected = knownSite?.unprotected { return unprotected }
+    var unprotected: [Int64] = []
+    try ofRP.forEach([.blob(tag)]) { row throws(StoreFault) in
+      let record = try StoreRows.entry(row, keys: keys).record
+      if record?.policy.credProtect == .userVerificationOptional { unprotected.append(StoreRows.place(row)) }
+    }
+    knownSite?.unprotected = unprotected
+    return unprotected
+  }
 
-  private func number(_ statement: Statement, _ parameters: [Statement.Parameter] = []) throws(StoreFault) -> Int {
-    var number = 0
-    try statement.forEach(parameters) { number = Int($0.text(0)) ?? 0 }
-    return number
+  /// The relying party whose oldest record is the next after a place, and where that stands.
+  func relyingParty(after place: Int64) throws(StoreFault) -> (rpID: String, place: Int64)? {
+    var next: (String, Int64)?
+    try nextRP.forEach([.integer(place)]) { row throws(StoreFault) in
+      next = try StoreRows.entry(row, keys: keys).record.map { ($0.rpID, StoreRows.place(row)) }
+    }
+    return next
   }
 
   /// The sum over the rows of `credential`: each writing of a row draws another nonce, and so has another MAC.
@@ -199,14 +186,14 @@ final class Session {
   /// Runs `body` as one transaction, synchronised: what it writes, and what the store says of its rows then.
   func change(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
     knownState = nil
-    defer { (knownCount, knownRecord) = (nil, nil) }
+    defer { knownRecord = nil }
     do throws(StoreFault) {
       try connection.transaction { () throws(StoreFault) in
         try body()
         try writeRowSet()
       }
     } catch {
-      (knownState, knownRows) = (nil, nil)
+      (knownState, knownRows, knownTotals, knownSite) = (nil, nil, nil, nil)
       throw error
     }
   }
@@ -218,7 +205,7 @@ final class Session {
     try writeRowSet()
   }
 
-  private func writeRowSet() throws(StoreFault) {
+  func writeRowSet() throws(StoreFault) {
     let rows = try rows()
     let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
     try putRowSet.run(
@@ -271,23 +258,9 @@ final class Session {
     var rows = try rows()
     try removeCredentials.run()
     rows.credentials = MultisetHash()
-    knownRows = rows
+    (knownRows, knownTotals, knownSite) = (rows, StoreRows.Totals(), nil)
     try replaceBlobs { () throws(StoreFault) in try removeBlobs.run() }
   }
-
-  /// Gives the pages that stand empty back to the system, where they are many: after a reset.
-  ///
-  /// Nothing is lost by it, whenever the machine stops: the smaller file stands in the log as one transaction first. What
-  /// was removed is overwritten before, and a failure only leaves the file as long as it is.
-  func shrink() {
-    let pages = try? connection.texts("PRAGMA freelist_count").first
-    guard let empty = pages.flatMap({ $0 }).flatMap({ Int($0) }), empty >= Self.emptyPagesKept else { return }
-    connection.vacuum()
-    connection.emptyLog()
-  }
-
-  /// 64 KiB: what a few removals leave will be used again.
-  private static let emptyPagesKept = 16
 
   func write(_ source: CredentialSource) throws(StoreFault) {
     let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
@@ -303,6 +276,9 @@ final class Session {
   }
 
   private func write(_ row: CredentialRow) throws(StoreFault) {
+    let before = try totals()
+    var replaced: [UInt8]?
+    try ofAccount.forEach([.blob(row.accountTag)]) { replaced = $0.blob(StoreRows.rpTagColumn) }
     try replace(
       ofAccount, [.blob(row.accountTag)], in: \.credentials,
       mac: { [keys] row throws(StoreFault) in try StoreRows.mac(row, keys: keys) }
@@ -311,6 +287,21 @@ final class Session {
         .blob(row.accountTag), .blob(row.tags?.rpTag), .blob(row.tags?.credentialTag), .blob(row.tags?.keyTag),
         .blob(row.nonce), .blob(row.sealed))
     }
+    knownTotals = try totals(after: before, replacing: replaced, by: row.tags?.rpTag)
+    if let tag = row.tags?.rpTag ?? replaced, tag == knownSite?.rpTag { knownSite = nil }
+  }
+
+  /// How many there are after an account's record came or went; a record that has taken another's place counts as it did.
+  private func totals(
+    after before: StoreRows.Totals, replacing old: [UInt8]?, by new: [UInt8]?
+  ) throws(StoreFault) -> StoreRows.Totals {
+    guard let tag = new ?? old, (new == nil) != (old == nil) else { return before }
+    var (totals, ofRP) = (before, 0)
+    try oneOrTwoOfRP.forEach([.blob(tag)]) { _ in ofRP += 1 }
+    totals.records += new == nil ? -1 : 1
+    if new == nil, ofRP == 0 { totals.relyingParties -= 1 }
+    if new != nil, ofRP == 1 { totals.relyingParties += 1 }
+    return totals
   }
 
   private func sealed<R>(_ seal: () throws(CryptoError) -> R) throws(StoreFault) -> R {

@@ -2,9 +2,10 @@ import Recovery
 
 /// What has to be true of a store before anything of it is believed, and before anything is written to it.
 ///
-/// SQLite's integrity check compares every index with its table and walks every page; the seals hold nonce and content
-/// of every row; and the tags, which are outside of the seals, stand in table and index both. So a changed byte is either
-/// found here, or stands where nothing is stored.
+/// SQLite's integrity check compares every index with its table and walks every page; the MACs of the rows hold every
+/// column of every row. So a changed byte is either found here, or stands where nothing is stored. Rows are opened only
+/// where the hash over them is not the one that was left, or there is none: to tell a damaged row, which has no way back,
+/// from one that was put back.
 enum StoreCheck {
   /// What was found in a store that is whole.
   struct Finding {
@@ -12,6 +13,8 @@ enum StoreCheck {
     let version: UInt32
     /// The hash over its rows, as they are.
     let rows: RowSet
+    /// How many there are.
+    let totals: StoreRows.Totals
     /// Whether the store says the same of itself; where not, a row was put back, added or taken out behind our back.
     let isAsItWasLeft: Bool
   }
@@ -39,9 +42,11 @@ enum StoreCheck {
     _ = try StoreRows.largeBlobArray(Statement(StoreRows.selectBlobs, connection), keys: keys)
 
     let rows = try StoreRows.rowSet(of: connection, keys: keys)
+    let left = version > 1 ? try StoreRows.rowSet(Statement(StoreRows.selectRowSet, connection), keys: keys) : nil
+    if left != rows { try StoreRows.openAll(of: connection, keys: keys) }
     // Whoever takes the table away to pass for version 1 has a state row that tells of it.
-    guard version > 1 else { return Finding(version: version, rows: rows, isAsItWasLeft: !hasRowSet) }
-    let left = try StoreRows.rowSet(Statement(StoreRows.selectRowSet, connection), keys: keys)
-    return Finding(version: version, rows: rows, isAsItWasLeft: left == rows)
+    return Finding(
+      version: version, rows: rows, totals: try StoreRows.totals(of: connection),
+      isAsItWasLeft: version > 1 ? left == rows : !hasRowSet)
   }
 }

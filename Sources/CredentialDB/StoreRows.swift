@@ -5,6 +5,12 @@ enum StoreRows {
   /// The columns that ``entry(_:keys:)`` reads, in its order.
   static let columns = "accountTag, rpTag, credentialTag, keyTag, nonce, sealed, sequence"
 
+  /// Where `rpTag` is among ``columns``.
+  static let rpTagColumn: Int32 = 1
+
+  /// The `sequence` of a row of `credential`, by which one of them is found again.
+  static func place(_ row: Statement.Row) -> Int64 { row.integer(6) }
+
   /// Opens a row of `credential`, and compares its columns with what it holds.
   static func entry(_ row: Statement.Row, keys: CredentialKeys) throws(StoreFault) -> AccountEntry {
     let sealed = try credentialRow(row)
@@ -91,15 +97,19 @@ enum StoreRows {
 
   /// The MAC of a row of `credential`.
   static func mac(_ row: Statement.Row, keys: CredentialKeys) throws(StoreFault) -> [UInt8] {
-    keys.rowMAC(of: try credentialRow(row), sequence: row.integer(6))
+    keys.rowMAC(of: try credentialRow(row), sequence: place(row))
   }
 
-  /// Opens every row of `credential`, and adds up the MACs of all rows of the store.
+  /// Adds up the MACs of all rows of the store.
+  ///
+  /// A row whose columns have other lengths than ours is opened, and does not: a MAC is over them all together, and would
+  /// be the same if one gave a byte to the next.
   static func rowSet(of connection: Connection, keys: CredentialKeys) throws(StoreFault) -> RowSet {
     var rows = RowSet()
     try Statement("SELECT \(columns) FROM credential", connection).forEach { row throws(StoreFault) in
-      _ = try entry(row, keys: keys)
-      rows.credentials.add(try mac(row, keys: keys))
+      let sealed = try credentialRow(row)
+      if !sealed.hasColumnLengths { _ = try entry(row, keys: keys) }
+      rows.credentials.add(keys.rowMAC(of: sealed, sequence: place(row)))
     }
     try Statement(selectState, connection).forEach { row in
       rows.others.add(keys.stateRowMAC(nonce: row.blob(0) ?? [], sealed: row.blob(1) ?? []))
@@ -108,5 +118,34 @@ enum StoreRows {
       rows.others.add(keys.blobsRowMAC(nonce: row.blob(0) ?? [], sealed: row.blob(1) ?? []))
     }
     return rows
+  }
+
+  /// Opens every row of `credential`.
+  static func openAll(of connection: Connection, keys: CredentialKeys) throws(StoreFault) {
+    try Statement("SELECT \(columns) FROM credential", connection).forEach { row throws(StoreFault) in
+      _ = try entry(row, keys: keys)
+    }
+  }
+
+  // MARK: - How many there are
+
+  /// What is counted of the rows of `credential`.
+  struct Totals: Equatable {
+    /// Records, tombstones left out.
+    var records = 0
+    /// Relying parties that have a record.
+    var relyingParties = 0
+  }
+
+  /// Counts by the index of the relying parties; no row is read.
+  static func totals(of connection: Connection) throws(StoreFault) -> Totals {
+    var totals = Totals()
+    try Statement(
+      "SELECT count(*) FROM credential INDEXED BY credentialOfRP WHERE rpTag IS NOT NULL GROUP BY rpTag", connection
+    ).forEach { row in
+      totals.records += Int(row.integer(0))
+      totals.relyingParties += 1
+    }
+    return totals
   }
 }

@@ -43,6 +43,9 @@ public struct CredentialKeys: Sendable {
 // MARK: - Tags of the store, Recovery §6
 
 extension CredentialKeys {
+  /// Bytes in a tag.
+  static let tagSize = 32
+
   /// The tag (32 bytes) under which all records of a relying party stand.
   public func rpTag(_ rpIDHash: RPIDHash) -> [UInt8] { mac(.lookUp, [1] + rpIDHash.bytes) }
 

@@ -51,12 +51,19 @@ public protocol CredentialStore: Sendable {
   /// Replaces the state row.
   func setState(_ state: StoreState) throws(RecoveryError)
 
-  /// All records of a relying party, the newest first.
-  func credentials(rpIDHash: RPIDHash) throws(RecoveryError) -> [CredentialSource]
-  /// How many records a relying party has; what they hold is not looked at.
-  func credentialCount(rpIDHash: RPIDHash) throws(RecoveryError) -> Int
-  /// One record of a relying party, by its place: 0 is the newest. `nil` behind the oldest.
-  func credential(rpIDHash: RPIDHash, at place: Int) throws(RecoveryError) -> CredentialSource?
+  /// How many records a relying party has for who does not name one: those of credProtect level 1 (CTAP §12.1), and
+  /// where the person is verified, all.
+  func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int
+  /// One of the records that ``credentialCount(rpIDHash:userVerified:)`` counts, by its place: 0 is the newest. `nil`
+  /// behind the oldest.
+  func credential(
+    rpIDHash: RPIDHash, userVerified: Bool, at place: Int
+  ) throws(RecoveryError) -> CredentialSource?
+  /// How many relying parties have a record.
+  func relyingPartyCount() throws(RecoveryError) -> Int
+  /// The relying parties that have a record, one after the other: the one with the oldest record first, for a `place` of
+  /// `nil`, and then the next after the place of the one before. `nil` behind the last.
+  func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)?
   /// The record with this id at this relying party.
   func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource?
   /// The record or tombstone of one account.

@@ -54,24 +54,39 @@ public final class InMemoryCredentialStore: CredentialStore {
   /// Replaces the state row.
   public func setState(_ state: StoreState) throws(RecoveryError) { try write { $0.state = state } }
 
-  /// All records of a relying party, the newest first.
-  public func credentials(rpIDHash: RPIDHash) throws(RecoveryError) -> [CredentialSource] {
-    content.withLock { $0.newestFirst }.filter { $0.rpIDHash == rpIDHash }
+  private func credentials(rpIDHash: RPIDHash, userVerified: Bool = true) -> [CredentialSource] {
+    content.withLock { $0.newestFirst }.filter { record in
+      record.rpIDHash == rpIDHash && (userVerified || record.policy.credProtect == .userVerificationOptional)
+    }
   }
 
-  /// How many records a relying party has.
-  public func credentialCount(rpIDHash: RPIDHash) throws(RecoveryError) -> Int {
-    try credentials(rpIDHash: rpIDHash).count
+  /// How many records a relying party has for who does not name one.
+  public func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int {
+    credentials(rpIDHash: rpIDHash, userVerified: userVerified).count
   }
 
-  /// One record of a relying party, by its place: 0 is the newest.
-  public func credential(rpIDHash: RPIDHash, at place: Int) throws(RecoveryError) -> CredentialSource? {
-    try credentials(rpIDHash: rpIDHash).dropFirst(place).first
+  /// One of them, by its place: 0 is the newest.
+  public func credential(
+    rpIDHash: RPIDHash, userVerified: Bool, at place: Int
+  ) throws(RecoveryError) -> CredentialSource? {
+    credentials(rpIDHash: rpIDHash, userVerified: userVerified).dropFirst(place).first
+  }
+
+  /// How many relying parties have a record.
+  public func relyingPartyCount() throws(RecoveryError) -> Int { Set(try allCredentials().map(\.rpIDHash)).count }
+
+  /// The relying parties that have a record, one after the other, the one with the oldest record first.
+  public func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)? {
+    var known: Set<RPIDHash> = []
+    let parties = content.withLock { $0.entries.values.sorted { $0.sequence < $1.sequence } }
+      .compactMap { sequence, entry in entry.record.map { (record: $0, place: Int64(sequence)) } }
+      .filter { known.insert($0.record.rpIDHash).inserted }
+    return parties.first { $0.place > place ?? -1 }.map { ($0.record.rpID, $0.place) }
   }
 
   /// The record with this id at this relying party.
   public func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
-    try credentials(rpIDHash: rpIDHash).first { $0.id == id }
+    credentials(rpIDHash: rpIDHash).first { $0.id == id }
   }
 
   /// The record or tombstone of one account.

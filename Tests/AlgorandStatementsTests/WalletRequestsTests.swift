@@ -2,6 +2,7 @@ import CBOR
 import CryptoPrimitives
 import DeterministicKeys
 import Recovery
+import TestSupport
 import TestVectors
 import Testing
 

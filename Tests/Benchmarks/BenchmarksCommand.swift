@@ -23,7 +23,7 @@ struct Measure: AsyncParsableCommand {
   var folder: String
   @Option(help: "How often each thing is done; the 99th percentile wants some hundreds.")
   var samples = 2000
-  @Option(help: "How many credentials the larger store holds.")
+  @Option(help: "How many passkeys the largest store holds, beside those of 10 and 10000.")
   var credentials = 10_000
 
   func validate() throws {
@@ -32,8 +32,15 @@ struct Measure: AsyncParsableCommand {
 
   func run() async throws {
     let programs = Programs(bin: bin, pinentry: pinentry)
-    try SignIn(programs: programs, folder: folder, samples: samples).measure(stored: [10, credentials])
-    try await Registration(folder: folder, samples: samples).measure()
+    var stores: [StoredPasskeys] = []
+    for count in Set([10, credentials] + (credentials > 10_000 ? [10_000] : [])).sorted() {
+      stores.append(try await StoredPasskeys(folder: "\(folder)/\(count)", count: count))
+    }
+    try SignIn(programs: programs, stores: stores, samples: samples).measure()
+    try await EmptyAllowList(programs: programs, folder: folder, samples: samples).measure()
+    try Enumeration(programs: programs, stores: stores).measure()
+    // Last of these: it stores one passkey more.
+    try await Registration(folder: folder, stores: stores, samples: samples).measure()
     try Footprint(programs: programs, folder: folder).measure()
   }
 }

@@ -35,13 +35,13 @@ struct Footprint {
           4: [["alg": -7, "type": "public-key"]], 7: ["rk": true, "uv": true],
         ]))
     sleep(Self.settling)
-    let status = Self.status(of: "/proc/\(daemon.id)/status")
+    let status = ProcessStatus(of: daemon.id)
     let before = Self.wakeUps(of: daemon.id)
     sleep(Self.idle)
     let after = Self.wakeUps(of: daemon.id)
     return [
-      ["resident memory, unlocked, after one ceremony", Self.megabytes(status["VmRSS"])],
-      ["  of which its own (anonymous)", Self.megabytes(status["RssAnon"])],
+      ["resident memory, unlocked, after one ceremony", Text.kilobytes(UInt64(status["VmRSS"]))],
+      ["  of which its own (anonymous)", Text.kilobytes(UInt64(status["RssAnon"]))],
       ["wake-ups in \(Self.idle) s, idle, all \(after.threads) threads", "\(after.switches - before.switches)"],
     ]
   }
@@ -51,12 +51,7 @@ struct Footprint {
     var (subject, floor) = (Samples(), Samples())
     for _ in 0..<Self.starts {
       _ = try floor.measure { try ChildProcess("/bin/true", []).wait() }
-      let daemon = try subject.measure {
-        let daemon = try ChildProcess(programs.daemon, key.arguments(programs), log: key.folder + "/daemon.log")
-        _ = try ReportSocket.connect(to: key.folder + "/ctap.sock")
-        return daemon
-      }
-      daemon.stop()
+      try subject.measureStart(of: key, programs)
     }
     let milliseconds = { (samples: Samples) in Text.decimal(Double(samples.median) / 1_000_000, 1) + " ms" }
     return "\(milliseconds(subject)) (/bin/true: \(milliseconds(floor)))"
@@ -74,8 +69,6 @@ struct Footprint {
 
   // MARK: - /proc
 
-  private static func megabytes(_ kilobytes: Int?) -> String { Text.decimal(Double(kilobytes ?? 0) / 1024, 1) + " MB" }
-
   /// How often the kernel has taken each thread off a processor: a thread that wakes is taken off once more.
   private static func wakeUps(of process: pid_t) -> (switches: Int, threads: Int) {
     var (switches, threads) = (0, 0)
@@ -84,26 +77,45 @@ struct Footprint {
     while let entry = readdir(directory) {
       let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
       guard let thread = Int(name) else { continue }
-      let status = status(of: "/proc/\(process)/task/\(thread)/status")
-      switches += (status["voluntary_ctxt_switches"] ?? 0) + (status["nonvoluntary_ctxt_switches"] ?? 0)
+      let status = ProcessStatus(path: "/proc/\(process)/task/\(thread)/status")
+      switches += status["voluntary_ctxt_switches"] + status["nonvoluntary_ctxt_switches"]
       threads += 1
     }
     return (switches, threads)
   }
+}
 
-  /// The numbers of a status file.
-  private static func status(of path: String) -> [String: Int] {
+extension Samples {
+  /// Measures from exec to a connection that is accepted.
+  mutating func measureStart(of key: KeyInUse, _ programs: Programs) throws {
+    let daemon = try measure {
+      let daemon = try ChildProcess(programs.daemon, key.arguments(programs), log: key.folder + "/daemon.log")
+      _ = try ReportSocket.connect(to: key.folder + "/ctap.sock")
+      return daemon
+    }
+    daemon.stop()
+  }
+}
+
+/// The numbers of a status file; 0 for what it does not have.
+struct ProcessStatus {
+  private let numbers: [String: Int]
+
+  init(of process: pid_t) { self.init(path: "/proc/\(process)/status") }
+
+  init(path: String) {
     let descriptor = open(path, O_RDONLY)
-    guard descriptor >= 0 else { return [:] }
-    defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: 8192)
     let count = read(descriptor, &bytes, bytes.count)
+    close(descriptor)
     let text = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
     let pairs = text.split(separator: "\n").compactMap { line -> (String, Int)? in
       let words = line.split(whereSeparator: { " \t:".contains($0) })
       guard words.count >= 2, let number = Int(words[1]) else { return nil }
       return (String(words[0]), number)
     }
-    return Dictionary(pairs) { first, _ in first }
+    numbers = Dictionary(pairs) { first, _ in first }
   }
+
+  subscript(name: String) -> Int { numbers[name] ?? 0 }
 }

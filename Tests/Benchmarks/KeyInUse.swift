@@ -36,7 +36,9 @@ struct KeyInUse {
 
   /// The vault as the daemon would have it open; nobody else may have the store open.
   func open() throws -> OpenVault {
-    OpenVault(keys: keys, ed25519Root: root, store: try directory.openStore(of: content, keys: keys))
+    OpenVault(
+      keys: keys, ed25519Root: root, store: try directory.openStore(of: content, keys: keys),
+      maximumDiscoverableCredentials: .max)
   }
 
   /// Starts the daemon on it and unlocks it.

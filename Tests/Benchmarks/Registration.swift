@@ -4,29 +4,28 @@ import CTAP2
 import CryptoPrimitives
 import Glibc
 import Recovery
-import Vault
 
 /// makeCredential in this process, by a person who always agrees, with and without the durable write.
 struct Registration {
   let folder: String
+  let stores: [StoredPasskeys]
   let samples: Int
 
   /// So many of one kind are measured before the turn passes.
   private static let turn = 10
 
   func measure() async throws {
-    let key = try KeyInUse(folder: folder + "/registration", cost: PassphraseCost(opsLimit: 1, memLimit: 8192))
-    let durable = try key.open()
+    let key = stores[0].key
     let inMemory = OpenVault(
       keys: key.keys, ed25519Root: key.root, store: InMemoryCredentialStore(keys: key.keys))
     var rows = [
-      Row("rk=false", inMemory, rk: false), Row("rk=true, in memory", inMemory, rk: true),
-      Row("rk=true, durable", durable, rk: true),
+      Row("rk=false", inMemory, rk: false, stored: 0), Row("rk=true, in memory", inMemory, rk: true, stored: 0),
     ]
-    let disk = try DiskFloor(at: key.folder + "/floor")
+    rows += try stores.map { Row("rk=true, durable", try $0.key.open(), rk: true, stored: $0.count) }
+    let disk = try DiskFloor(at: folder + "/floor")
     for _ in 0..<(samples / Self.turn) {
       for index in rows.indices {
-        let isDurable = index == rows.count - 1
+        let isDurable = index > 1
         for _ in 0..<Self.turn {
           try rows[index].comparison.floor.measure {
             try Self.floor()
@@ -36,9 +35,9 @@ struct Registration {
         for _ in 0..<Self.turn { try await rows[index].measure() }
       }
     }
-    Text.table(
+    Comparison.table(
       "makeCredential in process, \(samples) of each. Floor: one key pair and one signature; durable: and one fdatasync.",
-      [Comparison.header] + rows.map(\.comparison.cells))
+      rows.map(\.comparison))
   }
 
   /// The two operations on the curve that no registration can be without.
@@ -53,7 +52,7 @@ struct Registration {
     private let message: [UInt8]
     var comparison: Comparison
 
-    init(_ name: String, _ vault: OpenVault, rk: Bool) {
+    init(_ name: String, _ vault: OpenVault, rk: Bool, stored: Int) {
       authenticator = Authenticator(
         keySource: OpenKeySource(vault), interaction: AgreeingPerson(),
         extensions: [CredProtect.self, LiquidExtension.self], randomness: SystemRandomNumberGenerator(),
@@ -67,7 +66,7 @@ struct Registration {
               3: ["id": .bytes(Array("alice".utf8)), "name": "alice", "displayName": "Alice"],
               4: [["alg": -7, "type": "public-key"]], 7: ["rk": .bool(rk), "uv": true],
             ] as CBORMap))
-      comparison = Comparison(name: name)
+      comparison = Comparison(name: name, stored: stored)
     }
 
     mutating func measure() async throws(BenchmarkError) {

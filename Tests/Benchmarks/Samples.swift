@@ -28,6 +28,9 @@ struct Samples {
 
   var median: UInt64 { percentile(50) }
 
+  /// All of them together.
+  var total: UInt64 { nanoseconds.reduce(0, +) }
+
   private static var now: UInt64 {
     var now = timespec()
     clock_gettime(CLOCK_MONOTONIC, &now)
@@ -38,23 +41,39 @@ struct Samples {
 /// A subject, and the least that it could have taken, measured by turns in the same minute.
 struct Comparison {
   let name: String
+  /// How many passkeys are stored meanwhile.
+  let stored: Int
   var floor = Samples()
   var subject = Samples()
 
-  static let header = ["", "median", "floor", "ratio", "p99", "floor", "ratio"]
+  /// Prints them; the last column says how many times the median with the fewest stored it is.
+  static func table(_ title: String, _ comparisons: [Comparison]) {
+    let header = ["", "stored", "median", "floor", "ratio", "p99", "floor", "ratio", "growth"]
+    let rows = comparisons.map { comparison in
+      let fewest = comparisons.filter { $0.name == comparison.name }.min { $0.stored < $1.stored } ?? comparison
+      return [comparison.name, "\(comparison.stored)"] + comparison.cells
+        + [Text.ratio(comparison.subject.median, to: fewest.subject.median)]
+    }
+    Text.table(title, [header] + rows)
+  }
 
-  var cells: [String] {
-    [name]
-      + [50, 99].flatMap { percent in
-        let (subject, floor) = (subject.percentile(percent), floor.percentile(percent))
-        return [Text.microseconds(subject), Text.microseconds(floor), Text.ratio(subject, to: floor)]
-      }
+  private var cells: [String] {
+    [50, 99].flatMap { percent in
+      let (subject, floor) = (subject.percentile(percent), floor.percentile(percent))
+      return [Text.microseconds(subject), Text.microseconds(floor), Text.ratio(subject, to: floor)]
+    }
   }
 }
 
 /// Numbers and tables for people.
 enum Text {
   static func microseconds(_ nanoseconds: UInt64) -> String { "\((nanoseconds + 500) / 1000) µs" }
+
+  static func time(_ nanoseconds: UInt64) -> String {
+    nanoseconds < 10_000_000 ? microseconds(nanoseconds) : decimal(Double(nanoseconds) / 1_000_000, 1) + " ms"
+  }
+
+  static func kilobytes(_ kilobytes: UInt64) -> String { decimal(Double(kilobytes) / 1024, 1) + " MB" }
 
   static func ratio(_ a: UInt64, to b: UInt64) -> String { b == 0 ? "–" : decimal(Double(a) / Double(b), 2) + " ×" }
 

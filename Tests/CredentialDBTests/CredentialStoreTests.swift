@@ -1,5 +1,6 @@
 import CredentialDB
 import Recovery
+import TestSupport
 import Testing
 
 /// The two stores that the same tests run against.
@@ -64,14 +65,77 @@ enum StoreKind: CaseIterable {
     try store.save(elsewhere, state: nil)
 
     #expect(try store.credentials(rpIDHash: Given.rp(1)) == sources.reversed())
-    #expect(try store.credentialCount(rpIDHash: Given.rp(1)) == 5)
-    #expect(try store.credentialCount(rpIDHash: Given.rp(3)) == 0)
+    #expect(try store.credentialCount(rpIDHash: Given.rp(1), userVerified: true) == 5)
+    #expect(try store.credentialCount(rpIDHash: Given.rp(3), userVerified: true) == 0)
     for (place, source) in sources.reversed().enumerated() {
-      #expect(try store.credential(rpIDHash: Given.rp(1), at: place) == source)
+      #expect(try store.credential(rpIDHash: Given.rp(1), userVerified: true, at: place) == source)
     }
-    #expect(try store.credential(rpIDHash: Given.rp(1), at: 5) == nil)
+    #expect(try store.credential(rpIDHash: Given.rp(1), userVerified: true, at: 5) == nil)
     #expect(try store.allCredentials() == [elsewhere] + sources.reversed())
     #expect(try store.credentialCount() == 6)
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `without verification only those of credProtect level 1 count`(kind: StoreKind) throws {
+    let store = try make(kind)
+    var sources = try (1...5).map { try Given.source(user: $0) }
+    let levels: [Int: CredProtectLevel] = [
+      1: .userVerificationRequired, 4: .userVerificationOptionalWithCredentialIDList,
+    ]
+    for (index, level) in levels { sources[index].setPolicy(CredentialPolicy(credProtect: level), now: 11) }
+    for source in sources { try store.save(source, state: nil) }
+    func unprotected() throws -> [CredentialSource] {
+      try (0..<store.credentialCount(rpIDHash: Given.rp(1), userVerified: false)).compactMap {
+        try store.credential(rpIDHash: Given.rp(1), userVerified: false, at: $0)
+      }
+    }
+    #expect(try unprotected() == [sources[3], sources[2], sources[0]])
+    #expect(try store.credentials(rpIDHash: Given.rp(1)) == sources.reversed())
+    sources[2].setPolicy(CredentialPolicy(credProtect: .userVerificationRequired), now: 12)
+    try store.save(sources[2], state: nil)
+    try store.remove(sources[3], changed: 13)
+    #expect(try unprotected() == [sources[0]], "a record that changes or goes is counted anew")
+    #expect(try store.credentials(rpIDHash: Given.rp(1)) == [sources[4], sources[2], sources[1], sources[0]])
+  }
+
+  /// The relying parties of a store, as an enumeration has them.
+  private func relyingParties(of store: any CredentialStore) throws -> [String] {
+    var told: [String] = []
+    var place: Int64?
+    while let next = try store.relyingParty(after: place) {
+      told.append(next.rpID)
+      place = next.place
+    }
+    #expect(try store.relyingPartyCount() == told.count)
+    return told
+  }
+
+  @Test(arguments: StoreKind.allCases)
+  func `relying parties come once, the one with the oldest record first`(kind: StoreKind) throws {
+    let store = try make(kind)
+    #expect(try relyingParties(of: store) == [])
+    for (site, user) in [(3, 1), (1, 1), (3, 2), (2, 1), (1, 2)] {
+      try store.save(Given.source(site: site, user: user), state: nil)
+    }
+    #expect(try relyingParties(of: store) == ["site-3.example", "site-1.example", "site-2.example"])
+    #expect(try store.credentialCount() == 5)
+
+    try store.save(Given.source(site: 3, user: 1, name: "renamed"), state: nil)
+    try store.save(Given.source(site: 2, user: 1, counter: 1), state: nil)
+    #expect(try relyingParties(of: store) == ["site-3.example", "site-1.example", "site-2.example"])
+    #expect(try store.credentialCount() == 5)
+
+    try store.remove(Given.source(site: 3, user: 1), changed: 20)
+    #expect(try relyingParties(of: store) == ["site-1.example", "site-3.example", "site-2.example"])
+    try store.remove(Given.source(site: 3, user: 2), changed: 20)
+    #expect(try relyingParties(of: store) == ["site-1.example", "site-2.example"])
+    #expect(try store.credentialCount() == 3)
+    try store.save(Given.source(site: 3, user: 1, counter: 1), state: nil)
+    #expect(try relyingParties(of: store) == ["site-1.example", "site-2.example", "site-3.example"])
+
+    try store.removeAll(state: Given.state)
+    #expect(try relyingParties(of: store) == [])
+    #expect(try store.credentialCount() == 0)
   }
 
   @Test(arguments: StoreKind.allCases)

@@ -1,4 +1,5 @@
 import Recovery
+import TestSupport
 import Testing
 
 @testable import CredentialDB

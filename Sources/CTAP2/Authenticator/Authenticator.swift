@@ -165,10 +165,17 @@ struct RemainingAssertions: Sendable {
   var since: Duration
 }
 
-/// What an enumeration has not told yet: relying parties, the oldest first, or credentials, the newest first.
+/// An enumeration that is not at its end: of relying parties, the oldest first, or of credentials, the newest first.
 struct Enumeration: Sendable {
-  var rpIDs: ArraySlice<String> = []
-  var credentials: ArraySlice<CredentialSource> = []
+  /// How far it has come.
+  enum Told: Sendable {
+    /// Up to the one at this place.
+    case relyingParties(upTo: Int64)
+    /// Those before the ones that are left.
+    case credentialsBefore(StoredCredentials)
+  }
+
+  var told: Told
   /// Only this client goes on, and only until the device is replugged.
   let context: RequestContext
   /// Only while the vault stays open as it was.

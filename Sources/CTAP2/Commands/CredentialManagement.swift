@@ -70,22 +70,24 @@ extension CredentialManagement: AuthenticatorCommand {
   private static func beginRPs(
     _ vault: OpenVault, in context: RequestContext, on authenticator: inout Authenticator
   ) throws(CTAPError) -> Response {
-    let rpIDs = try vault.rpIDs()
-    guard let first = rpIDs.first else { throw noCredentials() }
+    let total = try stored(vault.store.relyingPartyCount())
+    guard let first = try stored(vault.store.relyingParty(after: nil)) else { throw noCredentials() }
     authenticator.enumeration = Enumeration(
-      rpIDs: rpIDs.dropFirst(), context: context, unlocking: vault.unlocking, since: authenticator.now())
-    return .relyingParty(first, total: rpIDs.count)
+      told: .relyingParties(upTo: first.place), context: context, unlocking: vault.unlocking,
+      since: authenticator.now())
+    return .relyingParty(first.rpID, total: total)
   }
 
   /// enumerateCredentialsBegin: CTAP §6.8.4.
   private static func beginCredentials(
     of rpIDHash: RPIDHash, _ vault: OpenVault, in context: RequestContext, on authenticator: inout Authenticator
   ) throws(CTAPError) -> Response {
-    let credentials = try stored(vault.store.credentials(rpIDHash: rpIDHash))
-    guard let first = credentials.first else { throw noCredentials() }
+    var credentials = try StoredCredentials(rpIDHash: rpIDHash, userVerified: true, in: vault)
+    let total = credentials.count
+    guard let first = try credentials.popFirst(in: vault) else { throw noCredentials() }
     authenticator.enumeration = Enumeration(
-      credentials: credentials.dropFirst(), context: context, unlocking: vault.unlocking, since: authenticator.now())
-    return try vault.description(of: first, total: credentials.count)
+      told: .credentialsBefore(credentials), context: context, unlocking: vault.unlocking, since: authenticator.now())
+    return try vault.description(of: first, total: total)
   }
 
   /// enumerateRPsGetNextRP and enumerateCredentialsGetNextCredential.
@@ -101,12 +103,16 @@ extension CredentialManagement: AuthenticatorCommand {
       let vault = authenticator.keySource.current, vault.unlocking === enumeration.unlocking
     else { throw nothing }
     let response: Response
-    if subcommand == .enumerateRPsGetNextRP {
-      guard let rpID = enumeration.rpIDs.popFirst() else { throw nothing }
-      response = .relyingParty(rpID, total: nil)
-    } else {
-      guard let source = enumeration.credentials.popFirst() else { throw nothing }
+    switch (enumeration.told, subcommand) {
+    case (.relyingParties(let place), .enumerateRPsGetNextRP):
+      guard let next = try stored(vault.store.relyingParty(after: place)) else { throw nothing }
+      enumeration.told = .relyingParties(upTo: next.place)
+      response = .relyingParty(next.rpID, total: nil)
+    case (.credentialsBefore(var credentials), .enumerateCredentialsGetNextCredential):
+      guard let source = try credentials.popFirst(in: vault) else { throw nothing }
+      enumeration.told = .credentialsBefore(credentials)
       response = try vault.description(of: source, total: nil)
+    default: throw nothing
     }
     enumeration.since = now
     authenticator.enumeration = enumeration
@@ -165,13 +171,6 @@ extension Authenticator {
 // MARK: - The store, as the sub-commands see it
 
 extension OpenVault {
-  /// Each relying party once, in the order of their registration: the one with the oldest credential first.
-  fileprivate func rpIDs() throws(CTAPError) -> [String] {
-    var known: Set<RPIDHash> = []
-    return try stored(store.allCredentials()).reversed()
-      .filter { known.insert($0.rpIDHash).inserted }.map(\.rpID)
-  }
-
   /// The discoverable credential with this id, at whatever relying party.
   fileprivate func discoverableCredential(id: [UInt8]) throws(CTAPError) -> CredentialSource {
     guard let source = try stored(store.allCredentials()).first(where: { $0.id == id }) else {

@@ -39,7 +39,11 @@ extension GetAssertion: AuthenticatorCommand {
     // asked.
     var prompt = request.prompt(for: first, of: count)
     try extensions.describe(in: &prompt, vault: vault)
-    if !first.policy.largeBlobKey, !credentials.mayHaveLargeBlobKey { prompt.extras.remove(.largeBlobKey) }
+    if prompt.extras.contains(.largeBlobKey), !first.policy.largeBlobKey,
+      try !credentials.mayHaveLargeBlobKey(in: vault)
+    {
+      prompt.extras.remove(.largeBlobKey)
+    }
     let isSilent = options.up == false && verification != .builtIn
     let isShown = !isSilent && !authenticator.spares(prompt, verification)
     let consent =
@@ -134,14 +138,9 @@ extension GetAssertion.Request {
           allowList: allowList.credentialIDs, rpID: rpIdentifier, userVerified: verification.isWanted))
       return .read(credentials[...])
     }
-    let rpIDHash = RPIDHash(rpID: rpIdentifier)
-    // Verified, the request may use them all, and only those that are answered need to be read.
-    if verification.isWanted {
-      return .unread(rpIDHash, next: 0, end: try stored(vault.store.credentialCount(rpIDHash: rpIDHash)))
-    }
-    let unprotected = try stored(vault.store.credentials(rpIDHash: rpIDHash))
-      .filter { $0.policy.credProtect == .userVerificationOptional }
-    return .read(unprotected.map(Credential.init(record:))[...])
+    // Only those that are answered are read.
+    return .unread(
+      try StoredCredentials(rpIDHash: RPIDHash(rpID: rpIdentifier), userVerified: verification.isWanted, in: vault))
   }
 
   /// What the person is asked, extensions not included.
@@ -156,23 +155,27 @@ extension GetAssertion.Request {
 enum ApplicableCredentials: Sendable {
   /// These.
   case read(ArraySlice<Credential>)
-  /// The records of a relying party, the newest first, from one place up to another. The store does not change
-  /// meanwhile: every other command ends what getNextAssertion goes on with.
-  case unread(RPIDHash, next: Int, end: Int)
+  /// Records of the relying party, the newest first.
+  case unread(StoredCredentials)
 
   /// How many there are.
   var count: Int {
     switch self {
     case .read(let credentials): credentials.count
-    case .unread(_, let next, let end): end - next
+    case .unread(let records): records.count
     }
   }
 
-  /// Whether one of them may have a large-blob key; of those that are not read, nobody knows.
-  var mayHaveLargeBlobKey: Bool {
+  /// Whether one of them may have a large-blob key; for who is verified, they are not read to know.
+  func mayHaveLargeBlobKey(in vault: OpenVault) throws(CTAPError) -> Bool {
     switch self {
-    case .read(let credentials): credentials.contains(where: \.policy.largeBlobKey)
-    case .unread: count > 0
+    case .read(let credentials): return credentials.contains(where: \.policy.largeBlobKey)
+    case .unread(var records):
+      if records.userVerified { return records.count > 0 }
+      while let record = try records.popFirst(in: vault) {
+        if record.policy.largeBlobKey { return true }
+      }
+      return false
     }
   }
 
@@ -182,12 +185,39 @@ enum ApplicableCredentials: Sendable {
     case .read(var credentials):
       defer { self = .read(credentials) }
       return credentials.popFirst()
-    case .unread(let rpIDHash, let next, let end):
-      guard next < end, let record = try stored(vault.store.credential(rpIDHash: rpIDHash, at: next))
-      else { return nil }
-      self = .unread(rpIDHash, next: next + 1, end: end)
-      return Credential(record: record)
+    case .unread(var records):
+      defer { self = .unread(records) }
+      return try records.popFirst(in: vault).map(Credential.init(record:))
     }
+  }
+}
+
+/// The records of a relying party that are not answered yet, the newest first: how many there are is known, and each is
+/// read when its turn comes.
+///
+/// The store does not change meanwhile: every other command ends what getNextAssertion and credentialManagement go on
+/// with.
+struct StoredCredentials: Sendable {
+  let rpIDHash: RPIDHash
+  /// Without verification, those of credProtect level 2 and 3 are as if absent.
+  let userVerified: Bool
+  private var next = 0
+  private let end: Int
+
+  init(rpIDHash: RPIDHash, userVerified: Bool, in vault: OpenVault) throws(CTAPError) {
+    (self.rpIDHash, self.userVerified) = (rpIDHash, userVerified)
+    end = try stored(vault.store.credentialCount(rpIDHash: rpIDHash, userVerified: userVerified))
+  }
+
+  /// How many there are.
+  var count: Int { end - next }
+
+  /// Takes the first of them; `nil` where there is none.
+  mutating func popFirst(in vault: OpenVault) throws(CTAPError) -> CredentialSource? {
+    guard next < end else { return nil }
+    let record = try stored(vault.store.credential(rpIDHash: rpIDHash, userVerified: userVerified, at: next))
+    next += 1
+    return record
   }
 }
 

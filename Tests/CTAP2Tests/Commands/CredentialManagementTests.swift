@@ -78,6 +78,21 @@ import Testing
     #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
   }
 
+  @Test func `an enumeration reads one record for each answer`() async throws {
+    var (world, token, _) = try await managedWorld()
+    let read = world.store.recordsRead
+    #expect(await world.send(0x0A, token.manage(0x01)).map?[1] == 3)
+    #expect(world.store.recordsRead == read)
+    #expect(await world.send(0x0A, token.manage(0x02)).map?[5] == 2)
+    #expect(world.store.recordsRead == read + 1)
+    #expect(await world.send(0x0A, [1: 3]).status == .success)
+    #expect(world.store.recordsRead == read + 2)
+    #expect(await world.send(0x0A, token.manage(0x04, Self.two)).map?[9] == 2)
+    #expect(world.store.recordsRead == read + 3)
+    #expect(await world.send(0x0A, [1: 5]).status == .success)
+    #expect(world.store.recordsRead == read + 4)
+  }
+
   // Holds: MGMT-10
   @Test func `passkeys are told whole, the newest first, the total at first`() async throws {
     var (world, token, registrations) = try await managedWorld()

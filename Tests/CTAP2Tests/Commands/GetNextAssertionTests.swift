@@ -37,10 +37,11 @@ import Testing
     }
   }
 
-  @Test func `a verified request reads one account for each answer`() async throws {
+  @Test(arguments: [true, nil])
+  func `a request reads one account for each answer`(uv: Bool?) async throws {
     var (world, _) = try await threeAccounts()
     let read = world.store.recordsRead
-    #expect(await world.getAssertion(Requests.getAssertion(uv: true)).map?[5] == 3)
+    #expect(await world.getAssertion(Requests.getAssertion(uv: uv)).map?[5] == 3)
     #expect(world.store.recordsRead == read + 1)
     #expect(await world.getNextAssertion().status == .success)
     #expect(world.store.recordsRead == read + 2)

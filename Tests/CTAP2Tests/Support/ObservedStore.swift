@@ -19,7 +19,7 @@ final class ObservedStore: CredentialStore {
   /// How many calls changed something.
   var writes: Int { observation.withLock { $0.writes } }
 
-  /// How many records of relying parties were read.
+  /// How many records were read of those that no id or account names.
   var recordsRead: Int { observation.withLock { $0.recordsRead } }
 
   /// As a full disk does: reading goes on, writing fails.
@@ -34,17 +34,19 @@ final class ObservedStore: CredentialStore {
   func state() throws(RecoveryError) -> StoreState { try read().state() }
   func setState(_ state: StoreState) throws(RecoveryError) { try write().setState(state) }
 
-  func credentials(rpIDHash: RPIDHash) throws(RecoveryError) -> [CredentialSource] {
-    let records = try read().credentials(rpIDHash: rpIDHash)
-    observation.withLock { $0.recordsRead += records.count }
-    return records
+  func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int {
+    try read().credentialCount(rpIDHash: rpIDHash, userVerified: userVerified)
   }
-  func credentialCount(rpIDHash: RPIDHash) throws(RecoveryError) -> Int {
-    try read().credentialCount(rpIDHash: rpIDHash)
-  }
-  func credential(rpIDHash: RPIDHash, at place: Int) throws(RecoveryError) -> CredentialSource? {
+  func credential(
+    rpIDHash: RPIDHash, userVerified: Bool, at place: Int
+  ) throws(RecoveryError) -> CredentialSource? {
     observation.withLock { $0.recordsRead += 1 }
-    return try read().credential(rpIDHash: rpIDHash, at: place)
+    return try read().credential(rpIDHash: rpIDHash, userVerified: userVerified, at: place)
+  }
+  func relyingPartyCount() throws(RecoveryError) -> Int { try read().relyingPartyCount() }
+  func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)? {
+    observation.withLock { $0.recordsRead += 1 }
+    return try read().relyingParty(after: place)
   }
   func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
     try read().credential(id: id, rpIDHash: rpIDHash)
@@ -55,7 +57,11 @@ final class ObservedStore: CredentialStore {
   func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource] {
     try read().credentials(publicKey: publicKey)
   }
-  func allCredentials() throws(RecoveryError) -> [CredentialSource] { try read().allCredentials() }
+  func allCredentials() throws(RecoveryError) -> [CredentialSource] {
+    let records = try read().allCredentials()
+    observation.withLock { $0.recordsRead += records.count }
+    return records
+  }
   func credentialCount() throws(RecoveryError) -> Int {
     if let count = observation.withLock({ $0.count }) { return count }
     return try read().credentialCount()

@@ -1,0 +1,156 @@
+import CSQLite
+import CryptoPrimitives
+import Testing
+
+@testable import CredentialDB
+@testable import Recovery
+
+/// What a store does for an answer, counted in turns of SQLite's machine: as much with 600 passkeys as with 12.
+@Suite struct `Cost of a store that grows` {
+  /// A store of so many passkeys, a third of them at the first site, the others each at a site of its own.
+  private func session(of count: Int, in directory: TemporaryDirectory) throws -> Session {
+    try CredentialDB.create(at: directory.path(), keys: Given.keys, state: Given.state)
+    let session = try open(directory)
+    try session.durably { () throws(StoreFault) in
+      for user in 1...count {
+        guard let source = try? Given.source(site: user % 3 == 0 ? 1 : user + 1, user: user) else { return }
+        try session.write(source)
+      }
+    }
+    return session
+  }
+
+  private func open(_ directory: TemporaryDirectory) throws(StoreFault) -> Session {
+    try Session(
+      opening: StoreFile(path: directory.path()), keys: Given.keys, storeID: Given.storeID, rows: .asTheyWereLeft)
+  }
+
+  /// How many turns of a statement's loop SQLite takes meanwhile.
+  private func turns(of session: Session, _ body: () throws -> Void) rethrows -> Int {
+    var turns = 0
+    try withUnsafeMutablePointer(to: &turns) { pointer in
+      let count: @convention(c) (UnsafeMutableRawPointer?) -> Int32 = { pointer in
+        pointer?.assumingMemoryBound(to: Int.self).pointee += 1
+        return 0
+      }
+      sqlite3_progress_handler(session.connection.handle, 1, count, pointer)
+      defer { sqlite3_progress_handler(session.connection.handle, 0, nil, nil) }
+      try body()
+    }
+    return turns
+  }
+
+  /// Does the same with few and with many passkeys, after the store was opened.
+  private func expectEqual(_ what: String, _ body: (Session) throws -> Void) throws {
+    let counts = try [12, 600].map { count in
+      let directory = try TemporaryDirectory()
+      _ = try session(of: count, in: directory)
+      let session = try open(directory)
+      return try turns(of: session) { try body(session) }
+    }
+    #expect(counts[0] == counts[1], "\(what)")
+  }
+
+  @Test func `how many there are is known from the opening on`() throws {
+    let directory = try TemporaryDirectory()
+    _ = try session(of: 30, in: directory)
+    let session = try open(directory)
+    var totals = StoreRows.Totals()
+    #expect(try turns(of: session) { totals = try session.totals() } == 0)
+    #expect(totals == StoreRows.Totals(records: 30, relyingParties: 21))
+  }
+
+  @Test func `a registration costs the same`() throws {
+    try expectEqual("at a new site") { session in
+      let new = try Given.source(site: 5000)
+      try session.durably { () throws(StoreFault) in try session.write(new) }
+      _ = try session.totals()
+    }
+    try expectEqual("at a site with many") { session in
+      let new = try Given.source(user: 5000)
+      try session.durably { () throws(StoreFault) in try session.write(new) }
+      _ = try session.totals()
+    }
+  }
+
+  @Test func `the relying parties are told at the same cost each`() throws {
+    try expectEqual("the first two") { session in
+      let first = try #require(try session.relyingParty(after: .min))
+      _ = try #require(try session.relyingParty(after: first.place))
+    }
+  }
+
+  @Test func `the passkeys of a site are looked for once`() throws {
+    let directory = try TemporaryDirectory()
+    let session = try session(of: 600, in: directory)
+    let tag = Given.keys.rpTag(Given.rp(1))
+    for userVerified in [true, false] {
+      #expect(try turns(of: session) { _ = try session.places(ofRP: tag, userVerified: userVerified) } > 0)
+      var places: [Int64] = []
+      #expect(try turns(of: session) { places = try session.places(ofRP: tag, userVerified: userVerified) } == 0)
+      #expect(places.count == 200)
+    }
+    let other = try Given.source(site: 5000)
+    try session.durably { () throws(StoreFault) in try session.write(other) }
+    #expect(try turns(of: session) { _ = try session.places(ofRP: tag, userVerified: false) } == 0)
+  }
+
+  // MARK: - Opening
+
+  /// Puts content into a row that does not open, under a hash that counts it.
+  private func spoilRow(of directory: TemporaryDirectory) throws {
+    let session = try open(directory)
+    let record = try Given.source(site: 2, user: 1)
+    let tag = Given.keys.accountTag(record.rpIDHash, userID: record.userID)
+    let rowSet = try Statement(StoreRows.selectRowSet, session.connection)
+    var rows = try #require(try StoreRows.rowSet(rowSet, keys: Given.keys))
+    let mac = { () throws -> [UInt8] in
+      var mac: [UInt8] = []
+      try session.ofAccount.forEach([.blob(tag)]) { row throws(StoreFault) in
+        mac = try StoreRows.mac(row, keys: Given.keys)
+      }
+      return mac
+    }
+    rows.credentials.remove(try mac())
+    try Statement("UPDATE credential SET sealed = zeroblob(144) WHERE accountTag = ?", session.connection)
+      .run(.blob(tag))
+    rows.credentials.add(try mac())
+    let nonce = [UInt8](repeating: 1, count: XChaCha20Poly1305.nonceSize)
+    try Statement("UPDATE rowSet SET nonce = ?, sealed = ?", session.connection)
+      .run(.blob(nonce), .blob(Given.keys.seal(rows, nonce: nonce)))
+  }
+
+  /// Changes a row behind the store's back.
+  private func change(_ directory: TemporaryDirectory, _ columns: String) throws {
+    try Connection(path: directory.path()).execute("UPDATE credential SET \(columns) WHERE sequence = 7")
+  }
+
+  @Test func `rows that are those that were left are not opened to know it`() throws {
+    let directory = try TemporaryDirectory()
+    _ = try session(of: 12, in: directory)
+    try spoilRow(of: directory)
+    let store = try CredentialDB.open(directory)
+    #expect(try store.credentialCount() == 12)
+    #expect(throws: RecoveryError.self, "nobody gets what does not open") { try store.allCredentials() }
+  }
+
+  @Test func `a row that does not open is told from one that was put back`() throws {
+    let directory = try TemporaryDirectory()
+    _ = try session(of: 12, in: directory)
+    try change(directory, "sealed = zeroblob(144)")
+    #expect(throws: StoreFault.damaged("a row does not open: \(RecoveryError.notAuthentic)")) { try open(directory) }
+  }
+
+  @Test(arguments: [
+    "rpTag = substr(rpTag, 1, 31), credentialTag = CAST(substr(rpTag, 32) || credentialTag AS BLOB)",
+    "credentialTag = CAST(credentialTag || substr(keyTag, 1, 1) AS BLOB), keyTag = substr(keyTag, 2)",
+    "nonce = substr(nonce, 1, 23), sealed = CAST(substr(nonce, 24) || sealed AS BLOB)",
+  ])
+  func `a column that gives a byte to the next is found`(columns: String) throws {
+    let directory = try TemporaryDirectory()
+    _ = try session(of: 12, in: directory)
+    try change(directory, columns)
+    let error = #expect(throws: StoreFault.self) { try open(directory) }
+    #expect(error.debugDescription.contains("damaged"))
+  }
+}
