@@ -1,10 +1,11 @@
 """Our authenticator and one that always gives the same answers, side by side on one /dev/uhid: what ours takes longer.
 
-The fixed answers are what ours answered once: both send as many bytes. `canned.c` says what it leaves out, which is all
-but the reports. Whoever asks over hidraw asks without presence (`up` false). A browser wants presence, so that a dialog
-belongs to the time that it sees: `agree.c` is a pinentry that agrees at once. The fixed answers are given with that
-dialog, of the same program and in the same words, and once more without any: between the two is what asking a person
-costs whoever does it, and what ours takes longer than the first is our own.
+The fixed answers are what ours answered once, so that both send as many reports. `canned.c` reads nothing of a request
+but which command it is, and signs only where it is told to.
+
+A sign-in in a browser wants presence, so that a dialog belongs to the time that the page sees: `agree.c` is a pinentry
+that agrees at once. The canned key opens that same program, with the same number of lines, and once more no dialog at
+all: what lies between the two is the price of asking a person, whoever asks.
 """
 
 import argparse
@@ -150,7 +151,7 @@ class Canned:
 def record(ours):
     """Registers, signs in, and writes what ours answered for the canned key to say: WORK/info and WORK/assertion.
 
-    WORK/request is the sign-in without presence, WORK/nothing is none.
+    WORK/request is the sign-in without presence, WORK/asking the one with a dialog, WORK/nothing is none.
     """
     with ours.client() as device:
         made = register(Ctap2(device), OWN, RP_ID)
@@ -162,6 +163,7 @@ def record(ours):
         (WORK / "info").write_bytes(device.call(CTAPHID.CBOR, GET_INFO))
     (WORK / "assertion").write_bytes(answer)
     (WORK / "request").write_bytes(GET_ASSERTION + cbor.encode({**request, 5: {"up": False}}))
+    (WORK / "asking").write_bytes(GET_ASSERTION + cbor.encode(request))
     (WORK / "nothing").write_bytes(b"")
     return made.id
 
@@ -179,16 +181,20 @@ def over_hidraw(programs, ours, count):
     with Canned(programs) as canned, Canned(programs, "--sign") as signing:
         round_trips(programs, 20, [ours.node, canned.node, signing.node])
         found = round_trips(programs, count, [ours.node, canned.node, signing.node])
+    with Canned(programs, "--pinentry", programs / "agree") as asking:
+        asked = round_trips(programs, count // 10, [ours.node, asking.node], "asking")
     rows = [["", "ours", "canned", "ratio", "p99", "canned", "ratio"]]
-    for name, kind, floor in (
-        ("PING", "ping", canned), ("getAssertion", "assertion", canned),
-        ("getAssertion, the canned one signs once", "assertion", signing),
+    for name, kind, times, floor in (
+        ("PING", "ping", found, canned), ("getAssertion", "assertion", found, canned),
+        ("getAssertion, the canned one signs once", "assertion", found, signing),
+        (f"getAssertion, both open a dialog ({count // 10})", "assertion", asked, asking),
     ):
         row = [name]
-        for own, other in zip(found[ours.node, kind], found[floor.node, kind], strict=True):
+        for own, other in zip(times[ours.node, kind], times[floor.node, kind], strict=True):
             row += [microseconds(own), microseconds(other), ratio(own, other)]
         rows.append(row)
-    table(f"Over hidraw, {count} of each, in turns. A PING is one report; getAssertion has up=false and one id.", rows)
+    table(f"Over hidraw, {count} of each, in turns. A PING is one report; getAssertion has one id, and up=false but in "
+          "the last line.", rows)
 
 
 def calls_in(trace):
