@@ -24,7 +24,8 @@ enum AuthenticatorCommands {
 extension Authenticator {
   /// Answers one message: command byte ‖ CBOR in, status byte ‖ CBOR out (CTAP §8).
   ///
-  /// This is the one place where a ``CTAPError`` becomes a byte. Cancelling the task withdraws a prompt.
+  /// This is the one place where a ``CTAPError`` becomes a byte. Cancelling the task withdraws a prompt. It answers one
+  /// message at a time: an actor that keeps an authenticator takes a copy, lets it answer, and keeps the copy.
   public mutating func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
     let start = now()
     beginCommand(message.first, in: context)

@@ -117,3 +117,34 @@ public struct COSEKey: Hashable, Sendable {
   /// The map's encoding: 77 bytes for ES256, 42 for EdDSA.
   public var bytes: [UInt8] { CBOREncoder.encode(.map(map)) }
 }
+
+extension COSEKey {
+  /// The length of a key's one encoding, in bytes.
+  static func encodedLength(_ algorithm: COSEAlgorithm) -> Int {
+    switch algorithm {
+    case .es256: 77
+    case .edDSA: 42
+    }
+  }
+
+  /// Reads a key: the members that its algorithm has, and no others.
+  ///
+  /// - Throws: ``CBORError/invalid(_:)`` for another key, or a point that is not on the curve.
+  public init(_ map: CBORMap) throws(CBORError) {
+    let x = try map.requiredBytes(-2)
+    let publicKey: CredentialPublicKey
+    switch COSEAlgorithm(rawValue: try map.requiredInt(3)) {
+    case .es256:
+      guard let point = try? P256.PublicKey(x: x, y: try map.requiredBytes(-3)) else {
+        throw .invalid("no point of P-256")
+      }
+      publicKey = .es256(point)
+    case .edDSA:
+      guard x.count == 32 else { throw .invalid("an Ed25519 key of \(x.count) bytes") }
+      publicKey = .edDSA(x)
+    case nil: throw .invalid("a key of an algorithm that is not supported")
+    }
+    self.init(publicKey)
+    guard self.map == map else { throw .invalid("a key with other members than its algorithm has") }
+  }
+}

@@ -1,5 +1,4 @@
 public import CBOR
-import CryptoPrimitives
 import Recovery
 
 // What a relying party reads: the other direction of the wire types beside this file.
@@ -42,37 +41,6 @@ extension AttestedCredentialData {
       return
     }
     throw .invalid("a credential without a public key that is supported")
-  }
-}
-
-extension COSEKey {
-  /// The length of a key's one encoding, in bytes.
-  static func encodedLength(_ algorithm: COSEAlgorithm) -> Int {
-    switch algorithm {
-    case .es256: 77
-    case .edDSA: 42
-    }
-  }
-
-  /// Reads a key: the members that its algorithm has, and no others.
-  ///
-  /// - Throws: ``CBORError/invalid(_:)`` for another key, or a point that is not on the curve.
-  public init(_ map: CBORMap) throws(CBORError) {
-    let x = try map.requiredBytes(-2)
-    let publicKey: CredentialPublicKey
-    switch COSEAlgorithm(rawValue: try map.requiredInt(3)) {
-    case .es256:
-      guard let point = try? P256.PublicKey(x: x, y: try map.requiredBytes(-3)) else {
-        throw .invalid("no point of P-256")
-      }
-      publicKey = .es256(point)
-    case .edDSA:
-      guard x.count == 32 else { throw .invalid("an Ed25519 key of \(x.count) bytes") }
-      publicKey = .edDSA(x)
-    case nil: throw .invalid("a key of an algorithm that is not supported")
-    }
-    self.init(publicKey)
-    guard self.map == map else { throw .invalid("a key with other members than its algorithm has") }
   }
 }
 
