@@ -82,7 +82,7 @@ enum StoreKind: CaseIterable {
     let levels: [Int: CredProtectLevel] = [
       1: .userVerificationRequired, 4: .userVerificationOptionalWithCredentialIDList,
     ]
-    for (index, level) in levels { sources[index].setPolicy(CredentialPolicy(credProtect: level), now: 11) }
+    for (index, level) in levels { sources[index].policy = CredentialPolicy(credProtect: level) }
     for source in sources { try store.save(source, state: nil) }
     func unprotected() throws -> [CredentialSource] {
       try (0..<store.credentialCount(rpIDHash: Given.rp(1), userVerified: false)).compactMap {
@@ -91,7 +91,7 @@ enum StoreKind: CaseIterable {
     }
     #expect(try unprotected() == [sources[3], sources[2], sources[0]])
     #expect(try store.credentials(rpIDHash: Given.rp(1)) == sources.reversed())
-    sources[2].setPolicy(CredentialPolicy(credProtect: .userVerificationRequired), now: 12)
+    sources[2].policy = CredentialPolicy(credProtect: .userVerificationRequired)
     try store.save(sources[2], state: nil)
     try store.remove(sources[3], changed: 13)
     #expect(try unprotected() == [sources[0]], "a record that changes or goes is counted anew")

@@ -67,8 +67,10 @@ public enum GetInfo: AuthenticatorCommand {
       ]
     }
 
-    /// Encodes the response map. Platforms ask often, and only the two encrypted members differ from one answer to the
-    /// next: the map of the last one without them is kept.
+    /// Encodes the response map.
+    ///
+    /// Platforms ask often, and only the two encrypted members differ from one answer to the next: the map of the last
+    /// one without them is kept.
     public func encoded(for authenticator: inout Authenticator) -> [UInt8] {
       var lasting = self
       (lasting.encIdentifier, lasting.encCredStoreState) = (nil, nil)
@@ -93,8 +95,9 @@ public enum GetInfo: AuthenticatorCommand {
     private var options: CBORMap {
       [
         "rk": true, "up": true, "uv": userVerification ? true : nil, "plat": false,
-        "uvAcfg": userVerification ? true : nil, "alwaysUv": .bool(settings.alwaysUV), "credMgmt": true, "authnrCfg": true,
-        "clientPin": .bool(settings.isPINSet), "largeBlobs": true, "perCredMgmtRO": true, "pinUvAuthToken": true,
+        "uvAcfg": userVerification ? true : nil, "alwaysUv": .bool(settings.alwaysUV), "credMgmt": true,
+        "authnrCfg": true, "clientPin": .bool(settings.isPINSet), "largeBlobs": true, "perCredMgmtRO": true,
+        "pinUvAuthToken": true,
         "setMinPINLength": true, "makeCredUvNotRqd": .bool(!settings.alwaysUV),
       ]
     }
