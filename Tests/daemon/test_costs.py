@@ -97,5 +97,5 @@ def test_instructions(tmp_path):
     sign_in = (instructions(tmp_path, REPEATED, 0) - base) // REPEATED
     info = (instructions(tmp_path, 0, REPEATED) - base) // REPEATED
     figures.note("instructions of a sign-in, of getInfo", f"{sign_in}, {info}")
-    # The signature alone takes 246,000.
-    assert sign_in <= 480_000 and info <= 140_000
+    # The signature alone takes 246,000. On a busy machine some requests are so slow here that a KEEPALIVE is sent.
+    assert sign_in <= 440_000 and info <= 100_000
