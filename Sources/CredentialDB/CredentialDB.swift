@@ -195,10 +195,12 @@ public final class CredentialDB: CredentialStore {
   }
 
   /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
-  public func save(_ source: CredentialSource, state: StoreState?) throws(RecoveryError) {
+  public func save(
+    _ source: CredentialSource, publicKey: CredentialPublicKey?, state: StoreState?
+  ) throws(RecoveryError) {
     try with { session throws(StoreFault) in
       try session.durably { () throws(StoreFault) in
-        try session.write(source)
+        try session.write(source, publicKey: publicKey)
         if let state { try session.write(state) }
       }
     }

@@ -262,9 +262,9 @@ final class Session {
     try replaceBlobs { () throws(StoreFault) in try removeBlobs.run() }
   }
 
-  func write(_ source: CredentialSource) throws(StoreFault) {
+  func write(_ source: CredentialSource, publicKey: CredentialPublicKey? = nil) throws(StoreFault) {
     let nonce = randomBytes(XChaCha20Poly1305.nonceSize)
-    try write(sealed { () throws(CryptoError) in try keys.row(of: source, nonce: nonce) })
+    try write(sealed { () throws(CryptoError) in try keys.row(of: source, publicKey: publicKey, nonce: nonce) })
   }
 
   func writeTombstone(accountTag: [UInt8], counter: UInt32, changed: UInt64) throws(StoreFault) {

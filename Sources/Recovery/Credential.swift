@@ -24,12 +24,16 @@ public struct Credential: Sendable, Equatable {
   public let provenance: Provenance
   /// SHA-256 of the relying party's id.
   public let rpIDHash: RPIDHash
-  /// The private key, where it was derived to recognise the credential.
+  /// The private key, where it was derived to make or to recognise the credential.
   let derivedKey: CredentialPrivateKey?
 
   /// The credential of a record.
-  public init(record: CredentialSource) {
-    self.init(id: record.id, rpID: record.rpID, parameters: record.parameters, provenance: .record(record))
+  public init(record: CredentialSource) { self.init(record: record, derivedKey: nil) }
+
+  init(record: CredentialSource, derivedKey: CredentialPrivateKey?) {
+    self.init(
+      id: record.id, rpID: record.rpID, parameters: record.parameters, provenance: .record(record),
+      derivedKey: derivedKey)
   }
 
   /// - Parameters:

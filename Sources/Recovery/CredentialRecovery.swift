@@ -20,7 +20,7 @@ extension OpenVault {
     guard userPresent else { return }
     let credential = userVerified ? credential.asOfWallet(of: algorandAddress) : credential
     if let source = try writtenBack(credential, user: user, now: now) {
-      try save(source)
+      try save(Credential(record: source))
     } else {
       var state = try store.state()
       if state.see(epoch: credential.parameters.epoch) { try store.setState(state) }
@@ -74,7 +74,7 @@ extension OpenVault {
     }
 
     if let source = try writtenBack(credential, user: nil, now: now) {
-      try save(source)
+      try save(Credential(record: source))
       return source
     }
     let account = try store.account(rpIDHash: credential.rpIDHash, userID: userID)

@@ -60,18 +60,18 @@ extension OpenVault {
   /// - Throws: `full`, `userIDLength`, `key` or `store`.
   public func makeDiscoverableCredential(
     _ registration: CredentialRegistration, known: UInt32?, now: UInt64
-  ) throws(RecoveryError) -> CredentialSource {
+  ) throws(RecoveryError) -> Credential {
     let account = try store.account(rpIDHash: RPIDHash(rpID: registration.rpID), userID: registration.user.id)
     let remaining = try remainingDiscoverableCredentials()
     guard account?.record != nil || remaining > 0 else {
       throw RecoveryError(.full, "there are as many passkeys as this machine keeps")
     }
     let state = try store.state()
-    let source = try state.firstUsableCounter(known: known) { counter throws(RecoveryError) in
-      try record(registration, counter: counter, setting: state.credentialIDForm, now: now)
+    let credential = try state.firstUsableCounter(known: known) { counter throws(RecoveryError) in
+      try discoverableCredential(registration, counter: counter, setting: state.credentialIDForm, now: now)
     }
-    guard let source else { throw RecoveryError(.full, "every counter of the account is used up") }
-    return source
+    guard let credential else { throw RecoveryError(.full, "every counter of the account is used up") }
+    return credential
   }
 
   /// Makes a non-discoverable credential; nothing of it is stored.
@@ -90,26 +90,30 @@ extension OpenVault {
         userID: registration.user.id, salt: salt, epoch: epoch, algorithm: registration.algorithm,
         policy: registration.policy)
       guard let parameters else { throw Self.userIDLength(registration.user) }
-      guard try publicKey(parameters, rpID: registration.rpID) != nil else { continue }
+      let rpIDHash = RPIDHash(rpID: registration.rpID)
+      guard let key = try privateKey(parameters, rpID: registration.rpID, rpIDHash) else { continue }
       do {
-        let id = try keys.sealedID(parameters, rpIDHash: RPIDHash(rpID: registration.rpID))
-        return Credential(id: id, rpID: registration.rpID, parameters: parameters, provenance: .sealedID)
+        let id = try keys.sealedID(parameters, rpIDHash: rpIDHash)
+        return Credential(
+          id: id, rpID: registration.rpID, parameters: parameters, provenance: .sealedID, rpIDHash: rpIDHash,
+          derivedKey: key)
       } catch {
         throw Self.unusableKey(error)
       }
     }
   }
 
-  /// The record of one counter; `nil` where the counter cannot be used.
-  private func record(
+  /// The credential of one counter; `nil` where the counter cannot be used.
+  private func discoverableCredential(
     _ registration: CredentialRegistration, counter: UInt32, setting: CredentialIDForm, now: UInt64
-  ) throws(RecoveryError) -> CredentialSource? {
+  ) throws(RecoveryError) -> Credential? {
     let user = registration.user
     let rpIDHash = RPIDHash(rpID: registration.rpID)
     let parameters = CredentialParameters.discoverable(
       userID: user.id, counter: counter, algorithm: registration.algorithm, policy: registration.policy)
     guard let parameters else { throw Self.userIDLength(user) }
-    guard let publicKey = try publicKey(parameters, rpID: registration.rpID) else { return nil }
+    guard let key = try privateKey(parameters, rpID: registration.rpID, rpIDHash) else { return nil }
+    let publicKey = key.publicKey
     guard try !isKey(publicKey.bytes, ofAnotherAccountThan: user.id, rpIDHash: rpIDHash) else { return nil }
 
     let form = CredentialID.form(forUserID: user.id, setting: setting)
@@ -119,18 +123,19 @@ extension OpenVault {
     } catch {
       throw Self.unusableKey(error)
     }
-    return CredentialSource(
+    let record = CredentialSource(
       rpID: registration.rpID, userID: user.id, name: user.name, displayName: user.displayName, id: id,
       algorithm: registration.algorithm, counter: counter, policy: registration.policy, created: now, changed: now,
       origin: .registered, credBlob: registration.credBlob)
+    return record.map { Credential(record: $0, derivedKey: key) }
   }
 
-  /// The public key of a new credential; `nil` where the scalar is out of range.
-  private func publicKey(
-    _ parameters: CredentialParameters, rpID: String
-  ) throws(RecoveryError) -> CredentialPublicKey? {
+  /// The private key of a new credential; `nil` where the scalar is out of range.
+  private func privateKey(
+    _ parameters: CredentialParameters, rpID: String, _ rpIDHash: RPIDHash
+  ) throws(RecoveryError) -> CredentialPrivateKey? {
     do {
-      return try keys.privateKey(parameters, rpID: rpID).publicKey
+      return try keys.privateKey(parameters, rpID: rpID, rpIDHash)
     } catch .scalarOutOfRange {
       return nil
     } catch {
@@ -155,9 +160,13 @@ extension OpenVault {
     try store.credentials(publicKey: publicKey).contains { $0.userID != userID || $0.rpIDHash != rpIDHash }
   }
 
-  /// Saves a record durably and, in the same transaction, the epoch that it raises.
-  public func save(_ source: CredentialSource) throws(RecoveryError) {
+  /// Saves the record of a credential durably and, in the same transaction, the epoch that it raises; a credential
+  /// without a record leaves nothing.
+  public func save(_ credential: Credential) throws(RecoveryError) {
+    guard let record = credential.record else { return }
     var state = try store.state()
-    try store.save(source, state: state.see(epoch: UInt16(source.counter >> 16)) ? state : nil)
+    try store.save(
+      record, publicKey: credential.derivedKey?.publicKey,
+      state: state.see(epoch: UInt16(record.counter >> 16)) ? state : nil)
   }
 }

@@ -51,14 +51,19 @@ extension CredentialRow {
 extension CredentialKeys {
   /// The row of a record.
   ///
-  /// - Parameter nonce: 24 fresh random bytes.
+  /// - Parameters:
+  ///   - publicKey: the credential's, where the caller has it; it is derived for `nil`.
+  ///   - nonce: 24 fresh random bytes.
   /// - Throws: `CryptoError.scalarOutOfRange` for a record whose key cannot be derived; `invalidLength` for a nonce of
   ///   another length.
-  public func row(of source: CredentialSource, nonce: [UInt8]) throws(CryptoError) -> CredentialRow {
+  public func row(
+    of source: CredentialSource, publicKey: CredentialPublicKey? = nil, nonce: [UInt8]
+  ) throws(CryptoError) -> CredentialRow {
     let rpIDHash = source.rpIDHash
+    let publicKey = if let publicKey { publicKey } else { try privateKey(of: source).publicKey }
     let tags = CredentialRow.Tags(
       rpTag: rpTag(rpIDHash), credentialTag: credentialTag(rpIDHash, id: source.id),
-      keyTag: keyTag(publicKey: try privateKey(of: source).publicKey.bytes))
+      keyTag: keyTag(publicKey: publicKey.bytes))
     return try row(
       .record(source), accountTag: accountTag(rpIDHash, userID: source.userID), tags: tags, nonce: nonce)
   }

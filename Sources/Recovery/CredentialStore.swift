@@ -79,7 +79,9 @@ public protocol CredentialStore: Sendable {
   func revision() throws(RecoveryError) -> [UInt8]
 
   /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
-  func save(_ source: CredentialSource, state: StoreState?) throws(RecoveryError)
+  ///
+  /// - Parameter publicKey: the credential's, where the caller has it; it is derived for `nil`.
+  func save(_ source: CredentialSource, publicKey: CredentialPublicKey?, state: StoreState?) throws(RecoveryError)
   /// Turns the account's record into a tombstone with the same counter.
   func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError)
   /// The serialized large-blob array that was written last; `nil` if none was.
@@ -89,4 +91,11 @@ public protocol CredentialStore: Sendable {
 
   /// Removes every record and tombstone, and the large-blob array, and writes the new state, in one transaction.
   func removeAll(state: StoreState) throws(RecoveryError)
+}
+
+extension CredentialStore {
+  /// Saves a record whose public key the caller does not have.
+  public func save(_ source: CredentialSource, state: StoreState?) throws(RecoveryError) {
+    try save(source, publicKey: nil, state: state)
+  }
 }

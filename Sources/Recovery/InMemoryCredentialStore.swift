@@ -109,7 +109,9 @@ public final class InMemoryCredentialStore: CredentialStore {
   public func allCredentials() throws(RecoveryError) -> [CredentialSource] { content.withLock { $0.newestFirst } }
 
   /// Replaces the account's record or tombstone, and the state when one is given.
-  public func save(_ source: CredentialSource, state: StoreState?) throws(RecoveryError) {
+  public func save(
+    _ source: CredentialSource, publicKey: CredentialPublicKey?, state: StoreState?
+  ) throws(RecoveryError) {
     try write { content in
       content.put(.record(source), Account(rpIDHash: source.rpIDHash, userID: source.userID))
       if let state { content.state = state }

@@ -118,7 +118,7 @@ import Testing
     let machine = try Machine()
     var source = try machine.register("alice")
     source.policy = CredentialPolicy(credProtect: .userVerificationRequired)
-    try machine.vault.save(source)
+    try machine.store.save(source, state: nil)
     #expect(try machine.find([source.id]) == [])
     #expect(try machine.find([source.id], userVerified: true).count == 1)
   }

@@ -38,11 +38,12 @@ import Testing
   @Test func `after a reset the account's key is that of the next epoch`() throws {
     let vector = vectors.credentials[1]
     let machine = try Machine(epoch: 1, floor: 1)
-    let source = try machine.vault.makeDiscoverableCredential(
+    let credential = try machine.vault.makeDiscoverableCredential(
       CredentialRegistration(
         rpID: "example.com", user: PublicKeyCredentialUserEntity(id: vector.userId.bytes), algorithm: .es256,
         policy: try #require(CredentialPolicy(byte: vector.policy.bytes[0]))),
       known: 65_536, now: 1)
+    let source = try #require(credential.record)
     #expect(source.counter == 65_537)
     #expect(Hex(source.id) == vector.sealed.id.hex)
   }

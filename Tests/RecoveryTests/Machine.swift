@@ -24,13 +24,13 @@ struct Machine {
     _ userID: String, at rpID: String = "example.com", algorithm: COSEAlgorithm = .es256,
     credProtect: CredProtectLevel = .userVerificationOptional, known: UInt32? = nil, now: UInt64 = 1000
   ) throws -> CredentialSource {
-    let source = try vault.makeDiscoverableCredential(
+    let credential = try vault.makeDiscoverableCredential(
       CredentialRegistration(
         rpID: rpID, user: PublicKeyCredentialUserEntity(id: Array(userID.utf8), name: "name of \(userID)"),
         algorithm: algorithm, policy: CredentialPolicy(credProtect: credProtect)),
       known: known, now: now)
-    try vault.save(source)
-    return source
+    try vault.save(credential)
+    return try #require(credential.record)
   }
 
   /// Makes a non-discoverable credential with a salt of 16 equal bytes.

@@ -76,9 +76,7 @@ extension MakeCredential: AuthenticatorCommand {
       of: credential, format: request.attestationFormat, vault: vault, consent: consent)
 
     // 17.3. The record is durable before the answer exists.
-    if let record = credential.record {
-      try stored(vault.save(record))
-    }
+    try stored(vault.save(credential))
     return response
   }
 
@@ -149,8 +147,7 @@ extension Authenticator {
   ) throws(CTAPError) -> Credential {
     do throws(RecoveryError) {
       if discoverable {
-        return Credential(
-          record: try vault.makeDiscoverableCredential(registration, known: known, now: wallClock()))
+        return try vault.makeDiscoverableCredential(registration, known: known, now: wallClock())
       }
       return try vault.makeNonDiscoverableCredential(registration, using: &randomness)
     } catch {

@@ -69,8 +69,8 @@ final class ObservedStore: CredentialStore {
 
   func revision() throws(RecoveryError) -> [UInt8] { try read().revision() }
 
-  func save(_ source: CredentialSource, state: StoreState?) throws(RecoveryError) {
-    try write().save(source, state: state)
+  func save(_ source: CredentialSource, publicKey: CredentialPublicKey?, state: StoreState?) throws(RecoveryError) {
+    try write().save(source, publicKey: publicKey, state: state)
   }
   func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError) {
     try write().remove(source, changed: changed)
