@@ -31,24 +31,38 @@ static inline EVP_PKEY *liquid_p256_key(unsigned char *point, unsigned char *sca
   return key;
 }
 
-// An EC_KEY of P-256 that holds no key: what liquid_p256_sign signs with. NULL on failure.
+// An EC_KEY of P-256: what liquid_p256_sign signs with. Its scalar is 1, a number in OpenSSL's locked heap with space for
+// every other. NULL on failure.
 //
 // An EVP_PKEY would build the curve for each key anew, which takes as long as the signature. OpenSSL 3 calls EC_KEY
 // deprecated and has no other road to this.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
-static inline EC_KEY *liquid_p256_signer(void) { return EC_KEY_new_by_curve_name(NID_X9_62_prime256v1); }
+static inline EC_KEY *liquid_p256_signer(void) {
+  EC_KEY *signer = EC_KEY_new_by_curve_name(NID_X9_62_prime256v1);
+  BIGNUM *scalar = BN_secure_new();
+  int done = signer && scalar && BN_set_word(scalar, 1) == 1 && EC_KEY_set_private_key(signer, scalar) == 1;
+  BN_clear_free(scalar);
+  if (done) return signer;
+  EC_KEY_free(signer);
+  return NULL;
+}
 
-// Signs a SHA-256 digest with a scalar of the group's: ECDSA in DER, at most ECDSA_size bytes. 0 on failure.
+// Signs a SHA-256 digest with a scalar of the group (32 bytes, big-endian): ECDSA in DER, at most ECDSA_size bytes. 0 on
+// failure.
 //
-// The signer holds a copy of the scalar in OpenSSL's locked heap until this returns: the number 1 replaces it, because
-// OpenSSL before 3.0.6 keeps a scalar that NULL should replace.
+// The signer holds the scalar until this returns; then 32 bytes of ones overwrite it in place. A shorter number would
+// leave words of it there, and OpenSSL before 3.0.6 keeps a scalar that NULL should replace.
 static inline int liquid_p256_sign(
-    EC_KEY *signer, const BIGNUM *scalar, const unsigned char digest[32], unsigned char *signature,
+    EC_KEY *signer, const unsigned char scalar[32], const unsigned char digest[32], unsigned char *signature,
     unsigned int *count) {
-  int done = EC_KEY_set_private_key(signer, scalar) == 1
+  static const unsigned char ones[32] = {
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+  };
+  int done = EC_KEY_oct2priv(signer, scalar, 32) == 1
       && ECDSA_sign(0, digest, 32, signature, count, signer) == 1;
-  EC_KEY_set_private_key(signer, BN_value_one());
+  EC_KEY_oct2priv(signer, ones, 32);
   return done;
 }
 #pragma clang diagnostic pop

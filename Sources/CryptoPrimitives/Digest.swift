@@ -1,8 +1,9 @@
 import COpenSSL
 import CSodium
 
-// SHA-256 and SHA-512 are libsodium's: their state is a plain struct, which is wiped here after each use, so that the
-// same code serves public and secret input. SHA-384 and SHA-512/256, which libsodium lacks, are OpenSSL's.
+// SHA-512 is libsodium's: its state is a plain struct, which is wiped here after each use. The others are OpenSSL's, which
+// clears a context when it frees it: its SHA-256 is the faster one, and libsodium lacks SHA-384 and SHA-512/256. The same
+// code serves public and secret input.
 
 /// SHA-256 (FIPS 180-4).
 public enum SHA256 {
@@ -12,10 +13,7 @@ public enum SHA256 {
   /// The digest (32 bytes) of the parts, one after the other.
   public static func hash(_ parts: [UInt8]...) -> [UInt8] {
     newBytes(size) { output in
-      withState { state in
-        for part in parts { crypto_hash_sha256_update(state, part, UInt64(part.count)) }
-        crypto_hash_sha256_final(state, output)
-      }
+      function.digest(into: output) { context in parts.allSatisfy { EVP_DigestUpdate(context, $0, $0.count) == 1 } }
     }
   }
 
@@ -26,18 +24,12 @@ public enum SHA256 {
 
   /// Writes the digest (32 bytes) of the parts to `output`; nothing else of them remains in memory.
   package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
-    withState { state in
-      for part in parts { crypto_hash_sha256_update(state, part.bytes, UInt64(part.count)) }
-      crypto_hash_sha256_final(state, output.bytes)
+    function.digest(into: output.bytes) { context in
+      parts.allSatisfy { EVP_DigestUpdate(context, $0.baseAddress, $0.count) == 1 }
     }
   }
 
-  private static func withState(_ body: (UnsafeMutablePointer<crypto_hash_sha256_state>) -> Void) {
-    withWipedState(crypto_hash_sha256_state.self) { state in
-      crypto_hash_sha256_init(state)
-      body(state)
-    }
-  }
+  private static let function = HashFunction("SHA2-256")
 }
 
 /// SHA-512 (FIPS 180-4).
@@ -90,9 +82,11 @@ public enum SHA384 {
   /// The digest (48 bytes) of a message.
   public static func hash(_ message: [UInt8]) -> [UInt8] {
     newBytes(size) { output in
-      digest(by: EVP_sha384(), output) { EVP_DigestUpdate($0, message, message.count) == 1 }
+      function.digest(into: output) { EVP_DigestUpdate($0, message, message.count) == 1 }
     }
   }
+
+  private static let function = HashFunction("SHA2-384")
 }
 
 /// SHA-512/256 (FIPS 180-4), Algorand's hash; not the first half of SHA-512.
@@ -103,32 +97,36 @@ public enum SHA512_256 {
   /// The digest (32 bytes) of the parts, one after the other.
   public static func hash(_ parts: [UInt8]...) -> [UInt8] {
     newBytes(size) { output in
-      digest(by: EVP_sha512_256(), output) { context in
-        for part in parts where EVP_DigestUpdate(context, part, part.count) != 1 { return false }
-        return true
-      }
+      function.digest(into: output) { context in parts.allSatisfy { EVP_DigestUpdate(context, $0, $0.count) == 1 } }
     }
   }
 
   /// Writes the digest (32 bytes) of the parts to `output`; nothing else of them remains in memory.
   package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
-    digest(by: EVP_sha512_256(), output.bytes) { context in
-      for part in parts where EVP_DigestUpdate(context, part.baseAddress, part.count) != 1 { return false }
-      return true
+    function.digest(into: output.bytes) { context in
+      parts.allSatisfy { EVP_DigestUpdate(context, $0.baseAddress, $0.count) == 1 }
     }
   }
+
+  private static let function = HashFunction("SHA2-512/256")
 }
 
-/// Writes the digest, by OpenSSL, of what `update` adds; OpenSSL clears a context when it frees it.
-private func digest(
-  by function: OpaquePointer?, _ output: UnsafeMutablePointer<UInt8>, _ update: (OpaquePointer) -> Bool
-) {
-  let context = EVP_MD_CTX_new()
-  defer { EVP_MD_CTX_free(context) }
-  guard
-    let context, EVP_DigestInit_ex(context, function, nil) == 1, update(context),
-    EVP_DigestFinal_ex(context, output, nil) == 1
-  else { fatalError("OpenSSL does not offer a hash function of SHA-2: its default provider is missing") }
+/// A hash function of OpenSSL's. To look it up by its name takes longer than to hash a short text, so it is done once.
+private struct HashFunction: @unchecked Sendable {
+  /// OpenSSL only reads it.
+  private let pointer: OpaquePointer?
+
+  init(_ name: String) { pointer = EVP_MD_fetch(nil, name, nil) }
+
+  /// Writes the digest of what `update` adds.
+  func digest(into output: UnsafeMutablePointer<UInt8>, _ update: (OpaquePointer) -> Bool) {
+    let context = EVP_MD_CTX_new()
+    defer { EVP_MD_CTX_free(context) }
+    guard
+      let pointer, let context, EVP_DigestInit_ex(context, pointer, nil) == 1, update(context),
+      EVP_DigestFinal_ex(context, output, nil) == 1
+    else { fatalError("OpenSSL does not offer a hash function of SHA-2: its default provider is missing") }
+  }
 }
 
 /// The first `count` bytes of an output of `size` bytes; the rest is wiped.

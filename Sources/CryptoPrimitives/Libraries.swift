@@ -46,7 +46,8 @@ extension UnsafeMutableRawBufferPointer {
 
 /// A new array of `count` bytes, which are zero or what `fill` wrote there.
 func newBytes(_ count: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Void) -> [UInt8] {
-  var bytes = [UInt8](repeating: 0, count: count)
+  // `[UInt8](repeating:count:)` is not specialised here: it looks its type up at run time, which takes longer.
+  var bytes = Array(repeatElement(0 as UInt8, count: count))
   bytes.withUnsafeMutableBytes { fill($0.bytes) }
   return bytes
 }

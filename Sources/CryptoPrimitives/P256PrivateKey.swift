@@ -95,40 +95,37 @@ private final class P256Pair: Sendable {
 
   /// SEQUENCE { r, s } in DER over a digest of 32 bytes; `nil` when OpenSSL fails, which has the reason.
   func sign(digest: [UInt8]) -> [UInt8]? {
+    OpenSSL.start()
     guard let signer = Self.signer else { return nil }
-    return withNumber { _, number, _ in
-      var signature = [UInt8](repeating: 0, count: Self.maximumSignatureSize)
-      var count: CUnsignedInt = 0
-      let isDone = Self.signing.withLock { _ in liquid_p256_sign(signer, number, digest, &signature, &count) }
-      return isDone == 1 ? Array(signature.prefix(Int(count))) : nil
+    var count: CUnsignedInt = 0
+    var isDone: CInt = 0
+    let signature = newBytes(Self.maximumSignatureSize) { signature in
+      isDone = scalar.withUnsafeBytes { scalar in
+        Self.signing.withLock { _ in liquid_p256_sign(signer, scalar.bytes, digest, signature, &count) }
+      }
     }
+    return isDone == 1 ? Array(signature.prefix(Int(count))) : nil
   }
 
   /// 04 ‖ X ‖ Y, in constant time; `nil` only when memory runs out.
   private func point() -> [UInt8]? {
-    withNumber { group, number, context in
-      guard let point = EC_POINT_new(group) else { return nil }
-      defer { EC_POINT_clear_free(point) }
-      var octets = [UInt8](repeating: 0, count: 1 + 2 * P256.fieldSize)
-      guard
-        EC_POINT_mul(group, point, number, nil, nil, context) == 1,
-        EC_POINT_point2oct(group, point, POINT_CONVERSION_UNCOMPRESSED, &octets, octets.count, context) == octets.count
-      else { return nil }
-      return octets
-    }
-  }
-
-  /// Lends the group and the scalar as a number: a copy in OpenSSL's locked heap, cleared before this returns.
-  private func withNumber(
-    _ body: (_ group: OpaquePointer, _ number: OpaquePointer, _ context: OpaquePointer) -> [UInt8]?
-  ) -> [UInt8]? {
     OpenSSL.start()
     guard let group = Self.group, let context = BN_CTX_secure_new() else { return nil }
     defer { BN_CTX_free(context) }
+    // A copy of the scalar in OpenSSL's locked heap.
     guard let number = BN_secure_new() else { return nil }
     defer { BN_clear_free(number) }
     BN_set_flags(number, BN_FLG_CONSTTIME)
-    guard scalar.withUnsafeBytes({ BN_bin2bn($0.bytes, CInt($0.count), number) }) != nil else { return nil }
-    return body(group, number, context)
+    guard
+      scalar.withUnsafeBytes({ BN_bin2bn($0.bytes, CInt($0.count), number) }) != nil,
+      let point = EC_POINT_new(group)
+    else { return nil }
+    defer { EC_POINT_clear_free(point) }
+    var octets = [UInt8](repeating: 0, count: 1 + 2 * P256.fieldSize)
+    guard
+      EC_POINT_mul(group, point, number, nil, nil, context) == 1,
+      EC_POINT_point2oct(group, point, POINT_CONVERSION_UNCOMPRESSED, &octets, octets.count, context) == octets.count
+    else { return nil }
+    return octets
   }
 }
