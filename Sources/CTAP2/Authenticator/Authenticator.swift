@@ -1,4 +1,3 @@
-import CBOR
 public import Recovery
 
 /// The authenticator: CTAP2 messages in, answers out, whichever door they come through.
@@ -27,8 +26,8 @@ public struct Authenticator: Sendable {
   var largeBlobWrite: LargeBlobWrite?
   /// What credentialManagement goes on with; any other command drops it.
   var enumeration: Enumeration?
-  /// The last answer of getInfo without its encrypted members, and its map.
-  var lastInfo: (response: GetInfo.Response, members: CBORMap)?
+  /// The last answer of getInfo.
+  var lastInfo: GetInfo.Response.Encoding?
   /// The last signature counter of a credential that U2F registered.
   var lastU2FSignCount: UInt32 = 0
 

@@ -69,16 +69,50 @@ public enum GetInfo: AuthenticatorCommand {
 
     /// Encodes the response map.
     ///
-    /// Platforms ask often, and only the two encrypted members differ from one answer to the next: the map of the last
-    /// one without them is kept.
+    /// Platforms ask often, and only the two encrypted members differ from one answer to the next: the last encoding is
+    /// kept, and they are replaced in it.
     public func encoded(for authenticator: inout Authenticator) -> [UInt8] {
-      var lasting = self
-      (lasting.encIdentifier, lasting.encCredStoreState) = (nil, nil)
-      if authenticator.lastInfo?.response != lasting { authenticator.lastInfo = (lasting, lasting.members) }
-      guard var members = authenticator.lastInfo?.members else { return [] }
-      members[0x19] = encIdentifier.map { .bytes($0) }
-      members[0x1E] = encCredStoreState.map { .bytes($0) }
-      return CBOREncoder.encode(.map(members))
+      if let bytes = authenticator.lastInfo?.bytes(for: self) { return bytes }
+      let encoding = Encoding(of: self)
+      authenticator.lastInfo = encoding
+      return encoding.bytes
+    }
+
+    /// The members that are encrypted anew for each answer.
+    private var encryptedMembers: [[UInt8]] { [encIdentifier, encCredStoreState].compactMap(\.self) }
+
+    /// The encoding of an answer.
+    struct Encoding: Sendable {
+      /// The response map.
+      let bytes: [UInt8]
+      /// The answer without its encrypted members.
+      private let lasting: Response
+      /// Where the encrypted members begin.
+      private let places: [Int]
+
+      init(of response: Response) {
+        let bytes = CBOREncoder.encode(.map(response.members))
+        self.bytes = bytes
+        lasting = response.withoutEncryptedMembers
+        places = response.encryptedMembers.compactMap { member in
+          bytes.indices.first { bytes[$0...].starts(with: member) }
+        }
+      }
+
+      /// The encoding of an answer that differs in the encrypted members alone; `nil` for any other.
+      func bytes(for response: Response) -> [UInt8]? {
+        let members = response.encryptedMembers
+        guard members.count == places.count, response.withoutEncryptedMembers == lasting else { return nil }
+        var bytes = bytes
+        for (place, member) in zip(places, members) { bytes.replaceSubrange(place..<place + member.count, with: member) }
+        return bytes
+      }
+    }
+
+    private var withoutEncryptedMembers: Response {
+      var response = self
+      (response.encIdentifier, response.encCredStoreState) = (nil, nil)
+      return response
     }
 
     /// CTAP 2.2 has no version of its own: "FIDO_2_2" must not be told (CTAP §6.4).

@@ -52,7 +52,9 @@ public struct AuthenticatorData: Sendable, Equatable {
 
   /// rpIdHash (32) ‖ flags (1) ‖ signCount (BE32) ‖ attested credential data? ‖ extensions?; 37 bytes at least.
   public var bytes: [UInt8] {
-    var bytes = rpIDHash.bytes
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(37)
+    bytes += rpIDHash.bytes
     bytes.append(flags.rawValue)
     withUnsafeBytes(of: signCount.bigEndian) { bytes += $0 }
     if let attestedCredentialData { bytes += attestedCredentialData.bytes }
