@@ -4,7 +4,7 @@ import CCBOR
 public enum CBOREncoder {
   /// Encodes a value, CTAP §8: libcbor writes the shortest heads, ``CBORMap`` keeps the order.
   public static func encode(_ value: CBORValue) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: size(of: value))
+    var bytes = Array(repeatElement(0 as UInt8, count: size(of: value)))
     var count = 0
     bytes.withUnsafeMutableBufferPointer { write(value, to: $0, at: &count) }
     return bytes

@@ -45,7 +45,9 @@ struct EncodingWalk {
   /// Iterative: the depth of hostile input must not become depth of our stack.
   private mutating func item(maximumDepth: Int) throws(CBORError) {
     // How many items are still to come: outside, then in each open array and map. A map of n pairs is 2n items.
-    var toCome: [UInt64] = [1]
+    var toCome: [UInt64] = []
+    toCome.reserveCapacity(1 + maximumDepth)
+    toCome.append(1)
     while let count = toCome.last {
       guard count > 0 else {
         toCome.removeLast()

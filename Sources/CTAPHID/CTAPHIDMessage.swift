@@ -24,8 +24,9 @@ public struct CTAPHIDMessage: Hashable, Sendable {
     guard payload.count <= Self.maximumLength else { throw .invalidLength }
     let first = Packet.initialization(
       command, length: payload.count, payload: payload.prefix(Packet.initializationCapacity))
-    var reports = [Report(channel: channel, packet: first)]
-    reports.reserveCapacity(1 + payload.count / Packet.continuationCapacity)
+    var reports: [Report] = []
+    reports.reserveCapacity(2 + payload.count / Packet.continuationCapacity)
+    reports.append(Report(channel: channel, packet: first))
     var rest = payload.dropFirst(Packet.initializationCapacity)
     var sequence: UInt8 = 0
     while !rest.isEmpty {

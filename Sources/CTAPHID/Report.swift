@@ -16,22 +16,22 @@ public struct Report: Hashable, Sendable {
 
   /// Writes a packet as a report, the rest filled with zeros; payload that does not fit is left out.
   public init(channel: ChannelID, packet: Packet) {
-    var bytes = [UInt8](repeating: 0, count: Self.size)
-    for index in 0..<4 { bytes[index] = UInt8(truncatingIfNeeded: channel.rawValue >> UInt32(24 - 8 * index)) }
-    let (header, payload): (Int, ArraySlice<UInt8>)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Self.size)
+    withUnsafeBytes(of: channel.rawValue.bigEndian) { bytes += $0 }
+    let payload: ArraySlice<UInt8>
     switch packet {
     case .initialization(let command, let length, let content):
-      bytes[4] = 0x80 | command.rawValue
-      bytes[5] = UInt8(truncatingIfNeeded: length >> 8)
-      bytes[6] = UInt8(truncatingIfNeeded: length)
-      (header, payload) = (7, content)
+      bytes.append(0x80 | command.rawValue)
+      bytes.append(UInt8(truncatingIfNeeded: length >> 8))
+      bytes.append(UInt8(truncatingIfNeeded: length))
+      payload = content
     case .continuation(let sequence, let content):
-      bytes[4] = sequence & 0x7f
-      (header, payload) = (5, content)
+      bytes.append(sequence & 0x7f)
+      payload = content
     }
-    bytes.withUnsafeMutableBufferPointer { bytes in
-      _ = bytes[header...].update(fromContentsOf: payload.prefix(Self.size - header))
-    }
+    bytes += payload.prefix(Self.size - bytes.count)
+    bytes += repeatElement(0, count: Self.size - bytes.count)
     self.bytes = bytes
   }
 

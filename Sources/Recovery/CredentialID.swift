@@ -57,9 +57,15 @@ extension CredentialKeys {
 extension CredentialParameters {
   /// kind ‖ algorithm ‖ policy ‖ epoch ‖ instance ‖ length of user.id ‖ user.id, zero-padded: 86 bytes.
   var plaintext: [UInt8] {
-    [kind.rawValue, algorithm.number, policy.byte] + epoch.bigEndianBytes + instanceBytes
-      + [UInt8(userID.count)] + userID
-      + [UInt8](repeating: 0, count: Self.maximumUserIDLength - userID.count)
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(CredentialID.plaintextLength)
+    bytes += [kind.rawValue, algorithm.number, policy.byte]
+    bytes += epoch.bigEndianBytes
+    bytes += instanceBytes
+    bytes.append(UInt8(userID.count))
+    bytes += userID
+    bytes += repeatElement(0, count: CredentialID.plaintextLength - bytes.count)
+    return bytes
   }
 
   /// Reads the fields; `nil` where one is out of its range or they do not fit each other.

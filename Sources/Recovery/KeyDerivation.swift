@@ -55,8 +55,13 @@ extension CredentialKeys {
 
   /// kind ‖ algorithm ‖ rpIdHash ‖ instance ‖ user.id.
   static func keyMessage(_ parameters: CredentialParameters, rpIDHash: RPIDHash) -> [UInt8] {
-    [parameters.kind.rawValue, parameters.algorithm.number] + rpIDHash.bytes + parameters.instanceBytes
-      + parameters.userID
+    var message: [UInt8] = []
+    message.reserveCapacity(50 + parameters.userID.count)
+    message += [parameters.kind.rawValue, parameters.algorithm.number]
+    message += rpIDHash.bytes
+    message += parameters.instanceBytes
+    message += parameters.userID
+    return message
   }
 }
 

@@ -89,5 +89,8 @@ private final class StandardError: Sendable {
     return poll(&output, 1, 0) != 0
   }
 
-  private func put(_ line: String) { Descriptor.write(line.utf8, to: STDERR_FILENO) }
+  private func put(_ line: String) {
+    var line = line
+    line.withUTF8 { _ = Descriptor.write(UnsafeRawBufferPointer($0), to: STDERR_FILENO) }
+  }
 }

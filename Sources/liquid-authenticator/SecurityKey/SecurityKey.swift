@@ -227,6 +227,7 @@ actor SecurityKey {
 
   private func perform(_ actions: [CTAPHIDStateMachine.Action]) {
     var reports: [Report] = []
+    reports.reserveCapacity(actions.count)
     for action in actions {
       switch action {
       case .send(let report): reports.append(report)
