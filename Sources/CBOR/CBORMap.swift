@@ -40,10 +40,7 @@ public struct CBORMap: Hashable, Sendable {
 
   /// The value of a key; setting `nil` removes the member.
   public subscript(key: CBORValue) -> CBORValue? {
-    get {
-      let index = position(of: key)
-      return index < pairs.count && pairs[index].key == key ? pairs[index].value : nil
-    }
+    get { pairs.first { $0.key == key }?.value }
     set {
       if let newValue, append(newValue, forKey: key) { return }
       let start = position(of: key)

@@ -5,7 +5,7 @@ import Glibc
 struct BenchmarksCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "benchmarks", abstract: "Measures the authenticator against floors beside it.",
-    subcommands: [Measure.self, Echo.self], defaultSubcommand: Measure.self)
+    subcommands: [Measure.self, Echo.self, Repeat.self], defaultSubcommand: Measure.self)
 
   /// Parses the command line and runs; `main.swift` is this one call.
   static func start() async { await main() }

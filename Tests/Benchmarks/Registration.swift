@@ -1,7 +1,9 @@
 import AlgorandStatements
+import ArgumentParser
 import CBOR
 import CTAP2
 import CryptoPrimitives
+import DeterministicKeys
 import Glibc
 import Recovery
 
@@ -47,7 +49,8 @@ struct Registration {
     _ = try key.signature(for: [UInt8](repeating: 1, count: 300))
   }
 
-  private struct Row {
+  /// One line of the table.
+  fileprivate struct Row {
     private var authenticator: Authenticator
     private let message: [UInt8]
     var comparison: Comparison
@@ -76,6 +79,27 @@ struct Registration {
       guard answer.first == 0 else { throw BenchmarkError("makeCredential answered status \(answer.first ?? 0)") }
       self.authenticator = authenticator
     }
+  }
+}
+
+/// Does one thing so many times, for a test that counts the instructions of this process.
+struct Repeat: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(abstract: "Does one thing so many times, and measures nothing.")
+
+  @Option(help: "How many registrations that store nothing.")
+  var registrations = 0
+  @Option(help: "How many signatures by P-256.")
+  var signatures = 0
+
+  func run() async throws {
+    let phrase = BIP39Phrase.generate()
+    let keys = CredentialKeys(mainKey: try MainKey.derive(from: phrase))
+    let vault = OpenVault(
+      keys: keys, ed25519Root: try BIP32Ed25519.root(from: phrase), store: InMemoryCredentialStore(keys: keys))
+    var row = Registration.Row("rk=false", vault, rk: false, stored: 0)
+    let key = try P256.PrivateKey.random()
+    for _ in 0..<registrations { try await row.measure() }
+    for _ in 0..<signatures { _ = try key.signature(for: [UInt8](repeating: 1, count: 300)) }
   }
 }
 

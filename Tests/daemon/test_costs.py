@@ -14,6 +14,7 @@ import time
 
 import pytest
 from fido2.ctap2 import Ctap2
+from fido2.hid import CtapHidDevice
 from support import figures, wire
 from support.authenticator import BIN, Authenticator
 from support.ceremonies import OWN, client_data_hash, register
@@ -22,12 +23,29 @@ REPEATED = 200
 WARM = 20
 
 
+class AtOnce(wire.SocketConnection):
+    """Writes the reports of a message in one go, so that a slow daemon reads them together, as a fast one does."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.waiting = []
+
+    def write_packet(self, data):
+        self.waiting.append(data)
+
+    def read_packet(self):
+        waiting, self.waiting = self.waiting, []
+        for report in waiting:
+            super().write_packet(report)
+        return super().read_packet()
+
+
 class Client:
     """One program, and one credential that it signs in with."""
 
     def __init__(self, key):
         key.unlock()
-        self.device = wire.fido2_device(key.socket)
+        self.device = CtapHidDevice(wire.descriptor(key.socket), AtOnce(key.socket))
         self.ctap = Ctap2(self.device)
         self.made = register(self.ctap, OWN, "example.com")
         self.sign_in(WARM)
@@ -75,27 +93,56 @@ def test_system_calls(key, tmp_path, request_name, reports, most):
     assert sum(calls.values()) <= REPEATED * most + few, table.read_text()
 
 
-def instructions(tmp_path, sign_ins, infos):
-    """Of the whole process, with so many requests."""
-    stripped = tmp_path / "liquid-authenticator"
-    if not stripped.exists():
-        # valgrind does not read the compiler's debug information.
-        subprocess.run(["strip", "-g", "-o", stripped, BIN / "liquid-authenticator"], check=True)
-    file = tmp_path / f"callgrind.{sign_ins}.{infos}"
-    wrapper = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={file}", "-q"]
-    key = Authenticator(tmp_path / f"key-{sign_ins}-{infos}", wrapper=wrapper).install()
-    key.binary = stripped
+def callgrind(folder: pathlib.Path) -> list[str]:
+    return ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'callgrind'}", "-q"]
+
+
+def instructions(folder: pathlib.Path) -> int:
+    return int(re.search(r"^(?:summary|totals): (\d+)", (folder / "callgrind").read_text(), re.M)[1])
+
+
+def stripped(name, folder) -> pathlib.Path:
+    """valgrind does not read the compiler's debug information."""
+    subprocess.run(["strip", "-g", "-o", folder / name, BIN / name], check=True)
+    return folder / name
+
+
+def of_the_daemon(folder, binary, request_name, times):
+    """Instructions of the whole process, with so many requests."""
+    key = Authenticator(folder, wrapper=callgrind(folder)).install()
+    key.binary = binary
     with key, contextlib.closing(Client(key)) as client:
-        client.sign_in(sign_ins)
-        client.get_info(infos)
-    return int(re.search(r"^(?:summary|totals): (\d+)", file.read_text(), re.M)[1])
+        getattr(client, request_name)(times)
+    return instructions(folder)
 
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="needs valgrind, which scripts/test installs")
-def test_instructions(tmp_path):
-    base = instructions(tmp_path, 0, 0)
-    sign_in = (instructions(tmp_path, REPEATED, 0) - base) // REPEATED
-    info = (instructions(tmp_path, 0, REPEATED) - base) // REPEATED
-    figures.note("instructions of a sign-in, of getInfo", f"{sign_in}, {info}")
-    # The signature alone takes 246,000. On a busy machine some requests are so slow here that a KEEPALIVE is sent.
-    assert sign_in <= 440_000 and info <= 100_000
+@pytest.mark.parametrize("request_name, most", [("sign_in", 380_000), ("get_info", 80_000)])
+def test_instructions(tmp_path, request_name, most):
+    """A machine that is busy elsewhere only adds: some requests are so slow then that a KEEPALIVE is sent."""
+    binary = stripped("liquid-authenticator", tmp_path)
+    counts = []
+    while len(counts) < 3 and min(counts, default=most + 1) > most:
+        base, more = (
+            of_the_daemon(tmp_path / f"{len(counts)}-{times}", binary, request_name, times) for times in (0, REPEATED))
+        counts.append((more - base) // REPEATED)
+    figures.note(f"instructions of a {request_name.replace('_', '-')}", ", ".join(map(str, counts)))
+    assert min(counts) <= most, counts
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="needs valgrind, which scripts/test installs")
+def test_instructions_of_a_registration(tmp_path):
+    """One that stores nothing, without the dialog: a key pair and a signature, and little else."""
+    binary = stripped("Benchmarks", tmp_path)
+
+    def count(registrations, signatures):
+        subprocess.run(
+            [*callgrind(tmp_path), binary, "repeat", f"--registrations={registrations}", f"--signatures={signatures}"],
+            check=True, stderr=subprocess.DEVNULL)
+        return instructions(tmp_path)
+
+    # The first of each also sets OpenSSL up.
+    base = count(10, 10)
+    registration, signature = (count(110, 10) - base) // 100, (count(10, 110) - base) // 100
+    figures.note("instructions of a registration, of a signature", f"{registration}, {signature}")
+    assert registration <= 1.4 * 2 * signature

@@ -10,8 +10,18 @@ enum CeremonyLog {
     if report.error == nil, report.rpID == nil, command == GetInfo.name { return nil }
     let (seconds, attoseconds) = report.elapsed.components
     let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
-    let subject = report.rpID.map { " " + $0 } ?? ""
-    return "\(command)\(subject) \(refusal ?? "done"), \(milliseconds) ms"
+    var line = command
+    line.reserveCapacity(128)
+    if let rpID = report.rpID {
+      line += " "
+      line += rpID
+    }
+    line += " "
+    line += refusal ?? "done"
+    line += ", "
+    line += String(milliseconds)
+    line += " ms"
+    return line
   }
 
   /// The line for what a wallet wanted signed and was refused before that question: for whom, and which transaction;

@@ -26,9 +26,7 @@ struct Desk: Sendable {
   let writer: any TaskExecutor
 
   /// Commands that run on the loop; what a sign-in has to write, the authenticator writes on `writer`.
-  private static let reading: Set<UInt8> = [
-    GetInfo.code, GetAssertion.code, GetNextAssertion.code, Selection.code,
-  ]
+  private static let reading = [GetInfo.code, GetAssertion.code, GetNextAssertion.code, Selection.code]
 
   /// Answers a CTAP2 message in its turn; one that is withdrawn before that is told so.
   ///

@@ -35,7 +35,11 @@ struct Log: Sendable {
   func info(_ line: String) { write(.info, line) }
 
   private func write(_ level: Level, _ line: String) {
-    output((isJournal ? "<\(level.rawValue)>" : "liquid-authenticator: ") + Log.printable(line) + "\n")
+    var text = isJournal ? "<\(level.rawValue)>" : "liquid-authenticator: "
+    text.reserveCapacity(text.utf8.count + line.utf8.count + 1)
+    text += Log.printable(line)
+    text += "\n"
+    output(text)
   }
 
   /// How many characters of a line are written.
@@ -43,8 +47,12 @@ struct Log: Sendable {
 
   /// Texts of clients may be hostile: a line stays one line of at most 1000 characters, and moves no cursor.
   static func printable(_ text: String) -> String {
+    var text = text
     // Most lines have nothing else.
-    if text.utf8.count <= maximumCount, text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) { return text }
+    let isPlain = text.withUTF8 { bytes in
+      bytes.count <= maximumCount && bytes.allSatisfy { $0 >= 0x20 && $0 <= 0x7E }
+    }
+    if isPlain { return text }
     var line = ""
     for scalar in text.unicodeScalars.prefix(maximumCount) {
       if scalar.isASCII, 0x20...0x7E ~= scalar.value {

@@ -41,7 +41,7 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
     defer { passTurn() }
     var authenticator = state.withLock(\.authenticator)
     let answer = await work(&authenticator)
-    state.withLock { [authenticator] in $0.authenticator = authenticator }
+    state.withLock { swap(&$0.authenticator, &authenticator) }
     return answer
   }
 

@@ -114,7 +114,13 @@ final class DeviceEvents: Sendable {
   func send(_ event: DeviceEvent) { pass(on: [event]) }
 
   /// The reports that were read at once.
-  func send(_ reports: [Report]) { if !reports.isEmpty { pass(on: reports.map(DeviceEvent.report)) } }
+  func send(_ reports: [Report]) {
+    guard !reports.isEmpty else { return }
+    var events: [DeviceEvent?] = []
+    events.reserveCapacity(reports.count)
+    for report in reports { events.append(.report(report)) }
+    pass(on: events)
+  }
 
   /// Ends them, once.
   func finish() { pass(on: [nil]) }

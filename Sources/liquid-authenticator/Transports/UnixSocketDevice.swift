@@ -19,12 +19,19 @@ final class UnixSocketDevice: DeviceLink, Polled {
   private let clients = Mutex<[Int32: ChannelID?]>([:])
   private let arrivals = ArrivalPause()
   private let watch = Mutex<EventLoop.Watch?>(nil)
+  /// Where packets are read, on the loop's thread alone. One byte more than a host writes: a longer packet is cut, and of
+  /// another size all the same.
+  private nonisolated(unsafe) let packets = UnsafeMutableBufferPointer<UInt8>.allocate(
+    capacity: packetSize * packetsAtOnce)
+  private static let packetSize = Report.size + 2
 
   /// Serves the clients of the listener, which is closed with the device.
   init(_ listener: ListeningSocket, on loop: EventLoop) {
     self.listener = listener
     watch.withLock { $0 = loop.watch(self) }
   }
+
+  deinit { packets.deallocate() }
 
   func node() async -> DeviceNode? { DeviceNode(listener.path) }
 
@@ -71,21 +78,20 @@ final class UnixSocketDevice: DeviceLink, Polled {
 
   /// Takes the packets that are there, so many at most that other clients have their turn; false when it has gone.
   private func readAll(_ client: Int32) -> Bool {
-    // One byte more than a host writes: a longer packet is cut, and of another size all the same.
-    let size = Report.size + 2
-    let (reports, hasEnded) = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: size * Self.packetsAtOnce) {
-      bytes in
-      withUnsafeTemporaryAllocation(of: Int.self, capacity: Self.packetsAtOnce) { lengths in
-        let count = Int(
-          clinux_receive_packets(client, bytes.baseAddress, size, Int32(Self.packetsAtOnce), lengths.baseAddress))
-        guard count > 0 else { return ([Report](), count == 0 || errno != EAGAIN && errno != EINTR) }
-        // A packet of no bytes is the end; one of another size is no report, and is not answered.
-        let packets = lengths[..<count].prefix { $0 > 0 }
-        let reports = packets.indices.compactMap { index in
-          Report(hostBytes: UnsafeBufferPointer(rebasing: bytes[index * size..<index * size + packets[index]]))
-        }
-        return (reports, packets.count < count)
+    let size = Self.packetSize
+    let (reports, hasEnded) = withUnsafeTemporaryAllocation(of: Int.self, capacity: Self.packetsAtOnce) { lengths in
+      let count = Int(
+        clinux_receive_packets(client, packets.baseAddress, size, Int32(Self.packetsAtOnce), lengths.baseAddress))
+      guard count > 0 else { return ([Report](), count == 0 || errno != EAGAIN && errno != EINTR) }
+      // A packet of no bytes is the end; one of another size is no report, and is not answered.
+      let lengths = lengths[..<count].prefix { $0 > 0 }
+      var reports: [Report] = []
+      reports.reserveCapacity(lengths.count)
+      for (index, length) in lengths.enumerated() {
+        let packet = UnsafeBufferPointer(rebasing: packets[index * size..<index * size + length])
+        if let report = Report(hostBytes: packet) { reports.append(report) }
       }
+      return (reports, lengths.count < count)
     }
     if let channel = reports.last?.channel { clients.withLock { $0[client] = channel } }
     events.send(reports)
