@@ -111,7 +111,9 @@ public enum SHA512_256 {
   private static let function = HashFunction("SHA2-512/256")
 }
 
-/// A hash function of OpenSSL's. To look it up by its name takes longer than to hash a short text, so it is done once.
+/// A hash function of OpenSSL's.
+///
+/// Looking it up by its name takes longer than hashing a short text, so it is done once.
 private struct HashFunction: @unchecked Sendable {
   /// OpenSSL only reads it.
   private let pointer: OpaquePointer?

@@ -104,7 +104,9 @@ public enum GetInfo: AuthenticatorCommand {
         let members = response.encryptedMembers
         guard members.count == places.count, response.withoutEncryptedMembers == lasting else { return nil }
         var bytes = bytes
-        for (place, member) in zip(places, members) { bytes.replaceSubrange(place..<place + member.count, with: member) }
+        for (place, member) in zip(places, members) {
+          bytes.replaceSubrange(place..<place + member.count, with: member)
+        }
         return bytes
       }
     }

@@ -19,8 +19,9 @@ final class UnixSocketDevice: DeviceLink, Polled {
   private let clients = Mutex<[Int32: ChannelID?]>([:])
   private let arrivals = ArrivalPause()
   private let watch = Mutex<EventLoop.Watch?>(nil)
-  /// Where packets are read, on the loop's thread alone. One byte more than a host writes: a longer packet is cut, and of
-  /// another size all the same.
+  /// Where packets are read, on the loop's thread alone.
+  ///
+  /// Each has room for one byte more than a host writes: a longer packet is cut, and of another size all the same.
   private nonisolated(unsafe) let packets = UnsafeMutableBufferPointer<UInt8>.allocate(
     capacity: packetSize * packetsAtOnce)
   private static let packetSize = Report.size + 2
