@@ -31,18 +31,18 @@ static inline EVP_PKEY *liquid_p256_key(unsigned char *point, unsigned char *sca
   return key;
 }
 
-// An EC_KEY of P-256 that holds no key: what liquid_p256_sign signs with. NULL on failure.
+// An empty EC_KEY of P-256, for liquid_p256_sign. NULL on failure.
 //
-// An EVP_PKEY would build the curve for each key anew, which takes as long as the signature. OpenSSL 3 calls EC_KEY
-// deprecated and has no other road to this.
+// An EVP_PKEY would build the curve anew for each key, which takes as long as the signature. OpenSSL 3 deprecates
+// EC_KEY but has no other way to reuse the curve.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 static inline EC_KEY *liquid_p256_signer(void) { return EC_KEY_new_by_curve_name(NID_X9_62_prime256v1); }
 
 // Signs a SHA-256 digest with a scalar of the group's: ECDSA in DER, at most ECDSA_size bytes. 0 on failure.
 //
-// The signer holds a copy of the scalar in OpenSSL's locked heap until this returns: the number 1 replaces it, because
-// OpenSSL before 3.0.6 keeps a scalar that NULL should replace.
+// Until this returns, the signer has a copy of the scalar in OpenSSL's locked heap. The number 1 then replaces it:
+// OpenSSL before 3.0.6 keeps the scalar when it is set to NULL.
 static inline int liquid_p256_sign(
     EC_KEY *signer, const BIGNUM *scalar, const unsigned char digest[32], unsigned char *signature,
     unsigned int *count) {

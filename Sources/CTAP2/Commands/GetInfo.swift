@@ -69,8 +69,7 @@ public enum GetInfo: AuthenticatorCommand {
 
     /// Encodes the response map.
     ///
-    /// Platforms ask often, and only the two encrypted members differ from one answer to the next: the map of the last
-    /// one without them is kept.
+    /// Platforms ask often, and usually only the two encrypted members differ: the map of the others is cached.
     public func encoded(for authenticator: inout Authenticator) -> [UInt8] {
       var lasting = self
       (lasting.encIdentifier, lasting.encCredStoreState) = (nil, nil)

@@ -63,7 +63,7 @@ enum U2FStatus: UInt16, Sendable {
   /// A vault or store that failed: no precise diagnosis (ISO 7816-4).
   case failure = 0x6F00
 
-  /// Why there is no answer, as U2F says it: the one place where a ``CTAPError`` becomes two bytes.
+  /// The status word of an error; only this initializer makes one of a ``CTAPError``.
   init(_ error: CTAPError) {
     self =
       switch error.status {

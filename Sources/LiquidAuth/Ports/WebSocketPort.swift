@@ -4,7 +4,7 @@
 /// certificate as ``HTTPPort`` does. It follows no redirect, keeps no cookie, offers no extension and no subprotocol,
 /// and never opens anything again by itself.
 public protocol WebSocketPort: Sendable {
-  /// Begins to open a web socket and returns at once; what becomes of it is told to `deliver`.
+  /// Begins to open a web socket and returns at once; `deliver` gets its events.
   ///
   /// `deliver` hears ``WebSocketEvent/open`` at most once, then messages in their order, and at the end exactly one
   /// ``WebSocketEvent/closed(_:)``, also when the opening failed or ``WebSocketConnection/close()`` was called. It may
@@ -38,7 +38,7 @@ public protocol WebSocketConnection: Sendable {
 public enum WebSocketEvent: Equatable, Sendable {
   /// The server has taken the upgrade (status 101): messages can be sent.
   case open
-  /// A text message, whole. A binary one is told as ``PortError/notText``, after status code 1003.
+  /// A whole text message. A binary one closes the socket with status code 1003 and is ``PortError/notText``.
   case text(String)
   /// It is over; `nil` where either side closed it in order.
   case closed(PortError?)

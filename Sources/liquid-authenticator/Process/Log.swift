@@ -38,12 +38,12 @@ struct Log: Sendable {
     output((isJournal ? "<\(level.rawValue)>" : "liquid-authenticator: ") + Log.printable(line) + "\n")
   }
 
-  /// How many characters of a line are written.
+  /// The longest line, in Unicode scalars; the rest is cut.
   private static let maximumCount = 1000
 
   /// Texts of clients may be hostile: a line stays one line of at most 1000 characters, and moves no cursor.
   static func printable(_ text: String) -> String {
-    // Most lines have nothing else.
+    // Most lines are printable ASCII.
     if text.utf8.count <= maximumCount, text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) { return text }
     var line = ""
     for scalar in text.unicodeScalars.prefix(maximumCount) {
@@ -62,7 +62,7 @@ struct Log: Sendable {
   }
 }
 
-/// The standard error, which may be a terminal that its person has stopped, or a pipe that nobody reads.
+/// Standard error, which may be a stopped terminal (Control-S) or a pipe that nobody reads.
 private final class StandardError: Sendable {
   private let mayBlock: Bool
   private let lost = Atomic(0)
@@ -72,7 +72,7 @@ private final class StandardError: Sendable {
     mayBlock = fstat(STDERR_FILENO, &status) != 0 || status.st_mode & S_IFMT != S_IFREG
   }
 
-  /// Writes a line, where it can be written at once; how many could not is said later.
+  /// Writes a line if that does not block; otherwise counts it as lost, and logs the count before the next line.
   func write(_ line: String) {
     guard hasRoom else {
       lost.add(1, ordering: .relaxed)

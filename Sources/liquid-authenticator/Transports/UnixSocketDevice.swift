@@ -9,7 +9,7 @@ import Synchronization
 final class UnixSocketDevice: DeviceLink, Polled {
   /// How many clients may be connected; one more is turned away.
   static let clientLimit = 32
-  /// How many packets of one client are read before the others are looked at, and written in one call.
+  /// How many packets of one client are read before the next client's, and how many are written in one call.
   private static let packetsAtOnce = 32
 
   let events = DeviceEvents()
@@ -71,7 +71,7 @@ final class UnixSocketDevice: DeviceLink, Polled {
 
   /// Takes the packets that are there, so many at most that other clients have their turn; false when it has gone.
   private func readAll(_ client: Int32) -> Bool {
-    // One byte more than a host writes: a longer packet is cut, and of another size all the same.
+    // One byte more than a report with its report number, so that a longer packet, cut to this, still has a wrong size.
     let size = Report.size + 2
     let (reports, hasEnded) = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: size * Self.packetsAtOnce) {
       bytes in
@@ -79,7 +79,7 @@ final class UnixSocketDevice: DeviceLink, Polled {
         let count = Int(
           clinux_receive_packets(client, bytes.baseAddress, size, Int32(Self.packetsAtOnce), lengths.baseAddress))
         guard count > 0 else { return ([Report](), count == 0 || errno != EAGAIN && errno != EINTR) }
-        // A packet of no bytes is the end; one of another size is no report, and is not answered.
+        // An empty packet is the end of the connection; a packet of another size is not a report, and is ignored.
         let packets = lengths[..<count].prefix { $0 > 0 }
         let reports = packets.indices.compactMap { index in
           Report(hostBytes: UnsafeBufferPointer(rebasing: bytes[index * size..<index * size + packets[index]]))
