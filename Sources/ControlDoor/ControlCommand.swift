@@ -35,7 +35,6 @@ package enum ControlWait: Sendable {
 }
 
 extension ControlCommand {
-  /// Most commands wait in line.
   package static var wait: ControlWait { .queue }
 
   /// Reads the members; the caller wipes `body` afterwards.
@@ -61,7 +60,6 @@ extension PlainCommand {
 
 /// A command whose only member is a passphrase or a PIN: {0: bytes}.
 package protocol SecretCommand: ControlCommand {
-  /// The passphrase or PIN.
   var secret: SecretBytes { get }
   /// Makes the request.
   init(_ secret: SecretBytes)

@@ -113,7 +113,6 @@ package struct ForgetReaders: PlainCommand {
 /// Replaces the serialized large-blob array, CTAP §6.10.3: {1: array, 2: digest?}.
 package struct SetLargeBlobArray: ControlCommand {
   package static let code: UInt8 = 0x60
-  /// The new array.
   package var array: [UInt8]
   /// The last 16 bytes of the array to replace; `nil` replaces any.
   package var digest: [UInt8]?

@@ -69,7 +69,7 @@ package struct PlugDevice: ControlCommand {
   package static let code: UInt8 = 0x5B
   package static let wait = ControlWait.work
 
-  /// What can be done to the device.
+  /// An action on the device.
   package enum Action: UInt64, Sendable, CaseIterable {
     /// It appears.
     case attach = 1

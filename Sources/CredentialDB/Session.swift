@@ -30,7 +30,7 @@ final class Session {
   var knownTotals: StoreRows.Totals?
   /// The places of the relying party that was looked up last, until one of its records changes.
   private var knownSite: Site?
-  /// The record that was looked up last: a browser asks silently which key has it, and then signs in with it.
+  /// The record of the last lookup: a browser first asks for it without presence, and then signs in with it.
   private var knownRecord: (id: [UInt8], rpIDHash: RPIDHash, record: CredentialSource?)?
   /// The hash over the rows as the transaction under way has left them so far, or as it was read since the last one.
   var knownRows: RowSet?

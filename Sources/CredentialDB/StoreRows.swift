@@ -120,7 +120,7 @@ enum StoreRows {
     return rows
   }
 
-  /// Opens every row of `credential`.
+  /// Opens every row of `credential`, and throws if one is damaged.
   static func openAll(of connection: Connection, keys: CredentialKeys) throws(StoreFault) {
     try Statement("SELECT \(columns) FROM credential", connection).forEach { row throws(StoreFault) in
       _ = try entry(row, keys: keys)
@@ -137,7 +137,7 @@ enum StoreRows {
     var relyingParties = 0
   }
 
-  /// Counts by the index of the relying parties; no row is read.
+  /// Counts with the index of the relying parties, without reading rows.
   static func totals(of connection: Connection) throws(StoreFault) -> Totals {
     var totals = Totals()
     try Statement(

@@ -34,7 +34,7 @@ public struct LiquidAuthError: Error, Equatable, Sendable {
   public let kind: Kind
   /// What happened: lower case, no full stop.
   public let reason: String
-  /// What to do, where something can be done: lower case, no full stop.
+  /// What to do, if anything can be done: lower case, no full stop.
   public let hint: String?
 
   init(_ kind: Kind, _ reason: String, hint: String? = nil) {

@@ -11,8 +11,8 @@ extension OpenVault {
   /// - Parameters:
   ///   - user: the user of a registration request whose excludeList has the credential.
   ///   - algorandAddress: the address of the account that signs too, by the extension `liquid`.
-  ///   - userPresent: whether a person agreed.
-  ///   - userVerified: whether that person was verified.
+  ///   - userPresent: UP of the consent; without it, nothing is written.
+  ///   - userVerified: UV of the consent.
   public func rememberUse(
     of credential: Credential, user: PublicKeyCredentialUserEntity? = nil, algorandAddress: String? = nil,
     userPresent: Bool, userVerified: Bool, now: UInt64

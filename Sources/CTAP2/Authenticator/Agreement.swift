@@ -15,7 +15,7 @@ extension Authenticator {
     }
   }
 
-  /// The person's consent, with verification where it is set up.
+  /// Asks the person, with verification if it is configured.
   package func agreement(to prompt: UserPrompt, with vault: OpenVault) async throws(CTAPError) -> UserConsent {
     do throws(UserInteractionError) {
       return try await ask(prompt, verification: canVerify, with: vault)

@@ -41,7 +41,7 @@ public struct Authenticator: Sendable {
   ///   - randomness: the salts of non-discoverable credentials come from here.
   ///   - now: the time since an arbitrary start; never goes back.
   ///   - wallClock: Unix milliseconds, for records.
-  ///   - writer: where a sign-in writes what it has learned; `nil`: where it runs.
+  ///   - writer: runs the writes of a sign-in; with `nil` they run where the sign-in does.
   ///   - report: told of every message once it is answered.
   public init(
     keySource: any KeySource, interaction: any UserInteraction, extensions: [any AuthenticatorExtension.Type],

@@ -223,7 +223,7 @@ public enum WalletPurpose: Sendable, Equatable {
   /// An association key would sign data of a service.
   case signAssociation(publicUserID: String, data: String, service: String)
 
-  /// Whether it signs for an Algorand account.
+  /// Whether the request signs for an Algorand account.
   var needsReading: Bool {
     switch self {
     case .signTransactions, .signMessage: true

@@ -16,8 +16,8 @@ struct U2FCommand: Sendable {
 
   /// Reads a command, with or without Le.
   ///
-  /// - Throws: `invalidParameter` for a class other than 0, `invalidCommand` for another instruction, and
-  ///   `invalidLength` for what is neither form.
+  /// - Throws: `invalidParameter` for a class other than 0, `invalidCommand` for an unknown instruction,
+  ///   `invalidLength` for a message that has neither form.
   init(_ message: [UInt8]) throws(CTAPError) {
     guard message.count >= 4 else { throw CTAPError(.invalidLength, "a message of U2F without a head") }
     guard message[0] == 0 else { throw CTAPError(.invalidParameter, "no such class of U2F") }

@@ -5,10 +5,10 @@
 public struct PortError: Error, Equatable, Sendable {
   /// The failures that callers treat differently.
   public enum Kind: Equatable, Sendable {
-    /// No connection was made: the name is unknown, nobody listens, the network is down, or a library is missing.
+    /// No connection was made: the name is unknown, no server listens, the network is down, or a library is missing.
     case unreachable
-    /// The server is not who it should be: its certificate is not trusted, has run out, or is of another name. The reason
-    /// says how a private authority is trusted, where that can be.
+    /// The server's identity is not proven: its certificate is not trusted, has expired, or is for another name. The
+    /// reason says how to trust a private certificate authority, if that may help.
     case untrusted
     /// No answer of a server or a person came in time. A node may have accepted transactions that were sent to it.
     case timedOut
@@ -43,7 +43,7 @@ public struct PortError: Error, Equatable, Sendable {
 
   /// No connection was made.
   public static func unreachable(_ reason: String) -> Self { Self(.unreachable, reason) }
-  /// The server is not who it should be.
+  /// The server's identity is not proven.
   public static func untrusted(_ reason: String) -> Self { Self(.untrusted, reason) }
   /// No answer came in time.
   public static let timedOut = Self(.timedOut, "it is silent")

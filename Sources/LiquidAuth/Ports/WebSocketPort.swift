@@ -13,8 +13,8 @@ public protocol WebSocketPort: Sendable {
   /// - Parameters:
   ///   - url: `wss:` or, on loopback alone, `ws:`, with path and query, without user information and fragment.
   ///   - headers: what is sent besides what RFC 6455 §4.1 itself needs: `User-Agent`, `Cookie`.
-  ///   - maximumMessageSize: bytes of a message, all its fragments together. One that is longer, or says that it is,
-  ///     closes the socket with status code 1009 and is told as ``PortError/tooLarge``.
+  ///   - maximumMessageSize: the longest message, bytes of all its fragments together. A longer one, or a header that
+  ///     announces one, closes the socket with status code 1009 and is ``PortError/tooLarge``.
   func open(
     url: String, headers: [HTTPHeader], maximumMessageSize: Int,
     deliver: @escaping @Sendable (WebSocketEvent) -> Void

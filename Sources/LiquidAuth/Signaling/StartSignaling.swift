@@ -210,7 +210,7 @@ private struct SignalingDriver {
   }
 }
 
-// MARK: - Why there is no channel
+// MARK: - Errors
 
 extension LiquidAuthError {
   /// What to do after a sign-in: dApps wait for it once, and a link that was used works no second time.

@@ -13,7 +13,7 @@ actor ControlSession {
   /// Gets a line for each request of a wallet that is refused without a prompt.
   let log: @Sendable (String) -> Void
   private let client: UInt64
-  /// Whether both sides speak the same version.
+  /// Whether ``Hello`` has succeeded.
   var isGreeted = false
   /// The unlocking for which this connection has given the passphrase: only then, and only until the vault is locked, it
   /// may see and change credentials.

@@ -4,7 +4,7 @@ import Recovery
 
 /// A command that the control socket serves: one `handle`, and one line in the table of its file.
 protocol ServedCommand: ControlCommand {
-  /// Serves one request of a connection.
+  /// Answers one request of a connection.
   func handle(in session: isolated ControlSession) async throws -> Answer
 }
 

@@ -64,7 +64,7 @@ actor UserPrompter: UserInteraction {
   /// Whether somebody is being asked something now.
   nonisolated var isAsking: Bool { turns.isTaken }
 
-  /// Why dialogs cannot be shown, or what was wrong with the last one.
+  /// Why dialogs cannot be shown, or why the last one failed.
   var problem: String? {
     if !isAnswered, let problem = backEnd.problem { return problem }
     return fault.map { "the last dialog failed: \($0)" }
