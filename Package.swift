@@ -1,5 +1,5 @@
 // swift-tools-version: 6.2
-// The house and its arrows: Sources/README.md.
+// The targets and their dependencies: Sources/README.md.
 import PackageDescription
 
 let settings: [SwiftSetting] = [
@@ -20,14 +20,14 @@ func room(_ name: String, _ dependencies: [Target.Dependency], tests: [Target.De
   ]
 }
 
-/// One door to one library of the distribution.
+/// A system library of the distribution.
 func door(_ name: String, pkgConfig: String, apt: String) -> Target {
   .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-/// What the wallet's shell takes of Swift's network packages.
+/// The products of Swift's network packages that the wallet uses.
 let network: [Target.Dependency] = [
   .product(name: "AsyncHTTPClient", package: "async-http-client"),
   .product(name: "NIOCore", package: "swift-nio"),
@@ -37,7 +37,7 @@ let network: [Target.Dependency] = [
   .product(name: "NIOSSL", package: "swift-nio-ssl"),
 ]
 
-// One statement for each room: of one long sum, Swift 6.2 cannot tell the type in minutes.
+// One statement for each library: Swift 6.2 takes minutes to infer the type of one long sum.
 var targets: [Target] = [
   door("CCBOR", pkgConfig: "libcbor", apt: "libcbor-dev"),
   door("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
@@ -58,7 +58,7 @@ var targets: [Target] = [
   .target(
     name: "TestSupport", dependencies: ["Recovery", "CryptoPrimitives", "TestVectors"], path: "Tests/TestSupport",
     swiftSettings: settings),
-  // What the libraries are for, in one file each; `scripts/test unit` runs them.
+  // Uses of the libraries, in one file each; `scripts/test unit` runs them.
   .executableTarget(
     name: "example-soft-key",
     dependencies: ["CTAP2", "CTAPHID", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
@@ -67,7 +67,7 @@ var targets: [Target] = [
     name: "example-log-in",
     dependencies: ["LiquidAuth", "AlgorandStatements", "CTAP2", "Recovery", "DeterministicKeys"],
     path: "Sources/Examples/LogIn", swiftSettings: settings),
-  // What scripts/bench runs; no product.
+  // scripts/bench runs it; no product uses it.
   .executableTarget(
     name: "Benchmarks",
     dependencies: [
@@ -158,7 +158,7 @@ let package = Package(
     .library(name: "AlgorandStatements", targets: ["AlgorandStatements"]),
     .library(name: "AlgorandTransaction", targets: ["AlgorandTransaction"]),
     .library(name: "LiquidAuth", targets: ["LiquidAuth"]),
-    // In the signatures of those above: the messages of CTAP2, secrets and public keys.
+    // The interfaces of the above use them: the messages of CTAP2, secrets and public keys.
     .library(name: "CBOR", targets: ["CBOR"]),
     .library(name: "CryptoPrimitives", targets: ["CryptoPrimitives"]),
     .executable(name: "liquid-authenticator", targets: ["liquid-authenticator"]),
@@ -167,7 +167,7 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    // The wallet's alone.
+    // Only for the wallet.
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),

@@ -19,7 +19,7 @@ public enum AlgorandStatement: Sendable, Equatable {
   }
 }
 
-// MARK: - Signatures, counted where they are made, and never without a consent
+// MARK: - Signatures: each takes a consent and is counted where it is made
 
 extension AlgorandAccount {
   /// Signs with the account's key (64 bytes) what the person was asked for, and counts it.

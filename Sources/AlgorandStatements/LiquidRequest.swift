@@ -123,8 +123,8 @@ public struct LiquidRequest: Sendable, Equatable {
 
   /// Signs for one credential: the extension's output in the authenticator data.
   ///
-  /// - Parameter account: the one whose address the person was shown.
-  /// - Parameter consent: without presence and verification nothing is signed, whatever the request asked for.
+  /// - Parameter account: the account whose address the prompt showed.
+  /// - Parameter consent: must have presence and verification, whatever the request asked for.
   public func output(
     credentialID: [UInt8], account: AlgorandAccount, consent: borrowing UserConsent
   ) throws(CTAPError) -> CBORMap {

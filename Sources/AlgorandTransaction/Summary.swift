@@ -43,7 +43,7 @@ extension Transaction {
       + (content.subject + [feeLine]).filter { !$0.isWarning }
   }
 
-  /// Warnings in the same order, but first those that something gives the account, or all of an asset, away.
+  /// Moves the warnings about giving away the account, or all of an asset, to the front; otherwise keeps the order.
   static func gravestFirst<Warning>(_ warnings: [Warning], _ label: (Warning) -> String) -> [Warning] {
     let gravest = ["Rekey", "Close account", "Close asset"]
     return warnings.filter { gravest.contains(label($0)) } + warnings.filter { !gravest.contains(label($0)) }

@@ -1,5 +1,4 @@
-/// Why bytes are no transaction, or transactions no group, that we would sign: the one error of this library, of which
-/// every case names what is wrong.
+/// Why bytes are not a transaction, or transactions not a group, that we sign: the only error of this library.
 ///
 /// A node hashes its own encoding of what it decodes. So a signature over any other form of the same transaction is
 /// worth nothing to an honest dApp, and what a decoder passes over is signed blindly: both are refused.
@@ -50,7 +49,7 @@ public enum TransactionError: Error, Hashable, Sendable {
   /// Two members that exclude each other.
   case contradiction(String, String)
 
-  // MARK: Not a group
+  // MARK: Groups
 
   /// There is no transaction.
   case noTransaction
@@ -65,8 +64,9 @@ public enum TransactionError: Error, Hashable, Sendable {
   /// The transactions, or their order, are not those of the group that they say they are of.
   case wrongID(computedID: [UInt8])
 
-  /// The id that a group of just these transactions has, 32 bytes; `nil` where it is not the group that is at fault, or
-  /// they are none or too many.
+  /// The id of the group of exactly these transactions, 32 bytes.
+  ///
+  /// `nil` if the error is not about a group, or if there are no transactions or too many.
   public var computedID: [UInt8]? {
     switch self {
     case .someUngrouped(let id), .severalGroups(let id), .othersMissing(let id), .wrongID(let id): id

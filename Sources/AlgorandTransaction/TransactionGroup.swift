@@ -17,7 +17,7 @@ public struct TransactionGroup: Hashable, Sendable {
 
   /// Checks that the transactions are one whole group, or that none is of a group.
   ///
-  /// - Throws: ``TransactionError``, with the id that the group of these transactions has.
+  /// - Throws: ``TransactionError``, with the id of the group of exactly these transactions.
   public init(_ transactions: [Transaction]) throws(TransactionError) {
     guard !transactions.isEmpty else { throw .noTransaction }
     guard transactions.count <= Self.maximumCount else { throw .tooManyTransactions(transactions.count) }

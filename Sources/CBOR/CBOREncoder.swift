@@ -10,7 +10,7 @@ public enum CBOREncoder {
     return bytes
   }
 
-  /// How many bytes the encoding has.
+  /// The size of the encoding, bytes.
   private static func size(of value: CBORValue) -> Int {
     switch value {
     case .unsigned(let number), .negative(let number): headSize(number)
@@ -25,7 +25,7 @@ public enum CBOREncoder {
     }
   }
 
-  /// RFC 8949 §3: the argument stands in the first byte, or in 1, 2, 4 or 8 bytes after it.
+  /// The size of a head, bytes: the argument is in the first byte, or in 1, 2, 4 or 8 bytes after it (RFC 8949 §3).
   private static func headSize(_ argument: UInt64) -> Int {
     switch argument {
     case 0..<24: 1
@@ -36,7 +36,7 @@ public enum CBOREncoder {
     }
   }
 
-  /// Writes behind the `count` bytes that are there; `bytes` has room for all.
+  /// Appends to the first `count` bytes of `bytes`, which must have room for the value.
   private static func write(_ value: CBORValue, to bytes: UnsafeMutableBufferPointer<UInt8>, at count: inout Int) {
     let (free, room) = (bytes.baseAddress.map { $0 + count }, bytes.count - count)
     switch value {

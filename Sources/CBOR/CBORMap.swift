@@ -16,7 +16,7 @@ public struct CBORMap: Hashable, Sendable {
   /// Makes an empty map.
   public init() {}
 
-  /// Makes an empty map with room for so many members.
+  /// Makes an empty map with room for `capacity` members.
   init(capacity: Int) { pairs.reserveCapacity(capacity) }
 
   /// Makes a map of pairs in any order; of two with the same key the last one counts.
@@ -25,7 +25,7 @@ public struct CBORMap: Hashable, Sendable {
     for (key, value) in pairs { self[key] = value }
   }
 
-  /// Adds a member behind all others; `false`, and no change, when its key does not stand behind theirs.
+  /// Adds a member after all others; returns `false` and changes nothing if its key does not sort after theirs.
   mutating func append(_ value: CBORValue, forKey key: CBORValue) -> Bool {
     if let last = pairs.last, !CBORValue.precedes(last.key, key) { return false }
     pairs.append(Pair(key: key, value: value))
@@ -62,7 +62,7 @@ public struct CBORMap: Hashable, Sendable {
 }
 
 extension CBORMap: ExpressibleByDictionaryLiteral {
-  /// Writes a map; its pairs may stand in any order, and one whose value is `nil` is left out.
+  /// Makes a map of pairs in any order; a pair whose value is `nil` is left out.
   public init(dictionaryLiteral pairs: (CBORValue, CBORValue?)...) {
     self.init(capacity: pairs.count)
     for case (let key, let value?) in pairs { self[key] = value }

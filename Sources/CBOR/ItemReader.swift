@@ -1,11 +1,11 @@
 import CCBOR
 
-/// The one place where libcbor reads bytes: one item after another of an encoding that ``EncodingWalk`` has let through.
+/// Reads an encoding that ``EncodingWalk`` has accepted, item by item; libcbor decodes bytes nowhere else.
 struct ItemReader {
   private let bytes: UnsafeBufferPointer<UInt8>
   private var offset = 0
 
-  /// Reads the items of these bytes by `value`, which takes them all.
+  /// Calls `value` to read all items of `bytes`.
   static func read<Value>(
     _ bytes: [UInt8], _ value: (inout ItemReader) throws(CBORError) -> Value
   ) throws(CBORError) -> Value {
@@ -19,7 +19,7 @@ struct ItemReader {
 
   private init(bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
-  /// The next item; of an array or map its head, and then each element is an item.
+  /// The next item; for an array or map its head, and its elements are the items that follow.
   mutating func next() throws(CBORError) -> Item {
     var item = cbor_door_item()
     let count = cbor_door_next(bytes.baseAddress.map { $0 + offset }, bytes.count - offset, &item)
@@ -32,7 +32,8 @@ struct ItemReader {
     case CBOR_DOOR_BYTES: return .bytes(Array(Self.content(of: item)))
     case CBOR_DOOR_TEXT:
       let content = Self.content(of: item)
-      // What is not UTF-8 is mended here, so it is another text. `String(validating:)` costs four times as much.
+      // `String(decoding:)` repairs invalid UTF-8, so the bytes then differ. `String(validating:)` takes four times as
+      // long.
       var text = String(decoding: content, as: UTF8.self)
       guard text.withUTF8({ $0.elementsEqual(content) }) else {
         throw .invalid("text that is not UTF-8 at byte \(start)")

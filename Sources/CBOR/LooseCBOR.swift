@@ -149,7 +149,7 @@ public enum LooseCBOREncoder {
     }
   }
 
-  /// Lets libcbor write one head, of nine bytes at most.
+  /// Appends a head, at most nine bytes, that libcbor encodes.
   private static func appendHead(
     to bytes: inout [UInt8], _ write: (UnsafeMutablePointer<UInt8>?, Int) -> Int
   ) {

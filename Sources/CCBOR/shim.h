@@ -1,11 +1,11 @@
 #pragma once
 #include <cbor.h>
 
-// One item of an encoding: all of it, or the head of an array or map whose elements follow.
+// One item of an encoding: a whole item, or the head of an array or map whose elements follow.
 //
 // The streaming decoder of libcbor calls one of two dozen functions with it; here they fill in one structure.
 enum cbor_door_kind {
-  CBOR_DOOR_NONE,  // a tag, an indefinite length or a break: EncodingWalk lets none of them through
+  CBOR_DOOR_NONE,  // a tag, an indefinite length or a break: EncodingWalk refuses all of them
   CBOR_DOOR_UNSIGNED,
   CBOR_DOOR_NEGATIVE,
   CBOR_DOOR_BYTES,
@@ -19,7 +19,7 @@ enum cbor_door_kind {
 
 struct cbor_door_item {
   enum cbor_door_kind kind;
-  uint64_t number;    // an integer's argument; how many bytes, elements or pairs; 1 for true
+  uint64_t number;    // an integer's argument; the number of bytes, elements or pairs; 1 for true
   cbor_data content;  // of a string
   double real;
 };
@@ -57,7 +57,7 @@ static void cbor_door_float(void *item, float number) { cbor_door_double(item, n
 static void cbor_door_none(void *item) { cbor_door_set(item, CBOR_DOOR_NONE, 0); }
 static void cbor_door_tag(void *item, uint64_t number) { cbor_door_set(item, CBOR_DOOR_NONE, number); }
 
-// Reads one item; returns how many bytes it takes, 0 where libcbor refuses it.
+// Reads one item; returns its size in bytes, or 0 if libcbor refuses it.
 static inline size_t cbor_door_next(cbor_data bytes, size_t count, struct cbor_door_item *item) {
   static const struct cbor_callbacks callbacks = {
       .uint8 = cbor_door_uint8,

@@ -31,11 +31,11 @@ static inline EVP_PKEY *liquid_p256_key(unsigned char *point, unsigned char *sca
   return key;
 }
 
-// An EC_KEY of P-256: what liquid_p256_sign signs with. Its scalar is 1, a number in OpenSSL's locked heap with space for
-// every other. NULL on failure.
+// An EC_KEY of P-256, for liquid_p256_sign. Its scalar is 1, a number in OpenSSL's locked heap with room for every other
+// scalar. NULL on failure.
 //
-// An EVP_PKEY would build the curve for each key anew, which takes as long as the signature. OpenSSL 3 calls EC_KEY
-// deprecated and has no other road to this.
+// An EVP_PKEY would build the curve anew for each key, which takes as long as the signature. OpenSSL 3 deprecates
+// EC_KEY but has no other way to reuse the curve.
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 static inline EC_KEY *liquid_p256_signer(void) {
@@ -51,8 +51,8 @@ static inline EC_KEY *liquid_p256_signer(void) {
 // Signs a SHA-256 digest with a scalar of the group (32 bytes, big-endian): ECDSA in DER, at most ECDSA_size bytes. 0 on
 // failure.
 //
-// The signer holds the scalar until this returns; then 32 bytes of ones overwrite it in place. A shorter number would
-// leave words of it there, and OpenSSL before 3.0.6 keeps a scalar that NULL should replace.
+// Until this returns, the signer has the scalar. Then 32 bytes of ones overwrite it in place: a shorter number would leave
+// some of its words there, and OpenSSL before 3.0.6 keeps the scalar when it is set to NULL.
 static inline int liquid_p256_sign(
     EC_KEY *signer, const unsigned char scalar[32], const unsigned char digest[32], unsigned char *signature,
     unsigned int *count) {

@@ -161,7 +161,7 @@ public struct CTAPHIDStateMachine: Sendable {
     _ channel: ChannelID, sequence: UInt8, payload: ArraySlice<UInt8>, at now: Instant
   ) -> [Action] {
     guard case .assembling(var assembler, _) = state, assembler.channel == channel else { return [] }
-    // So that the payload grows in its place, and is not copied with each report.
+    // Releases the payload, so that appending to it does not copy it with each report.
     state = .idle
     do throws(CTAPHIDError) {
       try assembler.append(sequence: sequence, payload: payload)

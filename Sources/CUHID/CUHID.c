@@ -29,7 +29,7 @@ struct uhid_event cuhid_create2(
 
 void cuhid_write_reports(int uhid, const unsigned char *reports, size_t count) {
   enum { report_size = 64, burst = 32 };
-  // An event as far as the kernel needs it: what is left out is zero.
+  // A shortened event: the kernel reads what is missing as zero.
   struct __attribute__((packed)) {
     __u32 type;
     __u16 size;

@@ -72,7 +72,7 @@ package final class ControlClient: Sendable {
     do { return try Command.Answer(decoding: packet) } catch { throw .refused(error) }
   }
 
-  /// Sends a CTAP2 message, and gives the packet that answers as it is: status ‖ members.
+  /// Sends a CTAP2 message and returns the answer unchanged: status ‖ members.
   package func forward(_ message: [UInt8]) throws(ControlClientError) -> [UInt8] {
     try exchange(message.withUnsafeBytes { SecretBytes(copying: $0) }, .queue)
   }

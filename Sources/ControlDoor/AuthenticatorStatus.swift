@@ -1,6 +1,6 @@
 package import CBOR
 
-/// What runs, and what is wrong.
+/// The state of the authenticator, and its problems.
 package struct GetStatus: PlainCommand {
   package typealias Answer = AuthenticatorStatus
   package static let code: UInt8 = 0x51

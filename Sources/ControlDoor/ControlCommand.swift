@@ -1,30 +1,30 @@
 package import CBOR
 package import CryptoPrimitives
 
-/// One command of the control socket: what is asked, and what it is answered with.
+/// One command of the control socket: its request and its answer.
 ///
-/// A command is one type here, one `handle` and one line of the table in the authenticator; whoever asks writes
+/// A command is one type here, one `handle` in the authenticator, and one line in the table there; a client calls
 /// `ask(RenameCredential(…))`.
 package protocol ControlCommand: Sendable {
-  /// What it is answered with when it was done.
+  /// The answer of a command that succeeded.
   associatedtype Answer: ControlAnswer = Done
 
-  /// The first byte of the message, one of ``ControlMessage/vendorCommands``.
+  /// The command byte, one of ``ControlMessage/vendorCommands``.
   static var code: UInt8 { get }
-  /// What the answer may have to wait for.
+  /// What the answer may wait for.
   static var wait: ControlWait { get }
 
-  /// Reads the members of a request; those that it does not know are ignored.
+  /// Reads the members of a request; ignores unknown ones.
   init(_ members: CBORMap) throws(ControlFailure)
   var members: CBORMap { get }
 
-  /// Reads what stands behind the command byte.
+  /// Reads what follows the command byte.
   init(decoding body: UnsafeRawBufferPointer) throws(ControlFailure)
   /// The request as it goes into one packet; in locked memory, because it may hold a passphrase.
   var encoded: SecretBytes { get }
 }
 
-/// What an answer may have to wait for.
+/// What an answer may wait for.
 package enum ControlWait: Sendable {
   /// Nothing.
   case none
@@ -35,10 +35,9 @@ package enum ControlWait: Sendable {
 }
 
 extension ControlCommand {
-  /// Most commands wait in line.
   package static var wait: ControlWait { .queue }
 
-  /// Reads the members; whoever received them wipes them afterwards.
+  /// Reads the members; the caller wipes `body` afterwards.
   package init(decoding body: UnsafeRawBufferPointer) throws(ControlFailure) {
     try self.init(SecretMember.split(body).members)
   }
@@ -61,14 +60,13 @@ extension PlainCommand {
 
 /// A command whose only member is a passphrase or a PIN: {0: bytes}.
 package protocol SecretCommand: ControlCommand {
-  /// The passphrase or PIN.
   var secret: SecretBytes { get }
-  /// Asks with it.
+  /// Makes the request.
   init(_ secret: SecretBytes)
 }
 
 extension SecretCommand {
-  /// Refuses members among which there is no secret.
+  /// Always throws: only ``init(decoding:)`` reads a secret.
   package init(_ members: CBORMap) throws(ControlFailure) {
     throw ControlFailure(.missingParameter, "the passphrase or PIN is missing")
   }
@@ -112,9 +110,9 @@ extension ControlAnswer {
   }
 }
 
-/// The answer of a command that has nothing to tell: the status byte alone.
+/// An empty answer: the status byte alone.
 package struct Done: ControlAnswer, Equatable {
-  /// After what was to be done.
+  /// Takes the result of a function that returns nothing.
   package init(_ done: Void = ()) {}
   package init(_ members: CBORMap) throws(ControlFailure) {}
   package var members: CBORMap { [:] }
@@ -123,8 +121,9 @@ package struct Done: ControlAnswer, Equatable {
 /// The wire of the control socket: `SOCK_SEQPACKET`, one packet a message, one answer a request, in order.
 ///
 /// A request is one command byte and a CTAP2 canonical CBOR map; an answer is one status byte and such a map. Where all
-/// members are absent the map is absent too. CTAP2's own commands (below ``vendorCommands``) pass as they are, in both
-/// directions, and reach the same authenticator as those of the USB side. The first request of a connection is ``Hello``.
+/// members are absent the map is absent too. CTAP2 messages (command bytes below ``vendorCommands``) pass unchanged in
+/// both directions, and reach the same authenticator as those of the device. The first request of a connection is
+/// ``Hello``.
 ///
 /// A request that waits for a person is withdrawn by closing the connection.
 package enum ControlMessage {
@@ -146,7 +145,7 @@ package enum ControlMessage {
   /// The longest passphrase, bytes, at every door: what one takes, all must take.
   package static let maximumPassphraseSize = 256
 
-  /// The command byte of a request, CTAP2's or our own.
+  /// The command byte of a request, of CTAP2 or of this socket.
   ///
   /// - Throws: `invalidLength` for a request that is empty or too long.
   package static func command(of request: UnsafeRawBufferPointer) throws(ControlFailure) -> UInt8 {

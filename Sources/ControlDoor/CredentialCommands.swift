@@ -1,6 +1,6 @@
 package import CBOR
 
-// What the owner may do with the stored credentials, after the vault's passphrase on the connection.
+// The owner's commands for stored credentials; they need the vault's passphrase on the connection.
 
 /// Which credential is meant: {1: rp.id, 2: credential id}.
 ///
@@ -26,7 +26,7 @@ package struct CredentialReference: Hashable, Sendable {
 /// A page of the stored credentials, newest first: {1: start?}.
 package struct ListCredentials: ControlCommand {
   package static let code: UInt8 = 0x54
-  /// 0, or the `next` of the page before.
+  /// 0, or `next` of the previous page.
   package var start: UInt64
 
   package init(start: UInt64 = 0) { self.start = start }
@@ -82,16 +82,16 @@ package struct ShowCredential: ControlCommand {
   package var members: CBORMap { reference.members }
 }
 
-/// Changes the names of one credential: {1: rp.id, 2: credential id, 3: name?, 4: displayName?}.
+/// Changes the names of a credential: {1: rp.id, 2: credential id, 3: name?, 4: displayName?}.
 package struct RenameCredential: ControlCommand {
   package static let code: UInt8 = 0x56
   /// The longest name, bytes.
   package static let maximumNameSize = 255
 
   package var reference: CredentialReference
-  /// The account's `name`; an absent one stays as it is, an empty one is removed.
+  /// The account's `name`; `nil` keeps it, an empty one removes it.
   package var name: String?
-  /// The account's `displayName`, in the same way.
+  /// The account's `displayName`; `nil` keeps it, an empty one removes it.
   package var displayName: String?
 
   package init(_ reference: CredentialReference, name: String? = nil, displayName: String? = nil) {
@@ -116,7 +116,7 @@ package struct RenameCredential: ControlCommand {
   }
 }
 
-/// Removes one credential; a tombstone stays.
+/// Removes a credential and leaves a tombstone: {1: rp.id, 2: credential id}.
 package struct RemoveCredential: ControlCommand {
   package static let code: UInt8 = 0x57
   package var reference: CredentialReference
@@ -126,7 +126,7 @@ package struct RemoveCredential: ControlCommand {
   package var members: CBORMap { reference.members }
 }
 
-/// Writes the record of a credential that the phrase gives back, Recovery §9, of which so much is known:
+/// Writes the record of a credential that is derived from the phrase again, Recovery §9:
 /// {1: rp.id, 2: user.id, 3: counter, 4: COSE algorithm, 5: credProtect}.
 package struct RecoverCredential: ControlCommand, Hashable {
   package typealias Answer = CredentialDescription
@@ -172,7 +172,7 @@ package struct RecoverCredential: ControlCommand, Hashable {
   }
 }
 
-/// Takes a reset back for what the phrase can open: floor = 0, Recovery §7.
+/// Accepts the credentials from before a reset that the phrase can open: floor = 0, Recovery §7.
 package struct AcceptBeforeReset: PlainCommand {
   package static let code: UInt8 = 0x59
   package init() {}

@@ -22,13 +22,13 @@ extension CBORMap {
   /// What stands behind a command or status byte; the empty map is nothing.
   var encodedMembers: [UInt8] { isEmpty ? [] : CBOREncoder.encode(.map(self)) }
 
-  /// The members that are there.
+  /// Makes a map of the members that are not `nil`.
   init(present members: KeyValuePairs<CBORValue, CBORValue?>) {
     self.init()
     for (key, value) in members { self[key] = value }
   }
 
-  /// A list of texts, each of which is such a thing.
+  /// Reads a list of texts; `name` names one of them in an error.
   func texts(_ key: CBORValue, _ name: String) throws(ControlFailure) -> [String] {
     var texts: [String] = []
     for value in try told(requiredArray(key)) {
@@ -68,7 +68,7 @@ extension CBORMap {
 extension CBORValue {
   /// An unsigned integer of any width.
   static func number(_ number: some UnsignedInteger) -> CBORValue { .unsigned(UInt64(number)) }
-  /// A list of texts.
+  /// An array of texts.
   static func texts(_ texts: [String]) -> CBORValue { .array(texts.map(CBORValue.text)) }
 }
 

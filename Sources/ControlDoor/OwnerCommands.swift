@@ -1,9 +1,9 @@
 package import CBOR
 package import CryptoPrimitives
 
-// What the owner sets, after the vault's passphrase on the connection.
+// The owner's commands for PIN, settings and large blobs; they need the vault's passphrase on the connection.
 
-/// Sets the PIN, the first or another, 1 to 63 bytes of UTF-8.
+/// Sets or replaces the PIN: 1 to 63 bytes of UTF-8.
 package struct SetPIN: SecretCommand {
   package static let code: UInt8 = 0x5C
   package var secret: SecretBytes
@@ -23,9 +23,9 @@ package struct GetSettings: PlainCommand {
   package init() {}
 }
 
-/// Changes some settings: {1: alwaysUv?, 2: minPINLength?, 3: [rp.id …]?, 4: forcePINChange?}; what is absent stays.
+/// Changes settings: {1: alwaysUv?, 2: minPINLength?, 3: [rp.id …]?, 4: forcePINChange?}; an absent one stays as it is.
 package struct ChangeSettings: ControlCommand, Hashable {
-  /// The settings as they are then.
+  /// The settings after the change.
   package typealias Answer = OwnerSettings
   package static let code: UInt8 = 0x5F
 
@@ -104,7 +104,7 @@ package struct OwnerSettings: ControlAnswer, Equatable {
   package static let nothingVerifies = "nothing can verify you; set a PIN with: liquid-auth pin set"
 }
 
-/// Ends the token of permission pcmr, by which programs list passkeys without asking again.
+/// Ends the persistent token (permission pcmr), with which programs list passkeys without asking again.
 package struct ForgetReaders: PlainCommand {
   package static let code: UInt8 = 0x68
   package init() {}
@@ -113,9 +113,8 @@ package struct ForgetReaders: PlainCommand {
 /// Replaces the serialized large-blob array, CTAP §6.10.3: {1: array, 2: digest?}.
 package struct SetLargeBlobArray: ControlCommand {
   package static let code: UInt8 = 0x60
-  /// The new array.
   package var array: [UInt8]
-  /// The last 16 bytes of the array that is to be replaced; `nil` replaces any.
+  /// The last 16 bytes of the array to replace; `nil` replaces any.
   package var digest: [UInt8]?
 
   package init(_ array: [UInt8], changedFrom digest: [UInt8]?) {

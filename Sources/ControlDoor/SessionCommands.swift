@@ -1,14 +1,14 @@
 package import CBOR
 package import CryptoPrimitives
 
-// What concerns the connection, the vault as a whole, and the device.
+// Commands for the connection, the vault as a whole, and the device.
 
 /// The first request of every connection: {1: version}.
 package struct Hello: ControlCommand {
   package static let code: UInt8 = 0x50
   package static let wait = ControlWait.none
 
-  /// The version that the client speaks.
+  /// The client's version.
   package var version: UInt64
 
   package init(version: UInt64 = ControlMessage.version) { self.version = version }
@@ -35,14 +35,14 @@ package struct Hello: ControlCommand {
   }
 }
 
-/// Forgets what the vault holds.
+/// Locks the vault.
 package struct Lock: PlainCommand {
   package static let code: UInt8 = 0x52
   package static let wait = ControlWait.none
   package init() {}
 }
 
-/// Opens the vault, and lets this connection manage credentials while the vault is open.
+/// Opens the vault, and allows the owner's commands on this connection while it is open.
 package struct Unlock: SecretCommand {
   package static let code: UInt8 = 0x53
   package static let wait = ControlWait.work
@@ -50,7 +50,7 @@ package struct Unlock: SecretCommand {
   package init(_ secret: SecretBytes) { self.secret = secret }
 }
 
-/// Makes an empty store and a new `storeID`, where the store is missing, Recovery §1.
+/// Makes an empty store with a new `storeID` if the store is missing, Recovery §1.
 package struct NewStore: SecretCommand {
   package static let code: UInt8 = 0x5A
   package var secret: SecretBytes
@@ -69,7 +69,7 @@ package struct PlugDevice: ControlCommand {
   package static let code: UInt8 = 0x5B
   package static let wait = ControlWait.work
 
-  /// What can be done to the device.
+  /// An action on the device.
   package enum Action: UInt64, Sendable, CaseIterable {
     /// It appears.
     case attach = 1

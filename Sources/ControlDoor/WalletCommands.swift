@@ -1,6 +1,6 @@
 package import CBOR
 
-// What a wallet asks. A locked vault is opened by the authenticator's own prompt, in its turn, as for a ceremony.
+// A wallet's requests. The authenticator's own prompt opens a locked vault, in turn, as for a ceremony.
 
 /// The address of the account in use, m/44'/283'/0'/0/0.
 package struct GetAccount: PlainCommand {
@@ -18,7 +18,7 @@ package struct GetAccount: PlainCommand {
   }
 }
 
-/// Addresses of m/44'/283'/account'/0/index: {1: first index, 2: how many, 3: account}.
+/// Addresses of m/44'/283'/account'/0/index: {1: first index, 2: count, 3: account}.
 package struct GetAddresses: ControlCommand, Hashable {
   package static let code: UInt8 = 0x65
   /// The most addresses in one answer.
@@ -51,7 +51,7 @@ package struct GetAddresses: ControlCommand, Hashable {
 
   /// {1: [address …]}.
   package struct Answer: ControlAnswer, Equatable {
-    /// By index, from the first that was asked for.
+    /// In the order of their indexes, from the first of the request.
     package var addresses: [String]
 
     package init(_ addresses: [String]) { self.addresses = addresses }
@@ -68,7 +68,7 @@ package struct GetAccountPasskey: ControlCommand {
 
   /// The relying party's id.
   package var rpID: String
-  /// The host for which it is asked, where that is another.
+  /// The host that asks, if it is not rp.id.
   package var host: String?
 
   package init(rpID: String, host: String? = nil) {
@@ -82,7 +82,7 @@ package struct GetAccountPasskey: ControlCommand {
 
   package var members: CBORMap { CBORMap(present: [1: .text(rpID), 2: host.map(CBORValue.text)]) }
 
-  /// {1: credential id, 2: whether it is stored}.
+  /// {1: credential id, 2: is stored}.
   package struct Answer: ControlAnswer, Equatable {
     /// That of the live record whose user.id is the account's address; without one, the hash id of counter 0.
     package var credentialID: [UInt8]
@@ -102,7 +102,7 @@ package struct GetAccountPasskey: ControlCommand {
   }
 }
 
-/// Shows transactions of a dApp, and signs them when a person agrees to all:
+/// Shows a dApp's transactions, and signs them if the person agrees to all:
 /// {1: [[transaction, is to be signed, signer?] …], 2: origin}.
 ///
 /// All of a group are sent, also those that others sign: the person sees what belongs together, and the group's id is
@@ -167,7 +167,7 @@ package struct SignTransactions: ControlCommand, Hashable {
 
   package var members: CBORMap { [1: .array(items.map(\.value)), 2: .text(origin)] }
 
-  /// In the order of the request: {1: [64 bytes, or none where nothing was to be signed …]}.
+  /// In the order of the request: {1: [64 bytes, or 0 bytes for a transaction that was not to be signed …]}.
   package struct Answer: ControlAnswer, Equatable {
     /// One for each transaction; `nil` where it was not to be signed.
     package var signatures: [[UInt8]?]
@@ -187,7 +187,7 @@ package struct SignTransactions: ControlCommand, Hashable {
   }
 }
 
-/// Shows a message of a dApp, and signs "MX" ‖ message when a person agrees: {1: message, 2: origin}.
+/// Shows a dApp's message, and signs "MX" ‖ message if the person agrees: {1: message, 2: origin}.
 package struct SignMessage: ControlCommand, Hashable {
   package typealias Answer = WalletSignature
   package static let code: UInt8 = 0x64
@@ -250,7 +250,7 @@ package struct GetAssociationKey: ControlCommand {
   }
 }
 
-/// Shows data of a service, and signs them with an association key when a person agrees, Recovery §3:
+/// Shows a service's data, and signs them with an association key if the person agrees, Recovery §3:
 /// {1: public user id, 2: data, 3: service}.
 package struct SignAssociation: ControlCommand, Hashable {
   package typealias Answer = WalletSignature

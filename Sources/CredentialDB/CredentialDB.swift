@@ -132,14 +132,14 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
-  /// How many records a relying party has for who does not name one; for who is verified, without opening one.
+  /// The number of records that a request without an allowList may use; with `userVerified` it opens none of them.
   public func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int {
     try with { session throws(StoreFault) in
       try session.places(ofRP: keys.rpTag(rpIDHash), userVerified: userVerified).count
     }
   }
 
-  /// One of them, by its place: 0 is the newest.
+  /// The record at `place` among them, 0 for the newest.
   public func credential(
     rpIDHash: RPIDHash, userVerified: Bool, at place: Int
   ) throws(RecoveryError) -> CredentialSource? {
@@ -150,12 +150,12 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
-  /// How many relying parties have a record, without opening one.
+  /// The number of relying parties that have a record; opens no record.
   public func relyingPartyCount() throws(RecoveryError) -> Int {
     try with { session throws(StoreFault) in try session.totals().relyingParties }
   }
 
-  /// The relying parties that have a record, one after the other, the one with the oldest record first; opens one.
+  /// The relying party whose oldest record follows `place`, or the first for `nil`; opens one record.
   public func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)? {
     try with { session throws(StoreFault) in try session.relyingParty(after: place ?? .min) }
   }

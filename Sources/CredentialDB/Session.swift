@@ -26,20 +26,20 @@ final class Session {
   private let getRowSet: Statement
   /// The state row as it was read since the last change: every command asks for it, and nobody else writes.
   private var knownState: StoreState?
-  /// How many there are: counted when the store was opened, and with each change from then on.
+  /// The totals, counted when the store was opened and updated with each change.
   var knownTotals: StoreRows.Totals?
-  /// The relying party that was asked for last, until one of its records changes.
+  /// The places of the relying party that was looked up last, until one of its records changes.
   private var knownSite: Site?
-  /// The record that was looked up last: a browser asks silently which key has it, and then signs in with it.
+  /// The record of the last lookup: a browser first asks for it without presence, and then signs in with it.
   private var knownRecord: (id: [UInt8], rpIDHash: RPIDHash, record: CredentialSource?)?
   /// The hash over the rows as the transaction under way has left them so far, or as it was read since the last one.
   var knownRows: RowSet?
 
-  /// Where the records of a relying party stand, by their `sequence`, the newest first.
+  /// The `sequence` of each record of a relying party, the newest first.
   private struct Site {
     let rpTag: [UInt8]
     let places: [Int64]
-    /// Those of credProtect level 1: the records, which alone say it, are opened for it once.
+    /// Those of credProtect level 1; the level is sealed, so all records are opened once to find them.
     var unprotected: [Int64]?
   }
 
@@ -53,7 +53,7 @@ final class Session {
     ofRP = try select("rpTag = ? ORDER BY sequence DESC")
     ofPlace = try select("sequence = ?")
     placesOfRP = try Statement("SELECT sequence FROM credential WHERE rpTag = ? ORDER BY sequence DESC", connection)
-    // The next record that is the oldest of its relying party.
+    // Selects the next record that is the oldest of its relying party.
     nextRP = try Statement(
       """
       SELECT \(StoreRows.columns) FROM credential AS record INDEXED BY credentialInSequence
@@ -136,7 +136,7 @@ final class Session {
     return totals
   }
 
-  /// Where the records of a relying party stand that who does not name one may use, the newest first.
+  /// The `sequence` of each record that a request without an allowList may use, the newest first.
   func places(ofRP tag: [UInt8], userVerified: Bool) throws(StoreFault) -> [Int64] {
     if knownSite?.rpTag != tag {
       var places: [Int64] = []
@@ -154,7 +154,7 @@ final class Session {
     return unprotected
   }
 
-  /// The relying party whose oldest record is the next after a place, and where that stands.
+  /// The relying party whose oldest record is the next after `place`, and the place of that record.
   func relyingParty(after place: Int64) throws(StoreFault) -> (rpID: String, place: Int64)? {
     var next: (String, Int64)?
     try nextRP.forEach([.integer(place)]) { row throws(StoreFault) in
@@ -291,7 +291,7 @@ final class Session {
     if let tag = row.tags?.rpTag ?? replaced, tag == knownSite?.rpTag { knownSite = nil }
   }
 
-  /// How many there are after an account's record came or went; a record that has taken another's place counts as it did.
+  /// The totals after an account's record was added or removed; a record that replaces another changes nothing.
   private func totals(
     after before: StoreRows.Totals, replacing old: [UInt8]?, by new: [UInt8]?
   ) throws(StoreFault) -> StoreRows.Totals {

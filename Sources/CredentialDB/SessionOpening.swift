@@ -17,7 +17,7 @@ extension Session {
     let isUnjudged = rule == .unjudged && found.version == Schema.version
     guard found.isAsItWasLeft || rule == .accepted || isUnjudged else { throw .rowsChanged }
 
-    // The pages that were read last are in the way of those that will be asked for.
+    // Empties the page cache, which the check has filled with pages that requests will not need.
     try connection.execute("PRAGMA query_only = OFF; PRAGMA shrink_memory")
     connection.keepLogWhenClosing(false)
     if changesWait { connection.emptyLog() }

@@ -2,10 +2,10 @@ import Recovery
 
 /// What has to be true of a store before anything of it is believed, and before anything is written to it.
 ///
-/// SQLite's integrity check compares every index with its table and walks every page; the MACs of the rows hold every
-/// column of every row. So a changed byte is either found here, or stands where nothing is stored. Rows are opened only
-/// where the hash over them is not the one that was left, or there is none: to tell a damaged row, which has no way back,
-/// from one that was put back.
+/// SQLite's integrity check compares every index with its table and walks every page; the MACs of the rows cover every
+/// column of every row. So a changed byte is either found here, or is in unused space. Rows are opened only if their
+/// hash is missing or differs from the stored one: this tells a damaged row, which is lost, from an old row that was
+/// put back.
 enum StoreCheck {
   /// What was found in a store that is whole.
   struct Finding {

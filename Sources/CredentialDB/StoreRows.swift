@@ -5,10 +5,10 @@ enum StoreRows {
   /// The columns that ``entry(_:keys:)`` reads, in its order.
   static let columns = "accountTag, rpTag, credentialTag, keyTag, nonce, sealed, sequence"
 
-  /// Where `rpTag` is among ``columns``.
+  /// The index of `rpTag` in ``columns``.
   static let rpTagColumn: Int32 = 1
 
-  /// The `sequence` of a row of `credential`, by which one of them is found again.
+  /// The `sequence` of a row of `credential`, which identifies it.
   static func place(_ row: Statement.Row) -> Int64 { row.integer(6) }
 
   /// Opens a row of `credential`, and compares its columns with what it holds.
@@ -102,8 +102,8 @@ enum StoreRows {
 
   /// Adds up the MACs of all rows of the store.
   ///
-  /// A row whose columns have other lengths than ours is opened, and does not: a MAC is over them all together, and would
-  /// be the same if one gave a byte to the next.
+  /// A row with a column of a wrong length fails to open. The MAC alone would not find it: the columns are
+  /// concatenated, so a byte moved from one column to the next gives the same MAC.
   static func rowSet(of connection: Connection, keys: CredentialKeys) throws(StoreFault) -> RowSet {
     var rows = RowSet()
     try Statement("SELECT \(columns) FROM credential", connection).forEach { row throws(StoreFault) in
@@ -120,24 +120,24 @@ enum StoreRows {
     return rows
   }
 
-  /// Opens every row of `credential`.
+  /// Opens every row of `credential`, and throws if one is damaged.
   static func openAll(of connection: Connection, keys: CredentialKeys) throws(StoreFault) {
     try Statement("SELECT \(columns) FROM credential", connection).forEach { row throws(StoreFault) in
       _ = try entry(row, keys: keys)
     }
   }
 
-  // MARK: - How many there are
+  // MARK: - Totals
 
-  /// What is counted of the rows of `credential`.
+  /// Counts of the rows of `credential`.
   struct Totals: Equatable {
-    /// Records, tombstones left out.
+    /// Records without tombstones.
     var records = 0
     /// Relying parties that have a record.
     var relyingParties = 0
   }
 
-  /// Counts by the index of the relying parties; no row is read.
+  /// Counts with the index of the relying parties, without reading rows.
   static func totals(of connection: Connection) throws(StoreFault) -> Totals {
     var totals = Totals()
     try Statement(

@@ -40,9 +40,9 @@ public enum HMACSHA512 {
     }
   }
 
-  /// A key that is used often: its two blocks are hashed once.
+  /// A key for many MACs: its inner and outer blocks are hashed once.
   public struct Key: Sendable {
-    /// A `crypto_auth_hmacsha512_state` that has read the key.
+    /// A `crypto_auth_hmacsha512_state` after `crypto_auth_hmacsha512_init`.
     private let state: SecretBytes
 
     /// Takes a key of any length.

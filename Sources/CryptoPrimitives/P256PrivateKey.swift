@@ -67,9 +67,10 @@ private final class P256Pair: Sendable {
   /// The group, built once; OpenSSL only reads it.
   private nonisolated(unsafe) static let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1)
 
-  /// What signs, with one scalar at a time; made once, because making it takes as long as a tenth of a signature.
+  /// The EC_KEY that signs, with one scalar at a time; made once, because this takes a tenth of the time of a
+  /// signature.
   private nonisolated(unsafe) static let signer = liquid_p256_signer()
-  /// Held while the signer has a scalar.
+  /// Locked while the signer holds a scalar.
   private static let signing = Mutex<Void>(())
 
   init(scalar: SecretBytes) { self.scalar = scalar }

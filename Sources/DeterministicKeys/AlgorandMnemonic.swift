@@ -29,8 +29,8 @@ public enum AlgorandMnemonic {
 
   /// Reads what a person typed, with the freedom in white space and capitals that ``BIP39Phrase/init(parsing:)`` has.
   ///
-  /// - Throws: ``DeterministicKeysError``: the first word that is none of the list, else the number of words, else the
-  ///   checksum.
+  /// - Throws: ``DeterministicKeysError``: for the first word that is not in the list, else for the number of words,
+  ///   else for the checksum.
   public static func seed(parsing typed: SecretBytes) throws(DeterministicKeysError) -> SecretBytes {
     try withWipedBytes(count: 2 * wordCount) { scratch throws(DeterministicKeysError) in
       let numbers = scratch.bindMemory(to: UInt16.self)

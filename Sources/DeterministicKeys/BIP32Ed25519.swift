@@ -26,7 +26,8 @@ public struct BIP32Ed25519: Sendable {
 
   /// Takes a root of 96 bytes, as ``root(from:)`` makes it and the vault keeps it.
   ///
-  /// - Throws: ``DeterministicKeysError/invalidRoot`` when that is none: the length, or bits of kL that a root never has.
+  /// - Throws: ``DeterministicKeysError/invalidRoot`` if the length is wrong, or the bits of kL are not those of a
+  ///   root.
   public init(root: SecretBytes, derivation: Derivation = .peikert) throws(DeterministicKeysError) {
     let isRoot = root.withUnsafeBytes { root in
       root.count == Self.nodeSize && root[0] & 0b111 == 0 && root[31] & 0b1110_0000 == 0b0100_0000
@@ -71,7 +72,7 @@ public struct BIP32Ed25519: Sendable {
 
   /// The key at a path of indices below the root; an index from 2^31 on is hardened.
   ///
-  /// - Throws: ``DeterministicKeysError/keyOverflow`` at the depth that the derivation does not reach with this root.
+  /// - Throws: ``DeterministicKeysError/keyOverflow`` if the derivation cannot reach the path's depth with this root.
   public func key(at path: [UInt32]) throws(DeterministicKeysError) -> ExtendedKey {
     var key = root
     for index in path { key = try key.child(index) }
@@ -80,7 +81,7 @@ public struct BIP32Ed25519: Sendable {
 
   /// The key at m/44'/context'/account'/change/index.
   ///
-  /// - Throws: ``DeterministicKeysError/indexOutOfRange`` when one of the three numbers is 2^31 or more.
+  /// - Throws: ``DeterministicKeysError/indexOutOfRange`` if one of the three numbers is 2^31 or more.
   public func key(
     _ context: Context = .address, account: UInt32 = 0, change: UInt32 = 0, index: UInt32 = 0
   ) throws(DeterministicKeysError) -> ExtendedKey {

@@ -37,7 +37,8 @@ public struct BIP39Phrase: Sendable {
   ///
   /// Unicode white space of any kind and length counts as one space, and none at the ends; capitals count as small
   /// letters. Everything between is wiped before this returns; the typed bytes remain the caller's.
-  /// - Throws: ``DeterministicKeysError``: the first word that is none of the list, else the number of words, else the checksum.
+  /// - Throws: ``DeterministicKeysError``: for the first word that is not in the list, else for the number of words,
+  ///   else for the checksum.
   public init(parsing typed: SecretBytes) throws(DeterministicKeysError) {
     (utf8, wordCount) = try withWipedBytes(count: Self.packedSize) { packed throws(DeterministicKeysError) in
       try withWipedBytes(count: 2 * (Self.wordCounts.max() ?? 0)) { scratch throws(DeterministicKeysError) in

@@ -1,8 +1,8 @@
-/// Why there is no phrase, or no key of one: the one error of this library beside `CryptoError`.
+/// Why a phrase cannot be read or a key cannot be derived: the only error of this library besides `CryptoError`.
 ///
-/// Positions of words count from 1.
+/// Word positions start at 1.
 public enum DeterministicKeysError: Error, Equatable, Sendable {
-  /// What a person types the words of.
+  /// What the typed words are.
   public enum Typed: Sendable {
     /// A BIP39 phrase.
     case phrase
@@ -12,7 +12,7 @@ public enum DeterministicKeysError: Error, Equatable, Sendable {
 
   // MARK: Words
 
-  /// A number of words that it never has.
+  /// A wrong number of words.
   case wordCount(Int, of: Typed)
   /// A word that is not in the list.
   case unknownWord(String, position: Int)

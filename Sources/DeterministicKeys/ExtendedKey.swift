@@ -26,7 +26,7 @@ public struct ExtendedKey: Sendable {
   ///
   /// z and the child's chain code come from HMAC-SHA512 under this node's chain code; kL' = kL + 8·trunc(zL), kR' =
   /// (kR + zR) mod 2^256. Both HMACs' outputs are wiped before this returns.
-  /// - Throws: ``DeterministicKeysError/keyOverflow`` when kL' would not be below 2^255.
+  /// - Throws: ``DeterministicKeysError/keyOverflow`` if kL' would be 2^255 or more.
   public func child(_ index: UInt32) throws(DeterministicKeysError) -> ExtendedKey {
     let childNode = try node.withUnsafeBytes { node throws(DeterministicKeysError) in
       try withWipedBytes(count: 64) { z throws(DeterministicKeysError) in
@@ -88,7 +88,8 @@ public struct ExtendedPublicKey: Sendable, Hashable {
 
   /// The soft child of that index: A' = A + (8·trunc(zL))·B.
   ///
-  /// - Throws: ``DeterministicKeysError/hardenedIndex`` from 2^31 on, ``DeterministicKeysError/invalidPoint`` when this node is no point.
+  /// - Throws: ``DeterministicKeysError/hardenedIndex`` from 2^31 on, ``DeterministicKeysError/invalidPoint`` if this
+  ///   node is not a point.
   public func child(_ index: UInt32) throws(DeterministicKeysError) -> ExtendedPublicKey {
     guard index < 1 << 31 else { throw .hardenedIndex }
     let input = ChildInput(tag: 2, secret: .init(start: nil, count: 0), publicKey: publicKey, index: index)

@@ -6,7 +6,7 @@ enum TypedWords {
   ///
   /// Any run of Unicode white space separates words, leading and trailing white space is nothing, and the case of
   /// letters does not matter. The typed bytes are read where they are and never copied.
-  /// - Throws: `unknownWord` or `notASCII` for the first word that is none of the list.
+  /// - Throws: `unknownWord` or `notASCII` for the first word that is not in the list.
   static func read(
     _ typed: SecretBytes, into numbers: UnsafeMutableBufferPointer<UInt16>
   ) throws(DeterministicKeysError) -> Int {
@@ -32,8 +32,8 @@ enum TypedWords {
   private static let shownCharacters = 12
   private static let shownBytes = 48
 
-  /// Names a word that is none of the list, or its beginning: what has no spaces may be the whole phrase, which must not
-  /// become a `String`.
+  /// The error for a word that is not in the list, with the word or its beginning: a text without spaces may be the
+  /// whole phrase, which must not become a `String`.
   private static func fault(_ word: UnsafeRawBufferPointer, position: Int) -> DeterministicKeysError {
     let beginning = String(decoding: word.prefix(shownBytes), as: UTF8.self)
     let isWhole = word.count <= shownBytes && beginning.count <= shownCharacters

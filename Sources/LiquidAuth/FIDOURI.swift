@@ -81,7 +81,8 @@ enum Base10 {
   private static let digits = [0, 3, 5, 8, 10, 13, 15, 17]
   private static let chunk = 7
 
-  /// - Throws: `fidoDigits` for another character, a number of digits that no bytes have, or a value that is too large.
+  /// - Throws: `fidoDigits` for a character that is not a digit, a wrong number of digits, or a value that is too
+  ///   large.
   static func decode(_ text: some Collection<UInt8>) throws(LiquidAuthError) -> [UInt8] {
     var (bytes, rest) = ([UInt8](), text[...])
     while !rest.isEmpty {

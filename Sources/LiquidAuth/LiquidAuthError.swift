@@ -1,12 +1,12 @@
-/// Why something with a dApp, its server or a service that uses Keyri did not come about.
+/// Why an exchange with a dApp, its server or a service that uses Keyri failed.
 ///
-/// Texts of strangers are in it as a terminal may show them: on one line, and cut to length.
+/// Texts that come from outside are safe to show on a terminal: on one line, and cut to length.
 public struct LiquidAuthError: Error, Equatable, Sendable {
-  /// What a program can tell apart; everything else is in the words.
+  /// The errors that programs distinguish; reason and hint say the rest.
   public enum Kind: Equatable, Sendable {
-    /// It failed, or was refused by the server, the dApp or the authenticator.
+    /// Any other failure, or a refusal of the server, the dApp or the authenticator.
     case failed
-    /// An address that is no origin, or none that is trusted.
+    /// An address that is not an origin, or not a trusted one.
     case origin(WebOrigin.Fault)
     /// The authenticator does not run.
     case notRunning
@@ -20,9 +20,9 @@ public struct LiquidAuthError: Error, Equatable, Sendable {
     case unknownCredential
     /// The authenticator has no passkey of this account for the relying party.
     case noCredential
-    /// The challenge begins as something of Algorand does. One in 2700 does by chance: another may be asked for.
+    /// The challenge begins with a prefix that Algorand signs. One in 2700 does by chance: ask for another one.
     case reservedChallenge
-    /// The server is gone. Another connection can be tried.
+    /// The connection to the server is lost; another one may be tried.
     case serverLost(PortError)
     /// The channel to the dApp was not open in time.
     case channelTimedOut
@@ -30,18 +30,18 @@ public struct LiquidAuthError: Error, Equatable, Sendable {
     case cancelled
   }
 
-  /// What a program can tell apart.
+  /// The kind that programs distinguish.
   public let kind: Kind
   /// What happened: lower case, no full stop.
   public let reason: String
-  /// What to do, where something can be done: lower case, no full stop.
+  /// What to do, if anything can be done: lower case, no full stop.
   public let hint: String?
 
   init(_ kind: Kind, _ reason: String, hint: String? = nil) {
     (self.kind, self.reason, self.hint) = (kind, reason, hint)
   }
 
-  /// Nothing that a program could tell apart.
+  /// Makes an error of kind `failed`.
   init(_ reason: String, hint: String? = nil) { self.init(.failed, reason, hint: hint) }
 }
 
@@ -56,7 +56,7 @@ extension LiquidAuthError {
   private static let tell = "tell who runs the dApp"
   private static let distrust = "do not trust this link, and tell who runs the dApp"
 
-  /// The server cannot be asked.
+  /// The exchange with the server failed.
   static func network(host: String, _ failure: PortError) -> Self {
     let reason = failure.reason.onOneLine
     return switch failure.kind {
@@ -74,7 +74,7 @@ extension LiquidAuthError {
   /// A member that must be there is not.
   static func missingRequiredField(_ name: String) -> Self { Self("the server's answer has no \(name)", hint: tell) }
 
-  /// The answer sends us to another place.
+  /// The answer is a redirection.
   static func redirected(to place: String) -> Self {
     Self(
       "the server sends us to \(place.onOneLine), which the link does not name, and was not followed",
@@ -88,7 +88,7 @@ extension LiquidAuthError {
       hint: "check that the link names a Liquid Auth server")
   }
 
-  /// A success that is neither 200 nor 201.
+  /// A status that is neither a success (200, 201) nor an error.
   static func unknownStatus(_ status: Int) -> Self {
     Self(
       "the server answers with status \(status), which no Liquid Auth server does",
@@ -101,12 +101,12 @@ extension LiquidAuthError {
       "the server failed with status \(status): \(message.onOneLine)", hint: "try again later, and \(tell)")
   }
 
-  /// The server refused, in its own words.
+  /// The server refused, with its own message.
   static func authenticationFailed(_ message: String) -> Self {
     Self("the server did not accept the sign-in: \(message.onOneLine)", hint: "ask the dApp for a new link")
   }
 
-  /// The server refused, and asks for a relying party above its host: it may want the origin of that one.
+  /// The server refused, and its rp.id is a parent domain of its host: it may expect that domain's origin.
   static func otherHost(_ message: String, rpID: String) -> Self {
     Self(
       "the server did not accept the sign-in: \(message.onOneLine), and may want the origin of another host, "
@@ -119,21 +119,21 @@ extension LiquidAuthError {
       "the server tells of \(told.onOneLine), and \(ours) signed in", hint: "do not trust it, and \(tell)")
   }
 
-  /// The server offers other passkeys than the one that was asked for.
+  /// The server asks for passkeys other than the one that was offered.
   static let otherCredentials = Self(
     "the server asks for another passkey than the one that was offered", hint: "do not trust it, and \(tell)")
 
   /// The server does not say for which relying party it asks.
   static let missingRpID = Self("the server does not say for which site it asks (rp.id)", hint: tell)
 
-  /// The host is not below the relying party's id: WebAuthn §5.1.3, step 7.
+  /// The rp.id is neither the host nor a parent domain of it: WebAuthn §5.1.3, step 7.
   static func otherSite(_ rpID: String, host: String) -> Self {
     Self(
       "\(host) asks for a passkey of \(rpID.onOneLine), which is another site, and got none",
       hint: "do not trust this link")
   }
 
-  /// Everybody can have a site below the relying party's id.
+  /// The relying party's id is a public suffix.
   static func publicSuffix(_ rpID: String) -> Self {
     Self("the server asks for a passkey that all sites below \(rpID.onOneLine) would share, and got none", hint: tell)
   }
@@ -142,12 +142,12 @@ extension LiquidAuthError {
   static let challengeForm = Self(
     "the server's challenge is not 32 bytes in base64url, and was not signed", hint: tell)
 
-  /// The challenge begins as a transaction, a program or something else of Algorand does: Recovery §11.
+  /// The challenge begins with a prefix that Algorand signs, such as that of a transaction or a program: Recovery §11.
   static let reservedChallenge = Self(
     .reservedChallenge, "the server's challenge begins as something of Algorand does, and was not signed",
     hint: "ask the dApp for a new link, and do not trust it if this happens again")
 
-  /// ES256 is not in the server's list.
+  /// The server's list of algorithms lacks ES256.
   static let unsupportedAlgorithm = Self("the server takes no ES256 key, and others are not made", hint: tell)
 
   /// The authenticator takes no client data of this origin.
@@ -157,7 +157,7 @@ extension LiquidAuthError {
       hint: "ask the dApp for a link of https, or, on this machine, of http://localhost")
   }
 
-  /// What is to be told cannot be written as JSON.
+  /// The answer to the server cannot be written as JSON.
   static let unwritable = Self("the answer to the server cannot be written as JSON", hint: "please report this")
 
   /// The server knows no passkey of this account.
@@ -177,11 +177,11 @@ extension LiquidAuthError {
     Self("this account has a passkey for \(rpID.onOneLine) already", hint: "sign in with: --authenticate")
   }
 
-  /// The authenticator was not told how to verify its person.
+  /// The authenticator has no user verification.
   static let noVerification = Self(
     "the authenticator cannot verify you", hint: "start it with: liquid-authenticator --verification passphrase")
 
-  /// The authenticator has no extension `liquid`.
+  /// The authenticator lacks the extension `liquid`.
   static let noLiquid = Self(
     "the authenticator does not sign for Algorand accounts", hint: "install the one of this version, and start it again"
   )
@@ -204,7 +204,7 @@ extension LiquidAuthError {
   static let notVerified = Self(
     .notVerified, "you were not verified, and nothing was signed", hint: "if it goes on so, run: liquid-auth status")
 
-  /// The authenticator gave no answer; the port's reason is a whole sentence.
+  /// The authenticator did not answer; the port's reason is a whole sentence.
   static func authenticator(_ failure: PortError) -> Self {
     switch failure.kind {
     case .declined: userCanceled

@@ -95,7 +95,7 @@ extension LiquidAuthError {
     hint: "open it in a browser, and copy the liquid:// link that it shows: for a server on this machine without TLS, "
       + "\(loopback)?requestId=…")
 
-  /// The server that a link names is none that is trusted, or none at all.
+  /// The link names no server, or one that is not trusted.
   static func link(_ error: LiquidAuthError) -> Self {
     if case .origin(.insecure(let host)) = error.kind {
       return Self(

@@ -209,7 +209,7 @@ extension WebOrigin {
 }
 
 extension LiquidAuthError {
-  /// A fault in the words for a dApp's link; who reads a configuration words it otherwise.
+  /// The error of a fault in a dApp's link; configuration files have their own errors.
   static func origin(_ fault: WebOrigin.Fault) -> Self {
     let newLink = "ask the dApp for a new link"
     let (reason, hint): (String, String?) =

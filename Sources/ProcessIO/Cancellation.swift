@@ -3,7 +3,7 @@ import Glibc
 
 /// A cancellation that a thread can wait for with `poll`.
 package final class Cancellation: Sendable {
-  /// Readable once cancelled; -1 where the system has no descriptor left.
+  /// Readable once cancelled; -1 if the system has no descriptor left.
   package let descriptor: Int32
 
   package init() { descriptor = eventfd(0, Int32(EFD_CLOEXEC)) }

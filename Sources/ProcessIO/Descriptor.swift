@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// Reading and writing whole, whatever the system does in pieces.
+/// Reads and writes all bytes, where a single system call may transfer only some.
 package enum Descriptor {
   /// Writes bytes whole; `false`, and `errno`, if that fails.
   @discardableResult package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
@@ -15,13 +15,13 @@ package enum Descriptor {
     return true
   }
 
-  /// The same for bytes that are no secret.
+  /// Writes bytes that are not secret.
   @discardableResult package static func write(_ bytes: some Collection<UInt8>, to descriptor: Int32) -> Bool {
     Array(bytes).withUnsafeBytes { write($0, to: descriptor) }
   }
 
-  /// Reads to the end, but one byte more than `limit` at most, by which it is seen that there are more; `nil`, and
-  /// `errno`, if that fails.
+  /// Reads to the end, but at most `limit` + 1 bytes: the one more shows that there are more; `nil`, and `errno`, if
+  /// that fails.
   package static func read(_ descriptor: Int32, atMost limit: Int) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: limit + 1)
     var count = 0
@@ -38,7 +38,7 @@ package enum Descriptor {
     return Array(bytes.prefix(count))
   }
 
-  /// A pipe whose ends no program that is started inherits.
+  /// Makes a pipe whose ends are close-on-exec.
   package static func pipe() throws(SystemNumber) -> (read: Int32, write: Int32) {
     var ends: [Int32] = [-1, -1]
     guard clinux_pipe(&ends) == 0 else { throw SystemNumber() }

@@ -9,8 +9,8 @@ package func environmentVariable(_ name: String) -> String? {
 
 /// What a process that holds secrets forbids itself, before anything else.
 package enum Hardening {
-  /// No core dumps, and no reading of our memory by programs of the same user; what is made has the modes that it is
-  /// given, 0600 and 0700, under any umask.
+  /// Forbids core dumps, and other programs of the same user to read this process's memory; sets the umask to 077, so
+  /// that it never takes away from the modes 0600 and 0700.
   package static func apply() throws(SystemNumber) {
     umask(0o077)
     guard clinux_forbid_dumps() == 0 else { throw SystemNumber() }
@@ -41,9 +41,9 @@ package struct StopSignals {
   }
 }
 
-/// A program of ours that lies beside this one.
+/// The programs of this package, in this program's directory.
 package enum OwnProgram {
-  /// The path of the program of that name; `nil` where the system does not say where this one is.
+  /// The path of the program of that name; `nil` if the system does not tell this program's path.
   package static func path(of program: String) -> String? {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -52,10 +52,10 @@ package enum OwnProgram {
     return own.lastIndex(of: "/").map { own[...$0] + program }
   }
 
-  /// Puts a program, looked up in PATH, in the place of this process, with no signal blocked and a pipe's end deadly
-  /// again; returns only the failure to do so.
+  /// Replaces this process by a program, looked up in PATH, with no signal blocked and SIGPIPE as by default; returns
+  /// only if that fails.
   ///
-  /// - Parameter arguments: the name by which it is called, and what follows it.
+  /// - Parameter arguments: all of argv, with the program's name first.
   package static func takeOver(_ program: String, _ arguments: [String]) -> SystemNumber {
     var none = sigset_t()
     sigemptyset(&none)
@@ -66,11 +66,11 @@ package enum OwnProgram {
   }
 }
 
-/// A program that is started beside this process.
+/// A child process.
 package enum Child {
-  /// Starts a program, looked up in PATH, in a session of its own, with these three descriptors and no other.
+  /// Starts a program, looked up in PATH, in a session of its own, with only these three descriptors.
   ///
-  /// - Parameter arguments: the program, and what follows it.
+  /// - Parameter arguments: the program, then its arguments.
   package static func start(
     _ arguments: [String], input: Int32, output: Int32, errorOutput: Int32
   ) throws(SystemNumber) -> pid_t {
@@ -82,7 +82,7 @@ package enum Child {
     return process
   }
 
-  /// Waits for its end, and gives its status as waitpid(2) does.
+  /// Waits until the process ends, and returns its status, as waitpid(2) does.
   @discardableResult package static func reap(_ process: pid_t) -> Int32 {
     var status: Int32 = 0
     while waitpid(process, &status, 0) < 0, errno == EINTR {}

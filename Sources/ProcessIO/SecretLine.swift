@@ -9,27 +9,26 @@ package enum SecretLine {
   /// What Control-C sends where it is no signal.
   package static let controlC: UInt8 = 0x03
 
-  /// What came of the reading.
+  /// The result of a read.
   package enum Outcome {
-    /// A line, without its end.
+    /// A line without its line ending.
     case line(SecretBytes)
     /// The input ended before a line began.
     case ended
-    /// Control-C, or Control-D on an empty line; or the cancellation.
+    /// Control-C, Control-D on an empty line, or a cancellation.
     case cancelled
-    /// More bytes than may be.
+    /// The line is longer than the limit.
     case tooLong
     /// The system refused.
     case system(SystemNumber)
   }
 
-  /// Reads up to a line feed, alone or behind a carriage return, or the end of the input; none of them is part of the
-  /// line.
+  /// Reads up to LF, CR LF or the end of the input; the line ending is not part of the line.
   ///
   /// - Parameters:
-  ///   - isEdited: whether the keys of a terminal work on the line (backspace, Control-U, Control-W, Control-C,
-  ///     Control-D), because the terminal itself passes them on.
-  ///   - limit: how many bytes it may have.
+  ///   - isEdited: whether to handle editing keys (backspace, Control-U, Control-W, Control-C, Control-D), which a
+  ///     terminal in raw mode passes on.
+  ///   - limit: the longest line, bytes.
   ///   - cancellation: ends the wait.
   package static func read(
     from descriptor: Int32, isEdited: Bool, atMost limit: Int = maximumSize, until cancellation: Cancellation? = nil
@@ -48,7 +47,7 @@ package enum SecretLine {
     }
   }
 
-  /// How the reading ended: behind a line of so many bytes, or as ``Outcome`` says.
+  /// How the read ended: with a line of `length` bytes, or as in ``Outcome``.
   private enum End {
     case line(length: Int), ended, cancelled, tooLong, system(SystemNumber)
   }

@@ -4,7 +4,7 @@ import Glibc
 package struct SystemNumber: Error, Equatable, CustomStringConvertible {
   package let number: Int32
 
-  /// Takes a number, or else the one that `errno` has.
+  /// Takes an error number, by default `errno`.
   package init(_ number: Int32 = errno) { self.number = number }
 
   package var description: String {

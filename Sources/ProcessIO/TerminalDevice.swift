@@ -1,10 +1,10 @@
 package import Glibc
 
-/// A terminal that is open.
+/// An open terminal.
 package final class TerminalDevice: Sendable {
   package let descriptor: Int32
 
-  /// Opens a terminal: that of the person who started the process, whatever standard input and output are.
+  /// Opens a terminal, by default the controlling terminal of the process, wherever standard input and output lead.
   package init(at path: String = "/dev/tty") throws(SystemNumber) {
     let descriptor = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
     guard descriptor >= 0 else { throw SystemNumber() }
@@ -22,13 +22,13 @@ package final class TerminalDevice: Sendable {
   /// Shows bytes that must not become a `String`.
   package func show(_ bytes: UnsafeRawBufferPointer) { Descriptor.write(bytes, to: descriptor) }
 
-  /// Runs `body` while the terminal has other settings; afterwards it is as it was.
+  /// Runs `body` with changed terminal settings, and restores them afterwards.
   ///
   /// - Parameters:
-  ///   - change: changes the settings that it has.
-  ///   - begin: when they hold, and what is thrown away: `TCSADRAIN` or `TCSAFLUSH` of tcsetattr(3).
-  ///   - end: the same for the end.
-  ///   - refused: the error to throw where the system refuses.
+  ///   - change: changes the current settings.
+  ///   - begin: how tcsetattr(3) applies the change: `TCSADRAIN` or `TCSAFLUSH`.
+  ///   - end: how tcsetattr(3) restores the settings.
+  ///   - refused: makes the error to throw if the system refuses.
   package func withSettings<Result, Failure: Error>(
     _ change: (inout termios) -> Void, begin: Int32, end: Int32, refused: (SystemNumber) -> Failure,
     _ body: () throws(Failure) -> Result

@@ -15,7 +15,7 @@ public struct StoredPIN: Sendable, Equatable {
   /// How many tries are left; 0 blocks the PIN until a reset.
   public var retries: UInt8
 
-  /// Joins what is kept of a PIN.
+  /// Makes a stored PIN of its parts.
   package init(hash: [UInt8], length: UInt8, retries: UInt8 = Self.retries) {
     self.hash = hash
     self.length = length

@@ -24,7 +24,7 @@ public struct Credential: Sendable, Equatable {
   public let provenance: Provenance
   /// SHA-256 of the relying party's id.
   public let rpIDHash: RPIDHash
-  /// The private key, where it was derived to make or to recognise the credential.
+  /// The private key, if making or recognising the credential derived it.
   let derivedKey: CredentialPrivateKey?
 
   /// The credential of a record.
@@ -37,8 +37,8 @@ public struct Credential: Sendable, Equatable {
   }
 
   /// - Parameters:
-  ///   - rpIDHash: that of `rpID`, where it is known.
-  ///   - derivedKey: the private key of `parameters`, where it is known.
+  ///   - rpIDHash: the hash of `rpID`, if it is known.
+  ///   - derivedKey: the private key of `parameters`, if it is known.
   package init(
     id: [UInt8], rpID: String, parameters: CredentialParameters, provenance: Provenance, rpIDHash: RPIDHash? = nil,
     derivedKey: CredentialPrivateKey? = nil

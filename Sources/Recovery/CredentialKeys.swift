@@ -8,7 +8,7 @@ public struct CredentialKeys: Sendable {
   /// Deterministic P-256 takes the main key itself (Recovery §3); nothing else does.
   let mainKey: SecretBytes
   private let subkeys: [Subkey: SecretBytes]
-  /// The HMAC keys that every ceremony uses.
+  /// HMAC keys, prepared once because every ceremony uses them.
   private let macKeys: [Subkey: HMACSHA512.Key]
 
   /// Derives the subkeys of a main key (64 bytes).

@@ -2,9 +2,9 @@ public import CryptoPrimitives
 
 /// The private key of one credential, for as long as a ceremony needs it.
 ///
-/// Nothing here signs: CTAP2 does, and takes the person's consent for each signature.
+/// This library does not sign: CTAP2 does, and consumes a consent for each signature.
 public struct CredentialPrivateKey: Sendable {
-  /// The key, by its algorithm.
+  /// The key of each algorithm.
   package enum Key: Sendable {
     /// A scalar of P-256.
     case es256(P256.PrivateKey)
@@ -12,7 +12,7 @@ public struct CredentialPrivateKey: Sendable {
     case edDSA(Ed25519.PrivateKey)
   }
 
-  /// What CTAP2 signs with.
+  /// The key with which CTAP2 signs.
   package let key: Key
 
   /// Takes a secret of 32 bytes as a P-256 scalar or an Ed25519 seed.
@@ -63,7 +63,7 @@ public enum CredentialPublicKey: Hashable, Sendable {
   /// The hash form (32 bytes) of the credential's id: Recovery §4.
   public var hashID: [UInt8] { SHA256.hash(bytes) }
 
-  /// Whether a signature, ECDSA in DER or 64 bytes of EdDSA, is this key's over the message.
+  /// Whether a signature (ECDSA in DER, or 64 bytes of EdDSA) over the message verifies with this key.
   public func isValidSignature(_ signature: [UInt8], for message: [UInt8]) -> Bool {
     switch self {
     case .es256(let point): point.isValidSignature(signature, for: message)

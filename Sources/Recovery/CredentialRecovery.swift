@@ -3,16 +3,16 @@ import CryptoPrimitives
 // MARK: - What comes back, Recovery §7 and §9
 
 extension OpenVault {
-  /// Keeps what the use of a credential, with consent, teaches this machine; durable when it returns.
+  /// Records what the use of a credential, with consent, tells about it; durable when it returns.
   ///
   /// A discoverable credential without a row is written back, except a phone wallet's and where the account has the
   /// same or a higher counter; a higher epoch is taken over. Nothing is written without user presence.
   ///
   /// - Parameters:
-  ///   - user: the request's user of a registration that met the credential in its excludeList.
-  ///   - algorandAddress: that of the account whose signature the answer has too, by the extension `liquid`.
-  ///   - userPresent: whether a person agreed.
-  ///   - userVerified: whether that person was verified.
+  ///   - user: the user of a registration request whose excludeList has the credential.
+  ///   - algorandAddress: the address of the account that signs too, by the extension `liquid`.
+  ///   - userPresent: UP of the consent; without it, nothing is written.
+  ///   - userVerified: UV of the consent.
   public func rememberUse(
     of credential: Credential, user: PublicKeyCredentialUserEntity? = nil, algorandAddress: String? = nil,
     userPresent: Bool, userVerified: Bool, now: UInt64
@@ -102,7 +102,7 @@ extension Credential {
 // MARK: - What the owner changes, Recovery §7
 
 extension OpenVault {
-  /// Gives a credential other names, of which an empty one is removed; the counter stays.
+  /// Changes the names of a credential and keeps its counter; an empty name is removed.
   public func rename(
     _ source: CredentialSource, name: String?, displayName: String?, now: UInt64
   ) throws(RecoveryError) {
@@ -112,7 +112,7 @@ extension OpenVault {
     try store.save(renamed, state: nil)
   }
 
-  /// Removes a credential: a tombstone stays, so that the id is not live again when its site sends it.
+  /// Removes a credential and leaves a tombstone, so that its id stays invalid when its site sends it.
   public func remove(_ source: CredentialSource, now: UInt64) throws(RecoveryError) {
     try store.remove(source, changed: source.timeOfChange(now))
   }

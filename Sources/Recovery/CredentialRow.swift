@@ -39,7 +39,7 @@ public struct CredentialRow: Sendable, Equatable {
 }
 
 extension CredentialRow {
-  /// Whether every column but the sealed one, the last in the row's MAC, has the length that it always has.
+  /// Whether every column has its fixed length, except the sealed one, which is last in the row's MAC.
   package var hasColumnLengths: Bool {
     let tags = [accountTag] + (tags.map { [$0.rpTag, $0.credentialTag, $0.keyTag] } ?? [])
     return nonce.count == XChaCha20Poly1305.nonceSize && tags.allSatisfy { $0.count == CredentialKeys.tagSize }

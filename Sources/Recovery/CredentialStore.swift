@@ -51,18 +51,19 @@ public protocol CredentialStore: Sendable {
   /// Replaces the state row.
   func setState(_ state: StoreState) throws(RecoveryError)
 
-  /// How many records a relying party has for who does not name one: those of credProtect level 1 (CTAP §12.1), and
-  /// where the person is verified, all.
+  /// The number of a relying party's records that a request without an allowList may use: with `userVerified` all,
+  /// without it those of credProtect level 1 (CTAP §12.1).
   func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int
-  /// One of the records that ``credentialCount(rpIDHash:userVerified:)`` counts, by its place: 0 is the newest. `nil`
-  /// behind the oldest.
+  /// The record at `place` among those that ``credentialCount(rpIDHash:userVerified:)`` counts, 0 for the newest; `nil`
+  /// after the oldest.
   func credential(
     rpIDHash: RPIDHash, userVerified: Bool, at place: Int
   ) throws(RecoveryError) -> CredentialSource?
-  /// How many relying parties have a record.
+  /// The number of relying parties that have a record.
   func relyingPartyCount() throws(RecoveryError) -> Int
-  /// The relying parties that have a record, one after the other: the one with the oldest record first, for a `place` of
-  /// `nil`, and then the next after the place of the one before. `nil` behind the last.
+  /// The relying party whose oldest record follows `place`, the place of the relying party before it.
+  ///
+  /// For a `place` of `nil` it is the relying party with the oldest record of all. `nil` after the last.
   func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)?
   /// The record with this id at this relying party.
   func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource?

@@ -1,7 +1,7 @@
 import CryptoPrimitives
 import Synchronization
 
-/// A store that keeps everything in memory and behaves as one on disk does; what it keeps ends with the process.
+/// A store in memory that behaves like one on disk, and is lost when the process ends.
 public final class InMemoryCredentialStore: CredentialStore {
   private struct Account: Hashable {
     let rpIDHash: RPIDHash
@@ -35,8 +35,8 @@ public final class InMemoryCredentialStore: CredentialStore {
   /// Makes an empty store.
   ///
   /// - Parameters:
-  ///   - keys: those of the phrase whose credentials it keeps.
-  ///   - state: that of a new store, unless another one is given.
+  ///   - keys: the keys of the phrase whose credentials it stores.
+  ///   - state: the state row; `nil` for that of a new store.
   public init(keys: CredentialKeys, state: StoreState? = nil) {
     self.keys = keys
     content = Mutex(Content(state: state ?? StoreState(storeID: randomBytes(StoreState.storeIDLength))))
@@ -60,22 +60,22 @@ public final class InMemoryCredentialStore: CredentialStore {
     }
   }
 
-  /// How many records a relying party has for who does not name one.
+  /// The number of records that a request without an allowList may use.
   public func credentialCount(rpIDHash: RPIDHash, userVerified: Bool) throws(RecoveryError) -> Int {
     credentials(rpIDHash: rpIDHash, userVerified: userVerified).count
   }
 
-  /// One of them, by its place: 0 is the newest.
+  /// The record at `place` among them, 0 for the newest.
   public func credential(
     rpIDHash: RPIDHash, userVerified: Bool, at place: Int
   ) throws(RecoveryError) -> CredentialSource? {
     credentials(rpIDHash: rpIDHash, userVerified: userVerified).dropFirst(place).first
   }
 
-  /// How many relying parties have a record.
+  /// The number of relying parties that have a record.
   public func relyingPartyCount() throws(RecoveryError) -> Int { Set(try allCredentials().map(\.rpIDHash)).count }
 
-  /// The relying parties that have a record, one after the other, the one with the oldest record first.
+  /// The relying party whose oldest record follows `place`, or the first for `nil`.
   public func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)? {
     var known: Set<RPIDHash> = []
     let parties = content.withLock { $0.entries.values.sorted { $0.sequence < $1.sequence } }
@@ -99,16 +99,16 @@ public final class InMemoryCredentialStore: CredentialStore {
     content.withLock { $0.newestFirst }.filter { (try? keys.privateKey(of: $0).publicKey.bytes) == publicKey }
   }
 
-  /// How many records there are.
+  /// The number of records.
   public func credentialCount() throws(RecoveryError) -> Int { try allCredentials().count }
 
-  /// Other bytes after each change.
+  /// The number of changes so far, as text.
   public func revision() throws(RecoveryError) -> [UInt8] { Array("\(content.withLock { $0.changes })".utf8) }
 
   /// All records, the newest first.
   public func allCredentials() throws(RecoveryError) -> [CredentialSource] { content.withLock { $0.newestFirst } }
 
-  /// Replaces the account's record or tombstone, and the state when one is given.
+  /// Replaces the account's record or tombstone, and the state unless it is `nil`.
   public func save(
     _ source: CredentialSource, publicKey: CredentialPublicKey?, state: StoreState?
   ) throws(RecoveryError) {

@@ -32,7 +32,7 @@ extension CredentialKeys {
     try privateKey(parameters, rpID: rpID, RPIDHash(rpID: rpID))
   }
 
-  /// The same, where the hash of `rpID` is known.
+  /// Derives the key with a known hash of `rpID`.
   func privateKey(
     _ parameters: CredentialParameters, rpID: String, _ rpIDHash: RPIDHash
   ) throws(CryptoError) -> CredentialPrivateKey {

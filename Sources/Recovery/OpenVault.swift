@@ -26,14 +26,14 @@ public struct OpenVault: Sendable {
   /// Whether a person has typed the passphrase for the very request that this was given to.
   public private(set) var isOpenedByPerson = false
 
-  /// How many passkeys a machine keeps where its owner has not said otherwise.
+  /// The default limit of stored passkeys.
   public static let defaultMaximumDiscoverableCredentials = 10_000
 
   /// Joins what one unlocking yields.
   ///
   /// - Parameters:
-  ///   - maximumDiscoverableCredentials: how many a registration lets the store grow to.
-  ///   - signatures: goes on counting from one unlocking to the next.
+  ///   - maximumDiscoverableCredentials: the most passkeys that the store holds after a registration.
+  ///   - signatures: keeps counting from one unlocking to the next.
   public init(
     keys: CredentialKeys, ed25519Root: SecretBytes, store: any CredentialStore,
     maximumDiscoverableCredentials: Int = defaultMaximumDiscoverableCredentials,
@@ -69,8 +69,8 @@ public final class SignatureCounts: Sendable {
   /// By association keys of Keyri.
   public var association: UInt64 { counts.withLock(\.association) }
 
-  /// One more by an account.
+  /// Counts a signature by an account.
   package func countAlgorand() { counts.withLock { $0.algorand += 1 } }
-  /// One more by an association key.
+  /// Counts a signature by an association key.
   package func countAssociation() { counts.withLock { $0.association += 1 } }
 }

@@ -1,25 +1,24 @@
-/// What can go wrong with the credentials of a phrase: the one error of this library, and of every ``CredentialStore``.
+/// The only error of this library and of every ``CredentialStore``.
 ///
-/// Errors are equal by kind. The words never hold a secret.
+/// Errors of one kind are equal. Reason and hint never hold a secret.
 public struct RecoveryError: Error, Sendable {
-  /// What callers tell apart; everything else is in the words.
+  /// The errors that callers distinguish; reason and hint say the rest.
   public enum Kind: Sendable, Equatable {
-    /// The store could not be read or written; the words name the file.
+    /// The store could not be read or written; the reason names the file.
     case store
-    /// There is no room for another credential: the store has as many as it takes, or the account's epoch has no
-    /// counter left.
+    /// No room for another credential: the store is full, or the account's epoch has no counter left.
     case full
     /// user.id is not 1 to 64 bytes.
     case userIDLength
     /// The account has this or a higher counter here, as a record or as what a deletion left.
     case notReplaced
-    /// This counter gives no key: no credential was ever made with it.
+    /// This counter gives no key, so no credential was ever made with it.
     case noKey
-    /// The key cannot be derived or used, for another reason.
+    /// The key cannot be derived or used for another reason.
     case key
-    /// The last epoch, 65 535, cannot be reset any more (Recovery §7).
+    /// A reset is impossible: the epoch is already the last, 65 535 (Recovery §7).
     case lastEpoch
-    /// A seal that is not ours, or is broken.
+    /// A seal is broken, or was made with other keys.
     case notAuthentic
     /// The seal is right, but what it holds is not what this version writes.
     case malformed
@@ -31,12 +30,12 @@ public struct RecoveryError: Error, Sendable {
 
   /// What happened, for programs.
   public let kind: Kind
-  /// What happened, for people; lower case, no full stop.
+  /// What happened: lower case, no full stop.
   public let reason: String
-  /// What to do, where there is something to do.
+  /// What to do, if anything can be done: lower case, no full stop.
   public let hint: String?
 
-  /// Joins kind and words.
+  /// Makes an error of its parts.
   public init(_ kind: Kind, _ reason: String, hint: String? = nil) {
     self.kind = kind
     self.reason = reason
@@ -45,7 +44,7 @@ public struct RecoveryError: Error, Sendable {
 }
 
 extension RecoveryError: Equatable {
-  /// Compares the kinds: two roads to the same refusal are the same refusal.
+  /// Compares the kinds only.
   public static func == (a: Self, b: Self) -> Bool { a.kind == b.kind }
 }
 
@@ -54,7 +53,7 @@ extension RecoveryError: CustomStringConvertible {
   public var description: String { hint.map { "\(reason); \($0)" } ?? reason }
 }
 
-// MARK: - Why a row, a state or a backup is not to be believed; whoever opened it names the file
+// MARK: - Faults of a row, a state or a backup; the caller names the file
 
 extension RecoveryError {
   static let notAuthentic = Self(.notAuthentic, "its seal is broken, or was made with another phrase")

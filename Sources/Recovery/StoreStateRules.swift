@@ -3,7 +3,7 @@
 extension StoreState {
   /// A reset: what this machine made or used is dead here from now on, and PIN and settings are gone.
   ///
-  /// - Throws: `lastEpoch` in the last epoch; nothing changes then.
+  /// - Throws: `lastEpoch` in the last epoch, and changes nothing.
   public mutating func reset() throws(RecoveryError) {
     guard epoch < .max else { throw RecoveryError(.lastEpoch, "the last epoch is in use") }
     epoch += 1

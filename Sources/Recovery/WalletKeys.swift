@@ -1,15 +1,15 @@
 public import CryptoPrimitives
 public import DeterministicKeys
 
-// The keys of a phrase that belong to no passkey. Nothing here signs: who does takes a person's consent for it.
+// The keys of a phrase that belong to no passkey. This library does not sign: AlgorandStatements does, with a consent.
 
 /// An Algorand account of this vault: m/44'/283'/account'/0/index, g = 9 (Recovery §11).
 public struct AlgorandAccount: Sendable {
   /// What people and servers call the account.
   public let address: AlgorandAddress
-  /// What the account's statements are signed with.
+  /// The key that signs the account's statements.
   package let key: ExtendedKey
-  /// Where each signature is counted.
+  /// Counts each signature.
   package let counts: SignatureCounts
 
   init(_ tree: BIP32Ed25519, account: UInt32, index: UInt32, counts: SignatureCounts) throws(DeterministicKeysError) {
@@ -21,9 +21,9 @@ public struct AlgorandAccount: Sendable {
 
 /// The key of one user of Keyri's protocols: P-256, from the phrase and the user's public id alone (Recovery §3).
 public struct AssociationKey: Sendable {
-  /// What the user's data are signed with.
+  /// The key that signs the user's data.
   package let key: P256.PrivateKey
-  /// Where each signature is counted.
+  /// Counts each signature.
   package let counts: SignatureCounts
 
   /// The public half.
@@ -48,7 +48,7 @@ public struct AssociationKey: Sendable {
 extension OpenVault {
   /// An account of the vault; the first address of the first account is the one that signs.
   ///
-  /// - Throws: `DeterministicKeysError.invalidRoot` where the vault holds something else than a root, `indexOutOfRange` from 2^31 on.
+  /// - Throws: `DeterministicKeysError.invalidRoot` if the vault does not hold a root, `indexOutOfRange` from 2^31 on.
   public func algorandAccount(
     _ account: UInt32 = 0, index: UInt32 = 0
   ) throws(DeterministicKeysError) -> AlgorandAccount {

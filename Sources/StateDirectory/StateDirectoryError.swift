@@ -1,9 +1,9 @@
 import Glibc
 import ProcessIO
 
-/// What can be wrong with the state directory or a file in it: the one error of this library.
+/// Why the state directory or a file in it cannot be used: the only error of this library.
 public struct StateDirectoryError: Error, Sendable, Equatable {
-  /// What callers tell apart; everything else is in the words.
+  /// The errors that callers distinguish; reason and hint say the rest.
   public enum Kind: Sendable, Equatable {
     /// Neither `XDG_STATE_HOME` nor `HOME` tells where the directory is.
     case noHome
@@ -13,7 +13,7 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
     case exists
     /// A file or directory belongs to someone else, is open to others, or is of another type.
     case notPrivate
-    /// The vault cannot be what we wrote.
+    /// The vault file is damaged.
     case damaged
     /// The store refused.
     case unusableStore
@@ -27,9 +27,9 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
 
   /// What happened, for programs.
   public let kind: Kind
-  /// Which file, and what happened, for people; lower case, no full stop.
+  /// Which file, and what happened: lower case, no full stop.
   public let reason: String
-  /// What to do, where there is something to do.
+  /// What to do, if anything can be done: lower case, no full stop.
   public let hint: String?
 
   init(_ kind: Kind, _ reason: String, hint: String? = nil) {

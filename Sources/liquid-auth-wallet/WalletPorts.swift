@@ -42,7 +42,7 @@ struct WalletPorts: Sendable {
   }
 }
 
-// MARK: - Two small adapters
+// MARK: - Other adapters
 
 /// The list of public suffixes that the distribution keeps, by libpsl.
 final class PublicSuffixList: PublicSuffixes {

@@ -34,7 +34,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
 
   /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.
   ///
-  /// Phrase and passphrase pass through this process.
+  /// Phrase and passphrase pass through this process, so it hardens itself first.
   static func start() async -> Never {
     let arguments = Array(CommandLine.arguments.dropFirst())
     let isJSON = arguments.contains("--json")

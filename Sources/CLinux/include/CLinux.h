@@ -18,7 +18,7 @@ int clinux_pipe(int ends[2]);
 int clinux_spawn_session(
     pid_t *process, const char *program, char *const arguments[], int input, int output, int error_output);
 
-/// A descriptor that is readable once the process has ended, close-on-exec (pidfd_open(2)); -1 with errno.
+/// Opens a close-on-exec descriptor that is readable once the process has ended (pidfd_open(2)); -1 with errno.
 int clinux_open_process(pid_t process);
 
 /// Makes core dumps and the memory of this process unreadable for other processes of its user: 0, or -1 with errno.
@@ -28,12 +28,12 @@ int clinux_forbid_dumps(void);
 /// and its path in `path`. Returns 0, or -1 with errno and nothing open.
 int clinux_open_pty(int *controller, int *terminal, char *path, size_t size);
 
-/// Receives up to `count` packets (64 at most) that are there, each of up to `size` bytes, into `packets`, one behind the
-/// other; `lengths` takes theirs. Never waits. Returns how many, or -1 with errno.
+/// Receives at most `count` waiting packets (up to 64) into `packets`, `size` bytes apart, and their lengths into
+/// `lengths`. Never waits. Returns the number of packets, or -1 with errno.
 int clinux_receive_packets(int socket, void *packets, size_t size, int count, size_t *lengths);
 
-/// Sends `count` packets (64 at most) of `size` bytes, which lie one behind the other. Never waits: what the other side does
-/// not take at once is lost.
+/// Sends `count` packets (up to 64) of `size` bytes that are contiguous in memory. Never waits: packets for which the
+/// socket has no room are lost.
 void clinux_send_packets(int socket, const void *packets, size_t size, int count);
 
 /// The user at the other end of a Unix socket, who called connect(2) or listen(2), SO_PEERCRED: 0, or -1 with errno.

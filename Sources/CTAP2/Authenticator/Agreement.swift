@@ -1,7 +1,7 @@
 package import Recovery
 
-// What a request asks of vault and person that is no command of CTAP, such as a wallet's: it is told more exactly than a
-// platform why there is none.
+// How requests that are not CTAP commands, such as a wallet's, open the vault and ask the person: their errors are more
+// exact than those that a platform gets.
 
 extension Authenticator {
   /// Whether a person can be verified by the authenticator's own means.
@@ -15,7 +15,7 @@ extension Authenticator {
     }
   }
 
-  /// The person's consent, with verification where it is set up.
+  /// Asks the person, with verification if it is configured.
   package func agreement(to prompt: UserPrompt, with vault: OpenVault) async throws(CTAPError) -> UserConsent {
     do throws(UserInteractionError) {
       return try await ask(prompt, verification: canVerify, with: vault)
@@ -24,7 +24,7 @@ extension Authenticator {
     }
   }
 
-  /// Has it said in the log what was asked for, of whom, and what became of it.
+  /// Runs `body` and reports the request, its origin and its outcome.
   package func reported<Answer>(
     _ request: String, of origin: String?, _ body: () async throws(CTAPError) -> Answer
   ) async throws(CTAPError) -> Answer {

@@ -26,7 +26,7 @@ public struct Authenticator: Sendable {
   var largeBlobWrite: LargeBlobWrite?
   /// What credentialManagement goes on with; any other command drops it.
   var enumeration: Enumeration?
-  /// The last answer of getInfo.
+  /// The last response of getInfo.
   var lastInfo: GetInfo.Response.Encoding?
   /// The last signature counter of a credential that U2F registered.
   var lastU2FSignCount: UInt32 = 0
@@ -40,7 +40,7 @@ public struct Authenticator: Sendable {
   ///   - randomness: the salts of non-discoverable credentials come from here.
   ///   - now: the time since an arbitrary start; never goes back.
   ///   - wallClock: Unix milliseconds, for records.
-  ///   - writer: where a sign-in writes what it has learned; `nil`: where it runs.
+  ///   - writer: runs the writes of a sign-in; with `nil` they run where the sign-in does.
   ///   - report: told of every message once it is answered.
   public init(
     keySource: any KeySource, interaction: any UserInteraction, extensions: [any AuthenticatorExtension.Type],
@@ -58,7 +58,7 @@ public struct Authenticator: Sendable {
     self.report = report
   }
 
-  /// The vault, while it is open.
+  /// The open vault; `nil` while it is locked.
   public var currentVault: OpenVault? { keySource.current }
 
   /// Ends what is not told to its end, a getAssertion or an enumeration: somebody changed what the answers would be
@@ -148,13 +148,13 @@ public struct CommandReport: Sendable {
   public var status: CTAPStatus { error?.status ?? .success }
 }
 
-// What one request leaves for the next.
+// MARK: - State that later requests continue from
 
 /// The accounts of a sign-in that were not answered yet: CTAP §6.2.2, step 12.2.2.
 struct RemainingAssertions: Sendable {
   let ceremony: Ceremony
   var credentials: ApplicableCredentials
-  /// The person agreed to all accounts at once.
+  /// The person's consent, which is for all accounts.
   let consent: UserConsent.Kept
   /// Only this client goes on, and only until the device is replugged.
   let context: RequestContext
@@ -164,13 +164,13 @@ struct RemainingAssertions: Sendable {
   var since: Duration
 }
 
-/// An enumeration that is not at its end: of relying parties, the oldest first, or of credentials, the newest first.
+/// An unfinished enumeration: of relying parties, the oldest first, or of credentials, the newest first.
 struct Enumeration: Sendable {
-  /// How far it has come.
+  /// How far the enumeration has come.
   enum Told: Sendable {
-    /// Up to the one at this place.
+    /// All relying parties up to this place were returned.
     case relyingParties(upTo: Int64)
-    /// Those before the ones that are left.
+    /// All credentials before the remaining ones were returned.
     case credentialsBefore(StoredCredentials)
   }
 

@@ -97,7 +97,7 @@ extension OpenVault {
 }
 
 extension CredentialPrivateKey {
-  /// A signature over the message, which uses the consent up.
+  /// Signs the message and consumes the consent.
   func signature(over message: [UInt8], consent: consuming UserConsent) throws(CTAPError) -> [UInt8] {
     do throws(CryptoError) { return try sign(message, consent: consent) } catch { throw CTAPError(error) }
   }

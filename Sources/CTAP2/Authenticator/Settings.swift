@@ -1,17 +1,18 @@
 public import CryptoPrimitives
 public import Recovery
 
-// What is set becomes so, durably: clientPIN sets a PIN by this, and so does the owner at the control door.
+// Durable changes of PIN and settings, for clientPIN, authenticatorConfig and the owner's commands.
 
 extension Authenticator {
-  /// Sets the PIN, the first or another, 1 to 63 bytes of UTF-8 without a zero byte.
+  /// Sets or replaces the PIN: 1 to 63 bytes of UTF-8 without a zero byte.
   ///
-  /// - Throws: `pinPolicyViolation` for what is no text of that length, is too short, or is still the one to be changed.
+  /// - Throws: `pinPolicyViolation` if the PIN is not such a text, is too short, or is the old one where a change is
+  ///   forced.
   public mutating func setPIN(_ pin: SecretBytes, in vault: OpenVault) throws(CTAPError) {
     try setPIN(StoredPIN(pin), in: vault)
   }
 
-  /// Sets the PIN; what was tried against the one before, and what that allowed, is over.
+  /// Sets the PIN, and ends the tries and tokens of the PIN before it.
   mutating func setPIN(_ pin: StoredPIN, in vault: OpenVault) throws(CTAPError) {
     try changeSettings(in: vault) { (settings) throws(CTAPError) in try settings.setPIN(pin) }
     pinUVAuth.pinWasChanged()
@@ -23,7 +24,7 @@ extension Authenticator {
     pinUVAuth.pinWasChanged()
   }
 
-  /// Changes all that is asked for, or nothing; what a PIN allowed that must be changed now is over.
+  /// Makes all changes or none; ends the tokens of a PIN whose change is now forced.
   @discardableResult
   public mutating func changeSettings(
     in vault: OpenVault, _ change: (inout AuthenticatorSettings) throws(CTAPError) -> Void

@@ -39,7 +39,7 @@ extension CredentialManagement: AuthenticatorCommand {
       guard user.id == source.userID else {
         throw CTAPError(.invalidParameter, "user.id is not that of the credential")
       }
-      // Names that are absent or empty are removed (CTAP §6.8.6).
+      // An absent or empty name is removed (CTAP §6.8.6).
       let now = authenticator.wallClock()
       try stored(vault.rename(source, name: user.name, displayName: user.displayName, now: now))
     }

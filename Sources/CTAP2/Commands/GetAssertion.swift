@@ -138,7 +138,7 @@ extension GetAssertion.Request {
           allowList: allowList.credentialIDs, rpID: rpIdentifier, userVerified: verification.isWanted))
       return .read(credentials[...])
     }
-    // Only those that are answered are read.
+    // A record is read only when its turn comes.
     return .unread(
       try StoredCredentials(rpIDHash: RPIDHash(rpID: rpIdentifier), userVerified: verification.isWanted, in: vault))
   }
@@ -151,11 +151,11 @@ extension GetAssertion.Request {
   }
 }
 
-/// The credentials that a request may use and that are not answered yet, in their order.
+/// The applicable credentials that are still to be returned, in order.
 enum ApplicableCredentials: Sendable {
-  /// These.
+  /// Credentials that the allowList names.
   case read(ArraySlice<Credential>)
-  /// Records of the relying party, the newest first.
+  /// Records of the relying party, the newest first, which are read one by one.
   case unread(StoredCredentials)
 
   /// How many there are.
@@ -166,7 +166,7 @@ enum ApplicableCredentials: Sendable {
     }
   }
 
-  /// Whether one of them may have a large-blob key; for who is verified, they are not read to know.
+  /// Whether one of them may have a large-blob key; with verification, unread records count without being read.
   func mayHaveLargeBlobKey(in vault: OpenVault) throws(CTAPError) -> Bool {
     switch self {
     case .read(let credentials): return credentials.contains(where: \.policy.largeBlobKey)
@@ -179,7 +179,7 @@ enum ApplicableCredentials: Sendable {
     }
   }
 
-  /// Takes the first of them; `nil` where there is none.
+  /// Removes and returns the first; `nil` if none is left.
   mutating func popFirst(in vault: OpenVault) throws(CTAPError) -> Credential? {
     switch self {
     case .read(var credentials):
@@ -192,14 +192,13 @@ enum ApplicableCredentials: Sendable {
   }
 }
 
-/// The records of a relying party that are not answered yet, the newest first: how many there are is known, and each is
-/// read when its turn comes.
+/// The records of a relying party that are still to be returned, the newest first; each is read when its turn comes.
 ///
-/// The store does not change meanwhile: every other command ends what getNextAssertion and credentialManagement go on
-/// with.
+/// The store does not change meanwhile: every other command drops what getNextAssertion and credentialManagement
+/// continue from.
 struct StoredCredentials: Sendable {
   let rpIDHash: RPIDHash
-  /// Without verification, those of credProtect level 2 and 3 are as if absent.
+  /// Whether the records of credProtect levels 2 and 3 count too.
   let userVerified: Bool
   private var next = 0
   private let end: Int
@@ -212,7 +211,7 @@ struct StoredCredentials: Sendable {
   /// How many there are.
   var count: Int { end - next }
 
-  /// Takes the first of them; `nil` where there is none.
+  /// Removes and returns the first; `nil` if none is left.
   mutating func popFirst(in vault: OpenVault) throws(CTAPError) -> CredentialSource? {
     guard next < end else { return nil }
     let record = try stored(vault.store.credential(rpIDHash: rpIDHash, userVerified: userVerified, at: next))

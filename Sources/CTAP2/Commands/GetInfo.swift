@@ -69,8 +69,7 @@ public enum GetInfo: AuthenticatorCommand {
 
     /// Encodes the response map.
     ///
-    /// Platforms ask often, and only the two encrypted members differ from one answer to the next: the last encoding is
-    /// kept, and they are replaced in it.
+    /// Platforms ask often, and usually only the two encrypted members differ: they are replaced in the last encoding.
     public func encoded(for authenticator: inout Authenticator) -> [UInt8] {
       if let bytes = authenticator.lastInfo?.bytes(for: self) { return bytes }
       let encoding = Encoding(of: self)
@@ -78,14 +77,14 @@ public enum GetInfo: AuthenticatorCommand {
       return encoding.bytes
     }
 
-    /// The members that are encrypted anew for each answer.
+    /// The members that are encrypted anew for each response.
     private var encryptedMembers: [[UInt8]] { [encIdentifier, encCredStoreState].compactMap(\.self) }
 
-    /// The encoding of an answer.
+    /// The encoding of a response.
     struct Encoding: Sendable {
       /// The response map.
       let bytes: [UInt8]
-      /// The answer without its encrypted members.
+      /// The response without its encrypted members.
       private let lasting: Response
       /// Where the encrypted members begin.
       private let places: [Int]
@@ -99,7 +98,7 @@ public enum GetInfo: AuthenticatorCommand {
         }
       }
 
-      /// The encoding of an answer that differs in the encrypted members alone; `nil` for any other.
+      /// The encoding of a response that differs only in the encrypted members; `nil` for any other.
       func bytes(for response: Response) -> [UInt8]? {
         let members = response.encryptedMembers
         guard members.count == places.count, response.withoutEncryptedMembers == lasting else { return nil }

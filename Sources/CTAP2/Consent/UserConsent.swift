@@ -3,8 +3,8 @@ import Recovery
 
 /// What a person really did in one ceremony.
 ///
-/// Signing consumes it, so that a signature without a person does not compile. All the ways in which one comes into being
-/// are in this file, and none of them is open to other modules: they have a ``Confirmation``, which signs nothing.
+/// A credential's signature consumes it, so that a signature without a consent does not compile. Only this file makes
+/// consents, and other modules cannot: they make a ``Confirmation``, which signs nothing.
 public struct UserConsent: ~Copyable, Sendable {
   /// The UP flag: a person agreed to this very prompt, or to the token's that it belongs to.
   public let userPresent: Bool
@@ -16,17 +16,17 @@ public struct UserConsent: ~Copyable, Sendable {
     self.userVerified = userVerified
   }
 
-  /// What the person answered to a prompt.
+  /// Turns the person's answer to a prompt into a consent.
   ///
-  /// - Parameter verified: whether the same person has been verified for this request already.
+  /// - Parameter verified: whether this request has already verified the person.
   init(_ confirmation: Confirmation, verified: Bool = false) {
     self.init(userPresent: confirmation.userPresent, userVerified: confirmation.userVerified || verified)
   }
 
-  /// What a token brings that was given to this request's program just now: the person was there then, and verified.
+  /// The consent that a pinUvAuthToken carries: the person was present and verified when it was issued.
   static func ofToken() -> UserConsent { UserConsent(userPresent: true, userVerified: true) }
 
-  /// The same consent of a person whom a token has verified.
+  /// The same consent with UV, for a person whom a token has verified.
   consuming func verifiedByToken() -> UserConsent { UserConsent(userPresent: userPresent, userVerified: true) }
 
   /// The consent of nobody, for a request that asks nobody: UP is 0, and UV what a token brought.
@@ -34,13 +34,13 @@ public struct UserConsent: ~Copyable, Sendable {
     UserConsent(userPresent: false, userVerified: userVerified)
   }
 
-  /// The part in the same consent of one more signature that the person agreed to.
+  /// A consent for one more signature that the person agreed to in the same prompt.
   borrowing func part() -> UserConsent { UserConsent(userPresent: userPresent, userVerified: userVerified) }
 
-  /// What is kept of it for the answers that come after the first: a person agreed to all of them at once.
+  /// The consent for the answers after the first: the person agreed to all of them at once.
   var kept: Kept { Kept(userPresent: userPresent, userVerified: userVerified) }
 
-  /// A consent that later answers have their part in.
+  /// A consent to several answers.
   struct Kept: Sendable {
     /// UP and UV as they happened.
     let userPresent, userVerified: Bool
@@ -50,12 +50,12 @@ public struct UserConsent: ~Copyable, Sendable {
       self.userVerified = userVerified
     }
 
-    /// The next answer's part.
+    /// The consent for the next answer.
     func part() -> UserConsent { UserConsent(userPresent: userPresent, userVerified: userVerified) }
   }
 }
 
-// MARK: - What it is for
+// MARK: - Signing
 
 extension CredentialPrivateKey {
   /// Signs a message, and uses up what the person agreed to: one consent, one signature.

@@ -18,7 +18,7 @@ public protocol AuthenticatorResponse: Sendable {
   /// The response map; `nil` where the status byte is the whole answer.
   var parameters: CBORMap? { get }
 
-  /// The encoded response map, for the authenticator whose answer it is.
+  /// Encodes the response map; the authenticator may cache it.
   func encoded(for authenticator: inout Authenticator) -> [UInt8]
 }
 

@@ -38,7 +38,7 @@ struct PINUVAuthParameters: Sendable {
     return try read(param)
   }
 
-  /// A MAC that is there, with its protocol.
+  /// Reads a MAC that is present, with its protocol.
   func read(_ param: [UInt8]) throws(CTAPError) -> PINUVAuthParam {
     guard let version else { throw CTAPError(.missingParameter, "pinUvAuthParam without pinUvAuthProtocol") }
     return PINUVAuthParam(bytes: param, version: try PINUVAuthProtocol(number: version))

@@ -38,7 +38,7 @@ public enum GetAssertion: Sendable {
       guard !rpIdentifier.isEmpty else { throw CTAPError(.invalidLength, "rpId is empty") }
     }
 
-    /// Whether a person's presence is asked for.
+    /// Whether the request asks for presence.
     public var asksForPresence: Bool { options.up != false }
 
     /// Whether verification is asked for, in either way.

@@ -62,7 +62,7 @@ public enum MakeCredential: Sendable {
         purpose: purpose, rpID: rp.id, accountName: user.name, accountDisplayName: user.displayName)
     }
 
-    /// Whether a person's presence is asked for.
+    /// Whether the request asks for presence.
     public var asksForPresence: Bool { options.up != false }
 
     /// Whether verification is asked for, in either way.

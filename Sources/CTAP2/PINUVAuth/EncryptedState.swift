@@ -12,7 +12,7 @@ enum EncryptedState: String {
 
   /// Bytes of a state that is encrypted.
   static let size = 16
-  /// Bytes of the encrypted state: an initialization vector and the state.
+  /// Size of an encrypted state, bytes: an initialization vector and the state.
   static let encryptedSize = AESCBC.blockSize + size
 
   /// iv (16 random bytes) ‖ AES-128-CBC(key, state), with key = HKDF-SHA-256(IKM = token, salt = 32 zeros, info = the
@@ -30,8 +30,8 @@ enum EncryptedState: String {
 extension OpenVault {
   /// Both members of getInfo.
   ///
-  /// Without a persistent token both are random bytes, which is what the states look like under a key that nobody has: a
-  /// platform sees before it asks for the token that there will be something to read.
+  /// Without a persistent token both are random bytes, which look like the states under an unknown key: a platform that
+  /// has no token yet sees that the members exist.
   func encryptedStates() throws(CTAPError) -> (identifier: [UInt8], credentialStore: [UInt8]) {
     let state = try stored(store.state())
     guard let token = state.settings.persistentToken?.withUnsafeBytes(SecretBytes.init(copying:)) else {

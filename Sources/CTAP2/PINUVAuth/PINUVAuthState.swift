@@ -81,7 +81,7 @@ public struct PINUVAuthState: Sendable {
   /// A right PIN.
   mutating func forgetMismatches() { mismatches = 0 }
 
-  /// The PIN was set or removed: what was tried against the old one, and what it allowed, is over.
+  /// Ends the tries and tokens of the old PIN, after it was set, removed or marked for a change.
   mutating func pinWasChanged() {
     forgetMismatches()
     endToken()

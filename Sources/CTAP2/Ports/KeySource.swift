@@ -4,7 +4,7 @@ public import Recovery
 public enum VaultWish: Sendable, Equatable {
   /// What the person will be asked then.
   case prompt(UserPrompt)
-  /// What a wallet wants, about which nobody is asked, or not before the vault is open.
+  /// A wallet's request that has no prompt, or whose prompt depends on the open vault.
   case wallet(WalletWish)
 }
 
@@ -25,16 +25,16 @@ public protocol KeySource: Sendable {
   func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault
 }
 
-/// A vault that is open for as long as the process has it: nothing is asked for.
+/// A vault that stays open as long as the process runs; never asks for a passphrase.
 public struct OpenKeySource: KeySource {
   private let vault: OpenVault
 
-  /// Takes the open vault.
+  /// Wraps an open vault.
   public init(_ vault: OpenVault) { self.vault = vault }
 
   /// The vault.
   public var current: OpenVault? { vault }
-  /// What a new device tells; nobody is told it, since the vault is open.
+  /// The settings of a new device; unused, because the vault is always open.
   public var told: ToldSettings { ToldSettings() }
   /// The vault.
   public func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }

@@ -25,7 +25,7 @@ public struct UserPrompt: Sendable, Equatable {
     case change(Change)
     /// authenticatorReset: what this machine made is ended; `importedPasskeys` of them nothing brings back.
     case reset(importedPasskeys: Int)
-    /// What a wallet asks for.
+    /// A request of a wallet.
     case wallet(WalletPurpose)
   }
 
@@ -165,16 +165,16 @@ extension UserPrompt.Purpose {
   }
 }
 
-/// What a back end tells of a person who answered its prompt.
+/// A person's answer to a prompt, as a back end reports it.
 ///
-/// It signs nothing: the authenticator makes of it the consent that a signature takes.
+/// It signs nothing: the authenticator turns it into the consent that a signature needs.
 public struct Confirmation: Sendable, Hashable {
-  /// Whether the person agreed to this very prompt.
+  /// Whether the person agreed to this prompt.
   public let userPresent: Bool
-  /// Whether that person was verified in it.
+  /// Whether this prompt verified the person.
   public let userVerified: Bool
 
-  /// Made after the person has acted.
+  /// Records what the person did.
   public init(userPresent: Bool = true, userVerified: Bool) {
     self.userPresent = userPresent
     self.userVerified = userVerified
@@ -208,7 +208,7 @@ public protocol UserInteraction: Sendable {
 
   /// Shows the prompt and waits for the person; cancelling the task withdraws it.
   ///
-  /// With `verification`, one dialog asks for presence and verification together, and the confirmation has both.
+  /// With `verification`, the prompt asks for presence and verification together, and the confirmation has both.
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation
 }
 
@@ -223,7 +223,7 @@ public enum WalletPurpose: Sendable, Equatable {
   /// An association key would sign data of a service.
   case signAssociation(publicUserID: String, data: String, service: String)
 
-  /// Whether it signs for an Algorand account.
+  /// Whether the request signs for an Algorand account.
   var needsReading: Bool {
     switch self {
     case .signTransactions, .signMessage: true
@@ -232,7 +232,7 @@ public enum WalletPurpose: Sendable, Equatable {
   }
 }
 
-/// What a wallet wants a locked vault for, about which nobody is asked, or not before it is open.
+/// Why a wallet opens a locked vault, for requests that have no prompt, or whose prompt depends on the open vault.
 public enum WalletWish: Sendable, Equatable {
   /// A wallet would be told the account in use, or its passkey at a site, for a host that may be another.
   case tellAccount(rpID: String?, host: String? = nil)

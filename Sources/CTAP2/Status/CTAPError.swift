@@ -78,7 +78,7 @@ extension CTAPError {
     self.init(status, reason, file: file, line: line)
   }
 
-  /// Credentials that could not be made, read or written; a store's own words say which file and what to do.
+  /// Credentials could not be made, read or written; a store's reason and hint name the file and what to do.
   public init(_ error: RecoveryError, file: String = #fileID, line: UInt = #line) {
     let status: CTAPStatus =
       switch error.kind {
@@ -96,7 +96,7 @@ extension CTAPError {
   }
 }
 
-/// What a store, or what Recovery makes of one, answers; where it does not, the status of that.
+/// Calls a store, or Recovery, and turns its error into a ``CTAPError``.
 package func stored<T>(
   _ ask: @autoclosure () throws(RecoveryError) -> T, file: String = #fileID, line: UInt = #line
 ) throws(CTAPError) -> T {

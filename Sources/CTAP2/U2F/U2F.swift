@@ -22,15 +22,15 @@ public enum U2FOutcome: Sendable, Equatable {
 
 /// U2F: registration and sign-in of CTAP1, over CTAPHID_MSG (U2F Raw Message Formats 1.2, and CTAP §7).
 ///
-/// Hosts of U2F know no keepalive: they ask again and again until somebody has agreed. So nothing waits here; whoever
-/// calls asks the person meanwhile, and hands the confirmation in with the message that comes next.
+/// U2F has no keepalive: hosts repeat the message until somebody has agreed. So nothing waits here; the caller asks the
+/// person meanwhile, and passes the confirmation with the next message.
 extension Authenticator {
   /// Whether a message asks for the version (U2F Raw Message Formats §6), whose answer depends on nothing.
   public static func isVersion(u2F message: [UInt8]) -> Bool { (try? U2FCommand(message))?.instruction == .version }
 
   /// Answers a message, or says what it needs first; nothing is drawn or signed before that.
   ///
-  /// - Parameter confirmation: that of the person who was asked because of this very message.
+  /// - Parameter confirmation: the person's answer to the prompt that this same message caused.
   public mutating func respond(
     toU2F message: [UInt8], confirmation: Confirmation?, in context: RequestContext
   ) -> U2FOutcome {

@@ -16,8 +16,8 @@ struct U2FCommand: Sendable {
 
   /// Reads a command, with or without Le.
   ///
-  /// - Throws: `invalidParameter` for a class other than 0, `invalidCommand` for another instruction, and
-  ///   `invalidLength` for what is neither form.
+  /// - Throws: `invalidParameter` for a class other than 0, `invalidCommand` for an unknown instruction,
+  ///   `invalidLength` for a message that has neither form.
   init(_ message: [UInt8]) throws(CTAPError) {
     guard message.count >= 4 else { throw CTAPError(.invalidLength, "a message of U2F without a head") }
     guard message[0] == 0 else { throw CTAPError(.invalidParameter, "no such class of U2F") }
@@ -63,7 +63,7 @@ enum U2FStatus: UInt16, Sendable {
   /// A vault or store that failed: no precise diagnosis (ISO 7816-4).
   case failure = 0x6F00
 
-  /// Why there is no answer, as U2F says it: the one place where a ``CTAPError`` becomes two bytes.
+  /// The status word of an error; only this initializer makes one of a ``CTAPError``.
   init(_ error: CTAPError) {
     self =
       switch error.status {

@@ -13,10 +13,10 @@ struct uhid_event cuhid_create2(
     const char *name, const char *phys, const char *uniq, unsigned vendor, unsigned product,
     const unsigned char *descriptor, size_t size);
 
-/// Writes reports of 64 bytes, 32 of them in each system call.
+/// Writes reports of 64 bytes, up to 32 in each system call.
 ///
-/// writev(2) on /dev/uhid is a write for each of its buffers, so that each report is a UHID_INPUT2 event of its own. A
-/// report that the kernel does not take is lost.
+/// The kernel handles each buffer of a writev(2) on /dev/uhid as one write: one UHID_INPUT2 event for each report. A
+/// report that the kernel refuses is lost.
 void cuhid_write_reports(int uhid, const unsigned char *reports, size_t count);
 
 /// The refusal of a UHID_GET_REPORT or UHID_SET_REPORT; `*length` as above, 0 when the event is neither.

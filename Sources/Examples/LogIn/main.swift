@@ -1,4 +1,4 @@
-// A log-in at a dApp by its link, as a wallet makes it: `LiquidAuth` speaks with the server, the authenticator signs.
+// A log-in to a dApp by its link, as a wallet does it: `LiquidAuth` talks to the server, the authenticator signs.
 
 import AlgorandStatements
 import CTAP2
@@ -18,7 +18,7 @@ struct Person: UserInteraction {
   }
 }
 
-/// A dApp's server in memory, which believes what it is told; real ones are on the network, and check it.
+/// A dApp's server in memory, which verifies nothing; a real one is on the network and verifies the answer.
 actor Server: HTTPPort, PublicSuffixes {
   private var wallet = "", known: [String] = []
 

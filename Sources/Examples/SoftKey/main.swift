@@ -1,5 +1,5 @@
-// A security key in software, in one file: `CTAP2` answers, `CTAPHID` carries, 24 words are all that is secret. The host
-// is in the same process here; a device for the whole machine takes the same reports from /dev/uhid.
+// A software security key in one file: `CTAP2` answers the messages, `CTAPHID` carries them, and 24 words are the only
+// secret. Here the host is in the same process; a device for the whole machine reads the same reports from /dev/uhid.
 
 import CBOR
 import CTAP2
@@ -36,7 +36,7 @@ struct SoftKey {
         let context = RequestContext(channel: UInt64(request.channel.rawValue), poweredUpAt: .zero)
         let answer = await authenticator.respond(to: request.payload, in: context)
         for case .send(let report) in machine.respond(answer, to: request.transaction) { answers.append(report) }
-      case .cancel, .wink: break  // whoever waits for a person withdraws the prompt here
+      case .cancel, .wink: break  // an authenticator that waits for a person withdraws its prompt here
       }
     }
     return answers
@@ -54,7 +54,7 @@ struct Person: UserInteraction {
   }
 }
 
-/// The host: what a browser does with a key that is plugged in.
+/// The host: what a browser does with a security key.
 struct Host {
   private var machine = ClientMachine()
   var key: SoftKey
@@ -77,7 +77,7 @@ struct Host {
   }
 }
 
-/// Registers a passkey with one key, and signs in with another that has the same words and nothing else.
+/// Registers a passkey with one key, and signs in with another that has only the same words.
 func demonstrate(_ phrase: BIP39Phrase, _ clientDataHash: [UInt8]) async throws -> Bool {
   var host = try await Host(SoftKey(phrase))
   let made = try await host.ask(

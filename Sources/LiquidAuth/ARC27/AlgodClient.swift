@@ -2,7 +2,7 @@
 public protocol AlgodPort: Sendable {
   /// Hands signed transactions to the network: one whole group, or one transaction that is of no group.
   ///
-  /// What the node refuses is ``PortError/refused(_:)``, in its own words.
+  /// A refusal of the node is ``PortError/refused(_:)``, with its own message.
   ///
   /// - Parameter signedTransactions: their canonical msgpack, one behind the other.
   func post(_ signedTransactions: [UInt8]) async throws(PortError)

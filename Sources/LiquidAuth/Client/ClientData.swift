@@ -43,7 +43,8 @@ public struct ClientData: Hashable, Sendable {
 
   /// Writes the client data of one ceremony.
   ///
-  /// - Throws: `unsignedOrigin` for an origin for which authenticators sign nothing.
+  /// - Throws: `unsignedOrigin` unless the origin is `http://localhost`, or `https:` with a host that is no IPv6
+  ///   address.
   public init(_ ceremony: LiquidCeremony, challenge: Challenge, origin: WebOrigin) throws(LiquidAuthError) {
     guard origin.isSignedFor else { throw .unsignedOrigin(origin.serialized) }
     // No part can hold a quotation mark or a backslash: a word of ours, base64url, and an origin's characters.

@@ -55,8 +55,8 @@ public struct LiquidAuthClient: Sendable {
 
   /// Signs in with the account's passkey where the server has it, and registers one where not.
   ///
-  /// A passkey that the authenticator keeps is not replaced because a server says that it does not know it: that is
-  /// ``LiquidAuthError/Kind/unknownCredential``, and ``registration(origin:requestID:)`` is the person's to choose.
+  /// A stored passkey is never replaced because a server does not know it: this throws
+  /// ``LiquidAuthError/Kind/unknownCredential``, and the person may then choose ``registration(origin:requestID:)``.
   public func connect(
     origin: WebOrigin, requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {

@@ -2,9 +2,9 @@ import AlgorandStatements
 public import CTAP2
 import DeterministicKeys
 
-/// An authenticator in the wallet's own process, behind the port that our daemon's control socket is behind otherwise.
+/// An authenticator in the wallet's own process, in place of the daemon's control socket.
 ///
-/// It serves one request at a time, and refuses another one while the person is asked.
+/// It serves one request at a time; while one is under way, it refuses others.
 public actor LocalAuthenticator: AuthenticatorPort {
   private var authenticator: Authenticator
   private var isBusy = false
@@ -52,7 +52,7 @@ public actor LocalAuthenticator: AuthenticatorPort {
 }
 
 extension PortError {
-  /// What the authenticator's own refusal is for a wallet.
+  /// The port's error for an authenticator's status.
   fileprivate init(_ error: CTAPError) {
     switch error.status {
     case .operationDenied: self = .declined

@@ -23,8 +23,8 @@ public struct KeyriCompanion: Sendable {
 
   /// `POST /api/keyriregistration`: tells the server the user's public key, and signs the user in.
   ///
-  /// A server that has a key for this address refuses; signing in by that key is ``login(_:)``, and another machine with
-  /// the same phrase has the same key.
+  /// A server that already has a key for this address refuses. ``login(_:)`` signs in with that key, which every
+  /// machine with the same phrase has.
   public func register(_ email: KeyriEmail) async throws(LiquidAuthError) -> FirebaseToken {
     try await token(
       for: Registration(email: email.text, publicKey: signer.publicKey(of: email)), at: "/api/keyriregistration")

@@ -1,4 +1,4 @@
-// Why something with a service that uses Keyri, or its servers, did not come about.
+// The errors of exchanges with Keyri's API and with services that use Keyri.
 
 extension LiquidAuthError {
   /// A text is no link of a Keyri login.
@@ -17,7 +17,7 @@ extension LiquidAuthError {
   /// The clock is before 2001 or after 2286: the milliseconds since 1970 have not 13 digits.
   static let wrongClock = Self("the clock of this machine is wrong", hint: "set it, and try again")
 
-  /// The server cannot be asked.
+  /// The exchange with the server failed.
   static func keyriServer(_ failure: PortError) -> Self {
     let reason = failure.reason.onOneLine
     return switch failure.kind {
@@ -29,7 +29,8 @@ extension LiquidAuthError {
     }
   }
 
-  /// The authenticator gave no answer; but for the person's, the reason is a whole sentence.
+  /// The authenticator did not answer; unless the person refused or did not answer, the port's reason is a whole
+  /// sentence.
   static func keyriAuthenticator(_ failure: PortError) -> Self {
     switch failure.kind {
     case .declined: Self(.userCanceled, "the authenticator's prompt was refused, and nothing was signed")
@@ -40,7 +41,7 @@ extension LiquidAuthError {
     }
   }
 
-  /// The prompt was answered so late that the server would not take the signature.
+  /// The person answered so late that the server would refuse the signature.
   static let keyriTooLate = Self(
     .timedOut, "the prompt was answered too late for the server, and nothing was sent", hint: "try again")
 
@@ -64,8 +65,7 @@ extension LiquidAuthError {
       hint: "ask for a new code, or try later")
   }
 
-  /// The answer says yes, and does not hold what a server of Keyri's sends; the member that is wrong, or what is wrong
-  /// with all of it.
+  /// A success whose body is not what Keyri's servers send; `what` is the wrong member, or what is wrong with the body.
   static func keyriAnswer(_ what: String) -> Self {
     Self("the server does not answer as Keyri's do (\(what.onOneLine))", hint: "check the configured address")
   }

@@ -2,9 +2,9 @@
 struct KeyriExchange: Sendable {
   let http: any HTTPPort
 
-  /// Sends, and gives the body of an answer whose status is one of `accepted`, and which names no error.
+  /// Sends the request, and returns the body of an answer whose status is in `accepted` and whose body names no error.
   ///
-  /// - Parameter refusals: what a status says here.
+  /// - Parameter refusals: the errors of certain statuses.
   func body(
     of request: HTTPRequest, accepted: Set<Int>, maximumSize: Int, refusals: [Int: LiquidAuthError] = [:]
   ) async throws(LiquidAuthError) -> [UInt8] {
@@ -50,7 +50,7 @@ enum KeyriJSON {
     return json
   }
 
-  /// Reads an answer; a member that is missing or of another type is named in `keyriAnswer`.
+  /// Reads an answer; `keyriAnswer` names a member that is missing or of a wrong type.
   static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(LiquidAuthError) -> T {
     do throws(JSONError) {
       return try JSON.decode(type, from: body)

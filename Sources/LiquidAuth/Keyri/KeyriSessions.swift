@@ -16,7 +16,7 @@ public struct KeyriSessions: Sendable {
   ///   - origin: the API's, from the configuration.
   ///   - appKey: by which the API knows the service, from the configuration.
   ///   - now: milliseconds since 1970.
-  /// - Throws: `keyriAppKey` unless it is 1 to 128 characters that a URL takes as they are.
+  /// - Throws: `keyriAppKey` unless `appKey` is 1 to 128 characters that a URL needs no escapes for.
   public init(
     origin: WebOrigin, appKey: String, http: any HTTPPort, keys: any AssociationKeys,
     now: @escaping @Sendable () -> UInt64, chance: KeyriChance

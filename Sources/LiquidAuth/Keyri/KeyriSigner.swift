@@ -50,8 +50,8 @@ struct KeyriTimestampNonce: Equatable {
   /// The text, 46 characters.
   let text: String
 
-  /// - Throws: `wrongClock` unless the milliseconds have exactly 13 digits: servers cut so many off, and a number
-  ///   of another length would be read as another time.
+  /// - Throws: `wrongClock` unless the milliseconds have exactly 13 digits: servers read that many, and would misread a
+  ///   number of another length.
   init(at milliseconds: UInt64, nonce: [UInt8]) throws(LiquidAuthError) {
     guard (1_000_000_000_000...9_999_999_999_999).contains(milliseconds) else { throw .wrongClock }
     self.milliseconds = milliseconds

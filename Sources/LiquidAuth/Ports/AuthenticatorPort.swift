@@ -70,7 +70,7 @@ public struct TransactionToSign: Equatable, Sendable {
   }
 }
 
-// MARK: - Keys of Keyri
+// MARK: - Association keys
 
 /// The port to the association keys of Keyri, which the authenticator derives and never gives away (Recovery §3).
 ///

@@ -5,8 +5,8 @@
 public protocol HTTPPort: Sendable {
   /// Makes one exchange; cancelling the task ends it.
   ///
-  /// - Parameter maximumBodySize: bytes of the response's body that are read at most, after transfer coding. A body that
-  ///   is longer, or says that it is, is ``PortError/tooLarge``: never a body that was cut off.
+  /// - Parameter maximumBodySize: the longest response body, bytes after transfer coding. A longer body, or a larger
+  ///   `Content-Length`, is ``PortError/tooLarge``; a body is never cut off.
   func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse
 }
 

@@ -1,38 +1,39 @@
-/// Why a port did not do what it was asked for.
+/// Why a call of a port failed.
 ///
-/// A reason is the adapter's: lower case, no full stop. Of servers and nodes it is part of a sentence and does not name
-/// them, such as `connection refused`; of the authenticator and of WebRTC it is all of it: what happened, then what to do.
+/// The adapter writes the reason: lower case, no full stop. For servers and nodes it is part of a sentence and does not
+/// name them, such as `connection refused`; for the authenticator and WebRTC it says what happened, then what to do.
 public struct PortError: Error, Equatable, Sendable {
-  /// What callers do something different for.
+  /// The failures that callers treat differently.
   public enum Kind: Equatable, Sendable {
-    /// No connection was made: the name is unknown, nobody listens, the network is down, or a library is missing.
+    /// No connection was made: the name is unknown, no server listens, the network is down, or a library is missing.
     case unreachable
-    /// The server is not who it should be: its certificate is not trusted, has run out, or is of another name. The reason
-    /// says how a private authority is trusted, where that can be.
+    /// The server's identity is not proven: its certificate is not trusted, has expired, or is for another name. The
+    /// reason says how to trust a private certificate authority, if that may help.
     case untrusted
-    /// No answer came in time, of a server or of a person. A node that was given transactions may have taken them.
+    /// No answer of a server or a person came in time. A node may have accepted transactions that were sent to it.
     case timedOut
-    /// More came than is read.
+    /// The answer or message is longer than the limit.
     case tooLarge
-    /// A binary message came on a web socket, where nothing is said in them.
+    /// A binary message came on a web socket, where only text is expected.
     case notText
-    /// The connection broke off, or what came is not of the protocol.
+    /// The connection broke off, or the other side violated the protocol.
     case broken
-    /// The server closed the connection in order.
+    /// The server closed the connection properly.
     case closed
-    /// The other side will not: a node in its own words, which the dApp is told.
+    /// The other side refused. A node's message is passed on to the dApp.
     case refused
     /// The person refused, or no prompt could be shown.
     case declined
-    /// The transactions are not those of the group that they say they are of; the id that they have, 32 bytes.
+    /// The transactions are not those of the group that they name; the id of the group that they form, 32 bytes.
     case wrongGroup(computed: [UInt8])
     /// The account may not sign the transaction at that index.
     case notOurSigner(index: Int)
-    /// What is to be signed cannot be shown; the transaction's index, `nil` for a message or the list. The dApp is told why.
+    /// What is to be signed cannot be shown; the transaction's index, `nil` for a message or the list. The dApp gets
+    /// the reason.
     case notUnderstood(index: Int?)
   }
 
-  /// What callers do something different for.
+  /// The failures that callers treat differently.
   public let kind: Kind
   /// What happened.
   public let reason: String
@@ -42,11 +43,11 @@ public struct PortError: Error, Equatable, Sendable {
 
   /// No connection was made.
   public static func unreachable(_ reason: String) -> Self { Self(.unreachable, reason) }
-  /// The server is not who it should be.
+  /// The server's identity is not proven.
   public static func untrusted(_ reason: String) -> Self { Self(.untrusted, reason) }
   /// No answer came in time.
   public static let timedOut = Self(.timedOut, "it is silent")
-  /// More came than is read.
+  /// The answer or message is longer than the limit.
   public static let tooLarge = Self(.tooLarge, "its answer is too long")
   /// A binary message came.
   public static let notText = Self(.notText, "a binary message came")
@@ -54,16 +55,16 @@ public struct PortError: Error, Equatable, Sendable {
   public static func broken(_ reason: String) -> Self { Self(.broken, reason) }
   /// The server closed the connection.
   public static let closed = Self(.closed, "it closed the connection")
-  /// The other side will not.
+  /// The other side refused.
   public static func refused(_ reason: String) -> Self { Self(.refused, reason) }
-  /// A server's refusal, which has a status alone.
+  /// A server refused, with a status and no message.
   public static func refused(status: Int) -> Self { Self(.refused, "HTTP status \(status)") }
   /// The person refused.
   public static let declined = Self(.declined, "the person refused")
 }
 
 extension PortError: CustomStringConvertible {
-  /// What happened, as part of a sentence that a terminal may show.
+  /// What happened, as part of a sentence that is safe to show on a terminal.
   public var description: String {
     kind == .broken ? "the connection broke off, \(reason.onOneLine)" : reason.onOneLine
   }

@@ -33,6 +33,6 @@ public protocol TimerPort: Sendable {
   /// Calls `deliver` once, not before `delay` has passed; at once for a delay of zero or less.
   ///
   /// `deliver` may be called on any thread and never waits.
-  /// - Returns: takes the alarm back; one that has rung, or is about to, may still be heard.
+  /// - Returns: a function that cancels the timer; a timer that is just firing may still call `deliver`.
   func wake(after delay: Duration, deliver: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 }

@@ -4,7 +4,7 @@
 /// certificate as ``HTTPPort`` does. It follows no redirect, keeps no cookie, offers no extension and no subprotocol,
 /// and never opens anything again by itself.
 public protocol WebSocketPort: Sendable {
-  /// Begins to open a web socket and returns at once; what becomes of it is told to `deliver`.
+  /// Begins to open a web socket and returns at once; `deliver` gets its events.
   ///
   /// `deliver` hears ``WebSocketEvent/open`` at most once, then messages in their order, and at the end exactly one
   /// ``WebSocketEvent/closed(_:)``, also when the opening failed or ``WebSocketConnection/close()`` was called. It may
@@ -13,8 +13,8 @@ public protocol WebSocketPort: Sendable {
   /// - Parameters:
   ///   - url: `wss:` or, on loopback alone, `ws:`, with path and query, without user information and fragment.
   ///   - headers: what is sent besides what RFC 6455 §4.1 itself needs: `User-Agent`, `Cookie`.
-  ///   - maximumMessageSize: bytes of a message, all its fragments together. One that is longer, or says that it is,
-  ///     closes the socket with status code 1009 and is told as ``PortError/tooLarge``.
+  ///   - maximumMessageSize: the longest message, bytes of all its fragments together. A longer one, or a header that
+  ///     announces one, closes the socket with status code 1009 and is ``PortError/tooLarge``.
   func open(
     url: String, headers: [HTTPHeader], maximumMessageSize: Int,
     deliver: @escaping @Sendable (WebSocketEvent) -> Void
@@ -38,7 +38,7 @@ public protocol WebSocketConnection: Sendable {
 public enum WebSocketEvent: Equatable, Sendable {
   /// The server has taken the upgrade (status 101): messages can be sent.
   case open
-  /// A text message, whole. A binary one is told as ``PortError/notText``, after status code 1003.
+  /// A whole text message. A binary one closes the socket with status code 1003 and is ``PortError/notText``.
   case text(String)
   /// It is over; `nil` where either side closed it in order.
   case closed(PortError?)

@@ -78,7 +78,7 @@ extension LiquidAuthError {
   /// It has no fingerprint of a certificate: nobody could say who is at the other end.
   static let noFingerprint = unusableAnswer(
     "it has no fingerprint of a certificate by SHA-256, SHA-384 or SHA-512")
-  /// It has fingerprints only by a hash function that says too little of who is at the other end.
+  /// All its fingerprints are by a hash function that is too weak.
   static func weakFingerprint(_ name: String) -> Self {
     unusableAnswer("it names its certificate by \(name), which is too weak; SHA-256, SHA-384 or SHA-512 is needed")
   }

@@ -210,7 +210,7 @@ private struct SignalingDriver {
   }
 }
 
-// MARK: - Why there is no channel
+// MARK: - Errors
 
 extension LiquidAuthError {
   /// What to do after a sign-in: dApps wait for it once, and a link that was used works no second time.
@@ -219,7 +219,7 @@ extension LiquidAuthError {
   private static let turn =
     "if a network blocks the connection, add a TURN server to wallet.conf (ice-server); then \(newLink)"
 
-  /// The server never let us in, however often it was tried; how the last try ended.
+  /// Every connection to the server failed; `loss` is the failure of the last.
   static func serverGone(_ loss: PortError) -> Self {
     Self(.serverLost(loss), "the server cannot be reached: \(loss)", hint: "try again later: \(newLink)")
   }
@@ -257,9 +257,10 @@ extension LiquidAuthError {
     Self("no connection to the dApp: \(reason.onOneLine)", hint: turn)
   }
 
-  /// The dApp's answer led to no channel, and another wallet of this account is there; the reason is the adapter's.
+  /// The dApp's answer led to no channel, and another wallet of this account is connected; the adapter gives the
+  /// reason.
   ///
-  /// The answer may have been to its offer.
+  /// The dApp may have answered the other wallet's offer.
   static func otherWallet(_ reason: String) -> Self {
     Self(
       "no connection to the dApp: \(reason.onOneLine); another wallet of this account is connected, and may have taken "

@@ -21,8 +21,8 @@ enum EngineIOPacket: Equatable, Sendable {
 
   /// Reads one packet.
   ///
-  /// - Throws: ``LiquidAuthError/binary`` for `b` and base64, ``LiquidAuthError/malformed(_:)`` for any other type, and where
-  ///   text follows a type that has none, or a ping that has another: what is echoed is not the server's to choose.
+  /// - Throws: ``LiquidAuthError/binary`` for `b` and base64; ``LiquidAuthError/malformed(_:)`` for any other type, for
+  ///   text after a type that has none, and for a ping with unexpected text: the server does not choose what is echoed.
   init(_ text: some StringProtocol) throws(LiquidAuthError) {
     guard let type = text.utf8.first else { throw .malformed("packet") }
     let rest = String(decoding: text.utf8.dropFirst(), as: UTF8.self)

@@ -128,7 +128,7 @@ struct SocketIOMachine: Sendable {
     }
   }
 
-  /// Ends the connection; where the server is only lost, another is tried.
+  /// Ends the connection; after ``LiquidAuthError/Kind/serverLost(_:)`` it tries another one.
   private mutating func end(_ error: LiquidAuthError, at now: Duration) -> [Action] {
     guard case .active(let connection) = state else { return [] }
     let closing = Action.transport(.close(connection.id))
@@ -138,7 +138,7 @@ struct SocketIOMachine: Sendable {
   }
 
   private mutating func lose(_ connection: Connection, _ loss: PortError, at now: Duration) -> [Action] {
-    // Where the network is down, another transport fares no better.
+    // If the server is unreachable, the other transport would fail too.
     if connection.handshake == nil, loss.kind != .unreachable { transport = transport.other }
     if let connected = connection.connected, connected + Self.steadyTime <= now { failures = 0 }
     failures += 1

@@ -33,7 +33,7 @@ struct SocketIOPacket: Equatable, Sendable {
 
   /// Reads a packet; JSON must be of the kind that its type has.
   ///
-  /// - Throws: ``LiquidAuthError/binary`` for the types 5 and 6, ``LiquidAuthError/malformed(_:)`` for all else.
+  /// - Throws: ``LiquidAuthError/binary`` for the types 5 and 6, ``LiquidAuthError/malformed(_:)`` for other faults.
   init(_ text: String) throws(LiquidAuthError) {
     var rest = text.utf8[...]
     guard let type = rest.popFirst() else { throw .malformed("message") }
@@ -106,8 +106,8 @@ struct SocketIOEvent: Equatable, Sendable {
 
   /// The first argument.
   ///
-  /// - Throws: ``LiquidAuthError/malformed(_:)`` when there is none, or it is of another type. What follows it is passed
-  ///   over.
+  /// - Throws: ``LiquidAuthError/malformed(_:)`` if there is none, or it is of another type. Further arguments are
+  ///   ignored.
   func argument<Value: Decodable>(_ type: Value.Type) throws(LiquidAuthError) -> Value {
     try JSONText.decode(Arguments<Value>.self, from: array).first
   }
@@ -152,7 +152,7 @@ extension LiquidAuthError {
     Self("the server does not speak Socket.IO as it should: \(what) came", hint: "tell who runs the dApp")
   }
 
-  /// A packet, a handshake, a message or JSON is not as it should be, or comes when it must not.
+  /// A packet, a handshake, a message or JSON is malformed, or comes at the wrong time.
   static func malformed(_ part: String) -> Self { violation("a malformed \(part)") }
 
   /// A packet in binary, or with binary attachments.

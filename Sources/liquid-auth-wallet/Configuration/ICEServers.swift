@@ -114,7 +114,8 @@ struct ICEServerURL: Equatable {
 /// Google's STUN, and Nodely's TURN with the user that the apps' guides publish. They learn who talks with whom; what
 /// passes them is encrypted from end to end.
 ///
-/// Left out are those over TLS (``ICEServerURL``) and further STUN servers of the same owner: webrtcbin asks one.
+/// The list leaves out servers over TLS (``ICEServerURL``) and further STUN servers of the same owner: webrtcbin asks
+/// only one.
 let defaultICEServers = [
   ICEServer(urls: ["stun:stun.l.google.com:19302"]),
   ICEServer(

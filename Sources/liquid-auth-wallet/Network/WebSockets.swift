@@ -110,7 +110,7 @@ struct WebSocketPlace: Equatable {
 }
 
 extension PortError {
-  /// What stopped a web socket: one that does not open in time was not reached.
+  /// The error of a web socket; one that does not open in time is unreachable.
   init(webSocket error: any Error) {
     let error = PortError(connection: error)
     self = error.kind == .timedOut ? .unreachable("it does not answer in time") : error

@@ -28,7 +28,7 @@ struct EventOutput: Sendable {
 
   /// Writes a line to standard output.
   ///
-  /// The program that reads events and has gone wants nothing more: that ends this process in order, as SIGTERM does.
+  /// If the reader of the events has closed the pipe, SIGTERM ends this process in an orderly way.
   func writeResult(_ line: String) {
     // Once: a second signal would not wait for what is open to be closed.
     guard !StandardStream.output.write(line), !Self.hasEnded.exchange(true, ordering: .relaxed) else { return }

@@ -29,10 +29,10 @@ struct WalletFailure: Error, Equatable, CustomStringConvertible {
   }
 }
 
-// MARK: - What ends a command
+// MARK: - Exit codes
 
 extension WalletFailure {
-  /// The exit code and the sentence of whatever a command throws.
+  /// The exit code and message of any error that a command throws.
   init(ending error: any Error) {
     switch error {
     case let failure as WalletFailure: self = failure

@@ -3,15 +3,15 @@ import Glibc
 import NIOPosix
 import ProcessIO
 
-/// A line of a terminal or a pipe.
+/// Reads lines from a terminal or a pipe.
 enum InputLine {
   /// The longest line, bytes.
   private static let maximumSize = 4095
 
-  /// Waits on a thread that may wait, until the task is cancelled, for a line, without its end.
+  /// Reads a line without its line ending on a thread of a pool that may block; cancelling the task ends the wait.
   ///
-  /// - Parameter begin: what that thread does before.
-  /// - Returns: `nil` at the end of the input, for a line that is too long or no text, and when the task was cancelled.
+  /// - Parameter begin: runs on that thread first.
+  /// - Returns: `nil` at the end of the input, for a line that is too long or not UTF-8, and if the task is cancelled.
   static func read(
     from descriptor: Int32, on thread: NIOThreadPool, after begin: @escaping @Sendable () -> Void = {}
   ) async -> String? {
@@ -28,7 +28,7 @@ enum InputLine {
     }
   }
 
-  /// The same on this thread.
+  /// Reads a line on the calling thread.
   static func read(from descriptor: Int32, until cancellation: Cancellation? = nil) -> String? {
     let outcome = SecretLine.read(from: descriptor, isEdited: false, atMost: maximumSize, until: cancellation)
     guard case .line(let line) = outcome else { return nil }
@@ -36,7 +36,7 @@ enum InputLine {
   }
 }
 
-/// A question on the terminal of the person who started the process; it can be taken back.
+/// A question on the controlling terminal; cancelling the task withdraws it.
 struct TerminalQuestion: Sendable {
   private let terminal: TerminalDevice
 

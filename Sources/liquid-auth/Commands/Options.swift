@@ -52,7 +52,7 @@ extension PlaceOptions {
   /// A connection to the authenticator.
   func connect() throws(CommandFailure) -> ControlConnection { try .open(controlPath()) }
 
-  /// One on which the vault's passphrase was given.
+  /// Connects and unlocks with the vault's passphrase.
   func connectAsOwner() throws(CommandFailure) -> ControlConnection {
     let connection = try connect()
     try connection.unlock()

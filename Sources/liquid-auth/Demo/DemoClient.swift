@@ -63,7 +63,7 @@ struct DemoClient {
     }
   }
 
-  /// How the key's refusal ends the demo where it is not what was to be shown.
+  /// The failure that ends the demo after an unexpected status of the key.
   static func refusal(_ status: UInt8) -> CommandFailure {
     CommandFailure("the key answers status 0x\(status.hexadecimal)")
   }

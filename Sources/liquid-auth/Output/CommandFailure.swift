@@ -56,7 +56,7 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
   }
 }
 
-// MARK: - The one place where an error of a library becomes an exit code
+// MARK: - Exit codes of the libraries' errors
 
 extension CommandFailure {
   /// What the authenticator answered.
@@ -77,7 +77,7 @@ extension CommandFailure {
     }
   }
 
-  /// What is wrong with vault, store or their directory.
+  /// An error of the vault, the store or their directory.
   init(_ error: StateDirectoryError) {
     self.init(error.description, code: error.kind == .wrongPassphrase ? .passphrase : .failed)
   }

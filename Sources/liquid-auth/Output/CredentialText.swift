@@ -81,7 +81,7 @@ enum CredentialText {
     }
   }
 
-  /// How a record came about.
+  /// How the record was made.
   fileprivate static func source(_ number: UInt8) -> String {
     switch number {
     case 0: "registered"

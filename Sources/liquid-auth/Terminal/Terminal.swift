@@ -2,7 +2,7 @@ import CryptoPrimitives
 import Glibc
 import ProcessIO
 
-/// What is asked and shown on the terminal of the person who runs the command; a phrase goes there and nowhere else.
+/// Questions and output on the controlling terminal; a phrase is shown only there.
 extension TerminalDevice {
   /// Runs `body` on the terminal's second screen, which has no scroll-back: what was shown there is gone afterwards.
   ///

@@ -15,7 +15,7 @@ final class Daemon: Sendable {
     ThirdPartyPayment.self, LiquidExtension.self,
   ]
 
-  /// The thread on which the daemon runs, but for what blocks.
+  /// The event loop of all work that neither blocks nor writes durably.
   let loop: EventLoop
   private let desk: Desk
   private let key: SecurityKey

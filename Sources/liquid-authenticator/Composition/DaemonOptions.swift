@@ -26,7 +26,7 @@ struct DaemonOptions: Equatable, Sendable {
   var control: String?
   /// Only with `--transport uhid`; to stay when it is not given.
   var besideHardwareKey: BesideHardwareKeyChoice?
-  /// How many passkeys a registration lets the store grow to, at least 1.
+  /// The most passkeys that the store holds after a registration, at least 1.
   var maximumPasskeys = OpenVault.defaultMaximumDiscoverableCredentials
 
   /// Where the commands work that people are told to type.

@@ -22,10 +22,10 @@ struct Desk: Sendable {
   /// What accounts and association keys have signed.
   let signatures: SignatureCounts
   let queue: RequestQueue<Authenticator>
-  /// Where requests run that may write durably: a slow disk holds up no keepalive.
+  /// Runs requests that may write durably, so that a slow disk does not delay keepalives.
   let writer: any TaskExecutor
 
-  /// Commands that run on the loop; what a sign-in has to write, the authenticator writes on `writer`.
+  /// Commands that run on the loop; the authenticator runs the writes of a sign-in on `writer`.
   private static let reading = [GetInfo.code, GetAssertion.code, GetNextAssertion.code, Selection.code]
 
   /// Answers a CTAP2 message in its turn; one that is withdrawn before that is told so.
@@ -34,7 +34,7 @@ struct Desk: Sendable {
   /// reads a wallet's transactions, a platform still learns that there is a key.
   func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
     if message.first == GetInfo.code, queue.isTaken {
-      // On the loop it would wait for a request that is writing.
+      // On the loop it would have to wait for a request that is writing.
       let authenticator = queue.copy
       return await withTaskExecutorPreference(writer) {
         var authenticator = authenticator

@@ -33,7 +33,7 @@ struct KeyDesk: ControlDesk {
       hasReaders: settings?.hasPersistentToken)
   }
 
-  /// The store closes with it, which waits for a change that is being written.
+  /// Locks the vault and closes the store, which waits for a change that is being written.
   func lock() async { await withTaskExecutorPreference(desk.writer) { desk.vault.lock() } }
 
   func device(_ action: PlugDevice.Action) async throws {
@@ -84,7 +84,7 @@ struct KeyDesk: ControlDesk {
     return await desk.respond(to: message, in: context)
   }
 
-  /// A list of accounts that is not told to the end ends, because they may change.
+  /// Drops unfinished enumerations first, because `work` may change the credentials.
   func inTurn<Answer: Sendable>(
     _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
   ) async throws -> Answer {

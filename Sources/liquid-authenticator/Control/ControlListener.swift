@@ -2,14 +2,14 @@ import ControlDoor
 import Glibc
 import Synchronization
 
-/// Serves the control socket: the loop reads, a task a request answers.
+/// Serves the control socket: the loop reads requests, and a task answers each.
 ///
-/// A connection is read again only when its request was answered, so one that floods us floods itself. Nothing here
-/// waits for a client: an answer that its socket does not take at once ends the connection. A client that goes away
-/// cancels its request. If all places are taken, a new connection replaces an idle one: the longest idle, or, if more than
-/// ``maximumSilent`` never had an answered hello, the longest idle of these. Connections with a verified passphrase are
-/// never replaced. At most ``maximumWaiting`` requests of others may wait for a person, so that idle connections and
-/// waiting requests leave places for the owner.
+/// A connection is read again only after its request was answered, so a client that floods it delays only itself.
+/// Nothing here waits for a client: an answer for which the socket has no room ends the connection. A client that
+/// disconnects cancels its request. If all places are taken, a new connection replaces an idle one: the longest idle,
+/// or, if more than ``maximumSilent`` never had an answered hello, the longest idle of these. Connections with a
+/// verified passphrase are never replaced. At most ``maximumWaiting`` requests of others may wait for a person, so that
+/// idle connections and waiting requests leave places for the owner.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
@@ -61,7 +61,7 @@ final class ControlListener: Polled {
     self.loop = loop
     self.makeSession = makeSession
     self.log = log
-    // Under the lock: nobody is served before the watch is known.
+    // Under the lock, so that no connection is served before the watch is set.
     state.withLock { $0.watch = loop.watch(self) }
   }
 

@@ -4,16 +4,16 @@ import CryptoPrimitives
 import Recovery
 import StateDirectory
 
-/// One connection's requests, from the first to the last: what may be asked on it, and in what state it is.
+/// The state of one connection, and which requests it may make.
 ///
-/// It knows nothing of sockets. Its client waits for each answer before it asks again.
+/// It does not use sockets. The client waits for each answer before its next request.
 actor ControlSession {
-  /// What stands behind the control door.
+  /// Serves the requests.
   let desk: any ControlDesk
-  /// Takes a line for each request of a wallet that is refused before anybody is asked.
+  /// Gets a line for each request of a wallet that is refused without a prompt.
   let log: @Sendable (String) -> Void
   private let client: UInt64
-  /// Whether both sides speak the same version.
+  /// Whether ``Hello`` has succeeded.
   var isGreeted = false
   /// The unlocking for which this connection has given the passphrase: only then, and only until the vault is locked, it
   /// may see and change credentials.
@@ -67,15 +67,14 @@ protocol ControlDesk: Sendable {
   ///
   /// - Parameter client: tells the connections of the control door apart.
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8]
-  /// Works with the authenticator in the same turn, so that no ceremony is disturbed; cancelling the task withdraws what
-  /// is asked of a person.
+  /// Runs `work` with the authenticator, in turn with the ceremonies; cancelling the task withdraws a prompt.
   func inTurn<Answer: Sendable>(
     _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
   ) async throws -> Answer
 }
 
 extension ControlFailure {
-  /// Whatever a command threw, as the answer to its request: the one place where an error becomes a status.
+  /// The answer to a request that threw an error; only this initializer turns an error into a status.
   init(_ error: any Error) {
     switch error {
     case let failure as ControlFailure: self = failure
@@ -89,7 +88,7 @@ extension ControlFailure {
     }
   }
 
-  /// CTAP's status is one of ours too, but for a wrong passphrase, which the control door has a status of its own for.
+  /// Keeps the CTAP status, except for a wrong passphrase, which has a control status of its own.
   private init(_ error: CTAPError) {
     switch error.status {
     case .uvInvalid, .uvBlocked: self.init(.wrongPassphrase, "\(error.reason); nothing was done, ask again")

@@ -3,10 +3,10 @@ import ControlDoor
 import CryptoPrimitives
 import Recovery
 
-/// What the owner may do with the credentials, the PIN and the settings of this machine.
+/// The owner's commands for the credentials, the PIN and the settings of this machine.
 ///
-/// The rules are CTAP2's, where credentialManagement, clientPIN and authenticatorConfig keep to them too; the vault's
-/// passphrase stands in for a token.
+/// The rules are those that credentialManagement, clientPIN and authenticatorConfig follow in CTAP2 and Recovery; the
+/// vault's passphrase takes the place of a token.
 enum OwnerCommands {
   static let all: [any ServedCommand.Type] = [
     ListCredentials.self, ShowCredential.self, RenameCredential.self, RemoveCredential.self, RecoverCredential.self,
@@ -18,7 +18,7 @@ enum OwnerCommands {
 // MARK: - Credentials
 
 extension ListCredentials: OwnerCommand {
-  /// Without public keys: deriving them all would take long.
+  /// Lists without public keys, because deriving all of them would take long.
   func handle(_ owner: inout Owner) throws -> Answer {
     Answer(of: try owner.vault.store.allCredentials().map { CredentialDescription($0) }, start: start)
   }
@@ -46,7 +46,7 @@ extension RemoveCredential: OwnerCommand {
 }
 
 extension RecoverCredential: OwnerCommand {
-  /// The record goes only over a lower counter.
+  /// Replaces only a record or tombstone with a lower counter.
   func handle(_ owner: inout Owner) throws -> CredentialDescription {
     guard let algorithm = COSEAlgorithm(rawValue: algorithm), let credProtect = CredProtectLevel(rawValue: credProtect)
     else { throw ControlFailure(.invalidParameter, "the algorithm or the credProtect level is not one of ours") }
@@ -74,7 +74,7 @@ extension OpenVault {
     return found
   }
 
-  /// What the owner may see of a record, with its public key.
+  /// Describes a record to the owner, with its public key.
   fileprivate func description(of source: CredentialSource) throws -> CredentialDescription {
     var description = CredentialDescription(source)
     description.publicKey = try keys.privateKey(of: source).publicKey.bytes
@@ -110,7 +110,7 @@ extension GetSettings: OwnerCommand {
 }
 
 extension ChangeSettings: OwnerCommand {
-  /// All that is asked for, or nothing.
+  /// Makes all changes or none.
   func handle(_ owner: inout Owner) throws -> OwnerSettings {
     let changed = try owner.authenticator.changeSettings(in: owner.vault) { (settings) throws(CTAPError) in
       settings.alwaysUV = alwaysUV ?? settings.alwaysUV

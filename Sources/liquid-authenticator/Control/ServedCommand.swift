@@ -2,22 +2,21 @@ import CTAP2
 import ControlDoor
 import Recovery
 
-/// A command of the control door, as it is served: one `handle`, and one line in the table of its file.
+/// A command that the control socket serves: one `handle`, and one line in the table of its file.
 protocol ServedCommand: ControlCommand {
-  /// Serves one request of a connection.
+  /// Answers one request of a connection.
   func handle(in session: isolated ControlSession) async throws -> Answer
 }
 
-/// What only the owner may do: after the vault's passphrase on the connection, in turn with the ceremonies.
+/// A command for the owner: it needs the vault's passphrase on the connection, and runs in turn with the ceremonies.
 protocol OwnerCommand: ServedCommand {
-  /// Does it.
   func handle(_ owner: inout Owner) throws -> Answer
 }
 
-/// What an owner's command works on.
+/// The objects that an owner's command changes.
 struct Owner {
   let vault: OpenVault
-  /// What it has in memory, such as a token, may end.
+  /// Commands may end its tokens and enumerations.
   var authenticator: Authenticator
   /// Unix milliseconds.
   let now: UInt64
@@ -29,7 +28,7 @@ extension OwnerCommand {
     return try await session.desk.inTurn { authenticator in try serve(&authenticator, for: verified) }
   }
 
-  // Inlined into the closure above, it crashes Swift 6.3's optimiser.
+  // Inlining it into the closure above crashes the optimiser of Swift 6.3.
   @inline(never)
   private func serve(_ authenticator: inout Authenticator, for verified: Unlocking) throws -> Answer {
     guard let vault = authenticator.currentVault else {
@@ -42,12 +41,12 @@ extension OwnerCommand {
   }
 }
 
-/// What a wallet asks, in turn with the ceremonies; whoever has connected may ask, and the person decides.
+/// A wallet's request, in turn with the ceremonies: every connection may make it, and the person decides.
 protocol WalletCommand: ServedCommand {
-  /// The dApp for which something is to be signed: the log names it where that is refused before anybody is asked.
+  /// The dApp that wants a signature; the log names it if the request is refused without a prompt.
   var signsFor: String? { get }
 
-  /// Asks the authenticator, which asks the person.
+  /// Calls the authenticator, which asks the person.
   func handle(_ authenticator: Authenticator) async throws -> Answer
 }
 
@@ -65,11 +64,11 @@ extension WalletCommand {
   }
 }
 
-/// A packet of the control socket: a command of its own, or a message of CTAP2.
+/// A packet of the control socket: one of its own commands, or a CTAP2 message.
 enum ControlRequest: Sendable {
   /// A CTAP2 message, command byte and CBOR, as it is; 1 to ``ControlMessage/maximumCTAPSize`` bytes.
   case ctap([UInt8])
-  /// One of the table.
+  /// A command of ``commands``.
   case command(any ServedCommand)
 
   /// The commands that are served; any other byte is an invalid command.
@@ -77,7 +76,7 @@ enum ControlRequest: Sendable {
 
   /// Reads one packet.
   ///
-  /// Whoever received it wipes it afterwards: a passphrase is copied into locked memory here.
+  /// Copies a passphrase into locked memory; the caller wipes `packet` afterwards.
   ///
   /// - Throws: the failure to answer with.
   init(decoding packet: UnsafeRawBufferPointer) throws(ControlFailure) {
@@ -92,7 +91,7 @@ enum ControlRequest: Sendable {
     self = .command(try command.init(decoding: UnsafeRawBufferPointer(rebasing: packet.dropFirst())))
   }
 
-  /// What the answer may have to wait for.
+  /// What the answer may wait for.
   var wait: ControlWait {
     switch self {
     case .ctap: .queue

@@ -1,7 +1,7 @@
 import ControlDoor
 import Glibc
 
-/// What concerns the connection, the vault as a whole, and the device.
+/// The commands for the connection, the vault as a whole, and the device.
 enum SessionCommands {
   static let all: [any ServedCommand.Type] = [
     Hello.self, GetStatus.self, Lock.self, Unlock.self, NewStore.self, AcceptStore.self, PlugDevice.self,

@@ -4,7 +4,7 @@ import ControlDoor
 import DeterministicKeys
 import ShownTexts
 
-/// What a wallet asks; a locked vault is opened for what will be asked then.
+/// The requests of a wallet; the prompt that opens a locked vault names the request.
 enum WalletCommands {
   static let all: [any ServedCommand.Type] = [
     GetAccount.self, GetAddresses.self, GetAccountPasskey.self, SignTransactions.self, SignMessage.self,
@@ -77,10 +77,10 @@ extension Authenticator {
   }
 }
 
-// MARK: - What a person is told of it
+// MARK: - Texts for the person
 
 extension WalletWish {
-  /// What a program wants to do, where the vault is locked, and what else the person should know.
+  /// What a program wants to do, for the prompt that opens a locked vault, and details that the person should know.
   var words: (deed: String, details: [String]) {
     switch self {
     case .tellAccount(let rpID, let host):
@@ -93,7 +93,7 @@ extension WalletWish {
 }
 
 extension WalletPurpose {
-  /// The same of what the person will be asked then.
+  /// What a program wants to do, if a prompt about it follows.
   func words(of prompt: UserPrompt) -> (deed: String, details: [String]) {
     switch self {
     case .tellPasskey: ("see your Algorand account", prompt.siteLines)
@@ -107,7 +107,7 @@ extension WalletPurpose {
     }
   }
 
-  /// The dialogs in which the person is asked.
+  /// The dialogs of the prompt.
   func pages(of prompt: UserPrompt) -> PromptPages {
     switch self {
     case .tellPasskey:

@@ -42,13 +42,13 @@ struct Log: Sendable {
     output(text)
   }
 
-  /// How many characters of a line are written.
+  /// The longest line, in Unicode scalars; the rest is cut.
   private static let maximumCount = 1000
 
   /// Texts of clients may be hostile: a line stays one line of at most 1000 characters, and moves no cursor.
   static func printable(_ text: String) -> String {
     var text = text
-    // Most lines have nothing else.
+    // Most lines are printable ASCII.
     let isPlain = text.withUTF8 { bytes in
       bytes.count <= maximumCount && bytes.allSatisfy { $0 >= 0x20 && $0 <= 0x7E }
     }
@@ -70,7 +70,7 @@ struct Log: Sendable {
   }
 }
 
-/// The standard error, which may be a terminal that its person has stopped, or a pipe that nobody reads.
+/// Standard error, which may be a stopped terminal (Control-S) or a pipe that nobody reads.
 private final class StandardError: Sendable {
   private let mayBlock: Bool
   private let lost = Atomic(0)
@@ -80,7 +80,7 @@ private final class StandardError: Sendable {
     mayBlock = fstat(STDERR_FILENO, &status) != 0 || status.st_mode & S_IFMT != S_IFREG
   }
 
-  /// Writes a line, where it can be written at once; how many could not is said later.
+  /// Writes a line if that does not block; otherwise counts it as lost, and logs the count before the next line.
   func write(_ line: String) {
     guard hasRoom else {
       lost.add(1, ordering: .relaxed)

@@ -73,7 +73,7 @@ struct ChildProcess: Sendable {
   /// Waits until it has ended, without reaping it; `nil` when it has not within `limit`.
   private func awaitEnding(_ limit: Duration?) -> Ending? {
     let deadline = limit.map { ContinuousClock.now + $0 }
-    // Readable once it has ended (Linux 5.3); -1 on an older kernel.
+    // Readable once the process has ended; -1 before Linux 5.3.
     let descriptor = clinux_open_process(process)
     defer { if descriptor >= 0 { close(descriptor) } }
     while true {

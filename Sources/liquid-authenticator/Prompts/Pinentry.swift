@@ -6,13 +6,13 @@ import ProcessIO
 ///
 /// A pinentry that is missing, dies, hangs or talks nonsense denies, and the log says what happened and what to do.
 actor Pinentry: PromptBackEnd {
-  /// How long a program may take for what needs no person.
+  /// How long a program may take for steps that need no person.
   struct Limits: Sendable {
     /// To get ready, in whole seconds.
     var setUp: Duration = .seconds(10)
-    /// To close its window when it has answered; then it is told to end.
+    /// To close its window after its answer; then it gets SIGTERM.
     var closing: Duration = .milliseconds(500)
-    /// To end when it was told to; then it is killed.
+    /// To end after SIGTERM; then it gets SIGKILL.
     var ending: Duration = .milliseconds(60)
   }
 
@@ -23,11 +23,11 @@ actor Pinentry: PromptBackEnd {
   private let searchPath: String
   private let hasDisplayOrTerminal: Bool
   private let limits: Limits
-  /// Where the end of a program is waited for, when its answer is there.
+  /// Runs the task that waits for a program to end after its answer.
   private let executor: any TaskExecutor
-  /// The program of the dialog that is open.
+  /// The program of the open dialog.
   private var session: PinentrySession?
-  /// The end of the program before, which may still be closing its window.
+  /// Waits for the previous program to end, which may still be closing its window.
   private var closing: Task<Void, Never>?
 
   /// - Parameters:
@@ -51,7 +51,7 @@ actor Pinentry: PromptBackEnd {
     hasDisplayOrTerminal = terminal != nil || places.contains { environment($0)?.isEmpty == false }
   }
 
-  // MARK: What can be said before anybody is asked
+  // MARK: Name and problem
 
   nonisolated var name: String { "pinentry (\(program))" }
 
@@ -79,7 +79,7 @@ actor Pinentry: PromptBackEnd {
 
   // MARK: A dialog
 
-  /// Starts the program, when the one before has ended, and tells it the words.
+  /// Starts the program after the previous one has ended, and sends it the dialog's texts.
   func open(_ dialog: PromptText) async throws(PromptFailure) {
     await closing?.value
     closing = nil
@@ -96,7 +96,7 @@ actor Pinentry: PromptBackEnd {
     return try await step { cancellation throws(PinentryFailure) in try session.ask(dialog, cancellation) }
   }
 
-  /// A program that has answered ends by itself, and the answer does not wait for that.
+  /// Does not wait: a program that has answered ends by itself.
   func close() {
     guard let session else { return }
     self.session = nil
@@ -107,7 +107,7 @@ actor Pinentry: PromptBackEnd {
 
   func ended() async { await closing?.value }
 
-  /// Does what blocks on a thread of its own; a program that failed has ended when this returns.
+  /// Runs `body`, which blocks, on a thread of its own; if it fails, ends the program before it throws.
   private func step<Answer: Sendable>(
     _ body: @escaping @Sendable (Cancellation) throws(PinentryFailure) -> Answer
   ) async throws(PromptFailure) -> Answer {

@@ -40,7 +40,7 @@ struct PinentrySession: Sendable {
 
   /// Shows the dialog and waits for the person.
   func ask(_ dialog: PromptText, _ cancellation: Cancellation) throws(PinentryFailure) -> PromptAnswer {
-    // `UserPrompter` withdraws the dialog before that.
+    // `UserPrompter` withdraws the dialog sooner.
     let deadline = ContinuousClock.now + UserPrompter.answer + .seconds(5)
     guard dialog.takesPassphrase else {
       try send("CONFIRM", until: deadline, cancellation)
@@ -165,9 +165,9 @@ struct PinentrySession: Sendable {
   }
 }
 
-/// Why a step of a pinentry came to nothing.
+/// Why a step of a pinentry failed.
 enum PinentryFailure: Error, Equatable, Sendable {
-  /// There is no answer, for the person's reasons or the client's.
+  /// The person did not answer, or the client withdrew the request.
   case noAnswer(UserInteractionError)
   /// It could not be started.
   case notStarted(SystemNumber)
@@ -184,7 +184,7 @@ enum PinentryFailure: Error, Equatable, Sendable {
   /// The system refused something else.
   case system(SystemNumber)
 
-  /// Whether the program is about to end without being told.
+  /// Whether the program ends by itself.
   var endsByItself: Bool {
     switch self {
     case .noAnswer(.declined), .ended, .refused: true
@@ -192,9 +192,9 @@ enum PinentryFailure: Error, Equatable, Sendable {
     }
   }
 
-  /// What it means for the dialog.
+  /// The failure of the dialog.
   ///
-  /// - Parameter ending: how the program ended, when it did so by itself.
+  /// - Parameter ending: how the program ended, if it ended by itself.
   func outcome(of program: String, ending: ChildProcess.Ending?) -> PromptFailure {
     if case .noAnswer(let error) = self { return .noAnswer(error) }
     return .unavailable(description(of: program, ending: ending))

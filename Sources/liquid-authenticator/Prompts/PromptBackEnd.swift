@@ -4,27 +4,27 @@ import ProcessIO
 
 /// A way to show dialogs to the person.
 ///
-/// ``UserPrompter`` shows one dialog at a time, keeps the time, and judges the answers. A new back end is a file of its own
-/// and a case of ``PromptChoice``.
+/// ``UserPrompter`` opens one dialog at a time, enforces the time limits, and judges the answers. A new back end is a
+/// new file and a case of ``PromptChoice``.
 protocol PromptBackEnd: Sendable {
-  /// What it is, for `liquid-auth status`.
+  /// The name in `liquid-auth status`.
   var name: String { get }
 
   /// Why dialogs cannot, or may not, be shown, and what to do; `nil` where no reason is known.
   var problem: String? { get }
 
-  /// Makes a dialog ready, as far as that needs no person.
+  /// Prepares a dialog without showing it.
   func open(_ dialog: PromptText) async throws(PromptFailure)
 
   /// Shows the dialog and waits for the answer; cancelling the task withdraws it.
   ///
-  /// After an answer that does not count the same dialog is shown again, with its ``PromptText/remark``.
+  /// After an answer that does not count, the dialog is shown again with a ``PromptText/remark``.
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer
 
-  /// The dialog is over, answered or not.
+  /// Closes the dialog, answered or not.
   func close() async
 
-  /// Waits until nothing is left of the dialogs that are closed.
+  /// Waits until the programs and windows of closed dialogs have ended.
   func ended() async
 }
 
@@ -35,11 +35,11 @@ extension PromptBackEnd {
   func ended() async {}
 }
 
-/// What a person who did not refuse has done.
+/// The answer of a person who did not refuse.
 enum PromptAnswer: Sendable {
-  /// Pressed the button that agrees.
+  /// The person pressed the button that agrees.
   case agreed
-  /// Typed this where the passphrase is asked for.
+  /// The person typed this as the passphrase.
   case typed(SecretBytes)
 }
 
@@ -47,7 +47,7 @@ enum PromptAnswer: Sendable {
 enum PromptFailure: Error, Equatable {
   /// For the person's reasons, or the client's.
   case noAnswer(UserInteractionError)
-  /// The dialog could not be shown; for the log: what happened, then what to do.
+  /// The dialog could not be shown; the log gets what happened, then what to do.
   case unavailable(String)
 
   static let nothingLeft = "the system has no thread or no descriptor left; end other programs, or raise the limits"
@@ -58,7 +58,7 @@ enum PromptChoice: String, Sendable {
   case pinentry
   case terminal
 
-  /// What `--help` says of them.
+  /// The help text of `--prompt`.
   static let help = """
       --prompt pinentry|terminal        Where you are asked: in a window, or on this
                                         terminal. (default: pinentry)

@@ -26,9 +26,9 @@ struct PromptText: Sendable, Equatable {
   var mayConcernAnotherKey = false
   /// Whether an OK counts only after ``UserPrompter/shortestReading``.
   var needsReading = false
-  /// Whether the vault's passphrase is typed to agree, where a button would be.
+  /// Whether the person agrees by typing the vault's passphrase, and not with a button.
   var takesPassphrase = false
-  /// What was wrong with the passphrase before; said where the next is typed.
+  /// What was wrong with the previous passphrase; shown beside the field.
   var remark: String?
 
   /// The whole text: the headline, an empty line, the details.

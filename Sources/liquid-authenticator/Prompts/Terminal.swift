@@ -100,7 +100,7 @@ enum TerminalLine {
   ) throws(PromptFailure) -> Answer {
     var answer: Answer?
     _ = try SecretBytes(count: limit) { memory throws(PromptFailure) in
-      // `UserPrompter` withdraws the dialog before that.
+      // `UserPrompter` withdraws the dialog sooner.
       switch cancellation.wait(for: terminal, POLLIN, until: .now + UserPrompter.answer + .seconds(5)) {
       case .ready: break
       case .cancelled: throw .noAnswer(.cancelled)

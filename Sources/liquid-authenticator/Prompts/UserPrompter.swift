@@ -2,30 +2,31 @@ import CTAP2
 import CTAPHID
 import CryptoPrimitives
 
-/// Asks the person, for all doors: one request's dialogs at a time, each within its time, by one back end.
+/// Asks the person on behalf of the device and the control socket: the dialogs of one request at a time, with time
+/// limits.
 ///
-/// An answer is meant for the question that the person sees, and for what he has read before. So the dialogs of one request
-/// follow one another, and no other request's come in between. Ceremonies wait in one line anyway, but U2F asks beside it,
-/// between two messages of its host.
+/// An answer must belong to the question that the person sees and to the pages before it. So the dialogs of one request
+/// follow one another without those of another in between. Ceremonies are queued anyway, but U2F asks outside the
+/// queue, between two messages of its host.
 ///
-/// A request that a browser may have sent to all keys at once names the other keys that are plugged in. Whoever refuses
-/// here may mean to use one of those, and Chromium ends a registration and a sign-in for all keys when one of them answers
-/// OPERATION_DENIED. So a refusal beside another key is what not being touched is for a key with a button: the request goes
-/// on until the client withdraws it, or its time is over.
+/// The dialog of a request that a browser may have sent to all keys at once names the other keys that are plugged in. A
+/// person who refuses here may want to use one of those, and Chromium ends a registration or sign-in for all keys when
+/// one of them answers OPERATION_DENIED. So a refusal beside another key is not answered, as when nobody touches a key
+/// with a button: the request goes on until the client withdraws it or its time is over.
 actor UserPrompter: UserInteraction {
   /// How long a person has to answer a ceremony's prompt (CTAP §6.1.2 wants 30 s).
   static let presence = Duration.seconds(30)
   /// How long a person has for all dialogs of a wallet's prompt, which are read to be signed: ten minutes, or half a minute
   /// a page where there are more than 20.
   static func reading(pages: Int) -> Duration { max(.seconds(600), .seconds(30) * pages) }
-  /// How long a dialog waits for one answer; whoever asked may have given up long before.
+  /// How long a dialog waits for one answer; the client may give up sooner.
   static let answer = Duration.seconds(120)
   /// How long a page that needs reading must have been open for an OK to count.
   static let shortestReading = Duration.milliseconds(500)
   /// How often a passphrase can be tried in one dialog.
   static let triesPerDialog = 3
 
-  /// Judges a passphrase that was typed, the last that the dialog takes or not.
+  /// Judges a typed passphrase; `isLastTry` if the dialog accepts no further one.
   typealias Judge<Accepted: Sendable> =
     @Sendable (_ passphrase: SecretBytes, _ isLastTry: Bool) async -> PassphraseVerdict<Accepted>
 
@@ -37,15 +38,15 @@ actor UserPrompter: UserInteraction {
   private let executor: any TaskExecutor
   private let log: @Sendable (String) -> Void
   private let turns = RequestQueue(())
-  /// What was wrong with the last dialog, shown or not; `nil` when it went well.
+  /// Why the last dialog could not be shown or completed; `nil` if it could.
   private var fault: String?
   /// Whether a person has answered a dialog since one failed: dialogs work, whatever the environment suggests.
   private var isAnswered = false
 
   /// - Parameters:
-  ///   - verifier: knows the passphrase of the open vault; `nil` where nobody is verified by it.
-  ///   - otherKeys: the other keys that are plugged in now.
-  ///   - log: takes a line when a dialog could not be shown.
+  ///   - verifier: checks the passphrase of the open vault; `nil` without user verification.
+  ///   - otherKeys: returns the other keys that are plugged in now.
+  ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, otherKeys: @escaping @Sendable () -> [OtherKey],
     timepiece: any Timepiece, executor: any TaskExecutor, log: @escaping @Sendable (String) -> Void
@@ -58,12 +59,12 @@ actor UserPrompter: UserInteraction {
     self.log = log
   }
 
-  // MARK: For status
+  // MARK: Status
 
   /// Whether somebody is being asked something now.
   nonisolated var isAsking: Bool { turns.isTaken }
 
-  /// Why dialogs cannot be shown, or what was wrong with the last one.
+  /// Why dialogs cannot be shown, or why the last one failed.
   var problem: String? {
     if !isAnswered, let problem = backEnd.problem { return problem }
     return fault.map { "the last dialog failed: \($0)" }
@@ -91,9 +92,9 @@ actor UserPrompter: UserInteraction {
     return Confirmation(userVerified: verified != nil)
   }
 
-  /// Asks for a passphrase until `judge` is content or gives up.
+  /// Asks for a passphrase until `judge` accepts one or ends the dialog.
   ///
-  /// It stays one dialog: a wrong passphrase is said in it, and the field is there again.
+  /// The same dialog says that a passphrase was wrong, and asks again.
   func passphrase<Accepted: Sendable>(
     _ dialog: PromptText, _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted {
@@ -103,9 +104,9 @@ actor UserPrompter: UserInteraction {
     return accepted
   }
 
-  /// The way of every question; the client is told meanwhile that the device waits for its person.
+  /// Shows the dialogs of one request; meanwhile keepalives report upNeeded to the client.
   ///
-  /// - Returns: what the judge made of the passphrase; `nil` where a button was pressed.
+  /// - Returns: what the judge returned for the passphrase; `nil` if the person pressed a button.
   private func ask<Accepted: Sendable>(
     _ pages: [PromptText], within limit: Duration?, _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
@@ -120,11 +121,11 @@ actor UserPrompter: UserInteraction {
 
   private enum Turn<Accepted: Sendable>: Sendable {
     case over(Result<Accepted?, UserInteractionError>)
-    /// Somebody has refused who may mean another key.
+    /// The person refused, and may want to use another key.
     case leftToOthers
   }
 
-  /// Shows a request's dialogs when those before it are closed; whoever is cancelled while he waits never sees his.
+  /// Shows a request's dialogs after those before it are closed; a request that is cancelled while it waits shows none.
   private func inTurn<Accepted: Sendable>(
     _ pages: [PromptText], until deadline: Instant?, _ judge: @escaping Judge<Accepted>
   ) async -> Result<Accepted?, UserInteractionError> {
@@ -132,7 +133,7 @@ actor UserPrompter: UserInteraction {
       switch try await turns.submit({ _ in await self.showAll(pages, until: deadline, judge) }) {
       case .over(let outcome): return outcome
       case .leftToOthers:
-        // The turn has been passed on: no other dialog waits for a key that nobody touches.
+        // The next request has the turn already: its dialogs do not wait for this time-out.
         try await timepiece.sleep(until: timepiece.now.advanced(by: Self.presence))
         return .failure(.timedOut)
       }
@@ -191,16 +192,16 @@ actor UserPrompter: UserInteraction {
     var limit = timepiece.now.advanced(by: Self.answer)
     while true {
       let opened = timepiece.now
-      // Where the request's time is over before the answer's, one timer is enough.
+      // If the request's deadline comes first, its timer is enough.
       let isLimited = deadline.map { limit < $0 } ?? true
       switch try await limited(until: isLimited ? limit : nil, { [dialog] in await self.ask(dialog) }).get() {
       case .agreed where !page.takesPassphrase:
         guard page.needsReading, timepiece.now < opened.advanced(by: Self.shortestReading) else { return nil }
-        // Sooner than anybody reads: a key that was held down, or a click that was meant for something else.
+        // Too soon for a person who reads: a key held down, or a click meant for another window.
         try await pause(since: opened)
         limit = timepiece.now.advanced(by: Self.answer)
       case .typed(let passphrase) where page.takesPassphrase && passphrase.count == 0:
-        // No try, for a key that is held down leaves an empty field; and no more time.
+        // An empty passphrase is not a try, because a key held down sends one; it does not extend the time either.
         dialog.remark = PromptText.nothingTyped
         try await pause(since: opened)
       case .typed(let passphrase) where page.takesPassphrase:
@@ -224,7 +225,7 @@ actor UserPrompter: UserInteraction {
     }
   }
 
-  /// A dialog that cannot be shown is declined, and the log says why.
+  /// The error for the request; if the dialog cannot be shown, logs why and declines.
   private func refusal(_ failure: PromptFailure) -> UserInteractionError {
     switch failure {
     case .noAnswer(let error): return error
@@ -248,7 +249,7 @@ actor UserPrompter: UserInteraction {
     }
   }
 
-  /// Runs `body` and cancels it at the deadline: what was cancelled because of that has timed out.
+  /// Runs `body` and cancels it at the deadline; a cancellation by the deadline becomes `timedOut`.
   private nonisolated func limited<Answer: Sendable>(
     until deadline: Instant?, _ body: @escaping @Sendable () async -> Result<Answer, UserInteractionError>
   ) async -> Result<Answer, UserInteractionError> {
@@ -272,15 +273,15 @@ actor UserPrompter: UserInteraction {
   }
 }
 
-/// What is thought of a passphrase that was typed.
+/// The verdict on a typed passphrase.
 enum PassphraseVerdict<Accepted: Sendable>: Sendable {
   /// It is right, and this is what it yields.
   case accepted(Accepted)
-  /// It is wrong; the dialog says so and asks again, unless that was its last try.
+  /// It is wrong; the dialog says so and asks again, unless this was the last try.
   ///
   /// - Parameters:
-  ///   - triesLeft: how many are left for other reasons than the dialog's.
-  ///   - then: why the dialog ends after its last try.
+  ///   - triesLeft: the tries that are left apart from the dialog's own limit.
+  ///   - then: the error after the last try.
   case wrong(triesLeft: Int = .max, then: UserInteractionError)
   /// There is no other try.
   case ended(UserInteractionError)

@@ -4,9 +4,9 @@ import CTAPHID
 ///
 /// While nothing is under way there is no timer and no task that wakes.
 actor SecurityKey {
-  /// What a device that is plugged in has; all of it is lost when it is pulled out.
+  /// The state of a plugged-in device; it is lost when the device is pulled out.
   ///
-  /// A class: a struct would be copied with the message that is half here.
+  /// A class, because copying a struct would copy a message that is partly received.
   private final class Life {
     let number: UInt64
     let link: any DeviceLink
@@ -66,7 +66,7 @@ actor SecurityKey {
     poweredUpAt = timepiece.now
   }
 
-  /// The loop's thread: an event of the device is taken where it is read.
+  /// The loop's thread, so that an event is handled on the thread that reads it.
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   // MARK: Plugging
@@ -178,7 +178,7 @@ actor SecurityKey {
 
   // MARK: Events
 
-  /// Takes events in their order, of which `nil` is the end.
+  /// Handles events in order; `nil` is the end.
   private func receive(_ events: [DeviceEvent?], in number: UInt64) {
     for event in events {
       switch event {

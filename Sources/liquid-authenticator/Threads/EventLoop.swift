@@ -5,31 +5,31 @@ import Synchronization
 
 /// One thread that runs tasks, waits for descriptors and rings timers.
 ///
-/// It sleeps in one poll(2) over all descriptors and the next deadline, so an idle loop costs nothing; Swift's own pool on
-/// Linux looks after its threads once a second for as long as the process lives. Whatever the loop's own thread does
-/// (enqueue a job, watch a descriptor, set a timer) takes effect before it sleeps again and wakes nobody. Another thread
-/// wakes it by an eventfd.
+/// It sleeps in one poll(2) over all descriptors, until the next deadline, so an idle loop does not wake; Swift's own
+/// pool on Linux wakes once a second as long as the process lives. What the loop's own thread does (enqueue a job,
+/// watch a descriptor, set a timer) takes effect before it sleeps again and needs no wake-up. Other threads wake it
+/// with an eventfd.
 ///
-/// A job that blocks holds up everything else: what blocks belongs on ``OwnThread``, or on a second loop.
+/// A job that blocks delays everything else: run it on ``OwnThread`` or on a second loop.
 final class EventLoop: TaskExecutor, Timepiece {
   private struct State {
     var jobs: [Job] = []
     var actions: [@Sendable () -> Void] = []
     var watches: [Watch] = []
     var sleepers: [UInt64: Sleeper] = [:]
-    /// The earliest deadline of `sleepers`; it may be too early, never too late.
+    /// The earliest deadline of `sleepers`, or an earlier one.
     var alarm: Instant?
     var lastNumber: UInt64 = 0
-    /// Whether something was changed since the thread last looked at all of it.
+    /// Whether the state was changed since the thread last examined it.
     var isChanged = false
-    /// Whether the thread sleeps, or is about to, and must be woken for a change.
+    /// Whether the thread sleeps or is about to, so that a change must wake it.
     var isAsleep = false
   }
 
-  /// A part of a task, and the executor of the actor that it runs in, if any.
+  /// A job, and the executor of the actor that it runs in, if any.
   ///
-  /// The runtime must know which of the two it runs in. Where every job is said to run in an actor, each call of an
-  /// asynchronous function outside of actors enqueues the task anew, instead of going on.
+  /// The runtime must know whether a job runs in an actor. If every job claimed to, each call of an asynchronous
+  /// function outside of actors would enqueue the task again instead of continuing.
   private struct Job {
     let job: UnownedJob
     let serial: UnownedSerialExecutor?
@@ -41,9 +41,9 @@ final class EventLoop: TaskExecutor, Timepiece {
   }
 
   private let state = Mutex(State())
-  /// Held while a watch is served, so that a watch that was stopped by another thread is not served any more.
+  /// Locked while a watch is served, so that another thread can stop a watch and know that it is no longer served.
   private let turn = Mutex<Void>(())
-  /// Raised to end the sleep of the thread.
+  /// The eventfd that wakes the thread.
   private let signal: Int32
   private let thread = Atomic<UInt>(0)
 
@@ -61,10 +61,10 @@ final class EventLoop: TaskExecutor, Timepiece {
     pthread_detach(thread)
   }
 
-  /// Whether this is the loop's own thread.
+  /// Whether the caller runs on the loop's thread.
   private var isOwnThread: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
-  /// Changes the state, and wakes the thread where it sleeps.
+  /// Changes the state, and wakes the thread if it sleeps.
   private func change<Result>(_ body: (inout sending State) -> sending Result) -> Result {
     var wakes = false
     let result = state.withLock { state in
@@ -93,11 +93,11 @@ final class EventLoop: TaskExecutor, Timepiece {
       loop.enqueue(Job(job: UnownedJob(job), serial: asUnownedSerialExecutor()))
     }
 
-    /// For Swift's own assertions.
+    /// Called by Swift's `assumeIsolated` and its assertions.
     func checkIsolated() { precondition(loop.isOwnThread, "this belongs on the loop's thread") }
   }
 
-  /// Calls `action` on the loop's thread: at once where that is this one, otherwise in the order of the calls.
+  /// Calls `action` on the loop's thread: at once on that thread, from others in the order of the calls.
   func perform(_ action: @escaping @Sendable () -> Void) {
     if isOwnThread { return action() }
     change { $0.actions.append(action) }
@@ -145,7 +145,7 @@ final class EventLoop: TaskExecutor, Timepiece {
   }
 
   fileprivate func stop(_ watch: Watch) {
-    // The thread itself cannot wait for its own turn to end, and serves no other watch meanwhile.
+    // The loop's thread cannot wait for its own turn to end, and serves nothing else meanwhile.
     if isOwnThread { return remove(watch) }
     turn.withLock { _ in remove(watch) }
   }
@@ -158,7 +158,7 @@ final class EventLoop: TaskExecutor, Timepiece {
 
   // MARK: The thread
 
-  /// How many rounds of jobs run before descriptors and timers are looked at again.
+  /// How many rounds of jobs run before the thread polls descriptors and timers again.
   private static let jobsAtOnce = 16
 
   fileprivate func run() -> Never {
@@ -210,7 +210,7 @@ final class EventLoop: TaskExecutor, Timepiece {
       let number = errno
       state.withLock { $0.isAsleep = false }
       if count < 0 {
-        // There is no memory, or the limit of descriptors was lowered, which may pass.
+        // Out of memory, or the limit of descriptors was lowered; this may pass.
         if number != EINTR { usleep(100_000) }
         continue
       }
@@ -223,14 +223,14 @@ final class EventLoop: TaskExecutor, Timepiece {
     }
   }
 
-  /// A watch, how many of the descriptors are its own, and whether it asked for a time.
+  /// A watch, the number of its descriptors, and whether it has a deadline.
   private struct Served {
     let watch: Watch
     let count: Int
     let hasDeadline: Bool
   }
 
-  /// Hands each watch what poll(2) said of its descriptors, where it said something or the time may be over.
+  /// Calls each watch that has an event or a deadline, with poll(2)'s results for its descriptors.
   private func serve(_ polled: [Served], _ descriptors: [pollfd]) {
     var first = 1
     for served in polled {
@@ -238,14 +238,14 @@ final class EventLoop: TaskExecutor, Timepiece {
       first += served.count
       guard served.hasDeadline || own.contains(where: { $0.revents != 0 }) else { continue }
       turn.withLock { _ in
-        // It may have been stopped since it was asked.
+        // It may have been stopped since it gave its descriptors.
         guard state.withLock({ $0.watches.contains { $0 === served.watch } }) else { return }
         served.watch.polled.ready(own)
       }
     }
   }
 
-  /// Wakes the sleepers whose time has come.
+  /// Resumes the sleepers whose deadline has passed.
   private func ring() {
     guard let alarm = state.withLock(\.alarm), alarm <= now else { return }
     let now = now
@@ -258,7 +258,7 @@ final class EventLoop: TaskExecutor, Timepiece {
     due.forEach { $0.resume(returning: true) }
   }
 
-  /// A part of the daemon whose descriptors the loop waits for.
+  /// The loop's handle for one ``Polled``.
   final class Watch: Sendable {
     fileprivate let polled: any Polled
     private let loop: EventLoop
@@ -268,23 +268,23 @@ final class EventLoop: TaskExecutor, Timepiece {
       self.loop = loop
     }
 
-    /// Has the loop ask for the interests anew; the loop's own thread need not say so.
+    /// Makes the loop call `interests` again; calls on the loop's own thread do not need it.
     func wake() { loop.wake() }
 
-    /// Ends the service: once this returns, neither call is made or under way.
+    /// Stops the watch; once this returns, neither function of ``Polled`` is called or running.
     func stop() { loop.stop(self) }
   }
 }
 
-/// What waits for descriptors on an ``EventLoop``, whose thread makes both calls.
+/// A type whose descriptors an ``EventLoop`` polls; the loop's thread calls both functions.
 protocol Polled: AnyObject, Sendable {
-  /// Adds what to wait for now; returns for how many milliseconds at most (−1: for ever).
+  /// Appends the descriptors to poll; returns the longest wait in milliseconds (−1: no limit).
   func interests(_ descriptors: inout [pollfd]) -> Int32
-  /// What poll(2) said of these descriptors: something of one of them at least, or the time may be over.
+  /// Handles poll(2)'s results for these descriptors: at least one has an event, or the wait may be over.
   func ready(_ descriptors: ArraySlice<pollfd>)
 }
 
-/// What the thread runs; C calls it, so it is bound to no actor.
+/// The thread's start routine; C calls it, so it belongs to no actor.
 private func runEventLoop(_ loop: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
   if let loop { Unmanaged<EventLoop>.fromOpaque(loop).takeUnretainedValue().run() }
   return nil

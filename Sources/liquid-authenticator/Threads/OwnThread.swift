@@ -14,10 +14,10 @@ enum OwnThread {
     }
   }
 
-  /// The same for work that watches for its cancellation through the descriptor that it is given, for minutes perhaps.
+  /// Runs work that may take minutes, and that ends when the descriptor of its ``Cancellation`` becomes readable.
   ///
-  /// - Returns: `nil`, and the work is not begun, where the system has no thread or no descriptor left: done here, it would
-  ///   hold up the very task that cancels it.
+  /// - Returns: `nil`, without starting the work, if the system has no thread or descriptor left: on the caller's
+  ///   thread the work would block the task that cancels it.
   static func run<Result: Sendable>(
     cancellable work: @escaping @Sendable (Cancellation) -> Result
   ) async -> Result? {
@@ -50,7 +50,7 @@ enum OwnThread {
     if !start(body) { body() }
   }
 
-  /// - Returns: whether there is a thread for it.
+  /// - Returns: whether a thread was started.
   private static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
     let work = Unmanaged.passRetained(Work(body))
     var thread = pthread_t()

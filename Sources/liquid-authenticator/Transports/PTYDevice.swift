@@ -4,9 +4,9 @@ import Synchronization
 
 /// The device behind a pseudo terminal.
 ///
-/// The client's end is kept open here too: a terminal that nobody has open would wake the loop without end. So nothing
-/// tells that a client has gone, and its prompt stays until it times out. What it did not read goes when the next one
-/// begins.
+/// The daemon keeps the client's end open too: otherwise poll(2) would report a hang-up without end. So the daemon
+/// cannot see that a client has closed it, and the client's prompt stays until it times out. Reports that the client
+/// did not read are dropped when the next client begins.
 final class PTYDevice: DeviceLink, Polled {
   let events = DeviceEvents()
 

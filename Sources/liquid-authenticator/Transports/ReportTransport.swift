@@ -2,9 +2,9 @@ import CTAPHID
 import ProcessIO
 import Synchronization
 
-/// One way for a device to be there: uhid, a socket, a pseudo terminal.
+/// A way to offer the device: uhid, a socket, a pseudo terminal.
 ///
-/// A new one is a file of its own and a case of ``TransportChoice``.
+/// A new transport is a new file and a case of ``TransportChoice``.
 protocol ReportTransport: Sendable {
   /// How the option of the command line names it.
   var name: String { get }
@@ -15,7 +15,7 @@ protocol ReportTransport: Sendable {
 
 /// A device for as long as it is plugged in.
 protocol DeviceLink: Sendable {
-  /// What the host does, in order, until the device is gone.
+  /// The host's events, in order, until the device is gone.
   var events: DeviceEvents { get }
 
   /// Writes the reports of one message. It never waits: a client that does not read loses reports, as on hidraw.
@@ -28,7 +28,7 @@ protocol DeviceLink: Sendable {
   func close()
 }
 
-/// Where the key appears, by its name on the command line.
+/// The transports, by their names on the command line.
 enum TransportChoice: Equatable, Sendable {
   case uhid
   case unix(String)
@@ -54,7 +54,7 @@ enum TransportChoice: Equatable, Sendable {
     }
   }
 
-  /// What `--help` says of them.
+  /// The help text of `--transport`.
   static let help = """
       --transport uhid|unix:PATH|pty    Where the key appears. (default: uhid)
                                         With pty, start clients from a shell in a
@@ -86,7 +86,7 @@ struct TransportError: Error, CustomStringConvertible {
   }
 }
 
-/// What the host does to a device.
+/// An event that the host causes.
 enum DeviceEvent: Sendable, Equatable {
   /// The host wrote a report.
   case report(Report)
@@ -96,9 +96,9 @@ enum DeviceEvent: Sendable, Equatable {
 
 /// The events of one device on their way to a receiver, in order.
 ///
-/// They wait until there is one; above ``capacity`` the newest are dropped, as a kernel's ring does.
+/// They are kept until a receiver is set; beyond ``capacity`` the newest are dropped, as in the kernel's ring.
 final class DeviceEvents: Sendable {
-  /// Takes events in their order, of which `nil` is the end; on the thread that sent them.
+  /// Gets events in order, with `nil` for the end, on the thread that sends them.
   typealias Receiver = @Sendable ([DeviceEvent?]) -> Void
 
   /// How many events wait at most; the longest message has 129 reports.
@@ -113,7 +113,7 @@ final class DeviceEvents: Sendable {
 
   func send(_ event: DeviceEvent) { pass(on: [event]) }
 
-  /// The reports that were read at once.
+  /// Sends reports that were read together.
   func send(_ reports: [Report]) {
     guard !reports.isEmpty else { return }
     var events: [DeviceEvent?] = []
@@ -122,7 +122,7 @@ final class DeviceEvents: Sendable {
     pass(on: events)
   }
 
-  /// Ends them, once.
+  /// Sends the end; call it once.
   func finish() { pass(on: [nil]) }
 
   private func pass(on events: [DeviceEvent?]) {
@@ -135,7 +135,7 @@ final class DeviceEvents: Sendable {
     receiver?(events)
   }
 
-  /// Hands all events to `receiver`, those that wait first.
+  /// Passes all events to `receiver`, first those that are waiting.
   func receive(by receiver: @escaping Receiver) {
     while true {
       let waiting = state.withLock { state in

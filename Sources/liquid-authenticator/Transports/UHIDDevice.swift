@@ -5,8 +5,8 @@ import Synchronization
 
 /// One device made through an open `/dev/uhid`.
 ///
-/// The kernel's ring holds 31 events, and what does not fit is lost: the loop must not be held up for long. uhid takes a
-/// write at once.
+/// The kernel's ring holds 31 events and drops further ones, so the loop must not block for long. A write to uhid does
+/// not block.
 final class UHIDDevice: DeviceLink, Polled {
   private struct Outgoing {
     var descriptor: Int32
@@ -81,7 +81,7 @@ final class UHIDDevice: DeviceLink, Polled {
   }
 
   func ready(_ descriptors: ArraySlice<pollfd>) {
-    // As many as the kernel keeps for us; the rest is read after the others had their turn.
+    // As many as the kernel's ring holds; further events are read after the other descriptors had their turn.
     if descriptors.contains(where: \.isReadable) { for _ in 0..<32 { guard readEvent() else { break } } }
     outgoing.withLock { outgoing in
       Self.write(outgoing.pacer.due(at: timepiece.now), to: outgoing.descriptor)
@@ -90,7 +90,7 @@ final class UHIDDevice: DeviceLink, Polled {
 
   /// One read is one event; a shorter buffer would lose the rest of it.
   ///
-  /// - Returns: whether there was one.
+  /// - Returns: whether an event was read.
   private func readEvent() -> Bool {
     var event = uhid_event()
     let count = read(descriptor, &event, MemoryLayout<uhid_event>.size)

@@ -9,7 +9,7 @@ import Synchronization
 final class UnixSocketDevice: DeviceLink, Polled {
   /// How many clients may be connected; one more is turned away.
   static let clientLimit = 32
-  /// How many packets of one client are read before the others are looked at, and written in one call.
+  /// How many packets of one client are read before the next client's, and how many are written in one call.
   private static let packetsAtOnce = 32
 
   let events = DeviceEvents()
@@ -19,9 +19,10 @@ final class UnixSocketDevice: DeviceLink, Polled {
   private let clients = Mutex<[Int32: ChannelID?]>([:])
   private let arrivals = ArrivalPause()
   private let watch = Mutex<EventLoop.Watch?>(nil)
-  /// Where packets are read, on the loop's thread alone.
+  /// The buffer that packets are read into, on the loop's thread only.
   ///
-  /// Each has room for one byte more than a host writes: a longer packet is cut, and of another size all the same.
+  /// Each packet has room for one byte more than a report with its report number, so that a longer packet, cut to this,
+  /// still has a wrong size.
   private nonisolated(unsafe) let packets = UnsafeMutableBufferPointer<UInt8>.allocate(
     capacity: packetSize * packetsAtOnce)
   private static let packetSize = Report.size + 2
@@ -84,7 +85,7 @@ final class UnixSocketDevice: DeviceLink, Polled {
       let count = Int(
         clinux_receive_packets(client, packets.baseAddress, size, Int32(Self.packetsAtOnce), lengths.baseAddress))
       guard count > 0 else { return ([Report](), count == 0 || errno != EAGAIN && errno != EINTR) }
-      // A packet of no bytes is the end; one of another size is no report, and is not answered.
+      // An empty packet is the end of the connection; a packet of another size is not a report, and is ignored.
       let lengths = lengths[..<count].prefix { $0 > 0 }
       var reports: [Report] = []
       reports.reserveCapacity(lengths.count)

@@ -29,7 +29,7 @@ final class PassphraseVerifier: Sendable {
   private let known = Mutex<Known?>(nil)
   private let ifBlocked = Mutex<(@Sendable () -> Void)?>(nil)
 
-  /// Calls `action` after each try that is `blocked`.
+  /// Sets the action to call after each try whose verdict is `blocked`.
   func ifBlocked(_ action: @escaping @Sendable () -> Void) { ifBlocked.withLock { $0 = action } }
 
   /// Remembers the passphrase that has just opened the vault; all tries are there again.

@@ -41,10 +41,10 @@ final class VaultKeySource: KeySource {
   /// - Parameters:
   ///   - directory: locked by this process.
   ///   - prompter: asks for the passphrase.
-  ///   - verifier: knows it while the vault is open; one wrong try too many locks the vault.
-  ///   - maximumPasskeys: how many a registration lets the store grow to.
+  ///   - verifier: checks the passphrase while the vault is open; too many wrong tries lock the vault.
+  ///   - maximumPasskeys: the most passkeys that the store holds after a registration.
   ///   - signatures: counts what accounts sign, over all unlockings.
-  ///   - log: takes a line where something is wrong.
+  ///   - log: gets a line for each problem.
   init(
     directory: StateDirectory, prompter: UserPrompter, verifier: PassphraseVerifier = PassphraseVerifier(),
     maximumPasskeys: Int = OpenVault.defaultMaximumDiscoverableCredentials,
