@@ -53,16 +53,21 @@ package enum OwnProgram {
   }
 
   /// Puts a program, looked up in PATH, in the place of this process, with no signal blocked and a pipe's end deadly
-  /// again; returns only the failure to do so.
+  /// again; returns only the failure to do so, with both as they were.
   ///
   /// - Parameter arguments: the name by which it is called, and what follows it.
   package static func takeOver(_ program: String, _ arguments: [String]) -> SystemNumber {
-    var none = sigset_t()
+    var (none, before) = (sigset_t(), sigset_t())
     sigemptyset(&none)
-    pthread_sigmask(SIG_SETMASK, &none, nil)
-    signal(SIGPIPE, SIG_DFL)
-    execvp(program, arguments.map { strdup($0) } + [nil])
-    return SystemNumber()
+    pthread_sigmask(SIG_SETMASK, &none, &before)
+    let brokenPipe = signal(SIGPIPE, SIG_DFL)
+    let words = arguments.map { strdup($0) }
+    defer { words.forEach { free($0) } }
+    execvp(program, words + [nil])
+    let failure = SystemNumber()
+    signal(SIGPIPE, brokenPipe)
+    pthread_sigmask(SIG_SETMASK, &before, nil)
+    return failure
   }
 }
 
