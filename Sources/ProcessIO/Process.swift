@@ -53,16 +53,21 @@ package enum OwnProgram {
   }
 
   /// Replaces this process by a program, looked up in PATH, with no signal blocked and SIGPIPE as by default; returns
-  /// only if that fails.
+  /// only if that fails, with the signals as they were.
   ///
   /// - Parameter arguments: all of argv, with the program's name first.
   package static func takeOver(_ program: String, _ arguments: [String]) -> SystemNumber {
-    var none = sigset_t()
+    var (none, before) = (sigset_t(), sigset_t())
     sigemptyset(&none)
-    pthread_sigmask(SIG_SETMASK, &none, nil)
-    signal(SIGPIPE, SIG_DFL)
-    execvp(program, arguments.map { strdup($0) } + [nil])
-    return SystemNumber()
+    pthread_sigmask(SIG_SETMASK, &none, &before)
+    let brokenPipe = signal(SIGPIPE, SIG_DFL)
+    let words = arguments.map { strdup($0) }
+    defer { words.forEach { free($0) } }
+    execvp(program, words + [nil])
+    let failure = SystemNumber()
+    signal(SIGPIPE, brokenPipe)
+    pthread_sigmask(SIG_SETMASK, &before, nil)
+    return failure
   }
 }
 

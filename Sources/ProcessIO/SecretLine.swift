@@ -6,7 +6,7 @@ package enum SecretLine {
   /// The longest line, bytes: a phrase of 24 words and much white space.
   package static let maximumSize = 1024
 
-  /// What Control-C sends where it is no signal.
+  /// The byte that Control-C sends on a terminal; in a pipe or a file it has no special meaning.
   package static let controlC: UInt8 = 0x03
 
   /// The result of a read.
@@ -15,7 +15,7 @@ package enum SecretLine {
     case line(SecretBytes)
     /// The input ended before a line began.
     case ended
-    /// Control-C, Control-D on an empty line, or a cancellation.
+    /// Control-C on a terminal, Control-D on an empty line, or a cancellation.
     case cancelled
     /// The line is longer than the limit.
     case tooLong
@@ -66,7 +66,7 @@ package enum SecretLine {
       switch (byte, isEdited) {
       case (0x0A, true), (0x0D, true): return .line(length: length)
       case (0x0A, false): return .line(length: length > 0 && memory[length - 1] == 0x0D ? length - 1 : length)
-      case (controlC, _): return .cancelled
+      case (controlC, _) where isEdited || isatty(descriptor) == 1: return .cancelled
       case (0x04, true): if length == 0 { return .cancelled }
       case (0x7F, true), (0x08, true): length = lengthWithoutLastCharacter(memory, length)
       case (0x15, true), (0x17, true): length = 0

@@ -1,4 +1,5 @@
 package import Glibc
+import Synchronization
 
 /// An open terminal.
 package final class TerminalDevice: Sendable {
@@ -22,7 +23,9 @@ package final class TerminalDevice: Sendable {
   /// Shows bytes that must not become a `String`.
   package func show(_ bytes: UnsafeRawBufferPointer) { Descriptor.write(bytes, to: descriptor) }
 
-  /// Runs `body` with changed terminal settings, and restores them afterwards.
+  /// Runs `body` with changed terminal settings, and restores them afterwards, also if a signal ends the process.
+  ///
+  /// If two calls overlap, a signal restores the settings of the one that began last.
   ///
   /// - Parameters:
   ///   - change: changes the current settings.
@@ -37,8 +40,39 @@ package final class TerminalDevice: Sendable {
     guard tcgetattr(descriptor, &before) == 0 else { throw refused(SystemNumber()) }
     var during = before
     change(&during)
+    Self.changed.withLock { [before] changed in changed = (descriptor, before) }
+    _ = Self.deadlySignals
+    defer { Self.changed.withLock { changed in changed = nil } }
     guard tcsetattr(descriptor, begin, &during) == 0 else { throw refused(SystemNumber()) }
     defer { tcsetattr(descriptor, end, &before) }
     return try body()
   }
+
+  /// The terminal whose settings are changed, and those that it had.
+  private static let changed = Mutex<(descriptor: Int32, before: termios)?>(nil)
+
+  /// Gives the terminal the settings that it had, before the process ends; what was typed and not read is thrown away.
+  ///
+  /// It waits for nothing, and a signal's handler may call it. In the background, the terminal is another program's.
+  package static func giveBack() {
+    changed.withLockIfAvailable { changed in
+      guard let (descriptor, before) = changed else { return }
+      let foreground = tcgetpgrp(descriptor)
+      guard foreground < 0 || foreground == getpgrp() else { return }
+      tcflush(descriptor, TCIFLUSH)
+      _ = withUnsafePointer(to: before) { tcsetattr(descriptor, TCSANOW, $0) }
+    }
+  }
+
+  /// Makes each signal that would end the process give the terminal back before.
+  private static let deadlySignals: Void = {
+    for number in [SIGTERM, SIGINT, SIGHUP, SIGALRM] {
+      let before = signal(number) { number in
+        giveBack()
+        signal(number, SIG_DFL)
+        raise(number)
+      }
+      if let before { signal(number, before) }
+    }
+  }()
 }

@@ -11,4 +11,18 @@ struct OwnProgramTests {
     #expect(OwnProgram.path(of: String(name)) == path)
     #expect(OwnProgram.path(of: "other") == path.dropLast(name.count) + "other")
   }
+
+  @Test func `where no program takes this one's place, signals are as they were`() {
+    var (blocked, before, after) = (sigset_t(), sigset_t(), sigset_t())
+    sigemptyset(&blocked)
+    sigaddset(&blocked, SIGUSR1)
+    pthread_sigmask(SIG_BLOCK, &blocked, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    let handler = signal(SIGPIPE, SIG_IGN)
+    #expect(OwnProgram.takeOver("/nowhere/program", ["program"]) == SystemNumber(ENOENT))
+    let ignored = signal(SIGPIPE, handler)
+    pthread_sigmask(SIG_BLOCK, nil, &after)
+    #expect(sigismember(&after, SIGUSR1) == 1)
+    #expect(unsafeBitCast(ignored, to: Int.self) == 1, "SIG_IGN")
+  }
 }

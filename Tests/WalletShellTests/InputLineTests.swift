@@ -25,6 +25,10 @@ struct InputLineTests {
     #expect(try lines(of: String(repeating: "x", count: 4096), 1) == [nil])
   }
 
+  @Test func `Control-C in a pipe is a byte of the line`() throws {
+    #expect(try lines(of: "a\u{3}b\ntwo", 2) == ["a\u{3}b", "two"])
+  }
+
   @Test func `a wait is given up when its task is cancelled`() async throws {
     let ends = try Descriptor.pipe()
     defer { [ends.read, ends.write].forEach { close($0) } }

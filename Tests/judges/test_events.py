@@ -20,7 +20,8 @@ def test_every_event_of_connect_is_documented():
     stages = (SOURCES / "LiquidAuth/Signaling/SignalingProgress.swift").read_text("utf-8")
     stages = set(re.findall(r"^  case (\w+)$", stages.partition("struct ")[0], re.M))
     assert len(stages) == 4
-    source = named("liquid-auth-wallet/Output/WalletEvent.swift") | named("liquid-auth-wallet/Output/SigningEvent.swift")
+    source = named("liquid-auth-wallet/Output/WalletEvent.swift")
+    source |= named("liquid-auth-wallet/Authenticator/ControlSocketSigner.swift")
     assert source | stages == set(events.documented("Of all commands", "Of `connect`"))
 
 

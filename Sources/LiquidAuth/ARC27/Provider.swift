@@ -71,25 +71,12 @@ public struct Provider: Sendable {
       ], answering: message)
     return Reply(frame: frame, method: request.method, error: error, posted: posted)
   }
-
-  private mutating func result(of request: ARC27Envelope) async throws(ARC27Error) -> [String: LooseCBORValue] {
-    guard let method = ARC27Method(rawValue: request.method) else { throw .methodNotSupported(request.method) }
-    switch try ARC27Request(method, params: request.params) {
-    case .discover: return discover()
-    case .enable(let genesisHash): return try enable(network(genesisHash))
-    case .disable(let genesisHash, let sessionIDs): return try disable(network(genesisHash), sessionIDs)
-    case .signTransactions(let items): return try await signTransactions(items)
-    case .signMessage(let message, let signer): return try await sign(message, signer: signer)
-    case .postTransactions(let stxns): return try await postTransactions(stxns)
-    case .signAndPostTransactions(let items): return try await signAndPostTransactions(items)
-    }
-  }
 }
 
 // MARK: - Discover, enable, disable
 
 extension Provider {
-  private func discover() -> [String: LooseCBORValue] {
+  func discover() -> [String: LooseCBORValue] {
     let networks = configuration.networks.map { network -> LooseCBORValue in
       let methods = ARC27Method.allCases.filter { $0 != .discover && (network.algod != nil || !$0.isForNodes) }
       return [
@@ -102,7 +89,7 @@ extension Provider {
     return result
   }
 
-  private mutating func enable(_ network: Network) -> [String: LooseCBORValue] {
+  mutating func enable(_ network: Network) -> [String: LooseCBORValue] {
     let session = sessions[network.genesisHash] ?? UUIDv4.make(using: &randomness)
     sessions[network.genesisHash] = session
     var account: [String: LooseCBORValue] = ["address": .text(configuration.account.text)]
@@ -111,7 +98,7 @@ extension Provider {
   }
 
   /// Without ids, all sessions of the network end.
-  private mutating func disable(_ network: Network, _ ids: [String]) -> [String: LooseCBORValue] {
+  mutating func disable(_ network: Network, _ ids: [String]) -> [String: LooseCBORValue] {
     var ended: [LooseCBORValue] = []
     if let session = sessions[network.genesisHash], ids.isEmpty || ids.contains(session) {
       sessions[network.genesisHash] = nil
@@ -120,15 +107,11 @@ extension Provider {
     return network.members.merging(["sessionIds": .array(ended)]) { $1 }
   }
 
-  private func network(_ genesisHash: [UInt8]?) throws(ARC27Error) -> Network {
+  /// The network of a block's hash; without one, the first.
+  func network(_ genesisHash: [UInt8]?) throws(ARC27Error) -> Network {
     guard let genesisHash else { return configuration.networks[0] }
     return try configuration.network(genesisHash)
   }
-}
-
-extension ARC27Method {
-  /// Whether it needs a node.
-  fileprivate var isForNodes: Bool { self == .postTransactions || self == .signAndPostTransactions }
 }
 
 extension Provider.Network {

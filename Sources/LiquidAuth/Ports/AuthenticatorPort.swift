@@ -1,5 +1,4 @@
 public import CryptoPrimitives
-public import DeterministicKeys
 
 /// The port to our own authenticator, over its control socket.
 ///
@@ -28,45 +27,6 @@ public struct WalletPasskey: Equatable, Sendable {
   public init(credentialID: [UInt8], isStored: Bool) {
     self.credentialID = credentialID
     self.isStored = isStored
-  }
-}
-
-// MARK: - Accounts
-
-/// The port to who signs with an Algorand account: our own authenticator.
-///
-/// It decodes what it is given by itself, shows it to a person, and asks. What ``Provider`` has checked before is only
-/// checked so that a dApp learns early and exactly what is wrong; nothing rests on it.
-public protocol TransactionSigner: Sendable {
-  /// Signs those transactions of one list that are to be signed, all of them or none.
-  ///
-  /// - Parameters:
-  ///   - transactions: 1 to 16, one whole group in its order, or transactions that are of no group; at least one is to be
-  ///     signed.
-  ///   - origin: who asks: the dApp's origin, which the person is shown.
-  /// - Returns: 64 bytes over "TX" ‖ transaction for each that was to be signed, and `nil` for each other, in their order.
-  func sign(
-    _ transactions: [TransactionToSign], origin: String
-  ) async throws(PortError) -> [[UInt8]?]
-
-  /// Signs a message, 1 to 1024 bytes of UTF-8: 64 bytes over "MX" ‖ message.
-  func sign(message: [UInt8], origin: String) async throws(PortError) -> [UInt8]
-}
-
-/// One transaction of a list, and whether it is to be signed.
-public struct TransactionToSign: Equatable, Sendable {
-  /// Canonical msgpack, without the prefix "TX".
-  public let bytes: [UInt8]
-  /// Whether the account is to sign it; if not, it is there to be seen, and for the group's id.
-  public let isToBeSigned: Bool
-  /// Who is to sign, where the dApp says that the sender was rekeyed to another account (`authAddr`).
-  public let authAddr: AlgorandAddress?
-
-  /// Joins the three.
-  public init(bytes: [UInt8], isToBeSigned: Bool, authAddr: AlgorandAddress? = nil) {
-    self.bytes = bytes
-    self.isToBeSigned = isToBeSigned
-    self.authAddr = authAddr
   }
 }
 

@@ -57,7 +57,8 @@ struct TerminalQuestion: Sendable {
   static func waitForEnter() {
     guard let question = TerminalQuestion() else { return }
     question.show("Press Enter to close this window. ")
-    _ = InputLine.read(from: question.terminal.descriptor)
+    // Its end closes the terminal.
+    withExtendedLifetime(question) { _ = InputLine.read(from: question.terminal.descriptor) }
   }
 
   /// Shows a question; what was typed before it is no answer to it.

@@ -32,8 +32,8 @@ extension TerminalDevice {
 
   /// Asks for a line that is not seen.
   ///
-  /// The line is edited here, and Control-C comes as a byte: nothing can end the process while the echo is off, but for
-  /// a signal from elsewhere.
+  /// The line is edited here, and Control-C comes as a byte: only a signal from elsewhere can end the process while the
+  /// echo is off.
   func askSecret(_ prompt: String) throws(CommandFailure) -> SecretBytes {
     let hide = { (settings: inout termios) in
       settings.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | ISIG | IEXTEN)

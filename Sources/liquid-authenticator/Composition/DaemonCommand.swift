@@ -34,6 +34,7 @@ enum DaemonCommand {
     // A second signal, or five seconds in which a prompt did not end, and the kernel takes the device away.
     alarm(5)
     signals.wait()
+    TerminalDevice.giveBack()
     exit(EXIT_FAILURE)
   }
 

@@ -1,8 +1,104 @@
 import AlgorandTransaction
 import CBOR
 import CryptoPrimitives
-import DeterministicKeys
+public import DeterministicKeys
 import Recovery
+
+/// What a dApp can ask of a provider: ARC-27, Supported Methods.
+public enum ARC27Method: String, CaseIterable, Sendable {
+  /// Who answers here, which networks it knows, and what it can do on each.
+  case discover
+  /// Which accounts the dApp may know of.
+  case enable
+  /// That the dApp is done.
+  case disable
+  /// Signatures over transactions.
+  case signTransactions = "sign_transactions"
+  /// A signature over a text.
+  case signMessage = "sign_message"
+  /// Signed transactions to a network.
+  case postTransactions = "post_transactions"
+  /// Transactions, signed and to a network.
+  case signAndPostTransactions = "sign_and_post_transactions"
+}
+
+extension ARC27Method {
+  fileprivate var needsParams: Bool {
+    switch self {
+    case .discover, .enable, .disable: false
+    case .signTransactions, .signMessage, .postTransactions, .signAndPostTransactions: true
+    }
+  }
+
+  /// Whether it needs a node.
+  var isForNodes: Bool { self == .postTransactions || self == .signAndPostTransactions }
+}
+
+extension Provider {
+  /// Reads a request to its last member, and does what it asks.
+  ///
+  /// ARC-27, Param Definitions. `providerId` is passed over: the standard lets the providers of a page be told apart by
+  /// it, and here each channel has one. Liquid Auth's dApps send a constant that is nobody's.
+  ///
+  /// - Throws: ``ARC27Error/invalidInput(_:)`` that names the member that is wrong; or why it is not done.
+  mutating func result(of request: ARC27Envelope) async throws(ARC27Error) -> [String: LooseCBORValue] {
+    guard let method = ARC27Method(rawValue: request.method) else { throw .methodNotSupported(request.method) }
+    let params = try ARC27Members(request.params, path: "params", isOptional: !method.needsParams)
+    switch method {
+    case .discover: return discover()
+    case .enable: return try enable(network(params.genesisHash()))
+    case .disable:
+      let genesisHash = try params.genesisHash()
+      let ids = try params.list("sessionIds") { member throws(ARC27Error) in try member.text() } ?? []
+      return try disable(network(genesisHash), ids)
+    case .signTransactions: return try await signTransactions(WalletTransaction.list(params))
+    case .signMessage: return try await signMessage(params)
+    case .postTransactions:
+      let stxns = try params.list("stxns") { member throws(ARC27Error) in try member.base64() }
+      return try await postTransactions(params.required("stxns", stxns))
+    case .signAndPostTransactions: return try await signAndPostTransactions(WalletTransaction.list(params))
+    }
+  }
+}
+
+// MARK: - Signatures
+
+/// The port to who signs with an Algorand account: our own authenticator.
+///
+/// It decodes what it is given by itself, shows it to a person, and asks. What ``Provider`` has checked before is only
+/// checked so that a dApp learns early and exactly what is wrong; nothing rests on it.
+public protocol TransactionSigner: Sendable {
+  /// Signs those transactions of one list that are to be signed, all of them or none.
+  ///
+  /// - Parameters:
+  ///   - transactions: 1 to 16, one whole group in its order, or transactions that are of no group; at least one is to be
+  ///     signed.
+  ///   - origin: who asks: the dApp's origin, which the person is shown.
+  /// - Returns: 64 bytes over "TX" ‖ transaction for each that was to be signed, and `nil` for each other, in their order.
+  func sign(
+    _ transactions: [TransactionToSign], origin: String
+  ) async throws(PortError) -> [[UInt8]?]
+
+  /// Signs a message, 1 to 1024 bytes of UTF-8: 64 bytes over "MX" ‖ message.
+  func sign(message: [UInt8], origin: String) async throws(PortError) -> [UInt8]
+}
+
+/// One transaction of a list, and whether it is to be signed.
+public struct TransactionToSign: Equatable, Sendable {
+  /// Canonical msgpack, without the prefix "TX".
+  public let bytes: [UInt8]
+  /// Whether the account is to sign it; if not, it is there to be seen, and for the group's id.
+  public let isToBeSigned: Bool
+  /// Who is to sign, where the dApp says that the sender was rekeyed to another account (`authAddr`).
+  public let authAddr: AlgorandAddress?
+
+  /// Joins the three.
+  public init(bytes: [UInt8], isToBeSigned: Bool, authAddr: AlgorandAddress? = nil) {
+    self.bytes = bytes
+    self.isToBeSigned = isToBeSigned
+    self.authAddr = authAddr
+  }
+}
 
 extension Provider {
   /// ARC-27, Sign Transactions: `stxns` has one element for each of `txns`, `null` where nobody was to sign.
@@ -21,8 +117,16 @@ extension Provider {
   /// The request's message, without a prefix: the authenticator signs "MX" ‖ message, and so do the SDKs.
   ///
   /// ARC-27 knows no prefix. Without one, a message could be a transaction.
-  func sign(_ message: String, signer address: AlgorandAddress?) async throws(ARC27Error) -> [String: LooseCBORValue] {
-    if let address, address != configuration.account { throw .unauthorizedSigner(address.text) }
+  func signMessage(_ params: ARC27Members) async throws(ARC27Error) -> [String: LooseCBORValue] {
+    // ARC-60 has a request of the same name, over other bytes.
+    guard params.names.contains("message") || !params.names.contains("data") else {
+      throw .invalidInput(
+        "params.data: sign_message is that of ARC-27, with a text in message; ARC-60's is not supported")
+    }
+    let message = try params.required("message", params.member("message")?.text())
+    if let address = try params.member("signer")?.address(), address != configuration.account {
+      throw .unauthorizedSigner(address.text)
+    }
     let bytes = Array(message.utf8)
     guard (1...Self.maximumMessageSize).contains(bytes.count) else {
       throw .invalidInput("params.message has \(bytes.count) bytes; it must have 1 to \(Self.maximumMessageSize)")

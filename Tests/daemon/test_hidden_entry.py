@@ -1,0 +1,80 @@
+"""A signal that ends a program while it hides what is typed leaves the terminal as it was."""
+
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import termios
+
+import pytest
+from support import wire
+from support.authenticator import Authenticator, wait_for
+
+
+class Hidden:
+    """A program on a terminal of its own, whose session outlives it: the kernel resets a terminal with its session."""
+
+    def __init__(self, command, environment, folder):
+        self.terminal, self.slave = pty.openpty()
+        self.before = termios.tcgetattr(self.slave)
+        self.ending = folder / "ending"
+        script = f'"$@"; echo $? >{self.ending}; exec sleep 1000'
+        self.session = subprocess.Popen(["setsid", "--ctty", "sh", "-c", script, "sh", *map(str, command)],
+                                        stdin=self.slave, stdout=self.slave, stderr=self.slave, env=environment)
+
+    def settings(self):
+        return termios.tcgetattr(self.slave)
+
+    def hides(self):
+        return not self.settings()[3] & termios.ECHO
+
+    def signal(self, number):
+        pid = subprocess.run(["pgrep", "-P", str(self.session.pid)], capture_output=True, text=True, check=True).stdout
+        os.kill(int(pid), number)
+
+    def ended(self):
+        """The exit status, as a shell has it."""
+        return int(wait_for("end", lambda: self.ending.exists() and self.ending.read_text()))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(subprocess.CalledProcessError):
+            self.signal(signal.SIGKILL)
+        self.session.kill()
+        self.session.wait()
+        os.close(self.terminal)
+        os.close(self.slave)
+
+
+# Holds: INPUT-16
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_signal_at_a_hidden_entry_of_the_command(tmp_path, number):
+    key = Authenticator(tmp_path / "key")
+    with Hidden(key.command("init", "--import", "--state-dir", key.state), key.environment, tmp_path) as entry:
+        wait_for("hidden entry", entry.hides)
+        entry.signal(number)
+        assert entry.ended() == 128 + number
+        assert entry.settings() == entry.before
+
+
+# Holds: INPUT-16
+def test_second_signal_at_a_hidden_entry_of_the_daemon(key, tmp_path):
+    """A second signal, while the dialog of the first cannot be withdrawn: its terminal takes no output."""
+    command = [key.binary, "--state-dir", key.state, "--control", key.control_socket, "--transport", key.transport,
+               "--verification", "passphrase", "--prompt", "terminal"]
+    with Hidden(["sh", "-c", 'exec "$@" 2>"$0"', key.log, *command], key.environment, tmp_path) as entry:
+        wait_for("device", key.listens)
+        channel = wire.Channel(key.socket)
+        channel.send(wire.CBOR, b"\x0b")
+        wait_for(lambda: "hidden entry; " + key.said(), entry.hides)
+        wait_for("question", lambda: b"anything else refuses" in os.read(entry.terminal, 65536))
+        termios.tcflow(entry.slave, termios.TCOOFF)
+        entry.signal(signal.SIGINT)
+        wait_for("first signal", lambda: "stopped by signal 2" in key.said())
+        assert entry.hides()
+        entry.signal(signal.SIGINT)
+        assert entry.ended() == 1
+        assert entry.settings() == entry.before
