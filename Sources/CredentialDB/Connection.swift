@@ -106,6 +106,18 @@ final class Statement {
     /// The number of a column; 0 for NULL.
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
 
+    /// Appends a column to an entry of an index.
+    func append(_ column: Int32, to entry: inout IndexCheck.Entry) {
+      switch sqlite3_column_type(handle, column) {
+      case SQLITE_NULL: entry.append(nil)
+      case SQLITE_INTEGER: entry.append(integer(column))
+      case SQLITE_BLOB:
+        let start = sqlite3_column_blob(handle, column)
+        entry.append(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+      default: entry.appendOther()
+      }
+    }
+
     /// The text of a column; empty for NULL.
     func text(_ column: Int32) -> String {
       sqlite3_column_text(handle, column).map { String(cString: $0) } ?? ""
