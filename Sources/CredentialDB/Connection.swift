@@ -147,6 +147,16 @@ final class Statement {
   func forEach(
     _ parameters: [Parameter] = [], _ body: (Row) throws(StoreFault) -> Void
   ) throws(StoreFault) {
+    _ = try first(parameters) { row throws(StoreFault) -> Never? in
+      try body(row)
+      return nil
+    }
+  }
+
+  /// Runs the statement and hands each row to `body`, until it answers something.
+  func first<R>(
+    _ parameters: [Parameter] = [], _ body: (Row) throws(StoreFault) -> R?
+  ) throws(StoreFault) -> R? {
     defer {
       sqlite3_reset(handle)
       sqlite3_clear_bindings(handle)
@@ -157,8 +167,8 @@ final class Statement {
     while true {
       let result = sqlite3_step(handle)
       try connection.check(result)
-      guard result == SQLITE_ROW else { return }
-      try body(Row(handle: handle))
+      guard result == SQLITE_ROW else { return nil }
+      if let found = try body(Row(handle: handle)) { return found }
     }
   }
 
