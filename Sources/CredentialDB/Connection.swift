@@ -106,6 +106,18 @@ final class Statement {
     /// The number of a column; 0 for NULL.
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
 
+    /// Appends a column to an entry of an index.
+    func append(_ column: Int32, to entry: inout IndexCheck.Entry) {
+      switch sqlite3_column_type(handle, column) {
+      case SQLITE_NULL: entry.append(nil)
+      case SQLITE_INTEGER: entry.append(integer(column))
+      case SQLITE_BLOB:
+        let start = sqlite3_column_blob(handle, column)
+        entry.append(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+      default: entry.appendOther()
+      }
+    }
+
     /// The text of a column; empty for NULL.
     func text(_ column: Int32) -> String {
       sqlite3_column_text(handle, column).map { String(cString: $0) } ?? ""
@@ -135,6 +147,16 @@ final class Statement {
   func forEach(
     _ parameters: [Parameter] = [], _ body: (Row) throws(StoreFault) -> Void
   ) throws(StoreFault) {
+    _ = try first(parameters) { row throws(StoreFault) -> Never? in
+      try body(row)
+      return nil
+    }
+  }
+
+  /// Runs the statement and hands each row to `body`, until it answers something.
+  func first<R>(
+    _ parameters: [Parameter] = [], _ body: (Row) throws(StoreFault) -> R?
+  ) throws(StoreFault) -> R? {
     defer {
       sqlite3_reset(handle)
       sqlite3_clear_bindings(handle)
@@ -145,8 +167,8 @@ final class Statement {
     while true {
       let result = sqlite3_step(handle)
       try connection.check(result)
-      guard result == SQLITE_ROW else { return }
-      try body(Row(handle: handle))
+      guard result == SQLITE_ROW else { return nil }
+      if let found = try body(Row(handle: handle)) { return found }
     }
   }
 

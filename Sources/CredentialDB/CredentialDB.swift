@@ -165,6 +165,11 @@ public final class CredentialDB: CredentialStore {
     try with { session throws(StoreFault) in try session.record(id: id, rpIDHash: rpIDHash) }
   }
 
+  /// The newest record with this id, of any relying party; opens all that are newer.
+  public func credential(id: [UInt8]) throws(RecoveryError) -> CredentialSource? {
+    try with { session throws(StoreFault) in try session.record(id: id) }
+  }
+
   /// The record or tombstone of one account.
   public func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry? {
     try with { session throws(StoreFault) in

@@ -35,6 +35,29 @@ enum Schema {
     "'\(type)''\(name)''\(table)'" + (sql.map { "'\($0)'" } ?? "NULL")
   }
 
+  /// An index of `credential`.
+  struct Index {
+    let name: String
+    /// What it orders the rows by.
+    let columns: [Column]
+    /// Whether no two rows have the same there.
+    let isUnique: Bool
+  }
+
+  /// A column of `credential` that is in an index, by its name.
+  enum Column: String {
+    case accountTag, rpTag, credentialTag, keyTag, sequence
+  }
+
+  /// All indexes of `credential`, that of its primary key too.
+  static let indexes = [
+    Index(name: "sqlite_autoindex_credential_1", columns: [.accountTag], isUnique: true),
+    Index(name: "credentialOfRP", columns: [.rpTag, .sequence], isUnique: false),
+    Index(name: "credentialOfID", columns: [.credentialTag], isUnique: false),
+    Index(name: "credentialOfKey", columns: [.keyTag], isUnique: false),
+    Index(name: "credentialInSequence", columns: [.sequence], isUnique: true),
+  ]
+
   /// Tables and indexes, in the order in which they are made.
   static let statements = [
     """

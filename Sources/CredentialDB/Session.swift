@@ -129,6 +129,15 @@ final class Session {
     return record
   }
 
+  /// The newest record with this id, of any relying party: no tag is of an id alone, so the rows are opened, one after
+  /// the other, until one has it.
+  func record(id: [UInt8]) throws(StoreFault) -> CredentialSource? {
+    try all.first { row throws(StoreFault) in
+      let record = try StoreRows.entry(row, keys: keys).record
+      return record?.id == id ? record : nil
+    }
+  }
+
   func totals() throws(StoreFault) -> StoreRows.Totals {
     if let knownTotals { return knownTotals }
     let totals = try StoreRows.totals(of: connection)

@@ -9,6 +9,7 @@ extension Session {
     opening file: StoreFile, keys: CredentialKeys, storeID: [UInt8]?, rows rule: RowRule
   ) throws(StoreFault) {
     let changesWait = try file.inspect()
+    file.readAhead()
     let connection = try Connection(path: file.path)
     connection.keepLogWhenClosing(changesWait)
     try Self.configure(connection)

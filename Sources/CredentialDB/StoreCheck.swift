@@ -2,8 +2,8 @@ import Recovery
 
 /// What has to be true of a store before anything of it is believed, and before anything is written to it.
 ///
-/// SQLite's integrity check compares every index with its table and walks every page; the MACs of the rows cover every
-/// column of every row. So a changed byte is either found here, or is in unused space. Rows are opened only if their
+/// SQLite's quick check walks every page; ``IndexCheck`` compares every index with its table; the MACs of the rows cover
+/// every column of every row. So a changed byte is either found here, or is in unused space. Rows are opened only if their
 /// hash is missing or differs from the stored one: this tells a damaged row, which is lost, from an old row that was
 /// put back.
 enum StoreCheck {
@@ -30,7 +30,7 @@ enum StoreCheck {
       try connection.texts(Schema.query) == Schema.rows(version: version)
     else { throw .damaged("its tables are not those of a store") }
 
-    let complaints = try connection.texts("PRAGMA integrity_check(1)")
+    let complaints = try connection.texts("PRAGMA quick_check(1)")
     guard complaints == ["ok"] else { throw .damaged(complaints.first ?? "SQLite cannot read it") }
 
     // The state first: it tells a store of another phrase from one whose rows are damaged.
@@ -41,7 +41,9 @@ enum StoreCheck {
     }
     _ = try StoreRows.largeBlobArray(Statement(StoreRows.selectBlobs, connection), keys: keys)
 
-    let rows = try StoreRows.rowSet(of: connection, keys: keys)
+    var indexes = IndexCheck()
+    let rows = try StoreRows.rowSet(of: connection, keys: keys, indexes: &indexes)
+    try indexes.run(on: connection)
     let left = version > 1 ? try StoreRows.rowSet(Statement(StoreRows.selectRowSet, connection), keys: keys) : nil
     if left != rows { try StoreRows.openAll(of: connection, keys: keys) }
     // Whoever takes the table away to pass for version 1 has a state row that tells of it.

@@ -33,6 +33,22 @@ struct StoreFile {
     return false
   }
 
+  /// Has the system read the whole file ahead: SQLite's check walks it from its end, which no system foresees.
+  ///
+  /// Nothing depends on it. No connection may have the file open: its locks would go with our descriptor.
+  func readAhead() {
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+    guard file >= 0 else { return }
+    defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0 else { return }
+    // Linux reads no more at a time than it reads ahead by itself, which is this much by default.
+    let size = 1 << 17
+    for offset in stride(from: 0, to: Int(status.st_size), by: size) {
+      posix_fadvise(file, offset, size, POSIX_FADV_WILLNEED)
+    }
+  }
+
   // MARK: Making
 
   /// Makes an empty file, for the owner alone; SQLite gives its log the same mode.

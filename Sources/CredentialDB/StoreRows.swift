@@ -100,16 +100,20 @@ enum StoreRows {
     keys.rowMAC(of: try credentialRow(row), sequence: place(row))
   }
 
-  /// Adds up the MACs of all rows of the store.
+  /// Adds up the MACs of all rows of the store, and the entries that those of `credential` have in its indexes.
   ///
   /// A row with a column of a wrong length fails to open. The MAC alone would not find it: the columns are
   /// concatenated, so a byte moved from one column to the next gives the same MAC.
-  static func rowSet(of connection: Connection, keys: CredentialKeys) throws(StoreFault) -> RowSet {
+  static func rowSet(
+    of connection: Connection, keys: CredentialKeys, indexes: inout IndexCheck
+  ) throws(StoreFault) -> RowSet {
     var rows = RowSet()
-    try Statement("SELECT \(columns) FROM credential", connection).forEach { row throws(StoreFault) in
+    let all = try Statement("SELECT \(columns), rowid FROM credential NOT INDEXED", connection)
+    try all.forEach { row throws(StoreFault) in
       let sealed = try credentialRow(row)
       if !sealed.hasColumnLengths { _ = try entry(row, keys: keys) }
       rows.credentials.add(keys.rowMAC(of: sealed, sequence: place(row)))
+      indexes.add(sealed, sequence: place(row), rowID: row.integer(7))
     }
     try Statement(selectState, connection).forEach { row in
       rows.others.add(keys.stateRowMAC(nonce: row.blob(0) ?? [], sealed: row.blob(1) ?? []))

@@ -41,8 +41,10 @@ public struct CredentialRow: Sendable, Equatable {
 extension CredentialRow {
   /// Whether every column has its fixed length, except the sealed one, which is last in the row's MAC.
   package var hasColumnLengths: Bool {
-    let tags = [accountTag] + (tags.map { [$0.rpTag, $0.credentialTag, $0.keyTag] } ?? [])
-    return nonce.count == XChaCha20Poly1305.nonceSize && tags.allSatisfy { $0.count == CredentialKeys.tagSize }
+    let size = CredentialKeys.tagSize
+    guard nonce.count == XChaCha20Poly1305.nonceSize, accountTag.count == size else { return false }
+    guard let tags else { return true }
+    return tags.rpTag.count == size && tags.credentialTag.count == size && tags.keyTag.count == size
   }
 }
 

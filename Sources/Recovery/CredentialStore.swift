@@ -67,6 +67,8 @@ public protocol CredentialStore: Sendable {
   func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)?
   /// The record with this id at this relying party.
   func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource?
+  /// The newest record with this id, of any relying party.
+  func credential(id: [UInt8]) throws(RecoveryError) -> CredentialSource?
   /// The record or tombstone of one account.
   func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry?
   /// All records with this public key (X ‖ Y, 64 bytes, or 32 bytes of EdDSA), of any relying party.

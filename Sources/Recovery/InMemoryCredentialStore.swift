@@ -89,6 +89,11 @@ public final class InMemoryCredentialStore: CredentialStore {
     credentials(rpIDHash: rpIDHash).first { $0.id == id }
   }
 
+  /// The newest record with this id, of any relying party.
+  public func credential(id: [UInt8]) throws(RecoveryError) -> CredentialSource? {
+    try allCredentials().first { $0.id == id }
+  }
+
   /// The record or tombstone of one account.
   public func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry? {
     content.withLock { $0.entries[Account(rpIDHash: rpIDHash, userID: userID)]?.entry }

@@ -55,7 +55,9 @@ extension CredentialKeys {
   ///
   /// tags is 00 for a tombstone, 01 ‖ rpTag ‖ credentialTag ‖ keyTag for a record; sequence has 8 bytes, big-endian.
   public func rowMAC(of row: CredentialRow, sequence: Int64) -> [UInt8] {
-    var message: [UInt8] = [1]
+    var message: [UInt8] = []
+    message.reserveCapacity(Self.rowSizeBeforeSealed + row.sealed.count)
+    message.append(1)
     message += row.accountTag
     if let tags = row.tags {
       message.append(1)
@@ -70,6 +72,9 @@ extension CredentialKeys {
     message += row.sealed
     return mac(.rowSet, message)
   }
+
+  /// Bytes of the MAC's message before the last column.
+  private static let rowSizeBeforeSealed = 2 + 4 * tagSize + 8 + XChaCha20Poly1305.nonceSize
 
   /// mac("row-set", 02 ‖ nonce ‖ sealed): the row of `state`, 32 bytes.
   public func stateRowMAC(nonce: [UInt8], sealed: [UInt8]) -> [UInt8] { mac(.rowSet, [2] + nonce + sealed) }

@@ -73,6 +73,21 @@ import Testing
     }
   }
 
+  @Test func `a passkey that only its id names is looked for as far as it stands`() throws {
+    for (what, user) in [("the newest", 0), ("the one before it", -1)] {
+      let costs = try [12, 600].map { count in
+        let directory = try TemporaryDirectory()
+        let session = try session(of: count, in: directory)
+        let record = try Given.source(site: user == 0 ? 1 : count, user: count + user)
+        var found: CredentialSource?
+        let cost = try turns(of: session) { found = try session.record(id: record.id) }
+        #expect(found == record, "\(what)")
+        return cost
+      }
+      #expect(costs[0] == costs[1], "\(what)")
+    }
+  }
+
   @Test func `the relying parties are told at the same cost each`() throws {
     try expectEqual("the first two") { session in
       let first = try #require(try session.relyingParty(after: .min))

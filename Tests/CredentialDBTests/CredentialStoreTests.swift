@@ -48,6 +48,8 @@ enum StoreKind: CaseIterable {
     #expect(
       try store.credential(id: source.id, rpIDHash: Given.rp(2)) == other, "the same id at another site is another")
     #expect(try store.credential(id: source.id, rpIDHash: Given.rp(3)) == nil)
+    #expect(try store.credential(id: source.id) == other, "the newest")
+    #expect(try store.credential(id: source.id.dropLast()) == nil)
     #expect(try store.credential(id: source.id.dropLast(), rpIDHash: Given.rp(1)) == nil)
     #expect(try store.account(rpIDHash: Given.rp(1), userID: source.userID) == .record(source))
     #expect(try store.account(rpIDHash: Given.rp(1), userID: source.userID + [0]) == nil)

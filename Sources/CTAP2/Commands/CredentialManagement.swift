@@ -173,9 +173,7 @@ extension Authenticator {
 extension OpenVault {
   /// The discoverable credential with this id, at whatever relying party.
   fileprivate func discoverableCredential(id: [UInt8]) throws(CTAPError) -> CredentialSource {
-    guard let source = try stored(store.allCredentials()).first(where: { $0.id == id }) else {
-      throw CredentialManagement.noCredentials()
-    }
+    guard let source = try stored(store.credential(id: id)) else { throw CredentialManagement.noCredentials() }
     return source
   }
 

@@ -93,6 +93,14 @@ import Testing
     #expect(world.store.recordsRead == read + 4)
   }
 
+  @Test func `a passkey is removed without reading all of them`() async throws {
+    var (world, token, registrations) = try await managedWorld()
+    let read = world.store.recordsRead
+    let id = descriptor(registrations[1].credentialID)
+    #expect(await world.send(0x0A, token.manage(0x06, [2: id])).status == .success)
+    #expect(world.store.recordsRead == read)
+  }
+
   // Holds: MGMT-10
   @Test func `passkeys are told whole, the newest first, the total at first`() async throws {
     var (world, token, registrations) = try await managedWorld()

@@ -51,6 +51,7 @@ final class ObservedStore: CredentialStore {
   func credential(id: [UInt8], rpIDHash: RPIDHash) throws(RecoveryError) -> CredentialSource? {
     try read().credential(id: id, rpIDHash: rpIDHash)
   }
+  func credential(id: [UInt8]) throws(RecoveryError) -> CredentialSource? { try read().credential(id: id) }
   func account(rpIDHash: RPIDHash, userID: [UInt8]) throws(RecoveryError) -> AccountEntry? {
     try read().account(rpIDHash: rpIDHash, userID: userID)
   }
