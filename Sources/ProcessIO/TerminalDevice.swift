@@ -23,6 +23,11 @@ package final class TerminalDevice: Sendable {
   /// Shows bytes that must not become a `String`.
   package func show(_ bytes: UnsafeRawBufferPointer) { Descriptor.write(bytes, to: descriptor) }
 
+  /// Discards input that was typed or pasted and is not read yet.
+  ///
+  /// TCSAFLUSH does not discard what the kernel has not yet given to the terminal's line discipline; this does.
+  package func discardInput() { tcflush(descriptor, TCIFLUSH) }
+
   /// Runs `body` with changed terminal settings, and restores them afterwards, also if a signal ends the process.
   ///
   /// If two calls overlap, a signal restores the settings of the one that began last.

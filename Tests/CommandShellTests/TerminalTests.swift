@@ -119,6 +119,48 @@ final class Person: Sendable {
     #expect(result == .failure(CommandFailure("the line is longer than 1024 bytes; nothing was changed")))
   }
 
+  /// The bytes that wait for whoever reads the terminal next: a shell would run them.
+  private static func left(
+    of keys: String, at prompt: String = "Say: ", _ ask: (TerminalDevice) throws -> Void
+  ) throws -> Int32 {
+    let person = try Person([(prompt, keys)])
+    let other = dup(person.terminal)
+    func run() {
+      let terminal = TerminalDevice(owning: person.terminal)
+      try? ask(terminal)
+    }
+    run()
+    var count: Int32 = -1
+    _ = ioctl(other, UInt(FIONREAD), &count)
+    close(other)
+    _ = person.shown()
+    return count
+  }
+
+  // Holds: INPUT-23
+  @Test(arguments: ["legal winner\nthank year\nwave sausage\n", "legal\u{3}winner\n", longLine + "\nthank year\n"])
+  func `what is pasted behind a secret is not left for the shell`(_ keys: String) throws {
+    #expect(try Self.left(of: keys) { _ = try $0.askSecret("Say: ") } == 0)
+  }
+
+  // Holds: INPUT-23
+  @Test(arguments: ["legal\u{3}winner\nthank\n", longLine + "\nthank year\n"])
+  func `nor is what is pasted behind an open line that is refused`(_ keys: String) throws {
+    #expect(try Self.left(of: keys) { _ = try $0.askLine("Say: ") } == 0)
+  }
+
+  private static let longLine = String(repeating: "x", count: 1025)
+
+  @Test func `the next open line may be typed ahead`() throws {
+    let person = try Person([("Say: ", "legal\nwinner\n")])
+    func lines() throws -> [[UInt8]] {
+      let terminal = TerminalDevice(owning: person.terminal)
+      return try [terminal.askLine("Say: ").bytes, terminal.askLine("Then: ").bytes]
+    }
+    #expect(try lines() == [Array("legal".utf8), Array("winner".utf8)])
+    _ = person.shown()
+  }
+
   @Test func `an open line is echoed`() throws {
     let (result, shown) = try Self.ask("abandon\n", hidden: false)
     #expect(result == .success(Array("abandon".utf8)))
@@ -264,6 +306,30 @@ final class Person: Sendable {
     #expect(
       failure == CommandFailure("the words on paper are not those of the phrase; nothing was made, start again"))
     #expect(shown.matches(of: #/Word (\d+): /#).count == 3)
+  }
+
+  // Holds: INPUT-23
+  @Test func `words that are pasted where one is asked back are not left for the shell`() throws {
+    let phrase = Self.words.joined(separator: " ")
+    let person = try Person { shown in
+      if shown.contains("written down: ") { return "\n" }
+      return shown.contains("Word ") ? String(repeating: "zoo\n", count: PhraseDialogue.tries + 2) : nil
+    }
+    let other = dup(person.terminal)
+    func confirm() throws {
+      let phrase = try BIP39Phrase(parsing: Array(phrase.utf8).withUnsafeBytes { SecretBytes(copying: $0) })
+      var generator = Sequence(state: 8)
+      let terminal = TerminalDevice(owning: person.terminal)
+      #expect(throws: CommandFailure.self) {
+        try PhraseDialogue.confirm(phrase, on: terminal, using: &generator)
+      }
+    }
+    try confirm()
+    var count: Int32 = -1
+    _ = ioctl(other, UInt(FIONREAD), &count)
+    #expect(count == 0)
+    close(other)
+    _ = person.shown()
   }
 
   @Test func `Control-D instead of a word cancels`() throws {

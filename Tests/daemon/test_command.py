@@ -113,6 +113,16 @@ class TestInitOnTheTerminal:
         assert "salon" not in shown and NEW not in shown
         assert OWN.fingerprint.hex() in shown
 
+    # Holds: INPUT-23
+    def test_the_rest_of_a_pasted_phrase_is_not_left_for_the_shell(self, empty):
+        words = PHRASE.split()
+        pasted = "\n".join(" ".join(words[first : first + 8]) for first in (0, 8, 16))
+        shell = ["bash", "-c", '"$0" "$@"; echo "status $?"; read -rt 1 line; echo "left: <$line>"']
+        command = empty.command("init", "--import", "--state-dir", empty.state)
+        _, shown = on_terminal([*shell, *command], [("Phrase: ", pasted)], empty.environment)
+        assert "the phrase has 8 words" in shown and "status 1" in shown, shown
+        assert "left: <>" in shown, shown
+
 
 class TestImport:
     def test_white_space_and_case_are_folded(self, empty):

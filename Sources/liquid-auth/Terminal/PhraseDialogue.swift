@@ -49,6 +49,8 @@ enum PhraseDialogue {
       if isRight { return }
       terminal.show("that is not word \(position + 1); look at your paper\n")
     }
+    // Whoever pasted the phrase here has more of it in the line than was asked for.
+    terminal.discardInput()
     throw CommandFailure("the words on paper are not those of the phrase; nothing was made, start again")
   }
 

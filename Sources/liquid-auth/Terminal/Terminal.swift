@@ -17,7 +17,8 @@ extension TerminalDevice {
 
   /// Asks for a line that is seen as it is typed.
   ///
-  /// Control-C ends the line as a byte of it, so that whoever asked still takes away what he has shown.
+  /// Control-C ends the line as a byte of it, so that whoever asked still takes away what he has shown. The next line
+  /// may be typed ahead; where this one is refused, nothing behind it is left for the shell.
   func askLine(_ prompt: String) throws(CommandFailure) -> SecretBytes {
     let watch = { (settings: inout termios) in
       settings.c_lflag &= ~tcflag_t(ISIG)
@@ -26,7 +27,12 @@ extension TerminalDevice {
     return try withSettings(watch, begin: TCSADRAIN, end: TCSADRAIN, refused: Self.unusable) {
       () throws(CommandFailure) in
       show(prompt)
-      return try line(isEdited: false)
+      do throws(CommandFailure) {
+        return try line(isEdited: false)
+      } catch {
+        discardInput()
+        throw error
+      }
     }
   }
 
@@ -34,15 +40,23 @@ extension TerminalDevice {
   ///
   /// The line is edited here, and Control-C comes as a byte: only a signal from elsewhere can end the process while the
   /// echo is off.
+  ///
+  /// Input that was pasted after the line is discarded: it may be the rest of a phrase, which a shell would run and keep
+  /// in its history.
   func askSecret(_ prompt: String) throws(CommandFailure) -> SecretBytes {
+    defer { discardInput() }
     let hide = { (settings: inout termios) in
       settings.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | ISIG | IEXTEN)
     }
     // What was typed before the prompt was not meant for it.
-    return try withSettings(hide, begin: TCSAFLUSH, end: TCSADRAIN, refused: Self.unusable) {
+    return try withSettings(hide, begin: TCSAFLUSH, end: TCSAFLUSH, refused: Self.unusable) {
       () throws(CommandFailure) in
       show(prompt)
-      defer { show("\n") }
+      defer {
+        // Before the echo is back.
+        discardInput()
+        show("\n")
+      }
       return try line(isEdited: true)
     }
   }
