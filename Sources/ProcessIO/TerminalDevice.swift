@@ -6,8 +6,10 @@ package final class TerminalDevice: Sendable {
   package let descriptor: Int32
 
   /// Opens a terminal, by default the controlling terminal of the process, wherever standard input and output lead.
-  package init(at path: String = "/dev/tty") throws(SystemNumber) {
-    let descriptor = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+  ///
+  /// - Parameter waits: whether a read waits for input, and a write for room.
+  package init(at path: String = "/dev/tty", waits: Bool = true) throws(SystemNumber) {
+    let descriptor = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK))
     guard descriptor >= 0 else { throw SystemNumber() }
     self.descriptor = descriptor
   }
@@ -34,7 +36,7 @@ package final class TerminalDevice: Sendable {
   ///
   /// - Parameters:
   ///   - change: changes the current settings.
-  ///   - begin: how tcsetattr(3) applies the change: `TCSADRAIN` or `TCSAFLUSH`.
+  ///   - begin: how tcsetattr(3) applies the change: `TCSANOW`, `TCSADRAIN` or `TCSAFLUSH`.
   ///   - end: how tcsetattr(3) restores the settings.
   ///   - refused: makes the error to throw if the system refuses.
   package func withSettings<Result, Failure: Error>(

@@ -3,7 +3,10 @@
 import contextlib
 import fcntl
 import os
+import pty
+import select
 import subprocess
+import termios
 import threading
 import time
 
@@ -12,9 +15,11 @@ from fido2.ctap2 import Ctap2
 from support import wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, client_data_hash, register
-from support.control_door import OK, ControlDoor
+from support.control_door import DENIED, OK, WITHDRAWN, ControlDoor
 
 GET_INFO = 0x04
+SELECTION = b"\x0b"
+CTRL_S, CTRL_Q = b"\x13", b"\x11"
 
 
 @contextlib.contextmanager
@@ -54,6 +59,56 @@ def test_the_device_answers_while_a_passkey_is_written(key, tmp_path):
         registration.join(60)
         assert not registration.is_alive(), key.said()
         device.close()
+
+
+# Holds: PERSON-12
+def test_a_terminal_that_its_person_has_stopped_holds_up_nobody(tmp_path):
+    """With Ctrl-S, before or behind the question."""
+    terminal, slave = pty.openpty()
+    key = Authenticator(
+        tmp_path / "key", wrapper=["bash", "-c", 'exec setsid --ctty "$@" < "$0"', os.ttyname(slave)]).install()
+    key.extra = ["--prompt", "terminal"]
+
+    def echoes():
+        return bool(termios.tcgetattr(slave)[3] & termios.ECHO)
+
+    def shows():
+        return os.read(terminal, 65536) if select.select([terminal], [], [], 0)[0] else b""
+
+    def answer(channel):
+        """Within five seconds, however many keepalives come."""
+        return wait_for("answer", lambda: (m := channel.receive(1)) and m[0] != wire.KEEPALIVE and m, 5)
+
+    with key:
+        for before in (True, False):
+            with wire.Channel(key.socket) as channel, wire.Channel(key.socket) as other:
+                if before:
+                    os.write(terminal, CTRL_S)
+                channel.send(wire.CBOR, SELECTION)
+                wait_for("question", lambda: not echoes())
+                if not before:
+                    wait_for("question", shows)
+                    os.write(terminal, CTRL_S)
+                channel.send(wire.CANCEL)
+                assert answer(channel) == (wire.CBOR, bytes([WITHDRAWN]))
+                wait_for("echo", echoes)
+                assert shows() == b""
+                # The next is asked, and not told that the device is busy.
+                other.send(wire.CBOR, SELECTION)
+                assert other.receive() == (wire.KEEPALIVE, b"\x02")
+                os.write(terminal, CTRL_Q)
+                wait_for("question", shows)
+                os.write(terminal, b"n\n")
+                assert answer(other) == (wire.CBOR, bytes([DENIED]))
+                wait_for("answer", shows)
+        with wire.Channel(key.socket) as channel:
+            os.write(terminal, CTRL_S)
+            channel.send(wire.CBOR, SELECTION)
+            wait_for("question", lambda: not echoes())
+            assert key.stop(seconds=3) == 0
+            assert echoes()
+    os.close(terminal)
+    os.close(slave)
 
 
 def test_a_log_that_nobody_reads_holds_up_nobody(tmp_path):

@@ -7,7 +7,7 @@ import ProcessIO
 ///
 /// What was typed before the question is thrown away. Nothing that is typed is shown: whoever is used to typing the
 /// passphrase may do so where yes or no is asked for. When the task is cancelled the question says that it is withdrawn,
-/// and the terminal is as it was.
+/// where the terminal has room for that, and the terminal is as it was.
 struct Terminal: PromptBackEnd {
   /// The terminal, `/dev/tty` for the one that the process belongs to.
   var path = "/dev/tty"
@@ -53,10 +53,13 @@ struct Terminal: PromptBackEnd {
 
 /// One question and one line of answer on a terminal.
 ///
-/// It blocks, and belongs on a thread of its own.
+/// It waits, and belongs on a thread of its own. The cancellation ends every wait: the terminal never blocks, also where
+/// its person has stopped it with Control-S.
 enum TerminalLine {
   /// The longest line that a terminal gives, bytes.
   private static let limit = 4096
+  /// How long room that is too small for the next character is left alone.
+  private static let pause = Duration.milliseconds(50)
 
   /// Asks, and lends the answer without its line end; it is not shown, read into guarded memory, and wiped afterwards.
   ///
@@ -66,26 +69,32 @@ enum TerminalLine {
     _ body: (UnsafeRawBufferPointer) -> Answer
   ) throws(PromptFailure) -> Answer {
     let terminal: TerminalDevice
-    do { terminal = try TerminalDevice(at: path) } catch { throw failure("cannot open \(path): \(error)") }
+    do {
+      terminal = try TerminalDevice(at: path, waits: false)
+    } catch {
+      throw failure("cannot open \(path): \(error)")
+    }
     let foreground = tcgetpgrp(terminal.descriptor)
     guard foreground < 0 || foreground == getpgrp() else {
       throw failure("the authenticator runs in the background of its terminal; bring it to the front with fg")
     }
     guard isatty(terminal.descriptor) == 1 else { throw failure("\(path) is no terminal: \(SystemNumber())") }
-    // What was typed before the question is thrown away, and afterwards what was typed of the answer. TCSAFLUSH passes
-    // over what the kernel has not given to the terminal's line discipline yet; tcflush does not.
-    defer { tcflush(terminal.descriptor, TCIFLUSH) }
+    // `UserPrompter` withdraws the dialog before that.
+    let deadline = ContinuousClock.now + UserPrompter.answer + .seconds(5)
+    // TCSAFLUSH would wait until everything is shown. What was typed of the answer is thrown away before it could be
+    // echoed, and again behind it.
+    defer { terminal.discardInput() }
     let change = { (settings: inout termios) in
       settings.c_lflag |= tcflag_t(ICANON | ISIG)
       settings.c_lflag &= ~tcflag_t(ECHO | ECHONL)
     }
     return try terminal.withSettings(
-      change, begin: TCSAFLUSH, end: TCSAFLUSH, refused: { failure("cannot set \(path): \($0)") }
+      change, begin: TCSANOW, end: TCSANOW, refused: { failure("cannot set \(path): \($0)") }
     ) { () throws(PromptFailure) in
-      tcflush(terminal.descriptor, TCIFLUSH)
-      terminal.show(question)
+      defer { terminal.discardInput() }
+      try show(question, on: terminal, until: deadline, cancellation)
       do throws(PromptFailure) {
-        let answer = try line(from: terminal.descriptor, cancellation, body)
+        let answer = try line(from: terminal.descriptor, until: deadline, cancellation, body)
         terminal.show(said(answer) + "\n")
         return answer
       } catch {
@@ -95,18 +104,47 @@ enum TerminalLine {
     }
   }
 
+  /// Shows a question when there is room, whole; what was typed before is no answer to it.
+  private static func show(
+    _ question: String, on terminal: TerminalDevice, until deadline: ContinuousClock.Instant,
+    _ cancellation: Cancellation
+  ) throws(PromptFailure) {
+    var rest = Array(question.utf8)[...]
+    while !rest.isEmpty {
+      try wait(for: terminal.descriptor, POLLOUT, until: deadline, cancellation)
+      terminal.discardInput()
+      let count = rest.withUnsafeBytes { write(terminal.descriptor, $0.baseAddress, $0.count) }
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if count < 0, errno != EAGAIN {
+        throw failure("cannot write to the terminal: \(SystemNumber(errno))")
+      } else if cancellation.wait(for: -1, 0, until: .now + pause) == .cancelled {
+        throw .noAnswer(.cancelled)
+      }
+    }
+  }
+
+  private static func wait(
+    for terminal: Int32, _ events: Int32, until deadline: ContinuousClock.Instant, _ cancellation: Cancellation
+  ) throws(PromptFailure) {
+    switch cancellation.wait(for: terminal, events, until: deadline) {
+    case .ready: return
+    case .cancelled: throw .noAnswer(.cancelled)
+    case .timedOut: throw .noAnswer(.timedOut)
+    }
+  }
+
   private static func line<Answer>(
-    from terminal: Int32, _ cancellation: Cancellation, _ body: (UnsafeRawBufferPointer) -> Answer
+    from terminal: Int32, until deadline: ContinuousClock.Instant, _ cancellation: Cancellation,
+    _ body: (UnsafeRawBufferPointer) -> Answer
   ) throws(PromptFailure) -> Answer {
     var answer: Answer?
     _ = try SecretBytes(count: limit) { memory throws(PromptFailure) in
-      // `UserPrompter` withdraws the dialog sooner.
-      switch cancellation.wait(for: terminal, POLLIN, until: .now + UserPrompter.answer + .seconds(5)) {
-      case .ready: break
-      case .cancelled: throw .noAnswer(.cancelled)
-      case .timedOut: throw .noAnswer(.timedOut)
-      }
-      let count = read(terminal, memory.baseAddress, memory.count)
+      var count = -1
+      repeat {
+        try wait(for: terminal, POLLIN, until: deadline, cancellation)
+        count = read(terminal, memory.baseAddress, memory.count)
+      } while count < 0 && errno == EAGAIN  // another program discarded the line
       guard count >= 0 else { throw failure("cannot read from the terminal: \(SystemNumber(errno))") }
       let typed = UnsafeRawBufferPointer(rebasing: memory[..<count])
       // A line end; or none, when the person typed Ctrl-D, which is no answer.

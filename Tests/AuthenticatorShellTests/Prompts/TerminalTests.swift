@@ -169,6 +169,64 @@ import Testing
     #expect(terminal.waiting == 0)
   }
 
+  /// How a dialog fails, `nil` where it does not within some seconds; afterwards its terminal goes on.
+  private func failure(of task: Task<Void, any Error>) async throws -> UserInteractionError? {
+    let failure = Mutex<UserInteractionError?>(nil)
+    let watch = Task {
+      do { try await task.value } catch { failure.withLock { $0 = error as? UserInteractionError } }
+    }
+    for _ in 0..<500 where failure.withLock({ $0 }) == nil { try await Task.sleep(for: .milliseconds(10)) }
+    let first = failure.withLock { $0 }
+    terminal.setOutput(stopped: false)
+    await watch.value
+    return first
+  }
+
+  // Holds: PERSON-12
+  @Test(arguments: [true, false])
+  func `a question on a terminal that its person has stopped is withdrawn`(isShown: Bool) async throws {
+    let before = terminal.settings
+    if !isShown { terminal.setOutput(stopped: true) }
+    let task = Task { try await prompter().confirm(Self.prompt) }
+    if isShown { #expect(try await terminal.awaitScreen(endingWith: Self.question)) }
+    terminal.setOutput(stopped: true)
+    for _ in 0..<500 where terminal.echoes { try await Task.sleep(for: .milliseconds(10)) }
+    #expect(!terminal.echoes)
+    terminal.type("y")
+    task.cancel()
+    #expect(try await failure(of: task) == .cancelled)
+    #expect(terminal.settings.c_lflag == before.c_lflag)
+    #expect(terminal.waiting == 0)
+    #expect(terminal.screen == (isShown ? Self.question : ""))
+    #expect(lines.lines.isEmpty)
+  }
+
+  // Holds: PERSON-12
+  @Test func `a stopped terminal shows the question when it goes on, and what was typed before is no answer`()
+    async throws
+  {
+    terminal.setOutput(stopped: true)
+    let task = Task { try await prompter().confirm(Self.prompt) }
+    for _ in 0..<500 where terminal.echoes { try await Task.sleep(for: .milliseconds(10)) }
+    terminal.type("y\n")
+    try await Task.sleep(for: .milliseconds(100))
+    #expect(terminal.screen == "")
+    terminal.setOutput(stopped: false)
+    #expect(try await terminal.awaitScreen(endingWith: Self.question))
+    terminal.type("n\n")
+    #expect(try await failure(of: task) == .declined)
+  }
+
+  // Holds: PERSON-12
+  @Test func `an answer that a stopped terminal does not show counts`() async throws {
+    let task = Task { try await prompter().confirm(Self.prompt) }
+    #expect(try await terminal.awaitScreen(endingWith: Self.question))
+    terminal.setOutput(stopped: true)
+    terminal.type("n\n")
+    #expect(try await failure(of: task) == .declined)
+    #expect(terminal.screen == Self.question)
+  }
+
   // Holds: WALLET-11
   @Test func `a question that nobody answers has timed out`() async throws {
     let timepiece = ManualTimepiece()

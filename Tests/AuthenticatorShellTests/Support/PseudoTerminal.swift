@@ -52,6 +52,9 @@ final class PseudoTerminal: Sendable {
     _ = write(controller, bytes, bytes.count)
   }
 
+  /// Stops what is shown, as Ctrl-S does, or lets it go on.
+  func setOutput(stopped: Bool) { tcflow(terminal, stopped ? TCOOFF : TCOON) }
+
   /// Everything shown so far.
   var screen: String {
     var bytes = [UInt8](repeating: 0, count: 4096)
