@@ -13,6 +13,8 @@ package protocol ControlCommand: Sendable {
   static var code: UInt8 { get }
   /// What the answer may wait for.
   static var wait: ControlWait { get }
+  /// The longest request, bytes, command byte included; at most ``ControlMessage/maximumSize``.
+  static var maximumRequestSize: Int { get }
 
   /// Reads the members of a request; ignores unknown ones.
   init(_ members: CBORMap) throws(ControlFailure)
@@ -36,6 +38,8 @@ package enum ControlWait: Sendable {
 
 extension ControlCommand {
   package static var wait: ControlWait { .queue }
+
+  package static var maximumRequestSize: Int { ControlMessage.maximumPlainSize }
 
   /// Reads the members; the caller wipes `body` afterwards.
   package init(decoding body: UnsafeRawBufferPointer) throws(ControlFailure) {
@@ -135,6 +139,9 @@ package enum ControlMessage {
   ///
   /// It holds the transactions of the largest request of a dApp, and fits into a socket's buffer as Linux makes it (212 992).
   package static let maximumSize = 163_840
+
+  /// The longest request of a command that does not say otherwise, and of a connection before its hello, bytes.
+  package static let maximumPlainSize = 8_192
 
   /// The longest CTAP2 message, bytes: what CTAPHID can carry too, CTAP §11.2.4.
   package static let maximumCTAPSize = 7_609

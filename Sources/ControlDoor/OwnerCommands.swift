@@ -113,6 +113,8 @@ package struct ForgetReaders: PlainCommand {
 /// Replaces the serialized large-blob array, CTAP §6.10.3: {1: array, 2: digest?}.
 package struct SetLargeBlobArray: ControlCommand {
   package static let code: UInt8 = 0x60
+  /// Twice what is stored, so that an array that is too long gets its own error.
+  package static let maximumRequestSize = 16_384
   package var array: [UInt8]
   /// The last 16 bytes of the array to replace; `nil` replaces any.
   package var digest: [UInt8]?

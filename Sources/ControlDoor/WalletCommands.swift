@@ -109,6 +109,7 @@ package struct GetAccountPasskey: ControlCommand {
 /// computed from all.
 package struct SignTransactions: ControlCommand, Hashable {
   package static let code: UInt8 = 0x63
+  package static let maximumRequestSize = ControlMessage.maximumSize
   /// The most transactions, as many as a group of Algorand has.
   package static let maximumCount = 16
   /// The longest origin, bytes.

@@ -4,12 +4,15 @@ import Synchronization
 
 /// Serves the control socket: the loop reads requests, and a task answers each.
 ///
-/// A connection is read again only after its request was answered, so a client that floods it delays only itself.
-/// Nothing here waits for a client: an answer for which the socket has no room ends the connection. A client that
-/// disconnects cancels its request. If all places are taken, a new connection replaces an idle one: the longest idle,
-/// or, if more than ``maximumSilent`` never had an answered hello, the longest idle of these. Connections with a
-/// verified passphrase are never replaced. At most ``maximumWaiting`` requests of others may wait for a person, so that
-/// idle connections and waiting requests leave places for the owner.
+/// A connection is read again only after its request was answered. One turn of the loop reads at most ``bytesAtOnce`` from
+/// all connections together, and the next turn starts after the connection that was read last: clients that flood the
+/// socket delay neither the device nor other connections. Nothing here waits for a client: an answer for which the socket
+/// has no room ends the connection. A client that disconnects cancels its request.
+///
+/// If all places are taken, a new connection replaces an idle one: the longest idle, or, if more than ``maximumSilent``
+/// never had an answered hello, the longest idle of these. Connections with a verified passphrase are never replaced. At
+/// most ``maximumWaiting`` requests of others may wait for a person, so that idle connections and waiting requests leave
+/// places for the owner.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
@@ -18,6 +21,8 @@ final class ControlListener: Polled {
   /// How many connections without an answered hello stay where others would be ended for a new one: a new client needs a
   /// moment to say hello.
   static let maximumSilent = 8
+  /// After how many bytes no other connection is read in the same turn of the loop.
+  static let bytesAtOnce = 32 * 1024
   /// How many connections are accepted before those that are there are read again.
   private static let arrivalsAtOnce = 16
 
@@ -27,7 +32,7 @@ final class ControlListener: Polled {
     var request: Task<Void, Never>?
     /// Whether that request may wait for a person, and counts.
     var isWaiting = false
-    /// Whether a request on it was ever answered.
+    /// Whether its hello was answered.
     var isGreeted = false
     /// What happened last on it, by number: it was made, or its last request was answered.
     var lastEvent: UInt64
@@ -39,6 +44,8 @@ final class ControlListener: Polled {
     var connections: [Int32: Connection] = [:]
     var lastNumber: UInt64 = 0
     var lastEvent: UInt64 = 0
+    /// The connection that was read last.
+    var lastRead: Int32 = -1
     var watch: EventLoop.Watch?
   }
 
@@ -88,9 +95,19 @@ final class ControlListener: Polled {
   }
 
   func ready(_ descriptors: ArraySlice<pollfd>) {
-    for ready in descriptors.dropFirst() where ready.revents != 0 { receive(on: ready.fd) }
+    receiveInTurn(descriptors.dropFirst().filter { $0.revents != 0 }.map(\.fd).sorted())
     arrivals.end()
     if descriptors.first?.revents != 0 { accept() }
+  }
+
+  /// Reads connections until it is enough for one turn; poll(2) tells of the others again.
+  private func receiveInTurn(_ descriptors: [Int32]) {
+    let lastRead = state.withLock(\.lastRead)
+    let next = descriptors.firstIndex { $0 > lastRead } ?? 0
+    var count = 0
+    for descriptor in descriptors[next...] + descriptors[..<next] where count < Self.bytesAtOnce {
+      count += receive(on: descriptor)
+    }
   }
 
   private func accept() {
@@ -134,31 +151,34 @@ final class ControlListener: Polled {
     return true
   }
 
-  private func receive(on descriptor: Int32) {
+  /// Takes a packet; gives how many bytes it has.
+  private func receive(on descriptor: Int32) -> Int {
     withUnsafeTemporaryAllocation(byteCount: ControlMessage.maximumSize + 1, alignment: 1) { buffer in
+      let (count, refusal) = state.withLock { receive(on: descriptor, into: buffer, &$0) }
       // A log may have to wait for whoever reads it; nobody else is to wait with it.
-      if let refusal = state.withLock({ receive(on: descriptor, into: buffer, &$0) }) {
-        log("the control socket refuses a request: \(refusal.reason)")
-      }
+      if let refusal { log("the control socket refuses a request: \(refusal.reason)") }
+      return count
     }
   }
 
-  /// Takes a packet; gives what is wrong with it.
+  /// Takes a packet; gives how many bytes it has, and what is wrong with it.
   private func receive(
     on descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, _ state: inout State
-  ) -> ControlFailure? {
-    guard let connection = state.connections[descriptor] else { return nil }
+  ) -> (count: Int, refusal: ControlFailure?) {
+    guard let connection = state.connections[descriptor] else { return (0, nil) }
+    state.lastRead = descriptor
     // While a request is being answered, all that poll can tell is that nobody waits for the answer any more.
     let count = connection.request == nil ? recv(descriptor, buffer.baseAddress, buffer.count, 0) : 0
-    if count < 0, errno == EINTR || errno == EAGAIN { return nil }
+    if count < 0, errno == EINTR || errno == EAGAIN { return (0, nil) }
     guard count > 0 else {
       Self.end(descriptor, in: &state)
-      return nil
+      return (0, nil)
     }
     // A passphrase may be in it.
     defer { UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(count)).wipe() }
     do throws(ControlFailure) {
-      let request = try ControlRequest(decoding: UnsafeRawBufferPointer(rebasing: buffer.prefix(count)))
+      let packet = UnsafeRawBufferPointer(rebasing: buffer.prefix(count))
+      let request = try ControlRequest(decoding: packet, isGreeted: connection.isGreeted)
       let isWaiting = request.wait == .queue && !connection.isVerified
       guard !isWaiting || state.connections.values.count(where: \.isWaiting) < Self.maximumWaiting else {
         throw ControlFailure(.busy, "too many requests are waiting for a person; try again later")
@@ -166,29 +186,31 @@ final class ControlListener: Polled {
       state.connections[descriptor]?.isWaiting = isWaiting
       state.connections[descriptor]?.request = Task(executorPreference: loop) {
         let answer = await connection.session.answer(to: request)
-        let isVerified = await connection.session.isVerified
-        self.finish(answer, isVerified, on: descriptor, connection.number)
+        let standing = await connection.session.standing
+        self.finish(answer, standing, on: descriptor, connection.number)
       }
-      return nil
+      return (count, nil)
     } catch {
       let isSent = Self.send(error.encoded, on: descriptor)
       if !isSent || count > ControlMessage.maximumSize { Self.end(descriptor, in: &state) }
-      return error
+      return (count, error)
     }
   }
 
   // MARK: Any thread
 
   /// Sends an answer, if its connection is still the one that asked.
-  private func finish(_ answer: [UInt8], _ isVerified: Bool, on descriptor: Int32, _ number: UInt64) {
+  private func finish(
+    _ answer: [UInt8], _ standing: ControlSession.Standing, on descriptor: Int32, _ number: UInt64
+  ) {
     let watch = state.withLock { state -> EventLoop.Watch? in
       guard state.connections[descriptor]?.number == number else { return nil }
       state.lastEvent += 1
       state.connections[descriptor]?.request = nil
       state.connections[descriptor]?.isWaiting = false
-      state.connections[descriptor]?.isGreeted = true
+      state.connections[descriptor]?.isGreeted = standing.isGreeted
       state.connections[descriptor]?.lastEvent = state.lastEvent
-      state.connections[descriptor]?.isVerified = isVerified
+      state.connections[descriptor]?.isVerified = standing.isVerified
       if !Self.send(answer, on: descriptor) { Self.end(descriptor, in: &state) }
       return state.watch
     }

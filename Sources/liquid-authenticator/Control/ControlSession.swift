@@ -22,19 +22,24 @@ actor ControlSession {
   /// Whether the vault's passphrase was given on this connection.
   var isVerified: Bool { verified != nil }
 
+  /// Whether the connection has said hello, and given the vault's passphrase.
+  typealias Standing = (isGreeted: Bool, isVerified: Bool)
+  var standing: Standing { (isGreeted, isVerified) }
+
   init(client: UInt64, desk: any ControlDesk, log: @escaping @Sendable (String) -> Void) {
     self.client = client
     self.desk = desk
     self.log = log
   }
 
+  static let helloRequired = ControlFailure(.versionMismatch, "the first request of a connection must be hello")
   static let passphraseRequired = ControlFailure(.passphraseRequired, "the vault's passphrase is needed first")
 
   /// The packet that answers a request.
   func answer(to request: ControlRequest) async -> [UInt8] {
     do {
       if case .command(let hello as Hello) = request { return try await hello.handle(in: self).encoded }
-      guard isGreeted else { throw ControlFailure(.versionMismatch, "the first request of a connection must be hello") }
+      guard isGreeted else { throw Self.helloRequired }
       switch request {
       case .ctap(let message): return await desk.respond(to: message, client: client)
       case .command(let command): return try await command.handle(in: self).encoded

@@ -76,17 +76,25 @@ enum ControlRequest: Sendable {
 
   /// Reads one packet.
   ///
-  /// Copies a passphrase into locked memory; the caller wipes `packet` afterwards.
+  /// Copies a passphrase into locked memory; the caller wipes `packet` afterwards. A request that is longer than its
+  /// command allows is not decoded: decoding takes time on the loop.
   ///
+  /// - Parameter isGreeted: whether the connection has said hello; before, a request has at most
+  ///   ``ControlMessage/maximumPlainSize`` bytes.
   /// - Throws: the failure to answer with.
-  init(decoding packet: UnsafeRawBufferPointer) throws(ControlFailure) {
+  init(decoding packet: UnsafeRawBufferPointer, isGreeted: Bool) throws(ControlFailure) {
     let code = try ControlMessage.command(of: packet)
+    guard isGreeted || packet.count <= ControlMessage.maximumPlainSize else { throw ControlSession.helloRequired }
     guard ControlMessage.vendorCommands.contains(code) else {
       self = .ctap(Array(packet))
       return
     }
     guard let command = Self.commands.first(where: { $0.code == code }) else {
       throw ControlFailure(.invalidCommand, "no such command: 0x\(String(code, radix: 16))")
+    }
+    guard packet.count <= command.maximumRequestSize else {
+      throw ControlFailure(
+        .invalidLength, "the request has \(packet.count) bytes; it can have at most \(command.maximumRequestSize)")
     }
     self = .command(try command.init(decoding: UnsafeRawBufferPointer(rebasing: packet.dropFirst())))
   }

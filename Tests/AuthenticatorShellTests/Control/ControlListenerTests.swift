@@ -16,13 +16,14 @@ final class OpenDoor: Sendable {
   let listener: ControlListener
   let lines = Lines()
 
-  init() throws {
+  /// - Parameter loop: another than all doors share.
+  init(on loop: EventLoop? = nil) throws {
     // Short: the path of a socket has at most 107 bytes.
     directory = "/tmp/liquid-auth-door-" + UUID().uuidString.prefix(8)
     path = directory + "/control.sock"
     let (desk, lines) = (desk, lines)
     listener = ControlListener(
-      try ControlSocket(listeningAt: path), on: try Self.loop.get(),
+      try ControlSocket(listeningAt: path), on: try loop ?? Self.loop.get(),
       makeSession: { ControlSession(client: $0, desk: desk, log: { _ in }) }, log: lines.add)
   }
 
@@ -207,6 +208,31 @@ final class Client: Sendable {
     await client.greet()
     #expect(await client.ask([0x51] + [UInt8](repeating: 0, count: ControlMessage.maximumSize))?.first == 0x03)
     #expect(await client.receive()?.isEmpty != false)
+  }
+
+  /// A request whose members are no CBOR, of so many bytes in all.
+  static func unreadable(_ command: UInt8, count: Int) -> [UInt8] {
+    [command] + [UInt8](repeating: 0, count: count - 1)
+  }
+
+  // Holds: CONTROL-15
+  @Test(
+    arguments: [
+      // 12: it was decoded.
+      (false, 0x63, 8192, 0x12), (false, 0x63, 8193, 0xF0), (false, 0x63, ControlMessage.maximumSize, 0xF0),
+      (false, 0x51, 8193, 0xF0), (true, 0x63, ControlMessage.maximumSize, 0x12), (true, 0x60, 16_384, 0x12),
+      (true, 0x60, 16_385, 0x03), (true, 0x64, 8192, 0x12), (true, 0x64, 8193, 0x03), (true, 0x6F, 8193, 0x01),
+    ] as [(Bool, UInt8, Int, UInt8)])
+  func `a request that is longer than its command is not decoded`(
+    isGreeted: Bool, command: UInt8, count: Int, status: UInt8
+  ) async throws {
+    let door = try OpenDoor()
+    let client = try door.connect()
+    // A request that is refused is no hello.
+    if isGreeted { await client.greet() } else { _ = await client.ask([0x51]) }
+    #expect(await client.ask(Self.unreadable(command, count: count))?.first == status)
+    await client.greet()
+    #expect(await client.ask([0x52]) == [0x00], "the connection goes on")
   }
 
   /// An unlock with the door's passphrase.

@@ -148,7 +148,9 @@ import Testing
 
   @Test(arguments: [[0x04], [0x02, 0xA0], [0x41]] as [[UInt8]])
   func `a message of CTAP2, or a vendor command that is not ours, stays as it is`(_ message: [UInt8]) throws {
-    let request = try message.withUnsafeBytes { bytes throws(ControlFailure) in try ControlRequest(decoding: bytes) }
+    let request = try message.withUnsafeBytes { bytes throws(ControlFailure) in
+      try ControlRequest(decoding: bytes, isGreeted: true)
+    }
     guard case .ctap(message) = request else {
       Issue.record("\(message) is read as \(request)")
       return

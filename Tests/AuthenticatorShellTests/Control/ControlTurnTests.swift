@@ -1,0 +1,85 @@
+import Foundation
+import Testing
+
+@testable import liquid_authenticator
+
+/// Turns of the loop, by hand.
+@Suite struct ControlTurnTests {
+  /// A door whose loop stands still: only the test serves it.
+  private final class HeldDoor {
+    let door: OpenDoor
+    private let goesOn = DispatchSemaphore(value: 0)
+
+    init() throws {
+      let loop = try EventLoop()
+      let stands = DispatchSemaphore(value: 0)
+      loop.perform { [goesOn] in
+        stands.signal()
+        goesOn.wait()
+      }
+      stands.wait()
+      door = try OpenDoor(on: loop)
+    }
+
+    deinit { goesOn.signal() }
+
+    func turn() {
+      var descriptors: [pollfd] = []
+      _ = door.listener.interests(&descriptors)
+      _ = poll(&descriptors, nfds_t(descriptors.count), 0)
+      door.listener.ready(descriptors[...])
+    }
+  }
+
+  /// Those of the clients that have an answer, which is taken.
+  private func answered(_ clients: [Client]) -> Set<Int> {
+    Set(
+      clients.indices.filter { index in
+        var byte: UInt8 = 0
+        return recv(clients[index].descriptor, &byte, 1, Int32(MSG_DONTWAIT)) == 1
+      })
+  }
+
+  // Holds: CONTROL-16
+  @Test func `so much is read in one turn, and the next begins with who has waited`() throws {
+    let held = try HeldDoor()
+    let clients = try (0..<10).map { _ in try held.door.connect() }
+    held.turn()
+    let packet = ControlListenerTests.unreadable(0x63, count: 8192)
+    for client in clients { client.send(packet) }
+
+    held.turn()
+    let first = answered(clients)
+    #expect(first.count == 4)
+    for index in first { clients[index].send(packet) }
+    held.turn()
+    let second = answered(clients)
+    #expect(second.count == 4)
+    #expect(second.isDisjoint(with: first))
+    held.turn()
+    let third = answered(clients)
+    #expect(third.count == 4)
+    #expect(third.isSuperset(of: Set(clients.indices).subtracting(first).subtracting(second)))
+    held.turn()
+    #expect(answered(clients) == first.subtracting(third))
+    held.turn()
+    #expect(answered(clients).isEmpty)
+  }
+
+  // Holds: CONTROL-16
+  @Test func `a packet longer than that has a turn of its own, and short ones share one`() throws {
+    let held = try HeldDoor()
+    let clients = try (0..<10).map { _ in try held.door.connect() }
+    held.turn()
+    for client in clients { client.send(ControlListenerTests.unreadable(0x63, count: 100_000)) }
+    var all: Set<Int> = []
+    for turn in 1...10 {
+      held.turn()
+      all.formUnion(answered(clients))
+      #expect(all.count == turn)
+    }
+    for client in clients { client.send([0x6F]) }
+    held.turn()
+    #expect(answered(clients).count == 10)
+  }
+}
