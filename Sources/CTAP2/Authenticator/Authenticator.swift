@@ -185,9 +185,10 @@ struct Enumeration: Sendable {
 
 /// An array that is being written, fragment after fragment, by one client.
 struct LargeBlobWrite: Sendable {
+  /// Only this client goes on, and only until the device is replugged.
   let context: RequestContext
+  /// Only while the vault stays open as it was: what a person agreed to ends with it.
+  let unlocking: Unlocking
   let length: Int
   var received: [UInt8] = []
-
-  init(context: RequestContext, length: Int) { (self.context, self.length) = (context, length) }
 }

@@ -41,13 +41,20 @@ public enum LargeBlobs: AuthenticatorCommand {
     _ fragment: [UInt8], length: Int?, _ request: Request, in context: RequestContext,
     on authenticator: inout Authenticator
   ) async throws(CTAPError) {
-    // A first fragment ends the array before it, whatever comes of its own.
-    if length != nil { authenticator.largeBlobWrite = nil }
-    let begun = length.map { LargeBlobWrite(context: context, length: $0) } ?? authenticator.largeBlobWrite
-    guard var write = begun, write.context == context, request.offset == UInt64(write.received.count) else {
-      throw CTAPError(.invalidSequence, "a fragment that does not go on where the last one ended")
+    var write: LargeBlobWrite
+    let vault: OpenVault
+    if let length {
+      // A first fragment ends the array before it, whatever comes of its own.
+      authenticator.largeBlobWrite = nil
+      vault = try await authenticator.openVault(for: nil)
+      write = LargeBlobWrite(context: context, unlocking: vault.unlocking, length: length)
+    } else {
+      guard let begun = authenticator.largeBlobWrite, begun.context == context,
+        request.offset == UInt64(begun.received.count), let open = authenticator.keySource.current,
+        open.unlocking === begun.unlocking
+      else { throw CTAPError(.invalidSequence, "a fragment that does not go on where the last one ended") }
+      (write, vault) = (begun, open)
     }
-    let vault = try await authenticator.openVault(for: nil)
     let isByToken = try authenticator.authorize(request, fragment, vault)
 
     guard write.received.count + fragment.count <= write.length else {

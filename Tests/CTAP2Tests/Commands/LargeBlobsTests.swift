@@ -129,6 +129,25 @@ import Testing
     }
   }
 
+  // Holds: MGMT-17
+  @Test(arguments: [true, false])
+  func `what a person agreed to ends when the vault is locked`(isOpenedAgain: Bool) async {
+    var world = TestWorld(canVerify: false)
+    let array = Self.array(100)
+    #expect(await world.send(0x0C, Self.fragment(Array(array[..<50]), 0, 100, nil)).status == .success)
+    world.keySource.lock()
+    if isOpenedAgain { world.keySource.unlock() }
+    let last = Self.fragment(Array(array[50...]), 50, 100, nil)
+    #expect(await world.send(0x0C, last).bytes == [CTAPStatus.invalidSequence.rawValue])
+    #expect(world.keySource.wishes.isEmpty, "nobody is asked to unlock for it")
+    #expect(await get(in: &world) == Self.initial)
+    #expect(world.store.writes == 0)
+    // From the beginning, and asked anew.
+    #expect(await set(array, fragment: 50, in: &world).bytes == [0x00])
+    #expect(world.person.shown.count == 2)
+    #expect(await get(in: &world) == array)
+  }
+
   // Holds: CONTROL-13
   @Test func `the owner's write ends one that is half done`() async throws {
     var world = TestWorld(canVerify: false)
