@@ -44,8 +44,10 @@ struct Log: Sendable {
 
   /// The longest line, in Unicode scalars; the rest is cut.
   private static let maximumCount = 1000
+  /// How many bytes they have: with what stands before and behind them, a pipe that has room takes them without a wait.
+  private static let maximumSize = Int(PIPE_BUF) - 64
 
-  /// Texts of clients may be hostile: a line stays one line of at most 1000 characters, and moves no cursor.
+  /// Texts of clients may be hostile: a line stays one line of at most 1000 characters and 4032 bytes, and moves no cursor.
   static func printable(_ text: String) -> String {
     var text = text
     // Most lines are printable ASCII.
@@ -55,18 +57,20 @@ struct Log: Sendable {
     if isPlain { return text }
     var line = ""
     for scalar in text.unicodeScalars.prefix(maximumCount) {
-      if scalar.isASCII, 0x20...0x7E ~= scalar.value {
-        line.unicodeScalars.append(scalar)
-        continue
-      }
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
-        line += "\\u{\(String(scalar.value, radix: 16))}"
-      default:
-        line.unicodeScalars.append(scalar)
-      }
+      let shown = shown(scalar)
+      if line.utf8.count + shown.utf8.count > maximumSize { break }
+      line += shown
     }
     return line
+  }
+
+  private static func shown(_ scalar: Unicode.Scalar) -> String {
+    if scalar.isASCII, 0x20...0x7E ~= scalar.value { return String(scalar) }
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
+      return "\\u{\(String(scalar.value, radix: 16))}"
+    default: return String(scalar)
+    }
   }
 }
 
@@ -87,7 +91,14 @@ private final class StandardError: Sendable {
       return
     }
     let count = lost.exchange(0, ordering: .relaxed)
-    if count > 0 { put("liquid-authenticator: \(count) lines are lost: nobody read what was written before\n") }
+    if count > 0 {
+      put("liquid-authenticator: \(count) lines are lost: nobody read what was written before\n")
+      // That line may have taken the last of the room.
+      if !hasRoom {
+        lost.add(1, ordering: .relaxed)
+        return
+      }
+    }
     put(line)
   }
 

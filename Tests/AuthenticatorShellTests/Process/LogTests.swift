@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import liquid_authenticator
@@ -25,5 +26,15 @@ struct LogTests {
 
   @Test func `a line of the log has an end`() {
     #expect(Log.printable(String(repeating: "x", count: 100_000)).count == 1000)
+  }
+
+  @Test func `a pipe that has room takes a line of escapes whole`() {
+    let lines = Lines()
+    Log(isJournal: false, output: lines.add).info(String(repeating: "\u{E0001}", count: 100_000))
+    // Each has 9 bytes; none is cut in two.
+    #expect(lines.all == ["liquid-authenticator: " + String(repeating: "\\u{e0001}", count: 448) + "\n"])
+    #expect(lines.all[0].utf8.count <= PIPE_BUF)
+    #expect(Log.printable(String(repeating: "\u{10FFFF}", count: 1000)).utf8.count == 403 * 10)
+    #expect(Log.printable(String(repeating: "\u{1F600}", count: 1010)).unicodeScalars.count == 1000)
   }
 }
