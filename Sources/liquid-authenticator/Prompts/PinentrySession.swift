@@ -25,7 +25,7 @@ struct PinentrySession: Sendable {
   ) throws(PinentryFailure) {
     let deadline = ContinuousClock.now + limits.setUp
     do {
-      _ = try replies(until: deadline, cancellation)
+      try acknowledgement(until: deadline, cancellation)
       for option in options { try send(option: "OPTION", option, until: deadline, cancellation) }
       try send(option: "SETTIMEOUT", "\(UserPrompter.answer.components.seconds)", until: deadline, cancellation)
       try send("SETTITLE", PromptText.title, until: deadline, cancellation)
@@ -47,7 +47,8 @@ struct PinentrySession: Sendable {
       return .agreed
     }
     if let remark = dialog.remark { try send("SETERROR", remark, until: deadline, cancellation) }
-    return .typed(try send("GETPIN", until: deadline, cancellation))
+    try write("GETPIN", nil, until: deadline, cancellation)
+    return .typed(try secret(until: deadline, cancellation))
   }
 
   /// Ends the program; `grace` is for one that has answered and closes its window by itself.
@@ -66,10 +67,17 @@ struct PinentrySession: Sendable {
     } catch .refused {}
   }
 
-  @discardableResult
+  /// Sends a command whose reply has no data.
   private func send(
     _ command: String, _ argument: String? = nil, until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
-  ) throws(PinentryFailure) -> SecretBytes {
+  ) throws(PinentryFailure) {
+    try write(command, argument, until: deadline, cancellation)
+    try acknowledgement(until: deadline, cancellation)
+  }
+
+  private func write(
+    _ command: String, _ argument: String?, until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
+  ) throws(PinentryFailure) {
     var line: [UInt8]
     do {
       line = try AssuanLine.command(command, argument)
@@ -78,37 +86,46 @@ struct PinentrySession: Sendable {
     }
     while !line.isEmpty {
       try wait(for: child.input, POLLOUT, until: deadline, cancellation)
-      let count = line.withUnsafeBytes { write(child.input, $0.baseAddress, $0.count) }
+      let count = line.withUnsafeBytes { Glibc.write(child.input, $0.baseAddress, $0.count) }
       if count < 0, errno == EINTR { continue }
       // EPIPE: it has ended, and what it said before it did is still to be read.
       guard count > 0 else { break }
       line.removeFirst(count)
     }
-    return try replies(until: deadline, cancellation)
   }
 
-  /// Reads until OK, and gives the data that came before it.
-  ///
-  /// What is read stays in guarded memory, and is wiped on return.
-  private func replies(
+  /// Reads until OK; discards the data before it.
+  private func acknowledgement(
+    until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
+  ) throws(PinentryFailure) {
+    _ = try withWipedBytes(count: Self.replySize) { memory throws(PinentryFailure) in
+      try read(memory, until: deadline, cancellation).count
+    }
+  }
+
+  /// Reads until OK, into guarded memory; returns the data before it.
+  private func secret(
     until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
   ) throws(PinentryFailure) -> SecretBytes {
     var found: SecretBytes?
-    let size = 2 * AssuanLine.limit
-    _ = try SecretBytes(count: size + ControlMessage.maximumPassphraseSize) { memory throws(PinentryFailure) in
-      var lines = AssuanLineBuffer(memory: UnsafeMutableRawBufferPointer(rebasing: memory[..<size]))
-      var data = UnsafeMutableRawBufferPointer(rebasing: memory[size...])
-      let length = try read(&lines, into: &data, until: deadline, cancellation)
-      found = SecretBytes(copying: UnsafeRawBufferPointer(rebasing: memory[size..<size + length]))
+    _ = try SecretBytes(count: Self.replySize) { memory throws(PinentryFailure) in
+      found = SecretBytes(copying: try read(memory, until: deadline, cancellation))
     }
     return found ?? SecretBytes(count: 0) { _ in }
   }
 
-  /// - Returns: how many bytes of data came.
+  /// Two lines, and the data.
+  private static let replySize = linesSize + ControlMessage.maximumPassphraseSize
+  private static let linesSize = 2 * AssuanLine.limit
+
+  /// Reads until OK.
+  ///
+  /// - Returns: the part of `memory` that holds the data.
   private func read(
-    _ lines: inout AssuanLineBuffer, into data: inout UnsafeMutableRawBufferPointer,
-    until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
-  ) throws(PinentryFailure) -> Int {
+    _ memory: UnsafeMutableRawBufferPointer, until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
+  ) throws(PinentryFailure) -> UnsafeRawBufferPointer {
+    var lines = AssuanLineBuffer(memory: UnsafeMutableRawBufferPointer(rebasing: memory[..<Self.linesSize]))
+    let data = UnsafeMutableRawBufferPointer(rebasing: memory[Self.linesSize...])
     var length = 0
     while true {
       guard let line = try Self.assuan({ () throws(AssuanLine.Fault) in try lines.nextLine() }) else {
@@ -134,7 +151,7 @@ struct PinentrySession: Sendable {
       case .ok:
         // It speaks only when it is asked.
         guard lines.isEmpty else { throw .garbled }
-        return length
+        return UnsafeRawBufferPointer(rebasing: data[..<length])
       }
     }
   }
