@@ -1,5 +1,6 @@
 #pragma once
-// What the C library shows only with _GNU_SOURCE, which Swift's Glibc module is built without.
+// What the C library declares only with _GNU_SOURCE, or in headers that Swift's Glibc module leaves out.
+#include <malloc.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>

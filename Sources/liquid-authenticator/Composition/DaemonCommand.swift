@@ -1,3 +1,4 @@
+import CLinux
 import CTAPHID
 import Glibc
 import ProcessIO
@@ -7,6 +8,8 @@ import StateDirectory
 enum DaemonCommand {
   /// The main thread begins, sleeps until a signal comes, and ends; everything else happens on others.
   static func start() -> Never {
+    // Each step of a dialog has a thread; an arena of memory for each would cost system calls and memory.
+    mallopt(M_ARENA_MAX, 1)
     let log = Log.standardError(environment: environmentVariable)
     let options = options()
     let signals = StopSignals()
