@@ -1,21 +1,27 @@
 import COpenSSL
 import CSodium
 
-// SHA-512 is libsodium's: its state is a plain struct, which is wiped here after each use. The others are OpenSSL's, which
-// clears a context when it frees it: its SHA-256 is the faster one, and libsodium lacks SHA-384 and SHA-512/256. The same
-// code serves public and secret input.
+// SHA-256 of secrets and SHA-512 are libsodium's: it wipes its scratch memory, and its state, a plain struct, is wiped
+// here after each use. SHA-256 of other input is OpenSSL's, which uses the instructions that processors have for it; so
+// are SHA-384 and SHA-512/256, which libsodium lacks. OpenSSL clears its context but, on some processors, leaves the
+// words of the message on its stack.
 
 /// SHA-256 (FIPS 180-4).
 public enum SHA256 {
   /// Bytes in a digest.
   public static let size = 32
 
-  /// The digest (32 bytes) of the parts, one after the other.
+  /// The digest (32 bytes) of the parts, one after the other, which are no secret.
   public static func hash(_ parts: [UInt8]...) -> [UInt8] {
     newBytes(size) { output in
-      function.digest(into: output) { context in parts.allSatisfy { EVP_DigestUpdate(context, $0, $0.count) == 1 } }
+      digest(by: function, output) { context in parts.allSatisfy { EVP_DigestUpdate(context, $0, $0.count) == 1 } }
     }
   }
+
+  /// OpenSSL only reads it.
+  ///
+  /// It is looked up once: that takes longer than hashing a short text.
+  private nonisolated(unsafe) static let function = EVP_MD_fetch(nil, "SHA2-256", nil)
 
   /// The first `count` (at most 32) bytes of the digest of `secret`.
   public static func deriveSecret(_ secret: SecretBytes, count: Int = size) -> SecretBytes {
@@ -24,12 +30,18 @@ public enum SHA256 {
 
   /// Writes the digest (32 bytes) of the parts to `output`; nothing else of them remains in memory.
   package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
-    function.digest(into: output.bytes) { context in
-      parts.allSatisfy { EVP_DigestUpdate(context, $0.baseAddress, $0.count) == 1 }
+    withState { state in
+      for part in parts { crypto_hash_sha256_update(state, part.bytes, UInt64(part.count)) }
+      crypto_hash_sha256_final(state, output.bytes)
     }
   }
 
-  private static let function = HashFunction("SHA2-256")
+  private static func withState(_ body: (UnsafeMutablePointer<crypto_hash_sha256_state>) -> Void) {
+    withWipedState(crypto_hash_sha256_state.self) { state in
+      crypto_hash_sha256_init(state)
+      body(state)
+    }
+  }
 }
 
 /// SHA-512 (FIPS 180-4).
@@ -82,11 +94,9 @@ public enum SHA384 {
   /// The digest (48 bytes) of a message.
   public static func hash(_ message: [UInt8]) -> [UInt8] {
     newBytes(size) { output in
-      function.digest(into: output) { EVP_DigestUpdate($0, message, message.count) == 1 }
+      digest(by: EVP_sha384(), output) { EVP_DigestUpdate($0, message, message.count) == 1 }
     }
   }
-
-  private static let function = HashFunction("SHA2-384")
 }
 
 /// SHA-512/256 (FIPS 180-4), Algorand's hash; not the first half of SHA-512.
@@ -97,38 +107,32 @@ public enum SHA512_256 {
   /// The digest (32 bytes) of the parts, one after the other.
   public static func hash(_ parts: [UInt8]...) -> [UInt8] {
     newBytes(size) { output in
-      function.digest(into: output) { context in parts.allSatisfy { EVP_DigestUpdate(context, $0, $0.count) == 1 } }
+      digest(by: EVP_sha512_256(), output) { context in
+        for part in parts where EVP_DigestUpdate(context, part, part.count) != 1 { return false }
+        return true
+      }
     }
   }
 
-  /// Writes the digest (32 bytes) of the parts to `output`; nothing else of them remains in memory.
+  /// Writes the digest (32 bytes) of the parts to `output`.
   package static func hash(_ parts: UnsafeRawBufferPointer..., into output: UnsafeMutableRawBufferPointer) {
-    function.digest(into: output.bytes) { context in
-      parts.allSatisfy { EVP_DigestUpdate(context, $0.baseAddress, $0.count) == 1 }
+    digest(by: EVP_sha512_256(), output.bytes) { context in
+      for part in parts where EVP_DigestUpdate(context, part.baseAddress, part.count) != 1 { return false }
+      return true
     }
   }
-
-  private static let function = HashFunction("SHA2-512/256")
 }
 
-/// A hash function of OpenSSL's.
-///
-/// Looking it up by its name takes longer than hashing a short text, so it is done once.
-private struct HashFunction: @unchecked Sendable {
-  /// OpenSSL only reads it.
-  private let pointer: OpaquePointer?
-
-  init(_ name: String) { pointer = EVP_MD_fetch(nil, name, nil) }
-
-  /// Writes the digest of what `update` adds.
-  func digest(into output: UnsafeMutablePointer<UInt8>, _ update: (OpaquePointer) -> Bool) {
-    let context = EVP_MD_CTX_new()
-    defer { EVP_MD_CTX_free(context) }
-    guard
-      let pointer, let context, EVP_DigestInit_ex(context, pointer, nil) == 1, update(context),
-      EVP_DigestFinal_ex(context, output, nil) == 1
-    else { fatalError("OpenSSL does not offer a hash function of SHA-2: its default provider is missing") }
-  }
+/// Writes the digest, by OpenSSL, of what `update` adds.
+private func digest(
+  by function: OpaquePointer?, _ output: UnsafeMutablePointer<UInt8>, _ update: (OpaquePointer) -> Bool
+) {
+  let context = EVP_MD_CTX_new()
+  defer { EVP_MD_CTX_free(context) }
+  guard
+    let context, EVP_DigestInit_ex(context, function, nil) == 1, update(context),
+    EVP_DigestFinal_ex(context, output, nil) == 1
+  else { fatalError("OpenSSL does not offer a hash function of SHA-2: its default provider is missing") }
 }
 
 /// The first `count` bytes of an output of `size` bytes; the rest is wiped.
