@@ -1,3 +1,4 @@
+import CLinux
 package import Glibc
 import Synchronization
 
@@ -47,9 +48,9 @@ package final class TerminalDevice: Sendable {
     guard tcgetattr(descriptor, &before) == 0 else { throw refused(SystemNumber()) }
     var during = before
     change(&during)
-    Self.changed.withLock { [before] changed in changed = (descriptor, before) }
-    _ = Self.deadlySignals
-    defer { Self.changed.withLock { changed in changed = nil } }
+    Self.remember((descriptor, before))
+    Self.handleDeadlySignals
+    defer { Self.remember(nil) }
     guard tcsetattr(descriptor, begin, &during) == 0 else { throw refused(SystemNumber()) }
     defer { tcsetattr(descriptor, end, &before) }
     return try body()
@@ -57,6 +58,15 @@ package final class TerminalDevice: Sendable {
 
   /// The terminal whose settings are changed, and those that it had.
   private static let changed = Mutex<(descriptor: Int32, before: termios)?>(nil)
+
+  /// No signal's handler runs on this thread meanwhile: it would find the lock taken, by itself.
+  private static func remember(_ settings: (descriptor: Int32, before: termios)?) {
+    var (all, before) = (sigset_t(), sigset_t())
+    sigfillset(&all)
+    pthread_sigmask(SIG_BLOCK, &all, &before)
+    changed.withLock { changed in changed = settings }
+    pthread_sigmask(SIG_SETMASK, &before, nil)
+  }
 
   /// Gives the terminal the settings that it had, before the process ends; what was typed and not read is thrown away.
   ///
@@ -72,14 +82,20 @@ package final class TerminalDevice: Sendable {
   }
 
   /// Makes each signal that would end the process give the terminal back before.
-  private static let deadlySignals: Void = {
-    for number in [SIGTERM, SIGINT, SIGHUP, SIGALRM] {
-      let before = signal(number) { number in
-        giveBack()
-        signal(number, SIG_DFL)
-        raise(number)
-      }
-      if let before { signal(number, before) }
+  ///
+  /// No other signal interrupts the handler.
+  private static let handleDeadlySignals: Void = {
+    var giving = sigaction()
+    sigfillset(&giving.sa_mask)
+    giving.__sigaction_handler.sa_handler = { number in
+      giveBack()
+      signal(number, SIG_DFL)
+      raise(number)
+    }
+    for number in [SIGTERM, SIGINT, SIGHUP, SIGALRM, SIGQUIT] {
+      var before = sigaction()
+      sigaction(number, nil, &before)
+      if before.__sigaction_handler.sa_handler == nil { sigaction(number, &giving, nil) }
     }
   }()
 }

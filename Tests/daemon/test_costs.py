@@ -119,7 +119,7 @@ def of_the_daemon(folder, binary, request_name, times):
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="needs valgrind, which scripts/test installs")
 @pytest.mark.parametrize("request_name, most", [("sign_in", 380_000), ("get_info", 80_000)])
 def test_instructions(tmp_path, request_name, most):
-    """A machine that is busy elsewhere only adds: some requests are so slow then that a KEEPALIVE is sent."""
+    """The least of three counts: on a busy machine some requests are so slow that a KEEPALIVE is sent."""
     binary = stripped("liquid-authenticator", tmp_path)
     counts = []
     while len(counts) < 3 and min(counts, default=most + 1) > most:

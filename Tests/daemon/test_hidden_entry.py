@@ -50,7 +50,8 @@ class Hidden:
 
 
 # Holds: INPUT-16
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], ids=lambda number: number.name)
 def test_signal_at_a_hidden_entry_of_the_command(tmp_path, number):
     key = Authenticator(tmp_path / "key")
     with Hidden(key.command("init", "--import", "--state-dir", key.state), key.environment, tmp_path) as entry:
