@@ -74,8 +74,9 @@ struct IndexCheck {
       bytes.append(contentsOf: blob)
     }
 
-    /// Appends bytes of SQLite's.
+    /// Appends bytes of SQLite's: a tag, whose length shows where the next column begins.
     mutating func append(_ blob: UnsafeRawBufferPointer) {
+      guard blob.count == CredentialKeys.tagSize else { return appendOther() }
       bytes.append(3)
       bytes.append(contentsOf: blob)
     }

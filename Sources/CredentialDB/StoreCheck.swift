@@ -3,9 +3,9 @@ import Recovery
 /// What has to be true of a store before anything of it is believed, and before anything is written to it.
 ///
 /// SQLite's quick check walks every page; ``IndexCheck`` compares every index with its table; the MACs of the rows cover
-/// every column of every row. So a changed byte is either found here, or is in unused space. Rows are opened only if their
-/// hash is missing or differs from the stored one: this tells a damaged row, which is lost, from an old row that was
-/// put back.
+/// every column of every row. So a changed byte is either found here, or is in unused space. An index entry that somebody
+/// made with a column too many is found only when its row is written, which then fails. Rows are opened only if their hash
+/// is missing or differs from the stored one: this tells a damaged row, which is lost, from an old row that was put back.
 enum StoreCheck {
   /// What was found in a store that is whole.
   struct Finding {

@@ -44,7 +44,7 @@ public struct CredentialKeys: Sendable {
 
 extension CredentialKeys {
   /// Bytes in a tag.
-  static let tagSize = 32
+  package static let tagSize = 32
 
   /// The tag (32 bytes) under which all records of a relying party stand.
   public func rpTag(_ rpIDHash: RPIDHash) -> [UInt8] { mac(.lookUp, [1] + rpIDHash.bytes) }

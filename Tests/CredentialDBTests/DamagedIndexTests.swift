@@ -136,6 +136,20 @@ import Testing
     try expectFound(index, "two entries have changed places")
   }
 
+  // Holds: FILE-3
+  @Test func `a column that ends early and goes on in the next is found`() throws {
+    let (first, rest) = ([UInt8](repeating: 7, count: 20), [UInt8](repeating: 9, count: 11))
+    let tag = first + [3] + rest
+    var sound = IndexCheck.Entry()
+    tag.withUnsafeBytes { sound.append($0) }
+    sound.append(5)
+    var made = IndexCheck.Entry()
+    first.withUnsafeBytes { made.append($0) }
+    (rest + [1, 0x80, 0, 0, 0, 0, 0, 0, 5]).withUnsafeBytes { made.append($0) }
+    #expect(sound.bytes == [3] + tag + [1, 0x80, 0, 0, 0, 0, 0, 0, 5])
+    #expect(made.bytes == [2, 2])
+  }
+
   @Test func `the same is done to no index, and the store opens`() throws {
     for (_, seen, unseen) in Self.damages {
       try run(seen, seenBy: nil)
