@@ -8,9 +8,16 @@ public final class InMemoryCredentialStore: CredentialStore {
     let userID: [UInt8]
   }
 
+  private struct Row {
+    let sequence: Int
+    let entry: AccountEntry
+    /// The record's, X ‖ Y or 32 bytes of EdDSA; `nil` for a tombstone.
+    let publicKey: [UInt8]?
+  }
+
   private struct Content {
     var state: StoreState
-    var entries: [Account: (sequence: Int, entry: AccountEntry)] = [:]
+    var entries: [Account: Row] = [:]
     var lastSequence = 0
     var changes = 0
     var isFull = false
@@ -20,12 +27,14 @@ public final class InMemoryCredentialStore: CredentialStore {
       entries.values.sorted { $0.sequence > $1.sequence }.compactMap(\.entry.record)
     }
 
-    mutating func put(_ entry: AccountEntry, _ account: Account) {
+    mutating func put(_ entry: AccountEntry, _ account: Account, publicKey: [UInt8]? = nil) {
       lastSequence += 1
       changes += 1
       let before = entries[account]
       let isSameCredential = entry.record != nil && before?.entry.record?.id == entry.record?.id
-      entries[account] = (isSameCredential ? before?.sequence ?? lastSequence : lastSequence, entry)
+      entries[account] = Row(
+        sequence: isSameCredential ? before?.sequence ?? lastSequence : lastSequence, entry: entry,
+        publicKey: publicKey)
     }
   }
 
@@ -79,7 +88,7 @@ public final class InMemoryCredentialStore: CredentialStore {
   public func relyingParty(after place: Int64?) throws(RecoveryError) -> (rpID: String, place: Int64)? {
     var known: Set<RPIDHash> = []
     let parties = content.withLock { $0.entries.values.sorted { $0.sequence < $1.sequence } }
-      .compactMap { sequence, entry in entry.record.map { (record: $0, place: Int64(sequence)) } }
+      .compactMap { row in row.entry.record.map { (record: $0, place: Int64(row.sequence)) } }
       .filter { known.insert($0.record.rpIDHash).inserted }
     return parties.first { $0.place > place ?? -1 }.map { ($0.record.rpID, $0.place) }
   }
@@ -101,7 +110,8 @@ public final class InMemoryCredentialStore: CredentialStore {
 
   /// All records with this public key, of any relying party.
   public func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource] {
-    content.withLock { $0.newestFirst }.filter { (try? keys.privateKey(of: $0).publicKey.bytes) == publicKey }
+    content.withLock { $0.entries.values.filter { $0.publicKey == publicKey } }
+      .sorted { $0.sequence > $1.sequence }.compactMap(\.entry.record)
   }
 
   /// The number of records.
@@ -117,8 +127,10 @@ public final class InMemoryCredentialStore: CredentialStore {
   public func save(
     _ source: CredentialSource, publicKey: CredentialPublicKey?, state: StoreState?
   ) throws(RecoveryError) {
+    let publicKey = publicKey?.bytes ?? (try? keys.privateKey(of: source).publicKey.bytes)
     try write { content in
-      content.put(.record(source), Account(rpIDHash: source.rpIDHash, userID: source.userID))
+      content.put(
+        .record(source), Account(rpIDHash: source.rpIDHash, userID: source.userID), publicKey: publicKey)
       if let state { content.state = state }
     }
   }
