@@ -66,3 +66,15 @@ func run(_ program: String, _ arguments: [String], input: String = "", log: Stri
   let status = try ChildProcess(program, arguments, input: input, log: log).wait()
   guard status == 0 else { throw BenchmarkError("\(program) ended with \(status); see \(log)") }
 }
+
+/// Runs `body` while this process, and each that it starts, may use only one processor.
+func onOneProcessor(_ body: () throws -> Void) throws {
+  let all = ProcessStatus(of: getpid()).text("Cpus_allowed_list")
+  try use(processors: String(all.prefix(while: \.isNumber)))
+  defer { try? use(processors: all) }
+  try body()
+}
+
+private func use(processors: String) throws(BenchmarkError) {
+  try run("/usr/bin/taskset", ["--all-tasks", "--cpu-list", "--pid", processors, "\(getpid())"], log: "/dev/null")
+}

@@ -97,9 +97,9 @@ extension Samples {
   }
 }
 
-/// The numbers of a status file; 0 for what it does not have.
+/// The members of a status file.
 struct ProcessStatus {
-  private let numbers: [String: Int]
+  private let values: [String: String]
 
   init(of process: pid_t) { self.init(path: "/proc/\(process)/status") }
 
@@ -109,13 +109,16 @@ struct ProcessStatus {
     let count = read(descriptor, &bytes, bytes.count)
     close(descriptor)
     let text = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
-    let pairs = text.split(separator: "\n").compactMap { line -> (String, Int)? in
+    let pairs = text.split(separator: "\n").compactMap { line -> (String, String)? in
       let words = line.split(whereSeparator: { " \t:".contains($0) })
-      guard words.count >= 2, let number = Int(words[1]) else { return nil }
-      return (String(words[0]), number)
+      return words.count >= 2 ? (String(words[0]), String(words[1])) : nil
     }
-    numbers = Dictionary(pairs) { first, _ in first }
+    values = Dictionary(pairs) { first, _ in first }
   }
 
-  subscript(name: String) -> Int { numbers[name] ?? 0 }
+  /// A number; 0 for what it does not have.
+  subscript(name: String) -> Int { Int(text(name)) ?? 0 }
+
+  /// A word; empty for what it does not have.
+  func text(_ name: String) -> String { values[name] ?? "" }
 }

@@ -38,6 +38,7 @@ final class ReportSocket {
     let listener = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
     guard listener >= 0 else { throw .system("make a socket") }
     defer { close(listener) }
+    unlink(path)
     guard withAddress(path, { bind(listener, $0, $1) }) == 0, listen(listener, 1) == 0 else {
       throw .system("listen at \(path)")
     }
