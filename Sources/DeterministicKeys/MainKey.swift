@@ -53,6 +53,8 @@ public enum Subkey: String, CaseIterable, Sendable {
 }
 
 /// deterministic-P256: the keys that phone wallets derive too (Recovery §3).
+///
+/// For a passkey, `origin` is the rp.id, and `userHandle` is what `userIDText(_:)` of the target Recovery makes of user.id.
 public enum DeterministicP256 {
   /// The private scalar: the first 32 bytes of SHA-512(mainKey ‖ origin ‖ userHandle ‖ BE32(counter)), used as they are.
   ///
