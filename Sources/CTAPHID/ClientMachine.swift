@@ -1,6 +1,6 @@
 /// The host's side of CTAPHID: what a browser does with a device, as a pure value.
 ///
-/// The tests and `liquid-auth demo` drive a device with it. One request at a time.
+/// For programs that talk to a device, or to a key in the same process. One request at a time.
 public struct ClientMachine: Sendable {
   /// What a report from the device meant.
   public enum Event: Hashable, Sendable {

@@ -81,6 +81,7 @@ public struct BIP32Ed25519: Sendable {
 
   /// The key at m/44'/context'/account'/change/index.
   ///
+  /// Without arguments it is the key of the first address of account 0: `AlgorandAddress(publicKey: key().publicKey)`.
   /// - Throws: ``DeterministicKeysError/indexOutOfRange`` if one of the three numbers is 2^31 or more.
   public func key(
     _ context: Context = .address, account: UInt32 = 0, change: UInt32 = 0, index: UInt32 = 0

@@ -54,7 +54,9 @@ public enum Subkey: String, CaseIterable, Sendable {
 
 /// deterministic-P256: the keys that phone wallets derive too (Recovery §3).
 ///
-/// For a passkey, `origin` is the rp.id, and `userHandle` is what `userIDText(_:)` of the target Recovery makes of user.id.
+/// These are the keys of discoverable ES256 passkeys: `origin` is the rp.id, and `userHandle` is what `userIDText(_:)` of the
+/// target Recovery makes of user.id. An account's first passkey has counter 0. `CredentialKeys.privateKey(_:rpID:)` of
+/// Recovery derives the keys of all passkeys, from what `CredentialKeys.open(sealedID:rpIDHash:)` finds in an id.
 public enum DeterministicP256 {
   /// The private scalar: the first 32 bytes of SHA-512(mainKey ‖ origin ‖ userHandle ‖ BE32(counter)), used as they are.
   ///

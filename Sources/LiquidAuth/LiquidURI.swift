@@ -6,7 +6,7 @@ public struct LiquidURI: Hashable, Sendable {
   /// What a link begins with; upper and lower case are the same.
   public static let scheme = "liquid://"
 
-  /// The server.
+  /// The server; `origin.host` is its name.
   public let origin: WebOrigin
   /// The request.
   public let requestID: RequestID

@@ -24,9 +24,9 @@ enum AuthenticatorCommands {
 extension Authenticator {
   /// Answers one message: command byte ‖ CBOR in, status byte ‖ CBOR out (CTAP §8).
   ///
-  /// Only this function turns a ``CTAPError`` into a status byte. Cancelling the task withdraws a prompt. The
-  /// authenticator answers one message at a time: an actor copies its authenticator, calls this on the copy, and stores
-  /// the copy.
+  /// It never throws: a refusal is one byte, a ``CTAPStatus``. Only this function turns a ``CTAPError`` into that byte.
+  /// Cancelling the task withdraws a prompt. The authenticator answers one message at a time: an actor copies its
+  /// authenticator, calls this on the copy, and stores the copy.
   public mutating func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
     let start = now()
     beginCommand(message.first, in: context)
