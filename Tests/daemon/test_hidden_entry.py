@@ -20,7 +20,9 @@ class Hidden:
         self.before = termios.tcgetattr(self.slave)
         self.ending = folder / "ending"
         script = f'"$@"; echo $? >{self.ending}; exec sleep 1000'
-        self.session = subprocess.Popen(["setsid", "--ctty", "sh", "-c", script, "sh", *map(str, command)],
+        # A shell starts a background job with these signals ignored, and a shell cannot undo that.
+        signals = ["env", "--default-signal=INT,QUIT"]
+        self.session = subprocess.Popen(["setsid", "--ctty", *signals, "sh", "-c", script, "sh", *map(str, command)],
                                         stdin=self.slave, stdout=self.slave, stderr=self.slave, env=environment)
 
     def settings(self):
