@@ -93,14 +93,15 @@ targets += room(
   tests: ["DeterministicKeys", "TestSupport"])
 targets += room("ProcessIO", ["CryptoPrimitives", "CLinux"])
 targets += room("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
-targets += room("ControlDoor", ["CBOR", "CryptoPrimitives"])
-targets += room("ControlClient", ["ControlDoor", "StateDirectory", "CryptoPrimitives", "ProcessIO", "CLinux"])
-targets += room("ShownTexts", [])
-targets += room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "ShownTexts"])
+targets += room("ControlProtocol", ["CBOR", "CryptoPrimitives"])
+targets += room("ControlClient", ["ControlProtocol", "StateDirectory", "CryptoPrimitives", "ProcessIO", "CLinux"])
+targets += room("DisplayText", [], tests: ["LiquidAuth"])
+targets += room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "DisplayText"])
 targets += room(
   "LiquidAuth",
   [
     "AlgorandStatements", "AlgorandTransaction", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives",
+    "DisplayText",
   ], tests: ["TestSupport"])
 
 targets += [
@@ -108,26 +109,29 @@ targets += [
     name: "liquid-authenticator",
     dependencies: [
       "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys",
-      "CryptoPrimitives", "Vault", "CredentialDB", "ControlDoor", "StateDirectory", "ShownTexts", "ProcessIO", "CUHID",
+      "CryptoPrimitives", "Vault", "CredentialDB", "ControlProtocol", "StateDirectory", "DisplayText", "ProcessIO",
+      "CUHID",
       "CUdev", "CLinux",
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth",
     dependencies: [
       "CTAPHID", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives", "Vault", "CredentialDB",
-      "ControlDoor", "ControlClient", "StateDirectory", "LiquidAuth", "ProcessIO", "CZlib", "CQREncode", argumentParser,
+      "ControlProtocol", "ControlClient", "StateDirectory", "LiquidAuth", "DisplayText", "ProcessIO", "CZlib",
+      "CQREncode", argumentParser,
     ], swiftSettings: settings),
   .executableTarget(
     name: "liquid-auth-wallet",
     dependencies: [
-      "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlDoor", "StateDirectory",
-      "CTAPHID", "CryptoPrimitives", "ProcessIO", "CWebRTC", "CPSL", "CZlib", argumentParser,
+      "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient", "ControlProtocol", "StateDirectory",
+      "DisplayText", "CTAPHID", "CryptoPrimitives", "ProcessIO", "CWebRTC", "CPSL", "CZlib", argumentParser,
     ] + network, swiftSettings: settings),
   .testTarget(
     name: "AuthenticatorShellTests",
     dependencies: [
       "liquid-authenticator", "AlgorandStatements", "AlgorandTransaction", "CTAPHID", "CTAP2", "Recovery",
-      "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "Vault", "CredentialDB", "StateDirectory", "ShownTexts",
+      "ControlProtocol", "CryptoPrimitives", "DeterministicKeys", "Vault", "CredentialDB", "StateDirectory",
+      "DisplayText",
       "ProcessIO", "CLinux",
     ],
     swiftSettings: settings),
@@ -135,14 +139,15 @@ targets += [
     name: "WalletShellTests",
     dependencies: [
       "liquid-auth-wallet", "LiquidAuth", "AlgorandTransaction", "DeterministicKeys", "ControlClient",
-      "ControlDoor", "ProcessIO",
+      "ControlProtocol", "ProcessIO",
       "CLinux", "CWebRTC", "CGStreamer", argumentParser,
       .product(name: "NIOEmbedded", package: "swift-nio"),
     ] + network, swiftSettings: settings),
   .testTarget(
     name: "CommandShellTests",
     dependencies: [
-      "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlDoor", "CryptoPrimitives", "DeterministicKeys", "LiquidAuth",
+      "liquid-auth", "CBOR", "CTAP2", "Recovery", "ControlProtocol", "CryptoPrimitives", "DeterministicKeys",
+      "LiquidAuth",
       "ProcessIO", "CLinux", "TestVectors",
     ],
     swiftSettings: settings),

@@ -87,10 +87,10 @@ public struct LiquidRequest: Sendable, Equatable {
     _ clientDataJSON: [UInt8], in context: Context
   ) throws(CTAPError) -> Form {
     guard SHA256.hash(clientDataJSON) == context.clientDataHash else {
-      throw CTAPError(.liquidClientDataHash, "liquid's client data have another hash")
+      throw CTAPError(.liquidClientDataHash, "the hash of liquid's client data is not clientDataHash")
     }
     guard let clientData = LiquidClientData(clientDataJSON, type: context.ceremony.clientDataType) else {
-      throw CTAPError(.liquidClientDataForm, "liquid's client data are not in a form that is signed")
+      throw CTAPError(.liquidClientDataForm, "liquid's client data do not have the required form")
     }
     guard let origin = clientData.origin(of: context.rpID) else {
       throw CTAPError(.liquidOrigin, "liquid's client data are of another origin")
@@ -99,7 +99,9 @@ public struct LiquidRequest: Sendable, Equatable {
       throw CTAPError(.liquidChallenge, "liquid's challenge is not 32 bytes in base64url")
     }
     guard !LiquidReservedTags.begin(challenge) else {
-      throw CTAPError(.liquidReservedChallenge, "liquid's challenge begins as something else of Algorand does")
+      throw CTAPError(
+        .liquidReservedChallenge,
+        "refused to sign: liquid's challenge could be mistaken for an Algorand transaction or program")
     }
     return .challenge(challenge, origin: origin)
   }
@@ -129,7 +131,7 @@ public struct LiquidRequest: Sendable, Equatable {
     credentialID: [UInt8], account: AlgorandAccount, consent: borrowing UserConsent
   ) throws(CTAPError) -> CBORMap {
     guard consent.userPresent, consent.userVerified else {
-      throw CTAPError(.puatRequired, "liquid signs only for a person who was there and verified")
+      throw CTAPError(.puatRequired, "liquid requires user presence and user verification")
     }
     let signature: [UInt8]
     do {

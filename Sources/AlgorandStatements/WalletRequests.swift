@@ -3,7 +3,7 @@ import CryptoPrimitives
 public import DeterministicKeys
 import Recovery
 
-/// What a wallet asks of the vault beside the ceremonies, over the control door.
+/// What a wallet asks of the vault beside the ceremonies, over the control socket.
 ///
 /// A vault that is locked is opened by a prompt, as for a ceremony; what signs asks a person, and verifies whoever it is
 /// where verification is set up.
@@ -13,7 +13,7 @@ extension Authenticator {
   /// - Parameter wish: what a locked vault is opened for.
   /// - Throws: `other` for an account or index from 2^31 on, and where the vault holds no root.
   public func accountAddresses(
-    _ indices: Range<UInt32>, of account: UInt32, for wish: VaultWish
+    _ indices: Range<UInt32>, of account: UInt32, for wish: UnlockReason
   ) async throws(CTAPError) -> [AlgorandAddress] {
     let vault = try await vault(for: wish)
     var addresses: [AlgorandAddress] = []
@@ -49,7 +49,7 @@ extension Authenticator {
     guard
       let parameters = CredentialParameters.discoverable(
         userID: userID, counter: 0, algorithm: .es256, policy: CredentialPolicy())
-    else { throw CTAPError(.other, "an address is no user.id") }
+    else { throw CTAPError(.other, "an address is not a valid user.id") }
     do { return (try vault.keys.privateKey(parameters, rpID: rpID).publicKey.hashID, false) } catch {
       throw CTAPError(error)
     }
@@ -62,7 +62,7 @@ extension Authenticator {
       guard canVerify else {
         throw CTAPError(
           .invalidOption,
-          "the site has its passkey protected, and nobody is verified here; start the authenticator with --verification "
+          "the site protects its passkey, and verification is off; start the authenticator with --verification "
             + "passphrase")
       }
       var prompt = UserPrompt(purpose: .wallet(.tellPasskey), rpID: rpID)
@@ -84,7 +84,7 @@ extension Authenticator {
       let vault = try await vault(for: .prompt(prompt))
       let account = try vault.account()
       guard prompt.algorandAddress == account.address.text else {
-        throw CTAPError(.notAllowed, "the vault was replaced, and another account is in use; ask again")
+        throw CTAPError(.notAllowed, "the vault was replaced, and the account changed; try again")
       }
       let consent = try await agreement(to: prompt, with: vault)
       var signatures: [[UInt8]] = []

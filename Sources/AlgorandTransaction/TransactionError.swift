@@ -83,7 +83,7 @@ extension TransactionError: CustomStringConvertible {
 
   private var reason: String {
     switch self {
-    case .truncated: "not canonical msgpack: it is cut off"
+    case .truncated: "not canonical msgpack: it ends too early"
     case .trailingBytes: "not canonical msgpack: bytes follow the transaction"
     case .tooLong: "longer than \(Transaction.maximumSize) bytes"
     case .tooDeep: "not canonical msgpack: it is nested too deeply"
@@ -92,25 +92,25 @@ extension TransactionError: CustomStringConvertible {
     case .invalidText: "not canonical msgpack: a text that is not UTF-8"
     case .keyIsNoText: "not canonical msgpack: a key that is not a text"
     case .keysOutOfOrder(let key): "not canonical msgpack: the key \(key.quotedName) is out of order"
-    case .duplicateMember(let key): "not canonical msgpack: the member \(key.quotedName) is there twice"
+    case .duplicateMember(let key): "not canonical msgpack: the member \(key.quotedName) is a duplicate"
     case .zeroMember(let key): "not canonical msgpack: the member \(key.quotedName) is empty"
-    case .notAMap: "no transaction: it is not a map"
-    case .missingMember(let name): "no transaction: the member \(name.quotedName) is missing"
-    case .unknownMember(let name): "the member \(name.quotedName) is not known"
-    case .wrongType(let name): "no transaction: the member \(name.quotedName) has another type"
-    case .wrongLength(let name): "no transaction: the member \(name.quotedName) has another length"
+    case .notAMap: "not a transaction: it is not a map"
+    case .missingMember(let name): "not a transaction: the member \(name.quotedName) is missing"
+    case .unknownMember(let name): "the member \(name.quotedName) is unknown"
+    case .wrongType(let name): "not a transaction: the member \(name.quotedName) has a wrong type"
+    case .wrongLength(let name): "not a transaction: the member \(name.quotedName) has a wrong length"
     case .outOfRange(let name): "the member \(name.quotedName) is out of range"
-    case .unknownType(let type): "the type \(type.quotedName) is not known"
-    case .notForWallets(let type): "transactions of type \(type.quotedName) are made by nodes, and no wallet signs them"
+    case .unknownType(let type): "the type \(type.quotedName) is unknown"
+    case .notForWallets(let type): "transactions of type \(type.quotedName) are made by nodes; wallets do not sign them"
     case .contradiction(let one, let other):
       "the members \(one.quotedName) and \(other.quotedName) contradict each other"
-    case .noTransaction: "no transaction"
+    case .noTransaction: "not a transaction"
     case .tooManyTransactions(let count):
-      "\(count) transactions, and a group has at most \(TransactionGroup.maximumCount)"
-    case .someUngrouped: "some transactions are of a group, and some are not"
-    case .severalGroups: "the transactions are of different groups"
-    case .othersMissing: "the transaction is of a group with others, which are not here"
-    case .wrongID: "the transactions are not those of the group that they say they are of"
+      "\(count) transactions; a group has at most \(TransactionGroup.maximumCount)"
+    case .someUngrouped: "some transactions belong to a group, and some do not"
+    case .severalGroups: "the transactions belong to different groups"
+    case .othersMissing: "the transaction belongs to a group, and the others are missing"
+    case .wrongID: "the transactions do not match their group id"
     }
   }
 }

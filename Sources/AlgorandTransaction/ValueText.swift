@@ -1,13 +1,13 @@
-import ShownTexts
+import DisplayText
 
 // How a transaction's values are written.
 
 extension String {
   /// The whole text in quotation marks: what is signed is never cut.
-  var quoted: String { ShownText.quoted(self) }
+  var quoted: String { DisplayText.quoted(self) }
 
   /// A name in quotation marks, short enough for one line of an error.
-  var quotedName: String { ShownText.name(self) }
+  var quotedName: String { DisplayText.name(self) }
 }
 
 extension [UInt8] {

@@ -35,7 +35,7 @@ public enum CBORDecoder {
       for _ in 0..<count {
         let key = try value(&reader)
         guard map.append(try value(&reader), forKey: key) else {
-          throw .invalid("the map's keys are out of order, or one is there twice")
+          throw .invalid("the map's keys are out of order or duplicate")
         }
       }
       return .map(map)

@@ -108,9 +108,9 @@ public enum LooseCBORDecoder {
     case .map(let count):
       var members: [String: LooseCBORValue] = [:]
       for _ in 0..<count {
-        guard case .text(let key) = try reader.next() else { throw .invalid("a map's key is no text") }
+        guard case .text(let key) = try reader.next() else { throw .invalid("a key of the map is not a text") }
         guard members.updateValue(try value(&reader), forKey: key) == nil else {
-          throw .invalid("a map has a key twice")
+          throw .invalid("a map has a duplicate key")
         }
       }
       return .map(members)

@@ -1,5 +1,5 @@
 import CLinux
-package import ControlDoor
+package import ControlProtocol
 import CryptoPrimitives
 import Glibc
 import ProcessIO
@@ -83,7 +83,7 @@ package final class ControlClient: Sendable {
       let sent = message.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
       guard sent == message.count else { throw broken(errno) }
       return switch wait {
-      case .none: try receive(within: Self.patience)
+      case .none: try receive(within: Self.timeout)
       case .work: try receive()
       case .queue: try receiveFromBusy()
       }
@@ -102,7 +102,7 @@ package final class ControlClient: Sendable {
   }
 
   /// How many seconds an answer may take that waits for nobody.
-  private static let patience = 20
+  private static let timeout = 20
 
   /// Waits for an answer that has others before it, and says so when one of them is a prompt: a person who types here does
   /// not always see it.
@@ -153,7 +153,7 @@ package final class ControlClient: Sendable {
   }
 
   private static let givenUp = ControlClientError.failed(
-    "the authenticator was not asked: the wait for it was given up")
+    "the request to the authenticator was cancelled")
 
   private func broken(_ number: Int32) -> ControlClientError {
     if state.withLock(\.isOver) { return Self.givenUp }
@@ -161,7 +161,8 @@ package final class ControlClient: Sendable {
       return .failed("the authenticator does not answer; see its log, and start it again")
     }
     return .failed(
-      "the authenticator broke off: \(SystemNumber(number)); see its log, and run: liquid-auth status")
+      "the connection to the authenticator broke off: \(SystemNumber(number)); see its log, and run: liquid-auth status"
+    )
   }
 }
 
@@ -192,25 +193,25 @@ extension ControlClient {
   private func connect(_ descriptor: Int32, to address: SocketAddress) throws(ControlClientError) {
     let pause = timeval(tv_sec: 0, tv_usec: suseconds_t(1_000_000 / Self.looksPerSecond))
     Self.limit(SO_SNDTIMEO, of: descriptor, to: pause)
-    var looks = Self.patience * Self.looksPerSecond
+    var looks = Self.timeout * Self.looksPerSecond
     while !address.connect(descriptor) {
       guard errno == EAGAIN || errno == EINTR else { throw Self.notRunning(path, errno) }
       if state.withLock(\.isOver) { throw Self.givenUp }
       looks -= 1
       guard looks > 0 else { throw broken(EAGAIN) }
     }
-    Self.limit(SO_SNDTIMEO, of: descriptor, to: timeval(tv_sec: Self.patience, tv_usec: 0))
+    Self.limit(SO_SNDTIMEO, of: descriptor, to: timeval(tv_sec: Self.timeout, tv_usec: 0))
   }
 
   /// Whoever listens is told a passphrase: it must be a program of the same user, and not even of root.
   static func checkPeer(of descriptor: Int32, _ path: String, expected: uid_t) throws(ControlClientError) {
     var user = uid_t.max
     guard clinux_peer_user(descriptor, &user) == 0 else {
-      throw .failed("cannot tell who listens at \(path): \(SystemNumber())")
+      throw .failed("cannot find out which user listens at \(path): \(SystemNumber())")
     }
     guard user == expected else {
       throw .failed(
-        "user \(user), and not you, listens at \(path); do not trust it, and give another path with --control")
+        "user \(user) listens at \(path), not you; do not trust it, and give another path with --control")
     }
   }
 

@@ -131,7 +131,7 @@ final class Statement {
     var handle: OpaquePointer?
     try connection.check(
       sqlite3_prepare_v3(connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil))
-    guard let handle else { throw .sqlite(code: SQLITE_MISUSE, message: "an empty statement") }
+    guard let handle else { throw .sqlite(code: SQLITE_MISUSE, message: "the SQL statement is empty") }
     self.handle = handle
     self.connection = connection
   }

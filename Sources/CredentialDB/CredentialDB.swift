@@ -103,11 +103,11 @@ public final class CredentialDB: CredentialStore {
   /// What the store tells of its settings in clear; `nil` where it cannot be read without its keys, or not at all.
   ///
   /// Changes that wait in the log after a crash are not seen: they come with the unlocking.
-  public static func told(at path: String) -> ToldSettings? {
+  public static func reportedSettings(at path: String) -> ReportedSettings? {
     guard (try? StoreFile(path: path).inspect()) != nil, let connection = try? Connection(lookingAt: path) else {
       return nil
     }
-    return try? StoreRows.told(connection)
+    return try? StoreRows.reportedSettings(connection)
   }
 
   private func with<R: Sendable>(_ body: (Session) throws(StoreFault) -> R) throws(RecoveryError) -> R {

@@ -258,7 +258,7 @@ final class Session {
       try putState.run(
         .blob(nonce),
         .blob(sealed { () throws(CryptoError) in try keys.seal(state, hasRowSet: true, nonce: nonce) }),
-        .blob(state.settings.told.encoded))
+        .blob(state.settings.reported.encoded))
     }
   }
 

@@ -21,7 +21,7 @@ enum StoreCheck {
 
   static func run(on connection: Connection, keys: CredentialKeys, storeID: [UInt8]?) throws(StoreFault) -> Finding {
     guard try connection.texts("PRAGMA journal_mode") == ["wal"] else {
-      throw .damaged("it is not in the mode that it was made in")
+      throw .damaged("its journal mode was changed")
     }
     let version = try connection.texts("PRAGMA user_version").first.flatMap(UInt32.init) ?? 0
     guard version <= Schema.version else { throw .newer }
@@ -36,8 +36,8 @@ enum StoreCheck {
     // The state first: it tells a store of another phrase from one whose rows are damaged.
     let (state, hasRowSet) = try StoreRows.state(connection, keys: keys)
     guard storeID == nil || state.storeID == storeID else { throw .foreign }
-    guard try StoreRows.told(connection) == state.settings.told else {
-      throw .damaged("its settings in clear are not those under seal")
+    guard try StoreRows.reportedSettings(connection) == state.settings.reported else {
+      throw .damaged("its clear settings differ from the sealed ones")
     }
     _ = try StoreRows.largeBlobArray(Statement(StoreRows.selectBlobs, connection), keys: keys)
 

@@ -64,13 +64,13 @@ enum StoreFault: Error, Equatable {
     switch code & 0xff {
     case SQLITE_CORRUPT, SQLITE_NOTADB: StoreFault.damaged(message).error(store: store, vault: vault)
     case SQLITE_BUSY, SQLITE_LOCKED:
-      RecoveryError(.store, "another process works on the store \(store)", hint: "end it first")
+      RecoveryError(.store, "another process uses the store \(store)", hint: "end it first")
     case SQLITE_FULL:
-      RecoveryError(.store, "cannot write the store \(store): no space left", hint: "free some and try again")
+      RecoveryError(.store, "cannot write the store \(store): no space left", hint: "free some space and try again")
     default:
       RecoveryError(
         .store, "cannot use the store \(store): \(message) (SQLite error \(code))",
-        hint: "see to the disk and its rights")
+        hint: "check the disk and the permissions of the file")
     }
   }
 }

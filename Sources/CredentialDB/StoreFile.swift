@@ -28,7 +28,7 @@ struct StoreFile {
     var log = stat()
     if stat(logPath, &log) == 0, log.st_size > 0 { return true }
     var header = [UInt8](repeating: 0, count: StoreHeader.size)
-    guard pread(file, &header, header.count, 0) == header.count else { throw .damaged("it is cut off") }
+    guard pread(file, &header, header.count, 0) == header.count else { throw .damaged("it ends too early") }
     try StoreHeader.check(header, fileSize: Int(status.st_size))
     return false
   }
@@ -115,7 +115,7 @@ enum StoreHeader {
     guard field(60) <= Schema.version else { throw .newer }
     guard Schema.versions.contains(field(60)) else { throw .damaged("its first bytes are not those of a store") }
     // Two places count the changes; they differ only in a file that something else has written.
-    guard field(24) == field(92) else { throw .damaged("its first bytes do not fit together") }
+    guard field(24) == field(92) else { throw .damaged("its header is inconsistent") }
     guard fileSize == Int(field(28)) * Int(Schema.pageSize) else {
       throw .damaged("it has \(fileSize) bytes instead of \(field(28)) pages of \(Schema.pageSize)")
     }

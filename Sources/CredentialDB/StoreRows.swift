@@ -42,12 +42,12 @@ enum StoreRows {
   }
 
   /// What stands in clear in that row; `nil` when it is not what we write.
-  static func told(_ connection: Connection) throws(StoreFault) -> ToldSettings? {
-    var told: ToldSettings?
+  static func reportedSettings(_ connection: Connection) throws(StoreFault) -> ReportedSettings? {
+    var reported: ReportedSettings?
     try Statement("SELECT told FROM state", connection).forEach { row throws(StoreFault) in
-      told = ToldSettings(decoding: row.blob(0) ?? [])
+      reported = ReportedSettings(decoding: row.blob(0) ?? [])
     }
-    return told
+    return reported
   }
 
   static let selectBlobs = "SELECT nonce, sealed FROM blobs"
@@ -78,7 +78,7 @@ enum StoreRows {
         throw .damaged("its state does not open: \(error)")
       }
     }
-    guard let state else { throw .damaged("its state is not there") }
+    guard let state else { throw .damaged("its state row is missing") }
     return state
   }
 

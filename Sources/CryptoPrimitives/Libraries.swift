@@ -74,14 +74,14 @@ public enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
   /// What happened, and what to do where there is something to do.
   public var description: String {
     switch self {
-    case .scalarOutOfRange: "the derived scalar is no private key; take the next counter or another salt"
-    case .authenticationFailed: "the sealed bytes do not open; the key is another one, or they were changed"
+    case .scalarOutOfRange: "the derived scalar is not a private key; take the next counter or another salt"
+    case .authenticationFailed: "the sealed bytes do not open: the key is wrong, or they were changed"
     case .invalidLength: "a key, nonce, salt or sealed text has the wrong length"
-    case .invalidParameter: "a cost parameter is outside of what the algorithm accepts"
-    case .invalidPoint: "the coordinates are no point of the curve"
+    case .invalidParameter: "a cost parameter is out of range"
+    case .invalidPoint: "the coordinates are not a point of the curve"
     case .faultySignature:
       "the computed signature did not verify and was discarded; try again, and test the memory if it happens again"
-    case .outOfMemory: "not enough memory for the key derivation; free some and try again"
+    case .outOfMemory: "not enough memory for the key derivation; close other programs and try again"
     case .libraryFailure: "the cryptographic library refused to work; check its installation"
     }
   }

@@ -40,7 +40,7 @@ extension DeterministicKeysError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .wordCount(25, of: .phrase):
-      "the phrase has 25 words: that is an Algorand account's mnemonic; give a BIP39 phrase of 12, 15, 18, 21 or 24"
+      "the phrase has 25 words, like an Algorand mnemonic; give a BIP39 phrase of 12, 15, 18, 21 or 24"
     case .wordCount(let count, of: .phrase):
       "the phrase has \(count) \(count == 1 ? "word" : "words"); give all 12, 15, 18, 21 or 24, with spaces between them"
     case .wordCount(let count, of: .mnemonic):
@@ -48,7 +48,7 @@ extension DeterministicKeysError: CustomStringConvertible {
     case .unknownWord(let word, let position):
       "word \(position), \(String(reflecting: word)), is not in the English BIP39 list; check how it is spelled"
     case .notASCII(let word, let position):
-      "word \(position), \(String(reflecting: word)), has a character that no English BIP39 word has; type it anew"
+      "word \(position), \(String(reflecting: word)), has a character that no English BIP39 word has; type it again"
     case .checksum(of: .phrase):
       "the checksum of the phrase is wrong: all words are in the list, but one of them is not the right one, or two "
         + "changed places; compare them with what was written down"
@@ -56,10 +56,10 @@ extension DeterministicKeysError: CustomStringConvertible {
       "the checksum of the mnemonic is wrong: all words are in the list, but one of them is not the right one; compare "
         + "them with what was written down"
     case .invalidRoot: "the Ed25519 root is damaged; recover the vault from the phrase"
-    case .indexOutOfRange: "an account, change or index number is 2147483648 or more; take a smaller one"
+    case .indexOutOfRange: "an account, change or index number is 2147483648 or more; use a smaller one"
     case .hardenedIndex: "a hardened key cannot be derived from a public one; derive it from the private one"
-    case .keyOverflow: "the path is deeper than this root reaches; take a shorter one"
-    case .invalidPoint: "the node is no point of the curve"
+    case .keyOverflow: "the path is deeper than this root reaches; use a shorter one"
+    case .invalidPoint: "the node is not a point of the curve"
     }
   }
 }

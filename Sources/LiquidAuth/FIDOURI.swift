@@ -65,14 +65,14 @@ public struct FIDOURI: Equatable, Sendable {
 
 extension LiquidAuthError {
   /// It does not begin with `FIDO:/`.
-  static let noFIDOLink = Self("this is no FIDO:/ link", hint: "copy the one that the browser's code holds")
+  static let noFIDOLink = Self("this is not a FIDO:/ link", hint: "copy the link from the browser's code")
 
   /// What follows is not decimal digits of a number of bytes.
-  static let fidoDigits = Self("the digits of the FIDO:/ link are not whole", hint: "scan the code again")
+  static let fidoDigits = Self("the FIDO:/ link is incomplete", hint: "scan the code again")
 
   /// The bytes are not the map of such a link.
   static let fidoContent = Self(
-    "the FIDO:/ link does not hold what a browser writes into one", hint: "scan the code again")
+    "the content of the FIDO:/ link is invalid", hint: "scan the code again")
 }
 
 /// Bytes as decimal digits, which QR codes hold densely: 7 bytes, little-endian, are 17 digits.

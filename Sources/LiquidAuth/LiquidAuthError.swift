@@ -1,3 +1,5 @@
+import DisplayText
+
 /// Why an exchange with a dApp, its server or a service that uses Keyri failed.
 ///
 /// Texts that come from outside are safe to show on a terminal: on one line, and cut to length.
@@ -61,9 +63,9 @@ extension LiquidAuthError {
     let reason = failure.reason.onOneLine
     return switch failure.kind {
     case .unreachable: Self("cannot reach \(host): \(reason)", hint: "check the network and the link")
-    case .untrusted: Self("\(host) does not prove who it is: \(reason)", hint: distrust)
+    case .untrusted: Self("\(host) did not prove its identity: \(reason)", hint: distrust)
     case .timedOut: Self("\(host) did not answer in time", hint: "try again later")
-    case .tooLarge: Self("\(host) answers with more than is read", hint: distrust)
+    case .tooLarge: Self("\(host) sent an answer that is too long", hint: distrust)
     default: Self("the connection to \(host) broke off: \(reason)", hint: "try again")
     }
   }
@@ -77,21 +79,21 @@ extension LiquidAuthError {
   /// The answer is a redirection.
   static func redirected(to place: String) -> Self {
     Self(
-      "the server sends us to \(place.onOneLine), which the link does not name, and was not followed",
+      "the server redirects to \(place.onOneLine), which the link does not name; this was not followed",
       hint: "ask the dApp for a link to the right server")
   }
 
   /// The answer is not JSON.
   static func contentType(_ type: String) -> Self {
     Self(
-      "the server answers with \(type.onOneLine) and not with JSON",
+      "the server answered with \(type.onOneLine), not with JSON",
       hint: "check that the link names a Liquid Auth server")
   }
 
   /// A status that is neither a success (200, 201) nor an error.
   static func unknownStatus(_ status: Int) -> Self {
     Self(
-      "the server answers with status \(status), which no Liquid Auth server does",
+      "the server answered with status \(status), which is not an answer of a Liquid Auth server",
       hint: "check that the link names one")
   }
 
@@ -109,14 +111,14 @@ extension LiquidAuthError {
   /// The server refused, and its rp.id is a parent domain of its host: it may expect that domain's origin.
   static func otherHost(_ message: String, rpID: String) -> Self {
     Self(
-      "the server did not accept the sign-in: \(message.onOneLine), and may want the origin of another host, "
-        + "\(rpID.onOneLine), which it does not get", hint: "ask the dApp for a link to that host")
+      "the server did not accept the sign-in: \(message.onOneLine), and may expect the origin of another host, "
+        + "\(rpID.onOneLine), which is not sent", hint: "ask the dApp for a link to that host")
   }
 
   /// The server tells of another account or passkey than the one that signed in.
-  static func wrongUser(told: String, ours: String) -> Self {
+  static func wrongUser(named: String, ours: String) -> Self {
     Self(
-      "the server tells of \(told.onOneLine), and \(ours) signed in", hint: "do not trust it, and \(tell)")
+      "the server names \(named.onOneLine), but \(ours) signed in", hint: "do not trust it, and \(tell)")
   }
 
   /// The server asks for passkeys other than the one that was offered.
@@ -124,18 +126,18 @@ extension LiquidAuthError {
     "the server asks for another passkey than the one that was offered", hint: "do not trust it, and \(tell)")
 
   /// The server does not say for which relying party it asks.
-  static let missingRpID = Self("the server does not say for which site it asks (rp.id)", hint: tell)
+  static let missingRpID = Self("the server's request has no rp.id", hint: tell)
 
   /// The rp.id is neither the host nor a parent domain of it: WebAuthn §5.1.3, step 7.
   static func otherSite(_ rpID: String, host: String) -> Self {
     Self(
-      "\(host) asks for a passkey of \(rpID.onOneLine), which is another site, and got none",
+      "\(host) asks for a passkey of \(rpID.onOneLine), which is another site; none was sent",
       hint: "do not trust this link")
   }
 
   /// The relying party's id is a public suffix.
   static func publicSuffix(_ rpID: String) -> Self {
-    Self("the server asks for a passkey that all sites below \(rpID.onOneLine) would share, and got none", hint: tell)
+    Self("the server asks for a passkey that all sites below \(rpID.onOneLine) would share; none was sent", hint: tell)
   }
 
   /// The challenge is not 32 bytes in canonical base64url.
@@ -144,17 +146,19 @@ extension LiquidAuthError {
 
   /// The challenge begins with a prefix that Algorand signs, such as that of a transaction or a program: Recovery §11.
   static let reservedChallenge = Self(
-    .reservedChallenge, "the server's challenge begins as something of Algorand does, and was not signed",
+    .reservedChallenge,
+    "refused to sign: the server's challenge could be mistaken for an Algorand transaction or program",
     hint: "ask the dApp for a new link, and do not trust it if this happens again")
 
   /// The server's list of algorithms lacks ES256.
-  static let unsupportedAlgorithm = Self("the server takes no ES256 key, and others are not made", hint: tell)
+  static let unsupportedAlgorithm = Self(
+    "the server does not accept ES256, the only algorithm that is supported", hint: tell)
 
   /// The authenticator takes no client data of this origin.
   static func unsignedOrigin(_ origin: String) -> Self {
     Self(
-      "the authenticator signs nothing for \(origin.onOneLine)",
-      hint: "ask the dApp for a link of https, or, on this machine, of http://localhost")
+      "the authenticator does not sign for \(origin.onOneLine)",
+      hint: "ask the dApp for a link with https, or with http://localhost on this machine")
   }
 
   /// The answer to the server cannot be written as JSON.
@@ -163,7 +167,7 @@ extension LiquidAuthError {
   /// The server knows no passkey of this account.
   static let unknownCredential = Self(
     .unknownCredential, "the server knows no passkey of this account",
-    hint: "register a new one, in place of one that is kept here, with: --register")
+    hint: "register a new passkey, which replaces one on this machine, with: --register")
 
   /// The authenticator knows no passkey of this account at this relying party.
   static func noCredential(rpID: String) -> Self {
@@ -194,7 +198,7 @@ extension LiquidAuthError {
   /// The person refused.
   static let userCanceled = Self(
     .userCanceled, "the authenticator's prompt was refused or could not be shown, and nothing was signed",
-    hint: "open the link again if that was not meant")
+    hint: "open the link again if you did not mean that")
 
   /// Nobody answered the prompt.
   static let timedOut = Self(
@@ -202,7 +206,8 @@ extension LiquidAuthError {
 
   /// The person was not verified.
   static let notVerified = Self(
-    .notVerified, "you were not verified, and nothing was signed", hint: "if it goes on so, run: liquid-auth status")
+    .notVerified, "you were not verified, and nothing was signed",
+    hint: "if this keeps happening, run: liquid-auth status")
 
   /// The authenticator did not answer; the port's reason is a whole sentence.
   static func authenticator(_ failure: PortError) -> Self {
@@ -212,4 +217,9 @@ extension LiquidAuthError {
     default: Self(failure.reason)
     }
   }
+}
+
+extension String {
+  /// Another's words within a sentence: `DisplayText.words(_:)`.
+  var onOneLine: String { DisplayText.words(self) }
 }

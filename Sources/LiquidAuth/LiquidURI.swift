@@ -87,7 +87,7 @@ extension LiquidAuthError {
 
   /// It does not begin with `liquid://`.
   static let noLiquidLink = Self(
-    "this is no liquid:// link", hint: "copy the one that the dApp shows, or scan its code")
+    "this is not a liquid:// link", hint: "copy the one that the dApp shows, or scan its code")
 
   /// It is the address of a web page.
   static let webPage = Self(
@@ -100,19 +100,19 @@ extension LiquidAuthError {
     if case .origin(.insecure(let host)) = error.kind {
       return Self(
         error.kind,
-        "the link is not followed: without TLS only this machine is spoken to, by \(loopback), and \(host) is another",
-        hint: "ask the dApp for a link of https")
+        "the link is not followed: links without TLS are only for this machine (\(loopback)), not for \(host)",
+        hint: "ask the dApp for a link with https")
     }
     return Self(error.kind, "the link is not followed: \(error.reason)", hint: error.hint)
   }
 
   /// A path follows the host.
   static let linkPath = Self(
-    "the link has a path behind the host, which no Liquid Auth server has", hint: "ask the dApp for a new one")
+    "the link has a path after the host; links of Liquid Auth servers have none", hint: "ask the dApp for a new one")
 
   /// It has a fragment.
   static let linkFragment = Self(
-    "the link has a fragment (#), which means nothing here", hint: "ask the dApp for a new one")
+    "the link has a fragment (#); liquid:// links have none", hint: "ask the dApp for a new one")
 
   /// No request is named.
   static let noRequestID = Self(

@@ -201,7 +201,7 @@ extension WebOrigin {
     case notASCII
     /// The host is an address, and not this machine's own.
     case address
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     case port
     /// `http:` to another machine.
     case insecure(String)
@@ -217,22 +217,22 @@ extension LiquidAuthError {
       case .scheme: ("an origin begins with https://", nil)
       case .userInformation:
         (
-          "a user name stands before the host, as in links that pretend to be of another site",
+          "there is a user name before the host, as in links that imitate another site",
           "ask the dApp for a new one"
         )
       case .noHost: ("no host is named", newLink)
-      case .host: ("the host is no name of the DNS", newLink)
-      case .path: ("an origin ends behind host and port, and this one goes on", newLink)
+      case .host: ("the host is not a valid DNS name", newLink)
+      case .path: ("an origin has nothing after host and port", newLink)
       case .notASCII:
         (
-          "the host has letters that can pass for others",
+          "the host has letters outside ASCII, which can look like others",
           "ask the dApp for a link with the host in Punycode (xn--)"
         )
       case .address:
-        ("the host is an address, which no certificate names", "ask the dApp for a link with its name")
-      case .port: ("the port is no number from 1 to 65535", newLink)
+        ("the host is an IP address; a name is required", "ask the dApp for a link with its name")
+      case .port: ("the port is not a number from 1 to 65535", newLink)
       case .insecure(let host):
-        ("http is for this machine only (http://localhost:PORT), and \(host) is another", "use https")
+        ("http is only for this machine (http://localhost:PORT), not for \(host)", "use https")
       }
     return Self(.origin(fault), reason, hint: hint)
   }

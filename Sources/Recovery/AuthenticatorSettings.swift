@@ -49,8 +49,8 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   public init() {}
 
   /// What getInfo tells of them.
-  public var told: ToldSettings {
-    ToldSettings(
+  public var reported: ReportedSettings {
+    ReportedSettings(
       isPINSet: pin != nil, pinRetries: pin?.retries ?? StoredPIN.retries, alwaysUV: alwaysUV,
       minimumPINLength: minimumPINLength, forcePINChange: forcePINChange)
   }
@@ -58,7 +58,7 @@ public struct AuthenticatorSettings: Sendable, Equatable {
 
 /// What is told of the settings while the vault is locked: it stands in the store in clear, beside the sealed copy, which
 /// alone counts once the vault is open (Recovery §1).
-public struct ToldSettings: Sendable, Equatable {
+public struct ReportedSettings: Sendable, Equatable {
   /// Whether a PIN is set.
   public var isPINSet = false
   /// How many tries are left.
@@ -134,7 +134,7 @@ extension AuthenticatorSettings {
   }
 }
 
-extension ToldSettings {
+extension ReportedSettings {
   /// The clear copy: `{1: clientPin, 2: retries, 3: alwaysUv, 4: minPINLength, 5: forcePINChange}`.
   public var encoded: [UInt8] {
     CBOREncoder.encode([

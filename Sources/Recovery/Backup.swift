@@ -104,7 +104,7 @@ extension Backup {
   ) throws(RecoveryError) -> (fingerprint: [UInt8], nonce: [UInt8], sealed: [UInt8]) {
     do throws(CBORError) {
       let map = try CBORDecoder.decode(file).mapOfOurs()
-      guard map[Key.magic] == .text(magic) else { throw .invalid("no backup of this program") }
+      guard map[Key.magic] == .text(magic) else { throw .invalid("not a backup of liquid-auth") }
       guard map[Key.version] == .unsigned(version) else { throw .invalid("a backup of a newer version") }
       try map.refuseOtherKeys(Key.ofFile.contains)
       return (
@@ -145,7 +145,7 @@ extension Backup {
     for pair in pairs {
       guard let pair = pair.array, pair.count == 2, let tag = pair[0].bytes, let entry = pair[1].bytes,
         tag.count == 32, entries[tag] == nil
-      else { throw .malformed("an entry that is no pair of an account's tag and its record, or that is there twice") }
+      else { throw .malformed("an entry that is not an account's tag and its record, or a duplicate") }
       entries[tag] = try AccountEntry(plaintext: entry)
     }
   }

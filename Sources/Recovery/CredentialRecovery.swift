@@ -81,8 +81,8 @@ extension OpenVault {
     let here = account?.counter ?? counter
     throw account?.isTombstone == true
       ? RecoveryError(
-        .notReplaced, "the account's passkey with counter \(here) was removed here and stays so",
-        hint: "register anew at the site, or give the --counter of a later registration")
+        .notReplaced, "the account's passkey with counter \(here) was removed here, and is not restored",
+        hint: "register again at the site, or give the --counter of a later registration")
       : RecoveryError(
         .notReplaced, "the account has a credential here already, with counter \(here)", hint: "it is not replaced")
   }

@@ -64,7 +64,7 @@ extension OpenVault {
     let account = try store.account(rpIDHash: RPIDHash(rpID: registration.rpID), userID: registration.user.id)
     let remaining = try remainingDiscoverableCredentials()
     guard account?.record != nil || remaining > 0 else {
-      throw RecoveryError(.full, "there are as many passkeys as this machine keeps")
+      throw RecoveryError(.full, "the limit of passkeys on this machine is reached")
     }
     let state = try store.state()
     let credential = try state.firstUsableCounter(known: known) { counter throws(RecoveryError) in

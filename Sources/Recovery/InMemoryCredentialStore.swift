@@ -166,7 +166,7 @@ public final class InMemoryCredentialStore: CredentialStore {
       return content.isFull
     }
     if isFull {
-      throw RecoveryError(.store, "cannot write the credentials: no space left", hint: "free some and try again")
+      throw RecoveryError(.store, "cannot write the credentials: no space left", hint: "free some space and try again")
     }
   }
 }

@@ -60,7 +60,7 @@ extension RecoveryError {
   static let columnsExchanged = Self(.columnsExchanged, "its columns belong to another row")
 
   static func malformed(_ reason: String) -> Self {
-    Self(.malformed, "its content is not what this version writes: \(reason)")
+    Self(.malformed, "its content is invalid: \(reason)")
   }
 
   static func anotherPhrase(fingerprint: [UInt8]) -> Self {

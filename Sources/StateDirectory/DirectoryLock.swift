@@ -37,7 +37,7 @@ extension StateDirectory {
     let who = pid > 0 ? "process \(pid)" : "another process"
     let end = pid > 0 ? "end it first (kill \(pid))" : "end it first"
     return StateDirectoryError(
-      .inUse(pid: pid), "\(who) already works on \(path)",
+      .inUse(pid: pid), "\(who) already uses \(path)",
       hint: "\(end), or give another directory with --state-dir DIR")
   }
 

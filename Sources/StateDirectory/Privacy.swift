@@ -36,9 +36,10 @@ public enum Privacy {
     guard !isOpenToOthers(status, at: path) else {
       let found = String(status.st_mode & 0o7777, radix: 8)
       // Such a directory is everybody's, as /tmp is: to close it would break what others have there.
-      let remedy = status.st_mode & S_ISVTX != 0 ? "give --state-dir DIR" : "close it with: chmod \(mode) '\(path)'"
+      let remedy =
+        status.st_mode & S_ISVTX != 0 ? "give --state-dir DIR" : "restrict access with: chmod \(mode) '\(path)'"
       throw StateDirectoryError(
-        .notPrivate, "\(path) is open to other users (mode \(found))",
+        .notPrivate, "other users can access \(path) (mode \(found))",
         hint: remedy)
     }
   }

@@ -48,7 +48,9 @@ extension StateDirectory {
   }
 
   /// What the store tells in clear, without the vault; what a new device would tell where that cannot be read.
-  public func toldSettings() -> ToldSettings { CredentialDB.told(at: storePath) ?? ToldSettings() }
+  public func reportedSettings() -> ReportedSettings {
+    CredentialDB.reportedSettings(at: storePath) ?? ReportedSettings()
+  }
 
   func checkStore() throws(StateDirectoryError) {
     var status = stat()

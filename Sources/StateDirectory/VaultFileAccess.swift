@@ -15,7 +15,7 @@ extension StateDirectory {
       throw StateDirectoryError(
         .missing, "there is no vault \(vaultPath)\(isStoreThere ? ", but its store is there" : "")",
         hint: isStoreThere
-          ? "put the vault back, or make it anew from the phrase with: liquid-auth init --import"
+          ? "put the vault back, or make a new one from the phrase with: liquid-auth init --import"
           : "make one with: liquid-auth init")
     }
     defer { close(file) }

@@ -68,7 +68,7 @@ extension VaultContent {
       guard bytes.count > Layout.created,
         Layout.heads.allSatisfy({ bytes[$0.offset..<$0.offset + $0.bytes.count].elementsEqual($0.bytes) }),
         let created = (try? CBORDecoder.decode(Array(bytes[Layout.created...])))?.unsigned
-      else { throw .damaged("the sealed content is not laid out as it should be") }
+      else { throw .damaged("the sealed content has a wrong layout") }
       return try VaultContent(
         mainKey: SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[Layout.mainKey])),
         ed25519Root: SecretBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[Layout.ed25519Root])),

@@ -39,7 +39,7 @@ public struct VaultFile: Hashable, Sendable {
       guard version == Self.version else { throw VaultError.unsupportedVersion(version) }
       vaultID = try members.requiredBytes(2)
       slots = try members.requiredArray(3).map { slot in
-        guard let slot = slot.map else { throw VaultError.damaged("a slot is no map") }
+        guard let slot = slot.map else { throw VaultError.damaged("a slot is not a map") }
         return try VaultSlot(decoding: slot)
       }
       nonce = try members.requiredBytes(4)
@@ -52,7 +52,7 @@ public struct VaultFile: Hashable, Sendable {
     guard vaultID.count == 16, nonce.count == XChaCha20Poly1305.nonceSize else {
       throw .damaged("the vault's id or nonce has the wrong length")
     }
-    guard !slots.isEmpty else { throw .damaged("no slot is left") }
+    guard !slots.isEmpty else { throw .damaged("it has no slot") }
   }
 
   // MARK: Making, opening, changing
@@ -93,7 +93,7 @@ public struct VaultFile: Hashable, Sendable {
     from old: SecretBytes, to new: SecretBytes, cost: PassphraseCost, using generator: inout some RandomNumberGenerator
   ) throws(VaultError) {
     let (index, vaultKey) = try unlock(old)
-    _ = try content(under: vaultKey)  // a vault that is damaged elsewhere is told so before it is rewritten
+    _ = try content(under: vaultKey)  // report damage elsewhere before the vault is rewritten
     slots[index] = try VaultSlot(
       sealing: vaultKey, vaultID: vaultID, passphrase: new, salt: generator.bytes(Argon2id.saltSize), cost: cost,
       nonce: generator.bytes(XChaCha20Poly1305.nonceSize))
@@ -207,11 +207,11 @@ extension VaultError: CustomStringConvertible {
     case .damaged(let what): "damaged vault: \(what); \(Self.remedy)"
     case .limitExceeded(let what): "vault refused: \(what); \(Self.remedy)"
     case .wrongPassphrase:
-      "the passphrase is wrong; try again. If it is surely right, the vault is damaged: \(Self.remedy)"
+      "the passphrase is wrong; try again. If you are sure that it is right, the vault is damaged: \(Self.remedy)"
     case .outOfMemory: "not enough memory to try the passphrase; close other programs and try again"
     }
   }
 
   private static let remedy =
-    "put a good copy in its place, or move it away and make it anew from the phrase with liquid-auth init --import"
+    "put a good copy in its place, or move it away and make a new vault from the phrase with: liquid-auth init --import"
 }

@@ -29,7 +29,7 @@ public struct VaultSlot: Hashable, Sendable {
     self.members = members
     do {
       guard let type = UInt8(exactly: try members.requiredUnsigned(1)) else {
-        throw VaultError.damaged("a slot's type is no byte")
+        throw VaultError.damaged("the type of a slot is out of range")
       }
       nonce = try members.requiredBytes(5)
       sealedKey = try members.requiredBytes(6)
@@ -48,7 +48,7 @@ public struct VaultSlot: Hashable, Sendable {
     let salt = try members.requiredBytes(2)
     let cost = try PassphraseCost(opsLimit: members.requiredUnsigned(3), memLimit: members.requiredUnsigned(4))
     guard members.count == 6, salt.count == Argon2id.saltSize else {
-      throw VaultError.damaged("a passphrase slot has other members than it should")
+      throw VaultError.damaged("a passphrase slot has unexpected members")
     }
     return .passphrase(salt: salt, cost: cost)
   }
@@ -119,7 +119,7 @@ public struct PassphraseCost: Hashable, Sendable {
     guard memLimit <= 1 << 30 else { throw .limitExceeded("a slot asks for \(memLimit) bytes, 2^30 is the most") }
     guard opsLimit >= 1, memLimit >= 8192 else { throw .damaged("a slot asks for less than Argon2id can do") }
     // Argon2id counts KiB: libsodium drops the rest, so that damage there would go unseen.
-    guard memLimit.isMultiple(of: 1024) else { throw .damaged("a slot's memory is no whole number of KiB") }
+    guard memLimit.isMultiple(of: 1024) else { throw .damaged("a slot's memory is not a whole number of KiB") }
     self.init(trusted: opsLimit, memLimit)
   }
 

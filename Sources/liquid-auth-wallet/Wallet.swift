@@ -1,6 +1,6 @@
 import AlgorandTransaction
 import CTAPHID
-import ControlDoor
+import ControlProtocol
 import DeterministicKeys
 import LiquidAuth
 
@@ -57,10 +57,10 @@ struct Wallet: Sendable {
   private func isMeantBeforeVaultOpens(_ host: String) async throws(WalletFailure) -> Bool {
     guard isAskedAboutHosts, await isVaultLocked, let question = TerminalQuestion() else { return false }
     let isMeant = await question.ask(
-      "The vault is locked, and only it knows whether you have been at \(host) before.\n"
-        + "Open it to sign in there, and tell \(host) your account's address? [y/N] ", on: ports.thread)
+      "The vault is locked, so this machine cannot check whether you have signed in at \(host) before.\n"
+        + "Unlock it to sign in there? \(host) learns your account's address. [y/N] ", on: ports.thread)
     guard isMeant else {
-      throw WalletFailure("\(host) was told nothing, as you wished, and the vault stays locked", code: .refused)
+      throw WalletFailure("nothing was sent to \(host), as you asked; the vault stays locked", code: .refused)
     }
     return true
   }
@@ -72,12 +72,12 @@ struct Wallet: Sendable {
   /// Asks whether a host is meant; what speaks against it.
   private func refusal(of host: String) async -> String? {
     guard let question = TerminalQuestion() else {
-      return "\(host) was told nothing: this machine keeps no passkey of it, and there is no terminal to ask you on; "
+      return "nothing was sent to \(host): this machine has no passkey for it, and there is no terminal to ask you on; "
         + "give --yes if you mean it"
     }
     let isMeant = await question.ask(
-      "Sign in at \(host), and tell it your account's address? [y/N] ", on: ports.thread)
-    return isMeant ? nil : "\(host) was told nothing, as you wished"
+      "Sign in at \(host)? It learns your account's address. [y/N] ", on: ports.thread)
+    return isMeant ? nil : "nothing was sent to \(host), as you asked"
   }
 }
 

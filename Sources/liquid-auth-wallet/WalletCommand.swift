@@ -1,5 +1,6 @@
 import ArgumentParser
 import CTAPHID
+import DisplayText
 import Glibc
 import LiquidAuth
 import ProcessIO
@@ -8,14 +9,14 @@ import ProcessIO
 struct WalletCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: calledName,
-    abstract: "Sign in to dApps with an Algorand account, and sign what they ask for.",
+    abstract: "Sign in to dApps with an Algorand account, and answer their requests.",
     discussion: """
-      Keys and prompts are the authenticator's, liquid-authenticator, which must be running; this program speaks with \
-      servers and dApps, and sees no secret.
+      liquid-authenticator has the keys and shows the prompts; it must be running. This program talks to servers and \
+      dApps, and has no secret.
 
       Exit codes: 0 done; 1 failed, or refused by the server; 2 the authenticator is not running; 4 you refused, \
-      nobody answered a prompt, or there is no terminal to ask you on; 5 the dApp did not come in time; 64 the \
-      command was written wrong; 130 ended by Ctrl-C, or because nobody reads the events of --json any more.
+      nobody answered a prompt, or there is no terminal to ask you on; 5 the dApp did not answer in time; 64 the \
+      command line is wrong; 130 ended by Ctrl-C, or because the reader of --json closed its end.
       """,
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)",
     subcommands: [ConnectCommand.self, KeyriCommand.self])
@@ -89,7 +90,7 @@ struct WalletCommand: ParsableCommand {
     let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
     // It repeats what was typed, which may be a dApp's link.
     return "liquid-auth-wallet: \(message(of: error))\n\(usage)"
-      .split(separator: "\n", omittingEmptySubsequences: false).map { TerminalText.line(String($0)) }
+      .split(separator: "\n", omittingEmptySubsequences: false).map { DisplayText.line(String($0)) }
       .joined(separator: "\n")
   }
 }

@@ -7,7 +7,7 @@ import ProcessIO
 struct LiquidAuthCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "liquid-auth",
-    abstract: "Set up and manage passkeys that a phrase brings back.",
+    abstract: "Set up and manage passkeys that come from a recovery phrase.",
     discussion: """
       The authenticator itself is another program, liquid-authenticator. It holds the passkeys while it runs; this \
       command talks to it over a socket that only you can use.
@@ -16,10 +16,10 @@ struct LiquidAuthCommand: AsyncParsableCommand {
         0   done
         1   failed, or refused
         2   the authenticator is not running
-        3   the passphrase is wrong, or is needed and cannot be asked for
-        4   what is asked for does not exist
-        64  the command was written wrong: its name, an option or an argument
-      `connect` and `keyri` have others too, which liquid-auth-wallet --help lists.
+        3   the passphrase is wrong, or the command needs it and cannot ask for it
+        4   there is no such object
+        64  the command line is wrong: a command name, an option or an argument
+      `connect` and `keyri` have more codes: see liquid-auth-wallet --help.
 
       With --json, a failure is the last line of standard error: {"error": "…", "exitCode": …}.
 
@@ -68,7 +68,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     guard let name = arguments.dropFirst(isHelp ? 1 : 0).first, !name.hasPrefix("-") else { return nil }
     let names = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
     guard !names.contains(name) else { return nil }
-    return mistake(ValidationError("there is no command '\(name)'"))
+    return mistake(ValidationError("unknown command '\(name)'"))
   }
 
   /// A mistake in the command line, in our voice: what is wrong, and how the command is written.

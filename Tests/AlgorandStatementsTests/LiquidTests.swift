@@ -164,12 +164,12 @@ import Testing
   }
 
   // Holds: WALLET-20
-  @Test(arguments: [ScriptedPerson.Deed.fail(.declined), .answer(userPresent: true, userVerified: false)])
-  func `who does not agree leaves no record of a phone's passkey`(_ deed: ScriptedPerson.Deed) async throws {
+  @Test(arguments: [ScriptedPerson.Operation.fail(.declined), .answer(userPresent: true, userVerified: false)])
+  func `who does not agree leaves no record of a phone's passkey`(_ operation: ScriptedPerson.Operation) async throws {
     let vectors = try KeysAndRecovery.load().phoneCandidates
     let id = vectors.ids["0"].bytes
     var world = Self.world()
-    world.person.will(deed)
+    world.person.will(operation)
     let answer = await world.getAssertion(
       Requests.getAssertion(allowing: [id], uv: true, rpID: vectors.rpId.text, changes: [(4, ["liquid": true])]))
     #expect(answer.status != .success)
@@ -191,10 +191,10 @@ import Testing
     #expect(try world.store.allCredentials().isEmpty)
   }
 
-  @Test(arguments: [ScriptedPerson.Deed.fail(.declined), .answer(userPresent: true, userVerified: false)])
-  func `who does not agree, or is not verified, gives no signature`(_ deed: ScriptedPerson.Deed) async {
+  @Test(arguments: [ScriptedPerson.Operation.fail(.declined), .answer(userPresent: true, userVerified: false)])
+  func `who does not agree, or is not verified, gives no signature`(_ operation: ScriptedPerson.Operation) async {
     var world = Self.world()
-    world.person.will(deed)
+    world.person.will(operation)
     let answer = await world.makeCredential(
       Requests.makeCredential(rk: true, uv: true, changes: [(6, ["liquid": true])]))
     #expect(answer.bytes == [0x27])
@@ -247,7 +247,7 @@ import Testing
     #expect(world.person.shown.last?.prompt.algorandAddress == vectors.address.text)
   }
 
-  static let noVerification: [(ScriptedPerson.Deed, CTAPStatus)] = [
+  static let noVerification: [(ScriptedPerson.Operation, CTAPStatus)] = [
     (.answer(userPresent: true, userVerified: false), .operationDenied), (.fail(.declined), .operationDenied),
     (.fail(.verificationFailed), .operationDenied), (.fail(.timedOut), .userActionTimeout),
   ]
@@ -255,11 +255,11 @@ import Testing
   // Holds: PERSON-5
   @Test(arguments: TokenGiver.allCases, noVerification.indices)
   func `a token alone signs nothing for the account`(_ giver: TokenGiver, _ index: Int) async throws {
-    let (deed, status) = Self.noVerification[index]
+    let (operation, status) = Self.noVerification[index]
     var world = Self.world()
     if giver == .pin { _ = try await TestPlatform(.two).setPIN("1234", in: &world) }
     let token = try await Self.token(giver, .makeCredential, in: &world)
-    world.person.will(deed)
+    world.person.will(operation)
     let answer = await world.makeCredential(
       Requests.makeCredential(rk: true, changes: token.makeCredential() + [(6, ["liquid": true])]))
     #expect(answer.bytes == [status.rawValue])

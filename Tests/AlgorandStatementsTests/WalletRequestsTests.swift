@@ -121,9 +121,9 @@ import Testing
       prompt: UserPrompt(purpose: .wallet(.tellPasskey), rpID: vectors.rpId.text), verification: true)
     #expect(try await world.authenticator.accountPasskey(rpID: vectors.rpId.text).isStored)
     #expect(world.person.shown.last == asked)
-    let deeds: [ScriptedPerson.Deed] = [.fail(.declined), .answer(userPresent: true, userVerified: false)]
-    for deed in deeds {
-      world.person.will(deed)
+    let deeds: [ScriptedPerson.Operation] = [.fail(.declined), .answer(userPresent: true, userVerified: false)]
+    for operation in deeds {
+      world.person.will(operation)
       await #expect(throws: CTAPError(.operationDenied, "")) {
         try await world.authenticator.accountPasskey(rpID: vectors.rpId.text)
       }
@@ -194,7 +194,7 @@ import Testing
     #expect(world.person.shown == [.init(prompt: Self.prompt, verification: false)])
   }
 
-  static let refusals: [(ScriptedPerson.Deed, CTAPStatus)] = [
+  static let refusals: [(ScriptedPerson.Operation, CTAPStatus)] = [
     (.fail(.declined), .operationDenied), (.fail(.timedOut), .userActionTimeout),
     (.fail(.cancelled), .keepaliveCancel), (.fail(.verificationFailed), .uvInvalid),
     (.fail(.verificationBlocked), .uvBlocked), (.answer(userPresent: false, userVerified: true), .operationDenied),
@@ -204,9 +204,9 @@ import Testing
   // Holds: WALLET-26
   @Test(arguments: refusals.indices)
   func `who does not agree signs nothing, which is counted as nothing`(_ index: Int) async throws {
-    let (deed, status) = Self.refusals[index]
+    let (operation, status) = Self.refusals[index]
     let world = TestWorld()
-    world.person.will(deed, deed)
+    world.person.will(operation, operation)
     await #expect(throws: CTAPError(status, "")) {
       try await world.authenticator.sign([.transaction([1])], asking: Self.prompt)
     }

@@ -109,7 +109,7 @@ import Testing
   // Holds: TXN-5
   @Test func `a name from outside cannot leave its line of an error`() {
     let error = TransactionError.unknownMember("a\"\nfee\u{202E}")
-    #expect(error.description == #"the member "a\"\u{A}fee\u{202E}" is not known"#)
+    #expect(error.description == #"the member "a\"\u{A}fee\u{202E}" is unknown"#)
     let long = TransactionError.unknownType(String(repeating: "x", count: 60_000))
     #expect(long.description.utf8.count < 100)
   }

@@ -282,7 +282,7 @@ import Testing
   }
 
   @Test func `who opens the vault is told what for`() async throws {
-    var wishes: [VaultWish?] = []
+    var wishes: [UnlockReason?] = []
     for (code, parameters): (UInt8, CBORMap) in [
       (0x01, Requests.makeCredential()), (0x02, Requests.getAssertion()), (0x07, [:]),
     ] {

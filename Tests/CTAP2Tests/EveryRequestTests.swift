@@ -155,16 +155,16 @@ import Testing
 
 /// Every status that the authenticator answers, answered.
 @Suite struct EveryStatusTests {
-  private typealias Deed = @Sendable (inout TestWorld) async throws -> CTAPStatus?
+  private typealias Operation = @Sendable (inout TestWorld) async throws -> CTAPStatus?
 
-  private static func refused(_ error: UserInteractionError) -> Deed {
+  private static func refused(_ error: UserInteractionError) -> Operation {
     { world in
       world.person.will(.fail(error))
       return await world.makeCredential(Requests.makeCredential()).status
     }
   }
 
-  private static func wrongPINs(_ count: Int, powerCycling: Bool = false) -> Deed {
+  private static func wrongPINs(_ count: Int, powerCycling: Bool = false) -> Operation {
     { world in
       let platform = try TestPlatform(.two)
       _ = try await platform.setPIN("1234", in: &world)
@@ -177,7 +177,7 @@ import Testing
     }
   }
 
-  private static func token(by error: UserInteractionError) -> Deed {
+  private static func token(by error: UserInteractionError) -> Operation {
     { world in
       world.person.will(.fail(error))
       let platform = try TestPlatform(.two)
@@ -185,10 +185,10 @@ import Testing
     }
   }
 
-  private static func send(_ message: [UInt8]) -> Deed { { await $0.send(message).status } }
-  private static func send(_ code: UInt8, _ members: CBORMap) -> Deed { { await $0.send(code, members).status } }
+  private static func send(_ message: [UInt8]) -> Operation { { await $0.send(message).status } }
+  private static func send(_ code: UInt8, _ members: CBORMap) -> Operation { { await $0.send(code, members).status } }
 
-  private static let deeds: [(CTAPStatus, Deed)] = [
+  private static let deeds: [(CTAPStatus, Operation)] = [
     (.success, send([0x04])), (.invalidCommand, send([0x09])), (.invalidParameter, send(0x06, [1: 3, 2: 2])),
     (.invalidLength, send([])), (.invalidSequence, send(0x0C, [2: .bytes([1]), 3: 1])),
     (.cborUnexpectedType, send(0x01, [1: "x"])), (.invalidCBOR, send([0x01, 0xFF])),
@@ -263,9 +263,9 @@ import Testing
   ]
 
   @Test func `each is answered where the standard has it`() async throws {
-    for (status, deed) in Self.deeds {
+    for (status, operation) in Self.deeds {
       var world = TestWorld()
-      #expect(try await deed(&world) == status)
+      #expect(try await operation(&world) == status)
     }
     #expect(Set(Self.deeds.map(\.0)).union(Self.neverAnswered).union(Self.liquid) == Set(CTAPStatus.allCases))
   }

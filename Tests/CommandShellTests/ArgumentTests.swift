@@ -99,12 +99,12 @@ import Testing
   // Holds: INPUT-11
   @Test(arguments: [
     (["conect", "liquid://a.example"], "conect"), (["help", "conect"], "conect"), (["Init"], "Init"),
-    (["\u{1B}[2J"], "\\u{1b}[2J"), (["", "--json"], ""),
+    (["\u{1B}[2J"], "\\u{1B}[2J"), (["", "--json"], ""),
   ])
   func `a word that is no command is called that, also behind help`(_ arguments: [String], _ name: String) throws {
     let failure = try #require(LiquidAuthCommand.unknownCommand(in: arguments))
     #expect(failure.code == .usage)
-    let text = "liquid-auth: there is no command '\(name)'\nUsage: liquid-auth <subcommand>\n  See 'liquid-auth --help'"
+    let text = "liquid-auth: unknown command '\(name)'\nUsage: liquid-auth <subcommand>\n  See 'liquid-auth --help'"
     #expect(failure.text.hasPrefix(text))
   }
 
@@ -120,7 +120,7 @@ import Testing
   @Test func `a mistake acts on no terminal`() throws {
     let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(["lock", "--\u{1B}[2J"]) }
     let text = LiquidAuthCommand.mistake(error).text
-    #expect(text.hasPrefix("liquid-auth: unknown option '--\\u{1b}[2J'\nUsage: liquid-auth lock "))
+    #expect(text.hasPrefix("liquid-auth: unknown option '--\\u{1B}[2J'\nUsage: liquid-auth lock "))
     #expect(!text.contains("\u{1B}"))
   }
 

@@ -131,7 +131,7 @@ import Testing
     changed = assertion
     changed[0x04] = ["id": .bytes([8])]
     #expect(try failures(assertion: changed) == ["the user handle is the account's"])
-    #expect(try failures(assertion: assertion, userID: nil) == ["the user handle is not told"])
+    #expect(try failures(assertion: assertion, userID: nil) == ["the user handle is absent"])
     let last = try assertion.requiredBytes(0x03).count - 1
     #expect(try failures(assertion: assertion.flipping(member: 0x03, byte: last)) == ["the signature is valid"])
   }

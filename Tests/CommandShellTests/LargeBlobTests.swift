@@ -1,5 +1,5 @@
 import CBOR
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import TestVectors
 import Testing
@@ -156,7 +156,7 @@ import Testing
   }
 
   @Test func `nothing is told as nothing`() throws {
-    #expect(try Self.report([]).text == "17 of 8192 bytes are used; no large blob is kept")
+    #expect(try Self.report([]).text == "17 of 8192 bytes are used; there are no large blobs")
   }
 
   @Test func `a passkey without the extension has no key`() {

@@ -18,9 +18,9 @@ import Testing
     (
       "https://acme.onekey.to?sessionId=1\n", "this is the link of a Keyri login; open it with: liquid-auth keyri qr"
     ),
-    ("https://acme.example/?sessionId=1", "this is no FIDO:/ link; copy the one that the browser's code holds"),
-    ("", "this is no FIDO:/ link; copy the one that the browser's code holds"),
-    ("FIDO:/1", "the digits of the FIDO:/ link are not whole; scan the code again"),
+    ("https://acme.example/?sessionId=1", "this is not a FIDO:/ link; copy the link from the browser's code"),
+    ("", "this is not a FIDO:/ link; copy the link from the browser's code"),
+    ("FIDO:/1", "the FIDO:/ link is incomplete; scan the code again"),
   ]
 
   // Holds: INPUT-14

@@ -1,5 +1,5 @@
 import CBOR
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import ProcessIO
 import Testing
@@ -55,7 +55,7 @@ private func information(
   static let locks: [(left: Int, replug: Bool, forced: Bool, todo: [String])] = [
     (5, true, false, ["three wrong PINs in a row; before the next try, run: liquid-auth device replug --power-cycle"]),
     (0, true, true, ["the PIN is blocked; set another one with: liquid-auth pin change"]),
-    (8, false, true, ["the PIN must be changed before it is of use; run: liquid-auth pin change"]),
+    (8, false, true, ["the PIN must be changed before it can be used; run: liquid-auth pin change"]),
   ]
 
   @Test(arguments: locks)
@@ -73,7 +73,7 @@ private func information(
       SettingsReport(information(alwaysUV: true)).text == """
         always verify           on
         shortest PIN            4 characters
-        change of PIN           not forced
+        change of PIN           not required
         enterprise attestation  not offered: this key is one person's
         """)
     #expect(SettingsReport(information()).json.description.contains("\"minimumPinLengthSites\": null"))
@@ -88,8 +88,8 @@ private func information(
       report.text == """
         always verify           off
         shortest PIN            6 characters
-        told to                 a.example, \\u{1b}[2J
-        change of PIN           forced: the PIN is of no other use
+        reported to             a.example, \\u{1B}[2J
+        change of PIN           required before the PIN can be used
         enterprise attestation  not offered: this key is one person's
         """)
     #expect(
@@ -127,7 +127,7 @@ private func information(
 
   @Test func `what is no text is no PIN`() {
     let secret = ([0x31, 0x32, 0x33, 0xFF] as [UInt8]).withUnsafeBytes { SecretBytes(copying: $0) }
-    #expect(PINRule.objection(to: secret, minimum: 4) == "a PIN is text in UTF-8")
+    #expect(PINRule.objection(to: secret, minimum: 4) == "a PIN must be UTF-8")
   }
 
   // "ż" and "é" in two code points each, an accent alone, and the sign of a unit that NFC makes a letter.
@@ -137,7 +137,7 @@ private func information(
     let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
     #expect(
       PINRule.objection(to: secret, minimum: 4)
-        == "a PIN has no separate accents; type accented letters as one character")
+        == "a PIN cannot have combining characters; type accented letters as one character")
   }
 
   private static func choose(

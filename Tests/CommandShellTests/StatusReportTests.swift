@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 import Testing
 
 @testable import liquid_auth
@@ -43,7 +43,8 @@ import Testing
 
   @Test func `who may list passkeys for good is told, and how to end it`() {
     var status = Self.running()
-    let row = "\nreaders        a program can list your passkeys; to end that, run: liquid-auth config forget-readers\n"
+    let row =
+      "\nreaders        a program can list your passkeys; to revoke that, run: liquid-auth config forget-readers\n"
     for (hasReaders, json) in [(true, "true"), (false, "false"), (nil, "null")] as [(Bool?, String)] {
       status.hasReaders = hasReaders
       let report = StatusReport(running: status, system: Self.fine)
@@ -65,7 +66,7 @@ import Testing
     status.waiting = true
     #expect(
       StatusReport(running: status, system: Self.fine).text.contains(
-        "prompts        pinentry, one is waiting for you now\n"))
+        "prompts        pinentry, one is waiting for you\n"))
   }
 
   @Test func `what the authenticator names comes first and alone`() {
@@ -80,7 +81,7 @@ import Testing
     var system = Self.fine
     #expect(
       StatusReport(running: Self.running(attached: false), system: system).problems
-        == ["the device is detached; plug it in with: liquid-auth device attach"])
+        == ["the device is detached; attach it with: liquid-auth device attach"])
     system.uhid = .absent
     #expect(
       StatusReport(running: Self.running(attached: false), system: system).problems
@@ -96,7 +97,7 @@ import Testing
     #expect(report.text.contains("\ndevice         stepped aside for /dev/hidraw4 Example Key\n"))
     #expect(
       report.problems == [
-        "the device has stepped aside for /dev/hidraw4 Example Key; pull that key out, or plug ours in beside it with: "
+        "the device is detached while /dev/hidraw4 Example Key is plugged in; unplug that key, or attach the device beside it with: "
           + "liquid-auth device attach"
       ])
     #expect(report.json.description.contains(#""steppedAsideFor": "/dev/hidraw4 Example Key""#))

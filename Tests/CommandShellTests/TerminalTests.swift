@@ -304,7 +304,7 @@ final class Person: Sendable {
   func `a wrong word may be typed three times`(_ wrong: String) throws {
     let (failure, shown) = try Self.confirm(seed: 6) { _ in wrong }
     #expect(
-      failure == CommandFailure("the words on paper are not those of the phrase; nothing was made, start again"))
+      failure == CommandFailure("the words on paper do not match the phrase; nothing was made. Start again"))
     #expect(shown.matches(of: #/Word (\d+): /#).count == 3)
   }
 

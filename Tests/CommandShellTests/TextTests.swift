@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 import Foundation
 import Testing
 
@@ -9,12 +9,12 @@ import Testing
   @Test(arguments: [
     ("example.com", "example.com"),
     ("用户 é", "用户 é"),
-    ("a\nb", "a\\u{a}b"),
-    ("\u{1B}[31mred", "\\u{1b}[31mred"),
-    ("\u{9B}K", "\\u{9b}K"),
-    ("moc.\u{202E}evil", "moc.\\u{202e}evil"),
-    ("zero\u{200B}width", "zero\\u{200b}width"),
-    ("\u{2029}\u{E000}\u{378}", "\\u{2029}\\u{e000}\\u{378}"),
+    ("a\nb", "a\\u{A}b"),
+    ("\u{1B}[31mred", "\\u{1B}[31mred"),
+    ("\u{9B}K", "\\u{9B}K"),
+    ("moc.\u{202E}evil", "moc.\\u{202E}evil"),
+    ("zero\u{200B}width", "zero\\u{200B}width"),
+    ("\u{2029}\u{E000}\u{378}", "\\u{2029}\\u{E000}\\u{378}"),
   ])
   func `what would act on a terminal is spelled out`(_ text: String, _ shown: String) {
     #expect(text.printable == shown)
@@ -93,7 +93,7 @@ import Testing
     #expect(
       CredentialText.whole(credential) == """
         site           example.com
-        account        alice\\u{1b}
+        account        alice\\u{1B}
         user handle    a1
         credential id  01abcdef012345
         algorithm      ES256

@@ -15,7 +15,7 @@ struct ControlClientTests {
     }
     #expect(
       error?.description
-        == "user \(geteuid()), and not you, listens at /run/c; do not trust it, and give another path with --control")
+        == "user \(geteuid()) listens at /run/c, not you; do not trust it, and give another path with --control")
   }
 
   @Test func `a path that no socket can have is named`() {

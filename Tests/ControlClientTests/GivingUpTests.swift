@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 import Dispatch
 import Glibc
 import StateDirectory
@@ -10,7 +10,7 @@ import Testing
 /// A wait for an authenticator that does not answer is given up from another thread, at whatever it waits.
 struct GivingUpTests {
   private static let givenUp = ControlClientError.failed(
-    "the authenticator was not asked: the wait for it was given up")
+    "the request to the authenticator was cancelled")
 
   @Test func `before it began, it does not begin`() throws {
     let listener = try Listener(backlog: 1)

@@ -214,7 +214,7 @@ import Testing
   }
 
   @Test func `its settings are told before it is opened`() {
-    #expect(CredentialDB.told(at: directory.path()) == ToldSettings())
+    #expect(CredentialDB.reportedSettings(at: directory.path()) == ReportedSettings())
   }
 
   // Holds: FILE-5

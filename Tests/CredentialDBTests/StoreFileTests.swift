@@ -36,27 +36,27 @@ import Testing
   }
 
   @Test func `its settings are told without its keys, and nothing is written for that`() throws {
-    #expect(CredentialDB.told(at: directory.path()) == ToldSettings())
+    #expect(CredentialDB.reportedSettings(at: directory.path()) == ReportedSettings())
     var state = Given.state
     state.settings.pin = StoredPIN(hash: [UInt8](repeating: 1, count: 16), length: 4, retries: 5)
     state.settings.minimumPINLength = 6
     let open = try CredentialDB.open(directory)
     try open.setState(state)
     let before = try directory.bytes()
-    let told = CredentialDB.told(at: directory.path())
+    let told = CredentialDB.reportedSettings(at: directory.path())
     #expect(told?.isPINSet == true && told?.pinRetries == 5 && told?.minimumPINLength == 6)
     #expect(try directory.bytes() == before)
     #expect(try open.state() == state)
 
-    #expect(CredentialDB.told(at: directory.path("other.sqlite")) == nil)
+    #expect(CredentialDB.reportedSettings(at: directory.path("other.sqlite")) == nil)
     try directory.write(Array("no store".utf8), "no store?#%.sqlite")
-    #expect(CredentialDB.told(at: directory.path("no store?#%.sqlite")) == nil)
+    #expect(CredentialDB.reportedSettings(at: directory.path("no store?#%.sqlite")) == nil)
   }
 
   @Test func `a name that a URI would read otherwise is told too`() throws {
     let name = "a b?c#d%20é.sqlite"
     try CredentialDB.create(at: directory.path(name), keys: Given.keys, state: Given.state)
-    #expect(CredentialDB.told(at: directory.path(name)) == ToldSettings())
+    #expect(CredentialDB.reportedSettings(at: directory.path(name)) == ReportedSettings())
   }
 
   @Test func `while it is open the log is for its owner alone, and there is no shared memory`() throws {
@@ -120,7 +120,7 @@ import Testing
     let store = try CredentialDB.open(directory)
     withExtendedLifetime(store) {
       let text = refusal { _ = try CredentialDB.open(directory) }
-      #expect(text == "another process works on the store credentials.sqlite; end it first")
+      #expect(text == "another process uses the store credentials.sqlite; end it first")
     }
   }
 

@@ -86,7 +86,7 @@ import Testing
       #"word 25, "x-ray", is not in the English BIP39 list; check how it is spelled"#
     ),
     (
-      .notASCII("é", position: 1), #"word 1, "é", has a character that no English BIP39 word has; type it anew"#
+      .notASCII("é", position: 1), #"word 1, "é", has a character that no English BIP39 word has; type it again"#
     ),
     (
       .checksum(of: .mnemonic),

@@ -189,7 +189,7 @@ import Testing
     ),
     (
       .wordCount(25, of: .phrase),
-      "the phrase has 25 words: that is an Algorand account's mnemonic; give a BIP39 phrase of 12, 15, 18, 21 or 24"
+      "the phrase has 25 words, like an Algorand mnemonic; give a BIP39 phrase of 12, 15, 18, 21 or 24"
     ),
     (
       .unknownWord("foo\u{1b}", position: 3),
@@ -197,7 +197,7 @@ import Testing
     ),
     (
       .notASCII("fóo", position: 2),
-      #"word 2, "fóo", has a character that no English BIP39 word has; type it anew"#
+      #"word 2, "fóo", has a character that no English BIP39 word has; type it again"#
     ),
     (
       .checksum(of: .phrase),

@@ -17,7 +17,7 @@ import Testing
     .unsignedOrigin("http://127.0.0.1"), .unwritable,
     .noVerification, .noLiquid,
     .otherSite("example.org", host: "example.com"), .publicSuffix("co.uk"),
-    .otherHost("User verification failed", rpID: "example.com"), .wrongUser(told: "A", ours: "B"), .unknownCredential,
+    .otherHost("User verification failed", rpID: "example.com"), .wrongUser(named: "A", ours: "B"), .unknownCredential,
     .noCredential(rpID: "example.com"), .alreadyRegistered(rpID: "example.com"), .unsupportedAlgorithm, .timedOut,
     .notVerified, .authenticator(.refused("the authenticator is not running; start it with: liquid-authenticator")),
   ]
@@ -37,12 +37,12 @@ import Testing
     LiquidAuthError.authenticationFailed("a\n\u{1B}[2Jb\u{202E}"), .serverError(status: 500, "a\n\u{1B}[2Jb\u{202E}"),
     .redirected(to: "a\n\u{1B}[2Jb\u{202E}"),
     .publicSuffix("a\n\u{1B}[2Jb\u{202E}"),
-    .contentType("a\n\u{1B}[2Jb\u{202E}"), .wrongUser(told: "a\n\u{1B}[2Jb\u{202E}", ours: "B"),
+    .contentType("a\n\u{1B}[2Jb\u{202E}"), .wrongUser(named: "a\n\u{1B}[2Jb\u{202E}", ours: "B"),
     .otherHost("a\n\u{1B}[2Jb\u{202E}", rpID: "example.com"), .otherHost("no", rpID: "a\n\u{1B}[2Jb\u{202E}"),
     .noCredential(rpID: "a\n\u{1B}[2Jb\u{202E}"), .alreadyRegistered(rpID: "a\n\u{1B}[2Jb\u{202E}"),
   ])
   func `a terminal obeys nothing that a server says`(_ error: LiquidAuthError) {
-    #expect(error.description.contains(#"a\u{a}\u{1b}[2Jb\u{202e}"#))
+    #expect(error.description.contains(#"a\u{A}\u{1B}[2Jb\u{202E}"#))
     #expect(error.description.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x202E })
   }
 

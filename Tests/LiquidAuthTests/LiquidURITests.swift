@@ -93,8 +93,8 @@ import Testing
   @Test(arguments: [
     (
       "liquid://http://example.com:3000/?requestId=1",
-      "the link is not followed: without TLS only this machine is spoken to, by liquid://http://localhost:PORT/, and "
-        + "example.com is another; ask the dApp for a link of https"
+      "the link is not followed: links without TLS are only for this machine (liquid://http://localhost:PORT/), not for "
+        + "example.com; ask the dApp for a link with https"
     ),
     (
       "http://localhost:3000/?requestId=1",
@@ -103,11 +103,11 @@ import Testing
     ),
     (
       "liquid://example.com:x/?requestId=1",
-      "the link is not followed: the port is no number from 1 to 65535; ask the dApp for a new link"
+      "the link is not followed: the port is not a number from 1 to 65535; ask the dApp for a new link"
     ),
     (
       "liquid://192.0.2.1/?requestId=1",
-      "the link is not followed: the host is an address, which no certificate names; ask the dApp for a link with its name"
+      "the link is not followed: the host is an IP address; a name is required; ask the dApp for a link with its name"
     ),
   ])
   func `it is said what is wrong, and what to do`(_ text: String, _ sentence: String) {

@@ -50,10 +50,10 @@ import Testing
   }
 
   @Test func `the clear copy has no secret, and comes back`() throws {
-    let told = Self.all.told
-    #expect(ToldSettings(decoding: told.encoded) == told)
+    let told = Self.all.reported
+    #expect(ReportedSettings(decoding: told.encoded) == told)
     #expect(try CBORDecoder.decode(told.encoded) == [1: true, 2: 3, 3: true, 4: 6, 5: true])
-    for count in 0..<told.encoded.count { #expect(ToldSettings(decoding: Array(told.encoded[..<count])) == nil) }
-    #expect(ToldSettings(decoding: CBOREncoder.encode([1: true])) == nil)
+    for count in 0..<told.encoded.count { #expect(ReportedSettings(decoding: Array(told.encoded[..<count])) == nil) }
+    #expect(ReportedSettings(decoding: CBOREncoder.encode([1: true])) == nil)
   }
 }

@@ -156,7 +156,7 @@ import Testing
       #expect(
         error?.description
           == (isDeleted
-            ? "the account's passkey with counter 5 was removed here and stays so; register anew at the site, or give the "
+            ? "the account's passkey with counter 5 was removed here, and is not restored; register again at the site, or give the "
               + "--counter of a later registration"
             : "the account has a credential here already, with counter 5; it is not replaced"))
     }

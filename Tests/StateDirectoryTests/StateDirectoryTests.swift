@@ -65,7 +65,8 @@ import Testing
       let octal = String(mode, radix: 8)
       #expect(
         error?.description
-          == "\(temporary.path) is open to other users (mode \(octal)); close it with: chmod 700 '\(temporary.path)'")
+          == "other users can access \(temporary.path) (mode \(octal)); restrict access with: chmod 700 '\(temporary.path)'"
+      )
     }
     #expect(try temporary.mode() == mode)
   }
@@ -78,7 +79,7 @@ import Testing
     try temporary.set(mode: mode)
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path) }
     #expect(error?.kind == .notPrivate)
-    #expect(error?.description.contains("is open to other users (mode \(String(mode, radix: 8)))") == true)
+    #expect(error?.description.contains("(mode \(String(mode, radix: 8)))") == true)
   }
 
   @Test(.enabled(if: geteuid() == 0)) func `a directory of another owner is refused`() throws {

@@ -119,9 +119,9 @@ import Vault
 
   @Test func `every error says what happened and what to do`() {
     #expect(
-      VaultError.damaged("no slot is left").description == """
-        damaged vault: no slot is left; put a good copy in its place, or move it away and make it anew from the phrase \
-        with liquid-auth init --import
+      VaultError.damaged("it has no slot").description == """
+        damaged vault: it has no slot; put a good copy in its place, or move it away and make a new vault from \
+        the phrase with: liquid-auth init --import
         """)
     for error in [.notAVault, .unsupportedVersion(9), .limitExceeded(""), .wrongPassphrase, .outOfMemory]
       as [VaultError]

@@ -75,7 +75,7 @@ struct AdaptersTests {
       }
       .bind(host: "127.0.0.1", port: 0).get()
     let port = try #require(server.localAddress?.port)
-    let http = HTTPExchanges(on: group, try TLSPolicy(certificateAuthorities: nil), patience: .milliseconds(500))
+    let http = HTTPExchanges(on: group, try TLSPolicy(certificateAuthorities: nil), timeout: .milliseconds(500))
     await #expect(throws: PortError.timedOut) {
       try await http.send(HTTPRequest(method: .get, url: "http://127.0.0.1:\(port)/"), maximumBodySize: 10_000)
     }
@@ -104,7 +104,7 @@ struct AdaptersTests {
 
   // Holds: INPUT-1
   @Test func `a file without certificates is no authority`() {
-    #expect(throws: WalletFailure("w.conf, line 3: ca-file: /dev/null holds no certificate; give a file in PEM")) {
+    #expect(throws: WalletFailure("w.conf, line 3: ca-file: /dev/null has no certificate; give a PEM file")) {
       try TLSPolicy(certificateAuthorities: CertificateFile(path: "/dev/null", place: "w.conf, line 3: ca-file"))
     }
     #expect(throws: WalletFailure("--ca-file: cannot read /nowhere: No such file or directory")) {

@@ -51,60 +51,60 @@ struct ConfigurationTests {
   @Test(arguments: [
     (
       "ice_server = stun:a",
-      "what stands before = is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME"
+      "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, keyri-api or keyri NAME"
     ),
     (
       "turn:turn.example anna s3cr3t=",
-      "what stands before = has no value"
+      "a setting has no value"
     ),
     (
       "turn:turn.example anna s3cr3t = x",
-      "what stands before = is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME"
+      "unknown setting; expected ice-server, ca-file, algod GENESIS-ID, keyri-api or keyri NAME"
     ),
     (
       "stun-server = a",
-      "stun-server is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME"
+      "unknown setting stun-server; expected ice-server, ca-file, algod GENESIS-ID, keyri-api or keyri NAME"
     ),
-    ("ice-server = s3cr3t", "this is no STUN or TURN server: it begins with neither stun: nor turn:"),
+    ("ice-server = s3cr3t", "this is not a STUN or TURN server: it begins with neither stun: nor turn:"),
     ("ca-file", "a line is name = value"),
     ("ca-file = ", "ca-file has no value"),
-    ("ca-file = /a\nca-file = /b", "ca-file stands there twice"),
-    ("ice-server = none\nice-server = stun:a", "ice-server = none stands beside other servers"),
-    ("ice-server = stun:a\nice-server = none", "ice-server = none stands beside other servers"),
+    ("ca-file = /a\nca-file = /b", "duplicate setting: ca-file"),
+    ("ice-server = none\nice-server = stun:a", "ice-server = none cannot be combined with other servers"),
+    ("ice-server = stun:a\nice-server = none", "ice-server = none cannot be combined with other servers"),
     (
       "ice-server = turns:a u p",
-      "this is no STUN or TURN server: GStreamer reaches no STUN or TURN server over TLS; give turn: with "
+      "this is not a STUN or TURN server: STUN and TURN over TLS are not supported; give turn: with "
         + "?transport=tcp"
     ),
     (
-      "ice-server = turn:a", "user and password follow the address of a TURN server: turn:HOST USER PASSWORD"
+      "ice-server = turn:a", "a TURN server takes a user and a password: turn:HOST USER PASSWORD"
     ),
-    ("ice-server = stun:a b", "nothing follows the address of a STUN server"),
+    ("ice-server = stun:a b", "a STUN server takes only an address"),
     (
       "algod devnet-v1.0 = https://a.example",
-      "what follows algod is no network; there are mainnet-v1.0, testnet-v1.0, betanet-v1.0"
+      "unknown network after algod; expected mainnet-v1.0, testnet-v1.0, betanet-v1.0"
     ),
     (
       "algod testnet-v1.0 = http://a.example",
-      "this is no address of a node: http is for this machine alone, and a.example is another; write https"
+      "this is not the address of a node: http is only for this machine, not for a.example; write https"
     ),
     (
       "algod testnet-v1.0 = https://10.0.0.1",
-      "this is no address of a node: its host is an address, which no certificate names; write its name"
+      "this is not the address of a node: its host is an IP address; write its name"
     ),
     (
       "keyri acme = https://a.example/login",
-      "an address of this service is none: an address has no path; write scheme, host and port alone: "
+      "invalid service address: an address has no path; write scheme, host and port alone: "
         + "https://node.example.org:443"
     ),
     (
       "algod = https://a.example",
-      "a network follows algod, one of mainnet-v1.0, testnet-v1.0, betanet-v1.0: algod testnet-v1.0 = "
+      "algod takes a network, one of mainnet-v1.0, testnet-v1.0, betanet-v1.0: algod testnet-v1.0 = "
         + "https://node.example.org"
     ),
     (
       "keyri = https://a.example",
-      "the service's name follows keyri: keyri NAME = https://app.example.org APP-KEY"
+      "keyri takes the name of a service: keyri NAME = https://app.example.org APP-KEY"
     ),
     ("algod testnet-v1.0 = https://a.example t o", "algod is an address, and a token where one is needed"),
   ])
@@ -152,7 +152,7 @@ struct ConfigurationTests {
       }
       #expect(
         error?.description
-          == "\(file.path) holds a password or a token, and others on this machine may read it; run: chmod 600 "
+          == "\(file.path) has a password or a token, and other users can read it; run: chmod 600 "
           + file.path)
     }
   }
@@ -174,7 +174,7 @@ struct ConfigurationTests {
       }
       #expect(
         error?.description
-          == "\(file.path) can be written by others on this machine, who may write anything into it; run: chmod go-w "
+          == "\(file.path) can be changed by other users; run: chmod go-w "
           + file.path)
     }
   }
@@ -191,8 +191,8 @@ struct ConfigurationTests {
     #expect(
       configuration.fault(of: status, user: geteuid())
         == (server == "stun:a"
-          ? "can be written by others on this machine, who may write anything into it; run: chmod go-w"
-          : "holds a password or a token, and others on this machine may read it; run: chmod 600"))
+          ? "can be changed by other users; run: chmod go-w"
+          : "has a password or a token, and other users can read it; run: chmod 600"))
   }
 
   // Holds: INPUT-3
@@ -207,7 +207,7 @@ struct ConfigurationTests {
     #expect(fault(ofOwner: 0) == nil)
     #expect(
       fault(ofOwner: 1001)
-        == "belongs to another user of this machine, who may write anything into it; run: sudo chown 1000")
+        == "belongs to another user, who can change it; run: sudo chown 1000")
   }
 
   // Holds: INPUT-2
@@ -222,7 +222,7 @@ struct ConfigurationTests {
     }
     #expect(
       throws: WalletFailure(
-        "others on this machine can read a command line, and may have read this password; write the server into "
+        "other users can read command lines, and may have read this password; write the server into "
           + "w.conf, as ice-server = turn:HOST USER PASSWORD, and name its address alone")
     ) { try configuration.iceServer(named: "turn:a anna s3cr3t") }
   }

@@ -22,10 +22,12 @@ struct FirstUseGateTests {
     gate.close(for: "a.example")
     gate.tell { diary.write("asking the server") }
     _ = try await gate.send(request, maximumBodySize: 1)
-    gate.tell { diary.write("telling the server") }
+    gate.tell { diary.write("sending the answer to the server") }
     _ = try await gate.send(request, maximumBodySize: 1)
     #expect(
-      diary.lines == ["first use", "asked about a.example", "asking the server", "sent", "telling the server", "sent"])
+      diary.lines == [
+        "first use", "asked about a.example", "asking the server", "sent", "sending the answer to the server", "sent",
+      ])
     #expect(gate.refusal == nil)
   }
 

@@ -61,7 +61,7 @@ struct MistakesTests {
       try WalletCommand.parseAsRoot(["connect", "-", "--\u{1B}[2J"])
     }
     let text = WalletCommand.mistake(try #require(error))
-    #expect(text.hasPrefix("liquid-auth-wallet: unknown option '--\\u{1b}[2J'\nUsage: "))
+    #expect(text.hasPrefix("liquid-auth-wallet: unknown option '--\\u{1B}[2J'\nUsage: "))
     #expect(!text.contains("\u{1B}"))
   }
 }

@@ -43,9 +43,9 @@ struct PeerConnectionTextTests {
   }
 
   private static let scheme = "it begins with neither stun: nor turn:"
-  private static let overTLS = "GStreamer reaches no STUN or TURN server over TLS; give turn: with ?transport=tcp"
-  private static let host = "its host is no name and no address"
-  private static let port = "its port is no number from 1 to 65535"
+  private static let overTLS = "STUN and TURN over TLS are not supported; give turn: with ?transport=tcp"
+  private static let host = "its host is neither a name nor an address"
+  private static let port = "its port is not a number from 1 to 65535"
   private static let query = "only ?transport=udp or ?transport=tcp may follow, and only in turn:"
 
   @Test func `webrtcbin is given the first STUN server, and every TURN server with its user`() {

@@ -7,12 +7,12 @@ import Testing
 struct QRCodeReaderTests {
   /// What is said of a picture where zbarimg is this script.
   private func reading(
-    _ script: String, of picture: String = "/dev/null", patience: Duration = .seconds(600)
+    _ script: String, of picture: String = "/dev/null", timeout: Duration = .seconds(600)
   ) async throws -> String {
     let program = try file(Array("#!/bin/sh\n\(script)\n".utf8))
     defer { unlink(program) }
     do {
-      return try await QRCodeReader(program: program, patience: patience).text(in: picture)
+      return try await QRCodeReader(program: program, timeout: timeout).text(in: picture)
     } catch {
       return error.description
     }
@@ -73,7 +73,7 @@ struct QRCodeReaderTests {
   }
 
   @Test func `one that takes too long is ended`() async throws {
-    #expect(try await reading("exec sleep 600", patience: .milliseconds(10)) == "zbarimg took too long with /dev/null")
+    #expect(try await reading("exec sleep 600", timeout: .milliseconds(10)) == "zbarimg took too long with /dev/null")
   }
 
   @Test func `cancelling the task ends it`() async throws {

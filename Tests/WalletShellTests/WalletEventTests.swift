@@ -1,5 +1,5 @@
 import ControlClient
-import ControlDoor
+import ControlProtocol
 import Testing
 
 @testable import LiquidAuth
@@ -36,7 +36,7 @@ struct WalletEventTests {
     (.signaling(.stage(.open)), #"{"event": "open", "ms": 7}"#),
     (
       .signaling(.reconnecting(.timedOut, delay: .milliseconds(1500))),
-      #"{"event": "reconnecting", "ms": 7, "reason": "it is silent", "delay": 1500}"#
+      #"{"event": "reconnecting", "ms": 7, "reason": "it did not answer in time", "delay": 1500}"#
     ),
     (.signaling(.noRelay), #"{"event": "noRelay", "ms": 7}"#),
     (.startingGStreamer, #"{"event": "startingGStreamer", "ms": 7}"#),
@@ -83,10 +83,10 @@ extension WalletEventTests {
     for method in ["discover", "enable", "disable"] {
       #expect(WalletEvent.answered(method: method, error: nil).text == nil)
       let text = WalletEvent.answered(method: method, error: .networkNotSupported(genesisHash: "x")).text
-      #expect(text?.hasPrefix("the dApp asked for \(method), and got error 4004: ") == true)
+      #expect(text?.hasPrefix("the dApp asked for \(method), which failed with error 4004: ") == true)
     }
     for method in ["sign_transactions", "sign_message", "post_transactions", "sign_and_post_transactions"] {
-      #expect(WalletEvent.answered(method: method, error: nil).text == "the dApp asked for \(method), and got it")
+      #expect(WalletEvent.answered(method: method, error: nil).text == "the dApp asked for \(method), which was done")
     }
   }
 }
@@ -99,7 +99,7 @@ struct SentencesTests {
     (WalletEvent.prompt, "the authenticator waits for you: \(place)"),
     (
       .signIn(.waitingForPerson(.authentication, rpID: "a.example", address: "AA")),
-      "the authenticator asks whether you want this at a.example: \(place)"
+      "the authenticator asks for your consent at a.example: \(place)"
     ),
     (
       .signIn(.noCommonPasskey),
@@ -130,20 +130,20 @@ struct SentencesTests {
     (.signing(.posted(["A"])), "posted 1 transaction:\nA"),
     (
       .answered(method: "sign_message", error: .methodCanceled(.signMessage)),
-      "the dApp asked for sign_message, and got error 4001: the authenticator's prompt was refused, or could not be shown"
+      "the dApp asked for sign_message, which failed with error 4001: the authenticator's prompt was refused, or could not be shown"
     ),
     (
       .answered(method: "sign_message", error: .methodTimedOut(.signMessage)),
-      "the dApp asked for sign_message, and got error 4002: nobody answered the authenticator's prompt"
+      "the dApp asked for sign_message, which failed with error 4002: nobody answered the authenticator's prompt"
     ),
     (
       .answered(method: "post_transactions", error: .methodNotSupported("post_transactions")),
-      "the dApp asked for post_transactions, and got error 4003: no node of the network is configured; name one in "
+      "the dApp asked for post_transactions, which failed with error 4003: no node of the network is configured; name one in "
         + "~/.config/liquid-auth/wallet.conf, such as: algod testnet-v1.0 = https://node.example.org"
     ),
     (
       .answered(method: "dance", error: .methodNotSupported("dance")),
-      "the dApp asked for dance, and got error 4003: this wallet does not have the method dance"
+      "the dApp asked for dance, which failed with error 4003: this wallet does not support the method dance"
     ),
   ])
   func `a person is told what is asked, where, and what came of it`(event: WalletEvent, text: String) {

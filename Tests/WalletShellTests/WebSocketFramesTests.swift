@@ -107,7 +107,7 @@ struct WebSocketFramesTests {
     try open.receive(.ping, [1])
     open.channel.embeddedEventLoop.run()
     #expect(try open.sent() == nil)
-    #expect(open.events == [.open, .closed(.broken("it does not read"))])
+    #expect(open.events == [.open, .closed(.broken("it does not read what is sent"))])
   }
 
   struct Fault: Sendable {

@@ -105,7 +105,7 @@ class TestChallengeForm:
             data = client_data("create", secrets.token_bytes(32), "https://first.example")
             make(ctap, "first.example", sha256(data), {"clientDataJSON": data}, rk=True, user_id=ADDRESS.encode())
             shown = key.pinentry.events("ask")[-1]["description"]
-            assert ("First use: this account has no passkey of this site here yet." in shown) == warned
+            assert ("First use: this account has no passkey for this site on this machine." in shown) == warned
 
     @pytest.mark.parametrize(
         "case", [case for case in VECTORS["accepted"] if "clientDataJSON" in case], ids=lambda case: case["name"]

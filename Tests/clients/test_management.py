@@ -12,7 +12,7 @@ from fido2.ctap2.pin import PinProtocolV1, PinProtocolV2
 from support import wire
 from support.authenticator import Authenticator
 from support.ceremonies import OWN, register, sign_in
-from support.control_door import FORGET_READERS, PASSPHRASE_REQUIRED, ControlDoor
+from support.control_door import FORGET_READERS, PASSPHRASE_REQUIRED, ControlProtocol
 
 ERR, RESULT, PERMISSION = CtapError.ERR, CredentialManagement.RESULT, ClientPin.PERMISSION
 PIN = "4711-hidden"
@@ -113,7 +113,7 @@ class TestCredentialManagement:
         assert status() is None
         key.unlock()
         assert reader.get_metadata()[RESULT.EXISTING_CRED_COUNT] == 3
-        with ControlDoor(key.control_socket) as door:
+        with ControlProtocol(key.control_socket) as door:
             assert door.ask(FORGET_READERS)[0] == PASSPHRASE_REQUIRED
         key.run("config", "forget-readers", "--control", key.control_socket, stdin="another\n", status=3)
         assert reader.get_metadata()[RESULT.EXISTING_CRED_COUNT] == 3

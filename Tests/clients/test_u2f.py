@@ -14,9 +14,9 @@ from support.authenticator import Authenticator
 CHALLENGE, APPLICATION = hashlib.sha256(b"challenge").digest(), hashlib.sha256(b"https://u2f.example").digest()
 
 
-def polled(ask, patience=30):
+def polled(ask, timeout=30):
     """As every host of U2F does: again, until somebody has agreed."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + timeout
     while True:
         try:
             return ask()

@@ -20,7 +20,7 @@ from support.ceremonies import OWN
 from support.control_door import (
     ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, INVALID_PARAMETER, NOT_OUR_SIGNER, OK,
     SIGN_ASSOCIATION, SIGN_MESSAGE, SIGN_TRANSACTIONS, STATUS, WALLET_PASSKEY, WRONG_GROUP, WRONG_PASSPHRASE,
-    ControlDoor,
+    ControlProtocol,
 )
 
 PUBLIC_KEY = algorand_public_key(OWN.ed25519_root)
@@ -41,7 +41,7 @@ ADDRESS = address(0, 0)
 
 @pytest.fixture
 def door(key):
-    with ControlDoor(key.control_socket) as door:
+    with ControlProtocol(key.control_socket) as door:
         yield door
 
 
@@ -354,11 +354,11 @@ class TestTurns:
     def test_a_client_that_goes_away_withdraws_its_dialog(self, key):
         key.pinentry.set("never")
         shown = key.pinentry.asked()
-        with ControlDoor(key.control_socket) as door:
+        with ControlProtocol(key.control_socket) as door:
             door.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
             wait_for("dialog", lambda: key.pinentry.asked() > shown)
         key.pinentry.wait_for_no_dialog()
-        with ControlDoor(key.control_socket) as door:
+        with ControlProtocol(key.control_socket) as door:
             assert door.signatures()[0] >= 0
             key.pinentry.set("approve")
             assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
@@ -366,7 +366,7 @@ class TestTurns:
     def test_a_wallet_waits_behind_a_ceremony(self, key, door):
         key.pinentry.set("wait")
         shown = key.pinentry.asked()
-        with wire.Channel(key.socket) as channel, ControlDoor(key.control_socket) as other:
+        with wire.Channel(key.socket) as channel, ControlProtocol(key.control_socket) as other:
             channel.send(wire.CBOR, b"\x0b")
             wait_for("dialog", lambda: key.pinentry.asked() > shown)
             door.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
@@ -393,7 +393,7 @@ class TestTurns:
             before = cbor2.loads(answer(wire.CBOR, get_info)[1:])
             key.pinentry.set("never")
             shown = key.pinentry.asked()
-            with ControlDoor(key.control_socket) as door:
+            with ControlProtocol(key.control_socket) as door:
                 door.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
                 wait_for("dialog", lambda: key.pinentry.asked() > shown)
                 told = cbor2.loads(answer(wire.CBOR, get_info)[1:])
@@ -409,7 +409,7 @@ class TestTurns:
 
     # Holds: WALLET-26
     def test_a_locked_vault_is_opened_by_its_own_prompt(self, tmp_path):
-        with Authenticator(tmp_path).install() as locked, ControlDoor(locked.control_socket) as door:
+        with Authenticator(tmp_path).install() as locked, ControlProtocol(locked.control_socket) as door:
             locked.pinentry.set("deny")
             assert door.ask(ACCOUNT)[0] == DENIED
             locked.pinentry.set("approve")
@@ -434,7 +434,7 @@ class TestTurns:
             assert "2 by Algorand accounts, 0 for Keyri" in said
 
     def test_a_locked_vault_is_opened_for_what_is_to_be_signed(self, tmp_path):
-        with Authenticator(tmp_path).install() as locked, ControlDoor(locked.control_socket) as door:
+        with Authenticator(tmp_path).install() as locked, ControlProtocol(locked.control_socket) as door:
             assert door.ask(SIGN_TRANSACTIONS, {1: [[b"\xc0garbage", True]], 2: ORIGIN})[0] == CANNOT_BE_SHOWN
             assert locked.pinentry.asked() == 0
 
@@ -447,7 +447,7 @@ class TestTurns:
             assert "Sign this transaction?" in question["description"]
 
     def test_without_verification_a_button_is_all_there_is(self, tmp_path):
-        with Authenticator(tmp_path, verification="none").install() as none, ControlDoor(none.control_socket) as door:
+        with Authenticator(tmp_path, verification="none").install() as none, ControlProtocol(none.control_socket) as door:
             none.unlock()
             status, answer = ask_to_sign(door, [payment()])
             assert status == OK
@@ -456,7 +456,7 @@ class TestTurns:
 
     # Holds: PERSON-6
     def test_a_click_at_once_does_not_count(self, tmp_path):
-        with Authenticator(tmp_path, verification="none").install() as none, ControlDoor(none.control_socket) as door:
+        with Authenticator(tmp_path, verification="none").install() as none, ControlProtocol(none.control_socket) as door:
             none.unlock()
             none.pinentry.set(hasty=2)
             status, answer = ask_to_sign(door, [payment()])

@@ -10,7 +10,7 @@ from fido2.ctap2 import ClientPin, Ctap2
 from support import figures, wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, register, sign_in
-from support.control_door import DEVICE, PASSPHRASE_REQUIRED, POWER_CYCLE, ControlDoor
+from support.control_door import DEVICE, PASSPHRASE_REQUIRED, POWER_CYCLE, ControlProtocol
 
 ERR = CtapError.ERR
 
@@ -123,7 +123,7 @@ def test_a_replug_is_no_power_cycle(key):
             statuses.append(caught.value.code)
         assert statuses == [ERR.PIN_INVALID] * 2 + [ERR.PIN_AUTH_BLOCKED] * 3
         assert ClientPin(Ctap2(client)).get_pin_retries() == (5, True)
-        with ControlDoor(key.control_socket) as door:
+        with ControlProtocol(key.control_socket) as door:
             assert door.ask(DEVICE, {1: POWER_CYCLE})[0] == PASSPHRASE_REQUIRED
         key.run("device", "replug", "--power-cycle", "--control", key.control_socket, stdin="another\n", status=3)
         assert ClientPin(Ctap2(client)).get_pin_retries() == (5, True)

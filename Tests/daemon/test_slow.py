@@ -15,7 +15,7 @@ from fido2.ctap2 import Ctap2
 from support import wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, client_data_hash, register
-from support.control_door import DENIED, OK, WITHDRAWN, ControlDoor
+from support.control_door import DENIED, OK, WITHDRAWN, ControlProtocol
 
 GET_INFO = 0x04
 SELECTION = b"\x0b"
@@ -50,7 +50,7 @@ def test_the_device_answers_while_a_passkey_is_written(key, tmp_path):
         wait_for("dialog", lambda: key.pinentry.asked() > asked)
         key.pinentry.wait_for_no_dialog()
         time.sleep(0.3)
-        with ControlDoor(key.control_socket) as door, wire.Channel(key.socket) as other:
+        with ControlProtocol(key.control_socket) as door, wire.Channel(key.socket) as other:
             door.send(GET_INFO)
             other.send(wire.INIT, b"12345678")
             assert other.receive()[0] == wire.INIT
@@ -130,6 +130,6 @@ def test_a_log_that_nobody_reads_holds_up_nobody(tmp_path):
         sign_in()
         assert b"the device is" in (text := os.read(reader, 65536)) and b"lost" not in text, text
         sign_in()
-        assert b"lines are lost" in (text := os.read(reader, 65536)), text
+        assert b"lines were lost" in (text := os.read(reader, 65536)), text
         device.close()
     os.close(reader)

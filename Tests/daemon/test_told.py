@@ -18,7 +18,7 @@ from fido2.ctap2 import ClientPin, Ctap2
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PINENTRY, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN, register
-from support.control_door import ControlDoor
+from support.control_door import ControlProtocol
 
 
 def status(key, code):
@@ -120,7 +120,7 @@ class TestStatus:
         key.pinentry_program = named
         with key:
             words = f"{named} may be unable to show a dialog"
-            assert words in problems(key) and words in key.said() and "nobody can be asked" not in key.said()
+            assert words in problems(key) and words in key.said() and "no prompt can be shown" not in key.said()
             # This one has a place all the same; a dialog that nobody answered says nothing of that.
             key.pinentry.set("timeout")
             device = wire.fido2_device(key.socket)
@@ -136,10 +136,10 @@ class TestStatus:
             assert words in problems(key)
         monkeypatch.setenv("DISPLAY", ":7")
         with key:
-            assert status(key, 0)["problems"] == [] and "nobody can be asked" not in key.said()
+            assert status(key, 0)["problems"] == [] and "no prompt can be shown" not in key.said()
         key.pinentry_program = tmp_path / "none"
         with key:
-            assert f"cannot start {tmp_path}/none" in problems(key) and "nobody can be asked" in key.said()
+            assert f"cannot start {tmp_path}/none" in problems(key) and "no prompt can be shown" in key.said()
 
     # Holds: FILE-8
     def test_no_terminal(self, key):
@@ -284,11 +284,11 @@ class TestCommands:
             answers = wrong * [(prompt, "not the passphrase")] + ([(prompt, PASSPHRASE)] if code == 0 else [])
             command = key.command("unlock", "--control", key.control_socket)
             ended, shown = on_terminal(command, answers, key.environment)
-            assert ended == code and shown.count("that is not the passphrase") == 2, shown
+            assert ended == code and shown.count("wrong passphrase; try again") == 2, shown
             assert "one try left" in shown and ("no tries are left" in shown) is (code != 0)
 
     @pytest.mark.parametrize("program, of_a_word", [
-        ("liquid-auth", "there is no command 'extra'"), ("liquid-authenticator", "unexpected argument 'extra'"),
+        ("liquid-auth", "unknown command 'extra'"), ("liquid-authenticator", "unexpected argument 'extra'"),
     ])
     def test_both_programs_speak_alike(self, program, of_a_word):
         def ask(*arguments):
@@ -309,7 +309,7 @@ def test_the_log_is_for_people(key):
         key.unlock()
         key.pinentry.set("deny")
         deny_a_registration(key)
-        assert "the person refused" in key.said()
+        assert "the user refused" in key.said()
         assert ".swift" not in key.said(), "a place in our source is of no use to the person"
 
 
@@ -317,8 +317,8 @@ def test_the_log_is_for_people(key):
 def test_refused_packets_have_a_limit_in_the_log(key):
     """Ten lines a minute; each packet is answered all the same."""
     with key:
-        with ControlDoor(key.control_socket) as door:
+        with ControlProtocol(key.control_socket) as door:
             for _ in range(1000):
                 assert door.ask(0x6F)[0] == 0x01
-        assert key.said().count("the control socket refuses a request: ") == 10, key.said()
-        assert key.said().count("further lines this minute are counted, not written") == 1
+        assert key.said().count("the control socket refused a request: ") == 10, key.said()
+        assert key.said().count("further lines of this minute are counted but not written") == 1

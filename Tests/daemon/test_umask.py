@@ -57,7 +57,7 @@ def test_with_an_acl_the_group_s_permissions_are_others(writable, tmp_path, acco
     vault.chmod(0o600)
     subprocess.run(["setfacl", "--modify", "user:nobody:r", vault], check=True)
     assert stat.S_IMODE(vault.stat().st_mode) == 0o640
-    assert f"{vault} is open to other users (mode 640)" in problems(writable, wrapper)
+    assert f"other users can access {vault} (mode 640)" in problems(writable, wrapper)
 
 
 # Holds: INPUT-4
@@ -65,15 +65,15 @@ def test_with_an_acl_the_group_s_permissions_are_others(writable, tmp_path, acco
 def test_any_other_group_is_others(writable, tmp_path, accounts):
     writable.wrapper = on_machine(tmp_path / "machine", *accounts)
     said = problems(writable, writable.wrapper)
-    assert f"{writable.state} is open to other users (mode 770); close it with: chmod 700 '{writable.state}'" in said
+    assert f"other users can access {writable.state} (mode 770); restrict access with: chmod 700 '{writable.state}'" in said
     writable.state.chmod(0o700)
     for name in ["vault", "credentials.sqlite"]:
-        assert f"{writable.state}/{name} is open to other users (mode 660)" in problems(writable, writable.wrapper)
+        assert f"other users can access {writable.state}/{name} (mode 660)" in problems(writable, writable.wrapper)
         (writable.state / name).chmod(0o600)
     writable.start(wait=False)
     wait_for("end", lambda: writable.process.poll() is not None)
     writable.process = None
-    assert f"others may write to {writable.folder} (mode 770)" in writable.said()
+    assert f"other users can write to {writable.folder} (mode 770)" in writable.said()
     assert not writable.control_socket.exists() and not writable.socket.exists()
 
 
@@ -82,7 +82,7 @@ def test_what_others_may_read_is_refused_under_umask_0002(tmp_path):
     wrapper = on_machine(tmp_path / "machine", *PRIVATE["nobody in the list"])
     key = Authenticator(tmp_path / "key").install()
     (key.state / "vault").chmod(0o664)
-    assert f"{key.state}/vault is open to other users (mode 664)" in problems(key, wrapper)
+    assert f"other users can access {key.state}/vault (mode 664)" in problems(key, wrapper)
 
 
 # Holds: INPUT-5

@@ -267,10 +267,10 @@ def refusals() -> list:
     item = lambda transaction, **more: {"txn": b64url(msgpack(transaction))} | more
     signer = lambda who: (
         4100,
-        f"this wallet does not sign this with {address(who)}",
+        f"this wallet does not sign with {address(who)}",
         {"signer": address(who)},
     )
-    wrong_group = (4201, "the transactions are not those of the group that they say they are of")
+    wrong_group = (4201, "the transactions do not match their group id")
     computed = lambda *transactions: {"computedGroupId": b64(group_id(*transactions))}
     sign = lambda name, expected, *items: answered(
         name, frame(to_sign(*items)), refused("sign_transactions", *expected), asks=[]
@@ -293,7 +293,7 @@ def refusals() -> list:
         ),
         sign(
             "multisignature",
-            (4200, "params.txns[1].msig is not supported; this account is no multisignature"),
+            (4200, "params.txns[1].msig is not supported; this is not a multisig account"),
             item(mine),
             item(theirs, msig={"version": 1, "threshold": 1, "addrs": [address(OURS)]}),
         ),
@@ -301,14 +301,14 @@ def refusals() -> list:
             "the prefix TX",
             (
                 4200,
-                'params.txns[0].txn begins with "TX", which belongs to what is signed and not to the transaction',
+                'params.txns[0].txn begins with "TX", which is a prefix for signing and not part of the transaction',
             ),
             {"txn": b64url(b"TX" + msgpack(mine))},
         ),
         answered(
             "a method that we do not have",
             frame(request("sign_bytes", {})),
-            refused("sign_bytes", 4003, "this wallet does not have the method sign_bytes", {"method": "sign_bytes"}),
+            refused("sign_bytes", 4003, "this wallet does not support the method sign_bytes", {"method": "sign_bytes"}),
             asks=[],
         ),
         answered(
@@ -317,7 +317,7 @@ def refusals() -> list:
             refused(
                 "post_transactions",
                 4003,
-                "this wallet does not have the method post_transactions",
+                "this wallet does not support the method post_transactions",
                 {"method": "post_transactions"},
             ),
             asks=[],

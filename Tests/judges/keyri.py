@@ -58,7 +58,7 @@ def public_key(point: bytes) -> ec.EllipticCurvePublicKey:
     try:
         return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), b"\x04" + point)
     except ValueError as error:
-        raise Refused("no point of P-256") from error
+        raise Refused("not a point of P-256") from error
 
 
 def private_key(scalar: bytes) -> ec.EllipticCurvePrivateKey:

@@ -13,7 +13,7 @@ PASSPHRASE_REQUIRED, WRONG_PASSPHRASE, WRONG_GROUP, NOT_OUR_SIGNER, CANNOT_BE_SH
 LONGEST = 65_536
 
 
-class ControlDoor:
+class ControlProtocol:
     """One connection; `ask` gives the status byte and the members of the answer."""
 
     def __init__(self, path):

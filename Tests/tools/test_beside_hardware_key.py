@@ -113,7 +113,7 @@ def test_it_goes_and_comes_back(plug_in):
         client = hid(machine.wait_for_node())
         assert client.ping(b"back") == b"back"
         client.close()
-        assert machine.said("steps aside for") == 1 and machine.said("comes back") == 1, machine.authenticator.said()
+        assert machine.said("is detached while another") == 1 and machine.said("is attached again") == 1, machine.authenticator.said()
 
 
 def test_one_that_was_there_before(plug_in):

@@ -61,7 +61,7 @@ class TestChallenges:
         server.mischief.challenge = lambda made: tag.encode() + made[len(tag) :]
         before, asked = shared_key.signatures(), shared_key.pinentry.asked()
         wallet = connect(shared_key, server.link("one"), "--register")
-        refused(shared_key, wallet, "begins as something of Algorand", before=before)
+        refused(shared_key, wallet, "could be mistaken for an Algorand transaction or program", before=before)
         assert not server.requests(RESPONSE) and shared_key.pinentry.asked() == asked, "nobody was asked"
 
 
@@ -91,7 +91,7 @@ class TestRelayedChallenges:
         """A 401 is answered a second time, as phones would, only where the rp.id is the link's host."""
         hostile = serve(host="wallet.liquid.example", rp_id="liquid.example", origin="https://liquid.example")
         before = shared_key.signatures()
-        words = "may want the origin of another host, liquid.example"
+        words = "may expect the origin of another host, liquid.example"
         refused(shared_key, connect(shared_key, hostile.link("one"), "--register"), words, 1, before)
         assert [entry.status for entry in hostile.requests(RESPONSE)] == [401]
 
@@ -149,7 +149,7 @@ class TestAnswers:
         server.mischief.redirects[step] = other.address
         before = shared_key.signatures()
         wallet = connect(shared_key, server.link("one"), *way_to(step))
-        refused(shared_key, wallet, "sends us to https://other.example", before=before)
+        refused(shared_key, wallet, "redirects to https://other.example", before=before)
         assert not other.received
 
     REPLACED = {
@@ -164,7 +164,7 @@ class TestAnswers:
         "options without a challenge": (OPTIONS, 201, body({"rp": {"id": "localhost"}}), "has no challenge", 0),
         "options without a relying party": (OPTIONS, 201, body({"challenge": "A" * 43}), "rp.id", 0),
         "501": (OPTIONS, 501, body({"reason": "not_implemented", "error": "no liquid here"}), "no liquid here", 0),
-        "a text that a terminal would obey": (OPTIONS, 400, body({"error": "\x1b[2J\u202eevil"}), "\\u{1b}[2J", 0),
+        "a text that a terminal would obey": (OPTIONS, 400, body({"error": "\x1b[2J\u202eevil"}), "\\u{1B}[2J", 0),
     }
 
     # Holds: DAPPSERVER-12
@@ -185,7 +185,7 @@ class TestAnswers:
         server.mischief.endless = step
         before = shared_key.signatures()
         wallet = connect(shared_key, server.link("one"), *way_to(step))
-        refused(shared_key, wallet, "more than is read", int(step == RESPONSE), before)
+        refused(shared_key, wallet, "an answer that is too long", int(step == RESPONSE), before)
         assert wallet.peak_memory < 200 * 1024
 
     # Holds: DAPPSERVER-13

@@ -108,5 +108,5 @@ def test_beyond_the_limits(shared_key, loop, serve, connect, authority):
 
     loop.run(send_too_much())
     assert wallet.end() == 1
-    assert "bytes, and 340000 are taken" in wallet.text, wallet.text
+    assert "bytes; the limit is 340000" in wallet.text, wallet.text
     loop.run(dapp.close())

@@ -10,7 +10,7 @@ import cbor2
 from judges import strict_cbor
 from judges.relying_parties import b64
 from support.authenticator import PHRASE, wait_for
-from support.control_door import OK, WALLET_PASSKEY, ControlDoor
+from support.control_door import OK, WALLET_PASSKEY, ControlProtocol
 
 from .doubles.wallet import Account, Wallet
 
@@ -88,7 +88,7 @@ def test_register_and_sign_in(loop, key, serve, authority):
     server.demands.verification = server.demands.counter = server.demands.address_is_username = True
 
     async def story():
-        with ControlDoor(key.control_socket) as door:
+        with ControlProtocol(key.control_socket) as door:
             wallet = await DoorWallet(server, OURS, "one", authority.client_context()).start()
             wallet.door = door
             user = await wallet.register()
@@ -129,7 +129,7 @@ def test_a_passkey_that_its_site_protects_is_told_after_a_dialog(loop, key, serv
     server = serve()
 
     async def register():
-        with ControlDoor(key.control_socket) as door:
+        with ControlProtocol(key.control_socket) as door:
             wallet = await DoorWallet(server, OURS, "one", authority.client_context()).start()
             wallet.door, wallet.more_extensions = door, {"credProtect": 3}
             await wallet.register()

@@ -140,8 +140,8 @@ def test_a_configuration_that_a_private_group_may_write(tmp_path, configuration,
 
 # Holds: INPUT-4
 @pytest.mark.parametrize("file, fault", [
-    (PLAIN, "can be written by others on this machine, who may write anything into it; run: chmod go-w"),
-    (SECRET, "holds a password or a token, and others on this machine may read it; run: chmod 600"),
+    (PLAIN, "can be changed by other users; run: chmod go-w"),
+    (SECRET, "has a password or a token, and other users can read it; run: chmod 600"),
 ], ids=["plain", "secret"])
 @pytest.mark.parametrize("accounts", SHARED.values(), ids=list(SHARED))
 def test_a_configuration_that_any_other_group_may_write(tmp_path, configuration, file, fault, accounts):
@@ -164,7 +164,7 @@ class TestFirstUse:
         server = serve()
         command = connect.command(key, server.link("one"), is_known=False)
         status, shown = on_terminal(command, [(r"Sign in at localhost.*\[y/N\] ", "n")], key.environment)
-        assert status == 4 and "localhost was told nothing" in shown
+        assert status == 4 and "nothing was sent to localhost" in shown
         assert "asking the server" not in shown, "it is not, before the answer"
         assert not server.received and key.signatures() == 0
 
@@ -185,7 +185,7 @@ class TestFirstUse:
         command = connect.command(key, server.link("one"), "--timeout", "1", is_known=False)
         status, shown = on_terminal(command, [(r"vault is locked(.|\n)*\[y/N\] ", "y")], key.environment)
         assert status == 5 and shown.count("[y/N]") == 1, shown
-        assert "look twice" in shown, "that it is the first time is told all the same"
+        assert "check the name" in shown, "that it is the first time is told all the same"
         assert key.signatures() == 1
 
 

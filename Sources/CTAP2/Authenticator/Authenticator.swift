@@ -1,6 +1,6 @@
 public import Recovery
 
-/// The authenticator: CTAP2 messages in, answers out, whichever door they come through.
+/// The authenticator: CTAP2 messages in, answers out, from the device or the control socket.
 ///
 /// A value, owned by the one task that serves requests: a ceremony that waits for a person cannot be entered again, and
 /// nothing is locked. It does no I/O, reads no clock and draws no chance but what it was given.
@@ -61,7 +61,7 @@ public struct Authenticator: Sendable {
   /// The open vault; `nil` while it is locked.
   public var currentVault: OpenVault? { keySource.current }
 
-  /// Ends what is not told to its end, a getAssertion or an enumeration: somebody changed what the answers would be
+  /// Discards an unfinished getNextAssertion or enumeration: somebody changed what the answers would be
   /// made of.
   public mutating func forgetRemaining() { (remaining, enumeration) = (nil, nil) }
 }
@@ -70,7 +70,7 @@ public struct Authenticator: Sendable {
 
 extension Authenticator {
   /// The open vault; asks for the passphrase when it is locked, and says what for.
-  func openVault(for wish: VaultWish?) async throws(CTAPError) -> OpenVault {
+  func openVault(for wish: UnlockReason?) async throws(CTAPError) -> OpenVault {
     if let vault = keySource.current { return vault }
     do throws(UserInteractionError) { return try await keySource.open(for: wish) } catch { throw CTAPError(error) }
   }
@@ -100,7 +100,7 @@ extension Authenticator {
     }
   }
 
-  /// As `confirm(_:verification:with:)`, for who tells errors in another way.
+  /// As `confirm(_:verification:with:)`, but throws the untranslated error.
   ///
   /// The passphrase that has just opened the vault for this request has verified the person (CTAP §6.1.2, step 11.2, leaves
   /// open how), and is not asked for again; but what an account of Algorand is to sign, or a wallet wants, is shown before
@@ -127,9 +127,9 @@ extension Authenticator {
   }
 
   /// What is told of the settings: as the open vault has them, or as they stand in clear.
-  func told() throws(CTAPError) -> ToldSettings {
-    guard let vault = keySource.current else { return keySource.told }
-    return try vault.settings().told
+  func reportedSettings() throws(CTAPError) -> ReportedSettings {
+    guard let vault = keySource.current else { return keySource.reported }
+    return try vault.settings().reported
   }
 }
 
@@ -167,14 +167,14 @@ struct RemainingAssertions: Sendable {
 /// An unfinished enumeration: of relying parties, the oldest first, or of credentials, the newest first.
 struct Enumeration: Sendable {
   /// How far the enumeration has come.
-  enum Told: Sendable {
+  enum Progress: Sendable {
     /// All relying parties up to this place were returned.
     case relyingParties(upTo: Int64)
     /// All credentials before the remaining ones were returned.
     case credentialsBefore(StoredCredentials)
   }
 
-  var told: Told
+  var progress: Progress
   /// Only this client goes on, and only until the device is replugged.
   let context: RequestContext
   /// Only while the vault stays open as it was.

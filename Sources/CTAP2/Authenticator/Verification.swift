@@ -40,7 +40,7 @@ extension Authenticator {
     let isAlways = settings.alwaysUV && !isExempt
     guard isProtected(settings) else {
       if isAlways { throw CTAPError(.puatRequired, "alwaysUv is on, and no PIN is set") }
-      if param != nil { throw CTAPError(.pinNotSet, "a pinUvAuthParam, and no PIN is set") }
+      if param != nil { throw CTAPError(.pinNotSet, "pinUvAuthParam was sent, but no PIN is set") }
       return .none
     }
     if let param {
@@ -50,7 +50,7 @@ extension Authenticator {
       return .byToken
     }
     if options.uv == true || isAlways && interaction.canVerify { return .builtIn }
-    if isAlways { throw CTAPError(.puatRequired, "alwaysUv is on, and the request brings no token") }
+    if isAlways { throw CTAPError(.puatRequired, "alwaysUv is on, and the request has no token") }
     return .none
   }
 
@@ -95,8 +95,8 @@ extension PINUVAuthParameters {
     if param.isEmpty {
       _ = try await authenticator.confirm(UserPrompt(purpose: .select), verification: false)
       throw CTAPError(
-        try authenticator.told().isPINSet ? .pinInvalid : .pinNotSet,
-        "an empty pinUvAuthParam was answered by the person")
+        try authenticator.reportedSettings().isPINSet ? .pinInvalid : .pinNotSet,
+        "an empty pinUvAuthParam: the user answered")
     }
     // 2.
     return try read(param)

@@ -51,7 +51,7 @@ extension Authenticator {
     return try await command.run(request, in: context, on: &self)
   }
 
-  /// Whatever comes in between, and whoever else comes, ends what is not told to its end: CTAP §6.
+  /// Whatever comes in between, and whoever else comes, discards an unfinished getNextAssertion or enumeration: CTAP §6.
   ///
   /// A new life of the device ends all that was volatile.
   mutating func beginCommand(_ code: UInt8?, in context: RequestContext) {

@@ -15,7 +15,7 @@ extension ClientPIN: AuthenticatorCommand {
     switch request.subcommand {
     case .getPINRetries:
       return .pinRetries(
-        try authenticator.told().pinRetries, needsPowerCycle: authenticator.pinUVAuth.isBlocked)
+        try authenticator.reportedSettings().pinRetries, needsPowerCycle: authenticator.pinUVAuth.isBlocked)
     case .getKeyAgreement:
       return .keyAgreement(try authenticator.pinUVAuth.publicKey(request.requiredVersion()).keyAgreement)
     case .setPIN: return try await setPIN(request, on: &authenticator)
@@ -47,7 +47,7 @@ extension ClientPIN: AuthenticatorCommand {
     guard settings.pin == nil else { throw CTAPError(.pinAuthInvalid, "a PIN is set; change it instead") }
     let secret = try authenticator.pinUVAuth.sharedSecret(with: P256.PublicKey(keyAgreement: key), version)
     guard secret.isAuthentic(param, over: encrypted) else {
-      throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not fit newPinEnc")
+      throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not match newPinEnc")
     }
     try settings.setPIN(StoredPIN(decrypting: encrypted, with: secret))
     // A PIN verifies as well as the passphrase does, and where that does not, it manages the device: whoever has none could
@@ -68,7 +68,7 @@ extension ClientPIN: AuthenticatorCommand {
     try authenticator.checkPINCanBeTried(vault)
     let secret = try authenticator.pinUVAuth.sharedSecret(with: P256.PublicKey(keyAgreement: key), version)
     guard secret.isAuthentic(param, over: encrypted + hash) else {
-      throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not fit newPinEnc and pinHashEnc")
+      throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not match newPinEnc and pinHashEnc")
     }
     try authenticator.checkPIN(hash, secret, vault)
     try authenticator.setPIN(StoredPIN(decrypting: encrypted, with: secret), in: vault)
@@ -159,15 +159,15 @@ extension TokenPermissions {
 
   /// Checks what a platform asks for: CTAP §6.5.5.7.2, steps 3 to 5.
   fileprivate func check(rpID: String?) throws(CTAPError) {
-    guard !isEmpty else { throw CTAPError(.invalidParameter, "no permission is asked for") }
+    guard !isEmpty else { throw CTAPError(.invalidParameter, "no permission was requested") }
     guard Self.offered.isSuperset(of: self) else {
-      throw CTAPError(.unauthorizedPermission, "a permission that is not offered")
+      throw CTAPError(.unauthorizedPermission, "an unsupported permission")
     }
     guard !contains(.persistentCredentialManagementReadOnly) || self == .persistentCredentialManagementReadOnly else {
-      throw CTAPError(.unauthorizedPermission, "pcmr stands alone")
+      throw CTAPError(.unauthorizedPermission, "pcmr cannot be combined with other permissions")
     }
     guard isDisjoint(with: .needingRPID) || rpID != nil else {
-      throw CTAPError(.missingParameter, "mc and ga ask for an rpId")
+      throw CTAPError(.missingParameter, "mc and ga require an rpId")
     }
   }
 }
@@ -176,7 +176,7 @@ extension CTAPError {
   /// Why there is no token: unlike in a ceremony, clientPIN has statuses for verification (CTAP §6.5.5.7.3).
   fileprivate init(ofToken error: UserInteractionError) {
     switch error {
-    case .verificationFailed: self.init(.uvInvalid, "the person could not be verified")
+    case .verificationFailed: self.init(.uvInvalid, "the user could not be verified")
     case .verificationBlocked: self.init(.uvBlocked, "verification is blocked; lock and unlock the vault")
     default: self.init(error)
     }
@@ -231,7 +231,7 @@ extension StoredPIN {
   /// - Throws: `invalidParameter` for a block of another size, `pinPolicyViolation` for what is no text of that length.
   fileprivate init(decrypting encrypted: [UInt8], with secret: PINUVAuthSecret) throws(CTAPError) {
     guard let block = secret.decrypt(encrypted), block.count == Self.longestSize + 1 else {
-      throw CTAPError(.invalidParameter, "newPinEnc does not hold 64 bytes")
+      throw CTAPError(.invalidParameter, "newPinEnc does not have 64 bytes")
     }
     try self.init(
       block.withUnsafeBytes { SecretBytes(copying: UnsafeRawBufferPointer(rebasing: $0.prefix { $0 != 0 })) })

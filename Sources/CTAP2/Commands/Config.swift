@@ -11,10 +11,12 @@ extension Config: AuthenticatorCommand {
     _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> NoResponse {
     // As far as can be told before the vault is open.
-    if authenticator.asksForToken(request, try authenticator.told()) { _ = try request.pinUvAuth.required() }
+    if authenticator.asksForToken(request, try authenticator.reportedSettings()) {
+      _ = try request.pinUvAuth.required()
+    }
     let vault = try await authenticator.openVault(for: UserPrompt(purpose: .authorize(.authenticatorConfiguration)))
     let before = try vault.settings()
-    let isByToken = authenticator.asksForToken(request, before.told)
+    let isByToken = authenticator.asksForToken(request, before.reported)
     if isByToken {
       try authenticator.authorize(
         request.pinUvAuth.required(), over: request.authenticatedMessage, for: .authenticatorConfiguration, vault)
@@ -24,7 +26,7 @@ extension Config: AuthenticatorCommand {
     case .toggleAlwaysUv: settings.alwaysUV.toggle()
     case .setMinPINLength:
       guard !request.pinComplexityPolicy else {
-        throw CTAPError(.invalidParameter, "there is no policy for PINs but their length")
+        throw CTAPError(.invalidParameter, "a PIN's only rule is its length")
       }
       try settings.setMinimumPINLength(
         request.newMinPINLength, rpIDs: request.minPinLengthRPIDs, forceChange: request.forceChangePin)
@@ -58,7 +60,7 @@ extension UserPrompt.Change {
 extension Authenticator {
   /// Whether a person must have been verified: always where that is possible, and under alwaysUv, which only
   /// toggleAlwaysUv itself can end again (CTAP §6.11, step 4).
-  fileprivate func asksForToken(_ request: Config.Request, _ settings: ToldSettings) -> Bool {
+  fileprivate func asksForToken(_ request: Config.Request, _ settings: ReportedSettings) -> Bool {
     settings.isPINSet || interaction.canVerify || settings.alwaysUV && request.subcommand != .toggleAlwaysUv
   }
 }

@@ -13,12 +13,12 @@ extension CredentialManagement: AuthenticatorCommand {
   ) async throws(CTAPError) -> Response {
     // Whatever comes now, an enumeration goes on only by its own sub-command.
     let enumeration = authenticator.enumeration.take()
-    guard let param = try request.param(), let deed = try request.deed() else {
+    guard let param = try request.param(), let operation = try request.operation() else {
       return try goOn(enumeration, request.subcommand, on: &authenticator)
     }
     let vault = try await authenticator.openVault(for: UserPrompt(purpose: .authorize(.credentialManagement)))
-    let rpID = try authenticator.authorize(param, deed, over: request.authenticatedMessage, vault)
-    switch deed {
+    let rpID = try authenticator.authorize(param, operation, over: request.authenticatedMessage, vault)
+    switch operation {
     case .tellMetadata:
       try refuseBoundToken(rpID)
       return try metadata(of: vault)
@@ -37,7 +37,7 @@ extension CredentialManagement: AuthenticatorCommand {
       let source = try vault.discoverableCredential(id: id)
       try check(rpID, fits: source.rpIDHash)
       guard user.id == source.userID else {
-        throw CTAPError(.invalidParameter, "user.id is not that of the credential")
+        throw CTAPError(.invalidParameter, "user.id does not match the credential")
       }
       // An absent or empty name is removed (CTAP §6.8.6).
       let now = authenticator.wallClock()
@@ -49,7 +49,9 @@ extension CredentialManagement: AuthenticatorCommand {
   // MARK: What the token is for
 
   private static func refuseBoundToken(_ rpID: String?) throws(CTAPError) {
-    guard rpID == nil else { throw CTAPError(.pinAuthInvalid, "the token is for one relying party, this is for all") }
+    guard rpID == nil else {
+      throw CTAPError(.pinAuthInvalid, "the token is for one relying party, and the command is for all")
+    }
   }
 
   private static func check(_ rpID: String?, fits rpIDHash: RPIDHash) throws(CTAPError) {
@@ -73,7 +75,7 @@ extension CredentialManagement: AuthenticatorCommand {
     let total = try stored(vault.store.relyingPartyCount())
     guard let first = try stored(vault.store.relyingParty(after: nil)) else { throw noCredentials() }
     authenticator.enumeration = Enumeration(
-      told: .relyingParties(upTo: first.place), context: context, unlocking: vault.unlocking,
+      progress: .relyingParties(upTo: first.place), context: context, unlocking: vault.unlocking,
       since: authenticator.now())
     return .relyingParty(first.rpID, total: total)
   }
@@ -86,7 +88,8 @@ extension CredentialManagement: AuthenticatorCommand {
     let total = credentials.count
     guard let first = try credentials.popFirst(in: vault) else { throw noCredentials() }
     authenticator.enumeration = Enumeration(
-      told: .credentialsBefore(credentials), context: context, unlocking: vault.unlocking, since: authenticator.now())
+      progress: .credentialsBefore(credentials), context: context, unlocking: vault.unlocking,
+      since: authenticator.now())
     return try vault.description(of: first, total: total)
   }
 
@@ -98,19 +101,19 @@ extension CredentialManagement: AuthenticatorCommand {
     _ enumeration: Enumeration?, _ subcommand: Subcommand, on authenticator: inout Authenticator
   ) throws(CTAPError) -> Response {
     let now = authenticator.now()
-    let nothing = CTAPError(.notAllowed, "there is no enumeration to go on from")
-    guard var enumeration, now - enumeration.since <= GetNextAssertion.patience,
+    let nothing = CTAPError(.notAllowed, "there is no enumeration to continue")
+    guard var enumeration, now - enumeration.since <= GetNextAssertion.timeout,
       let vault = authenticator.keySource.current, vault.unlocking === enumeration.unlocking
     else { throw nothing }
     let response: Response
-    switch (enumeration.told, subcommand) {
+    switch (enumeration.progress, subcommand) {
     case (.relyingParties(let place), .enumerateRPsGetNextRP):
       guard let next = try stored(vault.store.relyingParty(after: place)) else { throw nothing }
-      enumeration.told = .relyingParties(upTo: next.place)
+      enumeration.progress = .relyingParties(upTo: next.place)
       response = .relyingParty(next.rpID, total: nil)
     case (.credentialsBefore(var credentials), .enumerateCredentialsGetNextCredential):
       guard let source = try credentials.popFirst(in: vault) else { throw nothing }
-      enumeration.told = .credentialsBefore(credentials)
+      enumeration.progress = .credentialsBefore(credentials)
       response = try vault.description(of: source, total: nil)
     default: throw nothing
     }
@@ -153,13 +156,14 @@ extension CredentialManagement.Request {
 }
 
 extension Authenticator {
-  /// Checks the token of a deed; the relying party that it is bound to, if any.
+  /// Checks the token of a operation; the relying party that it is bound to, if any.
   ///
   /// - Throws: `pinAuthInvalid` for all that does not fit.
   fileprivate mutating func authorize(
-    _ param: PINUVAuthParam, _ deed: CredentialManagement.Deed, over message: [UInt8], _ vault: OpenVault
+    _ param: PINUVAuthParam, _ operation: CredentialManagement.Operation, over message: [UInt8], _ vault: OpenVault
   ) throws(CTAPError) -> String? {
-    if deed.isReading, let token = try vault.settings().persistentToken?.withUnsafeBytes(SecretBytes.init(copying:)),
+    if operation.isReading,
+      let token = try vault.settings().persistentToken?.withUnsafeBytes(SecretBytes.init(copying:)),
       param.version.isAuthentic(param.bytes, over: message, key: token)
     {
       return nil

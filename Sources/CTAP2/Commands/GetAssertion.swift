@@ -94,7 +94,7 @@ extension GetAssertion: AuthenticatorCommand {
     } catch {
       return error
     }
-    return CTAPError(.noCredentials, "no credential of the request is ours and may be used")
+    return CTAPError(.noCredentials, "no credential of the request can be used here")
   }
 }
 
@@ -121,7 +121,7 @@ extension CeremonyOptions {
     guard uv != true || hasParam || authenticator.interaction.canVerify else {
       throw CTAPError(.invalidOption, "verification is not set up")
     }
-    guard rk == nil else { throw CTAPError(.unsupportedOption, "rk has no meaning in a sign-in") }
+    guard rk == nil else { throw CTAPError(.unsupportedOption, "rk is not an option of getAssertion") }
     return hasParam ? withoutVerification : self
   }
 }
@@ -227,7 +227,7 @@ public enum GetNextAssertion: AuthenticatorCommand {
   /// The name in the standard.
   public static let name = "authenticatorGetNextAssertion"
   /// How long a client may wait between two answers.
-  static let patience = Duration.seconds(30)
+  static let timeout = Duration.seconds(30)
 
   /// CTAP §6.3; the numbers are its steps.
   public static func run(
@@ -236,11 +236,11 @@ public enum GetNextAssertion: AuthenticatorCommand {
     // 1–3. Nothing is remembered, nothing is left, or the client took too long; or the vault was locked meanwhile.
     let now = authenticator.now()
     guard
-      var remaining = authenticator.remaining.take(), now - remaining.since <= patience,
+      var remaining = authenticator.remaining.take(), now - remaining.since <= timeout,
       let vault = authenticator.keySource.current, vault.unlocking === remaining.unlocking,
       let credential = try remaining.credentials.popFirst(in: vault)
     else {
-      throw CTAPError(.notAllowed, "there is no assertion to go on from")
+      throw CTAPError(.notAllowed, "there is no assertion to continue")
     }
 
     // 4–6. The flags are those of the first answer.

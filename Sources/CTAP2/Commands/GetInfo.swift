@@ -17,7 +17,7 @@ public enum GetInfo: AuthenticatorCommand {
     let encrypted = try authenticator.keySource.current?.encryptedStates()
     return Response(
       extensions: authenticator.extensions.map { $0.identifier },
-      userVerification: authenticator.interaction.canVerify, settings: try authenticator.told(),
+      userVerification: authenticator.interaction.canVerify, settings: try authenticator.reportedSettings(),
       remainingDiscoverableCredentials: try authenticator.remainingDiscoverableCredentials(),
       encIdentifier: encrypted?.identifier, encCredStoreState: encrypted?.credentialStore)
   }
@@ -29,7 +29,7 @@ public enum GetInfo: AuthenticatorCommand {
     /// Whether built-in user verification is set up.
     public let userVerification: Bool
     /// What is told of PIN and settings.
-    public let settings: ToldSettings
+    public let settings: ReportedSettings
     /// How many more discoverable credentials there is room for; nobody knows while the vault is locked.
     public let remainingDiscoverableCredentials: Int?
     /// Which device this is, 32 bytes, for who has the persistent token; not told while the vault is locked.

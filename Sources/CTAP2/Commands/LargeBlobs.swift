@@ -27,7 +27,7 @@ public enum LargeBlobs: AuthenticatorCommand {
     case .get(let count):
       let array = try await authenticator.openVault(for: nil).largeBlobArray()
       guard request.offset <= UInt64(array.count) else {
-        throw CTAPError(.invalidParameter, "the offset is behind the array's end")
+        throw CTAPError(.invalidParameter, "the offset is beyond the end of the array")
       }
       return Response(config: Array(array.dropFirst(Int(request.offset)).prefix(count)))
     case .set(let fragment, let length):
@@ -52,13 +52,13 @@ public enum LargeBlobs: AuthenticatorCommand {
       guard let begun = authenticator.largeBlobWrite, begun.context == context,
         request.offset == UInt64(begun.received.count), let open = authenticator.keySource.current,
         open.unlocking === begun.unlocking
-      else { throw CTAPError(.invalidSequence, "a fragment that does not go on where the last one ended") }
+      else { throw CTAPError(.invalidSequence, "a fragment that does not continue the last one") }
       (write, vault) = (begun, open)
     }
     let isByToken = try authenticator.authorize(request, fragment, vault)
 
     guard write.received.count + fragment.count <= write.length else {
-      throw CTAPError(.invalidParameter, "more bytes than the length that was told")
+      throw CTAPError(.invalidParameter, "more bytes than length")
     }
     // The standard lets any program do this where nobody can be verified; here a person agrees to it, once for the array.
     if !isByToken, let length {
@@ -105,7 +105,7 @@ public enum LargeBlobs: AuthenticatorCommand {
       switch (get, set) {
       case (let get?, nil):
         guard length == nil, param.param == nil, param.version == nil else {
-          throw CTAPError(.invalidParameter, "get stands with offset alone")
+          throw CTAPError(.invalidParameter, "get takes only offset")
         }
         action = .get(try Self.fragment(get))
       case (nil, let set?):
@@ -122,7 +122,7 @@ public enum LargeBlobs: AuthenticatorCommand {
 
     private static func length(_ length: UInt64?, offset: UInt64) throws(CTAPError) -> Int? {
       guard offset == 0 else {
-        if length != nil { throw CTAPError(.invalidParameter, "length stands with the first fragment alone") }
+        if length != nil { throw CTAPError(.invalidParameter, "length is only for the first fragment") }
         return nil
       }
       guard let length else { throw CTAPError(.invalidParameter, "length is missing") }

@@ -24,7 +24,7 @@ extension MakeCredential: AuthenticatorCommand {
     let options = try request.options.checkedForRegistration(in: authenticator, hasParam: param != nil)
 
     // 7. As far as can be told before the vault is open.
-    try authenticator.refuseUnverifiedPasskey(options, hasParam: param != nil, authenticator.told())
+    try authenticator.refuseUnverifiedPasskey(options, hasParam: param != nil, authenticator.reportedSettings())
 
     // 9. Attestation tells the model at most; an enterprise cannot have more.
     guard request.enterpriseAttestation == nil else {
@@ -41,7 +41,7 @@ extension MakeCredential: AuthenticatorCommand {
 
     // 6–8, 11.1. A token was verified already; with alwaysUv, everything is.
     let settings = try vault.settings()
-    try authenticator.refuseUnverifiedPasskey(options, hasParam: param != nil, settings.told)
+    try authenticator.refuseUnverifiedPasskey(options, hasParam: param != nil, settings.reported)
     let verification = try authenticator.verification(
       param, options, over: request.clientDataHash, for: .makeCredential, rpID: request.rp.id, settings: settings,
       isExempt: false, vault: vault)
@@ -96,7 +96,7 @@ extension MakeCredential: AuthenticatorCommand {
     let visible = findings.hits.first { $0.policy.allows(userVerified: false) }
     guard let hit = visible ?? findings.hits.first else { return findings.highestKnownCounter }
 
-    let excluded = CTAPError(.credentialExcluded, "a credential of the excludeList is ours")
+    let excluded = CTAPError(.credentialExcluded, "a credential of the excludeList exists here")
     let consent: UserConsent
     do throws(CTAPError) {
       let needed = visible == nil || verification == .byToken ? verification : .none
@@ -117,7 +117,7 @@ extension CeremonyOptions {
     guard uv != true || hasParam || authenticator.interaction.canVerify else {
       throw CTAPError(.invalidOption, "verification is not set up")
     }
-    guard up != false else { throw CTAPError(.invalidOption, "a registration without presence") }
+    guard up != false else { throw CTAPError(.invalidOption, "a registration without user presence") }
     return hasParam ? withoutVerification : self
   }
 }
@@ -126,14 +126,14 @@ extension Authenticator {
   /// Step 7 of CTAP §6.1.2: whoever set up verification wants passkeys to be made with it; without a PIN, there is no
   /// token to ask for instead.
   fileprivate func refuseUnverifiedPasskey(
-    _ options: CeremonyOptions, hasParam: Bool, _ settings: ToldSettings
+    _ options: CeremonyOptions, hasParam: Bool, _ settings: ReportedSettings
   ) throws(CTAPError) {
     guard options.rk == true, options.uv != true, !hasParam, !settings.alwaysUV,
       settings.isPINSet || interaction.canVerify
     else { return }
     throw CTAPError(
       settings.isPINSet ? .puatRequired : .operationDenied,
-      "a discoverable credential without verification, which is set up")
+      "a discoverable credential needs verification, which is set up")
   }
 }
 

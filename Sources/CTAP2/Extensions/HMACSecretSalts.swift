@@ -35,10 +35,10 @@ struct HMACSecretSalts: ExtensionProcessing {
   /// Opens the salts with the secret that was agreed on.
   init(saltEnc: [UInt8], saltAuth: [UInt8], under sharedSecret: PINUVAuthSecret) throws(CTAPError) {
     guard sharedSecret.isAuthentic(saltAuth, over: saltEnc) else {
-      throw CTAPError(.pinAuthInvalid, "saltAuth does not fit saltEnc")
+      throw CTAPError(.pinAuthInvalid, "saltAuth does not match saltEnc")
     }
     guard let salts = sharedSecret.decrypt(saltEnc), [Self.size, 2 * Self.size].contains(salts.count) else {
-      throw CTAPError(.invalidLength, "saltEnc does not hold one or two salts")
+      throw CTAPError(.invalidLength, "saltEnc does not have one or two salts")
     }
     self.sharedSecret = sharedSecret
     self.salts = salts

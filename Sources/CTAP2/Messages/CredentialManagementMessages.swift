@@ -15,7 +15,7 @@ public enum CredentialManagement: Sendable {
   }
 
   /// A sub-command with the parameters that it cannot do without.
-  enum Deed: Sendable {
+  enum Operation: Sendable {
     case tellMetadata
     case enumerateRPs
     case enumerateCredentials(RPIDHash)
@@ -74,7 +74,7 @@ public enum CredentialManagement: Sendable {
     /// What is to be done; `nil` where an enumeration goes on, which takes neither a token nor parameters.
     ///
     /// - Throws: `missingParameter` for a member that the sub-command needs.
-    func deed() throws(CTAPError) -> Deed? {
+    func operation() throws(CTAPError) -> Operation? {
       switch subcommand {
       case .getCredsMetadata: .tellMetadata
       case .enumerateRPsBegin: .enumerateRPs

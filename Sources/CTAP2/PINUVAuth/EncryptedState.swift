@@ -45,7 +45,7 @@ extension OpenVault {
         try EncryptedState.credentialStore.encrypt(state.credentialStoreState(revision: revision), token: token)
       )
     } catch {
-      throw CTAPError(.other, "what the device is cannot be encrypted: \(error)")
+      throw CTAPError(.other, "the device identifier cannot be encrypted: \(error)")
     }
   }
 }

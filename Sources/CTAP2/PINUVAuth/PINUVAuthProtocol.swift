@@ -104,7 +104,7 @@ extension P256.PublicKey {
       throw CTAPError(error)
     }
     do throws(CryptoError) { try self.init(x: x, y: y) } catch {
-      throw CTAPError(.invalidParameter, "keyAgreement is no point of P-256")
+      throw CTAPError(.invalidParameter, "keyAgreement is not a point of P-256")
     }
   }
 

@@ -64,7 +64,7 @@ public struct PINUVAuthState: Sendable {
   }
 
   private static func disagreement(_ error: CryptoError) -> CTAPError {
-    CTAPError(.other, "no secret can be agreed on: \(error)")
+    CTAPError(.other, "no shared secret can be computed: \(error)")
   }
 
   // MARK: Wrong PINs
@@ -120,7 +120,7 @@ public struct PINUVAuthState: Sendable {
   /// - Throws: `pinAuthInvalid` when the token is bound to another one, or its verification was used up.
   mutating func bindToken(to rpID: String) throws(CTAPError) {
     guard token?.userVerified == true else {
-      throw CTAPError(.pinAuthInvalid, "what the token verified was used up")
+      throw CTAPError(.pinAuthInvalid, "the verification of the token was used already")
     }
     try token?.bind(to: rpID)
   }

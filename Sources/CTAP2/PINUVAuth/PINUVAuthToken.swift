@@ -58,7 +58,7 @@ struct PINUVAuthToken: Sendable {
     _ param: [UInt8], over message: [UInt8], for permission: TokenPermissions
   ) throws(CTAPError) {
     guard version.isAuthentic(param, over: message, key: secret) else {
-      throw CTAPError(.pinAuthInvalid, "pinUvAuthParam is not of the token in use")
+      throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not match the token")
     }
     isUsed = true
     guard permissions.isSuperset(of: permission) else {

@@ -1,7 +1,7 @@
 import CryptoPrimitives
 public import Recovery
 
-// What may be set, whoever sets it: a platform by clientPIN and authenticatorConfig, or the owner at the control door,
+// What may be set, whoever sets it: a platform by clientPIN and authenticatorConfig, or the owner at the control socket,
 // who has given the vault's passphrase.
 
 extension AuthenticatorSettings {
@@ -19,7 +19,7 @@ extension AuthenticatorSettings {
       throw CTAPError(.pinPolicyViolation, "a PIN has at least \(minimumPINLength) characters")
     }
     if forcePINChange, let old = self.pin, constantTimeEqual(old.hash, pin.hash) {
-      throw CTAPError(.pinPolicyViolation, "the PIN must be changed, and this is the old one")
+      throw CTAPError(.pinPolicyViolation, "the new PIN must differ from the old one")
     }
     self.pin = pin
     forcePINChange = false
@@ -50,10 +50,10 @@ extension AuthenticatorSettings {
     let length = length ?? UInt64(minimumPINLength)
     guard let length = UInt8(exactly: length), (minimumPINLength...Self.longestPIN).contains(length) else {
       throw CTAPError(
-        .pinPolicyViolation, "the minimum is \(minimumPINLength) and can only grow, up to \(Self.longestPIN)")
+        .pinPolicyViolation, "the minimum is \(minimumPINLength) and can only be raised, up to \(Self.longestPIN)")
     }
     guard !forceChange || pin != nil else {
-      throw CTAPError(.pinNotSet, "there is no PIN that could be changed")
+      throw CTAPError(.pinNotSet, "there is no PIN to change")
     }
     if let rpIDs {
       guard rpIDs.count <= Self.maximumRPIDs else {

@@ -1,11 +1,11 @@
 public import Recovery
 
 /// What a locked vault is wanted for, so that the person sees why the passphrase is asked for; it is no consent to it.
-public enum VaultWish: Sendable, Equatable {
+public enum UnlockReason: Sendable, Equatable {
   /// What the person will be asked then.
   case prompt(UserPrompt)
   /// A wallet's request that has no prompt, or whose prompt depends on the open vault.
-  case wallet(WalletWish)
+  case wallet(WalletUnlockReason)
 }
 
 /// The port to the vault: who holds the secret, and how it is opened.
@@ -14,7 +14,7 @@ public protocol KeySource: Sendable {
   var current: OpenVault? { get }
 
   /// What the store tells of its settings in clear, for as long as the vault is locked. Never prompts.
-  var told: ToldSettings { get }
+  var reported: ReportedSettings { get }
 
   /// Opens the vault, asking the person for the passphrase when it is locked; cancelling the task withdraws the prompt.
   ///
@@ -22,7 +22,7 @@ public protocol KeySource: Sendable {
   /// the command ends as `declined`; after wrong passphrases alone it ends as `wrongPassphrase`.
   /// - Parameter wish: what the vault is wanted for; `nil` when that is not known yet.
   /// - Returns: the vault, ``OpenVault/openedByPerson`` where somebody was asked for the passphrase.
-  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault
+  func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault
 }
 
 /// A vault that stays open as long as the process runs; never asks for a passphrase.
@@ -35,7 +35,7 @@ public struct OpenKeySource: KeySource {
   /// The vault.
   public var current: OpenVault? { vault }
   /// The settings of a new device; unused, because the vault is always open.
-  public var told: ToldSettings { ToldSettings() }
+  public var reported: ReportedSettings { ReportedSettings() }
   /// The vault.
-  public func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { vault }
+  public func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
 }

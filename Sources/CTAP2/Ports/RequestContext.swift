@@ -3,7 +3,7 @@
 /// State that one request leaves for the next belongs to its context: another client, or the same one after a replug,
 /// does not find it.
 public struct RequestContext: Hashable, Sendable {
-  /// Tells clients apart: a CTAPHID channel, or a connection of the control door.
+  /// Tells clients apart: a CTAPHID channel, or a connection of the control socket.
   ///
   /// The caller numbers them.
   public let channel: UInt64

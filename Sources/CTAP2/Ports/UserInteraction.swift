@@ -233,7 +233,7 @@ public enum WalletPurpose: Sendable, Equatable {
 }
 
 /// Why a wallet opens a locked vault, for requests that have no prompt, or whose prompt depends on the open vault.
-public enum WalletWish: Sendable, Equatable {
+public enum WalletUnlockReason: Sendable, Equatable {
   /// A wallet would be told the account in use, or its passkey at a site, for a host that may be another.
   case tellAccount(rpID: String?, host: String? = nil)
   /// A program would be told addresses of an account, whichever it names.

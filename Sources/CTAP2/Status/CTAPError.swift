@@ -56,7 +56,7 @@ extension CTAPError {
   init(ofVerification error: UserInteractionError, isPINSet: Bool) {
     switch error {
     case .verificationFailed where isPINSet, .verificationBlocked where isPINSet:
-      self.init(.puatRequired, "the person could not be verified, and a PIN is set")
+      self.init(.puatRequired, "the user could not be verified, and a PIN is set")
     default: self.init(error)
     }
   }
@@ -68,11 +68,11 @@ extension CTAPError {
   public init(_ error: UserInteractionError, file: String = #fileID, line: UInt = #line) {
     let (status, reason): (CTAPStatus, String) =
       switch error {
-      case .declined: (.operationDenied, "the person refused, or could not be asked")
+      case .declined: (.operationDenied, "the user refused, or no prompt could be shown")
       case .wrongPassphrase: (.operationDenied, "the vault stays locked: the passphrase was wrong in every try")
       case .timedOut: (.userActionTimeout, "nobody answered in time")
       case .cancelled: (.keepaliveCancel, "the client withdrew the request")
-      case .verificationFailed: (.operationDenied, "the person could not be verified")
+      case .verificationFailed: (.operationDenied, "the user could not be verified")
       case .verificationBlocked: (.pinBlocked, "verification is blocked; lock and unlock the vault")
       }
     self.init(status, reason, file: file, line: line)

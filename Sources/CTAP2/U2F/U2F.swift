@@ -39,7 +39,7 @@ extension Authenticator {
       let command = try U2FCommand(message)
       switch command.instruction {
       case .version:
-        guard command.data.isEmpty else { throw CTAPError(.invalidLength, "a question for the version with data") }
+        guard command.data.isEmpty else { throw CTAPError(.invalidLength, "a VERSION message with data") }
         return .answer(Array("U2F_V2".utf8) + U2FStatus.noError.bytes)
       case .register: return try register(command, confirmation)
       case .authenticate: return try authenticate(command, confirmation)
@@ -57,7 +57,7 @@ extension Authenticator {
   ) throws(CTAPError) -> U2FOutcome {
     let data = command.data
     guard data.count == 64, let application = RPIDHash(bytes: Array(data[32...])) else {
-      throw CTAPError(.invalidLength, "a registration is not 64 bytes")
+      throw CTAPError(.invalidLength, "a REGISTER message does not have 64 bytes")
     }
     let prompt = UserPrompt(
       purpose: SelectionByRegistration.isMeant(by: application) ? .select : .registerSecondFactor)
@@ -89,7 +89,7 @@ extension Authenticator {
     while true {
       let salt = randomness.next().bigEndianBytes + randomness.next().bigEndianBytes
       guard let parameters = CredentialParameters.u2f(salt: salt, epoch: epoch) else {
-        throw CTAPError(.other, "a salt of another length")
+        throw CTAPError(.other, "a salt of a wrong length")
       }
       do throws(CryptoError) {
         let key = try vault.keys.privateKey(parameters, rpIDHash: application)
@@ -110,7 +110,7 @@ extension Authenticator {
   ) throws(CTAPError) -> U2FOutcome {
     let data = command.data
     guard data.count >= 65, data.count == 65 + Int(data[64]), let application = RPIDHash(bytes: Array(data[32..<64]))
-    else { throw CTAPError(.invalidLength, "a sign-in is not as long as its key handle says") }
+    else { throw CTAPError(.invalidLength, "an AUTHENTICATE message has a wrong length") }
     guard let control = Control(rawValue: command.parameter) else {
       throw CTAPError(.invalidCredential, "no such control byte")
     }
@@ -120,7 +120,7 @@ extension Authenticator {
     }
     try refuseUnderAlwaysUV(vault)
     guard let (credential, key) = try secondFactor(Array(data[65...]), application, vault) else {
-      throw CTAPError(.invalidCredential, "the key handle is not ours")
+      throw CTAPError(.invalidCredential, "the key handle is unknown")
     }
 
     switch control {
@@ -184,7 +184,7 @@ extension Authenticator {
 
   /// CTAP §7.2.4: with alwaysUv, U2F, which cannot verify anybody, is off.
   private func refuseUnderAlwaysUV(_ vault: OpenVault) throws(CTAPError) {
-    if try vault.settings().alwaysUV { throw CTAPError(.notAllowed, "alwaysUv is on, and U2F verifies nobody") }
+    if try vault.settings().alwaysUV { throw CTAPError(.notAllowed, "alwaysUv is on, and U2F has no verification") }
   }
 }
 

@@ -19,13 +19,13 @@ struct U2FCommand: Sendable {
   /// - Throws: `invalidParameter` for a class other than 0, `invalidCommand` for an unknown instruction,
   ///   `invalidLength` for a message that has neither form.
   init(_ message: [UInt8]) throws(CTAPError) {
-    guard message.count >= 4 else { throw CTAPError(.invalidLength, "a message of U2F without a head") }
-    guard message[0] == 0 else { throw CTAPError(.invalidParameter, "no such class of U2F") }
+    guard message.count >= 4 else { throw CTAPError(.invalidLength, "a U2F message without a header") }
+    guard message[0] == 0 else { throw CTAPError(.invalidParameter, "an unknown U2F class") }
     guard let instruction = Instruction(rawValue: message[1]) else {
-      throw CTAPError(.invalidCommand, "no such instruction of U2F")
+      throw CTAPError(.invalidCommand, "an unknown U2F instruction")
     }
     guard let data = Self.data(message[4...]) else {
-      throw CTAPError(.invalidLength, "a message of U2F is not as long as it says")
+      throw CTAPError(.invalidLength, "a U2F message has a wrong length")
     }
     (self.instruction, parameter, self.data) = (instruction, message[2], data)
   }

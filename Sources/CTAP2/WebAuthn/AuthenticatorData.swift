@@ -138,7 +138,7 @@ extension COSEKey {
     switch COSEAlgorithm(rawValue: try map.requiredInt(3)) {
     case .es256:
       guard let point = try? P256.PublicKey(x: x, y: try map.requiredBytes(-3)) else {
-        throw .invalid("no point of P-256")
+        throw .invalid("not a point of P-256")
       }
       publicKey = .es256(point)
     case .edDSA:
@@ -147,6 +147,6 @@ extension COSEKey {
     case nil: throw .invalid("a key of an algorithm that is not supported")
     }
     self.init(publicKey)
-    guard self.map == map else { throw .invalid("a key with other members than its algorithm has") }
+    guard self.map == map else { throw .invalid("a key whose members do not match its algorithm") }
   }
 }

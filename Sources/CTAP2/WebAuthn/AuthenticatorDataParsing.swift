@@ -21,7 +21,7 @@ extension AuthenticatorData {
       extensions = map
       rest = []
     }
-    guard rest.isEmpty else { throw .invalid("\(rest.count) bytes behind the authenticator data") }
+    guard rest.isEmpty else { throw .invalid("\(rest.count) bytes after the authenticator data") }
     self.init(
       rpIDHash: rpIDHash, flags: flags, signCount: signCount, attestedCredentialData: attested, extensions: extensions)
   }
@@ -40,13 +40,13 @@ extension AttestedCredentialData {
       self.init(aaguid: aaguid, credentialID: credentialID, publicKey: key)
       return
     }
-    throw .invalid("a credential without a public key that is supported")
+    throw .invalid("a credential without a supported public key")
   }
 }
 
 extension ArraySlice<UInt8> {
   fileprivate mutating func take(_ count: Int) throws(CBORError) -> [UInt8] {
-    guard self.count >= count else { throw .invalid("authenticator data end too early") }
+    guard self.count >= count else { throw .invalid("the authenticator data end too early") }
     defer { self = dropFirst(count) }
     return Array(prefix(count))
   }

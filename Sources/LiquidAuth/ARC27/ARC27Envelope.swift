@@ -61,7 +61,7 @@ struct ARC27Envelope {
       throw .noRequest("it has no id of 1 to \(Self.maximumIDSize) bytes")
     }
     guard let text = message["reference"]?.text, let reference = ARC27Reference(text) else {
-      throw .noRequest("its reference is not one of ARC-27")
+      throw .noRequest("its reference is not an ARC-27 method")
     }
     guard reference.kind == .request else { throw .response }
     (self.id, method, params) = (id, reference.method, message["params"] ?? .null)

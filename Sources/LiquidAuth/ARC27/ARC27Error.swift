@@ -62,16 +62,16 @@ extension ARC27Error: CustomStringConvertible {
   /// The member `message`: a sentence for the dApp's person, which says nothing about this machine.
   var message: String {
     switch self {
-    case .unknown: "the wallet could not do this"
-    case .methodCanceled: "the person refused"
+    case .unknown: "the wallet failed to do this"
+    case .methodCanceled: "the user refused"
     case .methodTimedOut: "nobody answered in time"
-    case .methodNotSupported(let method): "this wallet does not have the method \(method)"
+    case .methodNotSupported(let method): "this wallet does not support the method \(method)"
     case .networkNotSupported: "this wallet does not know the network"
-    case .unauthorizedSigner(let address): "this wallet does not sign this with \(address)"
+    case .unauthorizedSigner(let address): "this wallet does not sign with \(address)"
     case .invalidInput(let reason): reason
-    case .invalidGroupID: "the transactions are not those of the group that they say they are of"
+    case .invalidGroupID: "the transactions do not match their group id"
     case .failedToPostSomeTransactions(_, let failures):
-      (["the network did not take all transactions"] + failures.map(\.message)).joined(separator: "; ")
+      (["the network did not accept all transactions"] + failures.map(\.message)).joined(separator: "; ")
     }
   }
 
@@ -80,7 +80,7 @@ extension ARC27Error: CustomStringConvertible {
     switch self {
     case .unknown(let reason): "\(message): \(reason)"
     case .failedToPostSomeTransactions(_, let failures):
-      (["the network did not take all transactions"] + failures.map(\.nodeInWords)).joined(separator: "; ")
+      (["the network did not accept all transactions"] + failures.map(\.nodeInWords)).joined(separator: "; ")
     default: message
     }
   }
@@ -95,7 +95,7 @@ extension PortError {
     switch kind {
     case .refused: "rejected: \(reason.prefix(Self.maximumWords))"
     case .timedOut: "no answer in time"
-    default: "the wallet's node could not be asked"
+    default: "the wallet's node cannot be reached"
     }
   }
 
@@ -104,7 +104,7 @@ extension PortError {
     switch kind {
     case .refused: "rejected: \(reason.onOneLine)"
     case .timedOut: message
-    default: "the node could not be asked: \(reason)"
+    default: "the node cannot be reached: \(reason)"
     }
   }
 }

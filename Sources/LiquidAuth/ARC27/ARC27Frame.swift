@@ -45,7 +45,7 @@ enum ARC27Frame {
     if let json = UnansweredFrame(json: bytes) { throw json }
     do throws(CBORError) {
       let value = try LooseCBORDecoder.decode(bytes, maximumSize: maximumMessageSize)
-      guard let members = value.map else { throw .unexpectedType("it is no map") }
+      guard let members = value.map else { throw .unexpectedType("it is not a map") }
       return members
     } catch {
       throw .notCBOR("\(error)")
@@ -126,12 +126,12 @@ extension UnansweredFrame: CustomStringConvertible {
     case .tooManyBytes(let count):
       "a message of \(count) bytes, of \(ARC27Frame.maximumMessageSize) at most; it was ignored"
     case .legacyTransaction:
-      "a transaction in the JSON of early demos, which cannot be refused; it was ignored, and nothing signed"
-    case .json: "a message in JSON; only ARC-27 in CBOR is understood, and it was ignored"
+      "a transaction in the JSON of early demos, which cannot be refused; it was ignored, and nothing was signed"
+    case .json: "a message in JSON, where only ARC-27 in CBOR is supported; it was ignored"
     case .notBase64: "a message that is not base64url; it was ignored"
     case .notCBOR(let reason): "a message that is not ARC-27 (\(reason)); it was ignored"
-    case .noRequest(let reason): "a message that is no request of ARC-27 (\(reason)); it was ignored"
-    case .response: "an answer, though nothing was asked; it was ignored"
+    case .noRequest(let reason): "a message that is not an ARC-27 request (\(reason)); it was ignored"
+    case .response: "an answer without a request; it was ignored"
     }
   }
 }

@@ -82,7 +82,7 @@ struct ARC27Members {
   /// Refuses members that are not known; ARC-1 leaves those that begin with `_` to wallets.
   func refuseOthers(than known: Set<String>) throws(ARC27Error) {
     guard names.subtracting(known).allSatisfy({ $0.hasPrefix("_") }) else {
-      throw .invalidInput("\(path) has a member that is not known; known are \(known.sorted().joined(separator: ", "))")
+      throw .invalidInput("\(path) has an unknown member; known are \(known.sorted().joined(separator: ", "))")
     }
   }
 }

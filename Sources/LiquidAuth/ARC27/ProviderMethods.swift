@@ -121,7 +121,7 @@ extension Provider {
     // ARC-60 has a request of the same name, over other bytes.
     guard params.names.contains("message") || !params.names.contains("data") else {
       throw .invalidInput(
-        "params.data: sign_message is that of ARC-27, with a text in message; ARC-60's is not supported")
+        "params.data: sign_message takes a text in message (ARC-27); ARC-60 is not supported")
     }
     let message = try params.required("message", params.member("message")?.text())
     if let address = try params.member("signer")?.address(), address != configuration.account {
@@ -138,7 +138,7 @@ extension Provider {
       throw ARC27Error(error, .signMessage, [])
     }
     guard isValid(signature, over: Array("MX".utf8) + bytes) else {
-      throw .unknown(reason: "the authenticator signed something else than the message")
+      throw .unknown(reason: "the authenticator's signature is not over the message")
     }
     return ["signature": .text(Base64.encode(signature)), "signer": .text(configuration.account.text)]
   }
@@ -164,7 +164,7 @@ extension Provider {
       throw ARC27Error(error, method, items)
     }
     guard signatures.count == items.count, zip(transactions, zip(items, signatures)).allSatisfy(isAnswered) else {
-      throw .unknown(reason: "the authenticator signed something else than it was asked to")
+      throw .unknown(reason: "the authenticator's signature is not over the transaction")
     }
     return signatures
   }
@@ -207,7 +207,7 @@ extension ARC27Error {
       let item = items.indices.contains(index) ? items[index] : nil
       self =
         item.map { .unauthorizedSigner(($0.authAddr ?? $0.transaction.sender).text) }
-        ?? .unknown(reason: "the authenticator refused a transaction that it was not given")
+        ?? .unknown(reason: "the authenticator refused a transaction that was not sent")
     case .notUnderstood(let index):
       self = .invalidInput(index.map { "params.txns[\($0)].txn is refused: \(failure.reason)" } ?? failure.reason)
     default: self = .unknown(reason: failure.reason)

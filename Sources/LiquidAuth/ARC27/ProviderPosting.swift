@@ -25,7 +25,7 @@ extension Provider {
     for (index, item) in items.enumerated() {
       _ = try node(of: item.transaction, .signAndPostTransactions)
       guard item.signers != [] || item.stxn != nil else {
-        throw .invalidInput("params.txns[\(index)] is signed by nobody, and cannot be posted")
+        throw .invalidInput("params.txns[\(index)] has no signature and cannot be posted")
       }
     }
     let signatures = try await signatures(for: items, .signAndPostTransactions)

@@ -38,12 +38,12 @@ struct WalletTransaction: Equatable {
   private init(_ item: ARC27Member, isFirst: Bool) throws(ARC27Error) {
     let members = try ARC27Members(item.value, path: item.path)
     try members.refuseOthers(than: Self.known)
-    if let msig = members.member("msig") { throw msig.fault("is not supported; this account is no multisignature") }
+    if let msig = members.member("msig") { throw msig.fault("is not supported; this is not a multisig account") }
     // What the dApp says about its transactions is shown nowhere: a person is to believe only what the daemon decodes.
     _ = try members.member("message")?.text()
     if let message = members.member("groupMessage") {
       _ = try message.text()
-      guard isFirst else { throw message.fault("may only stand in the first transaction") }
+      guard isFirst else { throw message.fault("is allowed only in the first transaction") }
     }
     let transaction = try Self.transaction(members.required("txn", members.member("txn")))
     self.transaction = transaction
@@ -51,7 +51,7 @@ struct WalletTransaction: Equatable {
     signers = try members.list("signers") { member throws(ARC27Error) in try member.address() }
     stxn = try members.member("stxn").map { member throws(ARC27Error) in try Self.signed(member, as: transaction) }
     if stxn != nil, signers != [] {
-      throw .invalidInput("\(item.path).stxn may only stand beside an empty list of signers")
+      throw .invalidInput("\(item.path).stxn is allowed only with an empty list of signers")
     }
   }
 
@@ -59,7 +59,7 @@ struct WalletTransaction: Equatable {
     let bytes = try member.base64()
     // A transaction's first byte is that of a map, never a letter.
     guard !bytes.starts(with: "TX".utf8) else {
-      throw member.fault("begins with \"TX\", which belongs to what is signed and not to the transaction")
+      throw member.fault("begins with \"TX\", which is a prefix for signing and not part of the transaction")
     }
     do throws(TransactionError) { return try Transaction(decoding: bytes) } catch {
       throw member.fault("is refused: \(error)")

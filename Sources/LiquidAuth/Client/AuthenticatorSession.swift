@@ -22,7 +22,7 @@ struct AuthenticatorSession: Sendable {
     guard extensions.contains(.text(LiquidExtension.identifier)) else { throw .noLiquid }
     guard information[0x04]?.map?["uv"] == true else { throw .noVerification }
     let text = try await asking { () throws(PortError) in try await port.account() }
-    guard let address = AlgorandAddress(text: Array(text.utf8)) else { throw .signingFailed("it tells no address") }
+    guard let address = AlgorandAddress(text: Array(text.utf8)) else { throw .signingFailed("it returned no address") }
     return address
   }
 
@@ -101,11 +101,11 @@ extension AuthenticatorSession {
     if !excluded.isEmpty { parameters[0x05] = Self.descriptors(excluded) }
     let answer = try await command(MakeCredential.code, parameters, rpID: request.rpID)
     guard answer[0x01] == "none", answer[0x03] == .map([:]) else {
-      throw .signingFailed("it attests in a format that was not asked for")
+      throw .signingFailed("it used an attestation format that was not requested")
     }
     let (bytes, data) = try authenticatorData(answer, request)
     guard let attested = data.attestedCredentialData, attested.publicKey.publicKey.algorithm == .es256 else {
-      throw .signingFailed("it answers a registration without a new ES256 key")
+      throw .signingFailed("its answer to a registration has no new ES256 key")
     }
     return AttestedPasskey(
       id: attested.credentialID, authenticatorData: bytes, liquid: try output(of: data, answering: request))
@@ -122,11 +122,11 @@ extension AuthenticatorSession {
         0x04: liquid(request, clientData), 0x05: ["uv": true],
       ], rpID: request.rpID)
     guard answer[0x01]?.map?["id"] == .bytes(id) else {
-      throw .signingFailed("another passkey signed than the one that was asked for")
+      throw .signingFailed("the signature is from a different passkey")
     }
     let (bytes, data) = try authenticatorData(answer, request)
     guard data.attestedCredentialData == nil, let signature = answer[0x03]?.bytes, !signature.isEmpty else {
-      throw .signingFailed("it answers a sign-in without a signature, or with a new passkey")
+      throw .signingFailed("its answer to a sign-in has no signature, or a new passkey")
     }
     return Assertion(
       authenticatorData: bytes, signature: signature, userHandle: answer[0x04]?.map?["id"]?.bytes,
@@ -167,9 +167,9 @@ extension AuthenticatorSession {
     guard let output = data.extensions[.text(LiquidExtension.identifier)]?.map, output["type"] == "algorand",
       output["requestId"] == .text(request.requestID.text), output["device"] == .text(device),
       let signature = output["signature"]?.bytes
-    else { throw .signingFailed("its answer has no word of the Algorand account for this request") }
+    else { throw .signingFailed("its answer has no output of the extension liquid for this request") }
     guard let address = output["address"]?.text, address.utf8.elementsEqual(request.address.text.utf8) else {
-      throw .signingFailed("another Algorand account signed than the one that was asked for")
+      throw .signingFailed("the signature is from a different Algorand account")
     }
     let isValid = Ed25519.isValidSignature(
       signature, for: request.challenge.bytes, publicKey: request.address.publicKey)
@@ -214,7 +214,7 @@ extension LiquidAuthError {
       case .credentialExcluded: .alreadyRegistered(rpID: rpID)
       case .keyStoreFull: .signingFailed("there is no room for another passkey")
       case .liquidClientDataForm, .liquidClientDataHash: .signingFailed("it does not know this form of client data")
-      case .liquidOrigin: .signingFailed("it takes the origin for another site's")
+      case .liquidOrigin: .signingFailed("it considers the origin to be another site's")
       case .liquidChallenge: .challengeForm
       case .liquidReservedChallenge: .reservedChallenge
       default: .signingFailed("status \(status.hexadecimal)")

@@ -259,9 +259,9 @@ extension LiquidAuthClient {
     _ request: CeremonyRequest, by credentialID: [UInt8], _ user: User, _ attempt: Attempt
   ) throws(LiquidAuthError) -> LiquidAuthResult {
     let (address, id) = (attempt.address.text, Base64URL.encode(credentialID))
-    guard user.wallet.utf8.elementsEqual(address.utf8) else { throw .wrongUser(told: user.wallet, ours: address) }
+    guard user.wallet.utf8.elementsEqual(address.utf8) else { throw .wrongUser(named: user.wallet, ours: address) }
     guard user.credentials.contains(where: { $0.credId.utf8.elementsEqual(id.utf8) }) else {
-      throw .wrongUser(told: "other passkeys", ours: id)
+      throw .wrongUser(named: "other passkeys", ours: id)
     }
     return LiquidAuthResult(
       ceremony: request.ceremony, origin: attempt.origin, requestID: attempt.requestID, rpID: request.rpID,

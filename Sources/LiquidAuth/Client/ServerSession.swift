@@ -84,11 +84,11 @@ struct ServerRefusal: Equatable {
   ///
   /// A status from 400 on is a refusal whatever the body says, and so is a body with an error whatever the status says.
   init?(_ status: Int, _ body: ErrorBody?) {
-    let told = body?.statusCode ?? 0
-    guard status >= 400 || told >= 400 || body?.hasError == true else { return nil }
-    self.status = status >= 400 ? status : max(status, told)
+    let statusInBody = body?.statusCode ?? 0
+    guard status >= 400 || statusInBody >= 400 || body?.hasError == true else { return nil }
+    self.status = status >= 400 ? status : max(status, statusInBody)
     reason = body?.reason
-    message = body?.message ?? "it gives no reason"
+    message = body?.message ?? "it gave no reason"
   }
 
   /// Whether what was asked for is not there: the service says 401 and `not_found` where others say 404.

@@ -2,17 +2,17 @@
 
 extension LiquidAuthError {
   /// A text is no link of a Keyri login.
-  static let noKeyriLink = Self("this is no link of a Keyri login", hint: "scan the code again")
+  static let noKeyriLink = Self("this is not the link of a Keyri login", hint: "scan the code again")
 
   /// The link's host is neither below `onekey.to` nor configured.
   static let foreignKeyriLink = Self(
     "the link's host is neither below \(KeyriLink.domain) nor configured", hint: "do not trust the code")
 
   /// A text is no email address.
-  static let noEmail = Self("this is no email address", hint: "type it as the service knows it")
+  static let noEmail = Self("this is not an email address", hint: "type it as the service knows it")
 
   /// A key for the session API that is no such key.
-  static let keyriAppKey = Self("this is no app key", hint: "copy it again")
+  static let keyriAppKey = Self("this is not an app key", hint: "copy it again")
 
   /// The clock is before 2001 or after 2286: the milliseconds since 1970 have not 13 digits.
   static let wrongClock = Self("the clock of this machine is wrong", hint: "set it, and try again")
@@ -22,9 +22,9 @@ extension LiquidAuthError {
     let reason = failure.reason.onOneLine
     return switch failure.kind {
     case .unreachable: Self("cannot reach the server: \(reason)", hint: "check the network and the address")
-    case .untrusted: Self("the server does not prove who it is: \(reason)", hint: "do not trust it")
+    case .untrusted: Self("the server did not prove its identity: \(reason)", hint: "do not trust it")
     case .timedOut: Self("the server did not answer in time", hint: "try again later")
-    case .tooLarge: Self("the server answers with more than is read", hint: "check the configured address")
+    case .tooLarge: Self("the server sent an answer that is too long", hint: "check the configured address")
     default: Self("the connection to the server broke off: \(reason)", hint: "try again")
     }
   }
@@ -43,11 +43,11 @@ extension LiquidAuthError {
 
   /// The person answered so late that the server would refuse the signature.
   static let keyriTooLate = Self(
-    .timedOut, "the prompt was answered too late for the server, and nothing was sent", hint: "try again")
+    .timedOut, "the answer to the prompt came too late for the server, and nothing was sent", hint: "try again")
 
   /// The server sends us elsewhere, which is never followed.
   static let keyriRedirected = Self(
-    "the server sends us to another address, which was not followed", hint: "check the configured one")
+    "the server redirects to another address; this was not followed", hint: "check the configured one")
 
   /// The server knows the user already, with this key or another: status 409.
   static let keyriRegistered = Self(
@@ -55,7 +55,7 @@ extension LiquidAuthError {
 
   /// The server does not take the signature: status 401.
   static let keyriUnauthorized = Self(
-    "the server does not take the signature",
+    "the server did not accept the signature",
     hint: "check that this address was registered with this vault's phrase, and that the clock is right")
 
   /// The server says no, by its status or, whatever the status, in the body.
@@ -67,24 +67,24 @@ extension LiquidAuthError {
 
   /// A success whose body is not what Keyri's servers send; `what` is the wrong member, or what is wrong with the body.
   static func keyriAnswer(_ what: String) -> Self {
-    Self("the server does not answer as Keyri's do (\(what.onOneLine))", hint: "check the configured address")
+    Self("this is not the answer of a Keyri server (\(what.onOneLine))", hint: "check the configured address")
   }
 
   /// The answer is about another session than the link.
   static let otherKeyriSession = Self(
-    "the server answered for another session than the link's, and got nothing", hint: "scan the code again")
+    "the server answered for another session, and nothing was sent", hint: "scan the code again")
 
   /// The browser's key is no point of P-256.
   static let browserKey = Self(
-    "the browser's key is no point of P-256, and nothing was sent", hint: "scan the code again")
+    "the browser's key is invalid, and nothing was sent", hint: "scan the code again")
 
   /// The browser asks for another user than the one who is to be signed in.
   static let anotherUser = Self(
-    "the browser asks for another user, and nothing was sent", hint: "sign in as that one, or deny")
+    "the browser expects another user, and nothing was sent", hint: "sign in as that one, or deny")
 
   /// The browser's page is of another origin than the one that was agreed to.
   static let anotherOrigin = Self(
-    "the browser's page is of another origin than the one agreed to, and nothing was sent", hint: "do not trust it")
+    "the browser's page has a different origin, and nothing was sent", hint: "do not trust it")
 
   /// The server itself says that the login is to be denied.
   public static let deniedByRisk = Self(

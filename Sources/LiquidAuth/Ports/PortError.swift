@@ -46,7 +46,7 @@ public struct PortError: Error, Equatable, Sendable {
   /// The server's identity is not proven.
   public static func untrusted(_ reason: String) -> Self { Self(.untrusted, reason) }
   /// No answer came in time.
-  public static let timedOut = Self(.timedOut, "it is silent")
+  public static let timedOut = Self(.timedOut, "it did not answer in time")
   /// The answer or message is longer than the limit.
   public static let tooLarge = Self(.tooLarge, "its answer is too long")
   /// A binary message came.
@@ -60,7 +60,7 @@ public struct PortError: Error, Equatable, Sendable {
   /// A server refused, with a status and no message.
   public static func refused(status: Int) -> Self { Self(.refused, "HTTP status \(status)") }
   /// The person refused.
-  public static let declined = Self(.declined, "the person refused")
+  public static let declined = Self(.declined, "the user refused")
 }
 
 extension PortError: CustomStringConvertible {

@@ -108,15 +108,15 @@ extension LiquidAuthError {
   /// The dApp sent a message of so many bytes; the channel was closed.
   static func incomingTooLarge(size: Int) -> Self {
     Self(
-      "the dApp sent a message of \(size) bytes, and \(PeerChannel.maximumIncomingSize) are taken",
-      hint: "tell its maker")
+      "the dApp sent a message of \(size) bytes; the limit is \(PeerChannel.maximumIncomingSize)",
+      hint: "tell who runs the dApp")
   }
 
   /// The dApp sent more than was read in time; the channel was closed.
-  public static let unread = Self("the dApp sent more than can be read", hint: "tell its maker")
+  public static let unread = Self("the dApp sent more than can be read", hint: "tell who runs the dApp")
 
   /// The message to be sent is larger than the dApp takes; the channel stays open.
   static func outgoingTooLarge(size: Int, limit: Int) -> Self {
-    Self("the answer has \(size) bytes, and the dApp takes \(limit)", hint: "ask for less at a time")
+    Self("the answer has \(size) bytes; the dApp accepts \(limit)", hint: "ask for less at a time")
   }
 }

@@ -74,16 +74,17 @@ extension LiquidAuthError {
   /// It is no lines of visible ASCII that begin with `v=0`, or a number in it is none.
   static let malformedAnswer = unusableAnswer("it is malformed")
   /// It has no data channel section, more than one, or one that is rejected.
-  static let noDataChannel = unusableAnswer("it takes no data channel")
+  static let noDataChannel = unusableAnswer("it accepts no data channel")
   /// It has no fingerprint of a certificate: nobody could say who is at the other end.
   static let noFingerprint = unusableAnswer(
     "it has no fingerprint of a certificate by SHA-256, SHA-384 or SHA-512")
   /// All its fingerprints are by a hash function that is too weak.
   static func weakFingerprint(_ name: String) -> Self {
-    unusableAnswer("it names its certificate by \(name), which is too weak; SHA-256, SHA-384 or SHA-512 is needed")
+    unusableAnswer(
+      "its certificate's fingerprint uses \(name), which is too weak; SHA-256, SHA-384 or SHA-512 is needed")
   }
   /// It has another number of media sections than the offer.
-  static let otherSections = unusableAnswer("it does not fit the offer")
+  static let otherSections = unusableAnswer("it does not match the offer")
   /// It is said to be of another type than an answer.
-  static let noAnswer = unusableAnswer("it is no answer")
+  static let noAnswer = unusableAnswer("it is not an answer")
 }

@@ -9,7 +9,7 @@ struct SignalingMachine: Sendable {
   /// How often the offer is sent until it is answered.
   static let offerInterval = Duration.seconds(3)
   /// When it is first told that nobody has answered yet.
-  static let patience = Duration.seconds(15)
+  static let timeout = Duration.seconds(15)
   /// Candidates of the dApp's that are handed on, and of ours that are sent.
   static let maximumCandidates = 64
 
@@ -63,7 +63,7 @@ struct SignalingMachine: Sendable {
   private var unusableAnswer: LiquidAuthError?
   private var refusedCandidates = 0
   /// When the offer was sent first, and how long nobody has answered when that is told next.
-  private var waiting = (since: Duration.zero, next: patience)
+  private var waiting = (since: Duration.zero, next: timeout)
   private var hasHeardOtherOffer = false
 
   /// A machine that has not begun.

@@ -125,7 +125,7 @@ private struct SignalingDriver {
       case .createOffer: peer?.createOffer()
       case .setAnswer(let sdp): peer?.setAnswer(sdp)
       case .addCandidate(let candidate): peer?.addCandidate(candidate)
-      case .progress(let told): progress(told)
+      case .progress(let step): progress(step)
       case .opened(let size): return .success(PeerChannel(ends, maximumOutgoingSize: size))
       case .failed(let error): return .failure(error)
       }
@@ -234,7 +234,7 @@ extension LiquidAuthError {
   /// The server is not who it should be; the reason is the adapter's.
   static func untrusted(_ reason: String) -> Self {
     Self(
-      "the server does not prove who it is: \(reason.onOneLine)",
+      "the server did not prove its identity: \(reason.onOneLine)",
       hint: "do not trust this link, and tell who runs the dApp")
   }
 
@@ -245,12 +245,12 @@ extension LiquidAuthError {
 
   /// One of our messages, in bytes, is larger than the server reads.
   static func messageTooLarge(size: Int, limit: Int) -> Self {
-    Self("a message of \(size) bytes is needed, and the server reads \(limit)", hint: "tell who runs the dApp")
+    Self("a message of \(size) bytes is needed; the server accepts \(limit)", hint: "tell who runs the dApp")
   }
 
   /// Events came faster than they could be looked at.
   static let flooded = Self(
-    "more came than can be looked at", hint: "do not trust this server, and tell who runs the dApp")
+    "the server sent too many messages", hint: "do not trust this server, and tell who runs the dApp")
 
   /// No path to the dApp was found, or it broke off before the channel was open; the reason is the adapter's.
   static func peerConnectionFailed(_ reason: String) -> Self {

@@ -64,11 +64,11 @@ enum JSONError: Error, Equatable, CustomStringConvertible {
   /// What is wrong, as part of a sentence; nothing of the text is in it.
   var description: String {
     switch self {
-    case .noJSON: "it is no JSON"
+    case .noJSON: "it is not JSON"
     case .tooDeep: "it is nested more than \(JSON.maximumDepth) deep"
-    case .repeatedName: "a name stands in it twice"
+    case .repeatedName: "it has a duplicate name"
     case .missing(let member): "\(member) is missing"
-    case .otherKind(let member): "\(member) is of another kind"
+    case .otherKind(let member): "\(member) has a wrong type"
     case .invalid(let member): "\(member) is malformed"
     case .unwritable: "it cannot be written as JSON"
     }

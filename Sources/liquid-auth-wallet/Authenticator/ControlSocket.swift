@@ -1,5 +1,5 @@
 import ControlClient
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import LiquidAuth
 import NIOPosix
@@ -47,7 +47,7 @@ struct ControlSocket: Sendable {
       if case .notRunning = error { notRunning.set() }
       throw PortError(error)
     } catch {
-      throw .unreachable("the authenticator was not asked: the wallet ends")
+      throw .unreachable("the request was cancelled: the wallet stopped")
     }
   }
 }
@@ -71,7 +71,7 @@ extension ControlSocket: AssociationKeys {
     do {
       return try P256.PublicKey(x: Array(raw.prefix(P256.fieldSize)), y: Array(raw.suffix(P256.fieldSize)))
     } catch {
-      throw .refused("the authenticator answers with what is no key of P-256; see its log")
+      throw .refused("the authenticator returned an invalid key; see its log")
     }
   }
 

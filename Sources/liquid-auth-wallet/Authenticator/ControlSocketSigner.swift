@@ -1,7 +1,8 @@
 import AlgorandTransaction
 import ControlClient
-import ControlDoor
+import ControlProtocol
 import DeterministicKeys
+import DisplayText
 import LiquidAuth
 
 /// The account of our authenticator, behind its control socket: it decodes, shows, asks and signs.
@@ -76,15 +77,15 @@ extension SigningEvent {
   var members: [(String, String)] {
     switch self {
     case .transactions(let count, let all):
-      [("what", TerminalText.json("transactions")), ("count", String(count)), ("of", String(all))]
-    case .message: [("what", TerminalText.json("message")), ("count", "1"), ("of", "1")]
-    case .signedTransactions(let ids): [("what", TerminalText.json("transactions")), ("ids", Self.list(ids))]
-    case .signedMessage: [("what", TerminalText.json("message")), ("ids", "[]")]
+      [("what", DisplayText.json("transactions")), ("count", String(count)), ("of", String(all))]
+    case .message: [("what", DisplayText.json("message")), ("count", "1"), ("of", "1")]
+    case .signedTransactions(let ids): [("what", DisplayText.json("transactions")), ("ids", Self.list(ids))]
+    case .signedMessage: [("what", DisplayText.json("message")), ("ids", "[]")]
     case .posted(let ids): [("ids", Self.list(ids))]
     }
   }
 
   private static func list(_ texts: [String]) -> String {
-    "[" + texts.map(TerminalText.json).joined(separator: ", ") + "]"
+    "[" + texts.map(DisplayText.json).joined(separator: ", ") + "]"
   }
 }

@@ -6,31 +6,31 @@ import LiquidAuth
 struct ConnectCommand: ParsableCommand, WalletOperation {
   static let configuration = CommandConfiguration(
     commandName: "connect",
-    abstract: "Open a dApp's liquid:// link: sign in, and sign what the dApp asks for.",
+    abstract: "Open a dApp's liquid:// link: sign in, and answer the dApp's requests.",
     discussion: """
-      Signs in at the link's server, with the passkey of this vault's first Algorand account, or registers it where the \
-      server does not know it yet; then opens a channel to the dApp, and answers what it asks for until it closes the \
-      channel, or Ctrl-C. Every signature is shown and asked for by the authenticator. A passkey that is kept here and that \
-      the server does not know is replaced only with --register.
+      Signs in at the link's server with the passkey of this vault's first Algorand account, or registers it if the \
+      server does not have it yet. Then opens a channel to the dApp, and answers its requests until the dApp closes the \
+      channel or you press Ctrl-C. The authenticator shows every signature and asks you before it signs. If this machine \
+      has a passkey that the server does not have, only --register replaces it.
 
       Both sides of the channel learn each other's network addresses, and the STUN and TURN servers learn yours: see \
       --ice-server, and --no-ice-servers for a dApp on this machine or in this network.
 
-      An event of --json has its name (event), the milliseconds since the start (ms) and members of its own; the last is \
-      closed, or failed with reason and code. Sources/EVENTS.md has all of them.
+      An event of --json has a name (event), the milliseconds since the start (ms) and other members. The last event is \
+      closed, or failed with reason and code. Sources/EVENTS.md describes all events.
       """)
 
   @Argument(help: "The link, liquid://…; - reads it from standard input.") var link: String?
 
   @Option(help: ArgumentHelp("Read the link from the QR code in a picture.", valueName: "file")) var image: String?
 
-  @Flag(help: "Register, also where the server might know the account.") var register = false
+  @Flag(help: "Register a new passkey, even if the server may have one.") var register = false
 
-  @Flag(help: "Sign in, and do not register.") var authenticate = false
+  @Flag(help: "Sign in only; do not register.") var authenticate = false
 
-  @Flag(help: "Do not ask whether a host is meant: a new one, or any while the vault is locked.") var yes = false
+  @Flag(help: "Do not ask for confirmation of a new host, or of any host while the vault is locked.") var yes = false
 
-  @Flag(help: "Write events to standard output, one JSON object a line, for programs.") var json = false
+  @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
 
   @Option(
     name: .customLong("ice-server"),
@@ -50,7 +50,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Option(help: ArgumentHelp("How long the dApp may take to answer.", valueName: "seconds")) var timeout = 120
 
-  @Flag(help: "Wait for Enter at the end, where the terminal would close.") var hold = false
+  @Flag(help: "Wait for Enter at the end, so that a terminal window stays open.") var hold = false
 
   @OptionGroup var network: NetworkOptions
 

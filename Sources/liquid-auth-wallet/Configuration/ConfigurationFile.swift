@@ -36,7 +36,7 @@ extension WalletConfiguration {
   private static func text(of descriptor: Int32, _ path: String) throws(WalletFailure) -> String {
     guard let bytes = Descriptor.read(descriptor, atMost: maximumSize) else { throw unreadable(path) }
     guard bytes.count <= maximumSize, let text = String(validating: bytes, as: UTF8.self) else {
-      throw WalletFailure("\(path) is no configuration: it is no text, or has more than \(maximumSize) bytes")
+      throw WalletFailure("\(path) is not a configuration file: it is not text, or has more than \(maximumSize) bytes")
     }
     return text
   }
@@ -47,13 +47,13 @@ extension WalletConfiguration {
   /// their own authority and servers.
   func fault(of status: stat, user: uid_t) -> String? {
     if status.st_uid != user, status.st_uid != 0 {
-      return "belongs to another user of this machine, who may write anything into it; run: sudo chown \(user)"
+      return "belongs to another user, who can change it; run: sudo chown \(user)"
     }
     if holdsSecret, Privacy.isOpenToOthers(status, at: file) {
-      return "holds a password or a token, and others on this machine may read it; run: chmod 600"
+      return "has a password or a token, and other users can read it; run: chmod 600"
     }
     if Privacy.isWritableByOthers(status, at: file) {
-      return "can be written by others on this machine, who may write anything into it; run: chmod go-w"
+      return "can be changed by other users; run: chmod go-w"
     }
     return nil
   }

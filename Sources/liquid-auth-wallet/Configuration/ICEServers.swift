@@ -5,15 +5,15 @@ enum ICEServerText {
   /// Reads `stun:host[:port]` or `turn:host[:port][?transport=tcp] USER PASSWORD`.
   static func server(_ text: String) throws(WalletFailure) -> ICEServer {
     let words = text.split(whereSeparator: \.isWhitespace).map(String.init)
-    guard let address = words.first else { throw WalletFailure("there is no address of a STUN or TURN server") }
+    guard let address = words.first else { throw WalletFailure("the address of a STUN or TURN server is missing") }
     let url: ICEServerURL
-    do { url = try ICEServerURL(address) } catch { throw WalletFailure("this is no STUN or TURN server: \(error)") }
+    do { url = try ICEServerURL(address) } catch { throw WalletFailure("this is not a STUN or TURN server: \(error)") }
     switch (url.kind, words.count) {
     case (.stun, 1): return ICEServer(urls: [address])
     case (.turn, 3): return ICEServer(urls: [address], username: words[1], credential: words[2])
-    case (.stun, _): throw WalletFailure("nothing follows the address of a STUN server")
+    case (.stun, _): throw WalletFailure("a STUN server takes only an address")
     case (.turn, _):
-      throw WalletFailure("user and password follow the address of a TURN server: turn:HOST USER PASSWORD")
+      throw WalletFailure("a TURN server takes a user and a password: turn:HOST USER PASSWORD")
     }
   }
 }
@@ -25,7 +25,7 @@ extension WalletConfiguration {
     guard words.first?.lowercased().hasPrefix("turn:") == true else { return try ICEServerText.server(text) }
     guard words.count == 1 else {
       throw WalletFailure(
-        "others on this machine can read a command line, and may have read this password; write the server into "
+        "other users can read command lines, and may have read this password; write the server into "
           + "\(file), as ice-server = turn:HOST USER PASSWORD, and name its address alone")
     }
     guard let server = iceServers?.first(where: { $0.urls == words }) else {
@@ -63,7 +63,7 @@ struct ICEServerURL: Equatable {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     let scheme = parts[0].lowercased()
     guard scheme != "stuns", scheme != "turns" else {
-      throw WalletFailure("GStreamer reaches no STUN or TURN server over TLS; give turn: with ?transport=tcp")
+      throw WalletFailure("STUN and TURN over TLS are not supported; give turn: with ?transport=tcp")
     }
     guard parts.count == 2, let kind = Kind(rawValue: scheme) else {
       throw WalletFailure("it begins with neither stun: nor turn:")
@@ -81,7 +81,7 @@ struct ICEServerURL: Equatable {
   /// The port that STUN and TURN have where none is named: RFC 8489 §18.6.
   private static let defaultPort = 3478
 
-  private static let noHost = WalletFailure("its host is no name and no address")
+  private static let noHost = WalletFailure("its host is neither a name nor an address")
 
   private static func authority(_ text: Substring) throws(WalletFailure) -> String {
     let isBracketed = text.hasPrefix("[")
@@ -93,7 +93,7 @@ struct ICEServerURL: Equatable {
     guard !host.isEmpty, host.utf8.allSatisfy({ isHostByte($0, isBracketed: isBracketed) }) else { throw noHost }
     guard !port.isEmpty else { return "\(host):\(defaultPort)" }
     guard port.hasPrefix(":"), let number = UInt16(port.dropFirst()), number > 0 else {
-      throw WalletFailure("its port is no number from 1 to 65535")
+      throw WalletFailure("its port is not a number from 1 to 65535")
     }
     return "\(host):\(number)"
   }

@@ -48,39 +48,39 @@ struct WalletConfiguration: Equatable {
     let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else { throw WalletFailure("a line is name = value") }
     let (name, value) = (parts[0].trimmed, String(parts[1].trimmed))
-    guard !value.isEmpty else { throw WalletFailure("\(Self.toldName(name)) has no value") }
+    guard !value.isEmpty else { throw WalletFailure("\(Self.shownName(name) ?? "a setting") has no value") }
     switch name {
     case "ice-server": try takeICEServer(value)
     case "ca-file":
-      guard certificateAuthorities == nil else { throw WalletFailure("ca-file stands there twice") }
+      guard certificateAuthorities == nil else { throw WalletFailure("duplicate setting: ca-file") }
       certificateAuthorities = CertificateFile(path: try Self.path(value, home: home), place: "\(place): ca-file")
     case "algod":
       throw WalletFailure(
-        "a network follows algod, one of \(Self.networks): algod testnet-v1.0 = https://node.example.org")
+        "algod takes a network, one of \(Self.networks): algod testnet-v1.0 = https://node.example.org")
     case "keyri":
-      throw WalletFailure("the service's name follows keyri: keyri NAME = https://app.example.org APP-KEY")
+      throw WalletFailure("keyri takes the name of a service: keyri NAME = https://app.example.org APP-KEY")
     case _ where name.hasPrefix("algod "): try takeNode(name.dropFirst("algod ".count).trimmed, value)
     case "keyri-api": try keyri.takeAPI(value)
     case _ where name.hasPrefix("keyri "):
       try keyri.take(KeyriService(name: String(name.dropFirst("keyri ".count).trimmed), value))
     default:
+      let shown = Self.shownName(name).map { " \($0)" } ?? ""
       throw WalletFailure(
-        "\(Self.toldName(name)) is no setting; there are ice-server, ca-file, algod GENESIS-ID, keyri-api and keyri NAME"
-      )
+        "unknown setting\(shown); expected ice-server, ca-file, algod GENESIS-ID, keyri-api or keyri NAME")
     }
   }
 
-  /// A name as an error tells it.
+  /// The name for an error message; `nil` unless it has only small letters, digits and hyphens.
   ///
-  /// Values are never told: a line that is written wrong may have a password anywhere.
-  private static func toldName(_ name: Substring) -> Substring {
+  /// Messages do not show anything else of a line: a malformed line can have a password anywhere.
+  private static func shownName(_ name: Substring) -> Substring? {
     let isPlain = name.utf8.allSatisfy { byte in
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
       default: false
       }
     }
-    return isPlain && !name.isEmpty ? name : "what stands before ="
+    return isPlain && !name.isEmpty ? name : nil
   }
 
   /// A path that does not depend on where the wallet was started.
@@ -92,19 +92,19 @@ struct WalletConfiguration: Equatable {
 
   private mutating func takeICEServer(_ value: String) throws(WalletFailure) {
     if value == "none" {
-      guard iceServers == nil else { throw WalletFailure("ice-server = none stands beside other servers") }
+      guard iceServers == nil else { throw WalletFailure("ice-server = none cannot be combined with other servers") }
       iceServers = []
       return
     }
-    guard iceServers != [] else { throw WalletFailure("ice-server = none stands beside other servers") }
+    guard iceServers != [] else { throw WalletFailure("ice-server = none cannot be combined with other servers") }
     iceServers = try (iceServers ?? []) + [ICEServerText.server(value)]
   }
 
   private mutating func takeNode(_ genesisID: Substring, _ value: String) throws(WalletFailure) {
     guard Network(rawValue: String(genesisID)) != nil else {
-      throw WalletFailure("what follows algod is no network; there are \(Self.networks)")
+      throw WalletFailure("unknown network after algod; expected \(Self.networks)")
     }
-    guard nodes[String(genesisID)] == nil else { throw WalletFailure("algod \(genesisID) stands there twice") }
+    guard nodes[String(genesisID)] == nil else { throw WalletFailure("duplicate setting: algod \(genesisID)") }
     nodes[String(genesisID)] = try AlgodNode(value)
   }
 
@@ -125,7 +125,7 @@ struct AlgodNode: Equatable {
     do {
       origin = try WebOrigin(words[0].hasSuffix("/") ? words[0].dropLast() : words[0])
     } catch {
-      throw WalletFailure("this is no address of a node: \(error.inConfiguration)")
+      throw WalletFailure("this is not the address of a node: \(error.inConfiguration)")
     }
     token = words.count > 1 ? String(words[1]) : nil
   }
@@ -149,14 +149,14 @@ extension LiquidAuthError {
     guard case .origin(let fault) = kind else { return description }
     return switch fault {
     case .scheme: "it does not begin with https://"
-    case .userInformation: "a user name stands before its host; leave that out"
+    case .userInformation: "it has a user name before the host; remove it"
     case .noHost: "it names no host; write https://node.example.org"
-    case .host: "its host is no name of the DNS; write one such as https://node.example.org"
+    case .host: "its host is not a valid DNS name; write one such as https://node.example.org"
     case .path: "an address has no path; write scheme, host and port alone: https://node.example.org:443"
-    case .notASCII: "its host has letters that can pass for others; write it in Punycode (xn--)"
-    case .address: "its host is an address, which no certificate names; write its name"
-    case .port: "its port is no number from 1 to 65535"
-    case .insecure(let host): "http is for this machine alone, and \(host) is another; write https"
+    case .notASCII: "its host has letters outside ASCII, which can look like others; write it in Punycode (xn--)"
+    case .address: "its host is an IP address; write its name"
+    case .port: "its port is not a number from 1 to 65535"
+    case .insecure(let host): "http is only for this machine, not for \(host); write https"
     }
   }
 }

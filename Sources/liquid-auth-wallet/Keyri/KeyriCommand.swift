@@ -7,25 +7,25 @@ struct KeyriCommand: ParsableCommand {
     commandName: "keyri",
     abstract: "Sign in to services that use Keyri.",
     discussion: """
-      A service knows you by an email address and by a key, which the phrase gives for that address on every machine. \
-      It is one key at all services that know you by this address, and one of them could pass your sign-in on to \
-      another: where you do not trust two alike, give them two addresses.
+      A service identifies you by an email address and a key. The phrase gives the key for that address on every \
+      machine. All services with the same address get the same key, so one of them could pass your sign-in on to \
+      another: use different addresses for services that you do not trust equally.
 
-      The configuration file names the services. Nobody else is asked:
+      The configuration file names the services. No other server is contacted:
 
         keyri NAME = https://app.example [APP-KEY]
         keyri-api = https://prod.api.keyri.com
 
-      NAME is the one in the service's links, https://NAME.onekey.to?sessionId=…, or else the address at which they \
-      begin; then follow the address of its own server and, for QR codes, its app key. keyri-api, of Keyri itself, is \
-      for QR codes too.
+      NAME is the name in the service's links, https://NAME.onekey.to?sessionId=…, or the address at which they begin. \
+      After it come the address of the service's server and, for QR codes, its app key. keyri-api is Keyri's own server, \
+      for QR codes.
       """,
     subcommands: [Register.self, Login.self, QR.self])
 
   /// Registers a key.
   struct Register: KeyriOperation {
     static let configuration = CommandConfiguration(
-      abstract: "Tell a service your key, and get a token.",
+      abstract: "Register your key with a service, and get a token.",
       discussion: """
         The token, on standard output, is one of Firebase Authentication: a program that gets it signs in as you, for an \
         hour. A service that has a key for the address already does not take another.
@@ -63,10 +63,10 @@ struct KeyriCommand: ParsableCommand {
   struct QR: KeyriOperation {
     static let configuration = CommandConfiguration(
       commandName: "qr",
-      abstract: "Sign in the browser that shows a Keyri code, or tell it no.",
+      abstract: "Sign in the browser that shows a Keyri code, or refuse.",
       discussion: """
-        Who shows a code may show that of somebody else's browser. So look at the page's address before you say yes: it \
-        must be the page that you have before you. A no tells the browser nothing but that.
+        A page can show the code of another person's browser. Check the page's address before you agree: it must be the \
+        page in front of you. If you refuse, the browser learns only that.
         """)
 
     @Argument(help: "The link, https://NAME.onekey.to?sessionId=…; - reads it from standard input.") var link: String?
@@ -75,14 +75,14 @@ struct KeyriCommand: ParsableCommand {
 
     @Option(
       name: .customLong("as"),
-      help: ArgumentHelp("Who is to be signed in, where the browser does not say it.", valueName: "email"))
+      help: ArgumentHelp("The email address to sign in with, if the browser does not name one.", valueName: "email"))
     var user: String?
 
     @Option(
-      help: ArgumentHelp("Do not ask: say yes if the page is of this origin, and fail if not.", valueName: "origin"))
+      help: ArgumentHelp("Do not ask: agree if the page has this origin, and fail otherwise.", valueName: "origin"))
     var confirm: String?
 
-    @Flag(help: "Do not ask: say no.") var deny = false
+    @Flag(help: "Do not ask: refuse.") var deny = false
 
     @OptionGroup var general: KeyriOptions
 
@@ -134,7 +134,7 @@ struct KeyriAccount: ParsableArguments {
 
 /// What all of them take.
 struct KeyriOptions: ParsableArguments {
-  @Flag(help: "Write events to standard output, one JSON object a line, for programs.") var json = false
+  @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
 
   @OptionGroup var network: NetworkOptions
 

@@ -1,3 +1,4 @@
+import DisplayText
 import LiquidAuth
 
 /// What happens at services that use Keyri.
@@ -24,12 +25,12 @@ extension KeyriEvent {
     switch self {
     case .session(let session): session.text
     case .registering(let email, let server):
-      "telling \(server) the key of \(TerminalText.line(email.text)); no signature is asked for"
-    case .registered(let email, _): "registered: the service has a key of \(TerminalText.line(email.text)) now"
-    case .signedIn(let email, _): "signed in as \(TerminalText.line(email.text))"
+      "telling \(server) the key of \(DisplayText.line(email.text)); no signature is asked for"
+    case .registered(let email, _): "registered: the service now has a key of \(DisplayText.line(email.text)) now"
+    case .signedIn(let email, _): "signed in as \(DisplayText.line(email.text))"
     case .confirmed(let origin, let email):
-      "confirmed: the page of \(origin) can sign in as \(TerminalText.line(email.text)) now"
-    case .denied(let origin): "denied: the page of \(origin) got nothing"
+      "confirmed: the page of \(origin) can now sign in as \(DisplayText.line(email.text))"
+    case .denied(let origin): "denied: nothing was sent to the page of \(origin)"
     }
   }
 }
@@ -43,7 +44,7 @@ extension KeyriSession {
       ("risk", [risk?.status, risk?.flags], ", "),
     ]
     let lines = facts.compactMap { name, parts, separator in
-      let known = parts.compactMap(\.self).filter { !$0.isEmpty }.map(TerminalText.words)
+      let known = parts.compactMap(\.self).filter { !$0.isEmpty }.map(DisplayText.words)
       return known.isEmpty ? nil : "\(name): \(known.joined(separator: separator))"
     }
     return (["a page of \(widgetOrigin) asks to be signed in"] + lines).joined(separator: "\n")
@@ -70,12 +71,12 @@ extension KeyriEvent {
     switch self {
     case .session(let session): session.members
     case .registering(let email, let server):
-      [("email", TerminalText.json(email.text)), ("origin", TerminalText.json(server.serialized))]
+      [("email", DisplayText.json(email.text)), ("origin", DisplayText.json(server.serialized))]
     case .registered(let email, let token), .signedIn(let email, let token):
-      [("email", TerminalText.json(email.text)), ("token", TerminalText.json(token.text))]
+      [("email", DisplayText.json(email.text)), ("token", DisplayText.json(token.text))]
     case .confirmed(let origin, let email):
-      [("origin", TerminalText.json(origin.serialized)), ("email", TerminalText.json(email.text))]
-    case .denied(let origin): [("origin", TerminalText.json(origin.serialized))]
+      [("origin", DisplayText.json(origin.serialized)), ("email", DisplayText.json(email.text))]
+    case .denied(let origin): [("origin", DisplayText.json(origin.serialized))]
     }
   }
 }
@@ -86,7 +87,7 @@ extension KeyriSession {
       ("sessionId", id), ("origin", widgetOrigin.serialized), ("browser", browser.name), ("os", browser.os),
       ("address", browser.address), ("place", browser.place), ("issue", browser.issue), ("publicUserId", publicUserID),
       ("risk", risk?.status), ("riskFlags", risk?.flags),
-    ].map { name, value in (name, value.map(TerminalText.json) ?? "null") }
+    ].map { name, value in (name, value.map(DisplayText.json) ?? "null") }
   }
 }
 

@@ -16,16 +16,16 @@ struct KeyriServices: Equatable {
 
   /// Takes `keyri-api`: `https://host[:port]`.
   mutating func takeAPI(_ text: String) throws(WalletFailure) {
-    guard api == nil else { throw WalletFailure("keyri-api stands there twice") }
+    guard api == nil else { throw WalletFailure("duplicate setting: keyri-api") }
     do { api = try WebOrigin(text.hasSuffix("/") ? text.dropLast() : text[...]) } catch {
-      throw WalletFailure("this is no address of a server: \(error.inConfiguration)")
+      throw WalletFailure("this is not the address of a server: \(error.inConfiguration)")
     }
   }
 
   /// Takes one service, which has a name and links of its own.
   mutating func take(_ service: KeyriService) throws(WalletFailure) {
     guard !all.contains(where: { $0.linkOrigin == service.linkOrigin }) else {
-      throw WalletFailure("keyri \(service.name) stands there twice")
+      throw WalletFailure("duplicate setting: keyri \(service.name)")
     }
     all.append(service)
   }
@@ -87,7 +87,7 @@ struct KeyriService: Equatable {
       linkOrigin = try WebOrigin(name.contains("://") ? name : "https://\(name).\(KeyriLink.domain)")
       server = try WebOrigin(words[0].hasSuffix("/") ? words[0].dropLast() : words[0])
     } catch {
-      throw WalletFailure("an address of this service is none: \(error.inConfiguration)")
+      throw WalletFailure("invalid service address: \(error.inConfiguration)")
     }
     appKey = words.count > 1 ? String(words[1]) : nil
   }

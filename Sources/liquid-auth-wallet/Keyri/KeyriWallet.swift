@@ -1,3 +1,4 @@
+import DisplayText
 import Glibc
 import LiquidAuth
 
@@ -48,7 +49,7 @@ struct KeyriWallet: Sendable {
       try await sessions.deny(session)
       output.report(.keyri(.denied(session.widgetOrigin)))
       if decision == .deny { return }
-      throw WalletFailure("the page of \(session.widgetOrigin) was told no, as you wished", code: .refused)
+      throw WalletFailure("sign-in at \(session.widgetOrigin) declined, as you asked", code: .refused)
     }
     try await sessions.confirm(session, agreedOrigin: origin, as: user)
     output.report(.keyri(.confirmed(origin, user)))
@@ -62,16 +63,16 @@ struct KeyriWallet: Sendable {
     guard session.risk?.isDenied != true else { throw LiquidAuthError.deniedByRisk }
     guard let user = email ?? session.publicUserID.flatMap({ try? KeyriEmail($0) }) else {
       throw WalletFailure(
-        "the browser does not say as whom it is to be signed in, and nothing was sent; give --as EMAIL")
+        "the browser does not name a user, and nothing was sent; give --as EMAIL")
     }
     if case .confirm(let origin) = decision { return (origin, user) }
     guard let question = TerminalQuestion() else {
       throw WalletFailure(
         "there is no terminal to ask you on, and nothing was sent; give --confirm ORIGIN or --deny", code: .refused)
     }
-    let text = "Sign it in at \(session.widgetOrigin) as \(TerminalText.line(user.text))? [y/N] "
+    let text = "Sign it in at \(session.widgetOrigin) as \(DisplayText.line(user.text))? [y/N] "
     let isWanted = await question.ask(text, on: ports.thread)
-    guard !Task.isCancelled else { throw WalletFailure("the browser got no answer", code: .interrupted) }
+    guard !Task.isCancelled else { throw WalletFailure("the browser was not answered", code: .interrupted) }
     return isWanted ? (session.widgetOrigin, user) : nil
   }
 

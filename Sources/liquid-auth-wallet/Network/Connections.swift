@@ -24,7 +24,7 @@ struct TLSPolicy {
       throw WalletFailure("\(file.place): cannot read \(file.path): \(SystemNumber())")
     }
     guard let certificates = try? NIOSSLCertificate.fromPEMFile(file.path), !certificates.isEmpty else {
-      throw WalletFailure("\(file.place): \(file.path) holds no certificate; give a file in PEM")
+      throw WalletFailure("\(file.place): \(file.path) has no certificate; give a PEM file")
     }
     return certificates
   }
@@ -40,7 +40,7 @@ extension PortError {
     case let error as IOError: self = Self.reason(error)
     case let error as ChannelError: self.init(error)
     case let error as NIOSSLError: self.init(error)
-    case is NIOSSLExtraError: self = .untrusted("its certificate is of another name")
+    case is NIOSSLExtraError: self = .untrusted("its certificate has another name")
     case is SocketAddressError: self = .unreachable("the name is unknown")
     case let error as HTTPClientError: self.init(error)
     default: self = .broken("what it sent is not HTTP")

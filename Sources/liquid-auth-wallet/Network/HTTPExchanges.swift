@@ -7,17 +7,17 @@ import NIOPosix
 /// HTTP by AsyncHTTPClient: one exchange at a time, no redirect, no cookie, nothing decompressed.
 struct HTTPExchanges: HTTPPort {
   /// How long a connection may take.
-  private static let patience = TimeAmount.seconds(10)
+  private static let timeout = TimeAmount.seconds(10)
 
   private let client: HTTPClient
-  private let patience: TimeAmount
+  private let timeout: TimeAmount
 
-  /// - Parameter patience: how long a whole exchange may take, from the connection to the last byte of the body.
-  init(on group: any EventLoopGroup, _ policy: TLSPolicy, patience: TimeAmount = .seconds(30)) {
-    self.patience = patience
+  /// - Parameter timeout: how long a whole exchange may take, from the connection to the last byte of the body.
+  init(on group: any EventLoopGroup, _ policy: TLSPolicy, timeout: TimeAmount = .seconds(30)) {
+    self.timeout = timeout
     var configuration = HTTPClient.Configuration(
       tlsConfiguration: policy.configuration, redirectConfiguration: .disallow,
-      timeout: .init(connect: Self.patience, read: patience))
+      timeout: .init(connect: Self.timeout, read: timeout))
     configuration.httpVersion = .http1Only
     configuration.connectionPool.retryConnectionEstablishment = false
     client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
@@ -43,7 +43,7 @@ struct HTTPExchanges: HTTPPort {
     try await withThrowingTaskGroup(of: HTTPResponse.self) { group in
       group.addTask(operation: exchange)
       group.addTask {
-        try await Task.sleep(for: .nanoseconds(patience.nanoseconds))
+        try await Task.sleep(for: .nanoseconds(timeout.nanoseconds))
         throw HTTPClientError.deadlineExceeded
       }
       defer { group.cancelAll() }
@@ -53,7 +53,7 @@ struct HTTPExchanges: HTTPPort {
   }
 
   private func exchange(_ request: HTTPRequest, _ maximumBodySize: Int) async throws -> HTTPResponse {
-    let response = try await client.execute(Self.request(request), deadline: .now() + patience)
+    let response = try await client.execute(Self.request(request), deadline: .now() + timeout)
     let body = try await response.body.collect(upTo: maximumBodySize)
     return HTTPResponse(
       status: Int(response.status.code), headers: response.headers.map { HTTPHeader($0.name, $0.value) },

@@ -15,7 +15,7 @@ final class WebSocket: WebSocketConnection {
   }
 
   /// How long a server may take to answer a Close frame.
-  private static let patience = TimeAmount.seconds(1)
+  private static let timeout = TimeAmount.seconds(1)
 
   /// Bytes of one message at most.
   let maximumMessageSize: Int
@@ -110,7 +110,7 @@ extension WebSocket {
   /// Sends one frame; to a server that does not read, none, so that what waits for it stays bounded (64 KiB and one
   /// message).
   func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
-    guard state.value.channel?.isWritable != false else { return fail(.broken("it does not read")) }
+    guard state.value.channel?.isWritable != false else { return fail(.broken("it does not read what is sent")) }
     let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)
     state.value.channel?.writeAndFlush(frame, promise: nil)
   }
@@ -122,6 +122,6 @@ extension WebSocket {
     data.write(webSocketErrorCode: code)
     write(.connectionClose, data)
     let channel = state.value.channel
-    loop.scheduleTask(in: Self.patience) { channel?.close(promise: nil) }
+    loop.scheduleTask(in: Self.timeout) { channel?.close(promise: nil) }
   }
 }

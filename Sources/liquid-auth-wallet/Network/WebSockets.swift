@@ -8,7 +8,7 @@ import NIOWebSocket
 /// Web sockets by NIO.
 struct WebSockets: WebSocketPort {
   /// How long a connection may take, TLS and upgrade not counted.
-  private static let patience = TimeAmount.seconds(10)
+  private static let timeout = TimeAmount.seconds(10)
 
   private let group: any EventLoopGroup
   private let tls: NIOSSLContext
@@ -34,7 +34,7 @@ struct WebSockets: WebSocketPort {
     }
     let tls = place.isSecure ? tls : nil
     ClientBootstrap(group: loop)
-      .connectTimeout(Self.patience)
+      .connectTimeout(Self.timeout)
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try Self.prepare(channel, place, headers, tls, socket)
@@ -113,6 +113,6 @@ extension PortError {
   /// The error of a web socket; one that does not open in time is unreachable.
   init(webSocket error: any Error) {
     let error = PortError(connection: error)
-    self = error.kind == .timedOut ? .unreachable("it does not answer in time") : error
+    self = error.kind == .timedOut ? .unreachable("it did not answer in time") : error
   }
 }

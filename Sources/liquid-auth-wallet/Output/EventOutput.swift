@@ -1,3 +1,4 @@
+import DisplayText
 import Glibc
 import LiquidAuth
 import ProcessIO
@@ -20,7 +21,7 @@ struct EventOutput: Sendable {
     if isJSON {
       writeResult(event.json(milliseconds: milliseconds))
     } else if case .failed(let failure) = event {
-      StandardStream.error.write("liquid-auth-wallet: \(TerminalText.line(failure.description))")
+      StandardStream.error.write("liquid-auth-wallet: \(DisplayText.line(failure.description))")
     } else if let text = event.text {
       StandardStream.error.write(EventText.line(text, milliseconds: milliseconds))
     }

@@ -1,3 +1,4 @@
+import DisplayText
 import LiquidAuth
 
 /// What happens on the way from a link to the end of its channel, or at a service that uses Keyri.
@@ -36,24 +37,24 @@ extension WalletEvent {
   /// One sentence, or `nil` for what only programs want to know.
   var text: String? {
     switch self {
-    case .link(let origin, _): "the link is of \(origin)"
+    case .link(let origin, _): "the link is from \(origin)"
     case .prompt: "the authenticator waits for you: \(Self.place)"
     case .signIn(let progress): progress.text
     case .signedIn(.registration, let rpID, let address):
-      "registered: \(address) has a passkey for \(TerminalText.words(rpID))"
+      "registered: \(address) has a passkey for \(DisplayText.words(rpID))"
     case .signedIn(.authentication, let rpID, let address):
-      "signed in to \(TerminalText.words(rpID)) as \(address)"
+      "signed in to \(DisplayText.words(rpID)) as \(address)"
     case .startingGStreamer: "GStreamer is still starting; the first start takes some seconds"
     case .signaling(let event): event.text
     // What was signed or posted was told before; what gives nothing away is not worth a line.
     case .answered("discover", nil), .answered("enable", nil), .answered("disable", nil): nil
-    case .answered(let method, nil): "the dApp asked for \(TerminalText.words(method)), and got it"
+    case .answered(let method, nil): "the dApp asked for \(DisplayText.words(method)), which was done"
     case .answered(let method, .some(let error)):
-      "the dApp asked for \(TerminalText.words(method)), and got error \(error.code): "
-        + TerminalText.line(error.inWords)
+      "the dApp asked for \(DisplayText.words(method)), which failed with error \(error.code): "
+        + DisplayText.line(error.inWords)
     case .signing(let event): event.text
     case .unanswered(.ping): nil
-    case .unanswered(let frame): "the dApp sent \(TerminalText.line(frame.description))"
+    case .unanswered(let frame): "the dApp sent \(DisplayText.line(frame.description))"
     case .closed(byDApp: true): "the dApp closed the channel"
     case .closed(byDApp: false): "closed the channel; to connect again, \(LiquidAuthError.newLink)"
     case .keyri(let event): event.text
@@ -85,15 +86,15 @@ extension LiquidAuthProgress {
   fileprivate var text: String {
     switch self {
     case .askingAuthenticator: "asking the authenticator for the account"
-    case .firstUse(let host): "this machine keeps no passkey of \(host), and may never have signed in there; look twice"
+    case .firstUse(let host): "this machine has no passkey for \(host): check the name"
     case .requestingChallenge(.registration): "asking the server for a challenge, to register"
     case .requestingChallenge(.authentication): "asking the server for a challenge"
     case .waitingForPerson(_, let rpID, _):
-      "the authenticator asks whether you want this at \(TerminalText.words(rpID)): \(WalletEvent.place)"
+      "the authenticator asks for your consent at \(DisplayText.words(rpID)): \(WalletEvent.place)"
     case .noCommonPasskey:
       "the server and this machine have no passkey in common; registering one"
-    case .answering: "telling the server"
-    case .retrying(let origin): "the server expects another origin; telling it \(origin)"
+    case .answering: "sending the answer to the server"
+    case .retrying(let origin): "the server expects another origin; sending \(origin)"
     }
   }
 }
@@ -101,13 +102,14 @@ extension LiquidAuthProgress {
 extension SignalingProgress.Event {
   fileprivate var text: String {
     switch self {
-    case .stage(.linking): "linking: connecting to the server's signals"
+    case .stage(.linking): "linking: connecting to the server"
     case .stage(.signalled): "signalled: waiting for the dApp's answer"
     case .stage(.connecting): "connecting: looking for a path to the dApp"
     case .stage(.open): "open: the dApp may ask for signatures now; Ctrl-C ends it"
     case .reconnecting(let loss, let delay):
       "the server's connection is lost: \(loss); trying again in \(delay.formattedSeconds) s"
-    case .ignoredAnswers(let count): "\(count) answers were ignored, being late or unusable; is the page open twice?"
+    case .ignoredAnswers(let count):
+      "\(count) answers came late or were invalid, and were ignored; is the page open twice?"
     case .noRelay:
       "no TURN server works: none answers, or none accepts user and password; check the ice-server lines in wallet.conf"
     case .waiting(let duration):
@@ -130,8 +132,8 @@ extension Duration {
 extension WalletEvent {
   /// One JSON object: `event`, `ms` since the start, and what belongs to the event.
   func json(milliseconds: Int64) -> String {
-    let members = [("event", TerminalText.json(name)), ("ms", String(milliseconds))] + self.members
-    return "{" + members.map { "\(TerminalText.json($0)): \($1)" }.joined(separator: ", ") + "}"
+    let members = [("event", DisplayText.json(name)), ("ms", String(milliseconds))] + self.members
+    return "{" + members.map { "\(DisplayText.json($0)): \($1)" }.joined(separator: ", ") + "}"
   }
 
   /// What it is called.
@@ -155,22 +157,22 @@ extension WalletEvent {
   private var members: [(String, String)] {
     switch self {
     case .link(let origin, let requestID):
-      [("origin", TerminalText.json(origin)), ("requestId", TerminalText.json(requestID))]
+      [("origin", DisplayText.json(origin)), ("requestId", DisplayText.json(requestID))]
     case .signIn(let progress): progress.members
     case .signedIn(let ceremony, let rpID, let address):
       [
-        ("ceremony", TerminalText.json(ceremony.rawValue)), ("rpId", TerminalText.json(rpID)),
-        ("address", TerminalText.json(address)),
+        ("ceremony", DisplayText.json(ceremony.rawValue)), ("rpId", DisplayText.json(rpID)),
+        ("address", DisplayText.json(address)),
       ]
     case .signaling(let event): event.members
     case .answered(let method, let error):
-      [("method", TerminalText.json(method)), ("error", error.map { String($0.code) } ?? "null")]
-    case .unanswered(let frame): [("reason", TerminalText.json(frame.description))]
+      [("method", DisplayText.json(method)), ("error", error.map { String($0.code) } ?? "null")]
+    case .unanswered(let frame): [("reason", DisplayText.json(frame.description))]
     case .closed(let byDApp): [("byDApp", String(byDApp))]
     case .signing(let event): event.members
     case .keyri(let event): event.members
     case .failed(let failure):
-      [("reason", TerminalText.json(failure.description)), ("code", String(failure.code.rawValue))]
+      [("reason", DisplayText.json(failure.description)), ("code", String(failure.code.rawValue))]
     case .prompt, .startingGStreamer: []
     }
   }
@@ -192,15 +194,15 @@ extension LiquidAuthProgress {
   fileprivate var members: [(String, String)] {
     switch self {
     case .askingAuthenticator, .noCommonPasskey: []
-    case .firstUse(let host): [("host", TerminalText.json(host))]
+    case .firstUse(let host): [("host", DisplayText.json(host))]
     case .requestingChallenge(let ceremony), .answering(let ceremony):
-      [("ceremony", TerminalText.json(ceremony.rawValue))]
+      [("ceremony", DisplayText.json(ceremony.rawValue))]
     case .waitingForPerson(let ceremony, let rpID, let address):
       [
-        ("ceremony", TerminalText.json(ceremony.rawValue)), ("rpId", TerminalText.json(rpID)),
-        ("address", TerminalText.json(address)),
+        ("ceremony", DisplayText.json(ceremony.rawValue)), ("rpId", DisplayText.json(rpID)),
+        ("address", DisplayText.json(address)),
       ]
-    case .retrying(let origin): [("origin", TerminalText.json(origin.serialized))]
+    case .retrying(let origin): [("origin", DisplayText.json(origin.serialized))]
     }
   }
 }
@@ -221,7 +223,7 @@ extension SignalingProgress.Event {
     switch self {
     case .stage, .noRelay: []
     case .reconnecting(let loss, let delay):
-      [("reason", TerminalText.json(loss.description)), ("delay", String(Int64(delay / .milliseconds(1))))]
+      [("reason", DisplayText.json(loss.description)), ("delay", String(Int64(delay / .milliseconds(1))))]
     case .waiting(let duration): [("seconds", String(Int64(duration / .seconds(1))))]
     case .ignoredAnswers(let count), .refusedCandidates(let count): [("count", String(count))]
     }

@@ -16,7 +16,7 @@ struct QRCodeReader {
   /// The program, looked up in PATH.
   var program = "zbarimg"
   /// How long it may take.
-  var patience = Duration.seconds(10)
+  var timeout = Duration.seconds(10)
 
   /// The text of the one QR code in a picture; it is waited for on a thread that may wait, until the task is cancelled.
   ///
@@ -48,7 +48,7 @@ struct QRCodeReader {
   ) async throws(WalletFailure) -> String? {
     let decoder = try PictureDecoder(
       [program, "--quiet", "--nodbus", "--raw", "-Sdisable", "-Sqrcode.enable", picture], input: input)
-    let result = await decoder.result(maximumSize: Self.maximumSize, patience: patience)
+    let result = await decoder.result(maximumSize: Self.maximumSize, timeout: timeout)
     switch result.end {
     case .tooLong: throw Self.moreThanOne(path)
     case .tooLate: throw WalletFailure("zbarimg took too long with \(path)")
@@ -139,8 +139,8 @@ private struct PictureDecoder: Sendable {
   }
 
   /// Reads all that it writes, and waits for its end, after which nothing is left of it.
-  func result(maximumSize: Int, patience: Duration) async -> (text: String, end: End) {
-    let deadline = ContinuousClock.now + patience
+  func result(maximumSize: Int, timeout: Duration) async -> (text: String, end: End) {
+    let deadline = ContinuousClock.now + timeout
     return await withTaskCancellationHandler {
       let result = try? await NIOThreadPool.singleton.runIfActive { read(maximumSize, until: deadline) }
       // One that was cancelled before a thread took it up is not read.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import ControlDoor
+import ControlProtocol
 import Glibc
 import ProcessIO
 
@@ -7,10 +7,10 @@ import ProcessIO
 struct AccountsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "accounts",
-    abstract: "See the Algorand accounts that the phrase gives.",
+    abstract: "Show the Algorand accounts of the phrase.",
     discussion: """
-      The accounts are those of ARC-52 (xHD): m/44'/283'/account'/0/index. Account 0 at index 0 is the one that signs \
-      in and signs transactions. Where the vault is locked, the authenticator asks for its passphrase.
+      The accounts follow ARC-52 (xHD): m/44'/283'/account'/0/index. The wallet uses account 0, index 0. If the vault \
+      is locked, the authenticator asks for its passphrase.
       """,
     subcommands: [List.self, Export.self], defaultSubcommand: List.self)
 
@@ -21,13 +21,13 @@ struct AccountsCommand: ParsableCommand {
 
     @Option(
       parsing: .unconditional,
-      help: ArgumentHelp("Which account of the path, 0 to 2147483647; 0 without it.", valueName: "number"),
+      help: ArgumentHelp("The account number, 0 to 2147483647. (default: 0)", valueName: "number"),
       transform: wholeNumber(0...UInt32.max >> 1))
     var account: UInt32 = 0
 
     @Option(
       parsing: .unconditional,
-      help: ArgumentHelp("How many addresses, 1 to 32, from index 0 on; 1 without it.", valueName: "number"),
+      help: ArgumentHelp("The number of addresses, 1 to 32, from index 0 on. (default: 1)", valueName: "number"),
       transform: wholeNumber(1...GetAddresses.maximumCount))
     var count: UInt32 = 1
 
@@ -69,9 +69,8 @@ struct AccountsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Explain why these accounts have no 25 words.",
       discussion: """
-        Algorand's 25 words stand for a seed of 32 bytes, whose hash is the account's key. The keys of ARC-52 come from \
-        the phrase by another way, at the end of which there is a key and no seed; nobody can compute one that gives \
-        the same address. So there is nothing that could be exported, and exit code 4 says so.
+        Algorand's 25 words encode a seed of 32 bytes. The keys of ARC-52 do not come from such a seed, so there are no \
+        25 words to export. The command explains this, and exits with code 4.
         """)
 
     @OptionGroup var place: PlaceOptions
@@ -122,7 +121,7 @@ struct AccountList: Equatable {
   /// The first address as a QR code, and beneath it in letters.
   func drawing(inColour: Bool) throws(CommandFailure) -> String {
     guard let address = addresses.first, let code = QRCode(address) else {
-      throw CommandFailure("the authenticator answers with no address; restart it after an update")
+      throw CommandFailure("the authenticator returned no address; restart it after an update")
     }
     return ((inColour ? code.coloured : code.lines) + [address.printable]).joined(separator: "\n")
   }

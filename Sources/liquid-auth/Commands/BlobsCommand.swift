@@ -1,7 +1,7 @@
 import ArgumentParser
 import CBOR
 import CTAP2
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import Glibc
 import ProcessIO
@@ -11,12 +11,12 @@ import Recovery
 struct BlobsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "blobs",
-    abstract: "See and change what sites and programs keep on this key.",
+    abstract: "List and change the large blobs that sites and programs store on this key.",
     discussion: """
-      Some sites and programs keep data beside a passkey, as a large blob: an SSH certificate for instance. The key has \
-      room for 8192 bytes of them, sealed with a secret of their passkey each. They do not come back from the phrase: \
-      export them. Each of these asks for the vault's passphrase at the terminal; without a terminal it is the first \
-      line of standard input. A passkey is named by the first digits of its id, as `credentials list` shows them.
+      Some sites and programs store data with a passkey, as a large blob: an SSH certificate, for instance. The key has \
+      room for 8192 bytes of them. Each is sealed with a secret of its passkey. They do not come back from the phrase: \
+      export them. Each command asks for the vault's passphrase at the terminal, or reads it from the first line of \
+      standard input. Name a passkey by the first digits of its id, as `credentials list` shows them.
       """,
     subcommands: [List.self, Get.self, Set.self, Delete.self, Export.self, Import.self])
 
@@ -38,10 +38,10 @@ struct BlobsCommand: ParsableCommand {
 
   struct Get: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Write the large blob of a passkey to a file, or to standard output where that is no terminal.")
+      abstract: "Write the large blob of a passkey to a file, or to standard output if that is not a terminal.")
     @Argument(help: "The first digits of the passkey's id, 4 or more.", transform: CredentialsCommand.digits)
     var id: String
-    @Argument(help: "A file that is not there yet.") var file: String?
+    @Argument(help: "A file that does not exist yet.") var file: String?
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -72,7 +72,7 @@ struct BlobsCommand: ParsableCommand {
 
   struct Set: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Keep a file as the large blob of a passkey, in the place of the one before.",
+      abstract: "Store a file as the large blob of a passkey. It replaces the present one.",
       discussion: "The passkey must have been registered with the extension largeBlob, or largeBlobKey.")
     @Argument(help: "The first digits of the passkey's id, 4 or more.", transform: CredentialsCommand.digits)
     var id: String
@@ -115,7 +115,7 @@ struct BlobsCommand: ParsableCommand {
   struct Export: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "Write the whole array to a file, as it is on the key: sealed, with its digest.")
-    @Argument(help: "A file that is not there yet.") var file: String
+    @Argument(help: "A file that does not exist yet.") var file: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -129,7 +129,7 @@ struct BlobsCommand: ParsableCommand {
 
   struct Import: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Put an exported array in the place of all large blobs that are on the key.")
+      abstract: "Replace all large blobs with an exported file.")
     @Argument(help: "The file.") var file: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
@@ -190,7 +190,7 @@ extension ControlConnection {
   fileprivate func largeBlobHolder(_ digits: String) throws(CommandFailure) -> LargeBlobHolder {
     let reference = try CredentialsCommand.find(digits, among: credentials()).reference
     guard let holder = LargeBlobHolder(try ask(ShowCredential(reference))) else {
-      throw CommandFailure("the passkey was registered without the extension largeBlob: it can have none")
+      throw CommandFailure("the passkey was registered without the extension largeBlob, and cannot have one")
     }
     return holder
   }

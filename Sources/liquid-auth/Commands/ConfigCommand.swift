@@ -1,20 +1,20 @@
 import ArgumentParser
-import ControlDoor
+import ControlProtocol
 
 /// `liquid-auth config`.
 struct ConfigCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "config",
-    abstract: "See and change what the key asks of people.",
+    abstract: "Show and change what the key requires.",
     discussion: """
-      Each change asks for the vault's passphrase at the terminal; without a terminal it is the first line of standard \
-      input. The settings are of this machine, and a reset takes them back.
+      Each change asks for the vault's passphrase at the terminal, or reads it from the first line of standard input. \
+      The settings belong to this machine. A reset restores the defaults.
       """,
     subcommands: [Show.self, AlwaysUV.self, MinimumPINLength.self, ForcePINChange.self, ForgetReaders.self])
 
   struct Show: PlacedCommand {
-    static let configuration = CommandConfiguration(abstract: "Show what is set; asks for nothing.")
-    @Flag(help: "Also which sites are told the shortest PIN; this asks for the passphrase.") var sites = false
+    static let configuration = CommandConfiguration(abstract: "Show the settings. Needs no passphrase.")
+    @Flag(help: "Also show the sites that can read the shortest PIN. This needs the passphrase.") var sites = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -31,9 +31,9 @@ struct ConfigCommand: ParsableCommand {
   struct AlwaysUV: PlacedCommand {
     static let configuration = CommandConfiguration(
       commandName: "always-uv",
-      abstract: "Whether every registration and sign-in asks for verification.",
+      abstract: "Require user verification for every registration and sign-in.",
       discussion: """
-        Without it, a site decides whether a click is enough. With it, U2F is off: it knows no verification.
+        If it is off, the site decides whether a click is enough. If it is on, U2F is off, because it has no verification.
         """)
     enum Switch: String, ExpressibleByArgument, CaseIterable { case on, off }
     @Argument(help: "on or off.") var value: Switch
@@ -46,17 +46,17 @@ struct ConfigCommand: ParsableCommand {
   struct MinimumPINLength: PlacedCommand {
     static let configuration = CommandConfiguration(
       commandName: "min-pin-length",
-      abstract: "How many characters a PIN has at least.",
+      abstract: "Set the minimum length of a PIN.",
       discussion: """
-        It can only grow; a reset takes it back to 4. A PIN that is shorter must be changed before it is of use.
+        It can only be raised; a reset restores 4. A shorter PIN must be changed before it can be used.
         """)
     @Argument(help: "4 to 63.", transform: wholeNumber(4...UInt64(63))) var length: UInt64
     @Option(
       help: ArgumentHelp(
-        "A site that is told it when it asks (extension minPinLength): its relying party id. Give one --rp for each; "
+        "A site that can read it (extension minPinLength), by its relying party id. Repeat --rp for several sites; "
           + "they take the place of those before.", valueName: "id"))
     var rp: [String] = []
-    @Flag(help: "Tell it to no site any more.") var noRp = false
+    @Flag(help: "Report it to no site.") var noRp = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -74,7 +74,7 @@ struct ConfigCommand: ParsableCommand {
   struct ForcePINChange: PlacedCommand {
     static let configuration = CommandConfiguration(
       commandName: "force-pin-change",
-      abstract: "Make the PIN good for nothing but being changed, to hand the key on with one that somebody chose.")
+      abstract: "Require a new PIN before the PIN can be used, as when you hand the key on with a PIN that you chose.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -86,15 +86,15 @@ struct ConfigCommand: ParsableCommand {
       commandName: "forget-readers",
       abstract: "Revoke the permission to list your passkeys without asking you.",
       discussion: """
-        A program that has this permission (pcmr) lists your passkeys without asking you, after a restart too. \
-        `liquid-auth status` shows whether one has it. This revokes it for all programs; so does a new PIN.
+        A program with this permission (pcmr) can list your passkeys without asking you, also after a restart. \
+        `liquid-auth status` shows whether a program has it. This command revokes it for all programs, as a new PIN does.
         """)
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
       let connection = try place.connectAsOwner()
-      try connection.ask(ControlDoor.ForgetReaders())
+      try connection.ask(ControlProtocol.ForgetReaders())
       output.write("revoked: programs must ask you before they list your passkeys", json: ["readers": .bool(false)])
     }
   }
@@ -149,10 +149,10 @@ struct SettingsReport: Equatable {
       ["shortest PIN", "\(minimumPINLength) characters"],
     ]
     if let sites {
-      rows.append(["told to", sites.isEmpty ? "no site" : sites.map(\.printable).joined(separator: ", ")])
+      rows.append(["reported to", sites.isEmpty ? "no site" : sites.map(\.printable).joined(separator: ", ")])
     }
     rows += [
-      ["change of PIN", forcePINChange ? "forced: the PIN is of no other use" : "not forced"],
+      ["change of PIN", forcePINChange ? "required before the PIN can be used" : "not required"],
       ["enterprise attestation", "not offered: this key is one person's"],
     ]
     let lines = table(rows)

@@ -7,10 +7,10 @@ import ProcessIO
 struct ConnectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "connect",
-    abstract: "Open a dApp's liquid:// link: sign in, and sign what the dApp asks for.",
+    abstract: "Open a dApp's liquid:// link: sign in, and answer the dApp's requests.",
     helpNames: [])
 
-  @Argument(parsing: .captureForPassthrough, help: "The link and options; --help tells of them.")
+  @Argument(parsing: .captureForPassthrough, help: "The link and options; see --help.")
   var arguments: [String] = []
 
   func run() throws { throw WalletProgram.run(["connect"] + arguments) }
@@ -47,7 +47,7 @@ struct KeyriCommand: ParsableCommand {
     abstract: "Sign in to services that use Keyri.",
     helpNames: [])
 
-  @Argument(parsing: .captureForPassthrough, help: "What to do, and options; --help tells of them.")
+  @Argument(parsing: .captureForPassthrough, help: "The action and options; see --help.")
   var arguments: [String] = []
 
   func run() throws { throw WalletProgram.run(["keyri"] + arguments) }

@@ -1,15 +1,15 @@
 import ArgumentParser
-import ControlDoor
+import ControlProtocol
 
 /// `liquid-auth credentials`.
 struct CredentialsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "credentials",
-    abstract: "See and change the passkeys of this machine.",
+    abstract: "List and change the passkeys of this machine.",
     discussion: """
-      Each of these asks for the vault's passphrase at the terminal; without a terminal it is the first line of \
-      standard input. A passkey is named by the first digits of its id, as `list` shows them. Only discoverable \
-      passkeys are kept on this machine; of the others nothing is stored.
+      Each command asks for the vault's passphrase at the terminal, or reads it from the first line of standard input. \
+      Name a passkey by the first digits of its id, as `list` shows them. Only discoverable passkeys are stored on this \
+      machine.
       """,
     subcommands: [List.self, Show.self, Rename.self, Remove.self])
 
@@ -26,7 +26,7 @@ struct CredentialsCommand: ParsableCommand {
   }
 
   struct Show: PlacedCommand {
-    static let configuration = CommandConfiguration(abstract: "Show everything that is known of one passkey.")
+    static let configuration = CommandConfiguration(abstract: "Show all data of one passkey.")
     @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
@@ -41,11 +41,11 @@ struct CredentialsCommand: ParsableCommand {
 
   struct Rename: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Change what this machine calls a passkey.",
+      abstract: "Change the names of a passkey on this machine.",
       discussion: "An empty name removes it. The site's own names do not change.")
     @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
     @Option(help: "The account's name.") var name: String?
-    @Option(help: "The name that is shown for the account.") var displayName: String?
+    @Option(help: "The display name of the account.") var displayName: String?
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -69,8 +69,8 @@ struct CredentialsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Remove a passkey from this machine.",
       discussion: """
-        The site does not learn of it: remove the passkey there too. It cannot be used here any more; a new \
-        registration at the site makes another one.
+        The passkey no longer works on this machine. The site is not informed: remove the passkey there too. To get \
+        another one, register again at the site.
         """)
     @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
     @OptionGroup var place: PlaceOptions

@@ -8,9 +8,9 @@ struct DemoCommand: AsyncParsableCommand {
     commandName: "demo",
     abstract: "Show a registration and a sign-in, without a device and without a vault.",
     discussion: """
-      Runs the real key over an in-process transport, against a site of its own, with a phrase that it makes, does not \
-      show, and forgets. The demo answers the key's prompts itself, and says so. Every signature, flag and hash is \
-      verified; the exit code is 0 only when all of that holds. Nothing is read from or written to this machine.
+      Runs the real key in this process, against a site of its own, with a temporary phrase that it does not show. The \
+      demo answers the prompts itself, and prints that it does. It verifies every signature, flag and hash; the exit code \
+      is 0 only if all checks succeed. It reads and writes no file.
       """)
 
   @OptionGroup var output: OutputOptions
@@ -21,10 +21,10 @@ struct DemoCommand: AsyncParsableCommand {
     do {
       holds = try await Demonstration { transcript.take($0) }.run()
     } catch {
-      throw CommandFailure("the demo ends before its end: \(error)")
+      throw CommandFailure("the demo stopped early: \(error)")
     }
     if output.json { StandardStream.output.write(transcript.json(holds: holds).description) }
-    guard holds else { throw CommandFailure("the demo found a check that does not hold") }
+    guard holds else { throw CommandFailure("a check of the demo failed") }
     if !output.json { StandardStream.output.write("\nall \(transcript.checkCount) checks hold") }
   }
 }

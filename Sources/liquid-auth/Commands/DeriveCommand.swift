@@ -9,11 +9,11 @@ import Recovery
 struct DeriveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "derive",
-    abstract: "Show the public key and id that a phrase gives one account at one site.",
+    abstract: "Compute the public key and id of a passkey from a phrase.",
     discussion: """
-      Reads the phrase from standard input, one line; at a terminal it is asked for and not shown. Prints the public \
-      key (X then Y, 64 bytes) and the credential id of the hash form (32 bytes) as hexadecimal digits. A private key \
-      is never printed. Nothing is read from or written to the vault.
+      Reads the phrase from standard input, one line; at a terminal it is read without echo. Prints the public \
+      key (X then Y, 64 bytes) and the credential id of the hash form (32 bytes) as hexadecimal digits. It never \
+      prints a private key, and does not use the vault.
       """)
 
   @Option(
@@ -29,7 +29,7 @@ struct DeriveCommand: ParsableCommand {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("Which of the account's registrations: 0, as without it, for the first.", valueName: "number"),
+    help: ArgumentHelp("The number of the account's registration; the first is 0. (default: 0)", valueName: "number"),
     transform: wholeNumber(0...UInt32.max))
   var counter: UInt32 = 0
 
@@ -132,7 +132,7 @@ enum StandardInput {
     switch SecretLine.read(from: STDIN_FILENO, isEdited: false) {
     case .line(let line): return line
     case .tooLong: throw CommandFailure("\(what) is longer than \(SecretLine.maximumSize) bytes")
-    case .ended, .cancelled: throw CommandFailure("standard input ends before \(what)")
+    case .ended, .cancelled: throw CommandFailure("standard input ended before \(what)")
     case .system(let number):
       throw CommandFailure("cannot read standard input: \(number)")
     }

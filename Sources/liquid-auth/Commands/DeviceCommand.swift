@@ -1,21 +1,21 @@
 import ArgumentParser
-import ControlDoor
+import ControlProtocol
 
 /// `liquid-auth device`.
 struct DeviceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "device",
-    abstract: "Plug the authenticator's device in or out.",
+    abstract: "Attach or detach the authenticator's device.",
     discussion: """
-      A reset is accepted only in the first ten seconds after the authenticator's start, and after three wrong PINs in \
-      a row the PIN can be tried again only after the next start. `replug --power-cycle` counts as a start, and asks \
-      for the vault's passphrase. Plugging the device in or out without --power-cycle does not count, because any program of yours \
-      can do it.
+      A reset is accepted only in the first ten seconds after the authenticator's start. After three wrong PINs in a \
+      row, the PIN can be tried again only after the next start. `replug --power-cycle` counts as a start, and asks for \
+      the vault's passphrase. Attaching and detaching without --power-cycle do not count, because any program of yours \
+      can do that.
       """,
     subcommands: [Attach.self, Detach.self, Replug.self])
 
   struct Attach: PlacedCommand {
-    static let configuration = CommandConfiguration(abstract: "Plug the device in.")
+    static let configuration = CommandConfiguration(abstract: "Attach the device.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
     func run() throws { try perform(.attach, at: place, output) }
@@ -23,7 +23,7 @@ struct DeviceCommand: ParsableCommand {
 
   struct Detach: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Pull the device out: browsers do not see it; the vault stays as it is.")
+      abstract: "Detach the device: browsers no longer see it. The vault does not change.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
     func run() throws { try perform(.detach, at: place, output) }
@@ -31,9 +31,9 @@ struct DeviceCommand: ParsableCommand {
 
   struct Replug: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Pull the device out and plug it in again; with --power-cycle, for a reset or after three wrong PINs.",
+      abstract: "Detach the device and attach it again; with --power-cycle, for a reset or after three wrong PINs.",
       discussion: """
-        --power-cycle asks for the passphrase at the terminal; without one, it is the first line of standard input.
+        --power-cycle asks for the passphrase at the terminal, or reads it from the first line of standard input.
         """)
     @Flag(help: "Count this as a start: accept a reset for ten seconds, and let the PIN be tried again.")
     var powerCycle = false

@@ -10,18 +10,18 @@ import StateDirectory
 struct InitCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "init",
-    abstract: "Make the vault, from a new phrase or one that you have.",
+    abstract: "Make the vault, from a new or an existing phrase.",
     discussion: """
-      A new phrase is shown once, on the terminal and nowhere else, and three of its words are asked back. With \
-      --import the phrase is typed and not shown. Then a passphrase for the vault is chosen, at least 8 characters. The \
-      vault holds the keys that come from the phrase, never the phrase. An existing vault is never overwritten. Where none \
-      was made nothing is left; only an init that is killed leaves its directory.
+      A new phrase is shown once, on the terminal only, and the command then asks for three of its words. With --import \
+      you type a phrase; it is not shown. Then choose a passphrase with at least 8 characters. The vault has the keys that \
+      come from the phrase, not the phrase. An existing vault is never overwritten. If the command fails, it leaves \
+      nothing behind; if it is killed, an empty directory can remain.
 
-      For scripts: with --import and a standard input that is no terminal, its first line is the phrase and its second \
+      For scripts: with --import, if standard input is not a terminal, its first line is the phrase and its second line \
       the passphrase. A new phrase always needs a terminal.
       """)
 
-  @Flag(name: .customLong("import"), help: "Type an existing phrase instead of making a new one.")
+  @Flag(name: .customLong("import"), help: "Use an existing phrase instead of a new one.")
   var isImport = false
 
   @Option(help: ArgumentHelp("How many words a new phrase has: 12, 15, 18, 21 or 24.", valueName: "count"))
@@ -41,7 +41,7 @@ struct InitCommand: PlacedCommand {
 
   func validate() throws {
     guard BIP39Phrase.wordCounts.contains(words) else {
-      throw ValidationError("--words is one of 12, 15, 18, 21 and 24")
+      throw ValidationError("--words must be 12, 15, 18, 21 or 24")
     }
   }
 
@@ -106,7 +106,8 @@ struct InitCommand: PlacedCommand {
     case .newPhrase(let words):
       guard let terminal = try? TerminalDevice() else {
         throw CommandFailure(
-          "a new phrase is shown on a terminal only, and there is none; run this in one, or give --import")
+          "a new phrase is shown only on a terminal, and there is none; run this command in a terminal, or give --import"
+        )
       }
       let phrase = BIP39Phrase.generate(words: words)
       var generator = SystemRandomNumberGenerator()

@@ -7,10 +7,9 @@ struct LinkCommand: ParsableCommand {
     commandName: "link",
     abstract: "Explain the FIDO:/ link in a browser's QR code.",
     discussion: """
-      A browser shows such a code to invite a phone, over Bluetooth and a server. Here it is read and explained; nobody \
-      is asked, and nothing is sent. Without LINK, the first line of standard input is read. The secret that stands in \
-      the link is not printed. The liquid:// links of dApps are for `liquid-auth connect`, Keyri's for \
-      `liquid-auth keyri qr`.
+      A browser shows such a code to invite a phone, over Bluetooth and a server. This command explains the code, and \
+      sends nothing. Without LINK, it reads the first line of standard input. It does not print the secret in the link. \
+      For the liquid:// links of dApps use `liquid-auth connect`, for Keyri's `liquid-auth keyri qr`.
       """)
 
   @Argument(help: "The link: FIDO:/ and digits.") var link: String?
@@ -94,16 +93,16 @@ struct FIDOLinkReport: Equatable {
   private var made: String {
     guard let seconds = link.created else { return Self.unsaid }
     // What no clock shows is no time.
-    guard seconds < 1 << 40 else { return "at a time that no clock shows (\(seconds))" }
+    guard seconds < 1 << 40 else { return "at an invalid time (\(seconds))" }
     let time = UTCTime(milliseconds: seconds * 1000).text
     let now = now / 1000
     guard seconds <= now else { return "\(time), which is in the future: one of the clocks is wrong" }
-    return now - seconds < Self.patience
+    return now - seconds < Self.timeout
       ? "\(time), \(now - seconds) s ago" : "\(time): too long ago, ask the site for a new one"
   }
 
   /// Seconds that a page may be expected to wait.
-  private static let patience: UInt64 = 300
+  private static let timeout: UInt64 = 300
 
   private func said(_ answer: Bool?, _ yes: String, _ no: String) -> String {
     answer.map { $0 ? yes : no } ?? Self.unsaid

@@ -1,5 +1,5 @@
 import ArgumentParser
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import Glibc
 import ProcessIO
@@ -23,7 +23,7 @@ struct LockCommand: PlacedCommand {
 struct UnlockCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "unlock",
-    abstract: "Open the vault of the authenticator that runs.",
+    abstract: "Open the vault of the running authenticator.",
     discussion: "Asks for the passphrase at the terminal; without one it is the first line of standard input.")
 
   @OptionGroup var place: PlaceOptions
@@ -49,7 +49,7 @@ extension ControlConnection {
         return
       } catch  where error.code == .passphrase && triesLeft > 0 {
         let tries = triesLeft == 1 ? "one try" : "\(triesLeft) tries"
-        terminal.show("that is not the passphrase; try again, \(tries) left\n")
+        terminal.show("wrong passphrase; try again, \(tries) left\n")
       } catch  where error.code == .passphrase {
         terminal.show("no tries are left here; run the command again\n")
         throw error
@@ -78,7 +78,8 @@ enum PassphraseInput {
   private static func check(_ passphrase: SecretBytes) throws(CommandFailure) -> SecretBytes {
     guard 1...ControlMessage.maximumPassphraseSize ~= passphrase.count else {
       throw CommandFailure(
-        "that cannot be the passphrase; it has 1 to \(ControlMessage.maximumPassphraseSize) bytes", code: .passphrase)
+        "this cannot be the passphrase; a passphrase has 1 to \(ControlMessage.maximumPassphraseSize) bytes",
+        code: .passphrase)
     }
     return passphrase
   }

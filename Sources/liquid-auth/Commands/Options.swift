@@ -5,7 +5,7 @@ import StateDirectory
 
 /// Where vault, store and control socket are.
 struct PlaceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The directory of vault and store.", valueName: "dir"))
+  @Option(help: ArgumentHelp("The directory with the vault and the store.", valueName: "dir"))
   var stateDir: String?
 
   @Option(help: ArgumentHelp("The authenticator's control socket.", valueName: "path"))
@@ -74,7 +74,7 @@ func wholeNumber<Number: FixedWidthInteger & Sendable>(
 
 /// How results are written.
 struct OutputOptions: ParsableArguments {
-  @Flag(help: "Write the result, or why there is none, as JSON, for programs.")
+  @Flag(help: "Write the result, or the error, as JSON.")
   var json = false
 
   /// Writes a result as it is wanted.

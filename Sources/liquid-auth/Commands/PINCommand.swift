@@ -1,5 +1,5 @@
 import ArgumentParser
-import ControlDoor
+import ControlProtocol
 
 /// `liquid-auth pin`.
 struct PINCommand: ParsableCommand {
@@ -7,10 +7,10 @@ struct PINCommand: ParsableCommand {
     commandName: "pin",
     abstract: "Set, change or remove the PIN of this key.",
     discussion: """
-      Some programs, ssh-keygen for one, verify you by nothing but a PIN. It is of this machine and not of your phrase, \
-      and guards no encryption: your passphrase is worth more, and so it is what these commands ask for, at the \
-      terminal or as the first line of standard input. The old PIN is not needed: this is also the way out when it is \
-      forgotten, or its tries are used up. The new one is typed twice, or is the second line of standard input.
+      Some programs, such as ssh-keygen, verify you by PIN only. The PIN belongs to this machine, does not come from the \
+      phrase, and encrypts nothing. These commands ask for the vault's passphrase at the terminal, or read it from the \
+      first line of standard input. They do not need the old PIN, so use them too if you forgot it or it is blocked. \
+      Type the new PIN twice, or give it as the second line of standard input.
 
       A PIN has at least 4 characters (more after `liquid-auth config min-pin-length`) and at most 63 bytes of UTF-8. \
       After three wrong PINs in a row, run `liquid-auth device replug --power-cycle` before the next try; after \
@@ -20,8 +20,8 @@ struct PINCommand: ParsableCommand {
 
   struct Status: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Tell whether a PIN is set, and how often it can be tried.",
-      discussion: "Asks for nothing.")
+      abstract: "Show whether a PIN is set, and how many tries are left.",
+      discussion: "Needs no passphrase.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -48,7 +48,7 @@ struct PINCommand: ParsableCommand {
   }
 
   struct Change: PlacedCommand {
-    static let configuration = CommandConfiguration(abstract: "Set another PIN, also in place of one that is blocked.")
+    static let configuration = CommandConfiguration(abstract: "Replace the PIN, also one that is blocked.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -62,8 +62,8 @@ struct PINCommand: ParsableCommand {
 
   struct Remove: PlacedCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Go back to no PIN.",
-      discussion: "What verifies by PIN only does not work until you set one again.")
+      abstract: "Remove the PIN.",
+      discussion: "Programs that verify only by PIN do not work until you set a PIN again.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -111,7 +111,7 @@ struct PINReport: Equatable {
         "three wrong PINs in a row; before the next try, run: liquid-auth device replug --power-cycle")
     }
     if information.forcePINChange {
-      problems.append("the PIN must be changed before it is of use; run: liquid-auth pin change")
+      problems.append("the PIN must be changed before it can be used; run: liquid-auth pin change")
     }
     return problems
   }

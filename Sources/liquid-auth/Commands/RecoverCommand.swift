@@ -1,5 +1,5 @@
 import ArgumentParser
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import StateDirectory
 
@@ -7,27 +7,27 @@ import StateDirectory
 struct RecoverCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "recover",
-    abstract: "Bring back what the phrase can bring back.",
+    abstract: "Recover passkeys and the store.",
     discussion: """
-      Most passkeys come back by themselves, when their site sends their id. Four things need this command, one at a \
-      time; each asks for the vault's passphrase, at the terminal or as the first line of standard input.
+      Most passkeys come back without this command, when their site sends their id. Four cases need it. Each asks for \
+      the vault's passphrase at the terminal, or reads it from the first line of standard input.
 
       --rp and --user-handle write the record of a passkey whose id is a hash, for sites that send no id.
-      --accept-before-reset takes a reset of this machine back, for what the phrase can open.
-      --new-store makes an empty store where the store is lost; its names and settings do not come back. It works \
-      without a running authenticator too.
+      --accept-before-reset undoes a reset of this machine, for passkeys that the phrase can open.
+      --new-store makes an empty store if the store is lost. Its names and settings do not come back. It also works \
+      without a running authenticator.
       --accept-store opens a store that was modified outside liquid-auth, such as a partly restored copy, and accepts its \
       present content. Afterwards, check the passkeys (liquid-auth credentials list), and change the PIN if one is set \
-      (liquid-auth pin change). It works without a running authenticator too.
+      (liquid-auth pin change). It also works without a running authenticator.
       """)
 
-  @Flag(help: "Make an empty store in place of the one that is lost.")
+  @Flag(help: "Make an empty store to replace a lost one.")
   var newStore = false
 
   @Flag(help: "Accept a store that was modified outside liquid-auth.")
   var acceptStore = false
 
-  @Flag(help: "Accept again what was made before a reset.")
+  @Flag(help: "Accept again passkeys that were made before a reset.")
   var acceptBeforeReset = false
 
   @Option(help: ArgumentHelp("The site: its relying party id, such as example.com.", valueName: "id"))
@@ -41,7 +41,7 @@ struct RecoverCommand: PlacedCommand {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("Which of the account's registrations: 0, as without it, for the first.", valueName: "number"),
+    help: ArgumentHelp("The number of the account's registration; the first is 0. (default: 0)", valueName: "number"),
     transform: wholeNumber(0...UInt32.max))
   var counter: UInt32 = 0
 
@@ -50,7 +50,7 @@ struct RecoverCommand: PlacedCommand {
 
   @Option(
     parsing: .unconditional,
-    help: ArgumentHelp("The protection that the site asked for: 1, as without it, 2 or 3.", valueName: "number"),
+    help: ArgumentHelp("The credProtect level that the site requested: 1 (the default), 2 or 3.", valueName: "number"),
     transform: wholeNumber(1...UInt8(3)))
   var credProtect: UInt8 = 1
 
@@ -94,7 +94,7 @@ struct RecoverCommand: PlacedCommand {
     }
     try connection.ask(AcceptBeforeReset())
     output.write(
-      "accepted: what the phrase opens works again, whenever it was made", json: ["beforeReset": .string("accepted")])
+      "accepted: everything that the phrase opens works again", json: ["beforeReset": .string("accepted")])
   }
 
   /// By the authenticator that works on the directory; where none runs, here.

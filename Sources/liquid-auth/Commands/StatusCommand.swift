@@ -1,5 +1,5 @@
 import ArgumentParser
-import ControlDoor
+import ControlProtocol
 import Glibc
 import StateDirectory
 
@@ -7,11 +7,11 @@ import StateDirectory
 struct StatusCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "Tell how things are, and what to do where something is wrong.",
+    abstract: "Show the state of vault, authenticator and device, and what to do about problems.",
     discussion: """
-      Works with and without a running authenticator, and never asks for anything. Ends with exit code 0 when a browser \
-      can use the authenticator now, 2 when it is not running, and 1 when something else is in the way. What cannot be \
-      found out is "unknown" in the table, and null in JSON.
+      Works with and without a running authenticator, and never asks for a secret. The exit code is 0 if a browser can \
+      use the authenticator now, 2 if it is not running, and 1 if there is another problem. A value that cannot be found \
+      is "unknown" in the table, and null in JSON.
       """)
 
   @OptionGroup var place: PlaceOptions

@@ -1,6 +1,6 @@
 import CBOR
 import ControlClient
-import ControlDoor
+import ControlProtocol
 import ProcessIO
 
 /// A connection to the authenticator that runs, in the command's own words.

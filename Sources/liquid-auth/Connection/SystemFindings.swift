@@ -30,15 +30,15 @@ struct SystemFindings: Equatable {
     case .usable: nil
     case .absent: "there is no /dev/uhid; load its driver with: sudo modprobe uhid"
     case .forbidden where !groupExists:
-      "you may not open /dev/uhid; install the udev rule with: scripts/run"
+      "you do not have permission to open /dev/uhid; install the udev rule with: scripts/run"
     case .forbidden where !isMember:
-      "you may not open /dev/uhid; join its group with: sudo usermod --append --groups \(Self.group) \"$USER\", "
+      "you do not have permission to open /dev/uhid; join its group with: sudo usermod --append --groups \(Self.group) \"$USER\", "
         + "and log in again"
     case .forbidden where !sessionHasGroup:
-      "you are in the group \(Self.group), but this session began before that; log in again and start with: "
+      "you are in the group \(Self.group), but this session started before that; log in again and start with: "
         + "liquid-authenticator"
     case .forbidden:
-      "you may not open /dev/uhid although you are in the group \(Self.group); apply the udev rule with: "
+      "you do not have permission to open /dev/uhid although you are in the group \(Self.group); apply the udev rule with: "
         + "sudo udevadm control --reload && sudo udevadm trigger /dev/uhid"
     }
   }

@@ -16,7 +16,7 @@ struct DemoClient {
   mutating func open() async throws(CommandFailure) -> ChannelID {
     switch try await exchange([machine.open(nonce: randomBytes(8))]) {
     case .opened(let channel, let identity) where identity.capabilities.contains(.cbor): return channel
-    case let event: throw CommandFailure("INIT is answered by \(event)")
+    case let event: throw CommandFailure("the answer to INIT was \(event)")
     }
   }
 
@@ -55,7 +55,7 @@ struct DemoClient {
     let reports: [Report]
     do { reports = try machine.request(.cbor, message) } catch { throw CommandFailure("the request is too long") }
     guard case .response(.cbor, let answer) = try await exchange(reports), let status = answer.first else {
-      throw CommandFailure("the request is not answered")
+      throw CommandFailure("the request was not answered")
     }
     guard status == 0 else { throw Self.refusal(status) }
     do { return try CBORDecoder.decode(Array(answer.dropFirst())).map ?? [:] } catch {
@@ -65,7 +65,7 @@ struct DemoClient {
 
   /// The failure that ends the demo after an unexpected status of the key.
   static func refusal(_ status: UInt8) -> CommandFailure {
-    CommandFailure("the key answers status 0x\(status.hexadecimal)")
+    CommandFailure("the key answered with status 0x\(status.hexadecimal)")
   }
 
   /// Sends a message's reports and takes the message that answers them.
@@ -78,7 +78,7 @@ struct DemoClient {
         if let event = machine.receive(received) { answer = event }
       }
     }
-    guard let answer else { throw CommandFailure("no answer comes") }
+    guard let answer else { throw CommandFailure("there was no answer") }
     return answer
   }
 }

@@ -82,7 +82,7 @@ struct DemoRelyingParty {
       Check(
         name: "the credential is the registered one",
         holds: try answer.requiredMap(0x01).requiredBytes("id") == account.credentialID),
-      Check(name: "the user handle is \(userID == nil ? "not told" : "the account's")", holds: user == userID),
+      Check(name: "the user handle is \(userID == nil ? "absent" : "the account's")", holds: user == userID),
       Check(name: "the signature is valid", holds: account.publicKey.isValidSignature(signature, for: signed)),
       Check(
         name: "the same signature over other data is not valid",

@@ -14,10 +14,10 @@ struct LargeBlobArray: Equatable {
   init(serialized: [UInt8]) throws(CommandFailure) {
     let array = Array(serialized.dropLast(LargeBlobs.digestSize))
     guard !array.isEmpty, Self.digest(array) == serialized.suffix(LargeBlobs.digestSize) else {
-      throw CommandFailure("it is no large-blob array: it does not end with its digest")
+      throw CommandFailure("this is not a large-blob array: it does not end with its digest")
     }
     guard let entries = (try? CBORDecoder.decode(array))?.array else {
-      throw CommandFailure("it is no large-blob array: its entries cannot be read")
+      throw CommandFailure("this is not a large-blob array: its entries cannot be read")
     }
     self.entries = entries
   }

@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 
 /// What `liquid-auth blobs list` says, before it is text or JSON.
 struct LargeBlobReport {
@@ -30,7 +30,7 @@ struct LargeBlobReport {
   /// For people.
   var text: String {
     let summary = "\(used) of \(capacity) bytes are used"
-    guard !rows.isEmpty else { return "\(summary); no large blob is kept" }
+    guard !rows.isEmpty else { return "\(summary); there are no large blobs" }
     let lines = rows.map { row -> [String] in
       let size = row.size.map(String.init) ?? "?"
       guard let credential = row.credential else { return [size, "no passkey of this machine opens it"] }

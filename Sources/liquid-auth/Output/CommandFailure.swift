@@ -1,5 +1,5 @@
 import ControlClient
-import ControlDoor
+import ControlProtocol
 import Glibc
 import ProcessIO
 import StateDirectory

@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 import Recovery
 
 /// How credentials are shown to people.

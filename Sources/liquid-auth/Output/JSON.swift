@@ -1,3 +1,4 @@
+import DisplayText
 import LiquidAuth
 
 /// A JSON value (RFC 8259) that a program reads from standard output.
@@ -46,11 +47,11 @@ extension JSON: CustomStringConvertible {
     case .null: "null"
     case .bool(let truth): truth ? "true" : "false"
     case .number(let number): String(number)
-    case .string(let text): TerminalText.json(text)
+    case .string(let text): DisplayText.json(text)
     case .array(let elements): Self.enclosed("[", elements.map { $0.text(indentation: inner) }, "]", indentation)
     case .object(let members):
       Self.enclosed(
-        "{", members.map { "\(TerminalText.json($0.name)): \($0.value.text(indentation: inner))" }, "}", indentation)
+        "{", members.map { "\(DisplayText.json($0.name)): \($0.value.text(indentation: inner))" }, "}", indentation)
     }
   }
 

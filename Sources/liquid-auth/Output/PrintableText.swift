@@ -1,10 +1,11 @@
+import DisplayText
 import LiquidAuth
 
 extension String {
   /// This text on one line of a terminal.
   ///
   /// It comes from outside: what would act on the terminal is shown as `\u{…}`.
-  var printable: String { TerminalText.line(self) }
+  var printable: String { DisplayText.line(self) }
 
   /// This text with spaces behind it up to `width` characters.
   func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }

@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 
 /// Everything that `liquid-auth status` says, before it is text or JSON.
 struct StatusReport: Equatable {
@@ -28,7 +28,7 @@ struct StatusReport: Equatable {
     var problems = status.problems
     if let other = status.steppedAsideFor, problems.isEmpty {
       problems.append(
-        "the device has stepped aside for \(other); pull that key out, or plug ours in beside it with: "
+        "the device is detached while \(other) is plugged in; unplug that key, or attach the device beside it with: "
           + "liquid-auth device attach")
     } else if !status.attached, problems.isEmpty {
       problems.append(
@@ -40,7 +40,7 @@ struct StatusReport: Equatable {
     self.problems = problems
   }
 
-  private static let detached = "the device is detached; plug it in with: liquid-auth device attach"
+  private static let detached = "the device is detached; attach it with: liquid-auth device attach"
 
   /// No authenticator has told anything, and the failure to ask it says why.
   init(stateDirectory: String, vault: VaultFinding, failure: CommandFailure, system: SystemFindings) {
@@ -64,13 +64,13 @@ extension StatusReport {
         ["device", Self.device(status)],
         ["vault", vault + (status.fingerprint.map { ", fingerprint \($0.hexadecimal)" } ?? "")],
         ["verification", status.verification],
-        ["prompts", status.prompt + (status.waiting ? ", one is waiting for you now" : "")],
+        ["prompts", status.prompt + (status.waiting ? ", one is waiting for you" : "")],
         ["signed", Self.signed(status)],
       ]
       if let count = status.credentials { rows.insert(["passkeys", "\(count) on this machine"], at: 3) }
       if status.hasReaders == true {
         rows.append([
-          "readers", "a program can list your passkeys; to end that, run: liquid-auth config forget-readers",
+          "readers", "a program can list your passkeys; to revoke that, run: liquid-auth config forget-readers",
         ])
       }
     } else {

@@ -12,10 +12,10 @@ enum PINRule {
     pin.withUnsafeBytes { bytes in
       if bytes.count > StoredPIN.longestSize { return "a PIN has at most \(StoredPIN.longestSize) bytes" }
       // No prompt of a browser can take one in again.
-      if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "a PIN has no control characters" }
-      guard let (count, isComposed) = codePoints(in: bytes) else { return "a PIN is text in UTF-8" }
+      if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "a PIN cannot have control characters" }
+      guard let (count, isComposed) = codePoints(in: bytes) else { return "a PIN must be UTF-8" }
       // A platform gives the PIN in NFC, CTAP §6.5.1: it could not give this one.
-      if !isComposed { return "a PIN has no separate accents; type accented letters as one character" }
+      if !isComposed { return "a PIN cannot have combining characters; type accented letters as one character" }
       return count < minimum ? "a PIN needs at least \(minimum) characters" : nil
     }
   }

@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import ProcessIO
 
@@ -17,7 +17,7 @@ enum PassphraseRule {
     return passphrase.withUnsafeBytes { bytes in
       if bytes.count > longest { return "a passphrase has at most \(longest) bytes" }
       // No prompt can take one in again.
-      if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "a passphrase has no control characters" }
+      if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "a passphrase cannot have control characters" }
       let (count, different) = characters(in: bytes)
       if count < fewestCharacters { return "a passphrase needs at least \(fewestCharacters) characters" }
       if different < fewestDifferent { return "a passphrase needs at least \(fewestDifferent) different characters" }

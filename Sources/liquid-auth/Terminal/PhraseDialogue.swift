@@ -28,7 +28,7 @@ enum PhraseDialogue {
 
   private static func show(_ secret: SecretBytes, _ words: [Range<Int>], on terminal: TerminalDevice) {
     terminal.show("Your phrase, \(words.count) words. Write them down in this order, on paper.\n")
-    terminal.show("They bring your passkeys back on any machine, and give them to whoever finds them.\n")
+    terminal.show("Anyone who has them has your passkeys, on any machine.\n")
     terminal.show("They are not shown again.\n\n")
     for (position, word) in words.enumerated() {
       terminal.show("\(position < 9 ? "  " : " ")\(position + 1). ")
@@ -47,11 +47,11 @@ enum PhraseDialogue {
         typed.withUnsafeBytes { trimmed($0).elementsEqual(phrase[words[position]], by: { $0 | 0x20 == $1 }) }
       }
       if isRight { return }
-      terminal.show("that is not word \(position + 1); look at your paper\n")
+      terminal.show("this is not word \(position + 1); look at your paper\n")
     }
     // Whoever pasted the phrase here has more of it in the line than was asked for.
     terminal.discardInput()
-    throw CommandFailure("the words on paper are not those of the phrase; nothing was made, start again")
+    throw CommandFailure("the words on paper do not match the phrase; nothing was made. Start again")
   }
 
   /// Words are separated by single spaces: Recovery §1.

@@ -1,5 +1,5 @@
 import CTAP2
-import ControlDoor
+import ControlProtocol
 
 /// One line a ceremony: which command, for whom, how it ended and how long it took; never what was in it.
 enum CeremonyLog {
@@ -31,8 +31,8 @@ enum CeremonyLog {
     let subject = failure.transaction.map { "transaction \($0 + 1)" } ?? "it"
     let reason: String
     switch failure.status {
-    case .wrongGroup: reason = "the transactions are not one whole group"
-    case .notOurSigner: reason = "\(subject) is to be signed by another account"
+    case .wrongGroup: reason = "the transactions are not one complete group"
+    case .notOurSigner: reason = "\(subject) needs a signature of another account"
     case .cannotBeShown: reason = "\(subject) cannot be shown"
     default: return nil
     }

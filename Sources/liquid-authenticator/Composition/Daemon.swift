@@ -17,9 +17,9 @@ final class Daemon: Sendable {
 
   /// The event loop of all work that neither blocks nor writes durably.
   let loop: EventLoop
-  private let desk: Desk
-  private let key: SecurityKey
-  private let u2f: U2FDesk
+  private let router: RequestRouter
+  private let key: CTAPHIDDriver
+  private let u2f: U2FRequestHandler
   private let lock: DirectoryLock
   private let controlPath: String
   private let control = Mutex<ControlListener?>(nil)
@@ -56,35 +56,36 @@ final class Daemon: Sendable {
       keySource: vault, interaction: prompter, extensions: Self.extensions,
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: loop.now) },
       wallClock: Self.unixMilliseconds, writer: writer, report: { CeremonyLog.line($0).map(log.info) })
-    let desk = Desk(
+    let router = RequestRouter(
       options: options, directory: directory, vault: vault, prompter: prompter, signatures: signatures,
       queue: RequestQueue(authenticator), writer: writer)
-    u2f = U2FDesk(queue: desk.queue, keySource: vault, interaction: prompter, timepiece: loop, workers: loop)
-    key = SecurityKey(
+    u2f = U2FRequestHandler(
+      queue: router.queue, keySource: vault, interaction: prompter, timepiece: loop, workers: loop)
+    key = CTAPHIDDriver(
       transport: options.transport.transport(on: loop), timepiece: loop, loop: loop, log: log,
       withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }
     ) { [u2f] kind, message, channel, times in
       let context = RequestContext(channel: UInt64(channel.rawValue), times: times)
       return switch kind {
-      case .cbor: await desk.respond(to: message, in: context)
+      case .cbor: await router.respond(to: message, in: context)
       case .msg: await u2f.respond(to: message, in: context)
       }
     }
-    self.desk = desk
+    self.router = router
     self.log = log
     controlLog = LogLimit(of: "the control socket", timepiece: loop, output: log.warning)
   }
 
-  /// Opens the control door, then makes the device appear: who sees the device finds the door open.
+  /// Opens the control socket, then makes the device appear: when the device is there, the socket is open.
   func start() async throws(StartError) {
     do throws(TransportError) {
       let socket = try ControlSocket(listeningAt: controlPath)
-      let door = KeyDesk(desk: desk, key: key)
+      let service = DaemonService(router: router, key: key)
       let listener = ControlListener(
         socket, on: loop,
-        makeSession: { [log] in ControlSession(client: $0, desk: door, log: log.info) }, log: controlLog.write)
+        makeSession: { [log] in ControlSession(client: $0, service: service, log: log.info) }, log: controlLog.write)
       control.withLock { $0 = listener }
-      desk.prompter.backEnd.problem.map(log.warning)
+      router.prompter.backEnd.problem.map(log.warning)
       try await begin()
     } catch {
       throw StartError(error)
@@ -93,7 +94,7 @@ final class Daemon: Sendable {
 
   /// Makes the device appear, now or when it need not step aside any more.
   private func begin() async throws(TransportError) {
-    guard desk.options.besideHardwareKey == .stepAside else { return try await key.begin(beside: []) }
+    guard router.options.besideHardwareKey == .stepAside else { return try await key.begin(beside: []) }
     // It listens before we look, so that no key comes unseen.
     let watch = try OtherKeysWatch(on: loop)
     otherKeys.withLock { $0 = watch }
@@ -109,9 +110,9 @@ final class Daemon: Sendable {
     otherKeys.withLock { $0.take() }?.stop()
     await key.detach()
     // Our turn comes when the last prompt is closed.
-    _ = try? await desk.queue.submit { _ in }
-    await desk.prompter.backEnd.ended()
-    desk.vault.lock()
+    _ = try? await router.queue.submit { _ in }
+    await router.prompter.backEnd.ended()
+    router.vault.lock()
   }
 
   private static func directory(_ options: DaemonOptions) throws(StateDirectoryError) -> StateDirectory {

@@ -90,37 +90,38 @@ struct DaemonOptions: Equatable, Sendable {
 
   /// What `--help` prints.
   static let help = """
-    A security key whose passkeys a phrase brings back.
+    A security key whose passkeys come from a recovery phrase.
 
-    It runs until it is told to stop (SIGTERM, SIGINT) and takes its device with it.
-    Set up a vault first with: liquid-auth init. While it runs, liquid-auth looks
-    after it.
+    It runs until SIGTERM or SIGINT, and then removes its device.
+    Make a vault first with: liquid-auth init. While it runs, use liquid-auth to
+    manage it.
 
     USAGE: liquid-authenticator [OPTION...]
 
     \(TransportChoice.help)
-      --verification passphrase|none    How a site's demand to verify you is met: by
-                                        the vault's passphrase, or not at all; then
-                                        a click alone signs transactions as well.
+      --verification passphrase|none    How the key verifies you if a site needs it:
+                                        by the vault's passphrase, or not at all;
+                                        a click then signs transactions as well.
                                         (default: passphrase)
     \(PromptChoice.help)
-      --pinentry PROGRAM                What shows the window. (default: pinentry)
-      --state-dir DIR                   Where vault and credentials are. (default:
+      --pinentry PROGRAM                The program that shows dialogs.
+                                        (default: pinentry)
+      --state-dir DIR                   The directory of vault and store. (default:
                                         $XDG_STATE_HOME/liquid-auth, or
                                         ~/.local/state/liquid-auth)
       --control PATH                    The socket for liquid-auth. (default:
                                         $XDG_RUNTIME_DIR/liquid-auth/control.sock)
       --beside-hardware-key stay|step-aside
-                                        What the device does while another security
-                                        key is plugged in: be there too, or be gone
-                                        until the last one is. (default: stay)
+                                        Whether the device stays attached while
+                                        another security key is plugged in, or is
+                                        detached meanwhile. (default: stay)
       --max-passkeys NUMBER             How many passkeys sites may register. Those
-                                        that are recovered are kept beyond that.
+                                        that are recovered may exceed it.
                                         (default: 10000)
       --version                         Show the version.
-      -h, --help                        Show this.
+      -h, --help                        Show this help.
 
-    Exit codes: 0 stopped; 1 could not start; 64 the command was written wrong;
+    Exit codes: 0 stopped; 1 could not start; 64 the command line is wrong;
     78 vault or store is missing, damaged, or open to others.
 
     """

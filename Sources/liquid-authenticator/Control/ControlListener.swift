@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 import Glibc
 import Synchronization
 
@@ -124,7 +124,7 @@ final class ControlListener: Polled {
   private func serve(_ descriptor: Int32) {
     let user = ControlSocket.user(of: descriptor)
     guard user == geteuid() else {
-      log("the control socket refuses \(user.map { "user \($0)" } ?? "a program of an unknown user")")
+      log("the control socket refused \(user.map { "user \($0)" } ?? "a program of an unknown user")")
       close(descriptor)
       return
     }
@@ -156,7 +156,7 @@ final class ControlListener: Polled {
     withUnsafeTemporaryAllocation(byteCount: ControlMessage.maximumSize + 1, alignment: 1) { buffer in
       let (count, refusal) = state.withLock { receive(on: descriptor, into: buffer, &$0) }
       // A log may have to wait for whoever reads it; nobody else is to wait with it.
-      if let refusal { log("the control socket refuses a request: \(refusal.reason)") }
+      if let refusal { log("the control socket refused a request: \(refusal.reason)") }
       return count
     }
   }

@@ -1,5 +1,5 @@
 import CTAP2
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import Recovery
 import StateDirectory
@@ -9,7 +9,7 @@ import StateDirectory
 /// It does not use sockets. The client waits for each answer before its next request.
 actor ControlSession {
   /// Serves the requests.
-  let desk: any ControlDesk
+  let service: any ControlService
   /// Gets a line for each request of a wallet that is refused without a prompt.
   let log: @Sendable (String) -> Void
   private let client: UInt64
@@ -26,9 +26,9 @@ actor ControlSession {
   typealias Standing = (isGreeted: Bool, isVerified: Bool)
   var standing: Standing { (isGreeted, isVerified) }
 
-  init(client: UInt64, desk: any ControlDesk, log: @escaping @Sendable (String) -> Void) {
+  init(client: UInt64, service: any ControlService, log: @escaping @Sendable (String) -> Void) {
     self.client = client
-    self.desk = desk
+    self.service = service
     self.log = log
   }
 
@@ -41,7 +41,7 @@ actor ControlSession {
       if case .command(let hello as Hello) = request { return try await hello.handle(in: self).encoded }
       guard isGreeted else { throw Self.helloRequired }
       switch request {
-      case .ctap(let message): return await desk.respond(to: message, client: client)
+      case .ctap(let message): return await service.respond(to: message, client: client)
       case .command(let command): return try await command.handle(in: self).encoded
       }
     } catch {
@@ -50,8 +50,8 @@ actor ControlSession {
   }
 }
 
-/// What stands behind the control door: the rest of the daemon, as its requests see it.
-protocol ControlDesk: Sendable {
+/// The operations of the daemon that the control socket offers.
+protocol ControlService: Sendable {
   /// How things are; never waits for a person.
   func status() async -> AuthenticatorStatus
   /// Forgets what the vault holds; never waits for a person.
@@ -68,9 +68,9 @@ protocol ControlDesk: Sendable {
   /// Accepts a store that was modified outside liquid-auth, after the vault's passphrase.
   func acceptStore(_ passphrase: SecretBytes) async throws
 
-  /// Answers a CTAP2 message, in its turn behind those of all doors; cancelling the task withdraws it.
+  /// Answers a CTAP2 message, in its turn in the queue; cancelling the task withdraws it.
   ///
-  /// - Parameter client: tells the connections of the control door apart.
+  /// - Parameter client: tells the connections of the control socket apart.
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8]
   /// Runs `work` with the authenticator, in turn with the ceremonies; cancelling the task withdraws a prompt.
   func inTurn<Answer: Sendable>(

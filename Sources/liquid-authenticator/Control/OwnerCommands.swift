@@ -1,5 +1,5 @@
 import CTAP2
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import Recovery
 
@@ -49,7 +49,7 @@ extension RecoverCredential: OwnerCommand {
   /// Replaces only a record or tombstone with a lower counter.
   func handle(_ owner: inout Owner) throws -> CredentialDescription {
     guard let algorithm = COSEAlgorithm(rawValue: algorithm), let credProtect = CredProtectLevel(rawValue: credProtect)
-    else { throw ControlFailure(.invalidParameter, "the algorithm or the credProtect level is not one of ours") }
+    else { throw ControlFailure(.invalidParameter, "unsupported algorithm or credProtect level") }
     return try owner.vault.description(
       of: owner.vault.recover(
         rpID: rpID, userID: userHandle, counter: counter, algorithm: algorithm, credProtect: credProtect,

@@ -1,5 +1,5 @@
 import CTAP2
-import ControlDoor
+import ControlProtocol
 import Recovery
 
 /// A command that the control socket serves: one `handle`, and one line in the table of its file.
@@ -25,7 +25,7 @@ struct Owner {
 extension OwnerCommand {
   func handle(in session: isolated ControlSession) async throws -> Answer {
     guard let verified = session.verified else { throw ControlSession.passphraseRequired }
-    return try await session.desk.inTurn { authenticator in try serve(&authenticator, for: verified) }
+    return try await session.service.inTurn { authenticator in try serve(&authenticator, for: verified) }
   }
 
   // Inlining it into the closure above crashes the optimiser of Swift 6.3.
@@ -55,7 +55,7 @@ extension WalletCommand {
 
   func handle(in session: isolated ControlSession) async throws -> Answer {
     do {
-      return try await session.desk.inTurn { authenticator in try await handle(authenticator) }
+      return try await session.service.inTurn { authenticator in try await handle(authenticator) }
     } catch {
       let failure = ControlFailure(error)
       CeremonyLog.line(self, refusedBeforeQuestion: failure).map(session.log)

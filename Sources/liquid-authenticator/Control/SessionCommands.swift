@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 import Glibc
 
 /// The commands for the connection, the vault as a whole, and the device.
@@ -24,12 +24,12 @@ extension Hello: ServedCommand {
 }
 
 extension GetStatus: ServedCommand {
-  func handle(in session: isolated ControlSession) async -> AuthenticatorStatus { await session.desk.status() }
+  func handle(in session: isolated ControlSession) async -> AuthenticatorStatus { await session.service.status() }
 }
 
 extension Lock: ServedCommand {
   func handle(in session: isolated ControlSession) async -> Done {
-    Done(await session.desk.lock())
+    Done(await session.service.lock())
   }
 }
 
@@ -37,20 +37,20 @@ extension Unlock: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Done {
     // A wrong passphrase takes back what the right one gave.
     session.verified = nil
-    session.verified = try await session.desk.unlock(secret)
+    session.verified = try await session.service.unlock(secret)
     return Done()
   }
 }
 
 extension NewStore: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Done {
-    Done(try await session.desk.newStore(secret))
+    Done(try await session.service.newStore(secret))
   }
 }
 
 extension AcceptStore: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Done {
-    Done(try await session.desk.acceptStore(secret))
+    Done(try await session.service.acceptStore(secret))
   }
 }
 
@@ -62,6 +62,6 @@ extension PlugDevice: ServedCommand {
       guard session.isVerified else { throw ControlSession.passphraseRequired }
       session.verified = nil
     }
-    return Done(try await session.desk.device(action))
+    return Done(try await session.service.device(action))
   }
 }

@@ -1,7 +1,7 @@
 import AlgorandStatements
 import AlgorandTransaction
 import CTAP2
-import ControlDoor
+import ControlProtocol
 import DeterministicKeys
 
 /// Transactions of a dApp, decoded here and not taken at the dApp's word: what the person is shown, and what is signed
@@ -53,7 +53,7 @@ struct TransactionReview {
     for (index, entry) in entries.all.enumerated() where entry.item.isToBeSigned {
       guard entry.item.signer ?? entry.transaction.sender.text == account.text else {
         throw ControlFailure(
-          .notOurSigner, "transaction \(index + 1) is to be signed by another account than yours, \(account)",
+          .notOurSigner, "transaction \(index + 1) needs a signature of \(account), which is not your account",
           transaction: UInt64(index))
       }
     }

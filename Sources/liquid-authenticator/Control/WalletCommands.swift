@@ -1,8 +1,8 @@
 import AlgorandStatements
 import CTAP2
-import ControlDoor
+import ControlProtocol
 import DeterministicKeys
-import ShownTexts
+import DisplayText
 
 /// The requests of a wallet; the prompt that opens a locked vault names the request.
 enum WalletCommands {
@@ -72,29 +72,29 @@ extension SignAssociation: WalletCommand {
 }
 
 extension Authenticator {
-  fileprivate func accountInUse(for wish: VaultWish) async throws(CTAPError) -> AlgorandAddress {
+  fileprivate func accountInUse(for wish: UnlockReason) async throws(CTAPError) -> AlgorandAddress {
     try await accountAddresses(0..<1, of: 0, for: wish)[0]
   }
 }
 
 // MARK: - Texts for the person
 
-extension WalletWish {
+extension WalletUnlockReason {
   /// What a program wants to do, for the prompt that opens a locked vault, and details that the person should know.
-  var words: (deed: String, details: [String]) {
+  var words: (operation: String, details: [String]) {
     switch self {
     case .tellAccount(let rpID, let host):
       ("see your Algorand account", rpID.map { [UserPrompt.siteLine($0)] + UserPrompt.hostLines(host, of: $0) } ?? [])
     case .tellAddresses: ("see addresses of your Algorand accounts", [])
     case .signTransactions(let origin): ("have Algorand transactions signed", WalletText.dApp(origin))
-    case .tellAssociationKey(let publicUserID): ("see your key for Keyri", ["User: \(ShownText.name(publicUserID))"])
+    case .tellAssociationKey(let publicUserID): ("see your key for Keyri", ["User: \(DisplayText.name(publicUserID))"])
     }
   }
 }
 
 extension WalletPurpose {
   /// What a program wants to do, if a prompt about it follows.
-  func words(of prompt: UserPrompt) -> (deed: String, details: [String]) {
+  func words(of prompt: UserPrompt) -> (operation: String, details: [String]) {
     switch self {
     case .tellPasskey: ("see your Algorand account", prompt.siteLines)
     case .signTransactions: ("have Algorand transactions signed", prompt.dAppLines)
@@ -102,7 +102,7 @@ extension WalletPurpose {
     case .signAssociation(let publicUserID, _, let service):
       (
         "sign in with Keyri",
-        WalletText.service(service) + WalletText.wrapped("User: \(ShownText.name(publicUserID))")
+        WalletText.service(service) + WalletText.wrapped("User: \(DisplayText.name(publicUserID))")
       )
     }
   }
@@ -112,7 +112,7 @@ extension WalletPurpose {
     switch self {
     case .tellPasskey:
       return PromptPages(
-        headline: "Tell a program of your passkey?",
+        headline: "Show your passkey to a program?",
         details: prompt.siteLines + UserPrompt.hostLines(prompt.host, of: prompt.rpID ?? "") + [
           "The site protects it. The passkey's id alone is not enough to sign in."
         ],

@@ -44,7 +44,7 @@ final class OtherKeysWatch: Polled {
   /// Listens to udev, until `stop`.
   init(on loop: EventLoop) throws(TransportError) {
     guard let monitor = HIDRawMonitor() else {
-      throw TransportError("cannot listen to udev, which tells of other keys; leave out --beside-hardware-key")
+      throw TransportError("cannot listen to udev, which reports other keys; omit --beside-hardware-key")
     }
     self.monitor = monitor
     (changes, continuation) = AsyncStream.makeStream(of: [OtherKey].self, bufferingPolicy: .bufferingNewest(1))

@@ -92,7 +92,7 @@ private final class StandardError: Sendable {
     }
     let count = lost.exchange(0, ordering: .relaxed)
     if count > 0 {
-      put("liquid-authenticator: \(count) lines are lost: nobody read what was written before\n")
+      put("liquid-authenticator: \(count) lines were lost: standard error was blocked\n")
       // That line may have taken the last of the room.
       if !hasRoom {
         lost.add(1, ordering: .relaxed)

@@ -13,14 +13,14 @@ final class LogLimit: Sendable {
   }
 
   private let subject: String
-  private let timepiece: any Timepiece
+  private let timepiece: any MonotonicClock
   private let output: @Sendable (String) -> Void
   private let state: Mutex<State>
 
   /// - Parameters:
   ///   - subject: what the lines are about, in what is told of those that are left out: "the control socket".
   ///   - output: takes each line that is written.
-  init(of subject: String, timepiece: any Timepiece, output: @escaping @Sendable (String) -> Void) {
+  init(of subject: String, timepiece: any MonotonicClock, output: @escaping @Sendable (String) -> Void) {
     self.subject = subject
     self.timepiece = timepiece
     self.output = output
@@ -43,7 +43,7 @@ final class LogLimit: Sendable {
     guard count <= Self.lines else { return }
     output(line)
     if count == Self.lines {
-      output("\(subject): further lines this minute are counted, not written")
+      output("\(subject): further lines of this minute are counted but not written")
     }
   }
 }

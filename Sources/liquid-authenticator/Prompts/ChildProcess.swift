@@ -51,15 +51,15 @@ struct ChildProcess: Sendable {
   /// Ends it and everything that it started, and has reaped it when it returns.
   ///
   /// Its pipes are closed, which is how a pinentry learns that it is no longer needed; when it has not ended after
-  /// `grace` it is told to, and after `patience` it is killed.
+  /// `grace` it is told to, and after `timeout` it is killed.
   /// - Returns: how it ended, when it did so by itself.
-  func end(grace: Duration, thenKilledAfter patience: Duration) -> Ending? {
+  func end(grace: Duration, thenKilledAfter timeout: Duration) -> Ending? {
     close(input)
     close(output)
     let ending = awaitEnding(grace)
     if ending == nil {
       kill(-process, SIGTERM)
-      if awaitEnding(patience) == nil {
+      if awaitEnding(timeout) == nil {
         kill(-process, SIGKILL)
         _ = awaitEnding(nil)
       }

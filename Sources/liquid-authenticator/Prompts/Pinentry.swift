@@ -60,7 +60,7 @@ actor Pinentry: PromptBackEnd {
   nonisolated var problem: String? {
     guard isThere else {
       let failure = PinentryFailure.notStarted(SystemNumber(ENOENT))
-      return "nobody can be asked: \(failure.description(of: program, ending: nil))"
+      return "no prompt can be shown: \(failure.description(of: program, ending: nil))"
     }
     guard isOfGnuPG, !hasDisplayOrTerminal else { return nil }
     return "\(program) may be unable to show a dialog: the authenticator found no display and no terminal; "
@@ -115,7 +115,7 @@ actor Pinentry: PromptBackEnd {
       Result { () throws(PinentryFailure) in try body(cancellation) }
     })
     switch result {
-    case nil: throw .unavailable("\(program) was not asked: \(PromptFailure.nothingLeft)")
+    case nil: throw .unavailable("\(program) was not started: \(PromptFailure.nothingLeft)")
     case .success(let answer): return answer
     case .failure(let failure):
       var ending: ChildProcess.Ending?

@@ -1,5 +1,5 @@
 import CTAP2
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import Glibc
 import ProcessIO
@@ -54,8 +54,8 @@ struct PinentrySession: Sendable {
   /// Ends the program; `grace` is for one that has answered and closes its window by itself.
   ///
   /// - Returns: how it ended, when it did so by itself.
-  func end(grace: Duration, thenKilledAfter patience: Duration) -> ChildProcess.Ending? {
-    child.end(grace: grace, thenKilledAfter: patience)
+  func end(grace: Duration, thenKilledAfter timeout: Duration) -> ChildProcess.Ending? {
+    child.end(grace: grace, thenKilledAfter: timeout)
   }
 
   /// Sends what a pinentry may not know, which is no reason not to ask the person.
@@ -220,15 +220,15 @@ enum PinentryFailure: Error, Equatable, Sendable {
   /// For the log: what happened, then what to do.
   func description(of program: String, ending: ChildProcess.Ending?) -> String {
     switch self {
-    case .noAnswer(let error): "\(program) has no answer: \(error)"
+    case .noAnswer(let error): "\(program) did not answer: \(error)"
     case .notStarted(let number):
       "cannot start \(program): \(number); install it (\(Self.packages)) or name another with --pinentry PROGRAM"
     case .ended:
       "\(program) \(Self.words(for: ending)) before it answered; run it by hand to see why, or \(Self.instead)"
     case .silent(let seconds):
-      "\(program) did not answer within \(seconds) s and was ended; \(Self.instead)"
+      "\(program) did not answer within \(seconds) s and was stopped; \(Self.instead)"
     case .garbled:
-      "\(program) answers in something else than the Assuan protocol; is it a pinentry? \(Self.instead)"
+      "\(program) does not speak the Assuan protocol; is it a pinentry? \(Self.instead)"
     case .refused(let words):
       "\(program) cannot show a dialog: \(words); it needs DISPLAY or WAYLAND_DISPLAY, or a terminal in GPG_TTY: "
         + "set one, or \(Self.instead)"

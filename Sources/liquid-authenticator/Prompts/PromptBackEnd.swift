@@ -50,7 +50,7 @@ enum PromptFailure: Error, Equatable {
   /// The dialog could not be shown; the log gets what happened, then what to do.
   case unavailable(String)
 
-  static let nothingLeft = "the system has no thread or no descriptor left; end other programs, or raise the limits"
+  static let nothingLeft = "the system has no threads or descriptors left; stop other programs, or raise the limits"
 }
 
 /// The back ends, by their names on the command line.

@@ -1,6 +1,6 @@
 import CTAP2
+import DisplayText
 import Recovery
-import ShownTexts
 
 /// The dialogs of one prompt: all but the last are agreed to by a button, and nothing is done before the last.
 ///
@@ -28,7 +28,7 @@ struct PromptPages: Sendable, Equatable {
     case .alreadyRegistered:
       self.init(
         headline: "You already have a passkey here",
-        details: prompt.siteLines + ["The site asked for another one. Nothing new is made."],
+        details: prompt.siteLines + ["The site requested another one. No new passkey is made."],
         agree: "OK", refuse: "Close")
     case .signIn:
       self.init(
@@ -55,7 +55,7 @@ struct PromptPages: Sendable, Equatable {
     case .select:
       self.init(
         headline: "Is this the authenticator you mean?",
-        details: ["A site or a program asks which of your security keys to use. It signs you in nowhere."],
+        details: ["A site or a program asks which of your security keys to use. This does not sign you in."],
         agree: "Use this one", refuse: "Not this one")
     case .authorize(let permissions):
       let isNamed = prompt.rpID != nil
@@ -126,12 +126,12 @@ struct PromptPages: Sendable, Equatable {
   private static func resetLines(_ importedPasskeys: Int) -> [String] {
     let lines = [
       "Every passkey that was made or used on this machine stops working here.",
-      "The PIN, the settings and what sites keep here as large blobs are gone too.", "Your recovery phrase is kept.",
+      "The PIN, the settings and the large blobs of sites are removed too.", "Your recovery phrase is kept.",
     ]
     return switch importedPasskeys {
     case 0: lines
-    case 1: lines + ["1 imported passkey is lost: nothing brings it back."]
-    default: lines + ["\(importedPasskeys) imported passkeys are lost: nothing brings them back."]
+    case 1: lines + ["1 imported passkey is lost for good."]
+    default: lines + ["\(importedPasskeys) imported passkeys are lost for good."]
     }
   }
 }
@@ -231,7 +231,7 @@ extension UserPrompt.Change {
     case .largeBlobs(let old, let new):
       [
         "A program wants to replace all \(old) bytes of large blobs kept here",
-        "with \(new) bytes. What it does not write back is lost.",
+        "with \(new) bytes. Anything that it does not write back is lost.",
       ]
     }
   }
@@ -261,10 +261,10 @@ extension UserPrompt {
 
   fileprivate var algorandLines: [String] {
     guard let algorandAddress else { return [] }
-    let signed = origin.map { "It signs for: \(ShownText.host($0))" } ?? "It signs for this site only"
+    let signed = origin.map { "It signs for: \(DisplayText.host($0))" } ?? "It signs for this site only"
     let firstUse =
-      "First use: this account has no passkey of this site here yet. Make sure that it is the one you mean."
-    return ["Algorand account: \(ShownText.host(algorandAddress))", signed] + hostBelowLines
+      "First use: this account has no passkey for this site on this machine. Check that it is the right site."
+    return ["Algorand account: \(DisplayText.host(algorandAddress))", signed] + hostBelowLines
       + (isFirstUse ? [firstUse] : [])
   }
 
@@ -279,11 +279,11 @@ extension UserPrompt {
   /// For which host a wallet asks, where it names another than the site.
   static func hostLines(_ host: String?, of rpID: String) -> [String] {
     guard let host else { return [] }
-    return ["For: \(ShownText.host(host))"] + (isHost(Substring(host).utf8, below: rpID) ? [hostBelow] : [])
+    return ["For: \(DisplayText.host(host))"] + (isHost(Substring(host).utf8, below: rpID) ? [hostBelow] : [])
   }
 
   private static let hostBelow =
-    "The host is a subdomain of the site. Check that it is the one you mean."
+    "The host is a subdomain of the site. Check that it is the right one."
 
   private static func isHost(_ host: Substring.UTF8View, below rpID: String) -> Bool {
     host.suffix(rpID.utf8.count + 1).elementsEqual(".\(rpID)".utf8)

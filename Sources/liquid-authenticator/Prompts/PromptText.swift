@@ -1,10 +1,10 @@
 import CTAP2
-import ShownTexts
+import DisplayText
 
 /// The words of one dialog, the same in every back end.
 ///
 /// The headline holds our words only. What comes from a client stands on lines of its own behind a label of ours, escaped
-/// and cut by `ShownText`, so that it can neither pose as ours nor push ours away; nor does any toolkit that looks for
+/// and cut by `DisplayText`, so that it can neither pose as ours nor push ours away; nor does any toolkit that looks for
 /// markup in a text's first line find any.
 struct PromptText: Sendable, Equatable {
   /// The window's title.
@@ -35,23 +35,24 @@ struct PromptText: Sendable, Equatable {
   var description: String { ([headline, ""] + details).joined(separator: "\n") }
 
   /// Asked when a command needs the vault and it is locked: who wants it, and what for.
-  static func unlock(for wish: VaultWish? = nil) -> PromptText {
-    let (deed, details): (String, [String]) =
+  static func unlock(for wish: UnlockReason? = nil) -> PromptText {
+    let (operation, details): (String, [String]) =
       switch wish {
-      case .prompt(let prompt): (prompt.deed, prompt.unlockLines)
+      case .prompt(let prompt): (prompt.operation, prompt.unlockLines)
       case .wallet(let wish): wish.words
       case nil: ("use this authenticator", [])
       }
     let mayConcernAnotherKey = if case .prompt(let prompt) = wish { prompt.mayConcernAnotherKey } else { false }
     return PromptText(
-      headline: "Unlock your passkeys?", details: details + ["A program wants to \(deed), and the vault is locked."],
+      headline: "Unlock your passkeys?",
+      details: details + ["A program wants to \(operation), and the vault is locked."],
       agree: "Unlock", refuse: "Deny", mayConcernAnotherKey: mayConcernAnotherKey)
   }
 
   /// The same, where these other keys are plugged in.
   func naming(_ others: [OtherKey]) -> PromptText {
     var text = self
-    text.details += others.prefix(3).map { "Also plugged in: \(ShownText.name($0.name.isEmpty ? $0.node : $0.name))" }
+    text.details += others.prefix(3).map { "Also plugged in: \(DisplayText.name($0.name.isEmpty ? $0.node : $0.name))" }
     text.details.append("To use another key instead, touch it.")
     return text
   }
@@ -66,7 +67,7 @@ struct PromptText: Sendable, Equatable {
 }
 
 extension TokenPermissions {
-  fileprivate var deed: String {
+  fileprivate var operation: String {
     if isDisjoint(with: [.makeCredential, .getAssertion]) { return "manage this authenticator" }
     return contains(.makeCredential) ? "make a new passkey" : "sign in with a passkey"
   }
@@ -74,17 +75,17 @@ extension TokenPermissions {
 
 extension UserPrompt {
   /// What a program wants to do, where the vault is locked.
-  fileprivate var deed: String {
+  fileprivate var operation: String {
     switch purpose {
     case .register, .alreadyRegistered: "make a new passkey"
     case .signIn: "sign in with a passkey"
-    case .authorize(let permissions): permissions.deed
+    case .authorize(let permissions): permissions.operation
     case .change: "manage this authenticator"
     case .reset: "reset this authenticator"
     case .setPIN: "set a PIN"
     case .registerSecondFactor: "make a new second factor"
     case .signInSecondFactor: "sign in with a second factor"
-    case .wallet(let purpose): purpose.words(of: self).deed
+    case .wallet(let purpose): purpose.words(of: self).operation
     case .select: "use this authenticator"
     }
   }
@@ -109,7 +110,7 @@ extension UserPrompt {
     }
   }
 
-  static func siteLine(_ rpID: String) -> String { "Site: \(rpID.isEmpty ? "(not named)" : ShownText.host(rpID))" }
+  static func siteLine(_ rpID: String) -> String { "Site: \(rpID.isEmpty ? "(not named)" : DisplayText.host(rpID))" }
 
   func siteLines(named isNamed: Bool) -> [String] { isNamed ? siteLines : [] }
 
@@ -118,12 +119,12 @@ extension UserPrompt {
     if accountCount > 1 { return lines + ["Accounts: \(accountCount), to choose from next"] }
     // A wallet's name for the account is the address, which has a line of its own.
     if let accountName, !accountName.isEmpty, accountName != algorandAddress {
-      lines.append("Account: \(ShownText.name(accountName))")
+      lines.append("Account: \(DisplayText.name(accountName))")
     }
     if let accountDisplayName, !accountDisplayName.isEmpty,
       !accountDisplayName.utf8.elementsEqual((accountName ?? "").utf8)
     {
-      lines.append("Name: \(ShownText.name(accountDisplayName))")
+      lines.append("Name: \(DisplayText.name(accountDisplayName))")
     }
     return lines
   }

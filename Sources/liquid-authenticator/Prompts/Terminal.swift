@@ -16,13 +16,13 @@ struct Terminal: PromptBackEnd {
 
   var problem: String? {
     if (try? TerminalDevice(at: path)) != nil { return nil }
-    return "nobody can be asked: the authenticator has no terminal; start it in one, or with --prompt pinentry"
+    return "no prompt can be shown: the authenticator has no terminal; start it in one, or with --prompt pinentry"
   }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
     let text = "\n\(dialog.headline)\n\(dialog.details.map { "  \($0)" }.joined(separator: "\n"))\n"
     guard dialog.takesPassphrase else {
-      let ways = dialog.isFollowed ? "y goes on, anything else refuses all" : "y agrees, anything else refuses"
+      let ways = dialog.isFollowed ? "y continues, anything else refuses all" : "y agrees, anything else refuses"
       let agreed = try await ask("\(text)  \(dialog.agree)? (\(ways)) ", said: { $0 ? "yes" : "no" }) { answer in
         answer.elementsEqual("y".utf8) || answer.elementsEqual("Y".utf8) || answer.elementsEqual("yes".utf8)
       }

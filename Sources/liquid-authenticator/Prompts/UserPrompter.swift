@@ -34,7 +34,7 @@ actor UserPrompter: UserInteraction {
   nonisolated let backEnd: any PromptBackEnd
   private let verifier: PassphraseVerifier?
   private let otherKeys: @Sendable () -> [OtherKey]
-  private let timepiece: any Timepiece
+  private let timepiece: any MonotonicClock
   private let executor: any TaskExecutor
   private let log: @Sendable (String) -> Void
   private let turns = RequestQueue(())
@@ -49,7 +49,7 @@ actor UserPrompter: UserInteraction {
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, otherKeys: @escaping @Sendable () -> [OtherKey],
-    timepiece: any Timepiece, executor: any TaskExecutor, log: @escaping @Sendable (String) -> Void
+    timepiece: any MonotonicClock, executor: any TaskExecutor, log: @escaping @Sendable (String) -> Void
   ) {
     self.backEnd = backEnd
     self.verifier = verifier
@@ -214,7 +214,7 @@ actor UserPrompter: UserInteraction {
         case .ended(let reason): throw reason
         }
         limit = timepiece.now.advanced(by: Self.answer)
-      case .agreed, .typed: throw refusal(.unavailable("\(backEnd.name) answered what was not asked"))
+      case .agreed, .typed: throw refusal(.unavailable("\(backEnd.name) gave an unexpected answer"))
       }
     }
   }

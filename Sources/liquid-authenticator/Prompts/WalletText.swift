@@ -1,5 +1,5 @@
 import CTAP2
-import ShownTexts
+import DisplayText
 
 /// How a wallet's texts are laid out for dialogs.
 ///
@@ -24,20 +24,20 @@ enum WalletText {
   /// goes on in another line behind a second one.
   static func quoted(_ text: String) -> [String] {
     text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line in
-      chunks(of: line.map(ShownText.exact)).enumerated().map { "\($0 == 0 ? ">" : "+") \($1)" }
+      chunks(of: line.map(DisplayText.exact)).enumerated().map { "\($0 == 0 ? ">" : "+") \($1)" }
     }
   }
 
   /// A line of ours; what goes on in another line stands behind a mark.
   static func wrapped(_ line: String) -> [String] {
-    chunks(of: line.unicodeScalars.map(ShownText.visible)).enumerated().map { $0 == 0 ? $1 : "+ \($1)" }
+    chunks(of: line.unicodeScalars.map(DisplayText.visible)).enumerated().map { $0 == 0 ? $1 : "+ \($1)" }
   }
 
   /// Who asks for a signature by the account: the wallet saw that origin, not the authenticator.
-  static func dApp(_ origin: String) -> [String] { wrapped("dApp: \(ShownText.host(origin))") }
+  static func dApp(_ origin: String) -> [String] { wrapped("dApp: \(DisplayText.host(origin))") }
 
   /// Who asks for a signature by an association key.
-  static func service(_ service: String) -> [String] { wrapped("Service: \(ShownText.host(service))") }
+  static func service(_ service: String) -> [String] { wrapped("Service: \(DisplayText.host(service))") }
 
   /// Spreads lines over as many dialogs as they need; none is left out.
   ///

@@ -11,7 +11,7 @@ import Synchronization
 /// with an eventfd.
 ///
 /// A job that blocks delays everything else: run it on ``OwnThread`` or on a second loop.
-final class EventLoop: TaskExecutor, Timepiece {
+final class EventLoop: TaskExecutor, MonotonicClock {
   private struct State {
     var jobs: [Job] = []
     var actions: [@Sendable () -> Void] = []

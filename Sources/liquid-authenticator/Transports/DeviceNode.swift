@@ -8,6 +8,6 @@ struct DeviceNode: Equatable, Sendable {
   /// Looks at a node that is there.
   init(_ path: String) {
     self.path = path
-    access = FileAccess(path)?.description ?? "nobody that can be told"
+    access = FileAccess(path)?.description ?? "no known user"
   }
 }

@@ -22,15 +22,15 @@ extension HIDRawNode {
     guard let node = udev_device_get_devnode(device),
       let parent = udev_device_get_parent_with_subsystem_devtype(device, "hid", nil)
     else { return nil }
-    let told = { (device: OpaquePointer, property: String) in
-      udev_device_get_property_value(device, property).map { String(cString: $0) }
+    let property = { (device: OpaquePointer, name: String) in
+      udev_device_get_property_value(device, name).map { String(cString: $0) }
     }
     path = String(cString: node)
-    name = told(parent, "HID_NAME") ?? ""
-    place = told(parent, "HID_PHYS") ?? ""
-    serial = told(parent, "HID_UNIQ") ?? ""
+    name = property(parent, "HID_NAME") ?? ""
+    place = property(parent, "HID_PHYS") ?? ""
+    serial = property(parent, "HID_UNIQ") ?? ""
     // systemd before version 244 has the second alone.
-    isSecurityKey = ["ID_FIDO_TOKEN", "ID_SECURITY_TOKEN"].contains { told(device, $0) == "1" }
+    isSecurityKey = ["ID_FIDO_TOKEN", "ID_SECURITY_TOKEN"].contains { property(device, $0) == "1" }
   }
 
   /// All that are there; none where there is no udev.

@@ -89,7 +89,7 @@ struct ListeningSocket: Sendable {
     guard status.st_mode & S_ISVTX != 0 || !Privacy.isWritableByOthers(status, at: name) else {
       let mode = String(status.st_mode & 0o777, radix: 8)
       throw TransportError(
-        "others may write to \(name) (mode \(mode)); close it with: chmod go-w '\(name)', or \(elsewhere)")
+        "other users can write to \(name) (mode \(mode)); restrict access with: chmod go-w '\(name)', or \(elsewhere)")
     }
   }
 
@@ -105,7 +105,7 @@ struct ListeningSocket: Sendable {
     let probe = try make()
     defer { close(probe) }
     guard !address.connect(probe), errno == ECONNREFUSED else {
-      throw TransportError("somebody listens at \(path) already; end it first, or \(elsewhere)")
+      throw TransportError("another program listens at \(path) already; stop it first, or \(elsewhere)")
     }
     guard unlink(path) == 0 else { throw TransportError("remove the stale socket \(path)", errno: errno) }
   }

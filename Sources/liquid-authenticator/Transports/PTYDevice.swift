@@ -15,7 +15,7 @@ final class PTYDevice: DeviceLink, Polled {
   private let path: String
   private let output = Mutex(PTYOutput())
   private let input: Mutex<PTYInput>
-  private let timepiece: any Timepiece
+  private let timepiece: any MonotonicClock
   private let watch = Mutex<EventLoop.Watch?>(nil)
 
   /// Serves the terminal; both descriptors are closed with the device.

@@ -18,7 +18,7 @@ final class UHIDDevice: DeviceLink, Polled {
 
   private let descriptor: Int32
   private let outgoing: Mutex<Outgoing>
-  private let timepiece: any Timepiece
+  private let timepiece: any MonotonicClock
   private let serial: String
   private let watch: HIDRawWatch?
   private let service = Mutex<EventLoop.Watch?>(nil)
@@ -27,7 +27,7 @@ final class UHIDDevice: DeviceLink, Polled {
   ///
   /// - Parameter watch: listens to udev since before.
   init(
-    descriptor: Int32, watch: HIDRawWatch?, timepiece: any Timepiece, on loop: EventLoop
+    descriptor: Int32, watch: HIDRawWatch?, timepiece: any MonotonicClock, on loop: EventLoop
   ) throws(TransportError) {
     // HID_UNIQ, by which udev's events are known to be of this device.
     serial = String(UInt64.random(in: 0 ... .max), radix: 16)

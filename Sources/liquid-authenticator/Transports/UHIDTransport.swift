@@ -7,7 +7,7 @@ struct UHIDTransport: ReportTransport {
   static let path = "/dev/uhid"
 
   let name = "uhid"
-  private let timepiece: any Timepiece
+  private let timepiece: any MonotonicClock
   private let loop: EventLoop
   private let open: @Sendable () throws(TransportError) -> Int32
   private let watch: @Sendable () -> HIDRawWatch?
@@ -21,7 +21,7 @@ struct UHIDTransport: ReportTransport {
   ///   - open: where the descriptor comes from; tests give one end of a socket pair.
   ///   - watch: begins to listen to udev.
   init(
-    timepiece: any Timepiece, loop: EventLoop, open: @escaping @Sendable () throws(TransportError) -> Int32,
+    timepiece: any MonotonicClock, loop: EventLoop, open: @escaping @Sendable () throws(TransportError) -> Int32,
     watch: @escaping @Sendable () -> HIDRawWatch?
   ) {
     self.timepiece = timepiece
@@ -44,8 +44,8 @@ struct UHIDTransport: ReportTransport {
   private static func hint(_ number: Int32) -> String {
     switch number {
     case EACCES, EPERM: "run scripts/run, which installs the rule for your group, and log in again"
-    case ENOENT, ENODEV, ENXIO: "load the module with: modprobe uhid, or take --transport unix:PATH or pty"
-    default: "take --transport unix:PATH or pty"
+    case ENOENT, ENODEV, ENXIO: "load the module with: modprobe uhid, or use --transport unix:PATH or pty"
+    default: "use --transport unix:PATH or pty"
     }
   }
 }

@@ -20,13 +20,13 @@ final class VaultKeySource: KeySource {
   private let state: Mutex<State>
   /// Held while a store is being opened, by one thread at a time.
   private let opening = Mutex(())
-  /// Those who give a passphrase at the control door wait here: each costs 256 MiB, so there is one at a time.
+  /// Those who give a passphrase at the control socket wait here: each costs 256 MiB, so there is one at a time.
   private let turns = RequestQueue(())
 
   private struct State {
     var open: OpenVault?
     /// What the store tells in clear, while it is not open.
-    var told: ToldSettings
+    var reported: ReportedSettings
     /// What the open vault came from: another vault that is put in its file's place does not pass for it.
     var mainKey: SecretBytes?
     /// How many times the vault was locked: an unlocking that began before the last one comes too late.
@@ -56,7 +56,7 @@ final class VaultKeySource: KeySource {
     self.verifier = verifier
     self.signatures = signatures
     self.log = log
-    state = Mutex(State(told: directory.toldSettings()))
+    state = Mutex(State(reported: directory.reportedSettings()))
     verifier.ifBlocked { [weak self] in
       self?.lock()
       log("the passphrase was wrong \(PassphraseVerifier.triesPerUnlocking) times in a row: the vault is locked")
@@ -67,9 +67,9 @@ final class VaultKeySource: KeySource {
 
   var current: OpenVault? { state.withLock { $0.open } }
 
-  var told: ToldSettings { state.withLock { $0.told } }
+  var reported: ReportedSettings { state.withLock { $0.reported } }
 
-  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault {
+  func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
     if let current { return current }
     do {
       try directory.check()
@@ -95,9 +95,9 @@ final class VaultKeySource: KeySource {
     }
   }
 
-  // MARK: The control door
+  // MARK: The control socket
 
-  /// Opens the vault with a passphrase that came through the control door; when it is open, the passphrase is compared
+  /// Opens the vault with a passphrase that came over the control socket; when it is open, the passphrase is compared
   /// in full all the same.
   ///
   /// Whoever comes meanwhile waits, and is not served any more if he goes away.
@@ -126,7 +126,7 @@ final class VaultKeySource: KeySource {
   /// A ceremony that waits for a person is declined when he answers.
   func lock() {
     state.withLock { state in
-      if let told = try? state.open?.store.state().settings.told { state.told = told }
+      if let reported = try? state.open?.store.state().settings.reported { state.reported = reported }
       state.open = nil
       state.mainKey = nil
       state.lockings += 1
@@ -140,8 +140,8 @@ final class VaultKeySource: KeySource {
   /// Forgets all of a store that another one has taken the place of.
   func storeWasReplaced() {
     lock()
-    let told = directory.toldSettings()
-    state.withLock { ($0.told, $0.fault) = (told, nil) }
+    let reported = directory.reportedSettings()
+    state.withLock { ($0.reported, $0.fault) = (reported, nil) }
   }
 
   // MARK: Opening

@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 import Testing
 
 @testable import CTAP2
@@ -39,9 +39,9 @@ struct CeremonyLogTests {
     (transactions, ControlFailure(.cannotBeShown, "secret"), "it cannot be shown"),
     (
       transactions, ControlFailure(.notOurSigner, "secret", transaction: 0),
-      "transaction 1 is to be signed by another account"
+      "transaction 1 needs a signature of another account"
     ),
-    (transactions, ControlFailure(.wrongGroup, "secret"), "the transactions are not one whole group"),
+    (transactions, ControlFailure(.wrongGroup, "secret"), "the transactions are not one complete group"),
     (message, ControlFailure(.cannotBeShown, "secret"), "it cannot be shown"),
   ]
 

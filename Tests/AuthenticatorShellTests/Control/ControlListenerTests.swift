@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 import Foundation
 import Synchronization
 import Testing
@@ -10,7 +10,7 @@ final class OpenDoor: Sendable {
   /// As in the daemon; the pool of the tests may be busy with other tests.
   private static let loop = Result { () throws(TransportError) in try EventLoop() }
 
-  let desk = ScriptedDesk()
+  let service = ScriptedService()
   let directory: String
   let path: String
   let listener: ControlListener
@@ -21,10 +21,10 @@ final class OpenDoor: Sendable {
     // Short: the path of a socket has at most 107 bytes.
     directory = "/tmp/liquid-auth-door-" + UUID().uuidString.prefix(8)
     path = directory + "/control.sock"
-    let (desk, lines) = (desk, lines)
+    let (service, lines) = (service, lines)
     listener = ControlListener(
       try ControlSocket(listeningAt: path), on: try loop ?? Self.loop.get(),
-      makeSession: { ControlSession(client: $0, desk: desk, log: { _ in }) }, log: lines.add)
+      makeSession: { ControlSession(client: $0, service: service, log: { _ in }) }, log: lines.add)
   }
 
   deinit {
@@ -114,42 +114,42 @@ final class Client: Sendable {
     #expect(await two.ask([0x52]) == [0x00])
     #expect(await one.ask([0x02])?.first == 0x00)
     #expect(await two.ask([0x02])?.first == 0x00)
-    #expect(door.desk.calls.withLock { $0 }.suffix(2) == ["ctap [2] of 1", "ctap [2] of 2"])
+    #expect(door.service.calls.withLock { $0 }.suffix(2) == ["ctap [2] of 1", "ctap [2] of 2"])
   }
 
   // Holds: CONTROL-7
   @Test func `a request that waits holds up nobody else`() async throws {
     let door = try OpenDoor()
-    door.desk.gate.close()
+    door.service.gate.close()
     let (waiting, other) = (try door.connect(), try door.connect())
     await waiting.greet()
     await other.greet()
     waiting.send([0x01])
     #expect(await other.ask([0x51])?.first == 0x00)
     #expect(await other.ask([0x52]) == [0x00])
-    door.desk.gate.open()
+    door.service.gate.open()
     #expect(await waiting.receive() == [0x00, 0x01])
   }
 
   @Test func `requests of one connection are answered one after another`() async throws {
     let door = try OpenDoor()
-    door.desk.gate.close()
+    door.service.gate.close()
     let client = try door.connect()
     await client.greet()
     for number in 1...9 as ClosedRange<UInt8> { client.send([number]) }
-    door.desk.gate.open()
+    door.service.gate.open()
     for number in 1...9 as ClosedRange<UInt8> { #expect(await client.receive() == [0x00, number]) }
   }
 
   @Test func `who goes away withdraws the request`() async throws {
     let door = try OpenDoor()
-    door.desk.gate.close()
+    door.service.gate.close()
     var client: Client? = try door.connect()
     await client?.greet()
     client?.send([0x01])
-    try await eventually { door.desk.gate.count == 1 }
+    try await eventually { door.service.gate.count == 1 }
     client = nil
-    try await eventually { door.desk.gate.count == 0 }
+    try await eventually { door.service.gate.count == 0 }
   }
 
   // Holds: CONTROL-7
@@ -196,7 +196,7 @@ final class Client: Sendable {
     #expect(await client.ask(example.packet)?.first == example.status)
     // The line is written behind the answer.
     try await eventually { door.lines.all.count == 1 }
-    #expect(door.lines.all.first?.hasPrefix("the control socket refuses a request: ") == true)
+    #expect(door.lines.all.first?.hasPrefix("the control socket refused a request: ") == true)
     #expect(await client.ask([0x52]) == [0x00])
     #expect(door.lines.all.count == 1)
   }
@@ -236,7 +236,7 @@ final class Client: Sendable {
   }
 
   /// An unlock with the door's passphrase.
-  private static let unlock: [UInt8] = [0x53, 0xA1, 0x00, 0x4D] + ScriptedDesk.passphrase
+  private static let unlock: [UInt8] = [0x53, 0xA1, 0x00, 0x4D] + ScriptedService.passphrase
 
   // Holds: CONTROL-8
   @Test func `where every place is taken, the connection that is idle longest goes`() async throws {
@@ -277,11 +277,11 @@ final class Client: Sendable {
   // Holds: CONTROL-9
   @Test func `requests that wait for a person do not take every place`() async throws {
     let door = try OpenDoor()
-    door.desk.gate.close()
+    door.service.gate.close()
     let clients = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
     for client in clients { await client.greet() }
     for client in clients[..<ControlListener.maximumWaiting] { client.send([0x01]) }
-    try await eventually { door.desk.gate.count == ControlListener.maximumWaiting }
+    try await eventually { door.service.gate.count == ControlListener.maximumWaiting }
     for client in clients[ControlListener.maximumWaiting...] {
       #expect(await client.ask([0x01])?.first == ControlStatus.busy.rawValue)
     }
@@ -292,10 +292,10 @@ final class Client: Sendable {
     let owner = try door.connect()
     await owner.greet()
     #expect(await owner.ask(Self.unlock) == [0x00])
-    #expect(door.desk.gate.count == ControlListener.maximumWaiting)
+    #expect(door.service.gate.count == ControlListener.maximumWaiting)
     owner.send([0x01])
-    try await eventually { door.desk.gate.count == ControlListener.maximumWaiting + 1 }
-    door.desk.gate.open()
+    try await eventually { door.service.gate.count == ControlListener.maximumWaiting + 1 }
+    door.service.gate.open()
     #expect(await owner.receive() == [0x00, 0x01], "who has given the passphrase waits as well")
     for client in clients[..<ControlListener.maximumWaiting] { #expect(await client.receive() == [0x00, 0x01]) }
     #expect(await owner.ask([0x01]) == [0x00, 0x01], "there is room again")
@@ -337,9 +337,9 @@ final class Client: Sendable {
     }
     let clients = try (0..<ControlListener.maximumWaiting).map { _ in try door.connect() }
     for client in clients { await client.greet() }
-    door.desk.gate.close()
+    door.service.gate.close()
     for client in clients { client.send([0x01]) }
-    try await eventually { door.desk.gate.count == clients.count }
+    try await eventually { door.service.gate.count == clients.count }
     let late = try door.connect()
     #expect(await late.receive()?.first == ControlStatus.busy.rawValue)
     #expect(await verified[0].ask([0x52]) == [0x00])
@@ -349,7 +349,7 @@ final class Client: Sendable {
     await last.greet()
     #expect(await last.ask([0x52]) == [0x00])
     #expect(await verified[0].receive()?.isEmpty == true)
-    door.desk.gate.open()
+    door.service.gate.open()
     for client in clients { #expect(await client.receive() == [0x00, 0x01]) }
   }
 
@@ -380,14 +380,14 @@ final class Client: Sendable {
 
   @Test func `ending the door withdraws requests and closes connections`() async throws {
     let door = try OpenDoor()
-    door.desk.gate.close()
+    door.service.gate.close()
     let client = try door.connect()
     await client.greet()
     client.send([0x01])
-    try await eventually { door.desk.gate.count == 1 }
+    try await eventually { door.service.gate.count == 1 }
     door.listener.stop()
     #expect(await client.receive()?.isEmpty != false)
-    try await eventually { door.desk.gate.count == 0 }
+    try await eventually { door.service.gate.count == 0 }
     #expect(Client(door.path) == nil)
   }
 }
@@ -413,7 +413,7 @@ final class Client: Sendable {
     let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: door.path) }
     #expect(
       error?.description
-        == "somebody listens at \(door.path) already; end it first, or give another path with --control")
+        == "another program listens at \(door.path) already; stop it first, or give another path with --control")
     #expect(Client(door.path) != nil)
   }
 
@@ -439,7 +439,7 @@ final class Client: Sendable {
     chmod(directory.path, 0o777)
     let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
     #expect(
-      error?.description == "others may write to \(directory.path) (mode 777); close it with: "
+      error?.description == "other users can write to \(directory.path) (mode 777); restrict access with: "
         + "chmod go-w '\(directory.path)', or give another path with --control")
     #expect(access(path, F_OK) != 0)
   }

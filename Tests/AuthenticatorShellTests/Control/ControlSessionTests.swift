@@ -1,4 +1,4 @@
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import Recovery
 import Synchronization
@@ -7,11 +7,11 @@ import Testing
 @testable import liquid_authenticator
 
 @Suite struct ControlSessionTests {
-  let desk = ScriptedDesk()
+  let service = ScriptedService()
   let lines = Lines()
   let session: ControlSession
 
-  init() { session = ControlSession(client: 5, desk: desk, log: lines.add) }
+  init() { session = ControlSession(client: 5, service: service, log: lines.add) }
 
   private func ask(_ command: any ServedCommand) async -> ControlStatus? { await ask(.command(command)) }
 
@@ -19,7 +19,7 @@ import Testing
     await session.answer(to: request).first.map(ControlStatus.init(rawValue:))
   }
 
-  private static func passphrase(_ bytes: [UInt8] = ScriptedDesk.passphrase) -> SecretBytes {
+  private static func passphrase(_ bytes: [UInt8] = ScriptedService.passphrase) -> SecretBytes {
     bytes.withUnsafeBytes { SecretBytes(copying: $0) }
   }
 
@@ -33,7 +33,7 @@ import Testing
   @Test(arguments: others.indices)
   func `before hello nothing is done`(_ index: Int) async {
     #expect(await ask(Self.others[index]) == .versionMismatch)
-    #expect(desk.calls.withLock { $0 }.isEmpty)
+    #expect(service.calls.withLock { $0 }.isEmpty)
   }
 
   // Holds: CONTROL-4
@@ -57,7 +57,7 @@ import Testing
     #expect(await ask(PlugDevice(.replug)) == .ok)
     #expect(await ask(NewStore(Self.passphrase())) == .ok)
     #expect(await ask(AcceptStore(Self.passphrase())) == .ok)
-    #expect(desk.calls.withLock { $0 } == ["ctap [4] of 5", "lock", "device replug", "newStore", "acceptStore"])
+    #expect(service.calls.withLock { $0 } == ["ctap [4] of 5", "lock", "device replug", "newStore", "acceptStore"])
   }
 
   // Holds: CONTROL-5, PIN-18
@@ -66,14 +66,14 @@ import Testing
     #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired)
     #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
     #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired)
-    let other = ControlSession(client: 6, desk: desk, log: lines.add)
+    let other = ControlSession(client: 6, service: service, log: lines.add)
     _ = await other.answer(to: .command(Hello()))
     _ = await other.answer(to: .command(Unlock(Self.passphrase())))
     #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired, "that was another connection")
     #expect(await ask(Unlock(Self.passphrase())) == .ok)
     #expect(await ask(PlugDevice(.powerCycle)) == .ok)
     #expect(await ask(PlugDevice(.powerCycle)) == .passphraseRequired, "the passphrase was for one")
-    #expect(desk.calls.withLock { $0 } == ["unlock", "unlock", "device powerCycle"])
+    #expect(service.calls.withLock { $0 } == ["unlock", "unlock", "device powerCycle"])
   }
 
   @Test func `a failure is answered with its reason`() async {
@@ -93,13 +93,13 @@ import Testing
     #expect(await ask(Self.wallet[index]) == .versionMismatch)
     _ = await ask(Hello())
     #expect(await ask(Self.wallet[index]) == .operationDenied)
-    #expect(desk.calls.withLock { $0 } == ["in turn"])
+    #expect(service.calls.withLock { $0 } == ["in turn"])
   }
 
   // Holds: WALLET-13
   @Test func `what a wallet is refused before anybody is asked is one line in the log`() async {
     let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
-    desk.vault.withLock {
+    service.vault.withLock {
       $0 = OpenVault(
         keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
     }
@@ -121,7 +121,7 @@ import Testing
     let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
     let vault = OpenVault(
       keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
-    desk.vault.withLock { $0 = vault }
+    service.vault.withLock { $0 = vault }
     _ = await ask(Hello())
     #expect(await ask(Self.managing[index]) == .passphraseRequired)
     #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
@@ -129,7 +129,7 @@ import Testing
     #expect(await ask(Unlock(Self.passphrase())) == .ok)
     #expect(await ask(Self.managing[index]) != .passphraseRequired)
     // A vault that was locked and opened by somebody else is another matter.
-    desk.vault.withLock { vault in
+    service.vault.withLock { vault in
       vault = OpenVault(
         keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
     }

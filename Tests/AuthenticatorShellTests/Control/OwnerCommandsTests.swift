@@ -1,5 +1,5 @@
 import CTAP2
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import Recovery
 import Testing

@@ -1,6 +1,6 @@
 import AlgorandTransaction
 import CTAP2
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import DeterministicKeys
 import Foundation

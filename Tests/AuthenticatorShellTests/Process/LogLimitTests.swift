@@ -14,7 +14,7 @@ struct LogLimitTests {
     for number in 1...9 { limit.write("\(number)") }
     #expect(lines.all == (1...9).map(String.init))
     limit.write("10")
-    let told = "the door: further lines this minute are counted, not written"
+    let told = "the door: further lines of this minute are counted but not written"
     #expect(lines.all == (1...10).map(String.init) + [told])
     for _ in 0..<100_000 { limit.write("flood") }
     timepiece.advance(by: .milliseconds(59_999))

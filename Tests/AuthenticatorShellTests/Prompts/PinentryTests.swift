@@ -1,5 +1,5 @@
 import CTAP2
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import Foundation
 import Testing
@@ -256,10 +256,10 @@ import Testing
   @Test(arguments: [
     ("die", "ended with status 3 before it answered"), ("die-first", "ended with status 3 before it answered"),
     ("crash", "was ended by signal 6 before it answered"), ("no-newline", "ended with status 0 before it answered"),
-    ("garbage", "answers in something else than the Assuan protocol"),
-    ("garbage-first", "answers in something else than the Assuan protocol"),
-    ("overlong", "answers in something else than the Assuan protocol"),
-    ("bad-escape", "answers in something else than the Assuan protocol"),
+    ("garbage", "does not speak the Assuan protocol"),
+    ("garbage-first", "does not speak the Assuan protocol"),
+    ("overlong", "does not speak the Assuan protocol"),
+    ("bad-escape", "does not speak the Assuan protocol"),
     ("refuse", "cannot show a dialog: no display"),
   ])
   func `a program that dies or talks nonsense denies, and the log says so`(behaviour: String, words: String)
@@ -282,7 +282,7 @@ import Testing
     }
     #expect(
       scripted.lines == [
-        "\(scripted.program) did not answer within 1 s and was ended; name another with --pinentry PROGRAM, "
+        "\(scripted.program) did not answer within 1 s and was stopped; name another with --pinentry PROGRAM, "
           + "or use --prompt terminal"
       ])
     #expect(try await scripted.ends())

@@ -1,6 +1,6 @@
 import CTAP2
+import DisplayText
 import Recovery
-import ShownTexts
 import Testing
 
 @testable import liquid_authenticator
@@ -49,7 +49,7 @@ import Testing
     let shown = pages.flatMap { $0.details.drop { !$0.hasPrefix("Account: ") }.dropFirst() }
     #expect(shown.allSatisfy { $0.hasPrefix("> ") || $0.hasPrefix("+ ") })
     let text = shown.map { String($0.dropFirst(2)) }.joined()
-    let expected = message.unicodeScalars.filter { $0 != "\n" }.map(ShownText.exact).joined()
+    let expected = message.unicodeScalars.filter { $0 != "\n" }.map(DisplayText.exact).joined()
     #expect(Array(text.unicodeScalars) == Array(expected.unicodeScalars))
     if pages.count > 1 {
       #expect(pages[0].headline == "Sign this message? (part 1 of \(pages.count))")
@@ -112,7 +112,7 @@ import Testing
     }
     let wrapped = lines.flatMap(WalletText.wrapped)
     #expect(wrapped.allSatisfy { $0.unicodeScalars.count <= WalletText.width + 2 })
-    let heading = WalletText.wrapped("dApp: \(ShownText.host(origin))").count
+    let heading = WalletText.wrapped("dApp: \(DisplayText.host(origin))").count
     let shown = pages.flatMap { $0.details.dropFirst(heading) }
     let signed = count == 1 ? "this one transaction" : count == 2 ? "1 of the 2" : "8 of the 16"
     let short = many.flatMap(WalletText.wrapped)
@@ -222,7 +222,7 @@ import Testing
     #expect(shown.joined() == String(repeating: "%", count: 512))
   }
 
-  static let openings: [(VaultWish, String)] = [
+  static let openings: [(UnlockReason, String)] = [
     (.wallet(.tellAccount(rpID: nil)), "A program wants to see your Algorand account, and the vault is locked."),
     (.wallet(.tellAddresses), "A program wants to see addresses of your Algorand accounts, and the vault is locked."),
     (
@@ -232,7 +232,7 @@ import Testing
     (
       .wallet(.tellAccount(rpID: "example.com", host: "w.example.com")),
       "Site: example.com\nFor: w.example.com\nThe host is a subdomain of the site. Check that it is the "
-        + "one you mean.\nA program wants to see your Algorand account, and the vault is locked."
+        + "right one.\nA program wants to see your Algorand account, and the vault is locked."
     ),
     (
       .wallet(.signTransactions(origin: "https://d.example")),
@@ -283,7 +283,8 @@ import Testing
   @Test func `a site that the account signs for first is pointed out`() {
     let prompt = UserPrompt(
       purpose: .signIn, rpID: "example.com", algorandAddress: "A", origin: "https://example.com", isFirstUse: true)
-    let warning = "First use: this account has no passkey of this site here yet. Make sure that it is the one you mean."
+    let warning =
+      "First use: this account has no passkey for this site on this machine. Check that it is the right site."
     #expect(PromptText(prompt).details.last == warning)
     var known = prompt
     known.isFirstUse = false
@@ -299,7 +300,7 @@ import Testing
   func `a host below the site is pointed out, at its first use and later`(
     _ rpID: String, _ origin: String, _ isBelow: Bool
   ) {
-    let warning = "The host is a subdomain of the site. Check that it is the one you mean."
+    let warning = "The host is a subdomain of the site. Check that it is the right one."
     for isFirstUse in [true, false] {
       let prompt = UserPrompt(
         purpose: .signIn, rpID: rpID, algorandAddress: "A", origin: origin, isFirstUse: isFirstUse)
@@ -312,7 +313,7 @@ import Testing
     let text = PromptText(UserPrompt(purpose: .wallet(.tellPasskey), rpID: "example.com"))
     #expect(
       text.description == """
-        Tell a program of your passkey?
+        Show your passkey to a program?
 
         Site: example.com
         The site protects it. The passkey's id alone is not enough to sign in.
@@ -329,10 +330,10 @@ import Testing
   ) {
     var prompt = UserPrompt(purpose: .wallet(.tellPasskey), rpID: "example.com")
     prompt.host = host
-    let hint = "The host is a subdomain of the site. Check that it is the one you mean."
+    let hint = "The host is a subdomain of the site. Check that it is the right one."
     #expect(
       PromptText(prompt).details == [
-        "Site: example.com", "For: \(ShownText.host(host))",
+        "Site: example.com", "For: \(DisplayText.host(host))",
       ] + (isBelow ? [hint] : []) + ["The site protects it. The passkey's id alone is not enough to sign in."])
   }
 

@@ -95,7 +95,7 @@ import Testing
 
         Site: example.com
         Account: "alice"
-        The site asked for another one. Nothing new is made.
+        The site requested another one. No new passkey is made.
         """,
       buttons: ["OK", "Close"]),
     Case(
@@ -129,7 +129,7 @@ import Testing
         Name: "Bob"
         Algorand account: \(address)
         It signs for: https://app.example.com:8443
-        The host is a subdomain of the site. Check that it is the one you mean.
+        The host is a subdomain of the site. Check that it is the right one.
         """,
       buttons: ["Sign in", "Deny"]),
     Case(
@@ -149,7 +149,7 @@ import Testing
       text: """
         Is this the authenticator you mean?
 
-        A site or a program asks which of your security keys to use. It signs you in nowhere.
+        A site or a program asks which of your security keys to use. This does not sign you in.
         """,
       buttons: ["Use this one", "Not this one"]),
     Case(
@@ -252,7 +252,7 @@ import Testing
         Replace the data that sites keep here?
 
         A program wants to replace all 8192 bytes of large blobs kept here
-        with 8192 bytes. What it does not write back is lost.
+        with 8192 bytes. Anything that it does not write back is lost.
         """,
       buttons: ["Replace", "Deny"]),
     Case(
@@ -261,7 +261,7 @@ import Testing
         Reset this authenticator?
 
         Every passkey that was made or used on this machine stops working here.
-        The PIN, the settings and what sites keep here as large blobs are gone too.
+        The PIN, the settings and the large blobs of sites are removed too.
         Your recovery phrase is kept.
         """,
       buttons: ["Reset", "Keep"]),
@@ -271,9 +271,9 @@ import Testing
         Reset this authenticator?
 
         Every passkey that was made or used on this machine stops working here.
-        The PIN, the settings and what sites keep here as large blobs are gone too.
+        The PIN, the settings and the large blobs of sites are removed too.
         Your recovery phrase is kept.
-        1 imported passkey is lost: nothing brings it back.
+        1 imported passkey is lost for good.
         """,
       buttons: ["Reset", "Keep"]),
     Case(
@@ -282,9 +282,9 @@ import Testing
         Reset this authenticator?
 
         Every passkey that was made or used on this machine stops working here.
-        The PIN, the settings and what sites keep here as large blobs are gone too.
+        The PIN, the settings and the large blobs of sites are removed too.
         Your recovery phrase is kept.
-        12 imported passkeys are lost: nothing brings them back.
+        12 imported passkeys are lost for good.
         """,
       buttons: ["Reset", "Keep"]),
     Case(

@@ -34,7 +34,7 @@ import Testing
     func add(_ line: String) { all.withLock { $0.append(line) } }
   }
 
-  private func prompter(timepiece: any Timepiece = ManualTimepiece()) -> UserPrompter {
+  private func prompter(timepiece: any MonotonicClock = ManualTimepiece()) -> UserPrompter {
     UserPrompter(testing: Terminal(path: terminal.path), timepiece: timepiece, log: lines.add)
   }
 
@@ -73,7 +73,7 @@ import Testing
       try await prompter.confirm(
         UserPrompt(purpose: .wallet(.signMessage(String(repeating: "a\n", count: 20))), origin: "o"))
     }
-    for ways in ["Next? (y goes on, anything else refuses all) ", "Sign? (y agrees, anything else refuses) "] {
+    for ways in ["Next? (y continues, anything else refuses all) ", "Sign? (y agrees, anything else refuses) "] {
       #expect(try await terminal.awaitScreen(endingWith: "\n  " + ways))
       timepiece.advance(by: UserPrompter.shortestReading)
       terminal.type("y\n")

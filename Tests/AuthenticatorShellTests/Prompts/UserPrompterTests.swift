@@ -118,7 +118,7 @@ struct UserVerificationTests {
     let lines = Lines()
     let prompter = UserPrompter(testing: Confused(), verifier: verifier(knowing: "right"), log: lines.add)
     #expect(await prompter.outcome(of: signIn, verification: verification) == "declined")
-    #expect(lines.all == ["confused answered what was not asked"])
+    #expect(lines.all == ["confused gave an unexpected answer"])
   }
 }
 
@@ -187,7 +187,7 @@ struct PromptQueueTests {
   /// A back end that cannot show the first dialog.
   private final class Failing: PromptBackEnd {
     let name = "failing"
-    let problem: String? = "nobody can be asked"
+    let problem: String? = "no prompt can be shown"
     private let failures = Mutex(1)
 
     func open(_ dialog: PromptText) async throws(PromptFailure) {
@@ -204,10 +204,10 @@ struct PromptQueueTests {
   @Test func `what was wrong with the last dialog is forgotten when the next is shown`() async throws {
     let lines = Lines()
     let prompter = UserPrompter(testing: Failing(), log: lines.add)
-    #expect(await prompter.problem == "nobody can be asked")
+    #expect(await prompter.problem == "no prompt can be shown")
     #expect(await prompter.outcome(of: select) == "declined")
     #expect(lines.all == ["cannot start it"])
-    #expect(await prompter.problem == "nobody can be asked")
+    #expect(await prompter.problem == "no prompt can be shown")
     #expect(await prompter.outcome(of: select) == "present")
     #expect(await prompter.problem == nil, "dialogs work, whatever the environment suggests")
   }
@@ -380,7 +380,7 @@ struct PromptsBesideOtherKeysTests {
         """
         Is this the authenticator you mean?
 
-        A site or a program asks which of your security keys to use. It signs you in nowhere.
+        A site or a program asks which of your security keys to use. This does not sign you in.
         Also plugged in: "Example Key"
         To use another key instead, touch it.
         """

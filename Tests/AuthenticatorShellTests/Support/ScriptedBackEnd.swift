@@ -36,7 +36,7 @@ extension UserPrompter {
   /// Asks by a back end that is tested, or that a test answers.
   init(
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
-    timepiece: any Timepiece = ManualTimepiece(), log: @escaping @Sendable (String) -> Void = { _ in }
+    timepiece: any MonotonicClock = ManualTimepiece(), log: @escaping @Sendable (String) -> Void = { _ in }
   ) {
     self.init(
       backEnd, verifier: verifier, otherKeys: { others }, timepiece: timepiece, executor: globalConcurrentExecutor,

@@ -62,7 +62,7 @@ final class ScriptedPinentry: Sendable {
   func prompter(
     program other: String? = nil, environment: [String: String] = [:], terminal: String? = nil,
     limits: Pinentry.Limits = Pinentry.Limits(setUp: .seconds(60), closing: .seconds(60)),
-    timepiece: any Timepiece = ManualTimepiece()
+    timepiece: any MonotonicClock = ManualTimepiece()
   ) -> UserPrompter {
     let pinentry = Pinentry(
       program: other ?? program, environment: { environment[$0] }, terminal: terminal, limits: limits,

@@ -12,7 +12,7 @@ struct UHIDTransportTests {
     let link: any DeviceLink
     let created: [UInt8]
 
-    init(timepiece: (any Timepiece)? = nil) throws {
+    init(timepiece: (any MonotonicClock)? = nil) throws {
       let (ours, theirs) = try Descriptor.pair()
       end = ours
       // As `UHIDTransport` opens the real one.

@@ -144,7 +144,7 @@ struct UnixSocketTransportTests {
     #expect {
       try transport.attach()
     } throws: {
-      "\($0)".contains("somebody listens at \(path)")
+      "\($0)".contains("another program listens at \(path)")
     }
     #expect(access(path, F_OK) == 0)
   }
@@ -173,7 +173,8 @@ struct UnixSocketTransportTests {
     #expect {
       try transport.attach()
     } throws: {
-      "\($0)" == "others may write to \(directory.path) (mode 702); close it with: chmod go-w '\(directory.path)', "
+      "\($0)"
+        == "other users can write to \(directory.path) (mode 702); restrict access with: chmod go-w '\(directory.path)', "
         + "or name another path"
     }
     // As in /tmp, where nobody can take away what is another's.

@@ -1,5 +1,5 @@
 import CTAP2
-import ControlDoor
+import ControlProtocol
 import CryptoPrimitives
 import DeterministicKeys
 import Recovery
@@ -41,7 +41,7 @@ struct WalletWorld {
 /// A vault that opens when it is asked to, and keeps what for.
 final class LockedOrOpen: KeySource {
   private let vault: OpenVault
-  private let state: Mutex<(isOpen: Bool, wishes: [VaultWish?])>
+  private let state: Mutex<(isOpen: Bool, wishes: [UnlockReason?])>
 
   init(_ vault: OpenVault, isOpen: Bool) {
     self.vault = vault
@@ -49,11 +49,11 @@ final class LockedOrOpen: KeySource {
   }
 
   var current: OpenVault? { state.withLock { $0.isOpen } ? vault : nil }
-  var told: ToldSettings { ToldSettings() }
+  var reported: ReportedSettings { ReportedSettings() }
   /// What it was opened for.
-  var wishes: [VaultWish?] { state.withLock { $0.wishes } }
+  var wishes: [UnlockReason?] { state.withLock { $0.wishes } }
 
-  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault {
+  func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
     state.withLock { state in
       state.isOpen = true
       state.wishes.append(wish)

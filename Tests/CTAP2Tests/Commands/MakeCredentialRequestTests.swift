@@ -150,13 +150,14 @@ import Testing
 
   // Holds: MC-1
   @Test(arguments: [
-    (ScriptedPerson.Deed.agree, CTAPStatus.pinNotSet), (.fail(.declined), .operationDenied),
+    (ScriptedPerson.Operation.agree, CTAPStatus.pinNotSet), (.fail(.declined), .operationDenied),
     (.fail(.timedOut), .userActionTimeout), (.fail(.cancelled), .keepaliveCancel),
   ])
-  func `an empty pinUvAuthParam asks which key is meant`(deed: ScriptedPerson.Deed, status: CTAPStatus) async {
+  func `an empty pinUvAuthParam asks which key is meant`(operation: ScriptedPerson.Operation, status: CTAPStatus) async
+  {
     for change: [(CBORValue, CBORValue?)] in [[(8, .bytes([]))], [(8, .bytes([])), (9, 1)]] {
       var world = TestWorld(isOpen: false)
-      world.person.will(deed)
+      world.person.will(operation)
       #expect(await world.makeCredential(Requests.makeCredential(changes: change)).bytes == [status.rawValue])
       #expect(world.person.shown == [.init(prompt: UserPrompt(purpose: .select), verification: false)])
       #expect(world.keySource.openings == 0)

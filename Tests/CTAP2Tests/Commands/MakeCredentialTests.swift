@@ -270,15 +270,15 @@ import Testing
 
   // Holds: MC-13
   @Test(arguments: [
-    ScriptedPerson.Deed.agree, .fail(.declined), .fail(.timedOut), .fail(.verificationFailed),
+    ScriptedPerson.Operation.agree, .fail(.declined), .fail(.timedOut), .fail(.verificationFailed),
     .fail(.verificationBlocked), .answer(userPresent: false, userVerified: false),
   ])
-  func `a credential of ours excludes, whatever the person does`(deed: ScriptedPerson.Deed) async throws {
+  func `a credential of ours excludes, whatever the person does`(operation: ScriptedPerson.Operation) async throws {
     for rk in [true, false] {
       var world = TestWorld()
       let id = try await register(in: &world, rk: rk)
       let writes = world.store.writes
-      world.person.will(deed)
+      world.person.will(operation)
       #expect(await world.makeCredential(excluding(id)).bytes == [0x19])
       #expect(world.person.shown.count == 2)
       #expect(world.person.shown.last?.prompt.purpose == .alreadyRegistered)

@@ -4,7 +4,7 @@ import Synchronization
 /// A person who does what a test says, in that order, and agrees to everything after that.
 final class ScriptedPerson: UserInteraction {
   /// What the person does with one prompt.
-  enum Deed: Sendable {
+  enum Operation: Sendable {
     /// Agrees, and passes verification when it is asked for.
     case agree
     /// Agrees, after something else has happened.
@@ -24,7 +24,7 @@ final class ScriptedPerson: UserInteraction {
   }
 
   private struct Script {
-    var deeds: [Deed]
+    var deeds: [Operation]
     var shown: [Shown] = []
     var triesLeft = 8
   }
@@ -33,7 +33,7 @@ final class ScriptedPerson: UserInteraction {
   var verificationTriesLeft: Int { script.withLock { $0.triesLeft } }
   private let script: Mutex<Script>
 
-  init(canVerify: Bool = true, _ deeds: Deed...) {
+  init(canVerify: Bool = true, _ deeds: Operation...) {
     self.canVerify = canVerify
     script = Mutex(Script(deeds: deeds))
   }
@@ -45,14 +45,14 @@ final class ScriptedPerson: UserInteraction {
   func hasTriesLeft(_ count: Int) { script.withLock { $0.triesLeft = count } }
 
   /// Says what happens to the prompts that come next.
-  func will(_ deeds: Deed...) { script.withLock { $0.deeds = deeds } }
+  func will(_ deeds: Operation...) { script.withLock { $0.deeds = deeds } }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
-    let deed = script.withLock { script in
+    let operation = script.withLock { script in
       script.shown.append(Shown(prompt: prompt, verification: verification))
       return script.deeds.isEmpty ? .agree : script.deeds.removeFirst()
     }
-    switch deed {
+    switch operation {
     case .agree: return Confirmation(userVerified: verification)
     case .agreeAfter(let event):
       event()

@@ -23,7 +23,7 @@ enum TestPhrase {
 final class TestKeySource: KeySource {
   private struct State {
     var open: OpenVault?
-    var wishes: [VaultWish?] = []
+    var wishes: [UnlockReason?] = []
     var error: UserInteractionError?
     var asksPerson = false
   }
@@ -42,13 +42,13 @@ final class TestKeySource: KeySource {
 
   var current: OpenVault? { state.withLock { $0.open } }
 
-  var told: ToldSettings { (try? store.state().settings.told) ?? ToldSettings() }
+  var reported: ReportedSettings { (try? store.state().settings.reported) ?? ReportedSettings() }
 
   /// How often the passphrase was asked for.
   var openings: Int { wishes.count }
 
   /// What the passphrase was asked for.
-  var wishes: [VaultWish?] { state.withLock { $0.wishes } }
+  var wishes: [UnlockReason?] { state.withLock { $0.wishes } }
 
   func lock(thenFailWith error: UserInteractionError? = nil) {
     state.withLock { state in
@@ -62,7 +62,7 @@ final class TestKeySource: KeySource {
 
   func unlock() { state.withLock { $0.open = Self.vault(store) } }
 
-  func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault {
+  func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
     try state.withLock { state throws(UserInteractionError) in
       state.wishes.append(wish)
       if let error = state.error { throw error }

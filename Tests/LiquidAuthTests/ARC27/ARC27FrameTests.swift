@@ -41,14 +41,14 @@ import Testing
     Frame(["id": "", "reference": reference], .noRequest("it has no id of 1 to 128 bytes")),
     Frame(["id": .unsigned(1), "reference": reference], .noRequest("it has no id of 1 to 128 bytes")),
     Frame(["id": .null, "reference": reference], .noRequest("it has no id of 1 to 128 bytes")),
-    Frame(["id": "a"], .noRequest("its reference is not one of ARC-27")),
-    Frame(["id": "a", "reference": .bytes([1])], .noRequest("its reference is not one of ARC-27")),
-    Frame(["id": "a", "reference": "arc0028:discover:request"], .noRequest("its reference is not one of ARC-27")),
-    Frame(["id": "a", "reference": "arc0027:discover"], .noRequest("its reference is not one of ARC-27")),
-    Frame(["id": "a", "reference": "arc0027::request"], .noRequest("its reference is not one of ARC-27")),
-    Frame(["id": "a", "reference": "arc0027:discover:request:"], .noRequest("its reference is not one of ARC-27")),
-    Frame(["id": "a", "reference": "arc0027:\u{1B}[2J:request"], .noRequest("its reference is not one of ARC-27")),
-    Frame(["id": "a", "reference": "arc0027:discover:Request"], .noRequest("its reference is not one of ARC-27")),
+    Frame(["id": "a"], .noRequest("its reference is not an ARC-27 method")),
+    Frame(["id": "a", "reference": .bytes([1])], .noRequest("its reference is not an ARC-27 method")),
+    Frame(["id": "a", "reference": "arc0028:discover:request"], .noRequest("its reference is not an ARC-27 method")),
+    Frame(["id": "a", "reference": "arc0027:discover"], .noRequest("its reference is not an ARC-27 method")),
+    Frame(["id": "a", "reference": "arc0027::request"], .noRequest("its reference is not an ARC-27 method")),
+    Frame(["id": "a", "reference": "arc0027:discover:request:"], .noRequest("its reference is not an ARC-27 method")),
+    Frame(["id": "a", "reference": "arc0027:\u{1B}[2J:request"], .noRequest("its reference is not an ARC-27 method")),
+    Frame(["id": "a", "reference": "arc0027:discover:Request"], .noRequest("its reference is not an ARC-27 method")),
     Frame(["id": "a", "reference": "arc0027:sign_transactions:response"], .response),
     Frame(.binary([]), .notCBOR("")), Frame(.binary([0x80]), .notCBOR("")), Frame(.binary([0xA0, 0xA0]), .notCBOR("")),
     Frame(.binary(Array("ping".utf8)), .notCBOR("")), Frame(.binary(Array("{}".utf8)), .json),
@@ -70,7 +70,7 @@ import Testing
     }
     switch (told, frame.told) {
     case (.notCBOR(let reason), .notCBOR):
-      #expect(reason.hasPrefix("invalid CBOR: ") || reason.hasSuffix("it is no map"))
+      #expect(reason.hasPrefix("invalid CBOR: ") || reason.hasSuffix("it is not a map"))
     default: #expect(told == frame.told)
     }
     #expect(await fixture.signer.asked == [])

@@ -41,8 +41,8 @@ import Testing
     #expect(said.code == 4300)
     #expect(said.data == ["successTxnIDs": [.null, .null, try id(payments[2]), .null, .null, .null]])
     #expect(
-      said.message == "the network did not take all transactions; rejected: \(words.prefix(500)); "
-        + "the wallet's node could not be asked; no answer in time")
+      said.message == "the network did not accept all transactions; rejected: \(words.prefix(500)); "
+        + "the wallet's node cannot be reached; no answer in time")
     #expect(said.reply.error?.description.contains("at 10.0.0.7") == true)
     #expect(await algod.posted.count == 4)
   }
@@ -78,7 +78,7 @@ import Testing
       "sign_and_post_transactions", ["txns": [["txn": TestPayment(sender: fixture.account).text]]])
     #expect(said.code == 4300)
     #expect(said.data == ["successTxnIDs": [.null]])
-    #expect(said.message == "the network did not take all transactions; rejected: overspend")
+    #expect(said.message == "the network did not accept all transactions; rejected: overspend")
   }
 
   // Holds: PEERARC27-5

@@ -49,34 +49,36 @@ import Testing
     Malformed(".txn is not base64", item: ["txn": "a"]), Malformed(".txn is not base64", item: ["txn": "a-/_"]),
     Malformed(".txn is not base64", item: ["txn": "YQ="]), Malformed(".txn is not base64", item: ["txn": "YR=="]),
     Malformed(".txn is not base64", item: ["txn": "YWE=\n"]),
-    Malformed(".txn is refused: not canonical msgpack: it is cut off", item: ["txn": ""]),
+    Malformed(".txn is refused: not canonical msgpack: it ends too early", item: ["txn": ""]),
     Malformed(
-      ".txn is refused: not canonical msgpack: it is cut off",
+      ".txn is refused: not canonical msgpack: it ends too early",
       item: ["txn": .text(Base64URL.encode(good.bytes.dropLast()))]),
     Malformed(
       ".txn is refused: not canonical msgpack: bytes follow the transaction",
       item: ["txn": .text(Base64URL.encode(good.bytes + [0]))]),
     Malformed(
-      ".txn begins with \"TX\", which belongs to what is signed and not to the transaction",
+      ".txn begins with \"TX\", which is a prefix for signing and not part of the transaction",
       item: ["txn": .text(Base64URL.encode("TX".utf8 + good.bytes))]),
     Malformed(
-      ".txn is refused: no transaction: the member \"snd\" is missing", item: ["txn": .text(Base64URL.encode(unsent))]),
+      ".txn is refused: not a transaction: the member \"snd\" is missing",
+      item: ["txn": .text(Base64URL.encode(unsent))]),
     Malformed(
-      " has a member that is not known; known are authAddr, groupMessage, message, msig, signers, stxn, txn",
+      " has an unknown member; known are authAddr, groupMessage, message, msig, signers, stxn, txn",
       item: Malformed.item(["signer": .text(ours.text)])),
     Malformed(".signers is not a list", item: Malformed.item(["signers": .text(ours.text)])),
     Malformed(".signers[0] is not a text", item: Malformed.item(["signers": [.null]])),
     Malformed(".signers[0] is not an address", item: Malformed.item(["signers": ["nobody"]])),
     Malformed(".authAddr is not an address", item: Malformed.item(["authAddr": .text(ours.text.lowercased())])),
     Malformed(
-      ".msig is not supported; this account is no multisignature", item: Malformed.item(["msig": [:], "signers": []])),
+      ".msig is not supported; this is not a multisig account", item: Malformed.item(["msig": [:], "signers": []])),
     Malformed(".message is not a text", item: Malformed.item(["message": .unsigned(1)])),
-    Malformed(".groupMessage may only stand in the first transaction", item: Malformed.item(["groupMessage": "hello"])),
     Malformed(
-      ".stxn may only stand beside an empty list of signers",
+      ".groupMessage is allowed only in the first transaction", item: Malformed.item(["groupMessage": "hello"])),
+    Malformed(
+      ".stxn is allowed only with an empty list of signers",
       item: Malformed.item(["stxn": .text(Base64URL.encode(good.signed))])),
     Malformed(
-      ".stxn is refused: not canonical msgpack: it is cut off", item: Malformed.item(["signers": [], "stxn": ""])),
+      ".stxn is refused: not canonical msgpack: it ends too early", item: Malformed.item(["signers": [], "stxn": ""])),
     Malformed(
       ".stxn is not the signed form of txn",
       item: Malformed.item(["signers": [], "stxn": .text(Base64URL.encode(other.signed))])),
@@ -107,7 +109,7 @@ import Testing
       ["message": .text(String(repeating: "\u{e9}", count: 513))], "sign_message"),
     Malformed("params.signer is not an address", ["message": "a", "signer": "me"], "sign_message"),
     Malformed(
-      "params.data: sign_message is that of ARC-27, with a text in message; ARC-60's is not supported",
+      "params.data: sign_message takes a text in message (ARC-27); ARC-60 is not supported",
       ["data": "AQID", "signer": .text(ours.text), "domain": "example.com"], "sign_message"),
     Malformed("params is not a map", "all", "discover"), Malformed("params is not a map", [], "enable"),
     Malformed("params.genesisHash is not base64", ["genesisHash": "testnet!"], "enable"),
@@ -119,14 +121,14 @@ import Testing
     Malformed("params.stxns[0] is not base64", ["stxns": ["?"]], "post_transactions"),
     Malformed("params.stxns[0] is not a text", ["stxns": [.null]], "post_transactions"),
     Malformed(
-      "params.stxns[1] is refused: no transaction: the member \"txn\" is missing",
+      "params.stxns[1] is refused: not a transaction: the member \"txn\" is missing",
       ["stxns": [.text(Base64URL.encode(good.signed)), .text(Base64URL.encode(good.bytes))]], "post_transactions"),
     Malformed(
       "params.stxns has 17 elements, of 16 at most",
       ["stxns": .array([LooseCBORValue](repeating: .text(Base64URL.encode(good.signed)), count: 17))],
       "post_transactions"),
     Malformed(
-      "params.txns[0] is signed by nobody, and cannot be posted", ["txns": [Malformed.item(["signers": []])]],
+      "params.txns[0] has no signature and cannot be posted", ["txns": [Malformed.item(["signers": []])]],
       "sign_and_post_transactions"),
   ]
 
@@ -197,25 +199,25 @@ import Testing
 
   // Holds: ARC27-7, PEERARC27-5
   @Test(arguments: [
-    Failing(failure: .declined, code: 4001, message: "the person refused", data: ["method": "sign_transactions"]),
+    Failing(failure: .declined, code: 4001, message: "the user refused", data: ["method": "sign_transactions"]),
     Failing(failure: .timedOut, code: 4002, message: "nobody answered in time", data: ["method": "sign_transactions"]),
     Failing(
       failure: PortError(.wrongGroup(computed: [UInt8](repeating: 0xFF, count: 32)), "another group"), code: 4201,
-      message: "the transactions are not those of the group that they say they are of",
+      message: "the transactions do not match their group id",
       data: ["computedGroupId": "//////////////////////////////////////////8="]),
     Failing(
       failure: PortError(.notOurSigner(index: 1), "another signer"), code: 4100,
-      message: "this wallet does not sign this with \(ours)",
+      message: "this wallet does not sign with \(ours)",
       data: ["signer": .text(ours.text)]),
     Failing(
       failure: PortError(.notOurSigner(index: 2), "another signer"), code: 4000,
-      message: "the wallet could not do this", data: nil),
+      message: "the wallet failed to do this", data: nil),
     Failing(
       failure: PortError(.notUnderstood(index: 1), "too long"), code: 4200,
       message: "params.txns[1].txn is refused: too long", data: nil),
     Failing(failure: PortError(.notUnderstood(index: nil), "too much"), code: 4200, message: "too much", data: nil),
     Failing(
-      failure: .unreachable("no socket at /run/user/1000"), code: 4000, message: "the wallet could not do this",
+      failure: .unreachable("no socket at /run/user/1000"), code: 4000, message: "the wallet failed to do this",
       data: nil
     ),
   ])
@@ -246,8 +248,8 @@ import Testing
     var fixture = try ProviderFixture(failure: .unreachable("no socket"))
     let said = try await fixture.ask("sign_message", ["message": "a"])
     #expect(said.reply.error == .unknown(reason: "no socket"))
-    #expect(said.reply.error?.description == "the wallet could not do this: no socket")
-    #expect(said.message == "the wallet could not do this")
+    #expect(said.reply.error?.description == "the wallet failed to do this: no socket")
+    #expect(said.message == "the wallet failed to do this")
   }
 
   // Holds: ARC27-7

@@ -41,7 +41,7 @@ import Testing
   }
 
   private static let noWord = LiquidAuthError.signingFailed(
-    "its answer has no word of the Algorand account for this request")
+    "its answer has no output of the extension liquid for this request")
   private static let unreadable = LiquidAuthError.signingFailed("its authenticator data cannot be read")
 
   private static let inBoth: [Trick] = [
@@ -62,7 +62,7 @@ import Testing
     Trick("no request", noWord, liquid: "requestId", nil), Trick("another device", noWord, liquid: "device", "Mars"),
     Trick("no signature", noWord, liquid: "signature", nil),
     Trick(
-      "another address", .signingFailed("another Algorand account signed than the one that was asked for"),
+      "another address", .signingFailed("the signature is from a different Algorand account"),
       liquid: "address", "2SPDE6XLJNXFTOO7OIGNRNKSEDOHJWVD3HBSEAPHONZQ4IQEYOGYTP6LXA"),
     Trick(
       "another signature", .signingFailed("the Algorand account's signature is not over the challenge"),
@@ -74,28 +74,28 @@ import Testing
 
   private static let registrations =
     inBoth + [
-      Trick("packed", .signingFailed("it attests in a format that was not asked for")) { $0[1] = "packed" },
-      Trick("a statement", .signingFailed("it attests in a format that was not asked for")) { $0[3] = ["x": 1] },
+      Trick("packed", .signingFailed("it used an attestation format that was not requested")) { $0[1] = "packed" },
+      Trick("a statement", .signingFailed("it used an attestation format that was not requested")) { $0[3] = ["x": 1] },
       Trick(
-        "no passkey", .signingFailed("it answers a registration without a new ES256 key"),
+        "no passkey", .signingFailed("its answer to a registration has no new ES256 key"),
         data: {
           $0 = AuthenticatorData(rpIDHash: $0.rpIDHash, flags: $0.flags, signCount: 0, extensions: $0.extensions)
         }),
       Trick(
-        "another algorithm", .signingFailed("it answers a registration without a new ES256 key"),
+        "another algorithm", .signingFailed("its answer to a registration has no new ES256 key"),
         data: { $0.attestedCredentialData?.publicKey = COSEKey(.edDSA([UInt8](repeating: 1, count: 32))) }),
     ]
 
   private static let signIns =
     inBoth + [
-      Trick("another passkey", .signingFailed("another passkey signed than the one that was asked for")) {
+      Trick("another passkey", .signingFailed("the signature is from a different passkey")) {
         $0[1] = ["id": .bytes([1]), "type": "public-key"]
       },
-      Trick("no passkey", .signingFailed("another passkey signed than the one that was asked for")) { $0[1] = nil },
-      Trick("no signature", .signingFailed("it answers a sign-in without a signature, or with a new passkey")) {
+      Trick("no passkey", .signingFailed("the signature is from a different passkey")) { $0[1] = nil },
+      Trick("no signature", .signingFailed("its answer to a sign-in has no signature, or a new passkey")) {
         $0[3] = nil
       },
-      Trick("an empty signature", .signingFailed("it answers a sign-in without a signature, or with a new passkey")) {
+      Trick("an empty signature", .signingFailed("its answer to a sign-in has no signature, or a new passkey")) {
         $0[3] = .bytes([])
       },
     ]
@@ -208,7 +208,7 @@ import Testing
     (0x28, .signingFailed("there is no room for another passkey")),
     (0xE0, .signingFailed("it does not know this form of client data")),
     (0xE1, .signingFailed("it does not know this form of client data")),
-    (0xE2, .signingFailed("it takes the origin for another site's")), (0xE3, .challengeForm),
+    (0xE2, .signingFailed("it considers the origin to be another site's")), (0xE3, .challengeForm),
     (0xE4, .reservedChallenge), (0x7F, .signingFailed("status 7F")), (0x01, .signingFailed("status 01")),
     (0xFF, .signingFailed("status FF")),
   ]
@@ -245,7 +245,7 @@ import Testing
     await #expect(throws: LiquidAuthError.userCanceled) {
       try await Self.run(Parrot(account: .failure(.declined)), .registration)
     }
-    await #expect(throws: LiquidAuthError.signingFailed("it tells no address")) {
+    await #expect(throws: LiquidAuthError.signingFailed("it returned no address")) {
       try await Self.run(Parrot(account: .success("me")), .registration)
     }
     await #expect(throws: LiquidAuthError.timedOut) {

@@ -280,11 +280,11 @@ import Testing
     Trick("redirect", .redirected(to: "https://evil.example/x")) {
       $0 = HTTPResponse(status: 307, headers: [HTTPHeader("Location", "https://evil.example/x")], body: $0.body)
     },
-    Trick("500 that says success", .serverError(status: 500, "it gives no reason")) {
+    Trick("500 that says success", .serverError(status: 500, "it gave no reason")) {
       $0 = HTTPResponse(status: 500, headers: $0.headers, body: $0.body)
     },
     Trick("success that says error", .authenticationFailed("no"), "error", "no"),
-    Trick("success that says 500", .serverError(status: 500, "it gives no reason"), "statusCode", 500),
+    Trick("success that says 500", .serverError(status: 500, "it gave no reason"), "statusCode", 500),
     Trick("another success", .unknownStatus(202)) {
       $0 = HTTPResponse(status: 202, headers: $0.headers, body: $0.body)
     },
@@ -294,7 +294,7 @@ import Testing
     Trick("a body without end", .network(host: host, .tooLarge)) {
       $0 = HTTPResponse(status: 201, headers: $0.headers, body: $0.body + [UInt8](repeating: 0x20, count: 65_536))
     },
-    Trick("no JSON", .invalidJSON("it is no JSON")) {
+    Trick("no JSON", .invalidJSON("it is not JSON")) {
       $0 = HTTPResponse(status: 201, headers: $0.headers, body: $0.body.dropLast())
     },
   ]
@@ -310,7 +310,7 @@ import Testing
       Trick("a program", .reservedChallenge, "challenge", reserved("Program")),
       Trick("bytes for MX", .reservedChallenge, "challenge", reserved("MX")),
       Trick("no challenge", .missingRequiredField("challenge"), "challenge", nil),
-      Trick("a challenge of numbers", .invalidJSON("challenge is of another kind"), "challenge", [1, 2, 3]),
+      Trick("a challenge of numbers", .invalidJSON("challenge has a wrong type"), "challenge", [1, 2, 3]),
     ]
 
   private static func reserved(_ tag: String) -> JSONValue {
@@ -407,7 +407,7 @@ import Testing
 
   private static let responses: [Trick] =
     anywhere + [
-      Trick("another wallet", .wrongUser(told: "EVIL", ours: TestWallet.address), "wallet", "EVIL"),
+      Trick("another wallet", .wrongUser(named: "EVIL", ours: TestWallet.address), "wallet", "EVIL"),
       Trick("no wallet", .missingRequiredField("wallet"), "wallet", nil),
       Trick("no passkeys", .missingRequiredField("credentials"), "credentials", nil),
     ]
@@ -436,7 +436,7 @@ import Testing
     }
     let wallet = try TestWallet(at: server)
     let id = try await wallet.authenticator.walletPasskey(rpID: Self.host).credentialID
-    await #expect(throws: LiquidAuthError.wrongUser(told: "other passkeys", ours: Base64URL.encode(id))) {
+    await #expect(throws: LiquidAuthError.wrongUser(named: "other passkeys", ours: Base64URL.encode(id))) {
       try await wallet.run(.registration)
     }
   }

@@ -39,8 +39,8 @@ import Testing
   private struct ClosedKeySource: KeySource {
     let error: UserInteractionError
     let current: OpenVault? = nil
-    var told: ToldSettings { ToldSettings() }
-    func open(for wish: VaultWish?) async throws(UserInteractionError) -> OpenVault { throw error }
+    var reported: ReportedSettings { ReportedSettings() }
+    func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault { throw error }
   }
 
   @Test(arguments: [

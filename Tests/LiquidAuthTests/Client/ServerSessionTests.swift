@@ -55,17 +55,17 @@ import Testing
 
   private static let refusals: [(HTTPResponse, LiquidAuthError)] = [
     // A status from 400 on whatever the body says, an error whatever the status says.
-    (.json(#"{"a":1}"#, status: 500), .serverError(status: 500, "it gives no reason")),
-    (.json(#"{"a":1,"success":true}"#, status: 503), .serverError(status: 503, "it gives no reason")),
+    (.json(#"{"a":1}"#, status: 500), .serverError(status: 500, "it gave no reason")),
+    (.json(#"{"a":1,"success":true}"#, status: 503), .serverError(status: 503, "it gave no reason")),
     (.json(#"{"reason":"unauthorized","error":"no"}"#, status: 401), .authenticationFailed("no")),
     (.json(#"{"statusCode":403,"message":"Forbidden"}"#, status: 403), .authenticationFailed("Forbidden")),
     (.json(#"{"reason":"not_implemented","error":"later"}"#, status: 501), .serverError(status: 501, "later")),
     (.json(#"{"a":1,"error":"no"}"#, status: 200), .authenticationFailed("no")),
-    (.json(#"{"a":1,"error":false}"#, status: 201), .authenticationFailed("it gives no reason")),
+    (.json(#"{"a":1,"error":false}"#, status: 201), .authenticationFailed("it gave no reason")),
     (.json(#"{"a":1,"statusCode":500,"message":"oops"}"#, status: 201), .serverError(status: 500, "oops")),
     (.json(#"{"a":1,"statusCode":401,"message":"no"}"#, status: 200), .authenticationFailed("no")),
-    (.json("<html>", status: 502, type: "text/html"), .serverError(status: 502, "it gives no reason")),
-    (.json("", status: 404, type: nil), .serverError(status: 404, "it gives no reason")),
+    (.json("<html>", status: 502, type: "text/html"), .serverError(status: 502, "it gave no reason")),
+    (.json("", status: 404, type: nil), .serverError(status: 404, "it gave no reason")),
     (.json(#"{"error":"no"}"#, status: 200, type: "text/plain"), .authenticationFailed("no")),
   ]
 
@@ -105,9 +105,9 @@ import Testing
     (.success(.json(#"{"a":1}"#, type: "text/html")), .contentType("text/html")),
     (.success(.json(#"{"a":1}"#, type: "text/json")), .contentType("text/json")),
     (.success(.json(#"{"a":1}"#, type: nil)), .contentType("no type")),
-    (.success(.json("<html>")), .invalidJSON("it is no JSON")), (.success(.json("")), .invalidJSON("it is no JSON")),
+    (.success(.json("<html>")), .invalidJSON("it is not JSON")), (.success(.json("")), .invalidJSON("it is not JSON")),
     (.success(.json(#"{"b":1}"#)), .missingRequiredField("a")),
-    (.success(.json(#"{"a":1,"a":1}"#)), .invalidJSON("a name stands in it twice")),
+    (.success(.json(#"{"a":1,"a":1}"#)), .invalidJSON("it has a duplicate name")),
     (
       .success(HTTPResponse(status: 201, body: [UInt8](repeating: 0x20, count: 65_537))),
       .network(host: "example.com:8443", .tooLarge)

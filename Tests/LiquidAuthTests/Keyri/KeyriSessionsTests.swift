@@ -105,10 +105,10 @@ import Testing
       200, #"{"statusCode":500,"message":"Internal server error"}"#,
       .keyriRefused(status: 200, reason: "Internal server error")
     ),
-    (302, "", .keyriRedirected), (200, "", .keyriAnswer("it is no JSON")), (200, "ok", .keyriAnswer("it is no JSON")),
+    (302, "", .keyriRedirected), (200, "", .keyriAnswer("it is not JSON")), (200, "ok", .keyriAnswer("it is not JSON")),
     (200, "[]", .keyriAnswer("the answer")), (200, "null", .keyriAnswer("the answer")),
     (200, "{}", .keyriAnswer("sessionId")),
-    (200, "{\"sessionId\":", .keyriAnswer("it is no JSON")), (200, "<html>", .keyriAnswer("it is no JSON")),
+    (200, "{\"sessionId\":", .keyriAnswer("it is not JSON")), (200, "<html>", .keyriAnswer("it is not JSON")),
     (200, String(repeating: "[", count: 16_000), .keyriAnswer("it is nested more than 32 deep")),
   ])
   func `an answer that describes no session is refused`(_ status: Int, _ body: String, _ error: LiquidAuthError)
@@ -256,7 +256,7 @@ import Testing
     (409, #"{"error":"answered already"}"#, .keyriRefused(status: 409, reason: "answered already")),
     (200, #"{"errors":true}"#, .keyriRefused(status: 200, reason: nil)),
     (200, #"{"error":"session expired"}"#, .keyriRefused(status: 200, reason: "session expired")),
-    (200, "<html>", .keyriAnswer("it is no JSON")), (200, "[]", .keyriAnswer("the answer")),
+    (200, "<html>", .keyriAnswer("it is not JSON")), (200, "[]", .keyriAnswer("the answer")),
     (307, "", .keyriRedirected),
   ])
   func `a confirmation that was refused is not sent again`(_ status: Int, _ body: String, _ error: LiquidAuthError)

@@ -113,6 +113,6 @@ import Testing
     #expect(Set(faults.map(\.description)).count == faults.count - 1, "both x of the authenticator are its own words")
     #expect(
       LiquidAuthError.keyriRefused(status: 410, reason: "gone\u{1B}").description
-        == "the server refused with status 410: gone\\u{1b}; ask for a new code, or try later")
+        == "the server refused with status 410: gone\\u{1B}; ask for a new code, or try later")
   }
 }

@@ -45,10 +45,10 @@ import Testing
 
   private static let faults: [(String, LiquidAuthError)] = [
     (#"{"rp":{"id":"a"}}"#, .missingRequiredField("challenge")),
-    (#"{"challenge":null}"#, .invalidJSON("challenge is of another kind")),
-    (#"{"challenge":1}"#, .invalidJSON("challenge is of another kind")),
-    (#"{"challenge":"a","rp":"b"}"#, .invalidJSON("rp is of another kind")),
-    (#"{"challenge":"a","rp":{"id":1}}"#, .invalidJSON("rp.id is of another kind")),
+    (#"{"challenge":null}"#, .invalidJSON("challenge has a wrong type")),
+    (#"{"challenge":1}"#, .invalidJSON("challenge has a wrong type")),
+    (#"{"challenge":"a","rp":"b"}"#, .invalidJSON("rp has a wrong type")),
+    (#"{"challenge":"a","rp":{"id":1}}"#, .invalidJSON("rp.id has a wrong type")),
     (
       #"{"challenge":"a","excludeCredentials":[{"type":"public-key"}]}"#,
       .missingRequiredField("excludeCredentials.Index 0.id")
@@ -57,9 +57,9 @@ import Testing
       #"{"challenge":"a","excludeCredentials":[{"type":"public-key","id":"+"}]}"#,
       .invalidJSON("excludeCredentials.Index 0.id is malformed")
     ),
-    ("[]", .invalidJSON("the answer is of another kind")), ("null", .invalidJSON("the answer is of another kind")),
-    ("", .invalidJSON("it is no JSON")), ("{", .invalidJSON("it is no JSON")),
-    (#"{"challenge":"a"} {}"#, .invalidJSON("it is no JSON")),
+    ("[]", .invalidJSON("the answer has a wrong type")), ("null", .invalidJSON("the answer has a wrong type")),
+    ("", .invalidJSON("it is not JSON")), ("{", .invalidJSON("it is not JSON")),
+    (#"{"challenge":"a"} {}"#, .invalidJSON("it is not JSON")),
   ]
 
   @Test(arguments: faults)

@@ -19,9 +19,9 @@ import Testing
   private static let faults: [(String, LiquidAuthError)] = [
     (#"{"credentials":[]}"#, .missingRequiredField("wallet")),
     (#"{"wallet":"A"}"#, .missingRequiredField("credentials")),
-    (#"{"wallet":"A","credentials":{}}"#, .invalidJSON("credentials is of another kind")),
+    (#"{"wallet":"A","credentials":{}}"#, .invalidJSON("credentials has a wrong type")),
     (#"{"wallet":"A","credentials":[{}]}"#, .missingRequiredField("credentials.Index 0.credId")),
-    (#"{"wallet":null,"credentials":[]}"#, .invalidJSON("wallet is of another kind")),
+    (#"{"wallet":null,"credentials":[]}"#, .invalidJSON("wallet has a wrong type")),
   ]
 
   @Test(arguments: faults) func `what is no user is refused by name`(_ json: String, _ error: LiquidAuthError) {

@@ -97,7 +97,7 @@ struct CertificateFingerprintsTests {
     #expect(error == .weakFingerprint(name))
     #expect(
       error?.description
-        == "the dApp's answer cannot be used: it names its certificate by \(name), which is too weak; SHA-256, SHA-384 "
+        == "the dApp's answer cannot be used: its certificate's fingerprint uses \(name), which is too weak; SHA-256, SHA-384 "
         + "or SHA-512 is needed; \(LiquidAuthError.newLink)")
   }
 }

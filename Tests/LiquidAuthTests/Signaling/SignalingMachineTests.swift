@@ -432,7 +432,7 @@ struct SignalingMachineTests {
     #expect(
       [LiquidAuthError.serverGone(.timedOut), .serverLost(.closed), .channelTimedOut(.signalled)].map(\.description)
         == [
-          "the server cannot be reached: it is silent; try again later: reload the dApp's page and take its new link",
+          "the server cannot be reached: it did not answer in time; try again later: reload the dApp's page and take its new link",
           "the server went away before the channel to the dApp was open: it closed the connection; when it is back, reload "
             + "the dApp's page and take its new link",
           "no dApp answered in time; reload the dApp's page and take its new link",
@@ -456,7 +456,7 @@ struct SignalingMachineTests {
       Issue.record("\(actions)")
       return
     }
-    #expect(error.reason.hasPrefix("a message of ") && error.reason.hasSuffix("and the server reads 100"))
+    #expect(error.reason.hasPrefix("a message of ") && error.reason.hasSuffix("the server accepts 100"))
     #expect(actions.count == 2)
   }
 
@@ -464,7 +464,7 @@ struct SignalingMachineTests {
     "no dApp answered in time", "no path to the dApp", "the server did not", "the server went",
   ]
   private static let refused = [
-    "the server does not speak Socket.IO", "the dApp's answer cannot be used", "the server cannot be reached",
+    "the server violates Socket.IO", "the dApp's answer cannot be used", "the server cannot be reached",
     "a message of ",
   ]
 

@@ -117,8 +117,8 @@ struct JSONTests {
     ]
     #expect(
       all.map(\.description) == [
-        "it is no JSON", "it is nested more than 32 deep", "a name stands in it twice", "b is missing",
-        "b is of another kind", "b is malformed", "it cannot be written as JSON",
+        "it is not JSON", "it is nested more than 32 deep", "it has a duplicate name", "b is missing",
+        "b has a wrong type", "b is malformed", "it cannot be written as JSON",
       ])
   }
 }

@@ -35,10 +35,10 @@ struct KeyriOptionsTests {
     #expect(
       confirmed.json(milliseconds: 7)
         == #"{"event": "confirmed", "ms": 7, "origin": "https://a.example", "email": "a@b"}"#)
-    #expect(confirmed.text == "confirmed: the page of https://a.example can sign in as a@b now")
+    #expect(confirmed.text == "confirmed: the page of https://a.example can now sign in as a@b")
     let denied = WalletEvent.keyri(.denied(origin))
     #expect(denied.json(milliseconds: 7) == #"{"event": "denied", "ms": 7, "origin": "https://a.example"}"#)
-    #expect(denied.text == "denied: the page of https://a.example got nothing")
+    #expect(denied.text == "denied: nothing was sent to the page of https://a.example")
   }
 
   @Test(arguments: [

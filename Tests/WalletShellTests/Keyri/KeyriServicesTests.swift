@@ -25,11 +25,11 @@ struct KeyriServicesTests {
 
   // Holds: INPUT-1
   @Test(arguments: [
-    ("keyri acme = ", "what stands before = has no value"),
+    ("keyri acme = ", "a setting has no value"),
     ("keyri acme = https://a.example KEY more", "keyri is an address, and an app key for QR codes"),
-    ("keyri acme = https://a.example\nkeyri acme = https://b.example", "keyri acme stands there twice"),
-    ("keyri acme = https://a.example\nkeyri ACME = https://b.example", "keyri ACME stands there twice"),
-    ("keyri-api = https://a.example\nkeyri-api = https://a.example", "keyri-api stands there twice"),
+    ("keyri acme = https://a.example\nkeyri acme = https://b.example", "duplicate setting: keyri acme"),
+    ("keyri acme = https://a.example\nkeyri ACME = https://b.example", "duplicate setting: keyri ACME"),
+    ("keyri-api = https://a.example\nkeyri-api = https://a.example", "duplicate setting: keyri-api"),
   ])
   func `a fault is named`(_ text: String, _ fault: String) throws {
     let error = #expect(throws: WalletFailure.self) { try Self.services(text) }

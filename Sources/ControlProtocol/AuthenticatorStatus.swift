@@ -1,0 +1,111 @@
+package import CBOR
+
+/// The state of the authenticator, and its problems.
+package struct GetStatus: PlainCommand {
+  package typealias Answer = AuthenticatorStatus
+  package static let code: UInt8 = 0x51
+  package static let wait = ControlWait.none
+  package init() {}
+}
+
+/// What the authenticator tells about itself, without waiting for anybody:
+/// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
+/// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
+/// 15: Algorand signatures, 16: association signatures, 17: has readers?}.
+package struct AuthenticatorStatus: ControlAnswer, Equatable {
+  /// How the vault stands.
+  package enum VaultCondition: UInt8, Sendable, CaseIterable {
+    /// There is none: `liquid-auth init` makes one.
+    case missing = 0
+    /// It is closed.
+    case locked = 1
+    /// It is open: ceremonies do not ask for its passphrase.
+    case unlocked = 2
+    /// It, or its store, cannot be used; a problem says why.
+    case unusable = 3
+  }
+
+  /// The authenticator's process.
+  package var processID: Int32
+  /// How the vault stands.
+  package var vault: VaultCondition
+  /// `uhid`, `unix:PATH` or `pty`.
+  package var transport: String
+  /// Whether the device is plugged in.
+  package var attached: Bool
+  /// What programs open: `/dev/hidrawN`, a pty or a socket.
+  package var node: String?
+  /// Who may open it, in words.
+  package var access: String?
+  /// `passphrase` or `none`.
+  package var verification: String
+  /// How people are asked: `pinentry` with its program, or `terminal`.
+  package var prompt: String
+  /// Which phrase this is, 4 bytes; only while unlocked.
+  package var fingerprint: [UInt8]?
+  /// Whether a prompt waits for a person.
+  package var waiting: Bool
+  /// What is wrong and what to do, a sentence each.
+  package var problems: [String]
+  /// Where vault and store are.
+  package var stateDirectory: String
+  /// How many credentials the store has; only while unlocked.
+  package var credentials: UInt64?
+  /// The other key, `/dev/hidrawN` and its name, for which the device is not there.
+  package var steppedAsideFor: String?
+  /// How many signatures the Algorand accounts have given since the start: challenges, transactions and messages.
+  package var algorandSignatures: UInt64
+  /// How many signatures association keys have given since the start.
+  package var associationSignatures: UInt64
+
+  /// Whether a program may list the passkeys without asking again (permission pcmr); only while unlocked.
+  package var hasReaders: Bool?
+
+  package init(
+    processID: Int32, vault: VaultCondition, transport: String, attached: Bool, node: String? = nil,
+    access: String? = nil, verification: String, prompt: String, fingerprint: [UInt8]? = nil, waiting: Bool = false,
+    problems: [String] = [], stateDirectory: String, credentials: UInt64? = nil, steppedAsideFor: String? = nil,
+    algorandSignatures: UInt64 = 0, associationSignatures: UInt64 = 0, hasReaders: Bool? = nil
+  ) {
+    (self.processID, self.vault, self.transport, self.attached) = (processID, vault, transport, attached)
+    (self.node, self.access, self.verification, self.prompt) = (node, access, verification, prompt)
+    (self.fingerprint, self.waiting, self.problems) = (fingerprint, waiting, problems)
+    (self.stateDirectory, self.credentials, self.steppedAsideFor) = (stateDirectory, credentials, steppedAsideFor)
+    (self.algorandSignatures, self.associationSignatures) = (algorandSignatures, associationSignatures)
+    self.hasReaders = hasReaders
+  }
+
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    processID = try members.requiredInteger(1, as: Int32.self)
+    let condition = try members.requiredInteger(2, as: UInt8.self)
+    guard let vault = VaultCondition(rawValue: condition) else {
+      throw ControlFailure(.invalidParameter, "unknown state of a vault: \(condition)")
+    }
+    self.vault = vault
+    transport = try decoded(members.requiredText(3))
+    attached = try decoded(members.requiredBool(4))
+    node = try decoded(members.optionalText(5))
+    access = try decoded(members.optionalText(6))
+    verification = try decoded(members.requiredText(7))
+    prompt = try decoded(members.requiredText(8))
+    fingerprint = try decoded(members.optionalBytes(9))
+    waiting = try decoded(members.requiredBool(10))
+    problems = try members.texts(11, "a problem")
+    stateDirectory = try decoded(members.requiredText(12))
+    credentials = try decoded(members.optionalUnsigned(13))
+    steppedAsideFor = try decoded(members.optionalText(14))
+    algorandSignatures = try decoded(members.requiredUnsigned(15))
+    associationSignatures = try decoded(members.requiredUnsigned(16))
+    hasReaders = try decoded(members.optionalBool(17))
+  }
+
+  package var members: CBORMap {
+    CBORMap(present: [
+      1: CBORValue(Int64(max(0, processID))), 2: .number(vault.rawValue), 3: .text(transport), 4: .bool(attached),
+      5: node.map(CBORValue.text), 6: access.map(CBORValue.text), 7: .text(verification), 8: .text(prompt),
+      9: fingerprint.map(CBORValue.bytes), 10: .bool(waiting), 11: .texts(problems), 12: .text(stateDirectory),
+      13: credentials.map(CBORValue.unsigned), 14: steppedAsideFor.map(CBORValue.text),
+      15: .unsigned(algorandSignatures), 16: .unsigned(associationSignatures), 17: hasReaders.map(CBORValue.bool),
+    ])
+  }
+}

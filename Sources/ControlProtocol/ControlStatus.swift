@@ -1,0 +1,111 @@
+package import CBOR
+
+/// The first byte of an answer: CTAP's own value where there is one, CTAP §6.3, otherwise one of its vendor range.
+package struct ControlStatus: RawRepresentable, Hashable, Sendable {
+  /// The byte on the wire.
+  package let rawValue: UInt8
+
+  /// Wraps any byte; a newer authenticator may know more of them.
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Done.
+  package static let ok = Self(rawValue: 0x00)
+  /// No such command.
+  package static let invalidCommand = Self(rawValue: 0x01)
+  /// A member has a value that is not allowed.
+  package static let invalidParameter = Self(rawValue: 0x02)
+  /// The message is empty or too long.
+  package static let invalidLength = Self(rawValue: 0x03)
+  /// A member has another CBOR type.
+  package static let unexpectedType = Self(rawValue: 0x11)
+  /// Not canonical CBOR, or not a map.
+  package static let invalidCBOR = Self(rawValue: 0x12)
+  /// A member is not there.
+  package static let missingParameter = Self(rawValue: 0x14)
+  /// A person refused.
+  package static let operationDenied = Self(rawValue: 0x27)
+  /// The request was withdrawn.
+  package static let keepaliveCancel = Self(rawValue: 0x2D)
+  /// No such credential.
+  package static let noCredentials = Self(rawValue: 0x2E)
+  /// Nobody answered in time.
+  package static let userActionTimeout = Self(rawValue: 0x2F)
+  /// Not now, or not on this credential.
+  package static let notAllowed = Self(rawValue: 0x30)
+  /// It failed; the reason says why and what to do.
+  package static let other = Self(rawValue: 0x7F)
+  /// The first request was no hello, or a hello of another version.
+  package static let versionMismatch = Self(rawValue: 0xF0)
+  /// This connection has not given the vault's passphrase.
+  package static let passphraseRequired = Self(rawValue: 0xF1)
+  /// It is not the vault's passphrase.
+  package static let wrongPassphrase = Self(rawValue: 0xF2)
+  /// The vault, the store or the device is missing or damaged; the reason names it and says what to do.
+  package static let unavailable = Self(rawValue: 0xF3)
+  /// Too many connections.
+  package static let busy = Self(rawValue: 0xF4)
+  /// The transactions name another group than theirs; ``ControlFailure/group`` is theirs.
+  package static let wrongGroup = Self(rawValue: 0xF5)
+  /// The account in use is not the one that is to sign ``ControlFailure/transaction``.
+  package static let notOurSigner = Self(rawValue: 0xF6)
+  /// What is to be signed cannot be decoded, or not be shown; ``ControlFailure/transaction`` says which.
+  package static let cannotBeShown = Self(rawValue: 0xF7)
+}
+
+/// A request that was not done, and why.
+package struct ControlFailure: Error, Sendable {
+  /// The byte on the wire.
+  package let status: ControlStatus
+  /// Lower case, no full stop: what happened, then what to do; it never holds a secret.
+  package let reason: String
+  /// Which of the transactions is at fault, from 0.
+  package let transaction: UInt64?
+  /// The id of the group that the transactions make, 32 bytes, where they name another.
+  package let group: [UInt8]?
+
+  /// Joins the byte, its reason, and what it is about.
+  package init(_ status: ControlStatus, _ reason: String, transaction: UInt64? = nil, group: [UInt8]? = nil) {
+    (self.status, self.reason, self.transaction, self.group) = (status, reason, transaction, group)
+  }
+
+  /// The failure that a look-up or the decoder found.
+  package init(_ error: CBORError) {
+    self.init(Self.status(of: error), error.description)
+  }
+
+  private static func status(of error: CBORError) -> ControlStatus {
+    switch error {
+    case .invalid: .invalidCBOR
+    case .unexpectedType: .unexpectedType
+    case .missing: .missingParameter
+    }
+  }
+
+  /// The answer that carries it: status ‖ {1: reason, 2: transaction?, 3: group?}.
+  package var encoded: [UInt8] {
+    var members: CBORMap = [1: .text(reason)]
+    members[2] = transaction.map(CBORValue.unsigned)
+    members[3] = group.map(CBORValue.bytes)
+    return [status.rawValue] + CBOREncoder.encode(.map(members))
+  }
+
+  /// Reads what stands behind a status byte that is not 0; what cannot be read of it is left out.
+  init(_ status: ControlStatus, decodingMembers bytes: [UInt8]) {
+    let members = try? CBORMap(decodingMembers: bytes)
+    self.init(
+      status, (try? members?.optionalText(1)) ?? "", transaction: try? members?.optionalUnsigned(2),
+      group: try? members?.optionalBytes(3))
+  }
+}
+
+extension ControlFailure: Equatable {
+  /// Compares the status, not the reason: two roads to the same refusal are the same refusal.
+  package static func == (left: ControlFailure, right: ControlFailure) -> Bool { left.status == right.status }
+}
+
+extension ControlFailure: CustomStringConvertible {
+  /// The reason, or the status byte where there is none.
+  package var description: String {
+    reason.isEmpty ? "the authenticator answered with status 0x\(String(status.rawValue, radix: 16))" : reason
+  }
+}

@@ -1,0 +1,179 @@
+package import CBOR
+
+// The owner's commands for stored credentials; they need the vault's passphrase on the connection.
+
+/// Which credential is meant: {1: rp.id, 2: credential id}.
+///
+/// Two relying parties can share a hash id, Recovery §12.
+package struct CredentialReference: Hashable, Sendable {
+  /// The relying party's id.
+  package var rpID: String
+  /// The credential id, whole.
+  package var credentialID: [UInt8]
+
+  package init(rpID: String, credentialID: [UInt8]) {
+    (self.rpID, self.credentialID) = (rpID, credentialID)
+  }
+
+  init(_ members: CBORMap) throws(ControlFailure) {
+    rpID = try decoded(members.requiredText(1))
+    credentialID = try decoded(members.requiredBytes(2))
+  }
+
+  var members: CBORMap { [1: .text(rpID), 2: .bytes(credentialID)] }
+}
+
+/// A page of the stored credentials, newest first: {1: start?}.
+package struct ListCredentials: ControlCommand {
+  package static let code: UInt8 = 0x54
+  /// 0, or `next` of the previous page.
+  package var start: UInt64
+
+  package init(start: UInt64 = 0) { self.start = start }
+  package init(_ members: CBORMap) throws(ControlFailure) { start = try decoded(members.optionalUnsigned(1)) ?? 0 }
+  package var members: CBORMap { [1: .unsigned(start)] }
+
+  /// {1: [credential …], 2: next?}.
+  package struct Answer: ControlAnswer, Equatable {
+    /// Newest first.
+    package var credentials: [CredentialDescription]
+    /// Where the next page starts; `nil` on the last one.
+    package var next: UInt64?
+
+    package init(credentials: [CredentialDescription], next: UInt64? = nil) {
+      (self.credentials, self.next) = (credentials, next)
+    }
+
+    /// Takes as many credentials as one message holds, and always one: a record is far smaller than a message.
+    package init(of all: [CredentialDescription], start: UInt64) {
+      let first = Int(clamping: start)
+      var size = 32
+      let page = all.dropFirst(first).prefix { credential in
+        size += CBOREncoder.encode(.map(credential.members)).count
+        return size <= ControlMessage.maximumSize
+      }
+      let end = first + page.count
+      self.init(credentials: Array(page), next: page.isEmpty || end >= all.count ? nil : UInt64(end))
+    }
+
+    package init(_ members: CBORMap) throws(ControlFailure) {
+      credentials = []
+      for element in try decoded(members.requiredArray(1)) {
+        guard let map = element.map else { throw ControlFailure(.unexpectedType, "a credential is not a map") }
+        credentials.append(try CredentialDescription(map))
+      }
+      next = try decoded(members.optionalUnsigned(2))
+    }
+
+    package var members: CBORMap {
+      CBORMap(present: [1: .array(credentials.map { .map($0.members) }), 2: next.map(CBORValue.unsigned)])
+    }
+  }
+}
+
+/// One credential with its public key.
+package struct ShowCredential: ControlCommand {
+  package typealias Answer = CredentialDescription
+  package static let code: UInt8 = 0x55
+  package var reference: CredentialReference
+
+  package init(_ reference: CredentialReference) { self.reference = reference }
+  package init(_ members: CBORMap) throws(ControlFailure) { reference = try CredentialReference(members) }
+  package var members: CBORMap { reference.members }
+}
+
+/// Changes the names of a credential: {1: rp.id, 2: credential id, 3: name?, 4: displayName?}.
+package struct RenameCredential: ControlCommand {
+  package static let code: UInt8 = 0x56
+  /// The longest name, bytes.
+  package static let maximumNameSize = 255
+
+  package var reference: CredentialReference
+  /// The account's `name`; `nil` keeps it, an empty one removes it.
+  package var name: String?
+  /// The account's `displayName`; `nil` keeps it, an empty one removes it.
+  package var displayName: String?
+
+  package init(_ reference: CredentialReference, name: String? = nil, displayName: String? = nil) {
+    (self.reference, self.name, self.displayName) = (reference, name, displayName)
+  }
+
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    reference = try CredentialReference(members)
+    name = try decoded(members.optionalText(3))
+    displayName = try decoded(members.optionalText(4))
+    guard name != nil || displayName != nil else { throw ControlFailure(.missingParameter, "give a new name") }
+    guard max(name?.utf8.count ?? 0, displayName?.utf8.count ?? 0) <= Self.maximumNameSize else {
+      throw ControlFailure(.invalidLength, "a name is longer than 255 bytes")
+    }
+  }
+
+  package var members: CBORMap {
+    var members = reference.members
+    members[3] = name.map(CBORValue.text)
+    members[4] = displayName.map(CBORValue.text)
+    return members
+  }
+}
+
+/// Removes a credential and leaves a tombstone: {1: rp.id, 2: credential id}.
+package struct RemoveCredential: ControlCommand {
+  package static let code: UInt8 = 0x57
+  package var reference: CredentialReference
+
+  package init(_ reference: CredentialReference) { self.reference = reference }
+  package init(_ members: CBORMap) throws(ControlFailure) { reference = try CredentialReference(members) }
+  package var members: CBORMap { reference.members }
+}
+
+/// Writes the record of a credential that is derived from the phrase again, Recovery §9:
+/// {1: rp.id, 2: user.id, 3: counter, 4: COSE algorithm, 5: credProtect}.
+package struct RecoverCredential: ControlCommand, Hashable {
+  package typealias Answer = CredentialDescription
+  package static let code: UInt8 = 0x58
+
+  /// The relying party's id.
+  package var rpID: String
+  /// The account's user.id, 1 to 64 bytes.
+  package var userHandle: [UInt8]
+  /// Which of the account's registrations it was, Recovery §7.
+  package var counter: UInt32
+  /// The COSE algorithm: −7 ES256, −8 EdDSA.
+  package var algorithm: Int64
+  /// The credProtect level, 1 to 3.
+  package var credProtect: UInt8
+
+  package init(
+    rpID: String, userHandle: [UInt8], counter: UInt32 = 0, algorithm: Int64 = -7, credProtect: UInt8 = 1
+  ) {
+    (self.rpID, self.userHandle, self.counter, self.algorithm) = (rpID, userHandle, counter, algorithm)
+    self.credProtect = credProtect
+  }
+
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    rpID = try decoded(members.requiredText(1))
+    userHandle = try decoded(members.requiredBytes(2))
+    counter = try members.requiredInteger(3, as: UInt32.self)
+    algorithm = try decoded(members.requiredInt(4))
+    credProtect = try members.requiredInteger(5, as: UInt8.self)
+    guard !rpID.isEmpty else { throw ControlFailure(.invalidParameter, "the relying party's id is empty") }
+    guard 1...64 ~= userHandle.count else {
+      throw ControlFailure(.invalidLength, "the user handle has \(userHandle.count) bytes; it must have 1 to 64")
+    }
+    guard [-7, -8].contains(algorithm), 1...3 ~= credProtect else {
+      throw ControlFailure(.invalidParameter, "unsupported algorithm or credProtect level")
+    }
+  }
+
+  package var members: CBORMap {
+    [
+      1: .text(rpID), 2: .bytes(userHandle), 3: .number(counter), 4: CBORValue(algorithm), 5: .number(credProtect),
+    ]
+  }
+}
+
+/// Accepts the credentials from before a reset that the phrase can open: floor = 0, Recovery §7.
+package struct AcceptBeforeReset: PlainCommand {
+  package static let code: UInt8 = 0x59
+  package init() {}
+}

@@ -1,0 +1,124 @@
+import CBOR
+import CryptoPrimitives
+
+/// Reads a member, and tells what is wrong with it as the failure to answer with.
+func decoded<T>(_ member: @autoclosure () throws(CBORError) -> T) throws(ControlFailure) -> T {
+  do { return try member() } catch { throw ControlFailure(error) }
+}
+
+extension CBORMap {
+  /// Decodes what stands behind a command or status byte; nothing is the empty map.
+  init(decodingMembers bytes: [UInt8]) throws(ControlFailure) {
+    guard !bytes.isEmpty else {
+      self.init()
+      return
+    }
+    guard let members = try decoded(CBORDecoder.decode(bytes)).map else {
+      throw ControlFailure(.invalidCBOR, "the message is not a map")
+    }
+    self = members
+  }
+
+  /// What stands behind a command or status byte; the empty map is nothing.
+  var encodedMembers: [UInt8] { isEmpty ? [] : CBOREncoder.encode(.map(self)) }
+
+  /// Makes a map of the members that are not `nil`.
+  init(present members: KeyValuePairs<CBORValue, CBORValue?>) {
+    self.init()
+    for (key, value) in members { self[key] = value }
+  }
+
+  /// Reads a list of texts; `name` names one of them in an error.
+  func texts(_ key: CBORValue, _ name: String) throws(ControlFailure) -> [String] {
+    var texts: [String] = []
+    for value in try decoded(requiredArray(key)) {
+      guard let text = value.text else { throw ControlFailure(.unexpectedType, "\(name) is not a text") }
+      texts.append(text)
+    }
+    return texts
+  }
+
+  /// A text that is there, neither empty nor longer than so many bytes.
+  func text(_ key: CBORValue, _ name: String, atMost limit: Int) throws(ControlFailure) -> String {
+    let text = try decoded(requiredText(key))
+    guard 1...limit ~= text.utf8.count else {
+      throw ControlFailure(.invalidLength, "\(name) has \(text.utf8.count) bytes; it must have 1 to \(limit)")
+    }
+    return text
+  }
+
+  /// An unsigned integer that fits its type.
+  func integer<T: FixedWidthInteger>(_ key: CBORValue, as type: T.Type) throws(ControlFailure) -> T? {
+    guard let number = try decoded(optionalUnsigned(key)) else { return nil }
+    guard let value = T(exactly: number) else {
+      throw ControlFailure(.invalidParameter, "member \(key) is out of range: \(number)")
+    }
+    return value
+  }
+
+  /// An unsigned integer that is there and fits its type.
+  func requiredInteger<T: FixedWidthInteger>(_ key: CBORValue, as type: T.Type) throws(ControlFailure) -> T {
+    guard let value = try integer(key, as: type) else {
+      throw ControlFailure(.missingParameter, "member \(key) is missing")
+    }
+    return value
+  }
+}
+
+extension CBORValue {
+  /// An unsigned integer of any width.
+  static func number(_ number: some UnsignedInteger) -> CBORValue { .unsigned(UInt64(number)) }
+  /// An array of texts.
+  static func texts(_ texts: [String]) -> CBORValue { .array(texts.map(CBORValue.text)) }
+}
+
+/// A passphrase or PIN inside a message: member 0 of the map, and therefore its first.
+///
+/// Canonical order puts it in front of all other members, so it goes from the packet into locked memory, and back,
+/// without passing through a `CBORValue`.
+enum SecretMember {
+  /// Writes command ‖ {0: secret}, whole, in locked memory.
+  static func encode(command: UInt8, secret: SecretBytes) -> SecretBytes {
+    // The head of a byte string is what stands before its content, whatever the content is.
+    let contentHead = CBOREncoder.encode(.bytes([UInt8](repeating: 0, count: secret.count))).dropLast(secret.count)
+    let head = [command, 0xA1, 0x00] + contentHead
+    return SecretBytes(count: head.count + secret.count) { message in
+      message.copyBytes(from: head)
+      secret.withUnsafeBytes { content in
+        UnsafeMutableRawBufferPointer(rebasing: message[head.count...]).copyMemory(from: content)
+      }
+    }
+  }
+
+  /// Takes member 0, when there is one, out of a request's map, and decodes the members behind it.
+  ///
+  /// - Throws: `unexpectedType` when member 0 is no byte string, `invalidLength` when it has 0 or more than
+  ///   ``ControlMessage/maximumPassphraseSize`` bytes, `invalidCBOR` for all that is no canonical map.
+  static func split(_ body: UnsafeRawBufferPointer) throws(ControlFailure) -> (secret: SecretBytes?, members: CBORMap) {
+    // A map of 1 to 23 members that begins with key 0.
+    guard body.count > 2, 0xA1...0xB7 ~= body[0], body[1] == 0x00 else {
+      return (nil, try CBORMap(decodingMembers: Array(body)))
+    }
+    let content = try contentRange(body)
+    let members = try CBORMap(decodingMembers: [body[0] - 1] + body[content.upperBound...])
+    guard members[0] == nil else { throw ControlFailure(.invalidCBOR, "the secret is a duplicate") }
+    return (SecretBytes(copying: UnsafeRawBufferPointer(rebasing: body[content])), members)
+  }
+
+  /// Where the content of the byte string at offset 2 stands.
+  private static func contentRange(_ body: UnsafeRawBufferPointer) throws(ControlFailure) -> Range<Int> {
+    guard body[2] >> 5 == 2 else { throw ControlFailure(.unexpectedType, "the secret is not a byte string") }
+    let information = body[2] & 0x1F
+    guard information <= 25 else { throw ControlFailure(.invalidLength, "the secret is too long") }
+    let start = 3 + max(0, Int(information) - 23)
+    guard body.count >= start else { throw ControlFailure(.invalidCBOR, "the request is cut off") }
+    let count = start == 3 ? Int(information) : body[3..<start].reduce(0) { $0 << 8 | Int($1) }
+    guard count > [-1, 23, 255][start - 3] else { throw ControlFailure(.invalidCBOR, "a length is longer than needed") }
+    guard 1...ControlMessage.maximumPassphraseSize ~= count else {
+      throw ControlFailure(
+        .invalidLength, "the secret has \(count) bytes; it must have 1 to \(ControlMessage.maximumPassphraseSize)")
+    }
+    guard body.count >= start + count else { throw ControlFailure(.invalidCBOR, "the request is cut off") }
+    return start..<start + count
+  }
+}

@@ -1,0 +1,132 @@
+package import CBOR
+package import CryptoPrimitives
+
+// The owner's commands for PIN, settings and large blobs; they need the vault's passphrase on the connection.
+
+/// Sets or replaces the PIN: 1 to 63 bytes of UTF-8.
+package struct SetPIN: SecretCommand {
+  package static let code: UInt8 = 0x5C
+  package var secret: SecretBytes
+  package init(_ secret: SecretBytes) { self.secret = secret }
+}
+
+/// Goes back to no PIN.
+package struct RemovePIN: PlainCommand {
+  package static let code: UInt8 = 0x5D
+  package init() {}
+}
+
+/// What is set beside the PIN.
+package struct GetSettings: PlainCommand {
+  package typealias Answer = OwnerSettings
+  package static let code: UInt8 = 0x5E
+  package init() {}
+}
+
+/// Changes settings: {1: alwaysUv?, 2: minPINLength?, 3: [rp.id …]?, 4: forcePINChange?}; an absent one stays as it is.
+package struct ChangeSettings: ControlCommand, Hashable {
+  /// The settings after the change.
+  package typealias Answer = OwnerSettings
+  package static let code: UInt8 = 0x5F
+
+  /// Whether every ceremony asks for verification.
+  package var alwaysUV: Bool?
+  /// The shortest PIN, in code points; it can only grow.
+  package var minimumPINLength: UInt64?
+  /// The relying parties that are told it, all of them.
+  package var minimumPINLengthRPIDs: [String]?
+  /// Whether the PIN must be changed now.
+  package var forcePINChange: Bool
+
+  package init(
+    alwaysUV: Bool? = nil, minimumPINLength: UInt64? = nil, minimumPINLengthRPIDs: [String]? = nil,
+    forcePINChange: Bool = false
+  ) {
+    (self.alwaysUV, self.minimumPINLength) = (alwaysUV, minimumPINLength)
+    (self.minimumPINLengthRPIDs, self.forcePINChange) = (minimumPINLengthRPIDs, forcePINChange)
+  }
+
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    alwaysUV = try decoded(members.optionalBool(1))
+    minimumPINLength = try decoded(members.optionalUnsigned(2))
+    minimumPINLengthRPIDs = try members[3] == nil ? nil : members.texts(3, OwnerSettings.relyingParty)
+    forcePINChange = try decoded(members.optionalBool(4)) ?? false
+    guard self != ChangeSettings() else { throw ControlFailure(.missingParameter, "there is nothing to change") }
+  }
+
+  package var members: CBORMap {
+    CBORMap(present: [
+      1: alwaysUV.map(CBORValue.bool), 2: minimumPINLength.map(CBORValue.unsigned),
+      3: minimumPINLengthRPIDs.map(CBORValue.texts), 4: forcePINChange ? true : nil,
+    ])
+  }
+}
+
+/// What the owner has set beside the PIN: {1: alwaysUv, 2: minPINLength, 3: [rp.id …], 4: forcePINChange, 5: clientPin}.
+package struct OwnerSettings: ControlAnswer, Equatable {
+  /// Whether every ceremony asks for verification.
+  package var alwaysUV: Bool
+  /// The shortest PIN that may be set, in code points.
+  package var minimumPINLength: UInt8
+  /// The relying parties that are told `minimumPINLength`.
+  package var minimumPINLengthRPIDs: [String]
+  /// Whether the PIN must be changed before it is good for anything else.
+  package var forcePINChange: Bool
+  /// Whether a PIN is set.
+  package var isPINSet: Bool
+
+  package init(
+    alwaysUV: Bool, minimumPINLength: UInt8, minimumPINLengthRPIDs: [String], forcePINChange: Bool, isPINSet: Bool
+  ) {
+    (self.alwaysUV, self.minimumPINLength) = (alwaysUV, minimumPINLength)
+    (self.minimumPINLengthRPIDs, self.forcePINChange) = (minimumPINLengthRPIDs, forcePINChange)
+    self.isPINSet = isPINSet
+  }
+
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    alwaysUV = try decoded(members.requiredBool(1))
+    minimumPINLength = try members.requiredInteger(2, as: UInt8.self)
+    minimumPINLengthRPIDs = try members.texts(3, Self.relyingParty)
+    forcePINChange = try decoded(members.requiredBool(4))
+    isPINSet = try decoded(members.requiredBool(5))
+  }
+
+  fileprivate static let relyingParty = "a relying party's id"
+
+  package var members: CBORMap {
+    [
+      1: .bool(alwaysUV), 2: .number(minimumPINLength), 3: .texts(minimumPINLengthRPIDs), 4: .bool(forcePINChange),
+      5: .bool(isPINSet),
+    ]
+  }
+
+  /// What is wrong where every ceremony asks for verification, and neither passphrase nor PIN gives it; and what to do.
+  package static let nothingVerifies = "nothing can verify you; set a PIN with: liquid-auth pin set"
+}
+
+/// Ends the persistent token (permission pcmr), with which programs list passkeys without asking again.
+package struct ForgetReaders: PlainCommand {
+  package static let code: UInt8 = 0x68
+  package init() {}
+}
+
+/// Replaces the serialized large-blob array, CTAP §6.10.3: {1: array, 2: digest?}.
+package struct SetLargeBlobArray: ControlCommand {
+  package static let code: UInt8 = 0x60
+  /// Twice what is stored, so that an array that is too long gets its own error.
+  package static let maximumRequestSize = 16_384
+  package var array: [UInt8]
+  /// The last 16 bytes of the array to replace; `nil` replaces any.
+  package var digest: [UInt8]?
+
+  package init(_ array: [UInt8], changedFrom digest: [UInt8]?) {
+    (self.array, self.digest) = (array, digest)
+  }
+
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    array = try decoded(members.requiredBytes(1))
+    digest = try decoded(members.optionalBytes(2))
+  }
+
+  package var members: CBORMap { CBORMap(present: [1: .bytes(array), 2: digest.map(CBORValue.bytes)]) }
+}

@@ -1,0 +1,96 @@
+package import CBOR
+package import CryptoPrimitives
+
+// Commands for the connection, the vault as a whole, and the device.
+
+/// The first request of every connection: {1: version}.
+package struct Hello: ControlCommand {
+  package static let code: UInt8 = 0x50
+  package static let wait = ControlWait.none
+
+  /// The client's version.
+  package var version: UInt64
+
+  package init(version: UInt64 = ControlMessage.version) { self.version = version }
+  package init(_ members: CBORMap) throws(ControlFailure) { version = try decoded(members.requiredUnsigned(1)) }
+  package var members: CBORMap { [1: .unsigned(version)] }
+
+  /// {1: version, 2: process id}.
+  package struct Answer: ControlAnswer, Equatable {
+    /// The version that the authenticator speaks.
+    package var version: UInt64
+    /// The authenticator's process.
+    package var processID: Int32
+
+    package init(version: UInt64 = ControlMessage.version, processID: Int32) {
+      (self.version, self.processID) = (version, processID)
+    }
+
+    package init(_ members: CBORMap) throws(ControlFailure) {
+      version = try decoded(members.requiredUnsigned(1))
+      processID = try members.requiredInteger(2, as: Int32.self)
+    }
+
+    package var members: CBORMap { [1: .unsigned(version), 2: CBORValue(Int64(max(0, processID)))] }
+  }
+}
+
+/// Locks the vault.
+package struct Lock: PlainCommand {
+  package static let code: UInt8 = 0x52
+  package static let wait = ControlWait.none
+  package init() {}
+}
+
+/// Opens the vault, and allows the owner's commands on this connection while it is open.
+package struct Unlock: SecretCommand {
+  package static let code: UInt8 = 0x53
+  package static let wait = ControlWait.work
+  package var secret: SecretBytes
+  package init(_ secret: SecretBytes) { self.secret = secret }
+}
+
+/// Makes an empty store with a new `storeID` if the store is missing, Recovery §1.
+package struct NewStore: SecretCommand {
+  package static let code: UInt8 = 0x5A
+  package var secret: SecretBytes
+  package init(_ secret: SecretBytes) { self.secret = secret }
+}
+
+/// Accepts a store that was modified outside liquid-auth.
+package struct AcceptStore: SecretCommand {
+  package static let code: UInt8 = 0x6A
+  package var secret: SecretBytes
+  package init(_ secret: SecretBytes) { self.secret = secret }
+}
+
+/// Plugs the device in or out: {1: action}; a power cycle needs the passphrase on this connection.
+package struct PlugDevice: ControlCommand {
+  package static let code: UInt8 = 0x5B
+  package static let wait = ControlWait.work
+
+  /// An action on the device.
+  package enum Action: UInt64, Sendable, CaseIterable {
+    /// It appears.
+    case attach = 1
+    /// It is gone, as if pulled out.
+    case detach = 2
+    /// Out and in again: tokens, channels and all that one request leaves for the next are lost.
+    case replug = 3
+    /// Out and in again as after a power cycle: for ten seconds a reset is taken, and wrong PINs in a row are forgotten.
+    case powerCycle = 4
+  }
+
+  package var action: Action
+
+  package init(_ action: Action) { self.action = action }
+  package init(_ members: CBORMap) throws(ControlFailure) {
+    let number = try decoded(members.requiredUnsigned(1))
+    guard let action = Action(rawValue: number) else {
+      throw ControlFailure(.invalidParameter, "no such device action: \(number)")
+    }
+    self.action = action
+  }
+
+  package var members: CBORMap { [1: .unsigned(action.rawValue)] }
+}

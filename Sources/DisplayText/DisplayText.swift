@@ -1,0 +1,84 @@
+/// Makes text of others safe to show: nothing in it is hidden or obeyed, and nothing can look like a line of this program.
+public enum DisplayText {
+  /// The most characters of a host or origin; its end is kept, because that is who it belongs to.
+  public static let hostLimit = 80
+  /// The most characters of a name; its beginning is kept.
+  public static let nameLimit = 48
+
+  /// A relying party's id, an origin or an address: printable ASCII as it is, everything else as `\u{…}`.
+  public static func host(_ text: String) -> String {
+    var shown = ""
+    // Only as many scalars as can be shown are looked at, however long the text is.
+    for scalar in text.unicodeScalars.suffix(hostLimit + 1).reversed() {
+      let piece = (0x21...0x7E).contains(scalar.value) && scalar != "\\" ? String(scalar) : escape(scalar)
+      guard shown.unicodeScalars.count + piece.unicodeScalars.count <= hostLimit else { return "..." + shown }
+      shown = piece + shown
+    }
+    return shown
+  }
+
+  /// A name that a person or a site chose, in quotation marks: at most ``nameLimit`` characters of it.
+  public static func name(_ text: String) -> String { quoted(text, limit: nameLimit) }
+
+  /// A text in quotation marks, at most `limit` characters of it.
+  ///
+  /// Letters of every script are shown. Control characters, line ends, the invisible and the bidirectional ones, and
+  /// marks that pile up on one letter are spelled out as `\u{…}`; every space is the plain one.
+  public static func quoted(_ text: String, limit: Int = .max) -> String {
+    var shown = ""
+    var length = 0
+    var marks = 0
+    for scalar in text.unicodeScalars {
+      marks = isMark(scalar) ? marks + 1 : 0
+      let piece = marks > maximumMarks ? escape(scalar) : nameForm(of: scalar)
+      length += piece.unicodeScalars.count
+      guard length <= limit else { return "\"\(shown)\"..." }
+      shown += piece
+    }
+    return "\"\(shown)\""
+  }
+
+  /// One character of a text that is signed as it stands: no two are shown alike, but for letters that look so.
+  ///
+  /// A backslash is doubled; every mark, and every space but the plain one, is spelled out.
+  public static func exact(_ scalar: Unicode.Scalar) -> String {
+    if scalar == "\"" { return "\"" }
+    let isOther = scalar != " " && scalar.properties.generalCategory == .spaceSeparator || isMark(scalar)
+    return isOther ? escape(scalar) : nameForm(of: scalar)
+  }
+
+  /// One character of a line: what cannot be seen, or changes the text beside it, is spelled out; each space is the plain
+  /// one.
+  public static func visible(_ scalar: Unicode.Scalar) -> String {
+    guard isVisible(scalar) else { return escape(scalar) }
+    return scalar.properties.generalCategory == .spaceSeparator ? " " : String(scalar)
+  }
+
+  /// Whether a terminal shows this character, and neither obeys it nor changes the order of those beside it.
+  static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+    if (" "..."~").contains(scalar) { return true }
+    let properties = scalar.properties
+    if properties.isDefaultIgnorableCodePoint || properties.isBidiControl { return false }
+    switch properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: return false
+    // The blank pattern of Braille is a symbol that looks like a space.
+    default: return scalar != "\u{2800}"
+    }
+  }
+
+  private static func nameForm(of scalar: Unicode.Scalar) -> String {
+    scalar == "\"" || scalar == "\\" ? "\\\(scalar)" : visible(scalar)
+  }
+
+  /// The most marks on one letter that are shown.
+  static let maximumMarks = 3
+
+  static func isMark(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .nonspacingMark, .enclosingMark: true
+    default: false
+    }
+  }
+
+  static func escape(_ scalar: Unicode.Scalar) -> String { "\\u{\(String(scalar.value, radix: 16, uppercase: true))}" }
+}

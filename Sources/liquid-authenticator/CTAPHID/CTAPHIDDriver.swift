@@ -1,0 +1,279 @@
+import CTAPHID
+
+/// The device: it sequences what comes from the transport, from the clock and from the authenticator, and decides nothing.
+///
+/// While nothing is under way there is no timer and no task that wakes.
+actor CTAPHIDDriver {
+  /// The state of a plugged-in device; it is lost when the device is pulled out.
+  ///
+  /// A class, because copying a struct would copy a message that is partly received.
+  private final class Attachment {
+    let number: UInt64
+    let link: any DeviceLink
+    let pluggedInAt: Instant
+    var machine: CTAPHIDStateMachine
+    var request: (transaction: CTAPHIDStateMachine.TransactionID, channel: ChannelID, task: Task<Void, Never>)?
+    var node: DeviceNode?
+    /// When the timer that is set will ring; it may ring too early, never too late.
+    var alarm: Instant?
+
+    init(number: UInt64, link: any DeviceLink, pluggedInAt: Instant, machine: CTAPHIDStateMachine) {
+      (self.number, self.link, self.pluggedInAt, self.machine) = (number, link, pluggedInAt, machine)
+    }
+  }
+
+  /// When the device was plugged in last, and when it was powered up: at the start, or by its owner.
+  struct Times: Equatable, Sendable {
+    /// Zero while it is pulled out.
+    var pluggedInAt: Instant
+    var poweredUpAt: Instant
+  }
+
+  /// Answers a message of a channel of a device that was plugged in then; cancelling the task withdraws it.
+  typealias Responder =
+    @Sendable (
+      _ kind: CTAPHIDStateMachine.Request.Kind, _ message: [UInt8], _ channel: ChannelID, _ times: Times
+    ) async -> [UInt8]
+  /// Withdraws what stays open between the messages of a channel, or of every channel where there is none.
+  typealias Withdrawer = @Sendable (_ channel: ChannelID?) async -> Void
+
+  private static let identity = DeviceIdentity(capabilities: [.wink, .cbor])
+
+  private let transport: any ReportTransport
+  private let respond: Responder
+  private let withdraw: Withdrawer
+  private let timepiece: any MonotonicClock
+  private let loop: EventLoop
+  private let executor: EventLoop.Serial
+  private let log: Log
+  private var attendance = AttachmentPolicy()
+  private var poweredUpAt: Instant
+  private var life: Attachment?
+  private var lives: UInt64 = 0
+
+  /// A key that is not plugged in yet.
+  init(
+    transport: any ReportTransport, timepiece: any MonotonicClock, loop: EventLoop, log: Log,
+    withdraw: @escaping Withdrawer, respond: @escaping Responder
+  ) {
+    self.transport = transport
+    self.respond = respond
+    self.withdraw = withdraw
+    self.timepiece = timepiece
+    self.loop = loop
+    executor = EventLoop.Serial(loop)
+    self.log = log
+    poweredUpAt = timepiece.now
+  }
+
+  /// The loop's thread, so that an event is handled on the thread that reads it.
+  nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+  // MARK: Plugging
+
+  /// Whether the device is there.
+  var isAttached: Bool { life != nil }
+  /// What clients open, and who may; `nil` while udev is not done with it.
+  var node: DeviceNode? { life?.node }
+  /// A control connection's requests belong to the same life.
+  var times: Times { Times(pluggedInAt: life?.pluggedInAt ?? Instant(nanoseconds: 0), poweredUpAt: poweredUpAt) }
+
+  /// The other key for which the device is not there.
+  var steppedAsideFor: OtherKey? { attendance.steppedAsideFor }
+
+  /// Makes the device appear, unless it is to step aside for other keys.
+  func begin(beside others: [OtherKey]) throws(TransportError) {
+    attendance.begin(beside: others)
+    tellOfSteppingAside()
+    if attendance.isWanted { try appear() }
+  }
+
+  /// The person plugs the device in.
+  func attach() throws(TransportError) {
+    attendance.plugIn()
+    try appear()
+  }
+
+  /// The person pulls the device out.
+  func detach() async {
+    attendance.pullOut()
+    await disappear()
+  }
+
+  /// Pulls the device out and plugs it in again.
+  func replug() async throws(TransportError) {
+    await detach()
+    try attach()
+  }
+
+  /// The same, and it is powered up anew: nobody but the owner may ask for that.
+  func powerCycle() async throws(TransportError) {
+    await detach()
+    poweredUpAt = timepiece.now
+    try attach()
+  }
+
+  /// Other keys have come or gone: the device steps aside for the first of them, and is back when the last one is gone.
+  func see(_ others: [OtherKey]) async {
+    guard others != attendance.others else { return }
+    let wasAside = attendance.steppedAsideFor != nil
+    attendance.see(others)
+    let isAside = attendance.steppedAsideFor != nil
+    guard isAside != wasAside else { return }
+    guard !isAside else {
+      tellOfSteppingAside()
+      return await disappear()
+    }
+    log.notice("the device is attached again: no other security key is plugged in")
+    do throws(TransportError) { try appear() } catch { log.error(error.description) }
+  }
+
+  private func tellOfSteppingAside() {
+    guard let other = attendance.steppedAsideFor else { return }
+    log.notice("the device is detached while another security key is plugged in, \(other.description)")
+  }
+
+  private func appear() throws(TransportError) {
+    guard life == nil else { return }
+    let link = try transport.attach()
+    lives += 1
+    let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
+    life = Attachment(number: lives, link: link, pluggedInAt: timepiece.now, machine: machine)
+    link.events.receive { [loop, number = lives] events in
+      loop.perform { self.assumeIsolated { $0.receive(events, in: number) } }
+    }
+    Task(executorPreference: loop) { [number = lives] in await self.found(await link.node(), in: number) }
+  }
+
+  /// Tells the person where the device is, once that is known.
+  private func found(_ node: DeviceNode?, in number: UInt64) {
+    guard life?.number == number else { return }
+    life?.node = node
+    if let node {
+      log.notice("the device is \(node.path), which \(node.access) can open")
+    } else {
+      log.warning("the device exists, but has no hidraw node; see: ls -l /dev/hidraw*")
+    }
+  }
+
+  /// Makes the device disappear, with all its volatile state; a prompt that is open is withdrawn.
+  private func disappear() async {
+    guard let life else { return }
+    self.life = nil
+    life.link.close()
+    life.request?.task.cancel()
+    await withdraw(nil)
+    await life.request?.task.value
+  }
+
+  /// The transport gave up by itself.
+  private func ended(_ number: UInt64) async {
+    guard let life, life.number == number else { return }
+    self.life = nil
+    life.link.close()
+    life.request?.task.cancel()
+    log.error("the device is gone: \(transport.name) ended; run: liquid-auth device attach")
+    await withdraw(nil)
+  }
+
+  // MARK: Events
+
+  /// Handles events in order; `nil` is the end.
+  private func receive(_ events: [DeviceEvent?], in number: UInt64) {
+    for event in events {
+      switch event {
+      case .report(let report): change(number) { machine, now in machine.receive(report, at: now) }
+      case .left(let channel): left(channel, in: number)
+      case nil: Task(executorPreference: loop) { await self.ended(number) }
+      }
+    }
+  }
+
+  /// Nobody is there to whom a dialog would matter.
+  private func left(_ channel: ChannelID?, in number: UInt64) {
+    guard let life, life.number == number else { return }
+    if let request = life.request, request.channel == channel ?? request.channel { request.task.cancel() }
+    Task(executorPreference: loop) { await self.withdraw(channel) }
+  }
+
+  private func ring(in number: UInt64) {
+    guard life?.number == number else { return }
+    life?.alarm = nil
+    change(number) { machine, now in machine.tick(at: now) }
+  }
+
+  private func setStatus(
+    _ status: KeepaliveStatus, of transaction: CTAPHIDStateMachine.TransactionID, in number: UInt64
+  ) {
+    change(number) { machine, now in machine.setStatus(status, of: transaction, at: now) }
+  }
+
+  private func answer(_ answer: [UInt8], to transaction: CTAPHIDStateMachine.TransactionID, in number: UInt64) {
+    guard life?.number == number else { return }
+    if life?.request?.transaction == transaction { life?.request = nil }
+    change(number) { machine, _ in machine.respond(answer, to: transaction) }
+  }
+
+  /// Gives an event to the machine of a life, unless that life is over, and does what the machine says.
+  private func change(
+    _ number: UInt64, _ event: (inout CTAPHIDStateMachine, Instant) -> [CTAPHIDStateMachine.Action]
+  ) {
+    guard let life, life.number == number else { return }
+    perform(event(&life.machine, timepiece.now))
+    setAlarm()
+  }
+
+  // MARK: Actions
+
+  private func perform(_ actions: [CTAPHIDStateMachine.Action]) {
+    var reports: [Report] = []
+    reports.reserveCapacity(actions.count)
+    for action in actions {
+      switch action {
+      case .send(let report): reports.append(report)
+      case .dispatch(let request): dispatch(request)
+      case .cancel(let transaction):
+        if life?.request?.transaction == transaction { life?.request?.task.cancel() }
+      case .wink: log.notice("a program asks this key to identify itself (CTAPHID_WINK)")
+      }
+    }
+    if !reports.isEmpty { life?.link.send(reports) }
+  }
+
+  private func dispatch(_ request: CTAPHIDStateMachine.Request) {
+    guard let number = life?.number else { return }
+    let transaction = request.transaction
+    let times = times
+    let task = Task(executorPreference: loop) { [respond] in
+      let status = RequestStatus { await self.setStatus($0, of: transaction, in: number) }
+      let answer: [UInt8] = await RequestStatus.$current.withValue(status) {
+        await respond(request.kind, request.payload, request.channel, times)
+      }
+      await self.answer(answer, to: transaction, in: number)
+    }
+    self.life?.request = (transaction, request.channel, task)
+  }
+
+  /// Sets the timer for the machine's deadline, unless one rings before.
+  private func setAlarm() {
+    guard let life, let deadline = life.machine.deadline else { return }
+    if let alarm = life.alarm, alarm <= deadline { return }
+    self.life?.alarm = deadline
+    Task(executorPreference: loop) { [timepiece, number = life.number] in
+      do throws(CancellationError) { try await timepiece.sleep(until: deadline) } catch { return }
+      await self.ring(in: number)
+    }
+  }
+}
+
+/// Tells the client of the request that runs in this task what it waits for.
+///
+/// A value around the closure, and not the closure itself: optimised by Swift 6.3, `withValue` of a task local whose type
+/// is a function is handed no type and crashes.
+struct RequestStatus: Sendable {
+  /// That of a request that came over CTAPHID; `nil` for requests of the control socket.
+  @TaskLocal static var current: RequestStatus?
+
+  /// Takes each new status.
+  let report: @Sendable (KeepaliveStatus) async -> Void
+}

@@ -1,0 +1,95 @@
+import Synchronization
+
+/// The queue in which requests of the device and of the control socket wait for the authenticator.
+///
+/// Whoever has the turn has exclusive access to the authenticator until the request is answered: a ceremony that waits for a
+/// person is not entered again. The work runs in the caller's task, so that cancelling that task withdraws its prompt.
+final class RequestQueue<Authenticator: Sendable>: Sendable {
+  private struct State {
+    var authenticator: Authenticator
+    var isTaken = false
+    var waiting: [(ticket: UInt64, turn: CheckedContinuation<Bool, Never>)] = []
+    var lastTicket: UInt64 = 0
+
+    /// Takes the turn if it is free.
+    mutating func take() -> Bool {
+      guard !isTaken else { return false }
+      isTaken = true
+      return true
+    }
+  }
+
+  private let state: Mutex<State>
+
+  /// Takes the authenticator over.
+  init(_ authenticator: Authenticator) { state = Mutex(State(authenticator: authenticator)) }
+
+  /// Whether a request is being served.
+  var isTaken: Bool { state.withLock(\.isTaken) }
+  /// The authenticator as the last request left it; what is done to the copy is forgotten.
+  var copy: Authenticator { state.withLock(\.authenticator) }
+  /// How many requests wait in line.
+  var waitingCount: Int { state.withLock(\.waiting.count) }
+
+  /// Runs `work` when all that came before is done.
+  ///
+  /// - Throws: when the task is cancelled before its turn; `work` did not run then.
+  func submit<Answer: Sendable>(
+    _ work: @Sendable (inout Authenticator) async -> Answer
+  ) async throws(CancellationError) -> Answer {
+    try await takeTurn()
+    defer { passTurn() }
+    var authenticator = state.withLock(\.authenticator)
+    let answer = await work(&authenticator)
+    state.withLock { swap(&$0.authenticator, &authenticator) }
+    return answer
+  }
+
+  /// Runs `work` if nobody else is being served; `nil` instead of waiting.
+  func ifFree<Answer>(_ work: () -> Answer) -> Answer? {
+    guard state.withLock({ $0.take() }) else { return nil }
+    defer { passTurn() }
+    return work()
+  }
+
+  private func takeTurn() async throws(CancellationError) {
+    guard !Task.isCancelled else { throw CancellationError() }
+    if state.withLock({ $0.take() }) { return }
+    let ticket = state.withLock { state in
+      state.lastTicket += 1
+      return state.lastTicket
+    }
+    let hasTurn = await withTaskCancellationHandler {
+      await withCheckedContinuation { wait($0, ticket) }
+    } onCancel: {
+      leave(ticket)
+    }
+    guard hasTurn else { throw CancellationError() }
+  }
+
+  private func wait(_ turn: CheckedContinuation<Bool, Never>, _ ticket: UInt64) {
+    let hasTurn = state.withLock { state -> Bool? in
+      // A cancellation that comes later finds the ticket; one that came before would not.
+      if Task.isCancelled { return false }
+      if state.take() { return true }
+      state.waiting.append((ticket, turn))
+      return nil
+    }
+    if let hasTurn { turn.resume(returning: hasTurn) }
+  }
+
+  private func leave(_ ticket: UInt64) {
+    let turn = state.withLock { state in
+      state.waiting.firstIndex { $0.ticket == ticket }.map { state.waiting.remove(at: $0).turn }
+    }
+    turn?.resume(returning: false)
+  }
+
+  private func passTurn() {
+    let next = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+      state.isTaken = !state.waiting.isEmpty
+      return state.waiting.isEmpty ? nil : state.waiting.removeFirst().turn
+    }
+    next?.resume(returning: true)
+  }
+}

@@ -1,0 +1,168 @@
+import CTAP2
+import CTAPHID
+import Recovery
+
+/// Serves hosts of U2F, which ask again and again until the person has agreed: they get an answer at once, and a dialog
+/// stands open meanwhile. Only another request's turn they wait for, though not with the question for the version.
+actor U2FRequestHandler {
+  /// How long a consent, or a refusal, waits for the host to ask again.
+  static let timeout = Duration.seconds(10)
+  /// A host that has not asked for so long has gone, and its dialog makes room for another's.
+  static let absence = Duration.seconds(2)
+
+  /// How one dialog went.
+  fileprivate enum Outcome {
+    case open
+    case unlocked
+    /// Agreed to, under one unlocking of the vault.
+    case agreed(Unlocking?)
+    case refused
+  }
+
+  /// What the person is asked, for one message of one client.
+  fileprivate struct Question {
+    let number: Int
+    let message: [UInt8]
+    let context: RequestContext
+    /// Opening the vault serves every message of the client, presence this one only.
+    let isUnlocking: Bool
+    let task: Task<Void, Never>
+    var outcome = Outcome.open
+    /// When the outcome came.
+    var since: Instant
+    /// When the host asked last.
+    var asked: Instant
+
+    var isOpen: Bool { if case .open = outcome { true } else { false } }
+  }
+
+  private let queue: RequestQueue<Authenticator>
+  private let keySource: any KeySource
+  private let interaction: any UserInteraction
+  private let timepiece: any MonotonicClock
+  private let workers: any TaskExecutor
+  private var question: Question?
+  private var questions = 0
+
+  init(
+    queue: RequestQueue<Authenticator>, keySource: any KeySource, interaction: any UserInteraction,
+    timepiece: any MonotonicClock, workers: any TaskExecutor
+  ) {
+    self.queue = queue
+    self.keySource = keySource
+    self.interaction = interaction
+    self.timepiece = timepiece
+    self.workers = workers
+  }
+
+  /// Answers a message, without waiting for the person where the host can ask again.
+  func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
+    var isAgreed = false
+    switch outcome(of: message, context) {
+    case .refused: return U2FOutcome.refused
+    case .agreed(let unlocking):
+      question = nil
+      // What was agreed to before a lock is not done after it.
+      isAgreed = keySource.current?.unlocking === unlocking
+    case .open, .unlocked, nil: break
+    }
+    switch await serve(message, isAgreed, context) {
+    case .answer(let bytes): return bytes
+    case .waitsForVault(let prompt):
+      guard (try? await keySource.open(for: .prompt(prompt))) != nil,
+        case .answer(let bytes) = await serve(message, false, context)
+      else { return U2FOutcome.refused }
+      return bytes
+    case .needsVault(let prompt):
+      ask(message, context, isUnlocking: true) { [keySource] () async throws(UserInteractionError) in
+        _ = try await keySource.open(for: .prompt(prompt))
+        return .unlocked
+      }
+    case .needsPresence(let prompt):
+      let unlocking = keySource.current?.unlocking
+      ask(message, context, isUnlocking: false) { [interaction] () async throws(UserInteractionError) in
+        let confirmation = try await interaction.confirm(prompt, verification: false)
+        return confirmation.userPresent ? .agreed(unlocking) : .refused
+      }
+    case nil: break
+    }
+    return U2FOutcome.askAgain
+  }
+
+  /// The authenticator's word, in the line of all requests; `nil` when the request was withdrawn before its turn.
+  private func serve(_ message: [UInt8], _ isAgreed: Bool, _ context: RequestContext) async -> U2FOutcome? {
+    if Authenticator.isVersion(u2F: message), queue.isTaken {
+      var authenticator = queue.copy
+      return authenticator.respond(toU2F: message, confirmation: nil, in: context)
+    }
+    return try? await queue.submit { authenticator in
+      authenticator.respond(
+        toU2F: message, confirmation: isAgreed ? Confirmation(userVerified: false) : nil, in: context)
+    }
+  }
+
+  /// Whether a dialog was answered, and its host has not come for that yet.
+  var hasAnswer: Bool { question.map { !$0.isOpen } ?? false }
+
+  /// Withdraws the dialog of a channel, or whichever is open where there is none: nobody is there to ask again.
+  func withdraw(_ channel: UInt64? = nil) async {
+    guard let left = question, left.context.channel == channel ?? left.context.channel else { return }
+    question = nil
+    left.task.cancel()
+    await left.task.value
+  }
+
+  /// How the dialog of this very message went, as long as that counts.
+  private func outcome(of message: [UInt8], _ context: RequestContext) -> Outcome? {
+    guard var current = question, current.serves(message, context) else { return nil }
+    let now = timepiece.now
+    guard current.isOpen || current.since.duration(to: now) <= Self.timeout else {
+      question = nil
+      return nil
+    }
+    current.asked = now
+    question = current
+    return current.outcome
+  }
+
+  /// Opens a dialog for a message, unless it is open already, or another host still waits for its own.
+  private func ask(
+    _ message: [UInt8], _ context: RequestContext, isUnlocking: Bool,
+    _ body: @escaping @Sendable () async throws(UserInteractionError) -> Outcome
+  ) {
+    // The host may have gone while the authenticator was asked; its dialogs were withdrawn then.
+    guard !Task.isCancelled else { return }
+    let now = timepiece.now
+    if let current = question {
+      switch current.outcome {
+      case .open:
+        if current.serves(message, context) || current.asked.duration(to: now) <= Self.absence { return }
+        current.task.cancel()
+      // It came while the authenticator was asked; the host finds it the next time.
+      case .agreed, .refused: if current.serves(message, context) { return }
+      case .unlocked: break
+      }
+    }
+    questions += 1
+    let task = Task(executorPreference: workers) { [number = questions] in
+      var outcome = Outcome.refused
+      do throws(UserInteractionError) { outcome = try await body() } catch {}
+      await self.end(number, outcome)
+    }
+    question = Question(
+      number: questions, message: message, context: context, isUnlocking: isUnlocking, task: task, since: now,
+      asked: now)
+  }
+
+  private func end(_ number: Int, _ outcome: Outcome) {
+    guard question?.number == number else { return }
+    question?.outcome = outcome
+    question?.since = timepiece.now
+  }
+}
+
+extension U2FRequestHandler.Question {
+  fileprivate func serves(_ message: [UInt8], _ context: RequestContext) -> Bool {
+    self.context == context && (isUnlocking || self.message == message)
+  }
+}

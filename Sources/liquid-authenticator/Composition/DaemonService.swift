@@ -1,0 +1,121 @@
+import CTAP2
+import CTAPHID
+import ControlProtocol
+import CryptoPrimitives
+import Glibc
+import Recovery
+import StateDirectory
+
+/// The daemon as the control socket serves it: the request router and the device.
+struct DaemonService: ControlService {
+  let router: RequestRouter
+  let key: CTAPHIDDriver
+
+  func status() async -> AuthenticatorStatus {
+    let vault = router.vault.status
+    let node = await key.node
+    // The store is for one at a time, and a ceremony may wait for a person.
+    let (credentials, settings, reported) =
+      router.queue.ifFree { [vault = router.vault] in
+        let open = vault.current
+        let settings = open.map { try? $0.settings() }
+        return (try? open?.store.credentialCount(), settings ?? nil, settings.map { $0?.reported } ?? vault.reported)
+      } ?? (nil, nil, nil)
+    return AuthenticatorStatus(
+      processID: getpid(), vault: condition(of: vault), transport: router.options.transport.name,
+      attached: await key.isAttached, node: node?.path, access: node?.access,
+      verification: router.options.verification.rawValue, prompt: router.prompter.backEnd.name,
+      fingerprint: vault.fingerprint, waiting: router.prompter.isAsking,
+      problems: problems(vault, reported, dialogs: await router.prompter.problem),
+      stateDirectory: router.directory.path, credentials: credentials.map(UInt64.init),
+      steppedAsideFor: await key.steppedAsideFor?.description,
+      algorandSignatures: router.signatures.algorand, associationSignatures: router.signatures.association,
+      hasReaders: settings?.hasPersistentToken)
+  }
+
+  /// Locks the vault and closes the store, which waits for a change that is being written.
+  func lock() async { await withTaskExecutorPreference(router.writer) { router.vault.lock() } }
+
+  func device(_ action: PlugDevice.Action) async throws {
+    switch action {
+    case .attach: try await key.attach()
+    case .detach: await key.detach()
+    case .replug: try await key.replug()
+    case .powerCycle: try await key.powerCycle()
+    }
+  }
+
+  func unlock(_ passphrase: SecretBytes) async throws -> Unlocking {
+    guard let unlocking = try await router.vault.unlock(passphrase: passphrase) else {
+      throw ControlFailure(.keepaliveCancel, "the vault was locked meanwhile, or the request was cancelled")
+    }
+    return unlocking
+  }
+
+  func newStore(_ passphrase: SecretBytes) async throws {
+    try await mendStore { directory throws(StateDirectoryError) in try directory.makeNewStore(passphrase: passphrase) }
+  }
+
+  func acceptStore(_ passphrase: SecretBytes) async throws {
+    guard !router.vault.hasStore else {
+      throw ControlFailure(.notAllowed, "the store is open and unmodified: there is nothing to accept")
+    }
+    try await mendStore { directory throws(StateDirectoryError) in try directory.acceptStore(passphrase: passphrase) }
+  }
+
+  /// Changes the store's file in the turn of the ceremonies, and forgets what was known of it.
+  private func mendStore(
+    _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Void
+  ) async throws {
+    let (directory, vault) = (router.directory, router.vault)
+    try await inTurn { _ in
+      try await OwnThread.run {
+        Result { () throws(StateDirectoryError) in
+          try mend(directory)
+          vault.storeWasReplaced()
+        }
+      }.get()
+    }
+  }
+
+  func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
+    // CTAPHID's channels are numbers of 32 bits.
+    let context = RequestContext(channel: 1 << 32 + client, times: await key.times)
+    return await router.respond(to: message, in: context)
+  }
+
+  /// Drops unfinished enumerations first, because `work` may change the credentials.
+  func inTurn<Answer: Sendable>(
+    _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
+  ) async throws -> Answer {
+    let outcome: Result<Answer, any Error> = try await router.queue.submit { authenticator in
+      authenticator.forgetRemaining()
+      return await withTaskExecutorPreference(router.writer) {
+        do { return .success(try await work(&authenticator)) } catch { return .failure(error) }
+      }
+    }
+    return try outcome.get()
+  }
+
+  /// - Parameter settings: `nil` where nobody can tell now.
+  private func problems(_ vault: VaultStatus, _ settings: ReportedSettings?, dialogs: String?) -> [String] {
+    let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && router.options.verification == .none } ?? false
+    let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false
+    return [
+      vault.fault?.description, dialogs, nothingVerifies ? OwnerSettings.nothingVerifies : nil,
+      isPINBlocked ? "the PIN is blocked: no tries are left; set another with: liquid-auth pin change" : nil,
+      SecretBytes.areLocked ? nil : Self.notLocked,
+    ].compactMap { $0 }
+  }
+
+  private static let notLocked = """
+    the system did not lock all memory that holds secrets, so they may be written to swap; raise the limit to \
+    1024 KiB or more (ulimit -l 1024, or LimitMEMLOCK= in a systemd unit) and restart liquid-authenticator
+    """
+
+  private func condition(of vault: VaultStatus) -> AuthenticatorStatus.VaultCondition {
+    if vault.isUnlocked { return .unlocked }
+    guard let fault = vault.fault else { return .locked }
+    return fault.kind == .missing && access(router.directory.vaultPath, F_OK) != 0 ? .missing : .unusable
+  }
+}

@@ -1,0 +1,54 @@
+import CTAP2
+import CTAPHID
+import Recovery
+import StateDirectory
+
+extension RequestContext {
+  /// The authenticator counts from the clock's zero.
+  init(channel: UInt64, times: CTAPHIDDriver.Times) {
+    let zero = Instant(nanoseconds: 0)
+    self.init(
+      channel: channel, poweredUpAt: zero.duration(to: times.poweredUpAt),
+      pluggedInAt: zero.duration(to: times.pluggedInAt))
+  }
+}
+
+/// Serves both the device and the control socket: their requests wait in one queue.
+struct RequestRouter: Sendable {
+  let options: DaemonOptions
+  let directory: StateDirectory
+  let vault: VaultKeySource
+  let prompter: UserPrompter
+  /// What accounts and association keys have signed.
+  let signatures: SignatureCounts
+  let queue: RequestQueue<Authenticator>
+  /// Runs requests that may write durably, so that a slow disk does not delay keepalives.
+  let writer: any TaskExecutor
+
+  /// Commands that run on the loop; the authenticator runs the writes of a sign-in on `writer`.
+  private static let reading = [GetInfo.code, GetAssertion.code, GetNextAssertion.code, Selection.code]
+
+  /// Answers a CTAP2 message in its turn; one that is withdrawn before that is told so.
+  ///
+  /// authenticatorGetInfo (CTAP §6.4) asks nobody and changes nothing, so it does not wait for its turn: while a person
+  /// reads a wallet's transactions, a platform still learns that there is a key.
+  func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
+    if message.first == GetInfo.code, queue.isTaken {
+      // On the loop it would have to wait for a request that is writing.
+      let authenticator = queue.copy
+      return await withTaskExecutorPreference(writer) {
+        var authenticator = authenticator
+        return await authenticator.respond(to: message, in: context)
+      }
+    }
+    do throws(CancellationError) {
+      let isReading = message.first.map(Self.reading.contains) ?? true
+      return try await queue.submit { authenticator in
+        if isReading { return await authenticator.respond(to: message, in: context) }
+        return await withTaskExecutorPreference(writer) { await authenticator.respond(to: message, in: context) }
+      }
+    } catch {
+      return [CTAPStatus.keepaliveCancel.rawValue]
+    }
+  }
+}

@@ -1,0 +1,153 @@
+import CTAP2
+import CTAPHID
+import CryptoPrimitives
+import DeterministicKeys
+import Recovery
+import Synchronization
+import Testing
+
+@testable import liquid_authenticator
+
+/// Hosts of U2F poll: each message is answered at once, and the dialog stands open in between.
+struct U2FRequestHandlerTests {
+  private static let message: [UInt8] =
+    [0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x40] + [UInt8](repeating: 7, count: 64)
+  private static let other: [UInt8] =
+    [0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x40] + [UInt8](repeating: 8, count: 64)
+  private static let context = RequestContext(channel: 1, poweredUpAt: .zero)
+
+  private struct OpenVaultSource: KeySource {
+    let vault: OpenVault
+    var current: OpenVault? { vault }
+    var reported: ReportedSettings { ReportedSettings() }
+    func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
+  }
+
+  /// A person who answers each dialog when the test says so.
+  private final class Person: UserInteraction {
+    let canVerify = false
+    var verificationTriesLeft: Int { 0 }
+    private let (asked, ask) = AsyncStream.makeStream(of: Void.self)
+    private let (answers, answering) = AsyncStream.makeStream(of: Bool.self)
+    private let withdrawn = Mutex(0)
+
+    var withdrawals: Int { withdrawn.withLock { $0 } }
+
+    func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> CTAP2.Confirmation {
+      ask.yield()
+      for await agrees in answers {
+        guard agrees else { throw .declined }
+        return CTAP2.Confirmation(userVerified: false)
+      }
+      withdrawn.withLock { $0 += 1 }
+      throw .cancelled
+    }
+
+    /// Waits until a dialog is open.
+    func isAsked() async { for await _ in asked { return } }
+    func answer(_ agrees: Bool) { answering.yield(agrees) }
+  }
+
+  private let timepiece = ManualTimepiece()
+  private let person = Person()
+  private let handler: U2FRequestHandler
+
+  init() {
+    let keys = CredentialKeys(mainKey: SecretBytes(count: 64) { $0.initializeMemory(as: UInt8.self, repeating: 7) })
+    let vault = OpenVault(
+      keys: keys, ed25519Root: SecretBytes(count: 96) { _ in }, store: InMemoryCredentialStore(keys: keys))
+    let source = OpenVaultSource(vault: vault)
+    let authenticator = Authenticator(
+      keySource: source, interaction: person, extensions: [], randomness: SystemRandomNumberGenerator(),
+      now: { .zero }, wallClock: { 0 }, report: { _ in })
+    handler = U2FRequestHandler(
+      queue: RequestQueue(authenticator), keySource: source, interaction: person, timepiece: timepiece,
+      workers: globalConcurrentExecutor)
+  }
+
+  private func send(_ message: [UInt8] = message, channel: UInt64 = 1) async -> [UInt8] {
+    await handler.respond(to: message, in: RequestContext(channel: channel, poweredUpAt: .zero))
+  }
+
+  /// Asks again, as hosts do, until the answer is another one.
+  private func poll(until isDone: ([UInt8]) -> Bool) async -> [UInt8] {
+    while true {
+      let answer = await send()
+      if isDone(answer) { return answer }
+      await Task.yield()
+    }
+  }
+
+  // Holds: U2F-3
+  @Test func `a host that asks again gets its answer once the person has agreed, and only once`() async {
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    #expect(await send() == [0x69, 0x85], "one dialog, however often it is asked")
+    person.answer(true)
+    let answer = await poll { $0 != [0x69, 0x85] }
+    #expect(answer.suffix(2) == [0x90, 0x00])
+    #expect(await send() == [0x69, 0x85], "the consent was used up")
+    await person.isAsked()
+    await handler.withdraw()
+  }
+
+  @Test func `a refusal ends the asking, for a while`() async {
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    person.answer(false)
+    #expect(await poll { $0 != [0x69, 0x85] } == [0x69, 0x86])
+    #expect(await send() == [0x69, 0x86])
+    timepiece.advance(by: .seconds(11))
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    await handler.withdraw()
+  }
+
+  @Test func `a consent that nobody comes for is forgotten`() async {
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    person.answer(true)
+    while await !handler.hasAnswer { await Task.yield() }
+    timepiece.advance(by: .seconds(11))
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    await handler.withdraw()
+  }
+
+  @Test func `a host that has gone makes room for another`() async {
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    #expect(await send(Self.other, channel: 2) == [0x69, 0x85])
+    #expect(person.withdrawals == 0, "the first one was here just now")
+    timepiece.advance(by: .seconds(3))
+    #expect(await send(Self.other, channel: 2) == [0x69, 0x85])
+    while person.withdrawals == 0 { await Task.yield() }
+    await handler.withdraw()
+  }
+
+  @Test func `a host that is gone takes its dialog with it, and another one's stays`() async {
+    #expect(await send() == [0x69, 0x85])
+    await person.isAsked()
+    await handler.withdraw(2)
+    #expect(person.withdrawals == 0)
+    await handler.withdraw(1)
+    #expect(person.withdrawals == 1)
+    await handler.withdraw(1)
+    #expect(person.withdrawals == 1, "nothing is open")
+  }
+
+  @Test func `a device that is pulled out leaves no dialog, whosever it is`() async {
+    #expect(await send(channel: 5) == [0x69, 0x85])
+    await person.isAsked()
+    await handler.withdraw()
+    #expect(person.withdrawals == 1)
+    #expect(await send(channel: 5) == [0x69, 0x85])
+    await person.isAsked()
+    await handler.withdraw()
+  }
+
+  @Test func `what needs nobody is answered at once`() async {
+    #expect(await send([0x00, 0x03, 0x00, 0x00]) == Array("U2F_V2".utf8) + [0x90, 0x00])
+    #expect(await send([0x00, 0x09, 0x00, 0x00]) == [0x6D, 0x00])
+  }
+}

@@ -1,0 +1,136 @@
+import CTAP2
+import ControlProtocol
+import CryptoPrimitives
+import Recovery
+import Synchronization
+
+@testable import liquid_authenticator
+
+/// A service under the test's control: a passphrase, a vault in memory, and CTAP2 requests that wait until they are let go.
+final class ScriptedService: ControlService {
+  static let passphrase: [UInt8] = Array("correct horse".utf8)
+
+  /// The requests that came, in order.
+  let calls = Mutex<[String]>([])
+  /// The vault, open or not.
+  let vault: Mutex<OpenVault?>
+  /// CTAP2 requests wait here.
+  let gate = Gate()
+
+  init(vault: OpenVault? = nil) { self.vault = Mutex(vault) }
+
+  private func note(_ call: String) { calls.withLock { $0.append(call) } }
+
+  func status() async -> AuthenticatorStatus {
+    AuthenticatorStatus(
+      processID: 7, vault: .locked, transport: "pty", attached: true, verification: "none", prompt: "terminal",
+      stateDirectory: "/s")
+  }
+
+  func lock() async { note("lock") }
+
+  func device(_ action: PlugDevice.Action) async throws {
+    note("device \(action)")
+    if action == .attach { throw TransportError("cannot open /dev/uhid") }
+  }
+
+  func unlock(_ passphrase: SecretBytes) async throws -> Unlocking {
+    guard passphrase.withUnsafeBytes({ $0.elementsEqual(Self.passphrase) }) else {
+      throw ControlFailure(.wrongPassphrase, "the passphrase is wrong")
+    }
+    note("unlock")
+    return vault.withLock { $0?.unlocking } ?? Unlocking()
+  }
+
+  func newStore(_ passphrase: SecretBytes) async throws { note("newStore") }
+  func acceptStore(_ passphrase: SecretBytes) async throws { note("acceptStore") }
+
+  func respond(to message: [UInt8], client: UInt64) async -> [UInt8] {
+    note("ctap \(message) of \(client)")
+    return await gate.wait() ? [0x00] + message : [0x2D]
+  }
+
+  func inTurn<Answer: Sendable>(
+    _ work: @escaping @Sendable (inout Authenticator) async throws -> Answer
+  ) async throws -> Answer {
+    note("in turn")
+    guard let vault = vault.withLock({ $0 }) else { throw ControlFailure(.operationDenied, "the user refused") }
+    var authenticator = Authenticator.quiet(vault)
+    return try await work(&authenticator)
+  }
+}
+
+extension Authenticator {
+  /// One whose vault is open, and that nobody has asked anything yet.
+  static func quiet(
+    _ vault: OpenVault,
+    _ interaction: any UserInteraction = UserPrompter(testing: ScriptedBackEnd())
+  ) -> Self {
+    quiet(OpenVaultSource(vault: vault), interaction)
+  }
+
+  /// One with this vault, open or not.
+  static func quiet(_ keySource: any KeySource, _ interaction: any UserInteraction) -> Self {
+    Authenticator(
+      keySource: keySource, interaction: interaction, extensions: [],
+      randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: { 0 }, report: { _ in })
+  }
+}
+
+private struct OpenVaultSource: KeySource {
+  let vault: OpenVault
+  var current: OpenVault? { vault }
+  var reported: ReportedSettings { ReportedSettings() }
+  func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
+}
+
+/// Lets requests through, now or later; a cancelled one is told so at once.
+final class Gate: Sendable {
+  private struct State {
+    var isOpen = true
+    var waiting: [Int: CheckedContinuation<Bool, Never>] = [:]
+    var cancelled: Set<Int> = []
+    var last = 0
+  }
+
+  private let state = Mutex(State())
+
+  /// How many requests wait.
+  var count: Int { state.withLock { $0.waiting.count } }
+
+  func close() { state.withLock { $0.isOpen = false } }
+
+  func open() {
+    let waiting = state.withLock { state in
+      defer { state.waiting = [:] }
+      state.isOpen = true
+      return state.waiting.values
+    }
+    for request in waiting { request.resume(returning: true) }
+  }
+
+  /// Whether the request may go on; `false` when it was cancelled.
+  func wait() async -> Bool {
+    let number = state.withLock { state in
+      state.last += 1
+      return state.last
+    }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let answer: Bool? = state.withLock { state in
+          if state.cancelled.contains(number) { return false }
+          if state.isOpen { return true }
+          state.waiting[number] = continuation
+          return nil
+        }
+        if let answer { continuation.resume(returning: answer) }
+      }
+    } onCancel: {
+      let waiting = state.withLock { state in
+        state.cancelled.insert(number)
+        return state.waiting.removeValue(forKey: number)
+      }
+      waiting?.resume(returning: false)
+    }
+  }
+}

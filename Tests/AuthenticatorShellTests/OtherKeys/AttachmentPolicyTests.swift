@@ -1,0 +1,91 @@
+import Testing
+
+@testable import liquid_authenticator
+
+struct AttachmentPolicyTests {
+  static let one = OtherKey(node: "/dev/hidraw1", name: "One")
+  static let two = OtherKey(node: "/dev/hidraw2", name: "Two")
+
+  enum Event: Sendable {
+    case see([OtherKey])
+    case plugIn
+    case pullOut
+
+    func apply(to attendance: inout AttachmentPolicy) {
+      switch self {
+      case .see(let others): attendance.see(others)
+      case .plugIn: attendance.plugIn()
+      case .pullOut: attendance.pullOut()
+      }
+    }
+  }
+
+  /// What happens after the start, whether the device is there in the end, and for whom it is not.
+  static let stories: [(String, [OtherKey], [Event], isWanted: Bool, aside: OtherKey?)] = [
+    ("alone from the start", [], [], true, nil),
+    ("a key was there before", [one], [], false, one),
+    ("a key comes", [], [.see([one])], false, one),
+    ("it goes", [], [.see([one]), .see([])], true, nil),
+    ("a second comes, and the first goes", [], [.see([one]), .see([one, two]), .see([two])], false, two),
+    ("the last of two goes", [one, two], [.see([two]), .see([])], true, nil),
+    (
+      "a key calls itself otherwise", [one], [.see([OtherKey(node: one.node, name: "")])], false,
+      OtherKey(node: one.node, name: "")
+    ),
+    ("pulled out by hand", [], [.pullOut], false, nil),
+    ("by hand, then a key comes and goes", [], [.pullOut, .see([one]), .see([])], false, nil),
+    ("by hand while stepped aside, then the key goes", [], [.see([one]), .pullOut, .see([])], false, nil),
+    ("by hand out and in, with the key gone meanwhile", [one], [.pullOut, .see([]), .plugIn], true, nil),
+    ("plugged in by hand beside a key", [one], [.plugIn], true, nil),
+    ("beside a key, and another comes", [one], [.plugIn, .see([one, two])], true, nil),
+    ("beside a key that goes, and comes again", [one], [.plugIn, .see([]), .see([one])], false, one),
+    ("beside a key, then out by hand", [one], [.plugIn, .pullOut, .see([one, two])], false, nil),
+    ("plugged in by hand where it is anyway, then a key comes", [], [.plugIn, .see([one])], false, one),
+  ]
+
+  @Test(arguments: stories)
+  func `the person's word comes first, then the rule`(
+    _ name: String, _ others: [OtherKey], _ events: [Event], _ isWanted: Bool, _ aside: OtherKey?
+  ) {
+    var attendance = AttachmentPolicy()
+    attendance.begin(beside: others)
+    for event in events { event.apply(to: &attendance) }
+    #expect(attendance.isWanted == isWanted)
+    #expect(attendance.steppedAsideFor == aside)
+  }
+
+  @Test func `before the start nothing is wanted`() {
+    var attendance = AttachmentPolicy()
+    attendance.see([])
+    #expect(!attendance.isWanted)
+    #expect(attendance.steppedAsideFor == nil)
+  }
+
+  /// All events in every order, up to five of them.
+  @Test func `in every order, the device is there exactly when nobody wants it away`() {
+    let events: [Event] = [.see([]), .see([Self.one]), .see([Self.one, Self.two]), .plugIn, .pullOut]
+    var reached = [AttachmentPolicy()]
+    reached[0].begin(beside: [])
+    for _ in 0..<5 {
+      reached = reached.flatMap { before in
+        events.map { event in
+          var after = before
+          event.apply(to: &after)
+          check(after, since: before, event)
+          return after
+        }
+      }
+    }
+  }
+
+  private func check(_ after: AttachmentPolicy, since before: AttachmentPolicy, _ event: Event) {
+    #expect(after.steppedAsideFor == nil || !after.isWanted)
+    switch event {
+    case .plugIn: #expect(after.isWanted)
+    case .pullOut: #expect(!after.isWanted && after.steppedAsideFor == nil)
+    case .see(let others):
+      let isAway = !before.isWanted && before.steppedAsideFor == nil
+      #expect(isAway ? !after.isWanted : !others.isEmpty || after.isWanted, "away by hand stays, all else comes back")
+    }
+  }
+}

@@ -1,0 +1,226 @@
+import CBOR
+import ControlProtocol
+import Testing
+
+@Suite struct ControlAnswerTests {
+  static let credential = CredentialDescription(
+    rpID: "a.example", userID: [7], name: "al", credentialID: [0xC0, 0xDE], algorithm: -7, counter: 1, policy: 0b101,
+    created: 2, changed: 3, source: 1, publicKey: [0xAB])
+  /// The members 1 to 11 of `credential`, without the map's head.
+  static let credentialMembers: [UInt8] =
+    [0x01, 0x69] + Array("a.example".utf8)
+    + [
+      0x02, 0x41, 0x07, 0x03, 0x62, 0x61, 0x6C, 0x05, 0x42, 0xC0, 0xDE, 0x06, 0x26, 0x07, 0x01, 0x08, 0x05, 0x09, 0x02,
+      0x0A, 0x03, 0x0B, 0x01,
+    ]
+
+  static let status = AuthenticatorStatus(
+    processID: 258, vault: .unlocked, transport: "uhid", attached: true, node: "/dev/hidraw0", access: "you",
+    verification: "none", prompt: "tty", fingerprint: [1, 2, 3, 4], waiting: true, problems: ["p"],
+    stateDirectory: "/s", credentials: 3, steppedAsideFor: "h", algorandSignatures: 4, associationSignatures: 300,
+    hasReaders: true)
+
+  @Test func `an answer that has nothing to tell is its status byte`() throws {
+    #expect(Done().encoded == [0x00])
+    #expect(try Done(decoding: [0x00]) == Done())
+    #expect(try Done(decoding: [0x00, 0xA1, 0x09, 0xF5]) == Done())  // members that it does not know are ignored
+  }
+
+  @Test func `hello tells the version and the process`() throws {
+    let packet: [UInt8] = [0x00, 0xA2, 0x01, 0x04, 0x02, 0x19, 0x01, 0x02]
+    #expect(Hello.Answer(processID: 258).encoded == packet)
+    #expect(try Hello.Answer(decoding: packet) == Hello.Answer(version: 4, processID: 258))
+  }
+
+  @Test func `a credential has the members of its record, and its public key as 14`() throws {
+    let packet: [UInt8] = [0x00, 0xAB] + Self.credentialMembers + [0x0E, 0x41, 0xAB]
+    #expect(Self.credential.encoded == packet)
+    #expect(try CredentialDescription(decoding: packet) == Self.credential)
+    #expect(Self.credential.credProtect == 1)
+    #expect(Self.credential.reference == CredentialReference(rpID: "a.example", credentialID: [0xC0, 0xDE]))
+  }
+
+  @Test func `its largeBlobKey is 15, and that it has a credBlob 16`() throws {
+    var credential = Self.credential
+    (credential.largeBlobKey, credential.hasCredBlob) = ([0xB0], true)
+    let packet: [UInt8] =
+      [0x00, 0xAD] + Self.credentialMembers + [0x0E, 0x41, 0xAB, 0x0F, 0x41, 0xB0, 0x10, 0xF5]
+    #expect(credential.encoded == packet)
+    #expect(try CredentialDescription(decoding: packet) == credential)
+    #expect(credential.hasLargeBlobKey && !credential.isForThirdPartyPayment)
+  }
+
+  @Test func `settings have their exact bytes`() throws {
+    let settings = OwnerSettings(
+      alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a"], forcePINChange: false, isPINSet: true)
+    let packet: [UInt8] = [
+      0x00, 0xA5, 0x01, 0xF5, 0x02, 0x06, 0x03, 0x81, 0x61, 0x61, 0x04, 0xF4, 0x05, 0xF5,
+    ]
+    #expect(settings.encoded == packet)
+    #expect(try OwnerSettings(decoding: packet) == settings)
+    for key in settings.members.pairs.map(\.key) {
+      var members = settings.members
+      members[key] = .map([:])
+      #expect(throws: ControlFailure(.unexpectedType, "")) { try OwnerSettings(members) }
+    }
+  }
+
+  @Test func `a page is a list, and where the next one starts`() throws {
+    var listed = Self.credential
+    listed.publicKey = nil
+    let last: [UInt8] = [0x00, 0xA1, 0x01, 0x81, 0xAA] + Self.credentialMembers
+    #expect(ListCredentials.Answer(credentials: [listed]).encoded == last)
+    #expect(try ListCredentials.Answer(decoding: last) == ListCredentials.Answer(credentials: [listed]))
+    let first: [UInt8] = [0x00, 0xA2, 0x01, 0x80, 0x02, 0x05]
+    #expect(ListCredentials.Answer(credentials: [], next: 5).encoded == first)
+    #expect(try ListCredentials.Answer(decoding: first) == ListCredentials.Answer(credentials: [], next: 5))
+  }
+
+  @Test(arguments: [0, 1, 7, 700, 10_000])
+  func `pages give every credential once, in order, and each fits one message`(_ count: Int) throws {
+    let all = (0..<count).map { number in
+      var credential = Self.credential
+      credential.counter = UInt32(number)
+      credential.name = String(repeating: "n", count: number % 300)
+      return credential
+    }
+    var seen: [CredentialDescription] = []
+    var start: UInt64? = 0
+    while let position = start {
+      let page = ListCredentials.Answer(of: all, start: position)
+      #expect(page.encoded.count <= ControlMessage.maximumSize)
+      seen += page.credentials
+      start = try ListCredentials.Answer(decoding: page.encoded).next
+    }
+    #expect(seen == all)
+  }
+
+  @Test(arguments: [1, 7, UInt64.max])
+  func `a page that starts behind the end is empty and the last`(_ start: UInt64) {
+    #expect(ListCredentials.Answer(of: [Self.credential], start: start) == ListCredentials.Answer(credentials: []))
+  }
+
+  @Test func `status has its exact bytes`() throws {
+    var packet: [UInt8] = [0x00, 0xB1, 0x01, 0x19, 0x01, 0x02, 0x02, 0x02, 0x03, 0x64]
+    packet += Array("uhid".utf8) + [0x04, 0xF5, 0x05, 0x6C]
+    packet += Array("/dev/hidraw0".utf8) + [0x06, 0x63] + Array("you".utf8) + [0x07, 0x64] + Array("none".utf8)
+    packet += [0x08, 0x63] + Array("tty".utf8) + [0x09, 0x44, 1, 2, 3, 4]
+    packet += [0x0A, 0xF5, 0x0B, 0x81, 0x61, 0x70, 0x0C, 0x62]
+    packet += Array("/s".utf8) + [0x0D, 0x03, 0x0E, 0x61, 0x68, 0x0F, 0x04, 0x10, 0x19, 0x01, 0x2C, 0x11, 0xF5]
+    #expect(Self.status.encoded == packet)
+    #expect(try AuthenticatorStatus(decoding: packet) == Self.status)
+  }
+
+  @Test func `status of a locked, detached device leaves out what it does not know`() throws {
+    let status = AuthenticatorStatus(
+      processID: 1, vault: .locked, transport: "pty", attached: false, verification: "passphrase", prompt: "pinentry",
+      stateDirectory: "/s")
+    #expect(try AuthenticatorStatus(decoding: status.encoded) == status)
+    #expect(status.members.pairs.map(\.key) == [1, 2, 3, 4, 7, 8, 10, 11, 12, 15, 16])
+  }
+
+  @Test func `a failure carries its reason`() {
+    let failure = ControlFailure(.wrongPassphrase, "no")
+    #expect(failure.encoded == [0xF2, 0xA1, 0x01, 0x62, 0x6E, 0x6F])
+    do throws(ControlFailure) {
+      _ = try Done(decoding: failure.encoded)
+      Issue.record("a failure is read as success")
+    } catch {
+      #expect(error == failure)
+      #expect(error.reason == "no")
+    }
+  }
+
+  @Test func `a failure says which transaction it is about, and which group that is`() {
+    let failure = ControlFailure(.wrongGroup, "no", transaction: 2, group: [0xAA, 0xBB])
+    #expect(failure.encoded == [0xF5, 0xA3, 0x01, 0x62, 0x6E, 0x6F, 0x02, 0x02, 0x03, 0x42, 0xAA, 0xBB])
+    do throws(ControlFailure) {
+      _ = try Done(decoding: failure.encoded)
+      Issue.record("a failure is read as success")
+    } catch {
+      #expect(error == failure && error.transaction == 2 && error.group == [0xAA, 0xBB])
+    }
+  }
+
+  /// Every answer of the wallet's requests, and its packet.
+  @Test func `the wallet's answers have their exact bytes`() throws {
+    try check(GetAccount.Answer("AB"), [0x00, 0xA1, 0x01, 0x62, 0x41, 0x42])
+    try check(GetAddresses.Answer(["A", "B"]), [0x00, 0xA1, 0x01, 0x82, 0x61, 0x41, 0x61, 0x42])
+    try check(
+      GetAccountPasskey.Answer(credentialID: [0xC0, 0xDE], isStored: true),
+      [0x00, 0xA2, 0x01, 0x42, 0xC0, 0xDE, 0x02, 0xF5])
+    let signature = [UInt8](repeating: 7, count: 64)
+    try check(SignTransactions.Answer([signature, nil]), [0x00, 0xA1, 0x01, 0x82, 0x58, 0x40] + signature + [0x40])
+    try check(WalletSignature([0x30, 0x06]), [0x00, 0xA1, 0x01, 0x42, 0x30, 0x06])
+    try check(GetAssociationKey.Answer(signature), [0x00, 0xA1, 0x01, 0x58, 0x40] + signature)
+  }
+
+  private func check<Answer: ControlAnswer & Equatable>(
+    _ answer: Answer, _ packet: [UInt8], sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    #expect(answer.encoded == packet, sourceLocation: sourceLocation)
+    #expect(try Answer(decoding: packet) == answer, sourceLocation: sourceLocation)
+    #expect(throws: ControlFailure(.missingParameter, ""), sourceLocation: sourceLocation) {
+      try Answer(decoding: [0x00])
+    }
+    for key in answer.members.pairs.map(\.key) {
+      var members = answer.members
+      members[key] = .map([:])
+      #expect(throws: ControlFailure(.unexpectedType, ""), sourceLocation: sourceLocation) { try Answer(members) }
+    }
+  }
+
+  @Test func `signatures and keys of another length are refused`() {
+    for count in [1, 63, 65] {
+      let bytes = CBORValue.bytes([UInt8](repeating: 0, count: count))
+      #expect(throws: ControlFailure(.unexpectedType, "")) { try SignTransactions.Answer([1: [bytes]]) }
+      #expect(throws: ControlFailure(.invalidLength, "")) { try GetAssociationKey.Answer([1: bytes]) }
+    }
+    #expect(throws: ControlFailure(.unexpectedType, "")) { try SignTransactions.Answer([1: ["x"]]) }
+    #expect(throws: ControlFailure(.unexpectedType, "")) { try GetAddresses.Answer([1: [1]]) }
+  }
+
+  static let malformed: [(String, [UInt8], ControlStatus)] = [
+    ("nothing", [], .other),
+    ("a status alone, as CTAP2 answers", [0x27], .operationDenied),
+    ("a status that nobody knows", [0xE7], ControlStatus(rawValue: 0xE7)),
+    ("a failure whose reason is no text", [0x30, 0xA1, 0x01, 0x01], .notAllowed),
+    ("a failure whose reason is broken", [0x30, 0xA1], .notAllowed),
+    ("no map", [0x00, 0x01], .invalidCBOR),
+    ("a map that is cut off", [0x00, 0xA2, 0x01, 0x01], .invalidCBOR),
+    ("no version", [0x00, 0xA1, 0x02, 0x01], .missingParameter),
+    ("a version that is a text", [0x00, 0xA2, 0x01, 0x61, 0x31, 0x02, 0x01], .unexpectedType),
+    ("a process beyond the range", [0x00, 0xA2, 0x01, 0x01, 0x02, 0x1A, 0x80, 0, 0, 0], .invalidParameter),
+  ]
+
+  @Test(arguments: malformed)
+  func `an answer that is no hello is a failure`(_ name: String, _ packet: [UInt8], _ status: ControlStatus) {
+    #expect(throws: ControlFailure(status, "")) { try Hello.Answer(decoding: packet) }
+  }
+
+  @Test(arguments: ControlAnswerTests.credential.members.pairs.map(\.key))
+  func `every member of a credential has its own type`(_ key: CBORValue) {
+    var members = Self.credential.members
+    members[key] = .map([:])
+    #expect(throws: ControlFailure(.unexpectedType, "")) { try CredentialDescription(members) }
+  }
+
+  @Test func `a page of what are no credentials is refused`() {
+    #expect(throws: ControlFailure(.unexpectedType, "")) { try ListCredentials.Answer([1: [1]]) }
+    #expect(throws: ControlFailure(.missingParameter, "")) { try ListCredentials.Answer([1: [[:]]]) }
+    #expect(throws: ControlFailure(.missingParameter, "")) { try ListCredentials.Answer([:]) }
+  }
+
+  @Test(arguments: ControlAnswerTests.status.members.pairs.map(\.key))
+  func `every member of a status has its own type`(_ key: CBORValue) {
+    var members = Self.status.members
+    members[key] = .map([:])
+    #expect(throws: ControlFailure(.unexpectedType, "")) { try AuthenticatorStatus(members) }
+  }
+
+  @Test func `a condition of the vault that nobody knows is refused`() {
+    var members = Self.status.members
+    members[2] = 4
+    #expect(throws: ControlFailure(.invalidParameter, "")) { try AuthenticatorStatus(members) }
+  }
+}

@@ -1,0 +1,326 @@
+import CBOR
+import ControlProtocol
+import CryptoPrimitives
+import Testing
+
+@Suite struct ControlCommandTests {
+  /// A request, and the packet that it is.
+  struct Case: CustomTestStringConvertible {
+    let name: String
+    let request: any ControlCommand
+    let packet: [UInt8]
+    var testDescription: String { name }
+
+    init(_ name: String, _ request: any ControlCommand, _ packet: [UInt8]) {
+      self.name = name
+      self.request = request
+      self.packet = packet
+    }
+  }
+
+  static let reference = CredentialReference(rpID: "a.example", credentialID: [0xC0, 0xDE])
+  /// {1: "a.example", 2: C0DE} without its head.
+  static let referenceMembers: [UInt8] = [0x01, 0x69] + Array("a.example".utf8) + [0x02, 0x42, 0xC0, 0xDE]
+
+  static let cases: [Case] = [
+    Case("hello", Hello(version: 3), [0x50, 0xA1, 0x01, 0x03]),
+    Case("status", GetStatus(), [0x51]),
+    Case("lock", Lock(), [0x52]),
+    Case("unlock", Unlock(secret("correct")), [0x53, 0xA1, 0x00, 0x47] + Array("correct".utf8)),
+    Case(
+      "unlock with a passphrase of 24 bytes", Unlock(secret(String(repeating: "x", count: 24))),
+      [0x53, 0xA1, 0x00, 0x58, 24] + [UInt8](repeating: 0x78, count: 24)),
+    Case(
+      "unlock with a passphrase of 256 bytes", Unlock(secret(String(repeating: "x", count: 256))),
+      [0x53, 0xA1, 0x00, 0x59, 0x01, 0x00] + [UInt8](repeating: 0x78, count: 256)),
+    Case("the second page", ListCredentials(start: 300), [0x54, 0xA1, 0x01, 0x19, 0x01, 0x2C]),
+    Case("show", ShowCredential(reference), [0x55, 0xA2] + referenceMembers),
+    Case(
+      "rename", RenameCredential(reference, name: "al", displayName: ""),
+      [0x56, 0xA4] + referenceMembers + [0x03, 0x62, 0x61, 0x6C, 0x04, 0x60]),
+    Case(
+      "rename of one name", RenameCredential(reference, displayName: "é"),
+      [0x56, 0xA3] + referenceMembers + [0x04, 0x62, 0xC3, 0xA9]),
+    Case("remove", RemoveCredential(reference), [0x57, 0xA2] + referenceMembers),
+    Case(
+      "recover", RecoverCredential(rpID: "a.example", userHandle: [7], counter: 65_536),
+      [0x58, 0xA5, 0x01, 0x69] + Array("a.example".utf8)
+        + [0x02, 0x41, 0x07, 0x03, 0x1A, 0x00, 0x01, 0x00, 0x00, 0x04, 0x26, 0x05, 0x01]),
+    Case("accept what was before the reset", AcceptBeforeReset(), [0x59]),
+    Case("a new store", NewStore(secret("pass")), [0x5A, 0xA1, 0x00, 0x44] + Array("pass".utf8)),
+    Case("a store as it is", AcceptStore(secret("pass")), [0x6A, 0xA1, 0x00, 0x44] + Array("pass".utf8)),
+    Case("attach", PlugDevice(.attach), [0x5B, 0xA1, 0x01, 0x01]),
+    Case("detach", PlugDevice(.detach), [0x5B, 0xA1, 0x01, 0x02]),
+    Case("replug", PlugDevice(.replug), [0x5B, 0xA1, 0x01, 0x03]),
+    Case("power cycle", PlugDevice(.powerCycle), [0x5B, 0xA1, 0x01, 0x04]),
+    Case("a PIN", SetPIN(secret("1234")), [0x5C, 0xA1, 0x00, 0x44] + Array("1234".utf8)),
+    Case("no PIN", RemovePIN(), [0x5D]),
+    Case("no readers", ForgetReaders(), [0x68]),
+    Case("the settings", GetSettings(), [0x5E]),
+    Case("alwaysUv", ChangeSettings(alwaysUV: false), [0x5F, 0xA1, 0x01, 0xF4]),
+    Case(
+      "a longer PIN, and who is told",
+      ChangeSettings(minimumPINLength: 6, minimumPINLengthRPIDs: ["a"]),
+      [0x5F, 0xA2, 0x02, 0x06, 0x03, 0x81, 0x61, 0x61]),
+    Case("another PIN", ChangeSettings(forcePINChange: true), [0x5F, 0xA1, 0x04, 0xF5]),
+    Case("large blobs", SetLargeBlobArray([0x80, 0x76], changedFrom: nil), [0x60, 0xA1, 0x01, 0x42, 0x80, 0x76]),
+    Case(
+      "large blobs in the place of some", SetLargeBlobArray([0x80, 0x76], changedFrom: [0xD1]),
+      [0x60, 0xA2, 0x01, 0x42, 0x80, 0x76, 0x02, 0x41, 0xD1]),
+    Case("the account", GetAccount(), [0x61]),
+    Case("its passkey", GetAccountPasskey(rpID: "a.example"), [0x62, 0xA1, 0x01, 0x69] + Array("a.example".utf8)),
+    Case(
+      "its passkey, for a host below the site", GetAccountPasskey(rpID: "a.example", host: "w.a.example"),
+      [0x62, 0xA2, 0x01, 0x69] + Array("a.example".utf8) + [0x02, 0x6B] + Array("w.a.example".utf8)),
+    Case(
+      "transactions, of which one is to be signed, and one by another address",
+      SignTransactions(
+        [
+          .init([0x80], isToBeSigned: true), .init([0x81, 0xA0], isToBeSigned: false),
+          .init([], isToBeSigned: true, signer: "B"),
+        ], origin: "o"),
+      [0x63, 0xA2, 0x01, 0x83, 0x82, 0x41, 0x80, 0xF5, 0x82, 0x42, 0x81, 0xA0, 0xF4, 0x83, 0x40, 0xF5, 0x61, 0x42]
+        + [0x02, 0x61, 0x6F]),
+    Case(
+      "a message", SignMessage([0x68, 0x69], origin: "o"),
+      [0x64, 0xA2, 0x01, 0x42, 0x68, 0x69, 0x02, 0x61, 0x6F]),
+    Case(
+      "accounts", GetAddresses(account: 1, first: 300, count: 32),
+      [0x65, 0xA3, 0x01, 0x19, 1, 0x2C, 0x02, 0x18, 32, 0x03, 0x01]),
+    Case("an association key", GetAssociationKey(publicUserID: "al"), [0x66, 0xA1, 0x01, 0x62, 0x61, 0x6C]),
+    Case(
+      "data for an association key",
+      SignAssociation(publicUserID: "al", data: [0x31], service: "s"),
+      [0x67, 0xA3, 0x01, 0x62, 0x61, 0x6C, 0x02, 0x41, 0x31, 0x03, 0x61, 0x73]),
+  ]
+
+  @Test(arguments: cases)
+  func `every request has exactly one packet`(_ example: Case) {
+    #expect(example.request.encoded.bytes == example.packet)
+  }
+
+  @Test(arguments: cases)
+  func `a packet is read as the request that it was`(_ example: Case) throws {
+    #expect(try decode(example.packet).encoded.bytes == example.packet)
+  }
+
+  // Holds: CONTROL-1
+  @Test(arguments: cases)
+  func `a request that is cut off anywhere is refused`(_ example: Case) {
+    for count in 0..<example.packet.count {
+      switch try? decode(Array(example.packet.prefix(count))) {
+      case nil: break
+      case let list as ListCredentials: #expect(count == 1 && list.start == 0)  // its one member may be absent
+      case let request?: Issue.record("\(count) bytes are read as \(request)")
+      }
+    }
+  }
+
+  // Holds: CONTROL-1
+  @Test(arguments: cases.filter { $0.packet.count > 1 })
+  func `bytes behind a request are refused`(_ example: Case) {
+    #expect(throws: ControlFailure(.invalidCBOR, "")) { try decode(example.packet + [0x00]) }
+  }
+
+  @Test func `the passphrase that is read is the one that was sent`() throws {
+    let unlock = try #require(try decode([0x53, 0xA1, 0x00, 0x43, 0x61, 0xFF, 0x00]) as? Unlock)
+    #expect(unlock.secret.bytes == [0x61, 0xFF, 0x00])  // bytes as typed, no text
+  }
+
+  @Test func `members that a request does not know are ignored`() throws {
+    #expect(try decode([0x50, 0xA2, 0x01, 0x01, 0x18, 0x63, 0xF5]).encoded.bytes == [0x50, 0xA1, 0x01, 0x01])
+    #expect(try decode([0x51, 0xA1, 0x01, 0x01]).encoded.bytes == [0x51])
+    #expect(
+      try decode([0x53, 0xA2, 0x00, 0x41, 0x61, 0x05, 0xF5]).encoded.bytes == [0x53, 0xA1, 0x00, 0x41, 0x61])
+  }
+
+  static let malformed: [(String, [UInt8], ControlStatus)] = [
+    ("nothing", [], .invalidLength),
+    ("a message that is too long", [0x51] + [UInt8](repeating: 0, count: ControlMessage.maximumSize), .invalidLength),
+    ("a CTAP2 message that is too long", [0x01] + [UInt8](repeating: 0, count: 7_609), .invalidLength),
+    ("a command of our range that does not exist", [0x6F], .invalidCommand),
+    ("another", [0x6F, 0xA0], .invalidCommand),
+    ("no PIN at all", [0x5C], .missingParameter),
+    ("a PIN that is a text", [0x5C, 0xA1, 0x00, 0x61, 0x31], .unexpectedType),
+    ("a PIN of no bytes", [0x5C, 0xA1, 0x00, 0x40], .invalidLength),
+    ("settings without a change", [0x5F], .missingParameter),
+    ("settings that are not to be changed", [0x5F, 0xA1, 0x04, 0xF4], .missingParameter),
+    ("alwaysUv that is a number", [0x5F, 0xA1, 0x01, 0x01], .unexpectedType),
+    ("a site that is a number", [0x5F, 0xA1, 0x03, 0x81, 0x01], .unexpectedType),
+    ("large blobs that are not there", [0x60], .missingParameter),
+    ("large blobs that are a text", [0x60, 0xA1, 0x01, 0x60], .unexpectedType),
+    ("large blobs in the place of a text", [0x60, 0xA2, 0x01, 0x40, 0x02, 0x60], .unexpectedType),
+    ("hello without a version", [0x50], .missingParameter),
+    ("hello with an empty map", [0x50, 0xA0], .missingParameter),
+    ("hello with a text", [0x50, 0xA1, 0x01, 0x61, 0x31], .unexpectedType),
+    ("hello that is no map", [0x50, 0x01], .invalidCBOR),
+    ("hello with a key twice", [0x50, 0xA2, 0x01, 0x01, 0x01, 0x01], .invalidCBOR),
+    ("hello with a number in more bytes than needed", [0x50, 0xA1, 0x01, 0x18, 0x01], .invalidCBOR),
+    ("status with half a map", [0x51, 0xA1], .invalidCBOR),
+    ("unlock without a passphrase", [0x53], .missingParameter),
+    ("unlock with another member only", [0x53, 0xA1, 0x01, 0x41, 0x61], .missingParameter),
+    ("unlock with a text", [0x53, 0xA1, 0x00, 0x61, 0x61], .unexpectedType),
+    ("unlock with an empty passphrase", [0x53, 0xA1, 0x00, 0x40], .invalidLength),
+    (
+      "unlock with a passphrase of 257 bytes",
+      [0x53, 0xA1, 0x00, 0x59, 0x01, 0x01] + [UInt8](repeating: 0x78, count: 257), .invalidLength
+    ),
+    ("unlock with a length in four bytes", [0x53, 0xA1, 0x00, 0x5A, 0, 0, 0, 1, 0x61], .invalidLength),
+    ("unlock with an indefinite length", [0x53, 0xA1, 0x00, 0x5F, 0x41, 0x61, 0xFF], .invalidLength),
+    ("unlock with a length in more bytes than needed", [0x53, 0xA1, 0x00, 0x58, 0x01, 0x61], .invalidCBOR),
+    ("unlock with a length in two bytes where one is enough", [0x53, 0xA1, 0x00, 0x59, 0x00, 0x18], .invalidCBOR),
+    ("unlock with a passphrase that is cut off", [0x53, 0xA1, 0x00, 0x42, 0x61], .invalidCBOR),
+    ("unlock with a length that is cut off", [0x53, 0xA1, 0x00, 0x59, 0x01], .invalidCBOR),
+    ("unlock with the passphrase behind another member", [0x53, 0xA2, 0x01, 0x01, 0x00, 0x41, 0x61], .invalidCBOR),
+    ("unlock with the passphrase twice", [0x53, 0xA2, 0x00, 0x41, 0x61, 0x00, 0x41, 0x61], .invalidCBOR),
+    ("a page that starts below zero", [0x54, 0xA1, 0x01, 0x20], .unexpectedType),
+    ("show without an id", [0x55, 0xA1, 0x01, 0x61, 0x61], .missingParameter),
+    ("show with an rp.id that is no text", [0x55, 0xA2, 0x01, 0x41, 0x61, 0x02, 0x40], .unexpectedType),
+    ("show with an rp.id that is not UTF-8", [0x55, 0xA2, 0x01, 0x61, 0xFF, 0x02, 0x40], .invalidCBOR),
+    ("rename without a name", [0x56, 0xA2] + referenceMembers, .missingParameter),
+    (
+      "rename with a name of 256 bytes",
+      [0x56, 0xA3] + referenceMembers + [0x03, 0x79, 0x01, 0x00] + [UInt8](repeating: 0x61, count: 256), .invalidLength
+    ),
+    ("device without an action", [0x5B], .missingParameter),
+    ("device with an action that does not exist", [0x5B, 0xA1, 0x01, 0x00], .invalidParameter),
+    ("device with another", [0x5B, 0xA1, 0x01, 0x05], .invalidParameter),
+  ]
+
+  // Holds: CONTROL-1
+  @Test(arguments: malformed)
+  func `a malformed request is refused with its status`(_ name: String, _ packet: [UInt8], _ status: ControlStatus) {
+    #expect(throws: ControlFailure(status, "")) { try decode(packet) }
+  }
+
+  static let recoveries: [(String, CBORMap, ControlStatus)] = [
+    ("an empty rp.id", [1: "", 2: .bytes([7]), 3: 0, 4: -7, 5: 1], .invalidParameter),
+    ("an empty user handle", [1: "a", 2: .bytes([]), 3: 0, 4: -7, 5: 1], .invalidLength),
+    (
+      "a user handle of 65 bytes", [1: "a", 2: .bytes(.init(repeating: 0, count: 65)), 3: 0, 4: -7, 5: 1],
+      .invalidLength
+    ),
+    ("a counter of 33 bits", [1: "a", 2: .bytes([7]), 3: 0x1_0000_0000, 4: -7, 5: 1], .invalidParameter),
+    ("an algorithm that we do not have", [1: "a", 2: .bytes([7]), 3: 0, 4: -257, 5: 1], .invalidParameter),
+    ("credProtect 0", [1: "a", 2: .bytes([7]), 3: 0, 4: -7, 5: 0], .invalidParameter),
+    ("credProtect 4", [1: "a", 2: .bytes([7]), 3: 0, 4: -7, 5: 4], .invalidParameter),
+    ("no counter", [1: "a", 2: .bytes([7]), 4: -7, 5: 1], .missingParameter),
+  ]
+
+  /// What a wallet may ask, each with a fault; `long` is one byte longer than the limit.
+  static let walletFaults: [(String, UInt8, CBORMap, ControlStatus)] = [
+    ("a passkey of no site", 0x62, [:], .missingParameter),
+    ("a passkey of a site without a name", 0x62, [1: ""], .invalidLength),
+    ("a passkey of a site with a long name", 0x62, [1: long(255)], .invalidLength),
+    ("a passkey of bytes", 0x62, [1: .bytes([1])], .unexpectedType),
+    ("a passkey for a host without a name", 0x62, [1: "a", 2: ""], .invalidLength),
+    ("a passkey for a host with a long name", 0x62, [1: "a", 2: long(255)], .invalidLength),
+    ("a passkey for a host of bytes", 0x62, [1: "a", 2: .bytes([1])], .unexpectedType),
+    ("no transactions", 0x63, [2: "o"], .missingParameter),
+    ("an empty group", 0x63, [1: [], 2: "o"], .invalidLength),
+    ("17 transactions", 0x63, [1: .array(.init(repeating: item, count: 17)), 2: "o"], .invalidLength),
+    ("transactions of nobody", 0x63, [1: [item]], .missingParameter),
+    ("transactions of an origin without a name", 0x63, [1: [item], 2: ""], .invalidLength),
+    ("transactions of a long origin", 0x63, [1: [item], 2: long(300)], .invalidLength),
+    ("transactions of which none is to be signed", 0x63, [1: [[.bytes([]), false]], 2: "o"], .invalidParameter),
+    ("a transaction that is no list", 0x63, [1: [.bytes([])], 2: "o"], .unexpectedType),
+    ("a transaction that is a text", 0x63, [1: [["", true]], 2: "o"], .unexpectedType),
+    ("a transaction that does not say whether to sign", 0x63, [1: [[.bytes([])]], 2: "o"], .unexpectedType),
+    ("a transaction with a number for a bool", 0x63, [1: [[.bytes([]), 1]], 2: "o"], .unexpectedType),
+    ("a signer that is no text", 0x63, [1: [[.bytes([]), true, 1]], 2: "o"], .unexpectedType),
+    ("a transaction of four elements", 0x63, [1: [[.bytes([]), true, "", ""]], 2: "o"], .unexpectedType),
+    ("an empty message", 0x64, [1: .bytes([]), 2: "o"], .invalidLength),
+    (
+      "a message of 1025 bytes", 0x64, [1: .bytes(.init(repeating: 0x61, count: 1025)), 2: "o"],
+      .invalidLength
+    ),
+    ("a message that is a text", 0x64, [1: "hi", 2: "o"], .unexpectedType),
+    ("a message of nobody", 0x64, [1: .bytes([0x61])], .missingParameter),
+    ("addresses without a number", 0x65, [1: 0, 3: 0], .missingParameter),
+    ("addresses of no account", 0x65, [1: 0, 2: 1], .missingParameter),
+    ("addresses from nowhere on", 0x65, [2: 1, 3: 0], .missingParameter),
+    ("no addresses", 0x65, [1: 0, 2: 0, 3: 0], .invalidParameter),
+    ("33 addresses", 0x65, [1: 0, 2: 33, 3: 0], .invalidParameter),
+    ("addresses whose index would be hardened", 0x65, [1: 0x7FFF_FFFF, 2: 2, 3: 0], .invalidParameter),
+    ("addresses whose last index is beyond 32 bits", 0x65, [1: 0xFFFF_FFFF, 2: 32, 3: 0], .invalidParameter),
+    ("addresses beyond 32 bits", 0x65, [1: 0x1_0000_0000, 2: 1, 3: 0], .invalidParameter),
+    ("addresses of an account that is hardened", 0x65, [1: 0, 2: 1, 3: 0x8000_0000], .invalidParameter),
+    ("addresses of an account beyond 32 bits", 0x65, [1: 0, 2: 1, 3: 0x1_0000_0000], .invalidParameter),
+    ("addresses of an account below 0", 0x65, [1: 0, 2: 1, 3: -1], .unexpectedType),
+    ("addresses of an account that is a text", 0x65, [1: 0, 2: 1, 3: "1"], .unexpectedType),
+    ("an association key of nobody", 0x66, [:], .missingParameter),
+    ("an association key of an empty user", 0x66, [1: ""], .invalidLength),
+    ("an association key of a long user", 0x66, [1: long(256)], .invalidLength),
+    ("an association without data", 0x67, [1: "al", 3: "s"], .missingParameter),
+    ("an association of no data", 0x67, [1: "al", 2: .bytes([]), 3: "s"], .invalidLength),
+    (
+      "an association of 257 bytes", 0x67, [1: "al", 2: .bytes(.init(repeating: 0x61, count: 257)), 3: "s"],
+      .invalidLength
+    ),
+    ("an association of a line end", 0x67, [1: "al", 2: .bytes([0x61, 0x0A]), 3: "s"], .invalidParameter),
+    ("an association of a letter beyond ASCII", 0x67, [1: "al", 2: .bytes([0xC3, 0xA9]), 3: "s"], .invalidParameter),
+    ("an association with nobody", 0x67, [1: "al", 2: .bytes([0x61])], .missingParameter),
+    ("an association with a long service", 0x67, [1: "al", 2: .bytes([0x61]), 3: long(300)], .invalidLength),
+  ]
+
+  private static let item: CBORValue = [.bytes([]), true]
+  private static func long(_ limit: Int) -> CBORValue { .text(String(repeating: "x", count: limit + 1)) }
+
+  // Holds: WALLET-1, WALLET-16
+  @Test(arguments: walletFaults)
+  func `a wallet's request with a fault is refused`(
+    _ name: String, _ command: UInt8, _ members: CBORMap, _ status: ControlStatus
+  ) {
+    #expect(throws: ControlFailure(status, "")) { try decode([command] + members.packet) }
+  }
+
+  /// The same limits, reached and not exceeded.
+  static let walletLimits: [(String, UInt8, CBORMap)] = [
+    ("a site's name", 0x62, [1: .text(String(repeating: "x", count: 255))]),
+    (
+      "16 transactions", 0x63,
+      [1: .array(.init(repeating: item, count: 16)), 2: .text(String(repeating: "x", count: 300))]
+    ),
+    ("a message", 0x64, [1: .bytes(.init(repeating: 0x61, count: 1024)), 2: "o"]),
+    ("the last address of the last account", 0x65, [1: 0x7FFF_FFFF, 2: 1, 3: 0x7FFF_FFFF]),
+    ("a user", 0x66, [1: .text(String(repeating: "x", count: 256))]),
+    (
+      "data", 0x67,
+      [1: "al", 2: .bytes(.init(repeating: 0x7E, count: 256)), 3: .text(String(repeating: "x", count: 300))]
+    ),
+  ]
+
+  // Holds: WALLET-1
+  @Test(arguments: walletLimits)
+  func `what is as long as allowed is taken`(_ name: String, _ command: UInt8, _ members: CBORMap) throws {
+    #expect(try decode([command] + members.packet).encoded.bytes == [command] + members.packet)
+  }
+
+  @Test(arguments: recoveries)
+  func `a recovery with a member out of range is refused`(_ name: String, _ members: CBORMap, _ status: ControlStatus) {
+    #expect(throws: ControlFailure(status, "")) { try decode([0x58] + CBOREncoder.encode(.map(members))) }
+  }
+}
+
+/// The commands of the cases; which of them is served the authenticator's own table says.
+private let commands = ControlCommandTests.cases.map { type(of: $0.request) }
+
+private func decode(_ packet: [UInt8]) throws(ControlFailure) -> any ControlCommand {
+  try locked(packet).withUnsafeBytes { bytes throws(ControlFailure) in
+    let code = try ControlMessage.command(of: bytes)
+    guard let command = commands.first(where: { $0.code == code }) else { throw ControlFailure(.invalidCommand, "") }
+    return try command.init(decoding: UnsafeRawBufferPointer(rebasing: bytes.dropFirst()))
+  }
+}
+
+func locked(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes { SecretBytes(copying: $0) } }
+
+func secret(_ text: String) -> SecretBytes { locked(Array(text.utf8)) }
+
+extension CBORMap {
+  fileprivate var packet: [UInt8] { isEmpty ? [] : CBOREncoder.encode(.map(self)) }
+}
+
+extension SecretBytes {
+  var bytes: [UInt8] { withUnsafeBytes { Array($0) } }
+}
