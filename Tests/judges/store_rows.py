@@ -1,4 +1,4 @@
-"""What the store says of its own rows (Sources/README.md, "The rows of the store"), computed without a line of the product.
+"""The hash over the rows of a store (Recovery §6), computed without a line of the product.
 
 A keyed multiset hash: the sum of the rows' MACs modulo 2^256, sealed in the table `rowSet`.
 """
