@@ -6,14 +6,14 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Packages of Debian and Ubuntu. The doors of Package.swift name the first line's.
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev zlib1g-dev libqrencode-dev pkg-config
-    binutils)
+    binutils scdoc)
 # What liquid-auth-wallet needs besides: to be built, and to run.
 packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
 packages_to_check=(shellcheck)
 packages_for_python=(python3 python3-pip python3-setuptools python3-wheel)
 packages_for_clients=(fido2-tools openssh-client zbar-tools elfutils)
-packages_for_daemon=(strace valgrind curl gpg gpg-agent elfutils acl)
+packages_for_daemon=(strace valgrind curl gpg gpg-agent elfutils acl mandoc)
 # These go into the guest only, see Tests/tools/run.
 packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-host cryptsetup-bin)
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick)
@@ -205,6 +205,16 @@ build_wallet() {
     prepare_build "${packages_to_build_wallet[@]}"
     install_packages "${packages_to_run_wallet[@]}"
     build_release "${wallet_programs[@]}"
+}
+
+# build_manual DIRECTORY: the pages of Sources/Manual, as man looks for them below a directory `man`.
+build_manual() {
+    local source page
+    for source in "$repo"/Sources/Manual/*.scd; do
+        page=${source##*/} page=${page%.scd}
+        mkdir -p "$1/man${page##*.}"
+        scdoc <"$source" >"$1/man${page##*.}/$page" || fail "scdoc could not read $source"
+    done
 }
 
 # load_uhid: the kernel's part, if it is not there; why it could not be had is left in

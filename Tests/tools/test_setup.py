@@ -44,7 +44,7 @@ def clone():
     shutil.rmtree(HOME / "liquid-auth", ignore_errors=True)
     built = HOME / "liquid-auth/.build/release"
     built.mkdir(parents=True)
-    for name in ("scripts", "udev-rules"):
+    for name in ("scripts", "udev-rules", "Sources/Manual"):
         shutil.copytree(REPOSITORY / name, HOME / "liquid-auth" / name)
     shutil.copy(REPOSITORY / "Package.swift", HOME / "liquid-auth")
     for program in ("liquid-authenticator", "liquid-auth"):
@@ -119,6 +119,7 @@ def test_first_use(clone):
     assert " ".join(use.phrase[number] for number in (1, 2, 3)) not in shown.split("written down: ", 1)[1]
     assert "liquid-auth" in subprocess.run(["id", "-nG", "person"], capture_output=True, text=True).stdout.split()
     assert os.stat("/dev/uhid").st_mode & 0o777 == 0o660 and RULE.exists()
+    assert {"liquid-auth.1", "liquid-auth-wallet.1"} <= {page.name for page in (HOME / ".local/share/man/man1").iterdir()}
     vault = HOME / ".local/state/liquid-auth/vault"
     assert (vault.stat().st_uid, vault.stat().st_mode & 0o777) == (pwd.getpwnam("person").pw_uid, 0o600)
     wait_for("end of the device", lambda: not list(pathlib.Path("/dev").glob("hidraw*")), 60)

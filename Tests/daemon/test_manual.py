@@ -1,0 +1,86 @@
+"""The manual: each page can be rendered, and has every option that `--help` has."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+from support.authenticator import BIN
+
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources/Manual"
+PAGES = sorted(SOURCES.glob("*.scd"))
+COMMON = "liquid-auth.1"
+# The page of each command of liquid-auth; those of connect and keyri are the wallet's.
+PAGE = {
+    "accounts": "accounts", "blobs": "blobs", "config": "config", "credentials": "credentials", "demo": "demo",
+    "derive": "recover", "device": "device", "init": "init", "link": "link", "lock": "device", "pin": "pin",
+    "recover": "recover", "status": "status", "unlock": "device",
+}
+
+
+def options_of_page(name):
+    return set(re.findall(r"\*(--[a-z][a-z-]+)", (SOURCES / f"{name}.scd").read_text("utf-8")))
+
+
+def help_of(program, *words):
+    return subprocess.run([BIN / program, *words, "--help"], capture_output=True, text=True, check=True).stdout
+
+
+def commands(program, *words):
+    """Each command and subcommand, with its help."""
+    text = help_of(program, *words)
+    yield words, text
+    listed = re.search(r"^SUBCOMMANDS:\n(.*?)(?:\n\n|\Z)", text, re.M | re.S)
+    for name in re.findall(r"^  (\S+)  ", listed[1] if listed else "", re.M):
+        yield from commands(program, *words, name)
+
+
+def options(text):
+    """The options that the help lists, not those that its prose names."""
+    return set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]+)", text, re.M))
+
+
+@pytest.mark.skipif(not shutil.which("scdoc") or not shutil.which("mandoc"), reason="scripts/test installs both")
+@pytest.mark.parametrize("source", PAGES, ids=lambda path: path.stem)
+def test_page_is_rendered(source, tmp_path):
+    page = tmp_path / source.stem
+    page.write_bytes(subprocess.run(["scdoc"], stdin=source.open("rb"), capture_output=True, check=True).stdout)
+    lint = subprocess.run(["mandoc", "-T", "lint", "-W", "error", page], capture_output=True, text=True)
+    assert lint.returncode == 0, lint.stdout
+    shown = subprocess.run(["mandoc", "-T", "ascii", page], capture_output=True, text=True, check=True).stdout
+    text = re.sub(r".\x08", "", shown)
+    for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "SEE ALSO"):
+        assert re.search(rf"^{section}$", text, re.M), section
+
+
+@pytest.mark.parametrize("source", PAGES, ids=lambda path: path.stem)
+def test_every_page_that_a_page_names_is_there(source):
+    ours = re.findall(r"\*((?:liquid-auth|wallet\.conf)[a-z.-]*)\*\((\d)\)", source.read_text("utf-8"))
+    assert ours, "SEE ALSO names no page"
+    for name, section in ours:
+        assert (SOURCES / f"{name}.{section}.scd").exists(), f"{name}({section})"
+
+
+def test_liquid_auth():
+    common = options_of_page(COMMON)
+    seen = set()
+    for words, text in commands("liquid-auth"):
+        if words[:1] in (("connect",), ("keyri",), ("help",)):
+            continue
+        page = options_of_page(f"liquid-auth-{PAGE[words[0]]}.1") if words else set()
+        missing = options(text) - common - page
+        assert not missing, f"{' '.join(words)}: {missing}"
+        seen |= set(words[:1])
+    assert seen == set(PAGE)
+
+
+def test_liquid_auth_wallet():
+    page = options_of_page("liquid-auth-wallet.1")
+    for words, text in commands("liquid-auth-wallet"):
+        assert options(text) <= page, f"{' '.join(words)}: {options(text) - page}"
+
+
+def test_liquid_authenticator():
+    text = help_of("liquid-authenticator")
+    assert options(text) == options_of_page("liquid-authenticator.8") & options(text) and len(options(text)) == 10
