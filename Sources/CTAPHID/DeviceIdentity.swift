@@ -3,7 +3,7 @@ public struct DeviceIdentity: Hashable, Sendable {
   /// The version of CTAPHID that the machine speaks.
   public static let protocolVersion: UInt8 = 2
 
-  /// The version of this product: the device tells it, and so do both programs (`--version`).
+  /// The version of this product: the device reports it, and all programs do (`--version`).
   public static let productVersion: (major: UInt8, minor: UInt8, build: UInt8) = (0, 1, 0)
 
   /// The device's version, major part.
