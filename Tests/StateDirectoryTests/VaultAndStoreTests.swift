@@ -64,7 +64,7 @@ import Vault
     try FileManager.default.removeItem(atPath: directory.vaultPath)
     let error = #expect(throws: StateDirectoryError.self) { try directory.check() }
     #expect(error?.kind == .missing)
-    #expect(error?.description.hasSuffix("from the phrase with: liquid-auth init --import") == true)
+    #expect(error?.description.hasSuffix("or make a new one from the phrase with: liquid-auth init --import") == true)
 
     #expect(try make() == 0)
     let (content, state) = try openStore()
