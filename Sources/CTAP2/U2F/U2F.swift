@@ -20,6 +20,14 @@ public enum U2FOutcome: Sendable, Equatable {
   public static let refused = U2FStatus.commandNotAllowed.bytes
 }
 
+extension CommandReport {
+  /// The report on a message whose prompt failed, which the authenticator does not see.
+  public init(u2F message: [UInt8], error: UserInteractionError, elapsed: Duration) {
+    self.init(
+      command: (try? U2FCommand(message))?.instruction.name, rpID: nil, error: CTAPError(error), elapsed: elapsed)
+  }
+}
+
 /// U2F: registration and sign-in of CTAP1, over CTAPHID_MSG (U2F Raw Message Formats 1.2, and CTAP §7).
 ///
 /// U2F has no keepalive: hosts repeat the message until somebody has agreed. So nothing waits here; the caller asks the
@@ -34,19 +42,39 @@ extension Authenticator {
   public mutating func respond(
     toU2F message: [UInt8], confirmation: Confirmation?, in context: RequestContext
   ) -> U2FOutcome {
+    let start = now()
     beginCommand(nil, in: context)
+    var outcome = CommandReport(command: nil, rpID: nil, error: nil, elapsed: .zero)
     do throws(CTAPError) {
       let command = try U2FCommand(message)
+      outcome.command = command.instruction.name
+      let answer: U2FOutcome
       switch command.instruction {
       case .version:
         guard command.data.isEmpty else { throw CTAPError(.invalidLength, "a VERSION message with data") }
         return .answer(Array("U2F_V2".utf8) + U2FStatus.noError.bytes)
-      case .register: return try register(command, confirmation)
-      case .authenticate: return try authenticate(command, confirmation)
+      case .register: answer = try register(command, confirmation)
+      case .authenticate: answer = try authenticate(command, confirmation, &outcome.rpID)
       }
+      // The host repeats the message until the person has answered: only the last one is reported.
+      guard case .answer = answer else { return answer }
+      outcome.elapsed = now() - start
+      report(outcome)
+      return answer
     } catch {
+      if !Self.isCheckOnly(message) {
+        outcome.error = error
+        outcome.elapsed = now() - start
+        report(outcome)
+      }
       return .answer(U2FStatus(error).bytes)
     }
+  }
+
+  /// Whether a message only asks if a key handle is known: hosts send one for each handle that a site lists.
+  private static func isCheckOnly(_ message: [UInt8]) -> Bool {
+    guard let command = try? U2FCommand(message), command.instruction == .authenticate else { return false }
+    return command.parameter == Control.checkOnly.rawValue
   }
 
   // MARK: Registration
@@ -106,7 +134,7 @@ extension Authenticator {
 
   /// U2F Raw Message Formats §5: challenge ‖ application ‖ length and key handle.
   private mutating func authenticate(
-    _ command: U2FCommand, _ confirmation: Confirmation?
+    _ command: U2FCommand, _ confirmation: Confirmation?, _ rpID: inout String?
   ) throws(CTAPError) -> U2FOutcome {
     let data = command.data
     guard data.count >= 65, data.count == 65 + Int(data[64]), let application = RPIDHash(bytes: Array(data[32..<64]))
@@ -122,6 +150,7 @@ extension Authenticator {
     guard let (credential, key) = try secondFactor(Array(data[65...]), application, vault) else {
       throw CTAPError(.invalidCredential, "the key handle is unknown")
     }
+    rpID = credential.record?.rpID
 
     switch control {
     case .checkOnly: throw CTAPError(.upRequired, "the key handle is ours")
@@ -131,7 +160,7 @@ extension Authenticator {
     case .enforcePresence:
       guard let confirmation, confirmation.userPresent else {
         var prompt = prompt
-        prompt.rpID = credential.record?.rpID
+        prompt.rpID = rpID
         prompt.accountName = credential.record?.name
         return .needsPresence(prompt)
       }

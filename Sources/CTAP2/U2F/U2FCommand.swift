@@ -7,6 +7,14 @@ struct U2FCommand: Sendable {
     case register = 0x01
     case authenticate = 0x02
     case version = 0x03
+
+    var name: String {
+      switch self {
+      case .register: "U2F_REGISTER"
+      case .authenticate: "U2F_AUTHENTICATE"
+      case .version: "U2F_VERSION"
+      }
+    }
   }
 
   let instruction: Instruction

@@ -16,7 +16,7 @@ actor U2FRequestHandler {
     case unlocked
     /// Agreed to, under one unlocking of the vault.
     case agreed(Unlocking?)
-    case refused
+    case refused(UserInteractionError)
   }
 
   /// What the person is asked, for one message of one client.
@@ -41,18 +41,20 @@ actor U2FRequestHandler {
   private let interaction: any UserInteraction
   private let timepiece: any MonotonicClock
   private let workers: any TaskExecutor
+  private let report: @Sendable (CommandReport) -> Void
   private var question: Question?
   private var questions = 0
 
   init(
     queue: RequestQueue<Authenticator>, keySource: any KeySource, interaction: any UserInteraction,
-    timepiece: any MonotonicClock, workers: any TaskExecutor
+    timepiece: any MonotonicClock, workers: any TaskExecutor, report: @escaping @Sendable (CommandReport) -> Void
   ) {
     self.queue = queue
     self.keySource = keySource
     self.interaction = interaction
     self.timepiece = timepiece
     self.workers = workers
+    self.report = report
   }
 
   /// Answers a message, without waiting for the person where the host can ask again.
@@ -82,7 +84,7 @@ actor U2FRequestHandler {
       let unlocking = keySource.current?.unlocking
       ask(message, context, isUnlocking: false) { [interaction] () async throws(UserInteractionError) in
         let confirmation = try await interaction.confirm(prompt, verification: false)
-        return confirmation.userPresent ? .agreed(unlocking) : .refused
+        return confirmation.userPresent ? .agreed(unlocking) : .refused(.declined)
       }
     case nil: break
     }
@@ -145,8 +147,8 @@ actor U2FRequestHandler {
     }
     questions += 1
     let task = Task(executorPreference: workers) { [number = questions] in
-      var outcome = Outcome.refused
-      do throws(UserInteractionError) { outcome = try await body() } catch {}
+      let outcome: Outcome
+      do throws(UserInteractionError) { outcome = try await body() } catch { outcome = .refused(error) }
       await self.end(number, outcome)
     }
     question = Question(
@@ -155,9 +157,12 @@ actor U2FRequestHandler {
   }
 
   private func end(_ number: Int, _ outcome: Outcome) {
-    guard question?.number == number else { return }
+    guard let ended = question, ended.number == number else { return }
+    let now = timepiece.now
     question?.outcome = outcome
-    question?.since = timepiece.now
+    question?.since = now
+    guard case .refused(let error) = outcome else { return }
+    report(CommandReport(u2F: ended.message, error: error, elapsed: ended.since.duration(to: now)))
   }
 }
 

@@ -52,15 +52,16 @@ final class Daemon: Sendable {
       directory: directory, prompter: prompter, verifier: verifier, maximumPasskeys: options.maximumPasskeys,
       signatures: signatures, log: log.warning)
     let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
+    let report: @Sendable (CommandReport) -> Void = { CeremonyLog.line($0).map(log.info) }
     let authenticator = Authenticator(
       keySource: vault, interaction: prompter, extensions: Self.extensions,
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: loop.now) },
-      wallClock: Self.unixMilliseconds, writer: writer, report: { CeremonyLog.line($0).map(log.info) })
+      wallClock: Self.unixMilliseconds, writer: writer, report: report)
     let router = RequestRouter(
       options: options, directory: directory, vault: vault, prompter: prompter, signatures: signatures,
       queue: RequestQueue(authenticator), writer: writer)
     u2f = U2FRequestHandler(
-      queue: router.queue, keySource: vault, interaction: prompter, timepiece: loop, workers: loop)
+      queue: router.queue, keySource: vault, interaction: prompter, timepiece: loop, workers: loop, report: report)
     key = CTAPHIDDriver(
       transport: options.transport.transport(on: loop), timepiece: loop, loop: loop, log: log,
       withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }

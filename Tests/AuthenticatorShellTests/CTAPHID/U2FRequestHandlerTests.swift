@@ -48,8 +48,16 @@ struct U2FRequestHandlerTests {
     func answer(_ agrees: Bool) { answering.yield(agrees) }
   }
 
+  /// The lines of the log.
+  private final class Reports: Sendable {
+    private let list = Mutex<[String]>([])
+    var lines: [String] { list.withLock { $0 } }
+    func append(_ report: CommandReport) { CeremonyLog.line(report).map { line in list.withLock { $0.append(line) } } }
+  }
+
   private let timepiece = ManualTimepiece()
   private let person = Person()
+  private let reports = Reports()
   private let handler: U2FRequestHandler
 
   init() {
@@ -59,10 +67,10 @@ struct U2FRequestHandlerTests {
     let source = OpenVaultSource(vault: vault)
     let authenticator = Authenticator(
       keySource: source, interaction: person, extensions: [], randomness: SystemRandomNumberGenerator(),
-      now: { .zero }, wallClock: { 0 }, report: { _ in })
+      now: { .zero }, wallClock: { 0 }, report: reports.append)
     handler = U2FRequestHandler(
       queue: RequestQueue(authenticator), keySource: source, interaction: person, timepiece: timepiece,
-      workers: globalConcurrentExecutor)
+      workers: globalConcurrentExecutor, report: reports.append)
   }
 
   private func send(_ message: [UInt8] = message, channel: UInt64 = 1) async -> [UInt8] {
@@ -86,6 +94,7 @@ struct U2FRequestHandlerTests {
     person.answer(true)
     let answer = await poll { $0 != [0x69, 0x85] }
     #expect(answer.suffix(2) == [0x90, 0x00])
+    #expect(reports.lines == ["U2F_REGISTER done, 0 ms"], "one line, however often the host asked")
     #expect(await send() == [0x69, 0x85], "the consent was used up")
     await person.isAsked()
     await handler.withdraw()
@@ -97,6 +106,9 @@ struct U2FRequestHandlerTests {
     person.answer(false)
     #expect(await poll { $0 != [0x69, 0x85] } == [0x69, 0x86])
     #expect(await send() == [0x69, 0x86])
+    #expect(reports.lines.count == 1)
+    let line = "U2F_REGISTER the user refused, or no prompt could be shown (operationDenied), 0 ms"
+    #expect(reports.lines.first == line)
     timepiece.advance(by: .seconds(11))
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()

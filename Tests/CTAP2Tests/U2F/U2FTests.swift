@@ -236,6 +236,26 @@ import Testing
     #expect(send(Self.authentication(passkeyID, control: 0x07), in: &empty) == .answer([0x6A, 0x80]))
   }
 
+  @Test func `a ceremony is reported once, and check-only and VERSION never`() async throws {
+    var world = TestWorld()
+    let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
+    let id = try Self.credentialID(made)
+    let earlier = world.reports.all.count
+    _ = send([0, 3, 0, 0], in: &world)
+    _ = send(Self.authentication(id, control: 0x07), in: &world)
+    _ = send(Self.authentication([1, 2, 3], control: 0x07), in: &world)
+    _ = send(Self.authentication(id), in: &world)
+    #expect(world.reports.all.count == earlier)
+    _ = send(Self.authentication(id), present: true, in: &world)
+    _ = try register(in: &world)
+    _ = send(Self.authentication([1, 2, 3]), in: &world)
+    _ = send([0, 9, 0, 0], in: &world)
+    let reports = world.reports.all[earlier...]
+    #expect(reports.map(\.command) == ["U2F_AUTHENTICATE", "U2F_REGISTER", "U2F_AUTHENTICATE", nil])
+    #expect(reports.map(\.rpID) == ["example.com", nil, nil, nil])
+    #expect(reports.map(\.status) == [.success, .success, .invalidCredential, .invalidCommand])
+  }
+
   // Holds: U2F-9
   @Test func `a key handle signs in over CTAP2`() async throws {
     var world = TestWorld()
