@@ -1,3 +1,4 @@
+import DisplayText
 import Glibc
 import ProcessIO
 import Synchronization
@@ -57,20 +58,11 @@ struct Log: Sendable {
     if isPlain { return text }
     var line = ""
     for scalar in text.unicodeScalars.prefix(maximumCount) {
-      let shown = shown(scalar)
+      let shown = DisplayText.visible(scalar)
       if line.utf8.count + shown.utf8.count > maximumSize { break }
       line += shown
     }
     return line
-  }
-
-  private static func shown(_ scalar: Unicode.Scalar) -> String {
-    if scalar.isASCII, 0x20...0x7E ~= scalar.value { return String(scalar) }
-    switch scalar.properties.generalCategory {
-    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
-      return "\\u{\(String(scalar.value, radix: 16))}"
-    default: return String(scalar)
-    }
   }
 }
 

@@ -5,7 +5,7 @@ import Testing
 
 struct LogTests {
   @Test(arguments: [
-    ("example.com", "example.com"), ("a\nb\u{1B}[2J", "a\\u{a}b\\u{1b}[2J"), ("\u{202E}gpj", "\\u{202e}gpj"),
+    ("example.com", "example.com"), ("a\nb\u{1B}[2J", "a\\u{A}b\\u{1B}[2J"), ("\u{202E}gpj", "\\u{202E}gpj"),
     ("müller", "müller"),
   ])
   func `a line of the log stays one line and moves no cursor`(text: String, shown: String) {
@@ -21,7 +21,7 @@ struct LogTests {
     journal.error("four")
     Log(isJournal: false, output: lines.add).error("five\n")
     #expect(
-      lines.all == ["<6>one\n", "<5>two\n", "<4>three\n", "<3>four\n", "liquid-authenticator: five\\u{a}\n"])
+      lines.all == ["<6>one\n", "<5>two\n", "<4>three\n", "<3>four\n", "liquid-authenticator: five\\u{A}\n"])
   }
 
   @Test func `a line of the log has an end`() {
@@ -32,7 +32,7 @@ struct LogTests {
     let lines = Lines()
     Log(isJournal: false, output: lines.add).info(String(repeating: "\u{E0001}", count: 100_000))
     // Each has 9 bytes; none is cut in two.
-    #expect(lines.all == ["liquid-authenticator: " + String(repeating: "\\u{e0001}", count: 448) + "\n"])
+    #expect(lines.all == ["liquid-authenticator: " + String(repeating: "\\u{E0001}", count: 448) + "\n"])
     #expect(lines.all[0].utf8.count <= PIPE_BUF)
     #expect(Log.printable(String(repeating: "\u{10FFFF}", count: 1000)).utf8.count == 403 * 10)
     #expect(Log.printable(String(repeating: "\u{1F600}", count: 1010)).unicodeScalars.count == 1000)
