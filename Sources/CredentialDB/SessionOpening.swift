@@ -4,7 +4,8 @@ extension Session {
   /// Opens a file and checks it; until that is done, nothing can be written to it, not even by closing it.
   ///
   /// A store of version 1 becomes one of version 2.
-  /// - Throws: `rowsChanged` where the rows are not those that were left, and `rule` wants them to be.
+  /// - Throws: `rowsChanged` if the rows are not those that were left and `rule` requires it; `rowsUnchanged` if they are
+  ///   and `rule` is `accepted`.
   convenience init(
     opening file: StoreFile, keys: CredentialKeys, storeID: [UInt8]?, rows rule: RowRule
   ) throws(StoreFault) {
@@ -17,12 +18,13 @@ extension Session {
     let found = try StoreCheck.run(on: connection, keys: keys, storeID: storeID)
     let isUnjudged = rule == .unjudged && found.version == Schema.version
     guard found.isAsItWasLeft || rule == .accepted || isUnjudged else { throw .rowsChanged }
+    if rule == .accepted, found.isAsItWasLeft { throw .rowsUnchanged }
 
     // Empties the page cache, which the check has filled with pages that requests will not need.
     try connection.execute("PRAGMA query_only = OFF; PRAGMA shrink_memory")
     connection.keepLogWhenClosing(false)
     if changesWait { connection.emptyLog() }
-    if found.version < Schema.version || rule == .accepted && !found.isAsItWasLeft {
+    if found.version < Schema.version || rule == .accepted {
       try Self.keepRowSet(of: found, on: connection, keys: keys)
       connection.emptyLog()
     }

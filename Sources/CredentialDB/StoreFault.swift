@@ -13,6 +13,8 @@ enum StoreFault: Error, Equatable {
   case damaged(String)
   /// Every row is one that we wrote, but together they are not what was left: the hash over them is another.
   case rowsChanged
+  /// The rows are to be accepted as they are, and they are those that were left.
+  case rowsUnchanged
   /// A newer version wrote the file.
   case newer
   /// The file is a sound store of another vault.
@@ -45,6 +47,8 @@ enum StoreFault: Error, Equatable {
         .store,
         "the store \(store) was modified outside liquid-auth: an old row was put back, or a row was removed",
         hint: "restore the right copy, or accept the store as it is with: liquid-auth recover --accept-store")
+    case .rowsUnchanged:
+      RecoveryError(.store, "the store \(store) is unmodified: there is nothing to accept")
     case .newer:
       RecoveryError(.store, "the store \(store) was written by a newer version", hint: "use that liquid-auth")
     case .foreign:

@@ -106,9 +106,10 @@ import Testing
     _ = refusal { _ = try CredentialDB.open(directory, rows: .unjudged) }
   }
 
-  @Test func `to accept a store that is as it was left changes nothing`() throws {
+  @Test func `an unmodified store is not accepted, and stays as it is`() throws {
     let before = try directory.bytes()
-    _ = try CredentialDB.open(directory, rows: .accepted)
+    let said = refusal { _ = try CredentialDB.open(directory, rows: .accepted) }
+    #expect(said == "the store credentials.sqlite is unmodified: there is nothing to accept")
     #expect(try directory.bytes() == before)
   }
 
