@@ -15,20 +15,27 @@ extension StateDirectory {
   ///   - mainKey: 64 bytes.
   ///   - ed25519Root: 96 bytes.
   ///   - passphrase: what opens the vault from now on.
-  ///   - credentialIDForm: the form of the ids of new credentials.
+  ///   - credentialIDForm: the form of the ids of new credentials; `nil` keeps that of an existing store, and is `sealed`
+  ///     for a new one.
   ///   - created: Unix milliseconds.
   ///   - cost: what each try of the passphrase costs.
   /// - Returns: how many passkeys the store has that was there; `nil` where an empty one was made.
-  /// - Throws: `exists` when there is a vault already, or a store that these keys do not open; both stay as they are.
+  /// - Throws: `exists` when there is a vault already, or a store that these keys do not open or that has another form of
+  ///   ids; all files stay as they are.
   @discardableResult
   public func makeVaultAndStore(
-    mainKey: SecretBytes, ed25519Root: SecretBytes, passphrase: SecretBytes, credentialIDForm: CredentialIDForm,
+    mainKey: SecretBytes, ed25519Root: SecretBytes, passphrase: SecretBytes, credentialIDForm: CredentialIDForm?,
     created: UInt64, cost: PassphraseCost = .standard
   ) throws(StateDirectoryError) -> Int? {
     try checkNoVault()
     let existing = isStoreThere ? try openAnyStore(mainKey) : nil
     if existing == nil { try checkNoStore() }
-    let storeID = existing?.storeID ?? randomBytes(Self.storeIDSize)
+    if let form = existing?.state.credentialIDForm, let credentialIDForm, credentialIDForm != form {
+      throw StateDirectoryError(
+        .exists, "there is a store already, \(storePath), with another form of credential ids, which it keeps",
+        hint: "leave out --credential-ids")
+    }
+    let storeID = existing?.state.storeID ?? randomBytes(Self.storeIDSize)
     let vault: VaultFile
     do {
       let content = try VaultContent(
@@ -42,8 +49,8 @@ extension StateDirectory {
       try createVault(vault.encoded)
       return existing.count
     }
-    try makeStore(StoreState(storeID: storeID, credentialIDForm: credentialIDForm), mainKey: mainKey) {
-      () throws(StateDirectoryError) in
+    let state = StoreState(storeID: storeID, credentialIDForm: credentialIDForm ?? .sealed)
+    try makeStore(state, mainKey: mainKey) { () throws(StateDirectoryError) in
       try createVault(vault.encoded)
     }
     return nil
@@ -51,13 +58,13 @@ extension StateDirectory {
 
   /// The store that is there, if these keys are what it is sealed with; it is checked as whole as any that is opened, but
   /// for rows that were put back: those need a vault to be accepted with.
-  private func openAnyStore(_ mainKey: SecretBytes) throws(StateDirectoryError) -> (storeID: [UInt8], count: Int) {
+  private func openAnyStore(_ mainKey: SecretBytes) throws(StateDirectoryError) -> (state: StoreState, count: Int) {
     try checkStore()
     do {
       let store = try CredentialDB(
         opening: storePath, vaultPath: vaultPath, keys: CredentialKeys(mainKey: mainKey), storeID: nil,
         rows: .unjudged)
-      return (try store.state().storeID, try store.credentialCount())
+      return (try store.state(), try store.credentialCount())
     } catch {
       throw StateDirectoryError(
         .exists,

@@ -19,7 +19,7 @@ import Vault
   }
 
   @discardableResult
-  private func make(form: CredentialIDForm = .sealed) throws -> Int? {
+  private func make(form: CredentialIDForm? = .sealed) throws -> Int? {
     try directory.makeVaultAndStore(
       mainKey: Self.mainKey, ed25519Root: Self.root, passphrase: Self.passphrase, credentialIDForm: form, created: 42,
       cost: PassphraseCost(opsLimit: 1, memLimit: 8192))
@@ -66,7 +66,15 @@ import Vault
     #expect(error?.kind == .missing)
     #expect(error?.description.hasSuffix("or make a new one from the phrase with: liquid-auth init --import") == true)
 
-    #expect(try make() == 0)
+    let refusal = #expect(throws: StateDirectoryError.self) { try make(form: .sealed) }
+    #expect(
+      refusal?.description == """
+        there is a store already, \(temporary.path)/credentials.sqlite, with another form of credential ids, which it keeps; \
+        leave out --credential-ids
+        """)
+    #expect(temporary.names == ["credentials.sqlite"])
+
+    #expect(try make(form: nil) == 0)
     let (content, state) = try openStore()
     #expect(content.storeID == before.storeID && content.mainKey.isEqual(to: before.mainKey))
     #expect(state.credentialIDForm == .hash, "the store stays as it was")

@@ -27,8 +27,9 @@ struct InitCommand: PlacedCommand {
   @Option(help: ArgumentHelp("How many words a new phrase has: 12, 15, 18, 21 or 24.", valueName: "count"))
   var words = 24
 
-  @Option(help: ArgumentHelp("The form of the ids of new passkeys: sealed or hash.", valueName: "form"))
-  var credentialIds = IDForm.sealed
+  @Option(
+    help: ArgumentHelp("The form of the ids of new passkeys: sealed or hash. (default: sealed)", valueName: "form"))
+  var credentialIds: IDForm?
 
   @OptionGroup var place: PlaceOptions
   @OptionGroup var output: OutputOptions
@@ -47,7 +48,7 @@ struct InitCommand: PlacedCommand {
 
   func run() throws {
     let made = try Self.make(
-      in: place.statePath(), ask: isImport ? .existingPhrase : .newPhrase(words: words), form: credentialIds.form)
+      in: place.statePath(), ask: isImport ? .existingPhrase : .newPhrase(words: words), form: credentialIds?.form)
     let store =
       made.passkeys.map { "\nfor the store that was there, with \($0) \($0 == 1 ? "passkey" : "passkeys")" } ?? ""
     output.write(
@@ -73,7 +74,7 @@ struct InitCommand: PlacedCommand {
   /// - Returns: where it is, which phrase it holds the keys of (4 bytes), and how many passkeys the store has that was
   ///   there already.
   private static func make(
-    in path: String, ask source: Source, form: CredentialIDForm
+    in path: String, ask source: Source, form: CredentialIDForm?
   ) throws(CommandFailure) -> (path: String, fingerprint: [UInt8], passkeys: Int?) {
     let isNew = access(path, F_OK) != 0
     let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(creating: path) }
