@@ -207,13 +207,18 @@ build_wallet() {
     build_release "${wallet_programs[@]}"
 }
 
-# build_manual DIRECTORY: the pages of Sources/Manual, as man looks for them below a directory `man`.
+# build_manual DIRECTORY: the pages of Sources/Manual, as man looks for them below a directory `man`. Each further name in
+# the NAME section of a page gets a file that refers to that page.
 build_manual() {
-    local source page
+    local source page section name names
     for source in "$repo"/Sources/Manual/*.scd; do
-        page=${source##*/} page=${page%.scd}
-        mkdir -p "$1/man${page##*.}"
-        scdoc <"$source" >"$1/man${page##*.}/$page" || fail "scdoc could not read $source"
+        page=${source##*/} page=${page%.scd} section=${page##*.}
+        mkdir -p "$1/man$section"
+        scdoc <"$source" >"$1/man$section/$page" || fail "scdoc could not read $source"
+        names=$(sed -n '/^# NAME$/{n;n;s/ - .*//;s/,//g;p;}' "$source")
+        for name in $names; do
+            [[ $name.$section == "$page" ]] || printf '.so man%s/%s\n' "$section" "$page" >"$1/man$section/$name.$section"
+        done
     done
 }
 

@@ -54,6 +54,19 @@ def test_page_is_rendered(source, tmp_path):
         assert re.search(rf"^{section}$", text, re.M), section
 
 
+@pytest.mark.skipif(not shutil.which("scdoc"), reason="scripts/test installs it")
+def test_every_command_has_a_page_of_its_name(tmp_path):
+    """As scripts/run installs them: `man liquid-auth-unlock` shows the page of the device."""
+    subprocess.run(["bash", "-c", '. scripts/lib.sh; build_manual "$0"', tmp_path], cwd=SOURCES.parents[1], check=True)
+    pages = {path.name: path.read_text("utf-8") for path in tmp_path.glob("man?/*")}
+    assert {path.stem for path in PAGES} <= set(pages)
+    for command, page in (PAGE | {"connect": "wallet", "keyri": "wallet"}).items():
+        text = pages[f"liquid-auth-{command}.1"]
+        if command != page:
+            assert text == f".so man1/liquid-auth-{page}.1\n"
+            assert (tmp_path / text.split()[1]).exists()
+
+
 @pytest.mark.parametrize("source", PAGES, ids=lambda path: path.stem)
 def test_every_page_that_a_page_names_is_there(source):
     ours = re.findall(r"\*((?:liquid-auth|wallet\.conf)[a-z.-]*)\*\((\d)\)", source.read_text("utf-8"))
