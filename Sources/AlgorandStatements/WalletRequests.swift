@@ -58,7 +58,7 @@ extension Authenticator {
   private func agreeToTellPasskey(
     of rpID: String, for host: String?, with vault: OpenVault
   ) async throws(CTAPError) {
-    try await reported("tell a protected passkey", of: rpID) { () async throws(CTAPError) in
+    try await reported("show a protected passkey", of: rpID) { () async throws(CTAPError) in
       guard canVerify else {
         throw CTAPError(
           .invalidOption,

@@ -315,7 +315,7 @@ extension KeyRegistration.ParticipationKeys {
 /// Who receives; nobody has the key of the zero address.
 private func receiverLine(_ receiver: AlgorandAddress?, losesAnything: Bool) -> SummaryLine {
   guard let receiver else {
-    return SummaryLine("To", "the zero address, of which nobody has the key", isWarning: losesAnything)
+    return SummaryLine("To", "the zero address, whose key nobody has", isWarning: losesAnything)
   }
   return SummaryLine("To", receiver.text)
 }

@@ -110,7 +110,7 @@ struct EncodingWalk {
   private func unknownSimple(at start: Int) -> String {
     switch form {
     case .canonical: "neither false nor true at byte \(start)"
-    case .loose: "simple value without a meaning at byte \(start)"
+    case .loose: "unassigned simple value at byte \(start)"
     }
   }
 }

@@ -81,7 +81,7 @@ public enum LooseCBORDecoder {
   /// - Throws: ``CBORError/invalid(_:)`` for more bytes or depth, a key that is no text or is there twice, an indefinite
   ///   length, a tag, a simple value without a meaning, text that is not UTF-8, or bytes behind the item.
   public static func decode(_ bytes: [UInt8], maximumSize: Int) throws(CBORError) -> LooseCBORValue {
-    guard bytes.count <= maximumSize else { throw .invalid("\(bytes.count) bytes, of \(maximumSize) at most") }
+    guard bytes.count <= maximumSize else { throw .invalid("\(bytes.count) bytes; the limit is \(maximumSize)") }
     try EncodingWalk.check(bytes, form: .loose, maximumDepth: maximumDepth)
     return try ItemReader.read(bytes, value)
   }
@@ -108,7 +108,7 @@ public enum LooseCBORDecoder {
     case .map(let count):
       var members: [String: LooseCBORValue] = [:]
       for _ in 0..<count {
-        guard case .text(let key) = try reader.next() else { throw .invalid("a key of the map is not a text") }
+        guard case .text(let key) = try reader.next() else { throw .invalid("a map key is not a text") }
         guard members.updateValue(try value(&reader), forKey: key) == nil else {
           throw .invalid("a map has a duplicate key")
         }

@@ -220,7 +220,7 @@ extension ControlClient {
       return .failed("cannot reach the authenticator at \(path): \(SystemNumber(number))")
     }
     return .notRunning(
-      "the authenticator is not running (nobody listens at \(path)); start it with: liquid-authenticator")
+      "the authenticator is not running (no program listens at \(path)); start it with: liquid-authenticator")
   }
 }
 

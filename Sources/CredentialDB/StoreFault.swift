@@ -50,7 +50,7 @@ enum StoreFault: Error, Equatable {
     case .rowsUnchanged:
       RecoveryError(.store, "the store \(store) is unmodified: there is nothing to accept")
     case .newer:
-      RecoveryError(.store, "the store \(store) was written by a newer version", hint: "use that liquid-auth")
+      RecoveryError(.store, "the store \(store) was written by a newer version", hint: "use a newer liquid-auth")
     case .foreign:
       RecoveryError(
         .store, "the store \(store) belongs to another vault than \(vault)",
@@ -68,7 +68,7 @@ enum StoreFault: Error, Equatable {
     switch code & 0xff {
     case SQLITE_CORRUPT, SQLITE_NOTADB: StoreFault.damaged(message).error(store: store, vault: vault)
     case SQLITE_BUSY, SQLITE_LOCKED:
-      RecoveryError(.store, "another process uses the store \(store)", hint: "end it first")
+      RecoveryError(.store, "another process uses the store \(store)", hint: "stop it first")
     case SQLITE_FULL:
       RecoveryError(.store, "cannot write the store \(store): no space left", hint: "free some space and try again")
     default:

@@ -61,7 +61,7 @@ struct StoreFile {
   /// Removes the file and whatever SQLite left beside it.
   func remove() throws(StoreFault) {
     for path in [path, logPath, journalPath] {
-      guard unlink(path) == 0 || errno == ENOENT else { throw .system("remove what was left of") }
+      guard unlink(path) == 0 || errno == ENOENT else { throw .system("remove the rest of") }
     }
   }
 

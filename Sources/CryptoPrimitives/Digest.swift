@@ -137,7 +137,7 @@ private func digest(
 
 /// The first `count` bytes of an output of `size` bytes; the rest is wiped.
 func truncated(to count: Int, of size: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) -> SecretBytes {
-  precondition((0...size).contains(count), "a digest of \(size) bytes has no \(count)")
+  precondition((0...size).contains(count), "a digest of \(size) bytes cannot give \(count)")
   return withWipedBytes(count: size) { output in
     fill(output)
     return SecretBytes(copying: UnsafeRawBufferPointer(rebasing: output[..<count]))

@@ -55,7 +55,7 @@ public struct FIDOURI: Equatable, Sendable {
 
   private static func map(of bytes: [UInt8]) throws(LiquidAuthError) -> CBORMap {
     do throws(CBORError) {
-      guard let map = try CBORDecoder.decode(bytes).map else { throw .unexpectedType("no map") }
+      guard let map = try CBORDecoder.decode(bytes).map else { throw .unexpectedType("it is not a map") }
       return map
     } catch {
       throw .fidoContent

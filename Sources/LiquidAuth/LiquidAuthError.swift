@@ -55,8 +55,8 @@ extension LiquidAuthError: CustomStringConvertible {
 // MARK: - Signing in
 
 extension LiquidAuthError {
-  private static let tell = "tell who runs the dApp"
-  private static let distrust = "do not trust this link, and tell who runs the dApp"
+  private static let tell = "report this to the dApp's operator"
+  private static let distrust = "do not trust this link, and report it to the dApp's operator"
 
   /// The exchange with the server failed.
   static func network(host: String, _ failure: PortError) -> Self {

@@ -220,9 +220,9 @@ extension LiquidAuthError {
           "there is a user name before the host, as in links that imitate another site",
           "ask the dApp for a new one"
         )
-      case .noHost: ("no host is named", newLink)
+      case .noHost: ("the host is missing", newLink)
       case .host: ("the host is not a valid DNS name", newLink)
-      case .path: ("an origin has nothing after host and port", newLink)
+      case .path: ("nothing may follow the host and port", newLink)
       case .notASCII:
         (
           "the host has letters outside ASCII, which can look like others",

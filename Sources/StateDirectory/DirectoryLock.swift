@@ -35,7 +35,7 @@ extension StateDirectory {
 
   private static func inUse(_ path: String, by pid: Int32) -> StateDirectoryError {
     let who = pid > 0 ? "process \(pid)" : "another process"
-    let end = pid > 0 ? "end it first (kill \(pid))" : "end it first"
+    let end = pid > 0 ? "stop it first (kill \(pid))" : "stop it first"
     return StateDirectoryError(
       .inUse(pid: pid), "\(who) already uses \(path)",
       hint: "\(end), or give another directory with --state-dir DIR")

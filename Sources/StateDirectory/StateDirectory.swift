@@ -25,7 +25,7 @@ public struct StateDirectory: Sendable, Equatable {
       return home + "/.local/state/liquid-auth"
     }
     throw StateDirectoryError(
-      .noHome, "cannot tell where the vault is: HOME and XDG_STATE_HOME are not set",
+      .noHome, "cannot find the vault: HOME and XDG_STATE_HOME are not set",
       hint: "give --state-dir DIR")
   }
 

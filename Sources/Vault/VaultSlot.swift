@@ -115,9 +115,11 @@ public struct PassphraseCost: Hashable, Sendable {
   /// - Throws: ``VaultError/limitExceeded(_:)`` above, ``VaultError/damaged(_:)`` for what Argon2id cannot do: less than
   ///   one pass or 8 KiB, or parts of a KiB.
   public init(opsLimit: UInt64, memLimit: UInt64) throws(VaultError) {
-    guard opsLimit <= 16 else { throw .limitExceeded("a slot asks for \(opsLimit) passes, 16 is the most") }
-    guard memLimit <= 1 << 30 else { throw .limitExceeded("a slot asks for \(memLimit) bytes, 2^30 is the most") }
-    guard opsLimit >= 1, memLimit >= 8192 else { throw .damaged("a slot asks for less than Argon2id can do") }
+    guard opsLimit <= 16 else { throw .limitExceeded("a slot requires \(opsLimit) passes; the limit is 16") }
+    guard memLimit <= 1 << 30 else {
+      throw .limitExceeded("a slot requires \(memLimit) bytes of memory; the limit is 2^30")
+    }
+    guard opsLimit >= 1, memLimit >= 8192 else { throw .damaged("a slot requires less than the minimum of Argon2id") }
     // Argon2id counts KiB: libsodium drops the rest, so that damage there would go unseen.
     guard memLimit.isMultiple(of: 1024) else { throw .damaged("a slot's memory is not a whole number of KiB") }
     self.init(trusted: opsLimit, memLimit)

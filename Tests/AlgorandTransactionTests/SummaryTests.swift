@@ -204,7 +204,7 @@ import Testing
     # payment to the zero address
       Transaction: payment
       From: ALICE
-    ! To: the zero address, of which nobody has the key
+    ! To: the zero address, whose key nobody has
       Amount: 0.000001 ALGO
       Fee: 0.001000 ALGO
       Network: testnet-v1.0

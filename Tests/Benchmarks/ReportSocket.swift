@@ -30,7 +30,7 @@ final class ReportSocket {
       if let socket = ReportSocket(connectingTo: path) { return socket }
       usleep(100)
     }
-    throw BenchmarkError("nobody listens at \(path)")
+    throw BenchmarkError("no program listens at \(path)")
   }
 
   /// Listens at a path and waits for the one client.

@@ -132,8 +132,8 @@ import Testing
       "the value '2147483648' is invalid for '--qr': an index is a whole number, 0 to 2147483647"
     ),
     (["--qr", "-1"], "unknown option '-1'"),
-    (["--qr", "--json"], "--qr is for people; leave --json out"),
-    (["--qr", "1", "--count", "2"], "--qr draws one address; leave --count out"),
+    (["--qr", "--json"], "--qr and --json cannot be combined"),
+    (["--qr", "1", "--count", "2"], "--qr and --count cannot be combined"),
   ]
 
   // Holds: INPUT-12

@@ -21,10 +21,10 @@ private func information(
       information: information(), tries: TriesLeft(pin: 8, needsReplug: false, verification: 7))
     #expect(
       report.text == """
-        PIN           set
-        tries left    8
-        shortest PIN  4 characters
-        passphrase    verifies too, 7 tries left
+        PIN                 set
+        tries left          8
+        minimum PIN length  4 characters
+        passphrase          verifies too, 7 tries left
         """)
   }
 
@@ -34,9 +34,9 @@ private func information(
       tries: TriesLeft(pin: 8, needsReplug: false, verification: nil))
     #expect(
       report.text == """
-        PIN           not set
-        shortest PIN  6 characters
-        passphrase    does not verify
+        PIN                 not set
+        minimum PIN length  6 characters
+        passphrase          does not verify
         """)
     #expect(
       report.json.description == """
@@ -72,9 +72,9 @@ private func information(
     #expect(
       SettingsReport(information(alwaysUV: true)).text == """
         always verify           on
-        shortest PIN            4 characters
+        minimum PIN length      4 characters
         change of PIN           not required
-        enterprise attestation  not offered: this key is one person's
+        enterprise attestation  not supported
         """)
     #expect(SettingsReport(information()).json.description.contains("\"minimumPinLengthSites\": null"))
   }
@@ -87,10 +87,10 @@ private func information(
     #expect(
       report.text == """
         always verify           off
-        shortest PIN            6 characters
+        minimum PIN length      6 characters
         reported to             a.example, \\u{1B}[2J
         change of PIN           required before the PIN can be used
-        enterprise attestation  not offered: this key is one person's
+        enterprise attestation  not supported
         """)
     #expect(
       report.json == [

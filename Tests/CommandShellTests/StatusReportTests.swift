@@ -94,7 +94,7 @@ import Testing
     var system = Self.fine
     system.uhid = .absent
     let report = StatusReport(running: status, system: system)
-    #expect(report.text.contains("\ndevice         stepped aside for /dev/hidraw4 Example Key\n"))
+    #expect(report.text.contains("\ndevice         detached while /dev/hidraw4 Example Key is plugged in\n"))
     #expect(
       report.problems == [
         "the device is detached while /dev/hidraw4 Example Key is plugged in; unplug that key, or attach the device beside it with: "

@@ -186,7 +186,7 @@ import Testing
     ("a status that nobody knows", [0xE7], ControlStatus(rawValue: 0xE7)),
     ("a failure whose reason is no text", [0x30, 0xA1, 0x01, 0x01], .notAllowed),
     ("a failure whose reason is broken", [0x30, 0xA1], .notAllowed),
-    ("no map", [0x00, 0x01], .invalidCBOR),
+    ("it is not a map", [0x00, 0x01], .invalidCBOR),
     ("a map that is cut off", [0x00, 0xA2, 0x01, 0x01], .invalidCBOR),
     ("no version", [0x00, 0xA1, 0x02, 0x01], .missingParameter),
     ("a version that is a text", [0x00, 0xA2, 0x01, 0x61, 0x31, 0x02, 0x01], .unexpectedType),

@@ -120,7 +120,7 @@ import Testing
     let store = try CredentialDB.open(directory)
     withExtendedLifetime(store) {
       let text = refusal { _ = try CredentialDB.open(directory) }
-      #expect(text == "another process uses the store credentials.sqlite; end it first")
+      #expect(text == "another process uses the store credentials.sqlite; stop it first")
     }
   }
 

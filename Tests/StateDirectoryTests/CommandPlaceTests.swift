@@ -8,7 +8,7 @@ import Testing
     "there is no vault /v; make one with: liquid-auth init",
     "the store /x is missing; put it back, or make an empty one with: liquid-auth recover --new-store",
     "it is damaged; make it anew from the phrase with liquid-auth init --import",
-    "the authenticator is not running (nobody listens at /s/control.sock); start it with: liquid-authenticator",
+    "the authenticator is not running (no program listens at /s/control.sock); start it with: liquid-authenticator",
     "this session began before that; log in again and start with: liquid-authenticator",
   ])
   func `a command at the end works in the same place`(_ sentence: String) {
@@ -18,7 +18,7 @@ import Testing
   @Test(arguments: [
     "the store was written by a newer version; use that liquid-auth",
     "join its group with: sudo usermod --append --groups liquid-auth \"$USER\", and log in again",
-    "another process works on it; end it first", "", "liquid-auth", "start with: sg liquid-auth liquid-authenticator",
+    "another process works on it; stop it first", "", "liquid-auth", "start with: sg liquid-auth liquid-authenticator",
     "see: liquid-auth credentials list; or give more digits",
   ])
   func `any other sentence stays as it is`(_ sentence: String) {

@@ -20,7 +20,7 @@ import Testing
       #expect(error?.kind == .inUse(pid: pid))
       #expect(
         error?.description
-          == "process \(pid) already uses \(temporary.path); end it first (kill \(pid)), "
+          == "process \(pid) already uses \(temporary.path); stop it first (kill \(pid)), "
           + "or give another directory with --state-dir DIR")
       withExtendedLifetime(first) {}
     }

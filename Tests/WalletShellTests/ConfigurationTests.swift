@@ -43,7 +43,7 @@ struct ConfigurationTests {
       let error = #expect(throws: WalletFailure.self) {
         try WalletConfiguration(text, path: "w.conf", home: "/h")
       }
-      #expect(error?.description == "w.conf, line 1: a path begins with / or ~/")
+      #expect(error?.description == "w.conf, line 1: a path must begin with / or ~/")
     }
   }
 
@@ -66,7 +66,7 @@ struct ConfigurationTests {
       "unknown setting stun-server; expected ice-server, ca-file, algod GENESIS-ID, keyri-api or keyri NAME"
     ),
     ("ice-server = s3cr3t", "this is not a STUN or TURN server: it begins with neither stun: nor turn:"),
-    ("ca-file", "a line is name = value"),
+    ("ca-file", "a line must be NAME = VALUE"),
     ("ca-file = ", "ca-file has no value"),
     ("ca-file = /a\nca-file = /b", "duplicate setting: ca-file"),
     ("ice-server = none\nice-server = stun:a", "ice-server = none cannot be combined with other servers"),
@@ -106,7 +106,7 @@ struct ConfigurationTests {
       "keyri = https://a.example",
       "keyri takes the name of a service: keyri NAME = https://app.example.org APP-KEY"
     ),
-    ("algod testnet-v1.0 = https://a.example t o", "algod is an address, and a token where one is needed"),
+    ("algod testnet-v1.0 = https://a.example t o", "algod takes an address, and a token if the node needs one"),
   ])
   func `what is wrong is named, and its line`(text: String, fault: String) {
     let lines = text.split(separator: "\n").count

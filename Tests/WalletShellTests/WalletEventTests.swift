@@ -96,7 +96,7 @@ struct SentencesTests {
 
   // Holds: DAPP-7
   @Test(arguments: [
-    (WalletEvent.prompt, "the authenticator waits for you: \(place)"),
+    (WalletEvent.prompt, "the authenticator is waiting for your answer: \(place)"),
     (
       .signIn(.waitingForPerson(.authentication, rpID: "a.example", address: "AA")),
       "the authenticator asks for your consent at a.example: \(place)"

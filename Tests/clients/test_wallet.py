@@ -317,7 +317,7 @@ class TestMessages:
         status, answer = door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
         key.pinentry.set()
         assert (status, answer[1]) == (
-            WRONG_PASSPHRASE, "the passphrase was wrong in every try; nothing was done, ask again"
+            WRONG_PASSPHRASE, "the passphrase was wrong in every try; nothing was done, try again"
         )
         assert door.signatures() == before
         assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK

@@ -204,7 +204,7 @@ class TestCommands:
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             listing.stdin.write(PASSPHRASE + "\n")
             listing.stdin.flush()
-            assert listing.stderr.readline() == "liquid-auth: waiting for the prompt that is open to be answered\n"
+            assert listing.stderr.readline() == "liquid-auth: waiting until the open prompt is answered\n"
             key.pinentry.set("approve")
             assert listing.communicate(timeout=60) == ("no passkeys are stored on this machine\n", "")
             assert listing.returncode == 0
@@ -246,7 +246,7 @@ class TestCommands:
                     ours.send(answer)
                 assert command.wait(60) == 0
             with command.stdout, command.stderr:
-                assert command.stderr.read() == "liquid-auth: waiting for the prompt that is open to be answered\n"
+                assert command.stderr.read() == "liquid-auth: waiting until the open prompt is answered\n"
 
     def test_hints_work_in_the_same_place(self, key):
         said = fails(key, "lock", "--state-dir", key.state, status=NOT_RUNNING)

@@ -100,7 +100,7 @@ def test_it_goes_and_comes_back(plug_in):
         key = plug_in(name="Example Key")
         machine.wait_until_aside("Example Key")
         assert machine.status()["steppedAsideFor"].startswith("/dev/hidraw")
-        assert "stepped aside for /dev/hidraw" in machine.run("status", status=1)
+        assert "detached while /dev/hidraw" in machine.run("status", status=1)
         assert len(list(nodes())) == 1, "the hardware key alone"
         with pytest.raises(OSError):
             client.ping(b"gone")

@@ -385,7 +385,7 @@ def test_several_services(wallet, server):
 
 def test_nothing_is_asked_that_is_not_configured(wallet, server):
     wallet.configure("# nothing")
-    assert "names no service that uses Keyri" in wallet.run("register", ALICE, status=FAILED).stderr
+    assert "names no Keyri service" in wallet.run("register", ALICE, status=FAILED).stderr
     wallet.run("qr", server.browser().link, "--deny", status=FAILED)
     wallet.configure(f"keyri acme = {server.address}")
     assert "keyri-api" in wallet.run("qr", server.browser().link, "--deny", status=FAILED).stderr

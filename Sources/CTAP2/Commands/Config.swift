@@ -26,7 +26,7 @@ extension Config: AuthenticatorCommand {
     case .toggleAlwaysUv: settings.alwaysUV.toggle()
     case .setMinPINLength:
       guard !request.pinComplexityPolicy else {
-        throw CTAPError(.invalidParameter, "a PIN's only rule is its length")
+        throw CTAPError(.invalidParameter, "PIN complexity policies are not supported")
       }
       try settings.setMinimumPINLength(
         request.newMinPINLength, rpIDs: request.minPinLengthRPIDs, forceChange: request.forceChangePin)

@@ -75,7 +75,7 @@ struct ARC27Members {
   func genesisHash() throws(ARC27Error) -> [UInt8]? {
     guard let member = member("genesisHash") else { return nil }
     let hash = try member.base64()
-    guard hash.count == 32 else { throw member.fault("is not the hash of a block") }
+    guard hash.count == 32 else { throw member.fault("is not a block hash") }
     return hash
   }
 

@@ -109,11 +109,11 @@ extension LiquidAuthError {
   static func incomingTooLarge(size: Int) -> Self {
     Self(
       "the dApp sent a message of \(size) bytes; the limit is \(PeerChannel.maximumIncomingSize)",
-      hint: "tell who runs the dApp")
+      hint: "report this to the dApp's operator")
   }
 
   /// The dApp sent more than was read in time; the channel was closed.
-  public static let unread = Self("the dApp sent more than can be read", hint: "tell who runs the dApp")
+  public static let unread = Self("the dApp sent more than can be read", hint: "report this to the dApp's operator")
 
   /// The message to be sent is larger than the dApp takes; the channel stays open.
   static func outgoingTooLarge(size: Int, limit: Int) -> Self {

@@ -235,7 +235,7 @@ extension LiquidAuthError {
   static func untrusted(_ reason: String) -> Self {
     Self(
       "the server did not prove its identity: \(reason.onOneLine)",
-      hint: "do not trust this link, and tell who runs the dApp")
+      hint: "do not trust this link, and report it to the dApp's operator")
   }
 
   /// The server did not let us into its namespace, in its own words.
@@ -245,12 +245,13 @@ extension LiquidAuthError {
 
   /// One of our messages, in bytes, is larger than the server reads.
   static func messageTooLarge(size: Int, limit: Int) -> Self {
-    Self("a message of \(size) bytes is needed; the server accepts \(limit)", hint: "tell who runs the dApp")
+    Self(
+      "a message of \(size) bytes is needed; the server accepts \(limit)", hint: "report this to the dApp's operator")
   }
 
   /// Events came faster than they could be looked at.
   static let flooded = Self(
-    "the server sent too many messages", hint: "do not trust this server, and tell who runs the dApp")
+    "the server sent too many messages", hint: "do not trust this server, and report it to the dApp's operator")
 
   /// No path to the dApp was found, or it broke off before the channel was open; the reason is the adapter's.
   static func peerConnectionFailed(_ reason: String) -> Self {

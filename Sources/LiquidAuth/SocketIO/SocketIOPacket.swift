@@ -149,7 +149,7 @@ enum JSONText {
 
 extension LiquidAuthError {
   private static func violation(_ what: String) -> Self {
-    Self("the server violates Socket.IO: it sent \(what)", hint: "tell who runs the dApp")
+    Self("the server violates Socket.IO: it sent \(what)", hint: "report this to the dApp's operator")
   }
 
   /// A packet, a handshake, a message or JSON is malformed, or comes at the wrong time.

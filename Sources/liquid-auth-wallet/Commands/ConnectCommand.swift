@@ -28,7 +28,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   @Flag(help: "Sign in only; do not register.") var authenticate = false
 
-  @Flag(help: "Do not ask for confirmation of a new host, or of any host while the vault is locked.") var yes = false
+  @Flag(help: "Do not ask before you sign in to a new host, or to any host while the vault is locked.") var yes = false
 
   @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
 
@@ -37,18 +37,19 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
     help: ArgumentHelp(
       """
       A STUN or TURN server instead of the configured ones: stun:HOST or turn:HOST. May be repeated. A TURN server's \
-      user and password stand in the configuration file, as ice-server = turn:HOST USER PASSWORD: others on this \
-      machine can read a command line.
+      user and password belong in wallet.conf, as ice-server = turn:HOST USER PASSWORD: other users of this \
+      machine can read command lines.
       """,
       valueName: "server"))
   var iceServer: [String] = []
 
   @Flag(help: "Use no STUN or TURN server.") var noIceServers = false
 
-  @Flag(help: "End after the first answer to the dApp: with exit code 4, if you refused what it asked for.") var once =
+  @Flag(help: "Stop after the first answer. The exit code is 4 if you refused.") var once =
     false
 
-  @Option(help: ArgumentHelp("How long the dApp may take to answer.", valueName: "seconds")) var timeout = 120
+  @Option(help: ArgumentHelp("How long to wait for the channel to the dApp (1 to 3600).", valueName: "seconds"))
+  var timeout = 120
 
   @Flag(help: "Wait for Enter at the end, so that a terminal window stays open.") var hold = false
 

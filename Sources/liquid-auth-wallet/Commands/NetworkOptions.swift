@@ -14,12 +14,12 @@ struct NetworkOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The configuration, instead of ~/.config/liquid-auth/wallet.conf.", valueName: "file"))
+      "Read this file instead of ~/.config/liquid-auth/wallet.conf.", valueName: "file"))
   var config: String?
 
   @Option(
     help: ArgumentHelp(
-      "Certificates of a private authority (PEM), trusted beside the system's.", valueName: "file"))
+      "Also trust the certificate authorities in this PEM file.", valueName: "file"))
   var caFile: String?
 
   /// The control socket's path: the option, or where the authenticator of this state directory listens.

@@ -46,7 +46,7 @@ struct WalletConfiguration: Equatable {
 
   private mutating func take(_ line: Substring, at place: String, home: String?) throws(WalletFailure) {
     let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.count == 2 else { throw WalletFailure("a line is name = value") }
+    guard parts.count == 2 else { throw WalletFailure("a line must be NAME = VALUE") }
     let (name, value) = (parts[0].trimmed, String(parts[1].trimmed))
     guard !value.isEmpty else { throw WalletFailure("\(Self.shownName(name) ?? "a setting") has no value") }
     switch name {
@@ -86,7 +86,7 @@ struct WalletConfiguration: Equatable {
   /// A path that does not depend on where the wallet was started.
   private static func path(_ text: String, home: String?) throws(WalletFailure) -> String {
     if text.hasPrefix("/") { return text }
-    guard text.hasPrefix("~/"), let home else { throw WalletFailure("a path begins with / or ~/") }
+    guard text.hasPrefix("~/"), let home else { throw WalletFailure("a path must begin with / or ~/") }
     return home + text.dropFirst()
   }
 
@@ -121,7 +121,7 @@ struct AlgodNode: Equatable {
   /// Reads `https://host[:port] [TOKEN]`.
   init(_ text: String) throws(WalletFailure) {
     let words = text.split(whereSeparator: \.isWhitespace)
-    guard 1...2 ~= words.count else { throw WalletFailure("algod is an address, and a token where one is needed") }
+    guard 1...2 ~= words.count else { throw WalletFailure("algod takes an address, and a token if the node needs one") }
     do {
       origin = try WebOrigin(words[0].hasSuffix("/") ? words[0].dropLast() : words[0])
     } catch {

@@ -46,7 +46,7 @@ struct KeyriCommand: ParsableCommand {
   struct Login: KeyriOperation {
     static let configuration = CommandConfiguration(
       abstract: "Sign in to a service that has your key, and get a token.",
-      discussion: "The authenticator asks you before it signs. The token is as that of register.")
+      discussion: "The authenticator asks you before it signs. It prints a token, as register does.")
 
     @OptionGroup var account: KeyriAccount
     @OptionGroup var general: KeyriOptions
@@ -125,10 +125,10 @@ extension KeyriOperation {
 
 /// Whose account it is, and where.
 struct KeyriAccount: ParsableArguments {
-  @Argument(help: "The address by which the service knows you; spelled alike each time, it is the same key.")
+  @Argument(help: "Your email address at the service. Another spelling gives another key.")
   var email: String
 
-  @Option(help: ArgumentHelp("The service's name in the configuration, where there are several.", valueName: "name"))
+  @Option(help: ArgumentHelp("The name of the service in wallet.conf, if there are several.", valueName: "name"))
   var service: String?
 }
 

@@ -25,8 +25,8 @@ extension KeyriEvent {
     switch self {
     case .session(let session): session.text
     case .registering(let email, let server):
-      "telling \(server) the key of \(DisplayText.line(email.text)); no signature is asked for"
-    case .registered(let email, _): "registered: the service now has a key of \(DisplayText.line(email.text)) now"
+      "sending the key of \(DisplayText.line(email.text)) to \(server); this needs no signature"
+    case .registered(let email, _): "registered: the service now has a key of \(DisplayText.line(email.text))"
     case .signedIn(let email, _): "signed in as \(DisplayText.line(email.text))"
     case .confirmed(let origin, let email):
       "confirmed: the page of \(origin) can now sign in as \(DisplayText.line(email.text))"
@@ -40,7 +40,7 @@ extension KeyriSession {
   fileprivate var text: String {
     let facts: [(String, [String?], String)] = [
       ("browser", [browser.name, browser.os], " on "), ("from", [browser.address, browser.place], ", "),
-      ("wants to be", [publicUserID], ""), ("remark", [browser.issue], ""),
+      ("user", [publicUserID], ""), ("remark", [browser.issue], ""),
       ("risk", [risk?.status, risk?.flags], ", "),
     ]
     let lines = facts.compactMap { name, parts, separator in

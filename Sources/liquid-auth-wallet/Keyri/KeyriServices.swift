@@ -40,10 +40,10 @@ struct KeyriServices: Equatable {
     }
     guard !all.isEmpty else {
       throw WalletFailure(
-        "\(file) names no service that uses Keyri; write: keyri NAME = https://app.example.org APP-KEY")
+        "\(file) names no Keyri service; add the line: keyri NAME = https://app.example.org APP-KEY")
     }
     let names = all.map(\.name).joined(separator: ", ")
-    if let name { throw WalletFailure("\(file) names no service \(name) that uses Keyri; it names: \(names)") }
+    if let name { throw WalletFailure("\(file) names no Keyri service \(name); it names: \(names)") }
     throw WalletFailure("name one of the configured services with --service: \(names)")
   }
 
@@ -57,11 +57,11 @@ struct KeyriServices: Equatable {
           + "https://app.example.org APP-KEY" + (api == nil ? ", and: keyri-api = \(Self.apiOfKeyri)" : ""))
     }
     guard let api else {
-      throw WalletFailure("\(file) does not say keyri-api, which QR codes need; Keyri's own is \(Self.apiOfKeyri)")
+      throw WalletFailure("\(file) has no keyri-api, which QR codes need; Keyri's own is \(Self.apiOfKeyri)")
     }
     guard let appKey = service.appKey else {
       throw WalletFailure(
-        "\(file) has no app key behind the address of keyri \(service.name), which QR codes need; the service has one")
+        "\(file) has no app key for keyri \(service.name), which QR codes need; ask the service for it")
     }
     return (api, appKey)
   }
@@ -81,7 +81,7 @@ struct KeyriService: Equatable {
   /// Reads `NAME`, and `https://host[:port] [APP-KEY]`.
   init(name: String, _ text: String) throws(WalletFailure) {
     let words = text.split(whereSeparator: \.isWhitespace)
-    guard 1...2 ~= words.count else { throw WalletFailure("keyri is an address, and an app key for QR codes") }
+    guard 1...2 ~= words.count else { throw WalletFailure("keyri takes an address, and an app key for QR codes") }
     self.name = name
     do {
       linkOrigin = try WebOrigin(name.contains("://") ? name : "https://\(name).\(KeyriLink.domain)")

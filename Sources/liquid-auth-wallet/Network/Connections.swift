@@ -88,12 +88,10 @@ extension PortError {
   private static func reason(_ error: BoringSSLError) -> String {
     let text = "\(error)"
     if text.contains("CERTIFICATE_VERIFY_FAILED") {
-      return "its certificate is not trusted here (that of an authority of your own is, with --ca-file, or ca-file in "
-        + "wallet.conf)"
+      return "its certificate is not trusted (for an authority of your own, give --ca-file, or ca-file in wallet.conf)"
     }
     if text.contains("WRONG_VERSION_NUMBER") || text.contains("HTTP_REQUEST") {
-      return "it does not speak TLS (a server on this machine may do without, and then has links that begin with "
-        + "liquid://http://localhost:PORT/)"
+      return "it does not use TLS (only a server on this machine can do without it: liquid://http://localhost:PORT/)"
     }
     return "TLS failed"
   }

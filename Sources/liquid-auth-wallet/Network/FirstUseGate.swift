@@ -47,7 +47,7 @@ final class FirstUseGate: HTTPPort {
       state.withLock { $0.refusal = answer }
     }
     // A no holds for whatever would follow.
-    guard refusal == nil else { throw .unreachable("it was not to be asked") }
+    guard refusal == nil else { throw .unreachable("you declined") }
     held.forEach { $0() }
     return try await base.send(request, maximumBodySize: maximumBodySize)
   }

@@ -38,7 +38,7 @@ extension WalletEvent {
   var text: String? {
     switch self {
     case .link(let origin, _): "the link is from \(origin)"
-    case .prompt: "the authenticator waits for you: \(Self.place)"
+    case .prompt: "the authenticator is waiting for your answer: \(Self.place)"
     case .signIn(let progress): progress.text
     case .signedIn(.registration, let rpID, let address):
       "registered: \(address) has a passkey for \(DisplayText.words(rpID))"

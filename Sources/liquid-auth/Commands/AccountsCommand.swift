@@ -17,7 +17,7 @@ struct AccountsCommand: ParsableCommand {
   struct List: PlacedCommand {
     static let configuration = CommandConfiguration(
       abstract: "List addresses, or draw one as a QR code.",
-      discussion: "The code holds the address alone, which every wallet and explorer reads.")
+      discussion: "The code contains only the address, which every wallet and explorer can read.")
 
     @Option(
       parsing: .unconditional,
@@ -42,8 +42,8 @@ struct AccountsCommand: ParsableCommand {
 
     func validate() throws {
       guard try drawnIndex() != nil else { return }
-      guard count == 1 else { throw ValidationError("--qr draws one address; leave --count out") }
-      guard !output.json else { throw ValidationError("--qr is for people; leave --json out") }
+      guard count == 1 else { throw ValidationError("--qr and --count cannot be combined") }
+      guard !output.json else { throw ValidationError("--qr and --json cannot be combined") }
     }
 
     func run() throws {
@@ -78,8 +78,8 @@ struct AccountsCommand: ParsableCommand {
 
     func run() throws {
       throw CommandFailure(
-        "nothing is exported: these accounts have no 25 words, for their keys (ARC-52, xHD) come from no 32-byte seed; "
-          + "the recovery phrase, 12 to 24 words, opens them in every wallet that knows ARC-52",
+        "nothing is exported: these accounts have no 25 words, because their keys (ARC-52, xHD) do not come from a 32-byte seed; "
+          + "the recovery phrase, 12 to 24 words, opens them in every wallet that supports ARC-52",
         code: .absent)
     }
   }

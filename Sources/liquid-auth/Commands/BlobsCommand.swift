@@ -52,7 +52,7 @@ struct BlobsCommand: ParsableCommand {
     func run() throws {
       // A site chose these bytes: a terminal would obey them.
       guard file != nil || isatty(STDOUT_FILENO) == 0 else {
-        throw CommandFailure("a large blob is not shown on a terminal; name a file, or send it on with | or >")
+        throw CommandFailure("a large blob is not shown on a terminal; name a file, or redirect the output with | or >")
       }
       let connection = try place.connectAsOwner()
       let holder = try connection.largeBlobHolder(id)
@@ -88,7 +88,7 @@ struct BlobsCommand: ParsableCommand {
       var array = try LargeBlobArray(serialized: serialized)
       try array.set(content, key: holder.key)
       try connection.replace(serialized, with: array)
-      output.write("kept \(content.count) bytes", json: ["bytes": .number(Int64(content.count))])
+      output.write("stored \(content.count) bytes", json: ["bytes": .number(Int64(content.count))])
     }
   }
 
@@ -139,7 +139,7 @@ struct BlobsCommand: ParsableCommand {
       let connection = try place.connectAsOwner()
       try connection.ask(SetLargeBlobArray(array.serialized, changedFrom: nil))
       output.write(
-        "kept \(array.entries.count) large \(array.entries.count == 1 ? "blob" : "blobs")",
+        "stored \(array.entries.count) large \(array.entries.count == 1 ? "blob" : "blobs")",
         json: ["blobs": .number(Int64(array.entries.count))])
     }
   }

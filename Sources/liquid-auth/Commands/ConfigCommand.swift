@@ -14,7 +14,8 @@ struct ConfigCommand: ParsableCommand {
 
   struct Show: PlacedCommand {
     static let configuration = CommandConfiguration(abstract: "Show the settings. Needs no passphrase.")
-    @Flag(help: "Also show the sites that can read the shortest PIN. This needs the passphrase.") var sites = false
+    @Flag(help: "Also show the sites that can read the minimum PIN length. This needs the passphrase.") var sites =
+      false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -54,7 +55,7 @@ struct ConfigCommand: ParsableCommand {
     @Option(
       help: ArgumentHelp(
         "A site that can read it (extension minPinLength), by its relying party id. Repeat --rp for several sites; "
-          + "they take the place of those before.", valueName: "id"))
+          + "they replace the previous ones.", valueName: "id"))
     var rp: [String] = []
     @Flag(help: "Report it to no site.") var noRp = false
     @OptionGroup var place: PlaceOptions
@@ -74,7 +75,7 @@ struct ConfigCommand: ParsableCommand {
   struct ForcePINChange: PlacedCommand {
     static let configuration = CommandConfiguration(
       commandName: "force-pin-change",
-      abstract: "Require a new PIN before the PIN can be used, as when you hand the key on with a PIN that you chose.")
+      abstract: "Require a new PIN before the next use, for example if you chose the present PIN for another person.")
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -146,14 +147,14 @@ struct SettingsReport: Equatable {
   var text: String {
     var rows = [
       ["always verify", alwaysUV ? "on" : "off"],
-      ["shortest PIN", "\(minimumPINLength) characters"],
+      ["minimum PIN length", "\(minimumPINLength) characters"],
     ]
     if let sites {
       rows.append(["reported to", sites.isEmpty ? "no site" : sites.map(\.printable).joined(separator: ", ")])
     }
     rows += [
       ["change of PIN", forcePINChange ? "required before the PIN can be used" : "not required"],
-      ["enterprise attestation", "not offered: this key is one person's"],
+      ["enterprise attestation", "not supported"],
     ]
     let lines = table(rows)
     return problems.isEmpty ? lines : lines + "\n\nto do\n" + problems.map { "- \($0)" }.joined(separator: "\n")

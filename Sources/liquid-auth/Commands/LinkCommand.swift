@@ -16,7 +16,9 @@ struct LinkCommand: ParsableCommand {
   @OptionGroup var output: OutputOptions
 
   func run() throws {
-    guard let text = link ?? readLine() else { throw CommandFailure("there is no link; give it, or send it in") }
+    guard let text = link ?? readLine() else {
+      throw CommandFailure("there is no link; give it as an argument, or on standard input")
+    }
     let report = FIDOLinkReport(link: try Self.read(text), now: unixMilliseconds())
     output.write(report.text, json: report.json)
   }
@@ -56,13 +58,13 @@ struct FIDOLinkReport: Equatable {
       ["browser's key", link.publicKey.hexadecimal],
       ["tunnel servers", link.knownTunnelServers.map { "the browser knows \($0) by number" } ?? Self.unsaid],
       ["linking", said(link.supportsLinking, "the browser can remember the phone", "only this once")],
-      ["not discoverable", said(link.supportsNonDiscoverable, "is enough for the site", "is not taken")],
-      ["secret", "there, and not shown"],
+      ["not discoverable", said(link.supportsNonDiscoverable, "is enough for the site", "is not accepted")],
+      ["secret", "present, not shown"],
     ]) + """
 
 
-      A browser on this machine needs no code: where the site's dialog offers a security key, choose that, and
-      liquid-authenticator asks you here. Following the code itself takes a phone with Bluetooth.
+      A browser on this machine needs no code: if the site's dialog offers a security key, choose that, and
+      liquid-authenticator asks you here. To follow the code itself, you need a phone with Bluetooth.
       """
   }
 
@@ -79,13 +81,13 @@ struct FIDOLinkReport: Equatable {
     ]
   }
 
-  private static let unsaid = "not said"
+  private static let unsaid = "not specified"
 
   private var wanted: String {
     switch link.hint {
     case .makeCredential: "a new passkey"
     case .getAssertion: "a sign-in"
-    case nil: "a sign-in, where nothing else is said"
+    case nil: "a sign-in (the default)"
     }
   }
 

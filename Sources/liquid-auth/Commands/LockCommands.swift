@@ -8,7 +8,7 @@ import ProcessIO
 struct LockCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "lock",
-    abstract: "Close the vault: the next ceremony asks for its passphrase.")
+    abstract: "Lock the vault: the next request asks for its passphrase.")
 
   @OptionGroup var place: PlaceOptions
   @OptionGroup var output: OutputOptions
@@ -23,8 +23,8 @@ struct LockCommand: PlacedCommand {
 struct UnlockCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "unlock",
-    abstract: "Open the vault of the running authenticator.",
-    discussion: "Asks for the passphrase at the terminal; without one it is the first line of standard input.")
+    abstract: "Unlock the vault of the running authenticator.",
+    discussion: "Asks for the passphrase at the terminal, or reads it from the first line of standard input.")
 
   @OptionGroup var place: PlaceOptions
   @OptionGroup var output: OutputOptions

@@ -121,7 +121,7 @@ struct PINReport: Equatable {
     var rows = [["PIN", information.isPINSet ? "set" : "not set"]]
     if information.isPINSet { rows.append(["tries left", String(tries.pin)]) }
     rows += [
-      ["shortest PIN", "\(information.minimumPINLength) characters"],
+      ["minimum PIN length", "\(information.minimumPINLength) characters"],
       ["passphrase", tries.verification.map { "verifies too, \($0) tries left" } ?? "does not verify"],
     ]
     let lines = table(rows)

@@ -14,7 +14,7 @@ struct ControlConnection {
     do {
       return ControlConnection(
         client: try ControlClient.open(path) {
-          StandardStream.error.write("liquid-auth: waiting for the prompt that is open to be answered")
+          StandardStream.error.write("liquid-auth: waiting until the open prompt is answered")
         })
     } catch {
       throw CommandFailure(error)

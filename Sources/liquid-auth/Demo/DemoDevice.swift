@@ -65,7 +65,7 @@ private struct DemoPerson: UserInteraction {
       case .setPIN: "set a PIN"
       case .registerSecondFactor: "make a second factor"
       case .signInSecondFactor: "sign in with a second factor"
-      case .authorize: "let a program go on"
+      case .authorize: "let a program continue"
       case .change: "change the settings"
       case .reset: "reset"
       case .wallet:

@@ -28,11 +28,11 @@ final class Demonstration: Sendable {
   /// - Returns: whether every check held.
   /// - Throws: when a step could not be made at all.
   func run() async throws -> Bool {
-    tell(.step("a phrase that only this demo knows"))
+    tell(.step("a temporary phrase"))
     let phrase = BIP39Phrase.generate()
     tell(.note("24 words, in locked memory; they are not shown and end with the demo"))
 
-    var key = try await plugIn(phrase, "a security key in this process, spoken to as over USB")
+    var key = try await plugIn(phrase, "a security key in this process, with the protocol of USB keys")
     var results = [try await describe(&key)]
     let passkey = try await register(&key, isDiscoverable: true, "register a passkey, with verification", &results)
     results.append(try await signIn(&key, passkey, listed: false, "sign in without a user name"))
@@ -67,7 +67,7 @@ final class Demonstration: Sendable {
   private func describe(_ client: inout DemoClient) async throws -> Bool {
     let info = try await client.getInfo()
     tell(.note("it speaks \(try info.requiredArray(0x01).compactMap(\.text).joined(separator: ", "))"))
-    return check("getInfo tells our AAGUID", try info.requiredBytes(0x03) == AAGUID.liquidAuth.bytes)
+    return check("getInfo returns our AAGUID", try info.requiredBytes(0x03) == AAGUID.liquidAuth.bytes)
   }
 
   private func register(
@@ -100,7 +100,7 @@ final class Demonstration: Sendable {
   }
 
   private func registerAgain(_ client: inout DemoClient, _ passkey: Passkey) async throws -> Bool {
-    tell(.step("register once more, where the site excludes what it knows"))
+    tell(.step("register again, and the site excludes its passkeys"))
     var request = DemoRelyingParty.CreationRequest(userID: Self.userID, isDiscoverable: true)
     request.excluded = [passkey.account.credentialID]
     do {

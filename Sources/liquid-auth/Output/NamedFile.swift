@@ -29,7 +29,7 @@ struct NamedFile {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       guard errno == EEXIST else { throw failure("create") }
-      throw CommandFailure("there is a file already, \(path); it is not overwritten")
+      throw CommandFailure("\(path) exists already and is not overwritten; name another file")
     }
     defer { close(descriptor) }
     guard Descriptor.write(bytes, to: descriptor), fsync(descriptor) == 0, syncDirectory() else {

@@ -83,7 +83,7 @@ extension StatusReport {
   }
 
   private static func device(_ status: AuthenticatorStatus) -> String {
-    if let other = status.steppedAsideFor { return "stepped aside for \(other)" }
+    if let other = status.steppedAsideFor { return "detached while \(other) is plugged in" }
     guard status.attached else { return "detached (\(status.transport))" }
     let node = status.node.map { " as \($0)" } ?? ""
     let access = status.access.map { "; \($0) may open it" } ?? ""

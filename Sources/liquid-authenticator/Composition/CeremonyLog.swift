@@ -36,6 +36,6 @@ enum CeremonyLog {
     case .cannotBeShown: reason = "\(subject) cannot be shown"
     default: return nil
     }
-    return "sign for a wallet \(origin) refused before the question: \(reason)"
+    return "sign for a wallet \(origin) refused before a prompt: \(reason)"
   }
 }

@@ -181,7 +181,7 @@ final class ControlListener: Polled {
       let request = try ControlRequest(decoding: packet, isGreeted: connection.isGreeted)
       let isWaiting = request.wait == .queue && !connection.isVerified
       guard !isWaiting || state.connections.values.count(where: \.isWaiting) < Self.maximumWaiting else {
-        throw ControlFailure(.busy, "too many requests are waiting for a person; try again later")
+        throw ControlFailure(.busy, "too many requests are waiting for an answer; try again later")
       }
       state.connections[descriptor]?.isWaiting = isWaiting
       state.connections[descriptor]?.request = Task(executorPreference: loop) {

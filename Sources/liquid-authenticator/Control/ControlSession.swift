@@ -96,7 +96,7 @@ extension ControlFailure {
   /// Keeps the CTAP status, except for a wrong passphrase, which has a control status of its own.
   private init(_ error: CTAPError) {
     switch error.status {
-    case .uvInvalid, .uvBlocked: self.init(.wrongPassphrase, "\(error.reason); nothing was done, ask again")
+    case .uvInvalid, .uvBlocked: self.init(.wrongPassphrase, "\(error.reason); nothing was done, try again")
     default: self.init(ControlStatus(rawValue: error.status.rawValue), error.reason)
     }
   }

@@ -78,7 +78,7 @@ enum TerminalLine {
     guard foreground < 0 || foreground == getpgrp() else {
       throw failure("the authenticator runs in the background of its terminal; bring it to the front with fg")
     }
-    guard isatty(terminal.descriptor) == 1 else { throw failure("\(path) is no terminal: \(SystemNumber())") }
+    guard isatty(terminal.descriptor) == 1 else { throw failure("\(path) is not a terminal: \(SystemNumber())") }
     // `UserPrompter` withdraws the dialog before that.
     let deadline = ContinuousClock.now + UserPrompter.answer + .seconds(5)
     // TCSAFLUSH would wait until everything is shown. What was typed of the answer is thrown away before it could be

@@ -94,7 +94,7 @@ final class EventLoop: TaskExecutor, MonotonicClock {
     }
 
     /// Called by Swift's `assumeIsolated` and its assertions.
-    func checkIsolated() { precondition(loop.isOwnThread, "this belongs on the loop's thread") }
+    func checkIsolated() { precondition(loop.isOwnThread, "call this on the loop's thread") }
   }
 
   /// Calls `action` on the loop's thread: at once on that thread, from others in the order of the calls.

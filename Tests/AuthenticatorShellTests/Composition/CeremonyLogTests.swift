@@ -52,7 +52,7 @@ struct CeremonyLogTests {
   ) {
     #expect(
       CeremonyLog.line(request, refusedBeforeQuestion: failure)
-        == "sign for a wallet https://d.example refused before the question: \(reason)")
+        == "sign for a wallet https://d.example refused before a prompt: \(reason)")
   }
 
   @Test func `what the authenticator reports by itself has no second line`() {

@@ -105,7 +105,7 @@ import Testing
     }
     _ = await ask(Hello())
     #expect(await ask(SignMessage([0xFF], origin: "https://d.example")) == .cannotBeShown)
-    #expect(lines.all == ["sign for a wallet https://d.example refused before the question: it cannot be shown"])
+    #expect(lines.all == ["sign for a wallet https://d.example refused before a prompt: it cannot be shown"])
   }
 
   static let managing: [any OwnerCommand] = [

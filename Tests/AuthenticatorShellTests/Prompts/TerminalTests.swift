@@ -240,7 +240,7 @@ import Testing
 
   @Test(arguments: [
     ("/nonexistent/tty", "cannot open /nonexistent/tty: No such file or directory"),
-    ("/dev/null", "/dev/null is no terminal: Inappropriate ioctl for device"),
+    ("/dev/null", "/dev/null is not a terminal: Inappropriate ioctl for device"),
   ])
   func `without a terminal it denies, and the log says so`(path: String, words: String) async {
     let prompter = UserPrompter(testing: Terminal(path: path), log: lines.add)

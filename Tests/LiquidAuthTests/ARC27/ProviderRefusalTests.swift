@@ -113,7 +113,7 @@ import Testing
       ["data": "AQID", "signer": .text(ours.text), "domain": "example.com"], "sign_message"),
     Malformed("params is not a map", "all", "discover"), Malformed("params is not a map", [], "enable"),
     Malformed("params.genesisHash is not base64", ["genesisHash": "testnet!"], "enable"),
-    Malformed("params.genesisHash is not the hash of a block", ["genesisHash": "AAAA"], "enable"),
+    Malformed("params.genesisHash is not a block hash", ["genesisHash": "AAAA"], "enable"),
     Malformed("params.genesisHash is not a text", ["genesisHash": .unsigned(1)], "disable"),
     Malformed("params.sessionIds is not a list", ["sessionIds": "all"], "disable"),
     Malformed("params.sessionIds[1] is not a text", ["sessionIds": ["a", .float(1)]], "disable"),

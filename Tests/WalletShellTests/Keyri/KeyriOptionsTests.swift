@@ -30,7 +30,7 @@ struct KeyriOptionsTests {
       registering.json(milliseconds: 7)
         == #"{"event": "registering", "ms": 7, "email": "a@b", "origin": "https://a.example"}"#)
     #expect(
-      registering.text == "telling https://a.example the key of a@b; no signature is asked for")
+      registering.text == "sending the key of a@b to https://a.example; this needs no signature")
     let confirmed = WalletEvent.keyri(.confirmed(origin, email))
     #expect(
       confirmed.json(milliseconds: 7)

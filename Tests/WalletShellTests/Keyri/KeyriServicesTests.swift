@@ -26,7 +26,7 @@ struct KeyriServicesTests {
   // Holds: INPUT-1
   @Test(arguments: [
     ("keyri acme = ", "a setting has no value"),
-    ("keyri acme = https://a.example KEY more", "keyri is an address, and an app key for QR codes"),
+    ("keyri acme = https://a.example KEY more", "keyri takes an address, and an app key for QR codes"),
     ("keyri acme = https://a.example\nkeyri acme = https://b.example", "duplicate setting: keyri acme"),
     ("keyri acme = https://a.example\nkeyri ACME = https://b.example", "duplicate setting: keyri ACME"),
     ("keyri-api = https://a.example\nkeyri-api = https://a.example", "duplicate setting: keyri-api"),
@@ -55,12 +55,12 @@ struct KeyriServicesTests {
     #expect(throws: WalletFailure("name one of the configured services with --service: acme, other")) {
       try two.service(named: nil)
     }
-    #expect(throws: WalletFailure("wallet.conf names no service else that uses Keyri; it names: acme")) {
+    #expect(throws: WalletFailure("wallet.conf names no Keyri service else; it names: acme")) {
       try one.service(named: "else")
     }
     #expect(
       throws: WalletFailure(
-        "w.conf names no service that uses Keyri; write: keyri NAME = https://app.example.org APP-KEY")
+        "w.conf names no Keyri service; add the line: keyri NAME = https://app.example.org APP-KEY")
     ) { try KeyriServices(file: "w.conf").service(named: nil) }
   }
 
@@ -76,7 +76,7 @@ struct KeyriServicesTests {
     #expect(try session("acme").appKey == "KEY")
     #expect(
       throws: WalletFailure(
-        "wallet.conf has no app key behind the address of keyri other, which QR codes need; the service has one")
+        "wallet.conf has no app key for keyri other, which QR codes need; ask the service for it")
     ) { try session("other") }
     #expect(
       throws: WalletFailure(
@@ -94,7 +94,7 @@ struct KeyriServicesTests {
     let withoutAPI = try Self.services("keyri acme = https://a.example KEY")
     #expect(
       throws: WalletFailure(
-        "wallet.conf does not say keyri-api, which QR codes need; Keyri's own is https://prod.api.keyri.com")
+        "wallet.conf has no keyri-api, which QR codes need; Keyri's own is https://prod.api.keyri.com")
     ) {
       try withoutAPI.session(of: KeyriLink("https://acme.onekey.to?sessionId=a", otherOrigins: []))
     }
