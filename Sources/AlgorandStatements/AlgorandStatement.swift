@@ -3,14 +3,14 @@ import CryptoPrimitives
 import DeterministicKeys
 import Recovery
 
-/// What an Algorand account signs for a dApp: bytes behind the prefix that says what they are.
+/// Bytes that an Algorand account signs for a dApp, with the prefix of their kind.
 public enum AlgorandStatement: Sendable, Equatable {
   /// A transaction in canonical msgpack.
   case transaction([UInt8])
-  /// Any bytes, which with their prefix can be no transaction, no program and no challenge.
+  /// Any bytes. With their prefix they cannot be a transaction, a program or a challenge.
   case message([UInt8])
 
-  /// What the signature is over: "TX" or "MX", and the bytes.
+  /// The signed bytes: "TX" or "MX", then the statement's bytes.
   var signingInput: [UInt8] {
     switch self {
     case .transaction(let bytes): Array("TX".utf8) + bytes
@@ -19,10 +19,10 @@ public enum AlgorandStatement: Sendable, Equatable {
   }
 }
 
-// MARK: - Signatures: each takes a consent and is counted where it is made
+// MARK: - Signatures: each needs a consent and increments a counter
 
 extension AlgorandAccount {
-  /// Signs with the account's key (64 bytes) what the person was asked for, and counts it.
+  /// Signs a message with the account's key after the user's consent, and counts the signature (64 bytes).
   func signature(for message: [UInt8], consent: borrowing UserConsent) throws(CryptoError) -> [UInt8] {
     let signature = try key.signature(for: message)
     counts.countAlgorand()
@@ -31,7 +31,7 @@ extension AlgorandAccount {
 }
 
 extension AssociationKey {
-  /// ECDSA over SHA-256(data), in DER, and counts it; a person has seen the data and agreed.
+  /// ECDSA over SHA-256(data) in DER, after the user has seen the data and agreed; counts the signature.
   func signature(for data: [UInt8], consent: borrowing UserConsent) throws(CryptoError) -> [UInt8] {
     let signature = try key.signature(for: data)
     counts.countAssociation()

@@ -1,12 +1,12 @@
 import Recovery
 
-/// The client data that the challenge form of `liquid` signs for: Recovery §11.
+/// Client data of the challenge form of `liquid`: Recovery §11.
 ///
-/// There are two exact forms and no JSON parser, so that no second member can disagree about what was read.
+/// The code matches two exact forms instead of parsing JSON, so a duplicate member cannot change the meaning.
 struct LiquidClientData {
-  /// The challenge as it stands between its quotes.
+  /// The challenge between its quotation marks.
   let challengeText: ArraySlice<UInt8>
-  /// The origin as it stands between its quotes.
+  /// The origin between its quotation marks.
   let originText: ArraySlice<UInt8>
 
   /// Reads `{"type":"…","challenge":"…","origin":"…"}`, or the same with `,"crossOrigin":false` before the brace.
@@ -26,7 +26,7 @@ struct LiquidClientData {
     return Base64URL.decode(challengeText)
   }
 
-  /// The origin, where it is one of the relying party's; `nil` otherwise.
+  /// The origin if it belongs to the relying party; otherwise `nil`.
   ///
   /// `https://host[:port]` with host = rp.id, or host ending in "." ‖ rp.id where rp.id has a "." itself; or
   /// `http://localhost[:port]` for rp.id "localhost".
@@ -66,14 +66,14 @@ struct LiquidClientData {
 }
 
 extension ArraySlice<UInt8> {
-  /// Drops a prefix; `false`, and no change, where the bytes begin otherwise.
+  /// Drops a prefix; returns `false`, and changes nothing, if the bytes begin otherwise.
   fileprivate mutating func drop(prefix: String) -> Bool {
     guard starts(with: prefix.utf8) else { return false }
     removeFirst(prefix.utf8.count)
     return true
   }
 
-  /// Takes what stands before the next quotation mark, and the mark off.
+  /// Removes and returns the text before the next quotation mark; removes the mark too.
   fileprivate mutating func takeUntilQuote() -> ArraySlice<UInt8>? {
     guard let quote = firstIndex(of: UInt8(ascii: "\"")) else { return nil }
     let text = self[..<quote]
@@ -84,10 +84,10 @@ extension ArraySlice<UInt8> {
   fileprivate func ends(with suffix: [UInt8]) -> Bool { self.suffix(suffix.count).elementsEqual(suffix) }
 }
 
-/// What Algorand signs begins with a tag that says what it is; a challenge that begins with one is never signed.
+/// The tags with which Algorand's signed objects begin; a challenge that begins with one is never signed.
 ///
-/// Recovery §11: Algorand's tags, with the multisig and post-quantum ones. A challenge of 32 random bytes begins with one
-/// of two letters about once in a thousand times; its server draws another.
+/// Recovery §11: Algorand's tags, with the multisig and post-quantum ones. One in about 2700 challenges of 32 random
+/// bytes begins with a tag of two letters; the server then draws another.
 enum LiquidReservedTags {
   static let all: [String] = [
     "appID", "arc", "aB", "aD", "aO", "aP", "aS", "AS", "BH", "B256", "BR", "CR", "GE", "KP", "MA", "MB", "MX",
@@ -96,6 +96,6 @@ enum LiquidReservedTags {
     "spv", "TE", "TG", "TL", "TX", "VO",
   ]
 
-  /// Whether bytes could be read as something that Algorand signs.
+  /// Whether bytes begin with one of the tags.
   static func begin(_ bytes: [UInt8]) -> Bool { all.contains { bytes.starts(with: $0.utf8) } }
 }

@@ -3,9 +3,9 @@ public import CTAP2
 import DeterministicKeys
 import Recovery
 
-/// liquid: an Algorand account of the vault signs with the passkey, in one prompt (Recovery §11).
+/// The extension `liquid`: an Algorand account of the vault signs with the passkey, in one prompt (Recovery §11).
 ///
-/// Its output stands in the authenticator data, so that the passkey's signature covers it.
+/// Its output is in the authenticator data, so the passkey's signature covers it.
 public enum LiquidExtension: AuthenticatorExtension {
   /// The extension identifier.
   public static let identifier = "liquid"
@@ -38,7 +38,7 @@ public enum LiquidExtension: AuthenticatorExtension {
     let request: LiquidRequest
     let needsVerificationInDialog = true
 
-    /// The person sees who asks, which account would answer, and whether it is new at the site (Recovery §12).
+    /// Shows the origin, the account that would sign, and whether it is new at the site (Recovery §12).
     func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError) {
       let address = try account(of: vault).address.text
       let entry = try stored(vault.store.account(rpIDHash: request.rpIDHash, userID: Array(address.utf8)))

@@ -6,7 +6,7 @@ public import Recovery
 
 /// The input of the extension `liquid`, after every check that comes before a prompt: Recovery §11.
 public struct LiquidRequest: Sendable, Equatable {
-  /// Which ceremony asks.
+  /// The ceremony of a request.
   public enum Ceremony: UInt8, Sendable {
     /// authenticatorMakeCredential.
     case create = 1
@@ -22,17 +22,18 @@ public struct LiquidRequest: Sendable, Equatable {
     }
   }
 
-  /// What the signature is over.
+  /// The form of the signed bytes.
   public enum Form: Sendable, Equatable {
-    /// The 32 bytes of a server's challenge, nothing around them, and the origin that asked: what servers check today.
+    /// The 32 bytes of a server's challenge alone, and the requesting origin: the form that servers verify today.
     case challenge([UInt8], origin: String)
-    /// A statement that binds relying party, client data and credential: for clients whose client data we do not see.
+    /// A statement that binds relying party, client data and credential: for clients that do not send their client
+    /// data.
     case bound
   }
 
-  /// What the extension may know of the request around it.
+  /// The parts of the enclosing request that the extension uses.
   public struct Context: Sendable {
-    /// Which ceremony asks.
+    /// The ceremony of the request.
     public var ceremony: Ceremony
     /// rp.id as received.
     public var rpID: String
@@ -43,7 +44,6 @@ public struct LiquidRequest: Sendable, Equatable {
     /// Whether the request asks for user verification, by a pinUvAuthParam or by uv = true.
     public var userVerification: Bool
 
-    /// Joins what the extension may know.
     public init(
       ceremony: Ceremony, rpID: String, clientDataHash: [UInt8], userPresence: Bool, userVerification: Bool
     ) {
@@ -55,17 +55,17 @@ public struct LiquidRequest: Sendable, Equatable {
     }
   }
 
-  /// What the signature is over.
+  /// The form of the signed bytes.
   public let form: Form
-  /// Echoed: which of the person's devices it is.
+  /// The name of the user's device, echoed in the output.
   public let device: String?
-  /// Echoed: which of the server's requests it answers.
+  /// The id of the server's request, echoed in the output.
   public let requestID: String?
   private let ceremony: Ceremony
   let rpIDHash: RPIDHash
   private let clientDataHash: [UInt8]
 
-  /// Reads and checks an input, in the order of the contract; each fault ends the command with its status.
+  /// Reads and checks an input in the order of the contract; throws the status of the first fault.
   public init(_ input: CBORValue, in context: Context) throws(CTAPError) {
     if input == false { throw CTAPError(.invalidOption, "liquid is false") }
     let members = try Members(input)
@@ -106,14 +106,14 @@ public struct LiquidRequest: Sendable, Equatable {
     return .challenge(challenge, origin: origin)
   }
 
-  /// The origin that the person is shown; `nil` in the bound form, where the relying party's id has to do.
+  /// The origin that the prompt shows; `nil` in the bound form, where only the rp.id is known.
   public var origin: String? {
     if case .challenge(_, let origin) = form { origin } else { nil }
   }
 
-  /// What the account's key signs for one credential: 32 bytes in challenge form, 117 in bound form.
+  /// The bytes that the account's key signs for one credential: 32 in challenge form, 117 in bound form.
   ///
-  /// The bound form can be no transaction, no program and no challenge, and no other site's or credential's.
+  /// The bound form cannot be a transaction, a program or a challenge, and is valid for one site and one credential.
   func signingInput(credentialID: [UInt8]) -> [UInt8] {
     switch form {
     case .challenge(let challenge, _): challenge
@@ -123,7 +123,7 @@ public struct LiquidRequest: Sendable, Equatable {
     }
   }
 
-  /// Signs for one credential: the extension's output in the authenticator data.
+  /// Signs for one credential and returns the extension's output in the authenticator data.
   ///
   /// - Parameter account: the account whose address the prompt showed.
   /// - Parameter consent: must have presence and verification, whatever the request asked for.
@@ -148,7 +148,7 @@ public struct LiquidRequest: Sendable, Equatable {
   }
 }
 
-/// The input's members: types first, then what is missing, then lengths.
+/// The input's members, checked in this order: types, missing members, lengths.
 private struct Members {
   /// `nil` in the bound form.
   let clientDataJSON: [UInt8]?

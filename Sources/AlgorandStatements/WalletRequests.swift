@@ -3,15 +3,15 @@ import CryptoPrimitives
 public import DeterministicKeys
 import Recovery
 
-/// What a wallet asks of the vault beside the ceremonies, over the control socket.
+/// Requests of wallets to the vault over the control socket, besides the ceremonies.
 ///
-/// A vault that is locked is opened by a prompt, as for a ceremony; what signs asks a person, and verifies whoever it is
-/// where verification is set up.
+/// A prompt unlocks a locked vault, as in a ceremony. Requests that sign show a prompt, and verify the user if
+/// verification is set up.
 extension Authenticator {
   /// The addresses of m/44'/283'/account'/0/index; the first of account 0 is the one in use.
   ///
-  /// - Parameter wish: what a locked vault is opened for.
-  /// - Throws: `other` for an account or index from 2^31 on, and where the vault holds no root.
+  /// - Parameter wish: the reason for unlocking a locked vault.
+  /// - Throws: `other` if the account or an index is 2^31 or more, or if the vault holds no root.
   public func accountAddresses(
     _ indices: Range<UInt32>, of account: UInt32, for wish: UnlockReason
   ) async throws(CTAPError) -> [AlgorandAddress] {
@@ -21,15 +21,16 @@ extension Authenticator {
     return addresses
   }
 
-  /// The passkey of the account in use at a site: the id of its live record, or else the hash id of counter 0, which
-  /// phone wallets made of this phrase too (Recovery §3, §8).
+  /// The passkey of the account in use at a site.
   ///
-  /// A passkey that its site has protected (credProtect 2 or 3, CTAP §12.1) is no more told without a verified person
-  /// than getAssertion would tell it.
+  /// Its id is that of the live record, or else the hash id of counter 0, which phone wallets also make from this
+  /// phrase (Recovery §3, §8).
   ///
-  /// - Parameter host: for which the wallet asks, where it is not the relying party's id; the person is shown it.
-  /// - Returns: the credential's id, and whether this machine has the record.
-  /// - Throws: `invalidOption` for a protected passkey where verification is not set up.
+  /// The id of a passkey with credProtect 2 or 3 (CTAP §12.1) is returned only to a verified user, as in getAssertion.
+  ///
+  /// - Parameter host: the host that the wallet asks for, if it differs from the rp.id; the prompt shows it.
+  /// - Returns: the credential id, and whether this machine has the record.
+  /// - Throws: `invalidOption` for a protected passkey if verification is not set up.
   public func accountPasskey(
     rpID: String, host: String? = nil
   ) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
@@ -71,12 +72,11 @@ extension Authenticator {
     }
   }
 
-  /// Signs with the account in use, after one consent to all.
+  /// Signs with the account in use, after one consent to all statements.
   ///
-  /// - Parameter prompt: what the person is shown; it says all that the statements do, and names the account.
+  /// - Parameter prompt: shows everything that the statements do, and names the account.
   /// - Returns: a signature of 64 bytes for each statement.
-  /// - Throws: `notAllowed` where the account in use is not the one that the prompt names: the vault may have been
-  ///   replaced since.
+  /// - Throws: `notAllowed` if the account in use is not the one in the prompt; the vault may have been replaced since.
   public func sign(
     _ statements: [AlgorandStatement], asking prompt: UserPrompt
   ) async throws(CTAPError) -> [[UInt8]] {
@@ -105,9 +105,9 @@ extension Authenticator {
     return try vault.association(publicUserID).publicKey.raw
   }
 
-  /// Signs with a user's association key what the prompt shows.
+  /// Signs data that the prompt shows with a user's association key.
   ///
-  /// - Parameter data: printable ASCII; the person sees all of it.
+  /// - Parameter data: printable ASCII; the prompt shows all of it.
   /// - Returns: ECDSA over SHA-256(data), in DER.
   public func signAssociation(
     publicUserID: String, data: [UInt8], service: String

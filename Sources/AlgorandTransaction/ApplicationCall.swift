@@ -1,42 +1,42 @@
 public import DeterministicKeys
 
-/// Calls an application, or makes, changes, joins, leaves or deletes it (`appl`).
+/// Calls an application, or creates, updates, joins, leaves or deletes it (`appl`).
 public struct ApplicationCall: Hashable, Sendable {
-  /// The most elements of a list that nodes read, but for ``access``.
+  /// The most elements that nodes accept in a list other than ``access``.
   private static let maximumListCount = 32
-  /// The most elements of ``access`` that nodes read.
+  /// The most elements that nodes accept in ``access``.
   private static let maximumAccessCount = 64
 
-  /// The application's id (`apid`); 0 makes a new one.
+  /// The application's id (`apid`); 0 creates a new one.
   public let application: UInt64
-  /// What happens beside the call (`apan`).
+  /// The action that completes the call (`apan`).
   public let onCompletion: OnCompletion
-  /// What the program is given (`apaa`).
+  /// The arguments of the program (`apaa`).
   public let arguments: [[UInt8]]
-  /// Accounts that the program may look at (`apat`).
+  /// Accounts that the program may read (`apat`).
   public let accounts: [AlgorandAddress]
-  /// Applications that the program may look at (`apfa`).
+  /// Applications that the program may read (`apfa`).
   public let foreignApplications: [UInt64]
-  /// Assets that the program may look at (`apas`).
+  /// Assets that the program may read (`apas`).
   public let foreignAssets: [UInt64]
   /// Boxes that the program may use (`apbx`).
   public let boxes: [BoxReference]
-  /// All of these in one list (`al`), in place of the four above.
+  /// All of these in one list (`al`), which replaces the four above.
   public let access: [ResourceReference]
-  /// The state of the application that is made (`apgs`).
+  /// The schema of a new application's global state (`apgs`).
   public let globalState: StateSchema
-  /// The state of each account in the application that is made (`apls`).
+  /// The schema of a new application's state in each account (`apls`).
   public let localState: StateSchema
-  /// The program that approves (`apap`).
+  /// The approval program (`apap`).
   public let approvalProgram: [UInt8]
   /// The program that runs when an account clears its state (`apsu`).
   public let clearStateProgram: [UInt8]
   /// Pages of program beyond the first (`apep`).
   public let extraProgramPages: UInt64
-  /// The version of the application from which on the call fails (`aprv`); 0 is none.
+  /// The call fails from this version of the application on (`aprv`); 0 sets no limit.
   public let rejectVersion: UInt64
 
-  /// What happens beside the call.
+  /// The action that completes a call.
   public enum OnCompletion: UInt64, Hashable, Sendable {
     /// Nothing.
     case noOp
@@ -52,7 +52,7 @@ public struct ApplicationCall: Hashable, Sendable {
     case deleteApplication
   }
 
-  /// How many values of each kind are kept.
+  /// The number of values of each kind in a state.
   public struct StateSchema: Hashable, Sendable {
     /// Numbers (`nui`).
     public let integers: UInt64
@@ -62,15 +62,18 @@ public struct ApplicationCall: Hashable, Sendable {
 
   /// A box of an application.
   public struct BoxReference: Hashable, Sendable {
-    /// Whose it is (`i`): 0 for the application that is called, else a position, from 1, in the list of applications.
+    /// The application that owns it (`i`): 0 for the called application, else a position, from 1, in the list of
+    /// applications.
     public let index: UInt64
     /// Its name (`n`).
     public let name: [UInt8]
   }
 
-  /// One element of ``access``; positions count from 1 in that list, 0 is the sender or the application that is called.
+  /// One element of ``access``.
+  ///
+  /// Positions count from 1 in that list; 0 is the sender or the called application.
   public enum ResourceReference: Hashable, Sendable {
-    /// Nothing but room for more bytes of boxes.
+    /// An empty element, which adds room for bytes of boxes.
     case none
     /// An account (`d`).
     case account(AlgorandAddress)
@@ -105,7 +108,7 @@ public struct ApplicationCall: Hashable, Sendable {
     try checkReferences()
   }
 
-  /// Every position must be one of the list that it counts in, and the new list excludes the old ones.
+  /// Checks that every position is within its list, and that ``access`` excludes the four old lists.
   private func checkReferences() throws(TransactionError) {
     guard boxes.allSatisfy({ $0.index <= foreignApplications.count }) else { throw .outOfRange("apbx.i") }
     guard access.allSatisfy({ $0.positions.allSatisfy { $0 <= access.count } }) else { throw .outOfRange("al") }
@@ -119,7 +122,7 @@ public struct ApplicationCall: Hashable, Sendable {
 }
 
 extension ApplicationCall.StateSchema {
-  /// Reads a schema; all zeros if it is not there.
+  /// Reads a schema; an absent one is all zeros.
   fileprivate init(_ members: Members?) throws(TransactionError) {
     guard var members else {
       (integers, byteStrings) = (0, 0)
@@ -148,7 +151,7 @@ extension ApplicationCall.ResourceReference {
   fileprivate init(_ value: MessagePack, of name: String) throws(TransactionError) {
     var members = try Members(value, of: name)
     self = try Self.read(&members) ?? .none
-    // What is left is of a second kind, or of none.
+    // A member that is left belongs to a second kind, or is unknown.
     try members.finish()
   }
 
@@ -173,7 +176,7 @@ extension ApplicationCall.ResourceReference {
     }
   }
 
-  /// The positions in the list that this names.
+  /// The positions in the list that this element refers to.
   fileprivate var positions: [UInt64] {
     switch self {
     case .none, .account, .asset, .application: []

@@ -1,23 +1,23 @@
 public import DeterministicKeys
 
-/// What a person must see of transactions that are agreed to at once, and what is said again where that is done.
+/// The lines that a prompt shows of transactions that are signed together, and their short form.
 public struct GroupSummary: Sendable {
-  /// The lines of each transaction, the first of which is its kind; without those of ``common``.
+  /// The lines of each transaction without those in ``common``; the first line is its kind.
   public let each: [[SummaryLine]]
-  /// Sender, network, validity and group, as far as all of several have them in common; shown once.
+  /// The lines for sender, network, validity and group that several transactions share; shown once.
   public let common: [SummaryLine]
-  /// What is said again where a person agrees.
+  /// The short form, which a long prompt repeats at its end.
   ///
-  /// The gravest first, for a reader who sees only the beginning. For one transaction: its kind, every warning, what it
-  /// moves or calls, and its fee. For several: their kinds, the transactions with warnings that the account signs, the
-  /// totals by asset, the fees, and the other transactions with warnings.
+  /// The gravest lines come first, in case the user reads only the beginning. For one transaction: its kind, every
+  /// warning, what it moves or calls, and its fee. For several: their kinds, the transactions with warnings that the
+  /// account signs, the totals by asset, the fees, and the other transactions with warnings.
   public let inShort: [SummaryLine]
 
-  /// Reads what the transactions do to an account, and to others by its signature.
+  /// Summarizes what the transactions do to an account, and what its signature does to others.
   ///
   /// - Parameters:
-  ///   - isSigned: whether the account signs it, for each.
-  ///   - account: the one in use.
+  ///   - isSigned: for each transaction, whether the account signs it.
+  ///   - account: the account in use.
   public init(_ group: TransactionGroup, isSigned: [Bool], account: AlgorandAddress) {
     let transactions = Array(zip(group.transactions, isSigned))
     let lines = transactions.map { $0.summary(for: account, isSigned: $1) }
@@ -31,7 +31,8 @@ public struct GroupSummary: Sendable {
     }
     self.common = common
     each = lines.map { $0.filter { !common.contains($0) } }
-    // Of a group all are committed or none. What stands for itself, and is not signed here, is not the account's affair.
+    // A group is committed as a whole. A transaction that is outside a group and not signed here does not concern the
+    // account.
     let counted = transactions.filter { group.id != nil || $1 }.map { Counted(transaction: $0, isSigned: $1) }
     inShort =
       [SummaryLine("Transactions", Self.kinds(group.transactions))]
@@ -40,7 +41,7 @@ public struct GroupSummary: Sendable {
       + Self.warnings(lines, of: isSigned.indices.filter { !isSigned[$0] }, isSigned: false)
   }
 
-  /// How many of each kind, in the order of their first.
+  /// The number of transactions of each kind, in order of first appearance.
   private static func kinds(_ transactions: [Transaction]) -> String {
     let kinds = transactions.map(\.content.kind)
     var seen: [String] = []
@@ -48,7 +49,7 @@ public struct GroupSummary: Sendable {
     return seen.map { kind in "\(kind) (\(kinds.count { $0 == kind }))" }.joined(separator: ", ")
   }
 
-  /// Which of some transactions have which warnings: first what gives an account away, then in the order of their first.
+  /// The warnings with their transactions: first those that give an account away, then in order of first appearance.
   private static func warnings(
     _ summaries: [[SummaryLine]], of indices: [Int], isSigned: Bool
   ) -> [SummaryLine] {
@@ -70,14 +71,14 @@ public struct GroupSummary: Sendable {
 }
 
 extension Transaction {
-  /// The summary, for who has this account: its own address is pointed out, and so is a sender that it signs for.
+  /// The summary as seen from an account: marks its own address, and a sender that it signs for.
   fileprivate func summary(for account: AlgorandAddress, isSigned: Bool) -> [SummaryLine] {
     summary.flatMap { line in
       line.isSender ? [senderLine(for: account)] + signerLines(for: account, isSigned: isSigned) : [line]
     }
   }
 
-  /// What is said again of one transaction.
+  /// The short form of one transaction.
   fileprivate func essence(for account: AlgorandAddress, isSigned: Bool) -> [SummaryLine] {
     let signer = signerLines(for: account, isSigned: isSigned)
     let main = essence
@@ -85,7 +86,7 @@ extension Transaction {
     return Array(main.prefix(1)) + from + signer + Array(main.dropFirst())
   }
 
-  /// What transactions of one request mostly have in common.
+  /// The lines that transactions of one request usually share.
   fileprivate func frame(for account: AlgorandAddress) -> [SummaryLine] {
     [senderLine(for: account)] + validityFrame
   }
@@ -103,15 +104,15 @@ extension Transaction {
 
 // MARK: - Totals
 
-/// A transaction that counts: of a group, or signed by the account.
+/// A transaction that counts in the totals: part of a group, or signed by the account.
 private struct Counted {
   let transaction: Transaction
   let isSigned: Bool
 }
 
-/// What transactions move together, seen from one account.
+/// The sums that transactions move, as seen from one account.
 private struct Totals {
-  /// Sums by asset, `nil` for algos, and to whom; sixteen of the largest amounts fit into 128 bits.
+  /// Sums and receivers by asset, `nil` for algos; sixteen of the largest amounts fit into 128 bits.
   private struct Sum {
     var amounts: [UInt64?: UInt128] = [:]
     var receivers: [UInt64?: Set<AlgorandAddress?>] = [:]
@@ -147,7 +148,7 @@ private struct Totals {
       let transaction = counted.transaction
       if transaction.sender == account || counted.isSigned { fees += UInt128(transaction.fee) }
       if case .applicationCall = transaction.content { callsApplications = true }
-      // What is sent to oneself moves nothing.
+      // A transfer to oneself moves nothing.
       guard let movement = Movement(transaction), movement.amount > 0, movement.to != movement.from else { continue }
       if movement.from == account {
         sent.add(movement)
@@ -166,7 +167,7 @@ private struct Totals {
   }
 }
 
-/// What one transaction moves, but for what is left of an account or asset that is closed: that is a warning.
+/// What one transaction moves, without the remainder of a closed account or asset, which is a warning.
 private struct Movement {
   let from: AlgorandAddress
   let to: AlgorandAddress?

@@ -1,4 +1,4 @@
-/// Takes part in the consensus with new keys, or stops to (`keyreg`).
+/// Registers new keys to take part in consensus, or stops taking part (`keyreg`).
 public enum KeyRegistration: Hashable, Sendable {
   /// The account takes part with these keys.
   case online(ParticipationKeys)
@@ -7,11 +7,11 @@ public enum KeyRegistration: Hashable, Sendable {
   /// The account never takes part again, and gets no rewards (`nonpart`).
   case nonparticipating
 
-  /// The keys of one participation, which sign votes and move nothing.
+  /// Participation keys, which sign votes and cannot move funds.
   public struct ParticipationKeys: Hashable, Sendable {
     /// The key of its votes, 32 bytes (`votekey`).
     public let voteKey: [UInt8]
-    /// The key that draws lots, 32 bytes (`selkey`).
+    /// The key of the sortition, 32 bytes (`selkey`).
     public let selectionKey: [UInt8]
     /// The commitment to the keys of state proofs, 64 bytes (`sprfkey`).
     public let stateProofKey: [UInt8]?
@@ -19,13 +19,13 @@ public enum KeyRegistration: Hashable, Sendable {
     public let firstRound: UInt64
     /// The last round of the keys (`votelst`).
     public let lastRound: UInt64
-    /// How many rounds one batch of keys is for (`votekd`).
+    /// The number of rounds that one batch of keys covers (`votekd`).
     public let keyDilution: UInt64
   }
 
   init(_ members: inout Members) throws(TransactionError) {
     if try members.bool("nonpart") {
-      // Any key beside it stays unread, and is refused as that.
+      // Other keys stay unread, so that `finish()` refuses them.
       self = .nonparticipating
     } else if let voteKey = try members.bytes("votekey", count: 32) {
       self = .online(try ParticipationKeys(voteKey: voteKey, &members))

@@ -1,26 +1,26 @@
 import DeterministicKeys
 
-/// The members of a map, each read once; what nobody asked for is refused at the end.
+/// The members of a map, each read once; ``finish()`` refuses those that were not read.
 struct Members {
   private var rest: [MessagePack.Member]
-  /// What stands before a member's name in an error, as `apar.` does.
+  /// The prefix of member names in errors, such as `apar.`.
   private let path: String
 
   /// Takes a map.
   ///
-  /// - Parameter name: the member that holds it, or nothing for the outermost.
+  /// - Parameter name: the member that holds the map; empty for the outermost map.
   init(_ value: MessagePack, of name: String = "") throws(TransactionError) {
     guard case .map(let members) = value else { throw name.isEmpty ? .notAMap : .wrongType(name) }
     rest = members
     path = name.isEmpty ? "" : name + "."
   }
 
-  /// Refuses what has not been read.
+  /// Refuses members that have not been read.
   func finish() throws(TransactionError) {
     if let unread = rest.first { throw .unknownMember(path + unread.key) }
   }
 
-  /// What a member holds; `nil` if it is not there.
+  /// The value of a member; `nil` if it is not there.
   mutating func value(_ key: String) -> MessagePack? {
     rest.firstIndex { $0.key == key }.map { rest.remove(at: $0).value }
   }
@@ -53,7 +53,7 @@ struct Members {
     return try Self.bytes(value, of: path + key)
   }
 
-  /// Bytes of a fixed number; all zeros are zero, and must not be there.
+  /// Bytes of a fixed count; all zeros are refused, since the canonical form leaves them out.
   mutating func bytes(_ key: String, count: Int) throws(TransactionError) -> [UInt8]? {
     guard let value = value(key) else { return nil }
     let bytes = try Self.bytes(value, of: path + key)
@@ -62,18 +62,18 @@ struct Members {
     return bytes
   }
 
-  /// An address, 32 bytes; the zero address must not be there.
+  /// An address, 32 bytes; the zero address is refused.
   mutating func address(_ key: String) throws(TransactionError) -> AlgorandAddress? {
     try bytes(key, count: 32).map(AlgorandAddress.init(publicKey:))
   }
 
-  /// The members of a map within; `nil` if it is not there.
+  /// The members of a nested map; `nil` if it is not there.
   mutating func members(_ key: String) throws(TransactionError) -> Members? {
     guard let value = value(key) else { return nil }
     return try Members(value, of: path + key)
   }
 
-  /// The elements of an array, at most so many, each read by `read` with its name; none if the array is not there.
+  /// The elements of an array, at most `maximum`, each read by `read` with its name; none if the array is not there.
   mutating func array<Element>(
     _ key: String, upTo maximum: Int, _ read: (MessagePack, String) throws(TransactionError) -> Element
   ) throws(TransactionError) -> [Element] {
@@ -85,14 +85,14 @@ struct Members {
     return result
   }
 
-  /// As ``value(_:)``, of what must be there.
+  /// Unwraps the value of a required member.
   func required<T>(_ key: String, _ value: T?) throws(TransactionError) -> T {
     guard let value else { throw .missingMember(path + key) }
     return value
   }
 }
 
-// Elements of an array are what they are: a zero among them is not left out.
+// Elements of an array may be zero: the canonical form leaves out only members of maps.
 extension Members {
   static func unsigned(_ value: MessagePack, of name: String) throws(TransactionError) -> UInt64 {
     guard case .unsigned(let number) = value else { throw .wrongType(name) }

@@ -5,7 +5,7 @@ indirect enum MessagePack: Sendable {
   case text(String)
   case bool(Bool)
   case array([MessagePack])
-  /// Keys are ASCII and stand in ascending order.
+  /// Keys are ASCII, in ascending order.
   case map([Member])
 
   /// One member of a map.
@@ -14,7 +14,7 @@ indirect enum MessagePack: Sendable {
     let value: MessagePack
   }
 
-  /// Whether this is what the canonical form leaves out of a map.
+  /// Whether the canonical form leaves a member with this value out of a map.
   var isZero: Bool {
     switch self {
     case .unsigned(let number): number == 0
@@ -61,8 +61,8 @@ extension MessagePack {
     }
   }
 
-  /// Writes `number` into `short` itself if it is below `limit`, else behind `head`, `head` + 1, … in the first of
-  /// `widths` bytes that holds it.
+  /// Writes `number` into `short` if it is below `limit`, else after `head`, `head` + 1, …, in the first of `widths`
+  /// bytes that can hold it.
   private static func appendHead(
     _ head: UInt8, _ number: UInt64, short: UInt8 = 0, below limit: UInt64 = 0, widths: [Int], to bytes: inout [UInt8]
   ) {

@@ -1,6 +1,6 @@
-/// Bytes to values, and nothing but the canonical form that Algorand's nodes write.
+/// Decodes the canonical form that Algorand's nodes write, and refuses any other.
 ///
-/// What it answers, ``MessagePack/encoded`` turns into the very same bytes.
+/// ``MessagePack/encoded`` turns a decoded value into the same bytes.
 struct MessagePackDecoder {
   /// How many arrays and maps may be open at once: a transaction has 4 (`al` → `h`), a signed one 5.
   static let maximumDepth = 8
@@ -52,7 +52,7 @@ struct MessagePackDecoder {
     var members: [MessagePack.Member] = []
     for _ in 0..<count {
       guard case .text(let key) = try value() else { throw .keyIsNoText }
-      // No member of any transaction has such a key; from here on a key is its bytes.
+      // No transaction has a member with such a key. From here on, keys are compared as bytes.
       guard key.utf8.allSatisfy({ $0 < 0x80 }) else { throw .unknownMember(key) }
       if let last = members.last?.key {
         guard last != key else { throw .duplicateMember(key) }
@@ -80,7 +80,7 @@ struct MessagePackDecoder {
     Int(try number(width: width, atLeast: least, shortest: shortest))
   }
 
-  /// A number of `width` bytes that fits no shorter head: `least` is the first that needs the shortest of them.
+  /// A number of `width` bytes that does not fit a shorter head; `least` is the first that needs the shortest width.
   private mutating func number(
     width: Int, atLeast least: UInt64, shortest: Int = 1
   ) throws(TransactionError) -> UInt64 {

@@ -1,18 +1,18 @@
 import CryptoPrimitives
 public import DeterministicKeys
 
-/// A transaction with what makes it valid, as nodes take it.
+/// A signed transaction, in the form that nodes accept.
 public struct SignedTransaction: Hashable, Sendable {
   /// The transaction.
   public let transaction: Transaction
-  /// The canonical msgpack of both.
+  /// The canonical msgpack of transaction and signature.
   public let bytes: [UInt8]
 
   /// Joins a transaction with a signature over its ``Transaction/signingInput`` (`sig`).
   ///
   /// - Parameters:
   ///   - signature: 64 bytes.
-  ///   - signer: whose key signed; where that is not the sender, it is told (`sgnr`).
+  /// - signer: the account whose key signed; written as `sgnr` if it is not the sender.
   public init(_ transaction: Transaction, signature: [UInt8], signer: AlgorandAddress) {
     precondition(signature.count == Ed25519.signatureSize, "an Ed25519 signature has 64 bytes")
     self.transaction = transaction
@@ -25,10 +25,10 @@ public struct SignedTransaction: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// Reads what somebody signed, to know what is posted.
+  /// Reads a signed transaction, to find out what is posted.
   ///
-  /// Whether the signature (`sig`, `msig`, `lsig` or `pqsig`) is valid is the network's to judge; but there is exactly
-  /// one, and nothing else that we do not know.
+  /// The network verifies the signature (`sig`, `msig`, `lsig` or `pqsig`). Here exactly one must be present, and no
+  /// unknown member.
   ///
   /// - Throws: ``TransactionError`` that names the first fault found.
   public init(decoding bytes: [UInt8]) throws(TransactionError) {

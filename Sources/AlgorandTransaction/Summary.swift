@@ -1,18 +1,18 @@
 import CryptoPrimitives
 import DeterministicKeys
 
-/// One line of what a person must see of a transaction before signing it.
+/// One line that a prompt shows of a transaction.
 ///
-/// Labels are ours. In a value, everything that the transaction's author chose freely is quoted, so no value can look
-/// like another line, or end one.
+/// Labels are fixed. In a value, all text that the transaction's author chose is quoted, so a value cannot look like
+/// another line or end one.
 public struct SummaryLine: Hashable, Sendable {
   /// What the line is about.
   public let label: String
-  /// What the transaction says of it; ASCII and visible, but for letters in quotation marks.
+  /// The value: visible ASCII, except for letters in quotation marks.
   public let value: String
   /// Whether this may cost more than it seems, or cannot be undone.
   public let isWarning: Bool
-  /// Whether the value is the sender's address, and nothing else.
+  /// Whether the value is the sender's address alone.
   public let isSender: Bool
 
   init(_ label: String, _ value: String, isWarning: Bool = false, isSender: Bool = false) {
@@ -26,18 +26,19 @@ public struct SummaryLine: Hashable, Sendable {
 extension Transaction {
   /// A fee above this, in microalgos, is a warning: ten times the least, 0.01 ALGO.
   ///
-  /// One transaction may pay the fees of its group and of the calls within; more than ten at once is rare enough to be
-  /// looked at.
+  /// One transaction may pay the fees of its group and of inner calls; more than ten at once are rare.
   public static let usualFee: UInt64 = 10_000
 
-  /// What a person must see, decoded by us: what it does, who, how much, the fee, what cannot be undone, the details,
-  /// and where and when it is valid; always in this order.
+  /// The lines that a prompt shows, always in the same order.
+  ///
+  /// What the transaction does, who, how much, the fee, what cannot be undone, the details, and where and when it is
+  /// valid.
   public var summary: [SummaryLine] {
     [SummaryLine("Transaction", content.kind), SummaryLine("From", sender.text, isSender: true)]
       + content.subject + [feeLine] + content.consequences(sender: sender) + rekeying + content.details + validity
   }
 
-  /// What the last page repeats of a long summary: the kind, every warning, what is moved or called, and the fee.
+  /// The short form of a long summary: the kind, every warning, what is moved or called, and the fee.
   var essence: [SummaryLine] {
     [SummaryLine("Transaction", content.kind)] + Self.gravestFirst(summary.filter(\.isWarning), \.label)
       + (content.subject + [feeLine]).filter { !$0.isWarning }
@@ -65,14 +66,15 @@ extension Transaction {
     return lines
   }
 
-  /// Where and when it is valid, and with which others.
+  /// The network, the rounds and the group in which it is valid.
   var validityFrame: [SummaryLine] {
     [networkLine, SummaryLine("Valid", "rounds \(firstValid) to \(lastValid)")]
       + (group.map { [SummaryLine("Group", "\($0.base64.prefix(12))...")] } ?? [])
   }
 
-  /// The public network by its name, or one that we do not know by its hash and what it calls itself: a warning, as the
-  /// same account may hold something there.
+  /// The name of a public network, or a warning with the hash and name of an unknown one.
+  ///
+  /// The same account may hold funds there.
   private var networkLine: SummaryLine {
     if let network = Network(genesisHash: genesisHash) { return SummaryLine("Network", network.genesisID) }
     let hash = "genesis hash \(genesisHash.base64)"
@@ -113,7 +115,7 @@ extension Transaction.Content {
     }
   }
 
-  /// What is more than it seems, or cannot be undone.
+  /// Effects that are easily missed, or cannot be undone.
   fileprivate func consequences(sender: AlgorandAddress) -> [SummaryLine] {
     switch self {
     case .payment(let payment): payment.consequences
@@ -160,7 +162,7 @@ extension AssetTransfer {
     if let closeTo {
       return [SummaryLine("Close asset", "sends ALL that is left of asset \(asset) to \(closeTo)", isWarning: true)]
     }
-    // How nodes know it: an account joins an asset by sending nothing of it to itself.
+    // Nodes recognize an opt-in like this: the account sends 0 of the asset to itself.
     let isOptIn = amount == 0 && receiver == sender && assetSender == nil
     return isOptIn ? [SummaryLine("Opt-in", "the account can hold the asset; its minimum balance is raised")] : []
   }
@@ -236,7 +238,7 @@ extension ApplicationCall {
       + (rejectVersion == 0 ? [] : [SummaryLine("Rejected from", "version \(rejectVersion)")])
   }
 
-  /// Each argument whole: whom an application pays, and how much, may stand nowhere else.
+  /// Each argument in full: the receiver and amount of a payment by an application may be nowhere else.
   ///
   /// 32 bytes may be an address, as in transfers of ARC-200.
   private var argumentLines: [SummaryLine] {
@@ -259,7 +261,7 @@ extension ApplicationCall {
 }
 
 extension ApplicationCall.OnCompletion {
-  /// The name that Algorand's documents have for it.
+  /// The name in Algorand's documentation.
   fileprivate var name: String {
     switch self {
     case .noOp: "NoOp"
@@ -312,7 +314,7 @@ extension KeyRegistration.ParticipationKeys {
 
 // MARK: - Values
 
-/// Who receives; nobody has the key of the zero address.
+/// The line of the receiver; the key of the zero address is unknown.
 private func receiverLine(_ receiver: AlgorandAddress?, losesAnything: Bool) -> SummaryLine {
   guard let receiver else {
     return SummaryLine("To", "the zero address, whose key nobody has", isWarning: losesAnything)
@@ -320,7 +322,7 @@ private func receiverLine(_ receiver: AlgorandAddress?, losesAnything: Bool) -> 
   return SummaryLine("To", receiver.text)
 }
 
-/// What is made raises what the account must keep, and may never be got rid of again (ARC-1, Transaction Validation).
+/// A new asset or application raises the account's minimum balance, perhaps for ever (ARC-1, Transaction Validation).
 private func creation(of thing: String, until end: String) -> SummaryLine {
   SummaryLine("Creation", "raises the account's minimum balance until the \(thing) is \(end)", isWarning: true)
 }

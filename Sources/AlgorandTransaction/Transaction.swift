@@ -1,18 +1,18 @@
 import CryptoPrimitives
 public import DeterministicKeys
 
-/// An Algorand transaction, read from its canonical msgpack; what is not understood to the last member is refused.
+/// An Algorand transaction, decoded from canonical msgpack; unknown members are refused.
 ///
-/// Members have the names of go-algorand's structures; their tags stand beside them. Absent members are zero.
+/// Members have the names of go-algorand's structures, with the msgpack keys in parentheses. Absent members are zero.
 public struct Transaction: Sendable {
-  /// The most bytes that are looked at; far more than any transaction has.
+  /// The most bytes that are decoded; far more than any transaction has.
   public static let maximumSize = 65_536
-  /// What stands before the bytes when they are hashed or signed.
+  /// The prefix of the bytes when they are hashed or signed.
   private static let prefix = Array("TX".utf8)
 
-  /// The canonical msgpack, as it was given.
+  /// The canonical msgpack, as received.
   public let bytes: [UInt8]
-  /// Who sends, and pays the fee (`snd`).
+  /// The sender, who pays the fee (`snd`).
   public let sender: AlgorandAddress
   /// The fee in microalgos (`fee`).
   public let fee: UInt64
@@ -20,21 +20,21 @@ public struct Transaction: Sendable {
   public let firstValid: UInt64
   /// The last round in which it may be committed (`lv`).
   public let lastValid: UInt64
-  /// The network's name for people (`gen`); may be empty.
+  /// The network's readable name (`gen`); may be empty.
   public let genesisID: String
   /// The network: the hash of its first block, 32 bytes (`gh`).
   public let genesisHash: [UInt8]
-  /// The id of the group that this belongs to, 32 bytes (`grp`).
+  /// The group id, 32 bytes (`grp`).
   public let group: [UInt8]?
-  /// While it is valid, no other transaction of the sender with this lease is, 32 bytes (`lx`).
+  /// The lease, 32 bytes (`lx`): excludes other transactions of the sender with the same lease while this one is valid.
   public let lease: [UInt8]?
   /// Any bytes (`note`); may be empty.
   public let note: [UInt8]
-  /// Whose key signs for the sender from now on (`rekey`).
+  /// The account whose key signs for the sender from now on (`rekey`).
   public let rekeyTo: AlgorandAddress?
   /// What it does (`type`, and the members of that type).
   public let content: Content
-  /// What stands for this transaction in its group's id: its hash without `grp`, 32 bytes.
+  /// This transaction's element in the group id: its hash without `grp`, 32 bytes.
   let groupElement: [UInt8]
 
   /// What a transaction does.
@@ -60,11 +60,11 @@ public struct Transaction: Sendable {
     try self.init(MessagePackDecoder.decode(bytes), bytes: bytes)
   }
 
-  /// Reads a transaction whose value stood inside of another, and is `bytes` alone.
+  /// Reads a transaction from its decoded value, whose encoding is `bytes`.
   init(_ value: MessagePack, bytes: [UInt8], of name: String = "") throws(TransactionError) {
     var members = try Members(value, of: name)
     self.bytes = bytes
-    // The type decides what else may be there, so it comes first.
+    // The type decides which other members are allowed, so it comes first.
     let type = try members.text("type")
     guard !type.isEmpty else { throw .missingMember("type") }
     sender = try members.required("snd", members.address("snd"))
@@ -91,7 +91,7 @@ public struct Transaction: Sendable {
   public var id: String { String(decoding: Base32.encode(SHA512_256.hash(signingInput)), as: UTF8.self) }
 }
 
-// Two transactions with the same bytes are the same, and have the same everything.
+// Equal bytes mean equal transactions.
 extension Transaction: Hashable {
   /// Compares the bytes.
   public static func == (left: Transaction, right: Transaction) -> Bool { left.bytes == right.bytes }
@@ -124,16 +124,16 @@ extension MessagePack {
   }
 }
 
-/// The public networks, each known by the hash of its first block.
+/// The public networks, identified by the hash of their first block.
 public enum Network: String, CaseIterable, Sendable {
-  /// Where algos are worth something.
+  /// The main network, where algos have value.
   case mainnet = "mainnet-v1.0"
-  /// Where applications are tried.
+  /// The network for testing applications.
   case testnet = "testnet-v1.0"
-  /// Where the protocol's next version is tried.
+  /// The network for testing the next version of the protocol.
   case betanet = "betanet-v1.0"
 
-  /// The network's id for people (`gen`).
+  /// The network's readable id (`gen`).
   public var genesisID: String { rawValue }
 
   /// The hash of the first block (`gh`), in base64, as the network's documentation and ARC-27 write it.
@@ -152,7 +152,7 @@ public enum Network: String, CaseIterable, Sendable {
     self = network
   }
 
-  /// Whether name and hash are of the same network, as far as one of them is a public one's.
+  /// Whether name and hash are of the same network, if one of them is that of a public network.
   static func agree(genesisID: String, genesisHash: [UInt8]) -> Bool {
     let known = Network(genesisHash: genesisHash)
     return genesisID.isEmpty || known == Network(rawValue: genesisID) && (known == nil || known?.genesisID == genesisID)

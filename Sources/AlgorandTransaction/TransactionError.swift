@@ -1,7 +1,7 @@
-/// Why bytes are not a transaction, or transactions not a group, that we sign: the only error of this library.
+/// Why bytes are refused as a transaction, or transactions as a group: the only error of this module.
 ///
-/// A node hashes its own encoding of what it decodes. So a signature over any other form of the same transaction is
-/// worth nothing to an honest dApp, and what a decoder passes over is signed blindly: both are refused.
+/// A node hashes its own encoding of the decoded transaction. So a signature over another form is useless to an honest
+/// dApp, and members that a decoder skips would be signed unseen. Both are refused.
 public enum TransactionError: Error, Hashable, Sendable {
   // MARK: Not canonical msgpack
 
@@ -11,7 +11,7 @@ public enum TransactionError: Error, Hashable, Sendable {
   case trailingBytes
   /// More than ``Transaction/maximumSize`` bytes.
   case tooLong
-  /// More arrays and maps are open at once than any transaction has.
+  /// Arrays and maps are nested deeper than in any transaction.
   case tooDeep
   /// A number or length takes more bytes than it needs.
   case notShortest
@@ -21,9 +21,9 @@ public enum TransactionError: Error, Hashable, Sendable {
   case invalidText
   /// A key that is not a text.
   case keyIsNoText
-  /// A key that should stand before the one in front of it.
+  /// A key that sorts before the preceding one.
   case keysOutOfOrder(String)
-  /// A key that is there twice.
+  /// A duplicate key.
   case duplicateMember(String)
   /// A member that holds zero, `false`, or nothing; the canonical form leaves it out.
   case zeroMember(String)
@@ -32,17 +32,17 @@ public enum TransactionError: Error, Hashable, Sendable {
 
   /// The value is not a map.
   case notAMap
-  /// A member that must be there is not.
+  /// A required member is missing.
   case missingMember(String)
-  /// A member that this kind of transaction does not have, or that we do not know.
+  /// A member that this kind of transaction does not have, or an unknown one.
   case unknownMember(String)
-  /// A member with a value of another kind.
+  /// A member of the wrong type.
   case wrongType(String)
-  /// A member with another length.
+  /// A member of the wrong length.
   case wrongLength(String)
-  /// A member beyond what the protocol allows.
+  /// A member outside the limits of the protocol.
   case outOfRange(String)
-  /// A `type` that we do not know.
+  /// An unknown `type`.
   case unknownType(String)
   /// A `type` that no wallet signs: state proofs (`stpf`) and heartbeats (`hb`) are made by nodes.
   case notForWallets(String)
@@ -51,17 +51,17 @@ public enum TransactionError: Error, Hashable, Sendable {
 
   // MARK: Groups
 
-  /// There is no transaction.
+  /// The list is empty.
   case noTransaction
   /// There are more than ``TransactionGroup/maximumCount``.
   case tooManyTransactions(Int)
-  /// Some say that they are of a group, and some do not.
+  /// Some transactions have a group id, and some do not.
   case someUngrouped(computedID: [UInt8])
-  /// They say that they are of different groups.
+  /// The transactions have different group ids.
   case severalGroups(computedID: [UInt8])
-  /// One transaction that is of a group with others, which are not here: nobody can see what it is a part of.
+  /// A single transaction of a group; the others are missing, so the effect of the group is unknown.
   case othersMissing(computedID: [UInt8])
-  /// The transactions, or their order, are not those of the group that they say they are of.
+  /// The transactions, or their order, do not match their group id.
   case wrongID(computedID: [UInt8])
 
   /// The id of the group of exactly these transactions, 32 bytes.
@@ -76,7 +76,7 @@ public enum TransactionError: Error, Hashable, Sendable {
 }
 
 extension TransactionError: CustomStringConvertible {
-  /// What is wrong, in one line; a name that came from outside is quoted and has nothing invisible in it.
+  /// What is wrong, in one line; names from outside are quoted, without invisible characters.
   public var description: String {
     computedID.map { "\(reason); alone and in this order they are group \($0.base64)" } ?? reason
   }

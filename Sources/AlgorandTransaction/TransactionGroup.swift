@@ -1,21 +1,21 @@
 import CryptoPrimitives
 
-/// Transactions that are signed in one go: one atomic group, or transactions that have nothing to do with each other.
+/// Transactions that are signed together: one atomic group, or independent transactions.
 ///
-/// ARC-1 (Group Validation), which ARC-27 refers to, wants a list to be one whole group in its order, or one
-/// transaction without a group. It lets wallets take several of these one after the other. We take several transactions
-/// without a group, and no list with two groups or with only some grouped: nobody could tell at a prompt which depend
-/// on each other.
+/// ARC-1 (Group Validation), to which ARC-27 refers, requires a list to be one whole group in its order, or one
+/// transaction without a group. It allows wallets to accept several of these in one list. This type accepts several
+/// transactions without a group. It refuses a list with two groups or with only some grouped, because a prompt could
+/// not show which of them depend on each other.
 public struct TransactionGroup: Hashable, Sendable {
   /// The most transactions in a group, and in a list of ARC-27.
   public static let maximumCount = 16
 
   /// The transactions, in their order.
   public let transactions: [Transaction]
-  /// The id of the group, 32 bytes, of which all are committed or none; `nil` if each stands for itself.
+  /// The id of an atomic group, 32 bytes; `nil` if the transactions are independent.
   public let id: [UInt8]?
 
-  /// Checks that the transactions are one whole group, or that none is of a group.
+  /// Checks that the transactions are one whole group, or that none has a group id.
   ///
   /// - Throws: ``TransactionError``, with the id of the group of exactly these transactions.
   public init(_ transactions: [Transaction]) throws(TransactionError) {
@@ -36,7 +36,8 @@ public struct TransactionGroup: Hashable, Sendable {
     id = computed
   }
 
-  /// The id of the group that these transactions make in this order, whatever group they say they are of:
+  /// The group id of these transactions in this order, whatever their own `grp` is.
+  ///
   /// SHA-512/256 of "TG" ‖ msgpack {"txlist": [the hash of each without `grp`]}.
   public static func id(of transactions: [Transaction]) -> [UInt8] {
     let list = MessagePack.array(transactions.map { .bytes($0.groupElement) })

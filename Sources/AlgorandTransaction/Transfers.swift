@@ -2,11 +2,11 @@ public import DeterministicKeys
 
 /// Sends algos (`pay`).
 public struct Payment: Hashable, Sendable {
-  /// Who receives (`rcv`); `nil` is the zero address, of which nobody has the key.
+  /// The receiver (`rcv`); `nil` is the zero address, whose key is unknown.
   public let receiver: AlgorandAddress?
   /// Microalgos (`amt`).
   public let amount: UInt64
-  /// Who receives all that is left, and the account is closed (`close`).
+  /// The receiver of the remainder, if the account is closed (`close`).
   public let closeRemainderTo: AlgorandAddress?
 
   init(_ members: inout Members) throws(TransactionError) {
@@ -16,17 +16,17 @@ public struct Payment: Hashable, Sendable {
   }
 }
 
-/// Sends an asset, takes it back from somebody, or opts in to it (`axfer`).
+/// Sends an asset, claws it back, or opts in to it (`axfer`).
 public struct AssetTransfer: Hashable, Sendable {
   /// The asset's id (`xaid`).
   public let asset: UInt64
   /// Base units, whatever the asset's decimals are (`aamt`).
   public let amount: UInt64
-  /// From whom the asset is taken by its clawback address, which is the sender (`asnd`).
+  /// The account from which the sender, the clawback address, takes the asset (`asnd`).
   public let assetSender: AlgorandAddress?
-  /// Who receives (`arcv`); `nil` is the zero address.
+  /// The receiver (`arcv`); `nil` is the zero address.
   public let receiver: AlgorandAddress?
-  /// Who receives all that is left of the asset, and the sender is opted out of it (`aclose`).
+  /// The receiver of the remaining holding, if the sender opts out of the asset (`aclose`).
   public let closeTo: AlgorandAddress?
 
   init(_ members: inout Members) throws(TransactionError) {
@@ -40,18 +40,18 @@ public struct AssetTransfer: Hashable, Sendable {
   }
 }
 
-/// Makes an asset, changes who rules it, or destroys it (`acfg`).
+/// Creates an asset, changes its roles, or destroys it (`acfg`).
 public struct AssetConfiguration: Hashable, Sendable {
-  /// The asset's id (`caid`); 0 makes a new one.
+  /// The asset's id (`caid`); 0 creates a new one.
   public let asset: UInt64
-  /// What it is to be (`apar`); `nil` with an id destroys it.
+  /// The new parameters (`apar`); `nil` with an id destroys the asset.
   public let parameters: Parameters?
 
   /// The parameters of an asset.
   public struct Parameters: Hashable, Sendable {
-    /// Base units in all (`t`).
+    /// The total in base units (`t`).
     public let total: UInt64
-    /// Digits behind the decimal point, 0 to 19 (`dc`).
+    /// Digits after the decimal point, 0 to 19 (`dc`).
     public let decimals: UInt64
     /// Whether holdings are frozen at first (`df`).
     public let isFrozenByDefault: Bool
@@ -59,17 +59,17 @@ public struct AssetConfiguration: Hashable, Sendable {
     public let unitName: String
     /// The asset's name (`an`).
     public let assetName: String
-    /// Where more is told (`au`).
+    /// The address of more information (`au`).
     public let url: String
-    /// A commitment to what is told there, 32 bytes (`am`).
+    /// A commitment to that information, 32 bytes (`am`).
     public let metadataHash: [UInt8]?
-    /// Who may change these four, and destroy the asset (`m`).
+    /// The account that may change these four roles, and destroy the asset (`m`).
     public let manager: AlgorandAddress?
-    /// Who holds what is not issued (`r`).
+    /// The account that holds units that are not issued (`r`).
     public let reserve: AlgorandAddress?
-    /// Who may freeze holdings (`f`).
+    /// The account that may freeze holdings (`f`).
     public let freeze: AlgorandAddress?
-    /// Who may take holdings away (`c`).
+    /// The account that may take holdings away (`c`).
     public let clawback: AlgorandAddress?
   }
 
@@ -100,11 +100,11 @@ extension AssetConfiguration.Parameters {
   }
 }
 
-/// Freezes somebody's holding of an asset, or frees it (`afrz`).
+/// Freezes or unfreezes an account's holding of an asset (`afrz`).
 public struct AssetFreeze: Hashable, Sendable {
   /// The asset's id (`faid`).
   public let asset: UInt64
-  /// Whose holding (`fadd`).
+  /// The account that holds the asset (`fadd`).
   public let account: AlgorandAddress
   /// Whether it is to be frozen (`afrz`).
   public let isFrozen: Bool

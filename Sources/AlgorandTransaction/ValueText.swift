@@ -3,7 +3,7 @@ import DisplayText
 // How a transaction's values are written.
 
 extension String {
-  /// The whole text in quotation marks: what is signed is never cut.
+  /// The whole text in quotation marks; signed text is never shortened.
   var quoted: String { DisplayText.quoted(self) }
 
   /// A name in quotation marks, short enough for one line of an error.
@@ -30,7 +30,7 @@ extension [UInt8] {
     return text
   }
 
-  /// All of them: as text if that is what they are, otherwise in hexadecimal.
+  /// All bytes: as text if they are text, otherwise in hexadecimal.
   var shown: String {
     if let text = String(validating: self, as: UTF8.self), text.unicodeScalars.allSatisfy(\.isOfText) {
       return text.quoted
@@ -38,16 +38,16 @@ extension [UInt8] {
     return counted
   }
 
-  /// Their number, and all of them in hexadecimal.
+  /// The number of bytes, then all of them in hexadecimal.
   var counted: String { "\(plural(UInt64(count), "byte"))\(isEmpty ? "" : " ")\(hexadecimal)" }
 }
 
-/// A number of things.
+/// A count and its noun, in the plural if needed.
 func plural<Number: UnsignedInteger>(_ count: Number, _ thing: String) -> String {
   "\(count) \(thing)\(count == 1 ? "" : "s")"
 }
 
 extension Unicode.Scalar {
-  /// Whether texts have this: all but control characters other than tab and the ends of lines.
+  /// Whether text may contain this: no control characters except tab and line ends.
   fileprivate var isOfText: Bool { properties.generalCategory != .control || ["\t", "\n", "\r"].contains(self) }
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-// --- What is asked for: each a task, which does nothing after the end.
+// --- Requests: each is a task, which does nothing after the end.
 
-/// The new description, or NULL, and that it failed is told.
+/// The new description, or NULL after CWEBRTC_FAILED was delivered.
 static GstWebRTCSessionDescription *description(cwebrtc_connection *connection, GstWebRTCSDPType type,
                                                 const char *sdp) {
   GstSDPMessage *message = NULL;
@@ -34,7 +34,7 @@ static void set_description(cwebrtc_connection *connection, const char *name,
   gst_webrtc_session_description_free(description);
 }
 
-/// Told before it is set: candidates come from then on.
+/// Delivers the offer before it is set, because candidates follow as soon as it is set.
 static void set_offer(cwebrtc_connection *connection, const char *sdp, unsigned event) {
   if (connection->has_ended) return;
   GstWebRTCSessionDescription *offer = description(connection, GST_WEBRTC_SDP_TYPE_OFFER, sdp);
@@ -52,8 +52,8 @@ static void replace_attribute(GstSDPMedia *media, const char *key, const char *v
   gst_sdp_media_add_attribute(media, key, value);
 }
 
-/// webrtcbin takes the fingerprint over all of the PEM text, the private key too, where the certificate is not its own.
-/// It does not say how large a message may be, and peers take that for 64 KiB: RFC 8841, section 6.
+/// If the certificate is not its own, webrtcbin computes the fingerprint over the whole PEM text, including the private
+/// key. It does not state the largest message either, and peers then assume 64 KiB: RFC 8841, section 6.
 static void complete_offer(cwebrtc_connection *connection, GstSDPMessage *offer) {
   char *fingerprint = g_strconcat("sha-256 ", connection->fingerprint, NULL);
   char *size = g_strdup_printf("%" G_GUINT64_FORMAT, connection->maximum_message_size);
@@ -160,10 +160,10 @@ uint64_t cwebrtc_buffered_amount(cwebrtc_connection *connection) {
 
 void cwebrtc_close(cwebrtc_connection *connection) { peer_post(connection, peer_begin_closing, NULL, 0); }
 
-// --- The making.
+// --- Set-up.
 
-/// What GLib's libraries remark on standard error is not for a person; how a connection ends is told in order. A fault in
-/// them is told, on one line: it explains what follows, which after an error is the end of the process.
+/// Discards the remarks of GLib's libraries, since events report how a connection ends. Prints errors and critical
+/// messages on one line of standard error: an error ends the process, and its message gives the cause.
 static GLogWriterOutput tell_faults(GLogLevelFlags level, const GLogField *fields, gsize count, gpointer data) {
   (void)data;
   if (!(level & (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL))) return G_LOG_WRITER_HANDLED;
@@ -173,11 +173,11 @@ static GLogWriterOutput tell_faults(GLogLevelFlags level, const GLogField *field
   for (gsize index = 0; index < count; index++) {
     if (strcmp(fields[index].key, "MESSAGE")) continue;
     message = fields[index].value;
-    // GLogField: -1 stands for a text that ends in NUL; one with a length need not.
+    // GLogField: a length of -1 means that the text ends in NUL; otherwise it need not.
     if (fields[index].length >= 0) length = (int)MIN(fields[index].length, (gssize)sizeof line);
   }
   snprintf(line, sizeof line - 1, "liquid-auth-wallet: a fault in GStreamer: %.*s", length, message);
-  // Of what it quotes, nothing acts on a terminal.
+  // Quoted text must not contain terminal controls.
   for (char *byte = line; *byte; byte++)
     if (*byte < ' ' || *byte > '~') *byte = '?';
   strcat(line, "\n");
@@ -192,7 +192,7 @@ static gpointer set_up(gpointer data) {
   return NULL;
 }
 
-/// The first element that decrypts draws an RSA key for all that are given no other: now, and not while a peer waits.
+/// The first decrypting element makes an RSA key, the default for all others. Make it now, not while a peer waits.
 static gpointer make_first_key(gpointer data) {
   (void)data;
   GstElement *element = gst_element_factory_make("dtlsdec", NULL);

@@ -8,7 +8,7 @@
 static int fill(X509 *certificate, EVP_PKEY *key) {
   const long day = 24 * 60 * 60;
   X509_NAME *name = X509_get_subject_name(certificate);
-  // Peers look at nothing but the bytes' digest: RFC 8827, section 6.5.
+  // Peers check only the digest of the bytes: RFC 8827, section 6.5.
   return X509_set_version(certificate, X509_VERSION_3) && ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1) &&
          X509_gmtime_adj(X509_getm_notBefore(certificate), -day) &&
          X509_gmtime_adj(X509_getm_notAfter(certificate), 30 * day) &&

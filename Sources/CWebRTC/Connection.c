@@ -1,6 +1,6 @@
 #include "Connection.h"
 
-// --- References: one of whoever made it, one of the thread, one of each task and of each signal's handler.
+// --- References: one for the maker, one for the thread, one for each task and for each signal handler.
 
 static void clear(gpointer pointer) {
   cwebrtc_connection *connection = pointer;
@@ -24,7 +24,7 @@ void peer_connect_signal(cwebrtc_connection *connection, gpointer object, const 
   g_signal_connect_data(object, name, handler, g_atomic_rc_box_acquire(connection), release_closure, 0);
 }
 
-// --- Tasks: from any thread to the connection's own, in their order.
+// --- Tasks: from any thread to the connection's own, in order.
 
 typedef struct {
   cwebrtc_connection *connection;
@@ -58,7 +58,7 @@ void peer_post(cwebrtc_connection *connection, peer_action action, const char *t
   g_source_unref(source);
 }
 
-// --- What is told.
+// --- Events.
 
 void peer_tell_of(cwebrtc_connection *connection, cwebrtc_event event, const char *text, unsigned line) {
   if (connection->has_ended) return;
@@ -70,11 +70,11 @@ void peer_tell(cwebrtc_connection *connection, const char *text, unsigned event)
   peer_tell_of(connection, (cwebrtc_event)event, text, 0);
 }
 
-// --- The end, on the own thread.
+// --- The end, on the connection's own thread.
 
-/// Has nothing more come of libnice's gathering. GStreamer 1.22 crashes (_on_candidate_gathering_done) if it ends after the
-/// transport is gone and before libnice's thread is.
-/// Returns the transport, with a reference for as long as a call that has begun may go on; NULL before there is one.
+/// Disconnects the end of libnice's gathering: GStreamer 1.22 crashes (_on_candidate_gathering_done) if it comes after
+/// the transport is gone and before libnice's thread is. Returns the transport with a reference, since a call may still
+/// be in progress; NULL before there is one.
 static GObject *end_gathering(cwebrtc_connection *connection) {
   GObject *ice = NULL, *agent = NULL, *sctp = NULL, *dtls = NULL, *transport = NULL;
   g_object_get(connection->bin, "ice-agent", &ice, "sctp-transport", &sctp, NULL);
@@ -119,7 +119,7 @@ guint64 peer_buffered_in(GstWebRTCDataChannel *channel) {
   return amount;
 }
 
-/// Every few milliseconds, for two seconds at most: until all is sent, then until the peer knows of the end.
+/// Repeated every 10 milliseconds, for two seconds at most: until all data is sent, then until the peer has closed.
 static gboolean go_on_closing(gpointer pointer) {
   cwebrtc_connection *connection = pointer;
   gint64 left = connection->deadline - g_get_monotonic_time();
@@ -138,7 +138,7 @@ static gboolean go_on_closing(gpointer pointer) {
 void peer_begin_closing(cwebrtc_connection *connection, const char *text, unsigned number) {
   (void)text, (void)number;
   if (connection->is_closing) return;
-  // After a failure nobody is there to be waited for.
+  // After a failure there is no peer to wait for.
   connection->deadline = g_get_monotonic_time() + (connection->has_ended ? 0 : 2 * G_USEC_PER_SEC);
   connection->is_closing = connection->has_ended = TRUE;
   if (!go_on_closing(connection)) return;
@@ -155,7 +155,7 @@ gpointer peer_run(gpointer pointer) {
   g_mutex_lock(&connection->lock);
   connection->is_gone = TRUE;
   g_mutex_unlock(&connection->lock);
-  // Tasks that came too late find that it has ended.
+  // Late tasks find that the connection has ended.
   while (g_main_context_iteration(connection->context, FALSE)) {}
   g_main_context_pop_thread_default(connection->context);
   connection->deliver(connection->owner, CWEBRTC_FREED, "", 0);

@@ -12,38 +12,37 @@ struct cwebrtc_connection {
   guint64 maximum_message_size, low_threshold;
   GMainContext *context;
   GMainLoop *loop;
-  // What follows belongs to the connection's own thread.
+  // The following fields belong to the connection's own thread.
   GstElement *pipeline, *bin;
-  // Whether CLOSED or FAILED was told, or cwebrtc_close was called: nothing but FREED is told then.
+  // Whether CLOSED or FAILED was delivered, or cwebrtc_close was called: after that only FREED is delivered.
   gboolean has_ended, is_closing, is_open, is_channel_closed;
   gboolean has_relay, is_gathered;
   gint64 deadline;
-  // Whether the peer is still there is looked at now and then: when the last packet had come, and how often it was the
-  // same one.
+  // For the checks of a silent peer: the arrival time of the last packet, and how many checks found the same one.
   GSource *listening;
   struct timeval last_packet;
   unsigned silent_looks;
-  // What follows is written under the lock.
+  // The following fields are written under the lock.
   GMutex lock;
   GstWebRTCDataChannel *channel;
   gboolean is_gone;
   guint64 waiting_bytes;
 };
 
-/// What the connection's own thread does for somebody.
+/// A task for the connection's own thread.
 typedef void (*peer_action)(cwebrtc_connection *connection, const char *text, unsigned number);
 
-/// Has something done on the connection's own thread, from any thread; in order, and not after the end. The text is
-/// copied; NULL is empty.
+/// Runs an action on the connection's own thread, from any thread; in order, and not after the end. The text is copied;
+/// NULL means empty.
 void peer_post(cwebrtc_connection *connection, peer_action action, const char *text, unsigned number);
 
-/// Connects a handler to a signal, which holds the connection for as long as the handler is there.
+/// Connects a handler to a signal; the handler keeps a reference to the connection.
 void peer_connect_signal(cwebrtc_connection *connection, gpointer object, const char *name, GCallback handler);
 
-/// Tells an event; after the last, nothing.
+/// Delivers an event; does nothing after the last one.
 void peer_tell_of(cwebrtc_connection *connection, cwebrtc_event event, const char *text, unsigned line);
 
-/// The same as an action: the number is the event.
+/// The same as an action; the number is the event.
 void peer_tell(cwebrtc_connection *connection, const char *text, unsigned event);
 
 /// Makes pipeline, webrtcbin and channel: the first action.
@@ -52,14 +51,14 @@ void peer_start(cwebrtc_connection *connection, const char *text, unsigned numbe
 /// Closes: the last action.
 void peer_begin_closing(cwebrtc_connection *connection, const char *text, unsigned number);
 
-/// From the open channel on, tells CLOSED within 20 seconds after the peer has become silent.
+/// From the open channel on, delivers CLOSED within 20 seconds after the peer has become silent.
 void peer_begin_listening(cwebrtc_connection *connection);
 
-/// To be called before the loop ends.
+/// Call it before the loop ends.
 void peer_end_listening(cwebrtc_connection *connection);
 
-/// What the own thread runs, from the first action to the last.
+/// The main function of the connection's own thread, from the first action to the last.
 gpointer peer_run(gpointer connection);
 
-/// Bytes that a channel has taken and not sent.
+/// The bytes that a channel has accepted and not sent.
 guint64 peer_buffered_in(GstWebRTCDataChannel *channel);

@@ -4,23 +4,23 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-// A peer that goes away without a word: a closed tab, a machine that is switched off. libnice sends a check every 4 to
-// 6 seconds (RFC 7675, section 5.1), which every peer that is there answers, but waits for 50 seconds for an answer.
-// Here the socket is looked at: as long as anything comes, the peer is there.
+// Detects a peer that is gone without closing: a closed tab, a machine that was switched off. libnice sends a check
+// every 4 to 6 seconds (RFC 7675, section 5.1), which a live peer answers, but waits 50 seconds for an answer. This
+// code checks the socket instead: as long as packets arrive, the peer is there.
 
 enum { SECONDS_BETWEEN_LOOKS = 3, SILENT_LOOKS = 5 };
 
-/// The socket of the pair in use, or -1: through a TURN server there is none of its own.
+/// The socket of the selected pair, or -1: through a TURN server there is none of its own.
 static int selected_socket(cwebrtc_connection *connection) {
   int descriptor = -1;
   GObject *ice = NULL, *agent = NULL, *socket = NULL;
-  // webrtcbin has loaded libnice, whose headers nothing else here needs.
+  // webrtcbin has loaded libnice; no other code here needs its headers.
   void *libnice = dlopen("libnice.so.10", RTLD_LAZY | RTLD_NOLOAD);
   GObject *(*get)(GObject *, guint, guint) = NULL;
   if (libnice) *(void **)&get = dlsym(libnice, "nice_agent_get_selected_socket");
   g_object_get(connection->bin, "ice-agent", &ice, NULL);
   if (ice) g_object_get(ice, "agent", &agent, NULL);
-  // The stream and the component are the first: there is nothing but one data channel.
+  // The first stream and component: there is only one data channel.
   if (agent && get) socket = get(agent, 1, 1);
   // The agent owns the socket; the call returns no reference to release.
   if (socket) g_object_get(socket, "fd", &descriptor, NULL);
@@ -35,7 +35,7 @@ static gboolean look(gpointer pointer) {
   if (connection->has_ended) return G_SOURCE_CONTINUE;
   struct timeval last = {0};
   int descriptor = selected_socket(connection);
-  // When the last packet that was read had come; the first call has the kernel note it from then on.
+  // The arrival time of the last packet that was read; the kernel records it from the first call on.
   gboolean is_silent = descriptor >= 0 && ioctl(descriptor, SIOCGSTAMP, &last) == 0 &&
                        last.tv_sec == connection->last_packet.tv_sec && last.tv_usec == connection->last_packet.tv_usec;
   connection->last_packet = last;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// --- What is told, on the own thread.
+// --- Events, on the connection's own thread.
 
 static void tell_candidate(cwebrtc_connection *connection, const char *text, unsigned line) {
   if (strstr(text, " typ relay")) connection->has_relay = TRUE;
@@ -22,7 +22,7 @@ static void tell_data(cwebrtc_connection *connection, const char *text, unsigned
   g_free(bytes);
 }
 
-/// GStreamer does not compare the certificate with the answer's fingerprints: whoever is told must.
+/// GStreamer does not compare the certificate with the answer's fingerprints; the receiver of the event must.
 static void tell_open(cwebrtc_connection *connection, const char *text, unsigned event) {
   (void)text;
   if (connection->has_ended) return;
@@ -63,7 +63,7 @@ static void look_at_gathering(cwebrtc_connection *connection, const char *text, 
 
 static void on_ice_candidate(GstElement *bin, guint line, const char *candidate, gpointer connection) {
   (void)bin;
-  // The end of gathering is an empty one.
+  // An empty candidate marks the end of gathering.
   if (*candidate) peer_post(connection, tell_candidate, candidate, line);
 }
 
@@ -98,7 +98,7 @@ static void on_message(GObject *channel, const char *text, gpointer connection) 
   peer_post(connection, peer_tell, text, CWEBRTC_MESSAGE);
 }
 
-/// An action has a text, and bytes go in it as base64.
+/// An action has a text, so binary data is passed as base64.
 static void on_data(GObject *channel, GBytes *data, gpointer connection) {
   (void)channel;
   gsize count = 0;
@@ -114,13 +114,13 @@ static void on_low(GObject *channel, gpointer connection) {
   peer_post(connection, peer_tell, NULL, CWEBRTC_LOW);
 }
 
-/// Each costs two threads, and a peer could open thousands; nobody listens to them.
+/// Refuses channels of the peer: each costs two threads, a peer could open thousands, and they have no use here.
 static void on_data_channel(GstElement *bin, GObject *channel, gpointer connection) {
   (void)bin, (void)channel;
   peer_post(connection, peer_tell, "the dApp opened a channel of its own", CWEBRTC_FAILED);
 }
 
-/// webrtcbin has no property for its certificate; the element that decrypts has.
+/// webrtcbin has no property for its certificate, but the decrypting element has.
 static void on_element(GstBin *bin, GstBin *parent, GstElement *element, gpointer pointer) {
   (void)bin, (void)parent;
   cwebrtc_connection *connection = pointer;
@@ -135,7 +135,7 @@ static gboolean on_bus(GstBus *bus, GstMessage *message, gpointer pointer) {
   if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
     GError *error = NULL;
     gst_message_parse_error(message, &error, NULL);
-    // The peer's machine says that nobody listens there any more: it has gone without a word.
+    // The peer's machine reports that the port is closed: the peer is gone without closing.
     if (connection->is_open && g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE))
       tell_closed(connection, "", CWEBRTC_CLOSED);
     else
@@ -145,7 +145,7 @@ static gboolean on_bus(GstBus *bus, GstMessage *message, gpointer pointer) {
   return G_SOURCE_CONTINUE;
 }
 
-// --- The peer_start, on the own thread.
+// --- Start, on the connection's own thread.
 
 static void watch_bus(cwebrtc_connection *connection) {
   GstBus *bus = gst_element_get_bus(connection->pipeline);
@@ -154,14 +154,14 @@ static void watch_bus(cwebrtc_connection *connection) {
   gst_object_unref(bus);
 }
 
-/// Has the first pair of addresses that works carry the channel, and a better one that is found later: aggressive
-/// nomination, RFC 5245, section 8.1.1.2. With regular nomination, which webrtcbin chooses, libnice waits until all
-/// other pairs have failed, 5 seconds or more, unless both addresses of the pair were told in candidates. A browser's
-/// are not (it tells names that only its own network knows), and from a second address of ours, of a bridge or a VPN,
-/// nothing reaches it.
+/// Uses the first pair of addresses that works, and a better one that is found later: aggressive nomination, RFC 5245,
+/// section 8.1.1.2. With regular nomination, webrtcbin's choice, libnice waits until all other pairs have failed, 5
+/// seconds or more, unless candidates announced both addresses of the pair. A browser's addresses are not announced (it
+/// sends names that only its own network can resolve), and a second address of this machine, of a bridge or a VPN,
+/// cannot reach it.
 ///
-/// GObject lets nobody write the property once the agent is made, and webrtcbin makes the agent itself. The agent reads
-/// it at each check, so its class's own function is called.
+/// GObject makes the property read-only after construction, and webrtcbin constructs the agent itself. The agent reads
+/// the property at each check, so this calls the setter of its class directly.
 static void nominate_at_once(GObject *agent) {
   GParamSpec *mode = g_object_class_find_property(G_OBJECT_GET_CLASS(agent), "nomination-mode");
   if (!mode || !G_IS_PARAM_SPEC_ENUM(mode)) return;
@@ -179,10 +179,10 @@ static void set_up_ice(cwebrtc_connection *connection) {
   GObject *ice = NULL, *agent = NULL;
   g_object_get(connection->bin, "ice-agent", &ice, NULL);
   if (!ice) return;
-  // Over UDP alone: for TCP every address would be listened on.
+  // UDP only: TCP would listen on every address.
   g_object_set(ice, "ice-tcp", FALSE, NULL);
   g_object_get(ice, "agent", &agent, NULL);
-  // A peer answers these checks, so that something comes as long as it is there: RFC 7675.
+  // A live peer answers these checks: RFC 7675.
   if (agent) {
     g_object_set(agent, "keepalive-conncheck", TRUE, NULL);
     nominate_at_once(agent);

@@ -3,10 +3,11 @@
 #include <string.h>
 #include <zlib.h>
 
-// zlib's streams begin with macros, which Swift cannot call. Both functions take and give bare DEFLATE (RFC 1951, no zlib
-// header), all of it at once.
+// zlib's streams are initialized by macros, which Swift cannot call. Both functions use bare DEFLATE (RFC 1951, no zlib
+// header), and process all data at once.
 
-/// Inflates into exactly `output_count` bytes: 1 if the input gives so many, ends there, and has nothing behind its end.
+/// Inflates into exactly `output_count` bytes. Returns 1 if the input yields that many and ends there, with nothing
+/// after it.
 static inline int zlib_door_inflate(const unsigned char *input, size_t input_count, unsigned char *output,
                                     size_t output_count) {
   z_stream stream;
@@ -22,7 +23,7 @@ static inline int zlib_door_inflate(const unsigned char *input, size_t input_cou
   return whole;
 }
 
-/// Deflates into at most `capacity` bytes; how many there are, or 0 if they are too few.
+/// Deflates into at most `capacity` bytes. Returns their number, or 0 if they do not fit.
 static inline size_t zlib_door_deflate(const unsigned char *input, size_t input_count, unsigned char *output,
                                        size_t capacity) {
   z_stream stream;

@@ -2,7 +2,7 @@ import CBOR
 
 /// The link in a browser's QR code for a phone: `FIDO:/` and the digits of a CBOR map, hybrid transports of CTAP 2.2.
 public struct FIDOURI: Equatable, Sendable {
-  /// What the browser wants of the phone.
+  /// The purpose of the browser's request.
   public enum Hint: String, Sendable {
     /// A sign-in.
     case getAssertion = "ga"
@@ -10,30 +10,30 @@ public struct FIDOURI: Equatable, Sendable {
     case makeCredential = "mc"
   }
 
-  /// What a link begins with; upper and lower case are the same, for QR codes are smaller in upper case.
+  /// The prefix of a link; case-insensitive, because QR codes are smaller in upper case.
   public static let scheme = "FIDO:/"
   /// Bytes in `publicKey`.
   public static let publicKeySize = 33
   /// Bytes in the secret that QR code and phone share.
   public static let secretSize = 16
 
-  /// The browser's P-256 key for this one conversation, compressed: 02 or 03, then X.
+  /// The browser's P-256 key for one conversation, compressed: 02 or 03, then X.
   public let publicKey: [UInt8]
-  /// How many tunnel servers the browser knows by number.
+  /// The number of tunnel servers that the browser knows by number.
   public let knownTunnelServers: UInt64?
   /// When the code was made, Unix seconds.
   public let created: UInt64?
   /// Whether the browser can remember the phone, so that no code is needed the next time.
   public let supportsLinking: Bool?
-  /// What is wanted; `nil` where it is not said, or in a word of later versions.
+  /// The purpose; `nil` if absent or unknown.
   public let hint: Hint?
   /// Whether the browser takes a credential that is not discoverable.
   public let supportsNonDiscoverable: Bool?
 
   /// Reads a link.
   ///
-  /// Members that are not known are passed over. The secret is checked and forgotten: who has it can pass for the phone,
-  /// and nothing here needs it.
+  /// Unknown members are skipped. The secret is checked and discarded: with it, anybody could pose as the phone, and
+  /// nothing here needs it.
   public init(_ text: String) throws(LiquidAuthError) {
     let (scheme, digits) = (text.prefix(Self.scheme.count), text.dropFirst(Self.scheme.count))
     guard scheme.uppercased() == Self.scheme else { throw .noFIDOLink }
@@ -64,10 +64,10 @@ public struct FIDOURI: Equatable, Sendable {
 }
 
 extension LiquidAuthError {
-  /// It does not begin with `FIDO:/`.
+  /// The text does not begin with `FIDO:/`.
   static let noFIDOLink = Self("this is not a FIDO:/ link", hint: "copy the link from the browser's code")
 
-  /// What follows is not decimal digits of a number of bytes.
+  /// The rest is not the decimal digits of a number of bytes.
   static let fidoDigits = Self("the FIDO:/ link is incomplete", hint: "scan the code again")
 
   /// The bytes are not the map of such a link.
@@ -75,14 +75,13 @@ extension LiquidAuthError {
     "the content of the FIDO:/ link is invalid", hint: "scan the code again")
 }
 
-/// Bytes as decimal digits, which QR codes hold densely: 7 bytes, little-endian, are 17 digits.
+/// Decimal digits that encode bytes compactly in QR codes: 7 bytes, little-endian, are 17 digits.
 enum Base10 {
-  /// Digits for 0 to 7 bytes; no other numbers of digits mean anything.
+  /// The number of digits for 0 to 7 bytes; other numbers are invalid.
   private static let digits = [0, 3, 5, 8, 10, 13, 15, 17]
   private static let chunk = 7
 
-  /// - Throws: `fidoDigits` for a character that is not a digit, a wrong number of digits, or a value that is too
-  ///   large.
+  /// - Throws: `fidoDigits` for a character other than a digit, a wrong number of digits, or a value that is too large.
   static func decode(_ text: some Collection<UInt8>) throws(LiquidAuthError) -> [UInt8] {
     var (bytes, rest) = ([UInt8](), text[...])
     while !rest.isEmpty {

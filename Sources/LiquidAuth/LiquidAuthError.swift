@@ -1,10 +1,10 @@
 import DisplayText
 
-/// Why an exchange with a dApp, its server or a service that uses Keyri failed.
+/// Why an exchange with a dApp, its server or a service with Keyri failed.
 ///
-/// Texts that come from outside are safe to show on a terminal: on one line, and cut to length.
+/// Texts from outside are made safe for a terminal: one line, of limited length.
 public struct LiquidAuthError: Error, Equatable, Sendable {
-  /// The errors that programs distinguish; reason and hint say the rest.
+  /// The errors that programs distinguish; reason and hint have the details.
   public enum Kind: Equatable, Sendable {
     /// Any other failure, or a refusal of the server, the dApp or the authenticator.
     case failed
@@ -12,19 +12,19 @@ public struct LiquidAuthError: Error, Equatable, Sendable {
     case origin(WebOrigin.Fault)
     /// The authenticator does not run.
     case notRunning
-    /// The person refused.
+    /// The user refused.
     case userCanceled
-    /// Nobody answered the authenticator's prompt in time.
+    /// The authenticator's prompt was not answered in time.
     case timedOut
-    /// The person was not verified.
+    /// The user was not verified.
     case notVerified
     /// The server knows no passkey of this account.
     case unknownCredential
     /// The authenticator has no passkey of this account for the relying party.
     case noCredential
-    /// The challenge begins with a prefix that Algorand signs. One in 2700 does by chance: ask for another one.
+    /// The challenge begins with a prefix that Algorand signs, as one in 2700 does by chance; request another one.
     case reservedChallenge
-    /// The connection to the server is lost; another one may be tried.
+    /// The connection to the server is lost; a new one may work.
     case serverLost(PortError)
     /// The channel to the dApp was not open in time.
     case channelTimedOut
@@ -70,10 +70,10 @@ extension LiquidAuthError {
     }
   }
 
-  /// The server's JSON is none, or a member of it has another type.
+  /// The server's answer is not JSON, or a member of it has another type.
   static func invalidJSON(_ what: String) -> Self { Self("the server's answer cannot be read: \(what)", hint: tell) }
 
-  /// A member that must be there is not.
+  /// A required member is missing.
   static func missingRequiredField(_ name: String) -> Self { Self("the server's answer has no \(name)", hint: tell) }
 
   /// The answer is a redirection.
@@ -115,7 +115,7 @@ extension LiquidAuthError {
         + "\(rpID.onOneLine), which is not sent", hint: "ask the dApp for a link to that host")
   }
 
-  /// The server tells of another account or passkey than the one that signed in.
+  /// The server names another account or passkey than the one that signed in.
   static func wrongUser(named: String, ours: String) -> Self {
     Self(
       "the server names \(named.onOneLine), but \(ours) signed in", hint: "do not trust it, and \(tell)")
@@ -125,7 +125,7 @@ extension LiquidAuthError {
   static let otherCredentials = Self(
     "the server asks for another passkey than the one that was offered", hint: "do not trust it, and \(tell)")
 
-  /// The server does not say for which relying party it asks.
+  /// The server's request has no rp.id.
   static let missingRpID = Self("the server's request has no rp.id", hint: tell)
 
   /// The rp.id is neither the host nor a parent domain of it: WebAuthn §5.1.3, step 7.
@@ -154,7 +154,7 @@ extension LiquidAuthError {
   static let unsupportedAlgorithm = Self(
     "the server does not accept ES256, the only algorithm that is supported", hint: tell)
 
-  /// The authenticator takes no client data of this origin.
+  /// The authenticator does not accept client data of this origin.
   static func unsignedOrigin(_ origin: String) -> Self {
     Self(
       "the authenticator does not sign for \(origin.onOneLine)",
@@ -169,14 +169,14 @@ extension LiquidAuthError {
     .unknownCredential, "the server knows no passkey of this account",
     hint: "register a new passkey, which replaces one on this machine, with: --register")
 
-  /// The authenticator knows no passkey of this account at this relying party.
+  /// The authenticator has no passkey of this account at this relying party.
   static func noCredential(rpID: String) -> Self {
     Self(
       .noCredential, "the authenticator has no passkey of this account for \(rpID.onOneLine)",
       hint: "register with: --register")
   }
 
-  /// The account has a passkey at this relying party already.
+  /// The account already has a passkey at this relying party.
   static func alreadyRegistered(rpID: String) -> Self {
     Self("this account has a passkey for \(rpID.onOneLine) already", hint: "sign in with: --authenticate")
   }
@@ -190,21 +190,21 @@ extension LiquidAuthError {
     "the authenticator does not sign for Algorand accounts", hint: "install the one of this version, and start it again"
   )
 
-  /// The authenticator did not sign, or not what was asked for.
+  /// The authenticator did not sign, or signed something else.
   static func signingFailed(_ what: String) -> Self {
     Self("the authenticator did not sign: \(what)", hint: "see its log")
   }
 
-  /// The person refused.
+  /// The user refused.
   static let userCanceled = Self(
     .userCanceled, "the authenticator's prompt was refused or could not be shown, and nothing was signed",
     hint: "open the link again if you did not mean that")
 
-  /// Nobody answered the prompt.
+  /// The prompt was not answered in time.
   static let timedOut = Self(
     .timedOut, "nobody answered the authenticator's prompt, and nothing was signed", hint: "open the link again")
 
-  /// The person was not verified.
+  /// The user was not verified.
   static let notVerified = Self(
     .notVerified, "you were not verified, and nothing was signed",
     hint: "if this keeps happening, run: liquid-auth status")
@@ -220,6 +220,6 @@ extension LiquidAuthError {
 }
 
 extension String {
-  /// Another's words within a sentence: `DisplayText.words(_:)`.
+  /// The text as part of a sentence: `DisplayText.words(_:)`.
   var onOneLine: String { DisplayText.words(self) }
 }

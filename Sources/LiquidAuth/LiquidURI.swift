@@ -1,9 +1,9 @@
 /// The link in a dApp's QR code: `liquid://host[:port]/?requestId=…`.
 ///
-/// It names the dApp's server, and the request that a sign-in there answers. `liquid://http://localhost…` is what dApps
-/// make of a server on this machine that has no TLS, and `liquid://https://…` says what is so anyway.
+/// It names the dApp's server, and the request that a sign-in there answers. dApps write `liquid://http://localhost…`
+/// for a server on this machine without TLS; `liquid://https://…` means the same as no scheme.
 public struct LiquidURI: Hashable, Sendable {
-  /// What a link begins with; upper and lower case are the same.
+  /// The prefix of a link; case-insensitive.
   public static let scheme = "liquid://"
 
   /// The server; `origin.host` is its name.
@@ -11,7 +11,7 @@ public struct LiquidURI: Hashable, Sendable {
   /// The request.
   public let requestID: RequestID
 
-  /// Reads a link: RFC 3986, and nothing in it that could mean two things.
+  /// Reads a link: RFC 3986, without anything ambiguous.
   public init(_ text: String) throws(LiquidAuthError) {
     guard let link = text.dropping(prefix: Self.scheme) else {
       throw ["http://", "https://"].contains { text.dropping(prefix: $0) != nil } ? .webPage : .noLiquidLink
@@ -19,7 +19,7 @@ public struct LiquidURI: Hashable, Sendable {
     guard !link.utf8.contains(UInt8(ascii: "#")) else { throw .linkFragment }
     let http = link.dropping(prefix: "http://")
     let rest = http ?? link.dropping(prefix: "https://") ?? link
-    // Split as bytes: what a mark of Unicode's joins to a separator is one all the same.
+    // Split as bytes: a combining mark must not hide a separator.
     let parts = rest.utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
     let hierarchy = parts[0].split(separator: UInt8(ascii: "/"), maxSplits: 1, omittingEmptySubsequences: false)
     do throws(LiquidAuthError) {
@@ -31,7 +31,7 @@ public struct LiquidURI: Hashable, Sendable {
     requestID = try Self.requestID(in: parts.dropFirst().first ?? Substring().utf8)
   }
 
-  /// The value of the one parameter `requestId`; what other parameters say is passed over.
+  /// The value of the only parameter `requestId`; other parameters are ignored.
   private static func requestID(in query: Substring.UTF8View) throws(LiquidAuthError) -> RequestID {
     var values: [String] = []
     for parameter in query.split(separator: UInt8(ascii: "&")) {
@@ -48,7 +48,7 @@ public struct LiquidURI: Hashable, Sendable {
 }
 
 extension StringProtocol {
-  /// What follows a beginning of ASCII, in which upper and lower case are the same; `nil` for another beginning.
+  /// Removes a prefix in ASCII, case-insensitively; `nil` if the text begins otherwise.
   fileprivate func dropping(prefix: String) -> Substring? {
     guard utf8.prefix(prefix.utf8.count).isEqualIgnoringCase(to: prefix.utf8) else { return nil }
     return Substring(self)[utf8.index(startIndex, offsetBy: prefix.utf8.count)...]
@@ -56,7 +56,7 @@ extension StringProtocol {
 }
 
 extension Substring.UTF8View {
-  /// The text with `%` and two hexadecimal digits read as a byte, and a `+` as itself: RFC 3986 §2.1.
+  /// Decodes `%` and two hexadecimal digits as a byte; `+` stays as it is: RFC 3986 §2.1.
   fileprivate func percentDecoded() throws(LiquidAuthError) -> String {
     var (bytes, rest) = ([UInt8](), self)
     while let byte = rest.popFirst() {
@@ -82,20 +82,20 @@ extension UInt8 {
 }
 
 extension LiquidAuthError {
-  /// The one form of a link whose server has no TLS.
+  /// The only form of a link to a server without TLS.
   private static let loopback = "liquid://http://localhost:PORT/"
 
-  /// It does not begin with `liquid://`.
+  /// The text does not begin with `liquid://`.
   static let noLiquidLink = Self(
     "this is not a liquid:// link", hint: "copy the one that the dApp shows, or scan its code")
 
-  /// It is the address of a web page.
+  /// The text is the address of a web page.
   static let webPage = Self(
     "this is the address of a web page",
     hint: "open it in a browser, and copy the liquid:// link that it shows: for a server on this machine without TLS, "
       + "\(loopback)?requestId=…")
 
-  /// The link names no server, or one that is not trusted.
+  /// The link names no server, or an untrusted one.
   static func link(_ error: LiquidAuthError) -> Self {
     if case .origin(.insecure(let host)) = error.kind {
       return Self(
@@ -110,15 +110,15 @@ extension LiquidAuthError {
   static let linkPath = Self(
     "the link has a path after the host; links of Liquid Auth servers have none", hint: "ask the dApp for a new one")
 
-  /// It has a fragment.
+  /// The link has a fragment.
   static let linkFragment = Self(
     "the link has a fragment (#); liquid:// links have none", hint: "ask the dApp for a new one")
 
-  /// No request is named.
+  /// The link names no request.
   static let noRequestID = Self(
     "the link names no request (requestId)", hint: "copy it whole, or ask the dApp for a new one")
 
-  /// More than one request is named.
+  /// The link names more than one request.
   static let repeatedRequestID = Self(
     "the link names more than one request (requestId)", hint: "ask the dApp for a new one")
 
@@ -126,7 +126,7 @@ extension LiquidAuthError {
   static let longRequestID = Self(
     "the link's requestId has more than \(RequestID.maximumSize) bytes", hint: "ask the dApp for a new one")
 
-  /// A percent sign without its two digits, or something that is no text.
+  /// A percent sign without two digits, or bytes that are not text.
   static let requestIDEncoding = Self(
     "the link's requestId is not text, or was cut off", hint: "copy the link whole")
 }

@@ -1,12 +1,12 @@
-/// Names one request of a dApp; the server tells the dApp that this is the one that was answered.
+/// The id of a dApp's request; the server notifies the dApp when that request has been answered.
 ///
-/// Today's dApps draw a UUID. Those of 2024 drew a JSON number, and their server compares strictly: to it, `1` and `"1"`
-/// are two. A link shows no difference; so a text that a JSON number would have been printed as is sent as that number.
+/// Today's dApps use a UUID. Those of 2024 used a JSON number, and their server compares strictly: `1` and `"1"`
+/// differ. A link does not show the type, so a text that is the printed form of a JSON number is sent as a number.
 public struct RequestID: Hashable, Sendable, CustomStringConvertible {
-  /// The most bytes that the text may have: what `liquid` echoes (Recovery §11).
+  /// The most bytes of the text: the limit of `liquid` (Recovery §11).
   public static let maximumSize = 128
 
-  /// The text, as the link has it.
+  /// The text as in the link.
   public let text: String
 
   /// Takes 1 to 128 bytes of text without control characters; `nil` for anything else.
@@ -19,7 +19,7 @@ public struct RequestID: Hashable, Sendable, CustomStringConvertible {
   /// As ``text``.
   public var description: String { text }
 
-  /// The number of which the text is the canonical form; `nil` where it is none.
+  /// The number whose canonical form is the text; `nil` if there is none.
   public var number: Double? {
     guard let number = Double(text), number.isFinite, number.ecmaScriptText == text else { return nil }
     return number
@@ -42,7 +42,7 @@ extension RequestID: Codable {
     self = requestID
   }
 
-  /// Writes a number where the text is one's canonical form, otherwise a string.
+  /// Writes a number if the text is the canonical form of one, otherwise a string.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     if let number { try container.encode(number) } else { try container.encode(text) }
@@ -50,10 +50,10 @@ extension RequestID: Codable {
 }
 
 extension Double {
-  /// The text of a finite number in ECMAScript, and in JSON that it writes: ECMA-262, Number::toString.
+  /// The text of a finite number in ECMAScript and in its JSON: ECMA-262, Number::toString.
   ///
-  /// The shortest digits that are read as this number again are Swift's as well; only where the point stands, and from
-  /// where on there is an exponent, is not.
+  /// Swift also prints the shortest digits that identify the number; only the place of the point and the use of an
+  /// exponent differ.
   var ecmaScriptText: String {
     if self == 0 { return "0" }
     let (digits, exponent) = shortestDigits

@@ -1,15 +1,15 @@
-/// Where a dApp's server is: scheme, host and port, in the one spelling that client data have (RFC 6454 §6.1).
+/// The origin of a dApp's server: scheme, host and port, in the only spelling that client data use (RFC 6454 §6.1).
 ///
-/// Only origins that nobody on the way can take the place of: `https:`, or `http:` on this machine.
+/// Only origins that nobody on the network can impersonate: `https:`, or `http:` on this machine.
 public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   /// The schemes that an origin may have.
   public enum Scheme: String, Sendable {
     /// TLS.
     case https
-    /// No protection on the way: `localhost`, 127.0.0.0/8 and `[::1]` only.
+    /// No protection in transit: `localhost`, 127.0.0.0/8 and `[::1]` only.
     case http
 
-    /// What `serialized` leaves out.
+    /// The port that `serialized` omits.
     var defaultPort: UInt16 {
       switch self {
       case .https: 443
@@ -22,12 +22,12 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   public let scheme: Scheme
   /// The host in lower case: a name of ASCII letters, digits, hyphens and dots, `127.x.y.z`, or `[::1]`.
   public let host: String
-  /// The port; `nil` for the one that the scheme has anyway.
+  /// The port; `nil` for the scheme's default.
   public let port: UInt16?
   /// What kind of host it is.
   private let kind: HostKind
 
-  /// Reads what stands between `//` and the path of a URL: RFC 3986 §3.2, and no user information.
+  /// Reads the authority, the part between `//` and the path of a URL: RFC 3986 §3.2, without user information.
   public init(scheme: Scheme, authority: some StringProtocol) throws(LiquidAuthError) {
     let authority = Array(authority.utf8)
     guard !authority.contains(UInt8(ascii: "@")) else { throw .origin(.userInformation) }
@@ -42,7 +42,7 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
     self.port = port == scheme.defaultPort ? nil : port
   }
 
-  /// Reads an origin as a browser writes it, such as `https://example.com:8443`; no path, and no slash, behind it.
+  /// Reads an origin as a browser writes it, such as `https://example.com:8443`; no path or slash after it.
   public init(_ text: some StringProtocol) throws(LiquidAuthError) {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, let scheme = Scheme(rawValue: parts[0].lowercased()), parts[1].hasPrefix("//") else {
@@ -54,16 +54,16 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
     guard authority.endIndex == place.endIndex else { throw .origin(.path) }
   }
 
-  /// `scheme://host`, and `:port` where it is not the scheme's own: the `origin` of client data.
+  /// `scheme://host`, with `:port` if it is not the default: the `origin` of client data.
   public var serialized: String { "\(scheme.rawValue)://\(authority)" }
 
-  /// `host`, and `:port` where it is not the scheme's own.
+  /// `host`, with `:port` if it is not the default.
   public var authority: String { port.map { "\(host):\($0)" } ?? host }
 
   /// As ``serialized``.
   public var description: String { serialized }
 
-  /// The origin that apps on phones write into client data, whatever the port of the link: `https://` and the rp.id.
+  /// The origin that apps on phones write into client data, for any port of the link: `https://` and the rp.id.
   static func ofRelyingParty(_ rpID: String) throws(LiquidAuthError) -> WebOrigin {
     try WebOrigin(scheme: .https, authority: rpID)
   }
@@ -88,27 +88,27 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
 
 // MARK: - Relying parties
 
-/// The port to the list of public suffixes (publicsuffix.org), as the distribution keeps it.
+/// The port to the list of public suffixes (publicsuffix.org) that the distribution provides.
 public protocol PublicSuffixes: Sendable {
   /// Whether names directly below this one belong to different owners, as below `com`, `co.uk` and `github.io`.
   ///
-  /// - Parameter domain: lower case, ASCII, without a dot at its end. What no rule is about falls under the list's rule
-  ///   `*`: a name without a dot is a public suffix.
+  /// - Parameter domain: lower case, ASCII, without a dot at its end. A domain without a rule falls under the list's
+  ///   rule `*`: a name without a dot is a public suffix.
   func isPublicSuffix(_ domain: String) -> Bool
 }
 
 extension WebOrigin {
-  /// Checks that a relying party's id may be claimed from this origin: WebAuthn §5.1.3, step 7.
+  /// Checks that this origin may claim a relying party's id: WebAuthn §5.1.3, step 7.
   ///
-  /// It is the host, or a domain that the host is below and that is no public suffix. Below an address there is
-  /// nothing. Compared as bytes: the authenticator hashes what the server wrote.
+  /// The id must be the host, or a parent domain of it that is not a public suffix. An address has no parent. The
+  /// comparison is by bytes, since the authenticator hashes the server's text.
   public func check(rpID: String, _ publicSuffixes: some PublicSuffixes) throws(LiquidAuthError) {
     if rpID.utf8.elementsEqual(host.utf8) { return }
     guard rpID.utf8.contains(UInt8(ascii: ".")), isBelow(rpID) else { throw .otherSite(rpID, host: host) }
     guard !publicSuffixes.isPublicSuffix(rpID) else { throw .publicSuffix(rpID) }
   }
 
-  /// Domains that the authenticator is asked about for one link: a host has up to 127 labels, whoever makes the link.
+  /// The most domains that one link looks up in the authenticator: an attacker's host may have up to 127 labels.
   static let maximumParents = 4
 
   /// The domains above the host that this origin may claim as rp.id, the nearest first, at most ``maximumParents``.
@@ -119,7 +119,7 @@ extension WebOrigin {
     return Array(parents.filter { !publicSuffixes.isPublicSuffix($0) }.prefix(Self.maximumParents))
   }
 
-  /// Whether the host is a name of the DNS below a domain, compared as bytes.
+  /// Whether the host is a DNS name below a domain, compared as bytes.
   func isBelow(_ domain: String) -> Bool {
     guard kind == .name else { return false }
     return (Array(".".utf8) + domain.utf8).elementsEqual(host.utf8.suffix(domain.utf8.count + 1))
@@ -128,12 +128,12 @@ extension WebOrigin {
 
 // MARK: - Hosts
 
-/// What a host is, as far as it matters for trust.
+/// The kinds of hosts that differ in trust.
 private enum HostKind: Hashable {
-  /// A name of the DNS.
+  /// A DNS name.
   case name
-  /// `localhost`. Names below it are names of the DNS: RFC 6761 §6.3 wants them to stay on this machine, and the C
-  /// library's resolver asks the network for them.
+  /// `localhost`. Names below it count as DNS names: RFC 6761 §6.3 keeps them on this machine, but the C library's
+  /// resolver asks the network for them.
   case localhost
   /// 127.0.0.0/8 or `[::1]`.
   case loopbackAddress
@@ -157,18 +157,18 @@ private enum HostKind: Hashable {
     }
   }
 
-  /// Whether resolvers would take this for a number and not for a name: URL Standard, "ends in a number checker".
+  /// Whether resolvers would take this for a number, not a name: URL Standard, "ends in a number checker".
   private static func isAddress(_ labels: [Substring]) -> Bool {
     guard let last = labels.last(where: { !$0.isEmpty }) else { return false }
     return last.hasPrefix("0x") || last.utf8.allSatisfy(\.isASCIIDigit)
   }
 
-  /// Whether four decimal numbers without leading zeros begin with 127: the one spelling that everybody reads alike.
+  /// Whether four decimal numbers without leading zeros begin with 127: the only unambiguous spelling.
   private static func isLoopback(_ labels: [Substring]) -> Bool {
     labels.count == 4 && labels[0] == "127" && labels.allSatisfy { UInt8($0).map { "\($0)" } == String($0) }
   }
 
-  /// Letters, digits and hyphens (RFC 5890 §2.3.1), 1 to 63 of them; `xn--` stands for other scripts.
+  /// Letters, digits and hyphens (RFC 5890 §2.3.1), 1 to 63 of them; `xn--` encodes other scripts.
   private static func isLabel(_ label: Substring) -> Bool {
     (1...63).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")
       && label.utf8.allSatisfy { byte in
@@ -185,21 +185,21 @@ extension UInt8 {
 // MARK: - Faults
 
 extension WebOrigin {
-  /// Why a text is no origin that is trusted.
+  /// Why a text is not a trusted origin.
   public enum Fault: Equatable, Sendable {
-    /// It begins with neither `https://` nor `http://`.
+    /// The text begins with neither `https://` nor `http://`.
     case scheme
-    /// A name or password stands before the host.
+    /// A user name or password precedes the host.
     case userInformation
     /// There is no host.
     case noHost
-    /// The host is no name of the DNS.
+    /// The host is not a DNS name.
     case host
     /// A path, a query or a fragment follows the host and port.
     case path
-    /// The host has letters outside of ASCII.
+    /// The host has letters outside ASCII.
     case notASCII
-    /// The host is an address, and not this machine's own.
+    /// The host is an address other than this machine's own.
     case address
     /// The port is not a number from 1 to 65535.
     case port

@@ -1,29 +1,29 @@
 import LiquidAuth
 
-/// What is said over one channel: the dApp asks, the provider answers.
+/// The exchange over one channel: requests of the dApp, answers of the provider.
 ///
-/// Messages are read while a person is asked, so that a dApp that goes away withdraws its prompt.
+/// Messages are read while a prompt is open, so that a dApp that disconnects withdraws its prompt.
 struct Conversation {
   let channel: PeerChannel
-  /// Told what happens.
+  /// Called for each event.
   let report: @Sendable (WalletEvent) -> Void
   /// Whether it ends after the first answer.
   let isOnce: Bool
 
-  /// How it ended.
+  /// How the conversation ended.
   enum Ending: Equatable {
     /// The dApp closed the channel.
     case byDApp
-    /// This side closes it, as was wanted.
+    /// This side closes it, as requested.
     case asWanted
-    /// Likewise, and the person did not agree to the one request.
+    /// This side closes it, and the user refused the only request.
     case refused(ARC27Error)
   }
 
-  /// How many requests may wait while a person is asked about another.
+  /// The most requests that may wait while a prompt for another is open.
   private static let maximumWaiting = 8
 
-  /// Talks until the channel is closed, the task is cancelled or, where it is wanted, one request is answered.
+  /// Runs until the channel is closed, the task is cancelled or, if `isOnce`, one request is answered.
   func run(_ provider: Provider) async throws(LiquidAuthError) -> Ending {
     let (frames, feed) = AsyncStream.makeStream(
       of: PeerMessage.self, bufferingPolicy: .bufferingOldest(Self.maximumWaiting))
@@ -32,7 +32,7 @@ struct Conversation {
       group.addTask { await answer(frames, by: provider) }
       let first = await group.next() ?? .success(.byDApp)
       group.cancelAll()
-      // On cancellation both end, as if there were nothing more to hear.
+      // On cancellation both end as if the channel were at its end.
       return Task.isCancelled ? .success(.asWanted) : first
     }
     return try outcome.get()
@@ -42,7 +42,7 @@ struct Conversation {
     do throws(LiquidAuthError) {
       var messages = channel.messages.makeAsyncIterator()
       while let message = try await messages.next() {
-        // Liquid Auth's own wallets send ten in a row; they are no reason to hang up.
+        // Liquid Auth's own wallets send ten in a row, which is no reason to close the channel.
         if message == "ping" {
           report(.unanswered(.ping))
           continue
@@ -60,12 +60,12 @@ struct Conversation {
   > {
     var provider = provider
     for await frame in frames {
-      // What is queued still comes after a cancellation.
+      // Queued messages still arrive after a cancellation.
       if Task.isCancelled { break }
       switch await provider.answer(frame) {
       case .none(let reason): report(.unanswered(reason))
       case .reply(let reply):
-        // First of all: what a network took is done, also where nobody is left to be answered.
+        // Reported first: a network has accepted the transactions even if the dApp is gone.
         if !reply.posted.isEmpty { report(.signing(.posted(reply.posted))) }
         if Task.isCancelled { return .success(.asWanted) }
         do throws(LiquidAuthError) {
@@ -82,7 +82,7 @@ struct Conversation {
 }
 
 extension Conversation.Ending {
-  /// How the only answer ends it.
+  /// The ending that follows from the only answer.
   fileprivate init(of error: ARC27Error?) {
     switch error {
     case .methodCanceled(let method)?: self = .refused(.methodCanceled(method))

@@ -4,12 +4,12 @@ import ControlProtocol
 import DeterministicKeys
 import LiquidAuth
 
-/// One wallet on its way through one link.
+/// The wallet while it serves one link.
 struct Wallet: Sendable {
   let ports: WalletPorts
   let configuration: WalletConfiguration
   let output: EventOutput
-  /// Whether a person is asked about a host that this machine does not know.
+  /// Whether the user must confirm a host that this machine does not know.
   let isAskedAboutHosts: Bool
 
   /// Proves passkey and account to the link's server.
@@ -49,11 +49,11 @@ struct Wallet: Sendable {
     }
   }
 
-  /// Whether the person was asked about the host while the vault was locked, and meant it.
+  /// Whether the user was asked about the host while the vault was locked, and agreed.
   ///
-  /// Which hosts are known only the vault can tell. It is not opened for one that is not meant: so the question comes
-  /// before it, at every host, and is not put again when the host turns out to be a new one. Without a terminal nothing
-  /// can be asked now; the question at first use then refuses.
+  /// Only an unlocked vault shows which hosts are known, and it stays locked for a host that the user refuses. So a
+  /// locked vault requires the question for every host, and a new host is not asked about again. Without a terminal
+  /// this returns `false`, and the question at first use then refuses.
   private func isMeantBeforeVaultOpens(_ host: String) async throws(WalletFailure) -> Bool {
     guard isAskedAboutHosts, await isVaultLocked, let question = TerminalQuestion() else { return false }
     let isMeant = await question.ask(
@@ -69,7 +69,7 @@ struct Wallet: Sendable {
     get async { (try? await ports.socket.ask(GetStatus()))?.vault == .locked }
   }
 
-  /// Asks whether a host is meant; what speaks against it.
+  /// Asks about a host; returns the reason against it, or `nil`.
   private func refusal(of host: String) async -> String? {
     guard let question = TerminalQuestion() else {
       return "nothing was sent to \(host): this machine has no passkey for it, and there is no terminal to ask you on; "
@@ -84,7 +84,7 @@ struct Wallet: Sendable {
 // MARK: - The channel
 
 extension Wallet {
-  /// Opens the channel to the dApp, and answers what it asks for until the channel is closed.
+  /// Opens the channel to the dApp, and answers its requests until the channel is closed.
   func talk(
     with signedIn: LiquidAuthResult, iceServers: [ICEServer], timeout: Duration, isOnce: Bool
   ) async throws {
@@ -104,7 +104,7 @@ extension Wallet {
     to signedIn: LiquidAuthResult, _ iceServers: [ICEServer], _ timeout: Duration
   ) async throws(LiquidAuthError) -> PeerChannel {
     let (output, ports) = (output, ports)
-    // What is over in a second is not worth a word.
+    // A shorter wait is not reported.
     let cancelAlarm = ports.timer.wake(after: .seconds(1)) {
       if !ports.peerConnections.isLoaded.isSet { output.report(.startingGStreamer) }
     }

@@ -5,7 +5,7 @@ import Glibc
 import LiquidAuth
 import ProcessIO
 
-/// `liquid-auth-wallet`: the only program of ours with a network, and never with a secret.
+/// `liquid-auth-wallet`: our only program that uses the network; it never holds a secret.
 struct WalletCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: calledName,
@@ -21,16 +21,16 @@ struct WalletCommand: ParsableCommand {
     version: "liquid-auth-wallet \(DeviceIdentity(capabilities: []).version)",
     subcommands: [ConnectCommand.self, KeyriCommand.self])
 
-  /// What people type: `liquid-auth`, which puts this program in its own place under that name, or this program's own.
+  /// The name in help: `liquid-auth`, which starts this program under that name, or this program's own.
   private static let calledName = CommandLine.arguments.first == "liquid-auth" ? "liquid-auth" : "liquid-auth-wallet"
 
-  /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.
+  /// Parses, runs, and ends the process; failures go to standard error, with their exit code.
   ///
-  /// The main thread has nothing else to do than to wait for signals. The first cancels what is under way, which then
-  /// closes all that it opened; a second one ends the process at once.
+  /// The main thread only waits for signals. The first one cancels the operation, which then closes all that it opened;
+  /// a second one ends the process at once.
   static func start() -> Never {
     let signals = StopSignals()
-    // A reader that goes away ends a write, and not the process.
+    // A closed pipe makes a write fail, and must not end the process.
     signal(SIGPIPE, SIG_IGN)
     let operation = parsed()
     let isOver = Latch()
@@ -46,7 +46,7 @@ struct WalletCommand: ParsableCommand {
     _exit(WalletFailure.Code.interrupted.rawValue)
   }
 
-  /// What the command line asks for; help and mistakes end the process.
+  /// Parses the command line; help and mistakes end the process.
   private static func parsed() -> any WalletOperation {
     do {
       var command = try parseAsRoot()
@@ -55,7 +55,7 @@ struct WalletCommand: ParsableCommand {
       Glibc.exit(0)
     } catch {
       guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
-      // Who reads events is told by one, whatever else is wrong with what was written.
+      // With --json, an event reports the failure, whatever else is wrong with the command line.
       if CommandLine.arguments.contains("--json") {
         EventOutput(isJSON: true, since: .now).report(.failed(WalletFailure(message(of: error), code: .mistake)))
       } else {
@@ -79,28 +79,28 @@ struct WalletCommand: ParsableCommand {
     }
   }
 
-  /// What is wrong in the command line, as our sentences begin.
+  /// What is wrong in the command line; begins in lower case, as all our messages.
   private static func message(of error: any Error) -> String {
     let message = message(for: error)
     return (message.first.map { String($0).lowercased() } ?? "") + message.dropFirst()
   }
 
-  /// A mistake in the command line, in our voice: what is wrong, then how the command is written.
+  /// A mistake in the command line: what is wrong, then the usage.
   static func mistake(_ error: any Error) -> String {
     let usage = fullMessage(for: error).split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")
-    // It repeats what was typed, which may be a dApp's link.
+    // It repeats the command line, which may contain a dApp's link.
     return "liquid-auth-wallet: \(message(of: error))\n\(usage)"
       .split(separator: "\n", omittingEmptySubsequences: false).map { DisplayText.line(String($0)) }
       .joined(separator: "\n")
   }
 }
 
-/// A command that can be ended at every moment by cancelling its task.
+/// A command that stops at any time when its task is cancelled.
 protocol WalletOperation: ParsableCommand, Sendable {
-  /// Where it tells how far it is.
+  /// The output for its events.
   var output: EventOutput { get }
-  /// Whether the person is given time to read before the terminal closes.
+  /// Whether the terminal stays open until the user has read the output.
   var hold: Bool { get }
-  /// Does it; whatever it opened is closed when this returns.
+  /// Runs the command; closes all that it opened before it returns.
   func perform() async throws
 }

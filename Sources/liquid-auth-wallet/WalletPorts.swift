@@ -3,7 +3,7 @@ import LiquidAuth
 import NIOCore
 import NIOPosix
 
-/// All that the wallet holds of the world, put together once and closed once.
+/// All ports of the wallet, opened and closed together.
 struct WalletPorts: Sendable {
   let http: HTTPExchanges
   let webSockets: WebSockets
@@ -11,29 +11,29 @@ struct WalletPorts: Sendable {
   let publicSuffixes: PublicSuffixList
   let timer: EventLoopTimer
   let socket: ControlSocket
-  /// Where questions to the authenticator and to the terminal wait.
+  /// The threads on which requests to the authenticator and the terminal wait.
   let thread: NIOThreadPool
   private let group: MultiThreadedEventLoopGroup
 
-  /// Opens nothing yet.
+  /// Makes the ports; opens no connection.
   init(
     controlPath: String, configuration: WalletConfiguration, onPrompt: @escaping @Sendable () -> Void
   ) throws(WalletFailure) {
     let policy = try TLSPolicy(certificateAuthorities: configuration.certificateAuthorities)
     publicSuffixes = try PublicSuffixList()
     group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    // Before what has to be shut down again.
+    // This can fail, so it comes before the parts that need a shutdown.
     webSockets = try WebSockets(on: group, policy)
     thread = NIOThreadPool(numberOfThreads: 2)
     thread.start()
-    // Meanwhile, so that it is there when it is needed.
+    // Loaded in the background, to be ready when it is needed.
     thread.submit { [peerConnections] _ in peerConnections.loadAhead() }
     http = HTTPExchanges(on: group, policy)
     timer = EventLoopTimer(on: group.next())
     socket = ControlSocket(controlPath, thread: thread, onPrompt: onPrompt)
   }
 
-  /// Closes all that is open, and returns when it is closed.
+  /// Closes all ports; returns when they are closed.
   func close() async {
     await peerConnections.open.drained()
     await http.close()
@@ -44,11 +44,11 @@ struct WalletPorts: Sendable {
 
 // MARK: - Other adapters
 
-/// The list of public suffixes that the distribution keeps, by libpsl.
+/// The list of public suffixes of the distribution, by libpsl.
 final class PublicSuffixList: PublicSuffixes {
   private nonisolated(unsafe) let list: OpaquePointer
 
-  /// Reads the newest list that is installed, or the one in the library.
+  /// Reads the newest installed list, or the one in the library.
   init() throws(WalletFailure) {
     guard let list = psl_latest(nil) else {
       throw WalletFailure("there is no list of public suffixes; install publicsuffix")
@@ -61,7 +61,7 @@ final class PublicSuffixList: PublicSuffixes {
   func isPublicSuffix(_ domain: String) -> Bool { psl_is_public_suffix(list, domain) != 0 }
 }
 
-/// Time by an event loop's alarms.
+/// A timer with an event loop's tasks.
 struct EventLoopTimer: TimerPort {
   private let loop: any EventLoop
   private let start = ContinuousClock.now

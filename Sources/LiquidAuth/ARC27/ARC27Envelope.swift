@@ -1,25 +1,25 @@
 import CBOR
 
-/// What a message says of itself, `arc0027:method:type`: ARC-27, Message Reference Naming.
+/// The reference of a message, `arc0027:method:type`: ARC-27, Message Reference Naming.
 struct ARC27Reference: Equatable, CustomStringConvertible {
-  /// Whether a message asks or answers.
+  /// Whether a message is a request or a response.
   enum Kind: String {
     case request
     case response
   }
 
   private static let namespace = "arc0027"
-  /// The longest name of a method that is read; the longest of the standard has 26 bytes.
+  /// The longest method name that is accepted; the longest of the standard has 26 bytes.
   private static let maximumNameSize = 64
 
-  /// The method's name in snake case, known to us or not.
+  /// The method's name in snake case; it may be unknown.
   let method: String
-  /// Whether it asks or answers.
+  /// Whether the message is a request or a response.
   let kind: Kind
 
   init(_ method: String, _ kind: Kind) { (self.method, self.kind) = (method, kind) }
 
-  /// Reads a reference; `nil` for anything else, also for another namespace.
+  /// Reads a reference; `nil` for anything else, including another namespace.
   init?(_ text: String) {
     let parts = text.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
     guard
@@ -30,7 +30,7 @@ struct ARC27Reference: Equatable, CustomStringConvertible {
     self.init(String(decoding: parts[1], as: UTF8.self), kind)
   }
 
-  /// The text of a message.
+  /// The text in a message.
   var description: String { "\(Self.namespace):\(method):\(kind.rawValue)" }
 
   private static func isOfName(_ byte: UInt8) -> Bool {
@@ -41,19 +41,19 @@ struct ARC27Reference: Equatable, CustomStringConvertible {
   }
 }
 
-/// What stands around every request: who it is, and what is asked.
+/// The common members of every request: its id, and the method.
 ///
-/// ARC-27, Request Message Schema. An answer needs both: it names the request by its id, and repeats the method. Where one of them cannot be read there is
-/// no answer; whatever is wrong beyond them is answered with 4200 or 4003.
+/// ARC-27, Request Message Schema. A response needs both: it names the request by its id, and repeats the method. If
+/// one of them is unreadable, there is no response; any other fault is answered with 4200 or 4003.
 struct ARC27Envelope {
-  /// The id, to be given back as it came: the standard wants a UUIDv4, Liquid Auth's dApps draw UUIDv7.
+  /// The id, returned unchanged: the standard requires a UUIDv4, Liquid Auth's dApps use UUIDv7.
   let id: String
-  /// The method's name, known to us or not.
+  /// The method's name; it may be unknown.
   let method: String
-  /// The member `params`, of whatever kind.
+  /// The member `params`, of any type.
   let params: LooseCBORValue
 
-  /// The longest id that is given back; a UUID has 36 bytes.
+  /// The longest id that is returned; a UUID has 36 bytes.
   private static let maximumIDSize = 128
 
   init(_ message: [String: LooseCBORValue]) throws(UnansweredFrame) {

@@ -1,29 +1,29 @@
 import CBOR
 
-/// Why a provider does not do what a dApp asks: ARC-27, Errors.
+/// Why a provider does not do what a dApp requests: ARC-27, Errors.
 public enum ARC27Error: Error, Equatable, Sendable {
-  /// 4000: something beyond the request; why is for the person, and not told to the dApp.
+  /// 4000: a fault outside the request; the reason is shown to the user, and not sent to the dApp.
   case unknown(reason: String)
-  /// 4001: the person refused.
+  /// 4001: the user refused.
   case methodCanceled(ARC27Method)
-  /// 4002: nobody answered in time.
+  /// 4002: no answer to the prompt in time.
   case methodTimedOut(ARC27Method)
-  /// 4003: a method that we do not have, or not without a node; its name.
+  /// 4003: the name of a method that is unknown, or needs a node that is not configured.
   case methodNotSupported(String)
-  /// 4004: a network that we do not know; the hash of its first block, in base64.
+  /// 4004: an unknown network; the hash of its first block, in base64.
   case networkNotSupported(genesisHash: String)
-  /// 4100: an account that is not ours, or may not sign this; its address.
+  /// 4100: the address of an account that is not in use here, or may not sign this.
   case unauthorizedSigner(String)
-  /// 4200: a request that is malformed; where and how.
+  /// 4200: a malformed request; where and how.
   case invalidInput(String)
-  /// 4201: transactions that are not of the group that they say they are of; the id that they have, 32 bytes.
+  /// 4201: transactions that do not match their group id; the id that they have, 32 bytes.
   ///
-  /// The standard's table of codes says 4201, the text of its section 4301. The table's schema is what readers check.
+  /// The standard's table of codes says 4201, the text of its section 4301. Readers check the schema of the table.
   case invalidGroupID(computed: [UInt8])
-  /// 4300: transactions that no node took, `nil` in the list; the ids of those that were taken; and what nodes said.
+  /// 4300: the ids of the posted transactions, `nil` for those that no node accepted; and the nodes' answers.
   case failedToPostSomeTransactions(successTxnIDs: [String?], failures: [PortError])
 
-  /// The number of the standard.
+  /// The standard's number.
   public var code: Int {
     switch self {
     case .unknown: 4000
@@ -38,12 +38,12 @@ public enum ARC27Error: Error, Equatable, Sendable {
     }
   }
 
-  /// The ids of the transactions that a node took all the same.
+  /// The ids of the transactions that a node accepted in spite of the error.
   var posted: [String] {
     if case .failedToPostSomeTransactions(let ids, _) = self { ids.compactMap(\.self) } else { [] }
   }
 
-  /// The member `data`, where the standard has one.
+  /// The member `data`, if the standard defines one.
   var data: LooseCBORValue? {
     switch self {
     case .unknown, .invalidInput: nil
@@ -59,7 +59,7 @@ public enum ARC27Error: Error, Equatable, Sendable {
 }
 
 extension ARC27Error: CustomStringConvertible {
-  /// The member `message`: a sentence for the dApp's person, which says nothing about this machine.
+  /// The member `message`: a sentence for the dApp's user, which reveals nothing about this machine.
   var message: String {
     switch self {
     case .unknown: "the wallet failed to do this"
@@ -75,7 +75,7 @@ extension ARC27Error: CustomStringConvertible {
     }
   }
 
-  /// As the message, and with what only the wallet's own person is told.
+  /// The message, with details for the user of this wallet only.
   public var description: String {
     switch self {
     case .unknown(let reason): "\(message): \(reason)"
@@ -87,10 +87,10 @@ extension ARC27Error: CustomStringConvertible {
 }
 
 extension PortError {
-  /// The most characters of a node's own words that are passed on.
+  /// The most characters of a node's own words that are sent on.
   private static let maximumWords = 500
 
-  /// What the dApp is told: a node's words are about the dApp's transactions, and nothing else is.
+  /// The text for the dApp: a node's words, since they are about the dApp's transactions, and no other detail.
   fileprivate var message: String {
     switch kind {
     case .refused: "rejected: \(reason.prefix(Self.maximumWords))"
@@ -99,7 +99,7 @@ extension PortError {
     }
   }
 
-  /// What the person is told.
+  /// The text for the user.
   fileprivate var nodeInWords: String {
     switch kind {
     case .refused: "rejected: \(reason.onOneLine)"

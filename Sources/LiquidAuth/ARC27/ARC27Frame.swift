@@ -1,20 +1,20 @@
 import CBOR
 import Recovery
 
-/// One message of the data channel: a CBOR map, as base64url in a text, or as it is in a binary message.
+/// One message of the data channel: a CBOR map, in base64url in a text message, or bare in a binary message.
 ///
-/// ARC-27 leaves the form to its users; Liquid Auth's dApps send texts. They write base64url without padding, and cbor-x's
-/// maps; the alphabet of plain base64, padding and any other definite CBOR are read as well.
+/// ARC-27 leaves the form to its users; Liquid Auth's dApps send texts. They write base64url without padding, and
+/// cbor-x's maps. The decoder also accepts the alphabet of plain base64, padding and any other definite CBOR.
 enum ARC27Frame {
-  /// The most bytes of CBOR in a frame, which dApps keep to as well.
+  /// The most bytes of CBOR in a frame, which dApps observe too.
   static let maximumMessageSize = 255_000
-  /// The characters that those have in base64url; 255 000 is a multiple of 3, so there is no padding.
+  /// The length of those bytes in base64url; 255 000 is a multiple of 3, so there is no padding.
   static let maximumSize = maximumMessageSize / 3 * 4
 
   /// Writes a frame.
   static func encode(_ message: LooseCBORValue) -> String { Base64URL.encode(LooseCBOREncoder.encode(message)) }
 
-  /// Writes an answer, in the kind in which the request came.
+  /// Writes an answer in the form of the request, text or binary.
   static func encode(_ message: LooseCBORValue, answering request: PeerMessage) -> PeerMessage {
     switch request {
     case .text: .text(encode(message))
@@ -54,7 +54,7 @@ enum ARC27Frame {
 }
 
 extension PeerChannel {
-  /// Whether a message is the beginning of a frame of ARC-27 and not all of it: CBOR that is cut off, in base64 in a text.
+  /// Whether a message is an incomplete frame of ARC-27: CBOR that is cut off, in base64 in a text.
   public static func isUnfinishedFrame(_ message: PeerMessage) -> Bool {
     switch message {
     case .text(let text): isUnfinishedFrame(text)
@@ -62,7 +62,7 @@ extension PeerChannel {
     }
   }
 
-  /// Whether a message is a frame of ARC-27, all of it: a CBOR map, in base64 in a text.
+  /// Whether a message is a complete frame of ARC-27: a CBOR map, in base64 in a text.
   public static func isFrame(_ message: PeerMessage) -> Bool {
     do throws(UnansweredFrame) {
       _ = try ARC27Frame.decode(message)
@@ -74,13 +74,15 @@ extension PeerChannel {
 
   private static func isUnfinishedFrame(_ text: String) -> Bool {
     if let bytes = Base64.decode(text), !LooseCBORDecoder.isCutOff(bytes) { return false }
-    // Four characters stand for three bytes; up to three wait for the rest.
+    // Four characters encode three bytes; up to three wait for the rest.
     let digits = text.utf8.prefix(text.utf8.count / 4 * 4)
     return Base64.decode(String(Substring(digits))).map(LooseCBORDecoder.isCutOff) ?? false
   }
 }
 
-/// A frame to which nothing is answered, because no answer could name it; the person is told.
+/// A frame without an answer, because no answer could name it.
+///
+/// The user is informed.
 public enum UnansweredFrame: Error, Equatable, Sendable {
   /// The word `ping`, which Liquid Auth's own wallets send to keep a channel open.
   case ping
@@ -96,14 +98,14 @@ public enum UnansweredFrame: Error, Equatable, Sendable {
   case notBase64
   /// Not the CBOR of a map; why.
   case notCBOR(String)
-  /// A map that is no request of ARC-27: it has no id, or no reference; which.
+  /// A map that is not a request of ARC-27: the id or the reference is missing.
   case noRequest(String)
-  /// A response; we have asked nothing.
+  /// A response, although this wallet sends no requests.
   case response
 }
 
 extension UnansweredFrame {
-  /// Recognises JSON by its first character; no CBOR map in base64 begins so, and no map in CBOR.
+  /// Recognizes JSON by its first character; neither a CBOR map nor its base64 begins with it.
   fileprivate init?(json text: some Collection<UInt8>) {
     guard text.first == UInt8(ascii: "{") || text.first == UInt8(ascii: "[") else { return nil }
     let typed = try? JSON.decode(TypedJSON.self, from: text)
@@ -111,13 +113,13 @@ extension UnansweredFrame {
   }
 }
 
-/// What the JSON of the first demo says of itself.
+/// The member `type` of the first demo's JSON.
 private struct TypedJSON: Decodable {
   let type: String
 }
 
 extension UnansweredFrame: CustomStringConvertible {
-  /// What came; nothing of its content.
+  /// The kind of frame, without its content.
   public var description: String {
     switch self {
     case .ping: "a ping"

@@ -2,7 +2,7 @@ import AlgorandTransaction
 import CBOR
 import DeterministicKeys
 
-/// A value of a request, and where it stands there: `params.txns[2].txn`.
+/// A value of a request, and its place there: `params.txns[2].txn`.
 struct ARC27Member {
   let value: LooseCBORValue
   let path: String
@@ -35,13 +35,13 @@ struct ARC27Member {
   func fault(_ reason: String) -> ARC27Error { .invalidInput("\(path) \(reason)") }
 }
 
-/// The members of a map of a request; JavaScript's `null` and `undefined` are the same as nothing.
+/// The members of a map of a request; JavaScript's `null` and `undefined` count as absent.
 struct ARC27Members {
   let names: Set<String>
   private let members: [String: LooseCBORValue]
   private let path: String
 
-  /// Takes a map; where it `isOptional`, nothing is an empty map.
+  /// Takes a map; if it `isOptional`, an absent value is an empty map.
   init(_ value: LooseCBORValue, path: String, isOptional: Bool = false) throws(ARC27Error) {
     guard let members = value.map ?? (isOptional && value == .null ? [:] : nil) else {
       throw .invalidInput("\(path) is not a map")
@@ -55,7 +55,7 @@ struct ARC27Members {
     members[name].map { ARC27Member(value: $0, path: "\(path).\(name)") }
   }
 
-  /// Each element of a list that may be absent, and has at most as many as a group has transactions.
+  /// Each element of an optional list, which has at most as many elements as a group has transactions.
   func list<Element>(
     _ name: String, _ read: (ARC27Member) throws(ARC27Error) -> Element
   ) throws(ARC27Error) -> [Element]? {
@@ -65,13 +65,13 @@ struct ARC27Members {
     return list
   }
 
-  /// What was read of a member that must be there.
+  /// Unwraps the value of a required member.
   func required<Value>(_ name: String, _ value: Value?) throws(ARC27Error) -> Value {
     guard let value else { throw .invalidInput("\(path).\(name) is missing") }
     return value
   }
 
-  /// The network of a request, 32 bytes; absent, it is the first that we have.
+  /// The network of a request, 32 bytes; `nil` means the first network of the provider.
   func genesisHash() throws(ARC27Error) -> [UInt8]? {
     guard let member = member("genesisHash") else { return nil }
     let hash = try member.base64()
@@ -79,7 +79,7 @@ struct ARC27Members {
     return hash
   }
 
-  /// Refuses members that are not known; ARC-1 leaves those that begin with `_` to wallets.
+  /// Refuses unknown members; ARC-1 leaves those that begin with `_` to wallets.
   func refuseOthers(than known: Set<String>) throws(ARC27Error) {
     guard names.subtracting(known).allSatisfy({ $0.hasPrefix("_") }) else {
       throw .invalidInput("\(path) has an unknown member; known are \(known.sorted().joined(separator: ", "))")

@@ -1,14 +1,14 @@
 /// The port to a node of one Algorand network.
 public protocol AlgodPort: Sendable {
-  /// Hands signed transactions to the network: one whole group, or one transaction that is of no group.
+  /// Sends signed transactions to the network: one whole group, or one transaction without a group.
   ///
-  /// A refusal of the node is ``PortError/refused(_:)``, with its own message.
+  /// A refusal of the node is ``PortError/refused(_:)``, with the node's message.
   ///
-  /// - Parameter signedTransactions: their canonical msgpack, one behind the other.
+  /// - Parameter signedTransactions: their canonical msgpack, concatenated.
   func post(_ signedTransactions: [UInt8]) async throws(PortError)
 }
 
-/// A node that is asked over HTTP: algod's REST API, `POST /v2/transactions`.
+/// A node over HTTP: algod's REST API, `POST /v2/transactions`.
 public struct AlgodClient: AlgodPort {
   /// The most bytes of an answer: an id, or a sentence.
   private static let maximumAnswerSize = 65_536
@@ -20,15 +20,15 @@ public struct AlgodClient: AlgodPort {
   /// Takes a node's address.
   ///
   /// - Parameters:
-  ///   - url: `https:`, or, on loopback alone, `http:`; without `/v2`.
-  ///   - token: what the node wants in `X-Algo-API-Token`; public nodes want none.
+  ///   - url: `https:`, or, on loopback only, `http:`; without `/v2`.
+  ///   - token: the value of `X-Algo-API-Token`; public nodes need none.
   public init(url: String, token: String? = nil, http: any HTTPPort) {
     self.url = url.hasSuffix("/") ? String(url.dropLast()) : url
     self.token = token
     self.http = http
   }
 
-  /// Posts one whole group, or one transaction; 200 is taken, 400 refused.
+  /// Posts one whole group, or one transaction; status 200 means accepted, 400 refused.
   public func post(_ signedTransactions: [UInt8]) async throws(PortError) {
     let request = HTTPRequest(
       method: .post, url: url + "/v2/transactions",

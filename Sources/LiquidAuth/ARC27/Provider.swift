@@ -3,26 +3,26 @@ import DeterministicKeys
 
 /// The wallet's side of ARC-27 on one data channel: a message in, a message of the same kind out.
 ///
-/// A value that answers one request after the other: ``answer(_:)`` is mutating, so two cannot be open at once. What the
-/// dApp says meanwhile waits in its ``PeerChannel``, which bounds it.
+/// It answers one request after the other: ``answer(_:)`` is mutating, so two cannot be open at once. Meanwhile further
+/// messages wait in the ``PeerChannel``, which limits them.
 ///
-/// A channel is open because its person has linked this wallet with the dApp's page. So `enable` tells the account
-/// without asking again, and `disable` ends the sessions but not the channel; each signature is asked for on its own.
+/// A channel exists only after its user has linked this wallet with the dApp's page. So `enable` returns the account
+/// without another prompt, and `disable` ends the sessions but not the channel. Each signature has its own prompt.
 public struct Provider: Sendable {
-  /// What this wallet is called by ids of ARC-27, on every machine.
+  /// The id of this wallet for ARC-27, the same on every machine.
   public static let liquidAuthID = "e62ef06c-3439-45fd-bf9f-a02cef6b0237"
   /// The most bytes of all transactions of one request.
   ///
-  /// What a browser sends at once, 262 144, holds 147 456, as base64 in CBOR in base64. With what stands around them, they
-  /// go to the authenticator in one message of at most 163 840.
+  /// A browser sends at most 262 144 bytes at once, which hold 147 456, as base64 in CBOR in base64. With their
+  /// envelope, the transactions go to the authenticator in one message of at most 163 840 bytes.
   public static let maximumTransactionsSize = 160_000
-  /// The longest message that is signed, bytes of UTF-8: a person reads all of it.
+  /// The longest message that is signed, bytes of UTF-8: the prompt shows all of it.
   public static let maximumMessageSize = 1024
 
   let configuration: Configuration
   let signer: any TransactionSigner
   private var randomness: any RandomNumberGenerator & Sendable
-  /// The session of each network that was enabled, by its genesis hash.
+  /// The session of each enabled network, by its genesis hash.
   private var sessions: [[UInt8]: String] = [:]
 
   /// Makes the provider of one channel.
@@ -34,9 +34,9 @@ public struct Provider: Sendable {
     self.randomness = randomness
   }
 
-  /// Answers a message, after the person has, if one has to be asked.
+  /// Answers a message, after a prompt if the request needs one.
   ///
-  /// Cancelling the task withdraws the question. Whatever is refused, nothing of it is signed.
+  /// Cancelling the task withdraws the prompt. A request that is refused is not signed in part.
   public mutating func answer(_ message: PeerMessage) async -> Answer {
     let request: ARC27Envelope
     do throws(UnansweredFrame) {
@@ -97,7 +97,7 @@ extension Provider {
     return network.members.merging(["accounts": [.map(account)], "sessionId": .text(session)]) { $1 }
   }
 
-  /// Without ids, all sessions of the network end.
+  /// Without ids, it ends all sessions of the network.
   mutating func disable(_ network: Network, _ ids: [String]) -> [String: LooseCBORValue] {
     var ended: [LooseCBORValue] = []
     if let session = sessions[network.genesisHash], ids.isEmpty || ids.contains(session) {
@@ -107,7 +107,7 @@ extension Provider {
     return network.members.merging(["sessionIds": .array(ended)]) { $1 }
   }
 
-  /// The network of a block's hash; without one, the first.
+  /// The network with a genesis hash; without a hash, the first.
   func network(_ genesisHash: [UInt8]?) throws(ARC27Error) -> Network {
     guard let genesisHash else { return configuration.networks[0] }
     return try configuration.network(genesisHash)
@@ -120,7 +120,7 @@ extension Provider.Network {
   }
 }
 
-/// Random UUIDs: RFC 9562 §5.4, which ARC-27 wants for every id.
+/// Random UUIDs: RFC 9562 §5.4, which ARC-27 requires for every id.
 enum UUIDv4 {
   /// Draws one, in lower case.
   static func make(using generator: inout some RandomNumberGenerator) -> String {

@@ -2,25 +2,23 @@ public import AlgorandTransaction
 public import DeterministicKeys
 
 extension Provider {
-  /// Who a provider is, and for whom.
+  /// The wallet, account and networks that a provider presents to dApps.
   public struct Configuration: Sendable {
-    /// What dApps call the wallet.
+    /// The wallet's name, as shown by dApps.
     public let name: String
-    /// Where people read about it.
+    /// The wallet's web site.
     public let host: String?
-    /// The one account that signs.
+    /// The account that signs.
     public let account: AlgorandAddress
-    /// What dApps call the account.
+    /// The account's name, as shown by dApps.
     public let accountName: String?
-    /// The networks, at least one; the first is meant where a dApp names none.
+    /// The networks, at least one; the first applies if a dApp names none.
     public let networks: [Network]
-    /// The dApp's origin, which the person is shown: that of the link.
+    /// The dApp's origin, taken from the link; prompts show it.
     public let origin: String
-    /// What stands in `stxns`.
+    /// The form of the elements of `stxns`.
     public let signedTransactionForm: SignedTransactionForm
 
-    /// Joins the members.
-    ///
     /// - Precondition: there is a network.
     public init(
       name: String, host: String? = nil, account: AlgorandAddress, accountName: String? = nil, networks: [Network],
@@ -36,7 +34,7 @@ extension Provider {
       self.signedTransactionForm = signedTransactionForm
     }
 
-    /// The network of a block's hash.
+    /// The network with a genesis hash.
     func network(_ genesisHash: [UInt8]) throws(ARC27Error) -> Network {
       guard let network = networks.first(where: { $0.genesisHash == genesisHash }) else {
         throw .networkNotSupported(genesisHash: Base64.encode(genesisHash))
@@ -45,17 +43,15 @@ extension Provider {
     }
   }
 
-  /// A network that a provider takes part in.
+  /// A network that a provider supports.
   public struct Network: Sendable {
     /// The hash of its first block, 32 bytes.
     public let genesisHash: [UInt8]
-    /// Its name for people.
+    /// Its readable name.
     public let genesisID: String
-    /// A node of it; without one, nothing is posted there.
+    /// A node of the network; without one, nothing is posted there.
     public let algod: (any AlgodPort)?
 
-    /// Joins the three.
-    ///
     /// - Precondition: the hash has 32 bytes.
     public init(genesisHash: [UInt8], genesisID: String, algod: (any AlgodPort)? = nil) {
       precondition(genesisHash.count == 32, "the hash of a block has 32 bytes")
@@ -71,31 +67,31 @@ extension Provider {
     }
   }
 
-  /// What a dApp is given for a transaction that was signed.
+  /// The form in which a dApp gets a signed transaction.
   public enum SignedTransactionForm: Sendable {
-    /// The 64 bytes of the signature, in base64url: what the dApps of Liquid Auth join with the transaction themselves.
+    /// The 64 bytes of the signature, in base64url: the dApps of Liquid Auth join it with the transaction themselves.
     case signature
-    /// The signed transaction in base64: what ARC-27 says.
+    /// The signed transaction in base64, as ARC-27 defines it.
     case signedTransaction
   }
 
-  /// What becomes of a frame.
+  /// The result of a frame.
   public enum Answer: Equatable, Sendable {
     /// A frame to send.
     case reply(Reply)
-    /// Nothing to send; what the person is told.
+    /// No frame to send; the reason for the user.
     case none(UnansweredFrame)
   }
 
-  /// An answer, and what it was to.
+  /// An answer, with its method and outcome.
   public struct Reply: Equatable, Sendable {
-    /// What is sent: one message, of the request's kind.
+    /// The message to send, of the request's kind.
     public let frame: PeerMessage
-    /// The method that was asked for, in snake case; it may be one that we do not have.
+    /// The requested method, in snake case; it may be unknown.
     public let method: String
-    /// Why it was refused; `nil` if it was done.
+    /// Why the request was refused; `nil` if it was done.
     public let error: ARC27Error?
-    /// The ids of the transactions that their network took, also where others were refused.
+    /// The ids of the transactions that their network accepted, even if others were refused.
     public let posted: [String]
   }
 }

@@ -4,21 +4,21 @@ import CryptoPrimitives
 public import DeterministicKeys
 import Recovery
 
-/// What a dApp can ask of a provider: ARC-27, Supported Methods.
+/// The methods that a dApp can request: ARC-27, Supported Methods.
 public enum ARC27Method: String, CaseIterable, Sendable {
-  /// Who answers here, which networks it knows, and what it can do on each.
+  /// Returns the provider, its networks, and its methods on each.
   case discover
-  /// Which accounts the dApp may know of.
+  /// Returns the accounts that the dApp may use.
   case enable
-  /// That the dApp is done.
+  /// Ends a session.
   case disable
-  /// Signatures over transactions.
+  /// Signs transactions.
   case signTransactions = "sign_transactions"
-  /// A signature over a text.
+  /// Signs a text.
   case signMessage = "sign_message"
-  /// Signed transactions to a network.
+  /// Posts signed transactions to a network.
   case postTransactions = "post_transactions"
-  /// Transactions, signed and to a network.
+  /// Signs transactions and posts them to a network.
   case signAndPostTransactions = "sign_and_post_transactions"
 }
 
@@ -35,12 +35,12 @@ extension ARC27Method {
 }
 
 extension Provider {
-  /// Reads a request to its last member, and does what it asks.
+  /// Reads a whole request, and performs it.
   ///
-  /// ARC-27, Param Definitions. `providerId` is passed over: the standard lets the providers of a page be told apart by
-  /// it, and here each channel has one. Liquid Auth's dApps send a constant that is nobody's.
+  /// ARC-27, Param Definitions. `providerId` is ignored: in the standard it selects one of several providers on a page,
+  /// and here each channel has one. Liquid Auth's dApps send a constant that belongs to no provider.
   ///
-  /// - Throws: ``ARC27Error/invalidInput(_:)`` that names the member that is wrong; or why it is not done.
+  /// - Throws: ``ARC27Error/invalidInput(_:)`` that names the wrong member, or the reason why the request is not done.
   mutating func result(of request: ARC27Envelope) async throws(ARC27Error) -> [String: LooseCBORValue] {
     guard let method = ARC27Method(rawValue: request.method) else { throw .methodNotSupported(request.method) }
     let params = try ARC27Members(request.params, path: "params", isOptional: !method.needsParams)
@@ -63,18 +63,19 @@ extension Provider {
 
 // MARK: - Signatures
 
-/// The port to who signs with an Algorand account: our own authenticator.
+/// The port to the signer for an Algorand account: our own authenticator.
 ///
-/// It decodes what it is given by itself, shows it to a person, and asks. What ``Provider`` has checked before is only
-/// checked so that a dApp learns early and exactly what is wrong; nothing rests on it.
+/// The authenticator decodes the transactions itself, and shows them in a prompt. ``Provider`` checks them before only
+/// so that a dApp gets an early and exact error; security does not depend on these checks.
 public protocol TransactionSigner: Sendable {
-  /// Signs those transactions of one list that are to be signed, all of them or none.
+  /// Signs the marked transactions of one list, all or none.
   ///
   /// - Parameters:
-  ///   - transactions: 1 to 16, one whole group in its order, or transactions that are of no group; at least one is to be
+  ///   - transactions: 1 to 16, one whole group in its order, or transactions without a group; at least one is to be
   ///     signed.
-  ///   - origin: who asks: the dApp's origin, which the person is shown.
-  /// - Returns: 64 bytes over "TX" ‖ transaction for each that was to be signed, and `nil` for each other, in their order.
+  ///   - origin: the dApp's origin, which the prompt shows.
+  /// - Returns: for each transaction in order, 64 bytes over "TX" ‖ transaction if it was to be signed, otherwise
+  ///   `nil`.
   func sign(
     _ transactions: [TransactionToSign], origin: String
   ) async throws(PortError) -> [[UInt8]?]
@@ -87,12 +88,11 @@ public protocol TransactionSigner: Sendable {
 public struct TransactionToSign: Equatable, Sendable {
   /// Canonical msgpack, without the prefix "TX".
   public let bytes: [UInt8]
-  /// Whether the account is to sign it; if not, it is there to be seen, and for the group's id.
+  /// Whether the account is to sign it; if not, it is only shown, and part of the group's id.
   public let isToBeSigned: Bool
-  /// Who is to sign, where the dApp says that the sender was rekeyed to another account (`authAddr`).
+  /// The signer, if the dApp says that the sender was rekeyed to another account (`authAddr`).
   public let authAddr: AlgorandAddress?
 
-  /// Joins the three.
   public init(bytes: [UInt8], isToBeSigned: Bool, authAddr: AlgorandAddress? = nil) {
     self.bytes = bytes
     self.isToBeSigned = isToBeSigned
@@ -101,7 +101,7 @@ public struct TransactionToSign: Equatable, Sendable {
 }
 
 extension Provider {
-  /// ARC-27, Sign Transactions: `stxns` has one element for each of `txns`, `null` where nobody was to sign.
+  /// ARC-27, Sign Transactions: `stxns` has one element for each of `txns`, `null` if it was not to be signed.
   func signTransactions(_ items: [WalletTransaction]) async throws(ARC27Error) -> [String: LooseCBORValue] {
     let signatures = try await signatures(for: items)
     let stxns = zip(items, signatures).map { item, signature -> LooseCBORValue in
@@ -114,11 +114,11 @@ extension Provider {
     return ["stxns": .array(stxns)]
   }
 
-  /// The request's message, without a prefix: the authenticator signs "MX" ‖ message, and so do the SDKs.
+  /// Signs the request's message with a prefix, "MX" ‖ message, as the SDKs do.
   ///
-  /// ARC-27 knows no prefix. Without one, a message could be a transaction.
+  /// ARC-27 defines no prefix. Without one, a message could be a transaction.
   func signMessage(_ params: ARC27Members) async throws(ARC27Error) -> [String: LooseCBORValue] {
-    // ARC-60 has a request of the same name, over other bytes.
+    // ARC-60 has a method of the same name, over other bytes.
     guard params.names.contains("message") || !params.names.contains("data") else {
       throw .invalidInput(
         "params.data: sign_message takes a text in message (ARC-27); ARC-60 is not supported")
@@ -143,7 +143,7 @@ extension Provider {
     return ["signature": .text(Base64.encode(signature)), "signer": .text(configuration.account.text)]
   }
 
-  /// Signs what is to be signed, after everything else has been found right: all of it, or nothing.
+  /// Signs the marked transactions, all or none, after all other checks have passed.
   func signatures(
     for items: [WalletTransaction], _ method: ARC27Method = .signTransactions
   ) async throws(ARC27Error) -> [[UInt8]?] {
@@ -169,7 +169,7 @@ extension Provider {
     return signatures
   }
 
-  /// Whether there is a signature of our account over just this transaction, or none where none was asked for.
+  /// Whether a requested signature is our account's over exactly this transaction, or absent if it was not requested.
   private func isAnswered(_ asked: TransactionToSign, _ answer: (item: WalletTransaction, signature: [UInt8]?)) -> Bool
   {
     guard let signature = answer.signature else { return !asked.isToBeSigned }
@@ -180,7 +180,7 @@ extension Provider {
     Ed25519.isValidSignature(signature, for: bytes, publicKey: configuration.account.publicKey)
   }
 
-  /// ARC-1, Group Validation; ARC-27 lets a list be empty, and there is nothing to group in it.
+  /// ARC-1, Group Validation; ARC-27 allows an empty list, which has no group.
   private static func checkGroup(of items: [WalletTransaction]) throws(ARC27Error) {
     guard !items.isEmpty else { return }
     do throws(TransactionError) {
@@ -197,7 +197,7 @@ extension Provider {
 }
 
 extension ARC27Error {
-  /// What a dApp is told of a signer that did not sign.
+  /// The error for a dApp when the signer did not sign.
   fileprivate init(_ failure: PortError, _ method: ARC27Method, _ items: [WalletTransaction]) {
     switch failure.kind {
     case .declined: self = .methodCanceled(method)

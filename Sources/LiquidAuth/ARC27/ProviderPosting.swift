@@ -2,7 +2,7 @@ import AlgorandTransaction
 import CBOR
 
 extension Provider {
-  /// ARC-27, Post Transactions: what others have signed goes to its network, each group at once.
+  /// ARC-27, Post Transactions: posts signed transactions to their network, each group at once.
   func postTransactions(_ stxns: [[UInt8]]) async throws(ARC27Error) -> [String: LooseCBORValue] {
     try requireNode(.postTransactions)
     var signed: [SignedTransaction] = []
@@ -17,9 +17,9 @@ extension Provider {
     return try await post(signed, .postTransactions)
   }
 
-  /// ARC-27, Sign And Post Transactions: nobody is asked unless all of them can be posted afterwards.
+  /// ARC-27, Sign And Post Transactions: shows no prompt unless all transactions can be posted afterwards.
   ///
-  /// The answer holds ids, as the standard's schema says; its example shows signed transactions.
+  /// The answer holds ids, as in the standard's schema; its example shows signed transactions.
   func signAndPostTransactions(_ items: [WalletTransaction]) async throws(ARC27Error) -> [String: LooseCBORValue] {
     try requireNode(.signAndPostTransactions)
     for (index, item) in items.enumerated() {
@@ -35,7 +35,7 @@ extension Provider {
       }, .signAndPostTransactions)
   }
 
-  /// Posts one group after the other, and each transaction that is of none; one that fails does not keep back the next.
+  /// Posts each group, and each transaction without one, in order; a failure does not stop the next.
   private func post(
     _ transactions: [SignedTransaction], _ method: ARC27Method
   ) async throws(ARC27Error) -> [String: LooseCBORValue] {
@@ -55,7 +55,7 @@ extension Provider {
     return ["txnIDs": .array(ids.compactMap { $0.map(LooseCBORValue.text) })]
   }
 
-  /// Neighbours of one group belong together.
+  /// Adjacent transactions with the same group id form a group.
   private static func groups(of transactions: [SignedTransaction]) -> [[SignedTransaction]] {
     transactions.reduce(into: []) { groups, next in
       if let group = next.transaction.group, groups.last?.last?.transaction.group == group {
@@ -66,7 +66,7 @@ extension Provider {
     }
   }
 
-  /// Refuses methods that post where no network has a node, before anything else is looked at.
+  /// Refuses methods that post if no network has a node, before any other check.
   private func requireNode(_ method: ARC27Method) throws(ARC27Error) {
     guard configuration.networks.contains(where: { $0.algod != nil }) else {
       throw .methodNotSupported(method.rawValue)

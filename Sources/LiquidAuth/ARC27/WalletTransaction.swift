@@ -5,14 +5,14 @@ import DeterministicKeys
 struct WalletTransaction: Equatable {
   /// The transaction (`txn`).
   let transaction: Transaction
-  /// The account to which the dApp says that the sender was rekeyed.
+  /// The account to which the sender was rekeyed, according to the dApp.
   let authAddr: AlgorandAddress?
-  /// Who is to sign; nobody, if it is empty, and if it is `nil` whom the transaction needs.
+  /// The requested signers: empty for none, `nil` for the account that the transaction needs.
   let signers: [AlgorandAddress]?
-  /// What somebody else has signed already; only where nobody is to sign.
+  /// The transaction as signed by another account; only allowed with empty signers.
   let stxn: Signed?
 
-  /// A signed transaction, and how the dApp wrote it.
+  /// A signed transaction, and the text in which the dApp sent it.
   struct Signed: Equatable {
     let text: String
     let transaction: SignedTransaction
@@ -20,7 +20,7 @@ struct WalletTransaction: Equatable {
 
   private static let known: Set = ["txn", "authAddr", "msig", "signers", "stxn", "message", "groupMessage"]
 
-  /// Reads the list of a request: at most 16, and no more bytes in all than the authenticator takes at once.
+  /// Reads the list of a request: at most 16, and at most as many bytes as the authenticator accepts at once.
   static func list(_ params: ARC27Members) throws(ARC27Error) -> [WalletTransaction] {
     var isFirst = true
     let list = try params.list("txns") { item throws(ARC27Error) in
@@ -39,7 +39,7 @@ struct WalletTransaction: Equatable {
     let members = try ARC27Members(item.value, path: item.path)
     try members.refuseOthers(than: Self.known)
     if let msig = members.member("msig") { throw msig.fault("is not supported; this is not a multisig account") }
-    // What the dApp says about its transactions is shown nowhere: a person is to believe only what the daemon decodes.
+    // The dApp's own text about its transactions is never shown: prompts show only what the daemon decodes.
     _ = try members.member("message")?.text()
     if let message = members.member("groupMessage") {
       _ = try message.text()
@@ -57,7 +57,7 @@ struct WalletTransaction: Equatable {
 
   private static func transaction(_ member: ARC27Member) throws(ARC27Error) -> Transaction {
     let bytes = try member.base64()
-    // A transaction's first byte is that of a map, never a letter.
+    // The first byte of a transaction is that of a map, never a letter.
     guard !bytes.starts(with: "TX".utf8) else {
       throw member.fault("begins with \"TX\", which is a prefix for signing and not part of the transaction")
     }
@@ -80,10 +80,10 @@ struct WalletTransaction: Equatable {
 }
 
 extension WalletTransaction {
-  /// Whether an account is to sign this; throws where somebody else would have to.
+  /// Whether an account is to sign this transaction.
   ///
-  /// - Throws: ``ARC27Error/unauthorizedSigner(_:)`` with the first address that is not the account's, and
-  ///   ``ARC27Error/invalidInput(_:)`` for a list that only a multisignature could satisfy.
+  /// - Throws: ``ARC27Error/unauthorizedSigner(_:)`` with the first other address, and ``ARC27Error/invalidInput(_:)``
+  ///   for a list that only a multisignature could satisfy.
   func isToBeSigned(by account: AlgorandAddress) throws(ARC27Error) -> Bool {
     if let signers {
       if let stranger = signers.first(where: { $0 != account }) { throw .unauthorizedSigner(stranger.text) }

@@ -5,17 +5,18 @@ import CryptoPrimitives
 import DeterministicKeys
 import Recovery
 
-/// The wallet's side of CTAP2: what a ceremony asks of our authenticator, and what is made sure of in its answers.
+/// The wallet's side of CTAP2: sends a ceremony's commands to our authenticator, and checks the answers.
 ///
-/// The authenticator is ours, but a server decides by what it says; an answer that is not to the question ends here.
+/// The authenticator is ours, but a server relies on its answers, so an answer that does not match the request is an
+/// error.
 struct AuthenticatorSession: Sendable {
   let port: any AuthenticatorPort
-  /// Which of the person's devices this is; echoed by `liquid`.
+  /// The name of the user's device; echoed by `liquid`.
   let device: String
 
-  /// The account that signs; asks for the vault's passphrase where it is locked.
+  /// The account that signs; a prompt asks for the passphrase if the vault is locked.
   ///
-  /// The authenticator must be able to do what will be asked of it, before anybody is asked anything.
+  /// Before any prompt, it checks that the authenticator supports everything that the ceremony needs.
   func account() async throws(LiquidAuthError) -> AlgorandAddress {
     let information = try await command(GetInfo.code, [:])
     let extensions = information[0x02]?.array ?? []
@@ -26,12 +27,12 @@ struct AuthenticatorSession: Sendable {
     return address
   }
 
-  /// The passkey to sign in with at a host, whose server has not said yet for which relying party it asks.
+  /// The passkey for signing in at a host, before the server has sent its rp.id.
   ///
-  /// The host's own, or that of the nearest domain above it which the authenticator has a passkey of; without any, what
-  /// phone wallets would have for the host.
+  /// The passkey of the host itself, or that of the nearest parent domain for which the authenticator has one;
+  /// otherwise the one that phone wallets would have for the host.
   ///
-  /// - Parameter parents: the domains that the host may claim besides itself, the nearest first.
+  /// - Parameter parents: the other domains that the host may claim, the nearest first.
   /// - Returns: the passkey, and whether it is stored as the host's own.
   func passkey(
     of host: String, or parents: [String]
@@ -55,7 +56,7 @@ struct AuthenticatorSession: Sendable {
     do throws(PortError) { return try await question() } catch { throw .authenticator(error) }
   }
 
-  /// Sends a CTAP2 message and reads the map that answers it: CTAP §8.
+  /// Sends a CTAP2 message and decodes the map in the answer: CTAP §8.
   private func command(
     _ code: UInt8, _ parameters: CBORMap, rpID: String = ""
   ) async throws(LiquidAuthError) -> CBORMap {
@@ -70,7 +71,7 @@ struct AuthenticatorSession: Sendable {
   }
 }
 
-/// What both ceremonies are about.
+/// The common parameters of both ceremonies.
 struct CeremonyRequest {
   let ceremony: LiquidCeremony
   let rpID: String
@@ -84,7 +85,7 @@ struct CeremonyRequest {
 extension AuthenticatorSession {
   /// authenticatorMakeCredential (CTAP §6.1): a new passkey of the account, discoverable, ES256, user.id the address.
   ///
-  /// - Parameter excluded: ids that the server knows already.
+  /// - Parameter excluded: ids that the server already knows.
   func makeCredential(
     _ request: CeremonyRequest, _ clientData: ClientData, excluding excluded: [[UInt8]]
   ) async throws(LiquidAuthError) -> AttestedPasskey {
@@ -146,7 +147,7 @@ extension AuthenticatorSession {
     ]
   }
 
-  /// The authenticator data of an answer (member 2 of both), of this relying party and with a verified person.
+  /// The authenticator data of an answer (member 2 of both), for this relying party and with a verified user.
   private func authenticatorData(
     _ answer: CBORMap, _ request: CeremonyRequest
   ) throws(LiquidAuthError) -> (bytes: [UInt8], data: AuthenticatorData) {
@@ -179,7 +180,7 @@ extension AuthenticatorSession {
   }
 }
 
-/// A new passkey, as it is told to the server.
+/// A new passkey, as sent to the server.
 struct AttestedPasskey: Equatable {
   let id: [UInt8]
   let authenticatorData: [UInt8]
@@ -191,7 +192,7 @@ struct AttestedPasskey: Equatable {
   }
 }
 
-/// A sign-in, as it is told to the server.
+/// A sign-in, as sent to the server.
 struct Assertion: Equatable {
   let authenticatorData: [UInt8]
   let signature: [UInt8]

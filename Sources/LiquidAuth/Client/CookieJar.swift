@@ -1,8 +1,8 @@
-/// The cookies of one sign-in at one server: RFC 6265, as much of it as that needs.
+/// The cookies of one sign-in at one server: the necessary part of RFC 6265.
 ///
-/// Challenge and account live in the server's session, so the cookie must come along on every step, and on the web socket
-/// behind them. A jar belongs to one origin and is never written down. All cookies are for that host alone, whatever
-/// domain they name. `Secure` is always kept: an origin is either https or does not leave this machine.
+/// The server's session holds challenge and account, so every step, and the web socket after them, must send the
+/// cookie. A jar belongs to one origin and is never stored. A cookie is sent to that host only, whatever domain it
+/// names. `Secure` is always satisfied: an origin is either https or on this machine.
 public struct CookieJar: Equatable, Sendable {
   /// One cookie.
   private struct Cookie: Equatable {
@@ -11,19 +11,19 @@ public struct CookieJar: Equatable, Sendable {
     let path: String
   }
 
-  /// How many cookies a server can have here: RFC 6265 §6.1 asks for 50.
+  /// The most cookies that a server can set; RFC 6265 §6.1 requires 50.
   static let maximumCount = 50
-  /// How many bytes a cookie can have, with its attributes: RFC 6265 §6.1 asks for 4096.
+  /// The most bytes of a cookie with its attributes; RFC 6265 §6.1 requires 4096.
   static let maximumSize = 4096
 
   private let origin: WebOrigin
-  /// In the order in which they were made.
+  /// In order of creation.
   private var cookies: [Cookie] = []
 
-  /// An empty jar of one server.
+  /// Makes an empty jar for one server.
   public init(origin: WebOrigin) { self.origin = origin }
 
-  /// The field that a request for this path has; `nil` where no cookie is for it.
+  /// The header field for a request to this path; `nil` if no cookie applies.
   public func header(forPath path: String) -> HTTPHeader? {
     let sent = cookies.enumerated().filter { Self.matches(path, cookiePath: $0.element.path) }
       .sorted { ($1.element.path.utf8.count, $0.offset) < ($0.element.path.utf8.count, $1.offset) }
@@ -31,7 +31,7 @@ public struct CookieJar: Equatable, Sendable {
     return HTTPHeader("Cookie", sent.map { "\($0.element.name)=\($0.element.value)" }.joined(separator: "; "))
   }
 
-  /// Takes what a response to a request for this path sets, and removes what it removes: RFC 6265 §5.2, §5.3.
+  /// Sets and removes the cookies of a response to a request for this path: RFC 6265 §5.2, §5.3.
   public mutating func take(_ response: HTTPResponse, forPath path: String) {
     let now = response.header("Date").flatMap(CookieDate.init)
     for field in response.headers where field.isNamed("Set-Cookie") { take(field.value, path: path, now: now) }
@@ -54,7 +54,7 @@ public struct CookieJar: Equatable, Sendable {
     }
   }
 
-  /// Whether the host is of a cookie's domain: RFC 6265 §5.1.3.
+  /// Whether the host belongs to a cookie's domain: RFC 6265 §5.1.3.
   private func isOurs(_ domain: String) -> Bool {
     let domain = domain.hasPrefix(".") ? String(domain.dropFirst()) : domain
     return origin.host.utf8.elementsEqual(domain.utf8) || origin.isBelow(domain)
@@ -73,7 +73,7 @@ public struct CookieJar: Equatable, Sendable {
     return rest.isEmpty || cookiePath.hasSuffix("/") || rest.first == UInt8(ascii: "/")
   }
 
-  /// `name=value` without the white space around both; a value of `nil` where there is no `=`.
+  /// `name=value` without surrounding white space; the value is `nil` without a `=`.
   private static func pair(_ text: Substring) -> (name: String, value: String?) {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     return (trimmed(parts[0]), parts.count > 1 ? trimmed(parts[1]) : nil)
@@ -85,11 +85,11 @@ public struct CookieJar: Equatable, Sendable {
 }
 
 extension CookieJar: CustomStringConvertible {
-  /// Whose cookies, and how many: who reads a session's cookie in a log has the session.
+  /// The server and the number of cookies only: a session cookie in a log would give the session away.
   public var description: String { "cookies of \(origin): \(cookies.count)" }
 }
 
-/// What stands behind a cookie; of an attribute that is there twice the last counts.
+/// The attributes of a cookie; the last of duplicates counts.
 private struct Attributes {
   var domain: String?
   var path: String?
@@ -109,9 +109,10 @@ private struct Attributes {
     }
   }
 
-  /// Whether the cookie is removed: Max-Age is 0 or less, or without it Expires is not after the response's own Date.
+  /// Whether the cookie is to be removed: Max-Age is 0 or less, or, without it, Expires is not after the response's own
+  /// Date.
   ///
-  /// No clock is read. A cookie that runs out later is kept: a sign-in is over before that.
+  /// No clock is read. A cookie that expires later is kept: the sign-in ends before that.
   func isOver(at now: CookieDate?) -> Bool {
     if let maxAge { return maxAge <= 0 }
     guard let expires, let now else { return false }
@@ -121,7 +122,7 @@ private struct Attributes {
 
 /// A date of RFC 6265 §5.1.1, for comparison only.
 private struct CookieDate: Comparable {
-  /// Year, month from 1 on, day, hour, minute, second.
+  /// Year, month from 1, day, hour, minute, second.
   private let parts: [Int]
 
   private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]

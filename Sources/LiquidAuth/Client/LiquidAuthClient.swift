@@ -1,10 +1,10 @@
 public import DeterministicKeys
 import Recovery
 
-/// A wallet that proves its passkey and its Algorand account to the servers of dApps.
+/// A client that proves its passkey and its Algorand account to the servers of dApps.
 ///
-/// It holds no key and no connection: keys are the authenticator's, which asks its person itself; everything else comes
-/// through ports. One value serves any number of links; each call is one sign-in with a session of its own.
+/// It holds neither keys nor connections: the authenticator has the keys and shows its prompts itself; everything else
+/// goes through ports. One value serves any number of links; each call is one sign-in with its own session.
 public struct LiquidAuthClient: Sendable {
   private let http: any HTTPPort
   private let publicSuffixes: any PublicSuffixes
@@ -15,8 +15,8 @@ public struct LiquidAuthClient: Sendable {
   /// Composes a client.
   ///
   /// - Parameters:
-  ///   - device: which of the person's devices this is, for the dApp to show; cut to 64 bytes.
-  ///   - report: told of every step, before it is taken; it must not wait.
+  ///   - device: the name of the user's device, which the dApp shows; cut to 64 bytes.
+  ///   - report: called before every step; it must not block.
   public init(
     http: any HTTPPort, authenticator: any AuthenticatorPort, publicSuffixes: any PublicSuffixes, userAgent: UserAgent,
     device: String, report: @escaping @Sendable (LiquidAuthProgress) -> Void
@@ -28,10 +28,10 @@ public struct LiquidAuthClient: Sendable {
     self.report = report
   }
 
-  /// Registers a new passkey of the account at a server, and answers a dApp's request with it.
+  /// Registers a new passkey of the account at a server, in answer to a dApp's request.
   ///
-  /// The account signs the server's challenge, so that the server knows passkey and address to be one person's. Where the
-  /// account has a passkey at this relying party already, the new one takes its place on this machine.
+  /// The account signs the server's challenge, which proves that passkey and address belong together. If the account
+  /// already has a passkey at this relying party, the new one replaces it on this machine.
   public func registration(
     origin: WebOrigin, requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
@@ -39,7 +39,7 @@ public struct LiquidAuthClient: Sendable {
     return try await perform(.registration, &attempt)
   }
 
-  /// Signs in with the account's passkey, and answers a dApp's request with it.
+  /// Signs in with the account's passkey, in answer to a dApp's request.
   public func authentication(
     origin: WebOrigin, requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
@@ -47,16 +47,16 @@ public struct LiquidAuthClient: Sendable {
     return try await perform(.authentication, &attempt)
   }
 
-  /// Reads a dApp's link, and does what its server needs: see ``connect(origin:requestID:)``.
+  /// Reads a dApp's link and signs in or registers: see ``connect(origin:requestID:)``.
   public func connect(link: String) async throws(LiquidAuthError) -> LiquidAuthResult {
     let uri = try LiquidURI(link)
     return try await connect(origin: uri.origin, requestID: uri.requestID)
   }
 
-  /// Signs in with the account's passkey where the server has it, and registers one where not.
+  /// Signs in with the account's passkey if the server has it, and otherwise registers one.
   ///
-  /// A stored passkey is never replaced because a server does not know it: this throws
-  /// ``LiquidAuthError/Kind/unknownCredential``, and the person may then choose ``registration(origin:requestID:)``.
+  /// A stored passkey is never replaced because a server does not know it. This throws
+  /// ``LiquidAuthError/Kind/unknownCredential``, and the user may then choose ``registration(origin:requestID:)``.
   public func connect(
     origin: WebOrigin, requestID: RequestID
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
@@ -71,46 +71,46 @@ public struct LiquidAuthClient: Sendable {
   }
 }
 
-/// How far a sign-in is.
+/// The progress of a sign-in.
 public enum LiquidAuthProgress: Equatable, Sendable {
-  /// The authenticator is asked for the account; it may ask for the vault's passphrase.
+  /// The client requests the account; the authenticator may ask for the vault's passphrase.
   case askingAuthenticator
-  /// The authenticator keeps no passkey of this very host: as far as this machine knows, nobody has signed in there, and
-  /// the person should look twice. A passkey of a domain above it says nothing of the host, which may be anybody's.
+  /// The authenticator has no passkey of this very host: as far as this machine knows, this is the first sign-in there,
+  /// and the user should look twice. A passkey of a parent domain does not count, since anybody may own the host.
   case firstUse(host: String)
-  /// The server is asked for a challenge.
+  /// The client requests a challenge from the server.
   case requestingChallenge(LiquidCeremony)
-  /// The authenticator asks the person whether this account is to sign for this relying party.
+  /// The authenticator asks the user to confirm the signature for this relying party.
   case waitingForPerson(LiquidCeremony, rpID: String, address: String)
-  /// There is no passkey to sign in with, and one is registered, as ``LiquidAuthClient/connect(link:)`` may: the server
-  /// knows none of the account's, or one that was deleted here, and this machine keeps none that would be replaced.
+  /// There is no passkey to sign in with, and ``LiquidAuthClient/connect(link:)`` registers one: the server knows none
+  /// of the account's, or one that was deleted here, and this machine has none that would be replaced.
   case noCommonPasskey
-  /// The server is told the answer.
+  /// The client sends the answer to the server.
   case answering(LiquidCeremony)
-  /// The server did not accept client data of the link's origin, and is told this one, once.
+  /// The server did not accept client data with the link's origin; the client tries this one, once.
   case retrying(WebOrigin)
 }
 
-/// What a sign-in came to.
+/// The result of a sign-in.
 public struct LiquidAuthResult: Equatable, Sendable {
-  /// Which ceremony it was.
+  /// The ceremony.
   public let ceremony: LiquidCeremony
   /// The server.
   public let origin: WebOrigin
-  /// The dApp's request that was answered.
+  /// The dApp's request.
   public let requestID: RequestID
   /// The relying party.
   public let rpID: String
   /// The passkey's id.
   public let credentialID: [UInt8]
-  /// The account's address, as the authenticator and the server both tell it.
+  /// The account's address, on which authenticator and server agree.
   public let address: AlgorandAddress
-  /// The server's session, without which it does no signaling.
+  /// The cookies of the server's session, which signaling needs.
   public let cookies: CookieJar
-  /// As whom the server was asked.
+  /// The user agent of the requests.
   public let userAgent: UserAgent
 
-  /// What ``startSignaling(origin:headers:iceServers:timeout:ports:progress:)`` tells the server of itself.
+  /// The headers for ``startSignaling(origin:headers:iceServers:timeout:ports:progress:)``.
   public var signalingHeaders: [HTTPHeader] {
     [userAgent.header] + (cookies.header(forPath: "/socket.io/").map { [$0] } ?? [])
   }
@@ -119,7 +119,7 @@ public struct LiquidAuthResult: Equatable, Sendable {
 // MARK: - The steps of both ceremonies
 
 extension LiquidAuthClient {
-  /// One link, with what was found out so far.
+  /// One link, with the results so far.
   private struct Attempt {
     let origin: WebOrigin
     let requestID: RequestID
@@ -128,7 +128,7 @@ extension LiquidAuthClient {
     var server: ServerSession
   }
 
-  /// What there is to know before the server is asked anything.
+  /// Collects what is known before the first request to the server.
   private func begin(_ origin: WebOrigin, _ requestID: RequestID) async throws(LiquidAuthError) -> Attempt {
     guard origin.isSignedFor else { throw .unsignedOrigin(origin.serialized) }
     report(.askingAuthenticator)
@@ -141,9 +141,10 @@ extension LiquidAuthClient {
       server: ServerSession(origin: origin, userAgent: userAgent, http: http))
   }
 
-  /// One ceremony, and a second time where the server's challenge begins as something of Algorand does.
+  /// Performs a ceremony, and repeats it once if the challenge begins with a reserved prefix.
   ///
-  /// Of 2700 random ones one does (Recovery §11). It is not signed, and nobody was asked; an honest server draws another.
+  /// One in 2700 random challenges does (Recovery §11). The authenticator refuses it without a prompt; an honest server
+  /// draws another.
   private func perform(
     _ ceremony: LiquidCeremony, _ attempt: inout Attempt
   ) async throws(LiquidAuthError) -> LiquidAuthResult {
@@ -173,8 +174,8 @@ extension LiquidAuthClient {
     guard options.takesES256 else { throw .unsupportedAlgorithm }
     let request = try ceremony(.registration, rpID: options.rp?.id, challenge: options.challenge, attempt)
 
-    // An attestation of format none is a signature over nothing: what the person agreed to once is told again for
-    // another origin as it is. A second passkey would take the first one's place, and phone wallets have the first.
+    // An attestation of format none signs nothing, so the passkey that the user confirmed once is sent again unchanged
+    // with another origin. A second passkey would replace the first, and phone wallets have the first.
     var passkey: AttestedPasskey?
     let user = try await answer(request, &attempt, "/attestation/response") { clientData throws(LiquidAuthError) in
       let made: AttestedPasskey
@@ -218,7 +219,7 @@ extension LiquidAuthClient {
     return try result(request, by: id, user, attempt)
   }
 
-  /// Judges what the server wants signed; nobody is asked for anything else.
+  /// Checks a server's request before the authenticator shows a prompt.
   private func ceremony(
     _ ceremony: LiquidCeremony, rpID: String?, challenge: String, _ attempt: Attempt
   ) throws(LiquidAuthError) -> CeremonyRequest {
@@ -229,11 +230,12 @@ extension LiquidAuthClient {
       address: attempt.address)
   }
 
-  /// Has the answer made and tells it to the server: with the link's origin and, where that is answered with 401, once
-  /// more with the origin that apps on phones have, `https://` and the rp.id, where the rp.id is the link's host.
+  /// Makes the answer and sends it with the link's origin.
   ///
-  /// The server keeps its challenge until it is met. For a parent domain there is no second time: a sub-domain's server
-  /// that relays the parent's challenge would get a signature for the parent's origin, and could sign in there with it.
+  /// After a 401, if the rp.id is the link's host, it sends the answer once more with the origin that apps on phones
+  /// use, `https://` and the rp.id. The server keeps its challenge until it is answered. For a parent domain there is
+  /// no second attempt: a sub-domain's server that relays the parent's challenge would get a signature for the parent's
+  /// origin, and could sign in there with it.
   private func answer(
     _ request: CeremonyRequest, _ attempt: inout Attempt, _ path: String,
     _ credential: (ClientData) async throws(LiquidAuthError) -> some Encodable
@@ -254,7 +256,7 @@ extension LiquidAuthClient {
     return try await attempt.server.post(path, second, for: User.self).get()
   }
 
-  /// Compares whom the server tells of with who signed in.
+  /// Compares the server's user with the account and passkey that signed in.
   private func result(
     _ request: CeremonyRequest, by credentialID: [UInt8], _ user: User, _ attempt: Attempt
   ) throws(LiquidAuthError) -> LiquidAuthResult {
@@ -269,7 +271,7 @@ extension LiquidAuthClient {
   }
 }
 
-// MARK: - What options say
+// MARK: - Options
 
 extension AttestationOptions {
   /// WebAuthn §5.1.3, step 10: an empty list means the same as none.
@@ -278,8 +280,8 @@ extension AttestationOptions {
     return parameters.contains { $0.type == "public-key" && $0.alg == COSEAlgorithm.es256.rawValue }
   }
 
-  /// Of the passkeys that the server knows, those that can be an account's of ours: 32 bytes (Recovery §4), and as many
-  /// as a request can name.
+  /// Of the passkeys that the server knows, those that can belong to our accounts: 32 bytes (Recovery §4), at most as
+  /// many as a request can name.
   fileprivate var ownExcludedIDs: [[UInt8]] {
     let known = excludeCredentials ?? []
     return Array(known.filter { $0.type == "public-key" && $0.id.bytes.count == 32 }.map(\.id.bytes).prefix(8))
@@ -295,7 +297,7 @@ extension AssertionOptions {
 }
 
 extension String {
-  /// The longest beginning that has at most this many bytes and ends between two characters.
+  /// The longest prefix of whole characters that has at most this many bytes.
   fileprivate func cut(toUTF8Count limit: Int) -> String {
     var text = self
     while text.utf8.count > limit { text.removeLast() }

@@ -4,12 +4,12 @@ import DeterministicKeys
 
 /// An authenticator in the wallet's own process, in place of the daemon's control socket.
 ///
-/// It serves one request at a time; while one is under way, it refuses others.
+/// It serves one request at a time, and refuses others meanwhile.
 public actor LocalAuthenticator: AuthenticatorPort {
   private var authenticator: Authenticator
   private var isBusy = false
 
-  /// Takes an authenticator that offers the extension `liquid`.
+  /// Takes an authenticator that supports the extension `liquid`.
   public init(_ authenticator: Authenticator) { self.authenticator = authenticator }
 
   /// The address of the account in use.

@@ -1,6 +1,6 @@
-/// One sign-in's conversation with a Liquid Auth server: JSON out, JSON in, and the session's cookies along with it.
+/// The requests of one sign-in to a Liquid Auth server: JSON in both directions, with the session's cookies.
 struct ServerSession: Sendable {
-  /// Bytes of an answer that are read at most; the largest that a server has is a few kilobytes.
+  /// The most bytes of an answer that are read; the largest answers have a few kilobytes.
   static let maximumBodySize = 65_536
 
   let origin: WebOrigin
@@ -15,10 +15,11 @@ struct ServerSession: Sendable {
     cookies = CookieJar(origin: origin)
   }
 
-  /// Posts a body and judges the answer, by its status and by what it says.
+  /// Posts a body, and judges the answer by its status and its content.
   ///
-  /// - Returns: the answer where the server agrees, or its refusal. What is neither is thrown: no answer, a redirect,
-  ///   another status of success than 200 and 201, content that is not JSON or not of this kind.
+  /// - Returns: the answer of the server, or its refusal.
+  /// - Throws: for no answer, a redirect, a status of success other than 200 and 201, and content that is not JSON or
+  ///   not of this type.
   mutating func post<Answer: Decodable>(
     _ path: String, _ body: some Encodable, for answer: Answer.Type = Answer.self
   ) async throws(LiquidAuthError) -> ServerVerdict<Answer> {
@@ -55,14 +56,14 @@ struct ServerSession: Sendable {
   }
 }
 
-/// What a server makes of a request.
+/// A server's decision about a request.
 enum ServerVerdict<Answer> {
-  /// It agrees.
+  /// The request was accepted.
   case accepted(Answer)
-  /// It refuses.
+  /// The request was refused.
   case refused(ServerRefusal)
 
-  /// The answer; a refusal is thrown as what it means in general.
+  /// Returns the answer; throws a refusal as its general error.
   func get() throws(LiquidAuthError) -> Answer {
     switch self {
     case .accepted(let answer): return answer
@@ -71,18 +72,19 @@ enum ServerVerdict<Answer> {
   }
 }
 
-/// A server's no.
+/// A server's refusal.
 struct ServerRefusal: Equatable {
-  /// The status code; with a refusal that calls itself a success, what the body says instead, or that success.
+  /// The status code; if a refusal has a status of success, the status in the body, if larger.
   let status: Int
-  /// The service's word for programs.
+  /// The service's reason code.
   let reason: String?
-  /// What the server says to people.
+  /// The server's message for users.
   let message: String
 
-  /// Reads a refusal; `nil` for an answer that is none.
+  /// Reads a refusal; `nil` if the answer is not one.
   ///
-  /// A status from 400 on is a refusal whatever the body says, and so is a body with an error whatever the status says.
+  /// A status from 400 on is a refusal whatever the body says, and a body with an error is one whatever the status
+  /// says.
   init?(_ status: Int, _ body: ErrorBody?) {
     let statusInBody = body?.statusCode ?? 0
     guard status >= 400 || statusInBody >= 400 || body?.hasError == true else { return nil }
@@ -91,13 +93,13 @@ struct ServerRefusal: Equatable {
     message = body?.message ?? "it gave no reason"
   }
 
-  /// Whether what was asked for is not there: the service says 401 and `not_found` where others say 404.
+  /// Whether the object was not found: the service says 401 and `not_found` where others say 404.
   var isNotFound: Bool { status == 404 || (status == 401 && reason == "not_found") }
 
-  /// Whether the server did not accept who asks, or what was signed.
+  /// Whether the server did not accept the user or the signature.
   var isUnauthorized: Bool { status == 401 }
 
-  /// What it means in general.
+  /// The general error of the refusal.
   var error: LiquidAuthError {
     switch status {
     case ..<400, 401, 403: .authenticationFailed(message)
@@ -114,7 +116,7 @@ extension ServerSession {
     do { return try JSON.encode(body) } catch { throw .unwritable }
   }
 
-  /// Reads a body; a member that is missing, and one of another type, are errors that name it.
+  /// Decodes a body; a member that is missing or of another type is an error that names it.
   static func decode<Content: Decodable>(_ type: Content.Type, _ json: [UInt8]) throws(LiquidAuthError) -> Content {
     do throws(JSONError) {
       return try JSON.decode(type, from: json)
@@ -125,10 +127,10 @@ extension ServerSession {
   }
 }
 
-/// Who asks, for servers: RFC 9110 §10.1.5.
+/// The user agent: RFC 9110 §10.1.5.
 ///
-/// Liquid Auth servers look for an operating system in it: without one they fail, and with "Android" they want the client
-/// data of an Android app. It is the same on every machine, so that it tells no more of this one than it must.
+/// Liquid Auth servers look for an operating system in it: without one they fail, and with "Android" they expect the
+/// client data of an Android app. It is the same on every machine, so that it reveals as little as possible.
 public struct UserAgent: Hashable, Sendable {
   /// `LiquidAuthLinux/VERSION (X11; Linux x86_64)`.
   public let text: String
@@ -139,6 +141,6 @@ public struct UserAgent: Hashable, Sendable {
     text = "LiquidAuthLinux/\(version) (X11; Linux x86_64)"
   }
 
-  /// The field of a request.
+  /// The header field of a request.
   public var header: HTTPHeader { HTTPHeader("User-Agent", text) }
 }

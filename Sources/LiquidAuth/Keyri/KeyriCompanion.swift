@@ -2,7 +2,7 @@ import Recovery
 
 /// A service's own server: Keyri's companion of Firebase Authentication, for registration and login without a browser.
 public struct KeyriCompanion: Sendable {
-  /// Bytes of an answer that are read, at most: a custom token has about 1000.
+  /// The most bytes of an answer that are read: a custom token has about 1000.
   static let maximumAnswerSize = 8192
 
   private let origin: WebOrigin
@@ -10,7 +10,7 @@ public struct KeyriCompanion: Sendable {
   private let signer: KeyriSigner
 
   /// - Parameters:
-  ///   - origin: the server's, from the configuration.
+  /// - origin: the server's origin, from the configuration.
   ///   - now: milliseconds since 1970.
   public init(
     origin: WebOrigin, http: any HTTPPort, keys: any AssociationKeys, now: @escaping @Sendable () -> UInt64,
@@ -21,9 +21,9 @@ public struct KeyriCompanion: Sendable {
     signer = KeyriSigner(keys: keys, now: now, chance: chance)
   }
 
-  /// `POST /api/keyriregistration`: tells the server the user's public key, and signs the user in.
+  /// `POST /api/keyriregistration`: sends the user's public key to the server, and signs the user in.
   ///
-  /// A server that already has a key for this address refuses. ``login(_:)`` signs in with that key, which every
+  /// A server that already has a key for this address refuses. ``login(_:)`` then signs in with that key, which every
   /// machine with the same phrase has.
   public func register(_ email: KeyriEmail) async throws(LiquidAuthError) -> FirebaseToken {
     try await token(
@@ -51,14 +51,14 @@ public struct KeyriCompanion: Sendable {
   }
 }
 
-/// A custom token of Firebase Authentication: who has it signs in as the user, for an hour.
+/// A custom token of Firebase Authentication: its holder can sign in as the user for an hour.
 public struct FirebaseToken: Equatable, Sendable {
-  /// The token's ASCII, for the one place where it is handed on.
+  /// The token in ASCII; print it only where the user requested it.
   public let bytes: [UInt8]
 
   /// Takes the compact form of a signed JWT, RFC 7515 §7.1: three parts in base64url.
   ///
-  /// Anything else is `nil`, such as words of refusal under a status of success.
+  /// Anything else is `nil`, such as a refusal with a status of success.
   init?(_ body: [UInt8]) {
     let parts = body.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard parts.count == 3, parts.allSatisfy({ !$0.isEmpty && Base64URL.decode($0) != nil }) else { return nil }
@@ -67,7 +67,7 @@ public struct FirebaseToken: Equatable, Sendable {
 }
 
 extension FirebaseToken: CustomStringConvertible, CustomReflectable {
-  /// The length and nothing else, so that a token that is logged by mistake stays secret.
+  /// Only the length, so that a token in a log stays secret.
   public var description: String { "FirebaseToken(\(bytes.count))" }
 
   /// No children: a dump shows no more than ``description``.

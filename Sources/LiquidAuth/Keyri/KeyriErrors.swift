@@ -1,20 +1,20 @@
 // The errors of exchanges with Keyri's API and with services that use Keyri.
 
 extension LiquidAuthError {
-  /// A text is no link of a Keyri login.
+  /// The text is not a link of a Keyri login.
   static let noKeyriLink = Self("this is not the link of a Keyri login", hint: "scan the code again")
 
   /// The link's host is neither below `onekey.to` nor configured.
   static let foreignKeyriLink = Self(
     "the link's host is neither below \(KeyriLink.domain) nor configured", hint: "do not trust the code")
 
-  /// A text is no email address.
+  /// The text is not an email address.
   static let noEmail = Self("this is not an email address", hint: "type it as the service knows it")
 
-  /// A key for the session API that is no such key.
+  /// The text is not a key for the session API.
   static let keyriAppKey = Self("this is not an app key", hint: "copy it again")
 
-  /// The clock is before 2001 or after 2286: the milliseconds since 1970 have not 13 digits.
+  /// The clock is before 2001 or after 2286: the milliseconds since 1970 do not have 13 digits.
   static let wrongClock = Self("the clock of this machine is wrong", hint: "set it, and try again")
 
   /// The exchange with the server failed.
@@ -29,8 +29,9 @@ extension LiquidAuthError {
     }
   }
 
-  /// The authenticator did not answer; unless the person refused or did not answer, the port's reason is a whole
-  /// sentence.
+  /// The error of the authenticator's port.
+  ///
+  /// The port's reason is a whole sentence, except for a refusal or a timeout.
   static func keyriAuthenticator(_ failure: PortError) -> Self {
     switch failure.kind {
     case .declined: Self(.userCanceled, "the authenticator's prompt was refused, and nothing was signed")
@@ -41,11 +42,11 @@ extension LiquidAuthError {
     }
   }
 
-  /// The person answered so late that the server would refuse the signature.
+  /// The user answered so late that the server would refuse the signature.
   static let keyriTooLate = Self(
     .timedOut, "the answer to the prompt came too late for the server, and nothing was sent", hint: "try again")
 
-  /// The server sends us elsewhere, which is never followed.
+  /// The server redirects, which is never followed.
   static let keyriRedirected = Self(
     "the server redirects to another address; this was not followed", hint: "check the configured one")
 
@@ -53,12 +54,12 @@ extension LiquidAuthError {
   static let keyriRegistered = Self(
     "the server has a key for this address already", hint: "sign in, or have that key removed there")
 
-  /// The server does not take the signature: status 401.
+  /// The server does not accept the signature: status 401.
   static let keyriUnauthorized = Self(
     "the server did not accept the signature",
     hint: "check that this address was registered with this vault's phrase, and that the clock is right")
 
-  /// The server says no, by its status or, whatever the status, in the body.
+  /// The server refuses, by its status or by the body.
   static func keyriRefused(status: Int, reason: String?) -> Self {
     Self(
       "the server refused with status \(status)\(reason.map { ": " + $0.onOneLine } ?? "")",
@@ -74,15 +75,15 @@ extension LiquidAuthError {
   static let otherKeyriSession = Self(
     "the server answered for another session, and nothing was sent", hint: "scan the code again")
 
-  /// The browser's key is no point of P-256.
+  /// The browser's key is not a point of P-256.
   static let browserKey = Self(
     "the browser's key is invalid, and nothing was sent", hint: "scan the code again")
 
-  /// The browser asks for another user than the one who is to be signed in.
+  /// The browser asks for a user other than the one to be signed in.
   static let anotherUser = Self(
     "the browser expects another user, and nothing was sent", hint: "sign in as that one, or deny")
 
-  /// The browser's page is of another origin than the one that was agreed to.
+  /// The browser's page does not have the agreed origin.
   static let anotherOrigin = Self(
     "the browser's page has a different origin, and nothing was sent", hint: "do not trust it")
 

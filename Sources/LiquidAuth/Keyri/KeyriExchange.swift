@@ -1,4 +1,4 @@
-/// One exchange with one of Keyri's servers, and the first judgement of its answer.
+/// One exchange with one of Keyri's servers, and the general checks of the answer.
 struct KeyriExchange: Sendable {
   let http: any HTTPPort
 
@@ -26,8 +26,8 @@ struct KeyriExchange: Sendable {
     }
   }
 
-  /// A refusal in plain words, as the companion server gives it; neither a page of HTML, nor a token, which is no text for
-  /// an error whatever the status says.
+  /// A plain-text refusal, as the companion server sends it; neither HTML nor a token, which must not appear in an
+  /// error.
   private static func text(of body: [UInt8]) -> String? {
     guard (1...200).contains(body.count), !"<{[".utf8.contains(body[0]), FirebaseToken(body) == nil else { return nil }
     return String(validating: body, as: UTF8.self)
@@ -44,7 +44,7 @@ extension HTTPRequest {
 
 /// The JSON of Keyri's servers.
 enum KeyriJSON {
-  /// Writes what can always be written: members that are texts and booleans.
+  /// Encodes texts and booleans, which cannot fail.
   static func encode(_ value: some Encodable) -> [UInt8] {
     guard let json = try? JSON.encode(value) else { fatalError("texts and booleans are always JSON") }
     return json
@@ -63,14 +63,14 @@ enum KeyriJSON {
   }
 }
 
-/// Signs that an answer is a refusal, whatever its status says.
+/// The marks of a refusal in an answer, whatever its status.
 ///
-/// Servers write them in several ways: `error` (anything but null, false and the empty text), `errors: true`, and
-/// `statusCode` or `status` from 400 on.
+/// Servers use several forms: `error` (anything but null, false and the empty text), `errors: true`, and `statusCode`
+/// or `status` from 400 on.
 struct KeyriFault: Decodable {
-  /// Whether one of the signs is there.
+  /// Whether one of the marks is present.
   let isThere: Bool
-  /// What the server says about it.
+  /// The server's explanation.
   let reason: String?
 
   private enum CodingKeys: String, CodingKey {

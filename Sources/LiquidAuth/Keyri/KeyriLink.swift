@@ -1,20 +1,21 @@
 /// The link in the QR code of a Keyri login: `https://{company}.onekey.to?sessionId={id}`.
 public struct KeyriLink: Equatable, Sendable {
-  /// The domain below which each company that uses Keyri has one name.
+  /// The domain below which each company with Keyri has one name.
   public static let domain = "onekey.to"
-  /// Characters in a session id, at most.
+  /// The most characters of a session id.
   public static let maximumSessionIDLength = 128
 
-  /// Where the link points: a page that a phone without the app would open, and that is never asked for here.
+  /// The origin of the link: a page for phones without the app, which is never requested here.
   public let origin: WebOrigin
-  /// The login in question: letters, digits, `-`, `.`, `_`, `~`, which a URL takes as they are (RFC 3986 §2.3).
+  /// The id of the login: letters, digits, `-`, `.`, `_`, `~`, which need no escapes in a URL (RFC 3986 §2.3).
   public let sessionID: String
 
   /// Reads a link.
   ///
-  /// Other members of the query are passed over; `sessionId` must be there once. No user information, path or fragment.
+  /// Other parameters of the query are ignored; `sessionId` must occur exactly once. User information, a path or a
+  /// fragment is an error.
   ///
-  /// - Parameter otherOrigins: those that the configuration allows besides `https://{company}.onekey.to`.
+  /// - Parameter otherOrigins: the origins that the configuration allows besides `https://{company}.onekey.to`.
   public init(_ text: String, otherOrigins: Set<WebOrigin>) throws(LiquidAuthError) {
     guard text.utf8.count <= 2048, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "#") })
     else {
@@ -29,7 +30,7 @@ public struct KeyriLink: Equatable, Sendable {
     sessionID = try Self.sessionID(in: parts[1])
   }
 
-  /// Whether the host is one label below ``domain``, and nothing else is said.
+  /// Whether the host is one label below ``domain``, with `https:` and without a port.
   private static func isOfCompany(_ origin: WebOrigin) -> Bool {
     let labels = origin.host.split(separator: ".", maxSplits: 1)
     return origin.scheme == .https && origin.port == nil && labels.count == 2 && labels[1] == domain
@@ -46,23 +47,23 @@ public struct KeyriLink: Equatable, Sendable {
 }
 
 extension UInt8 {
-  /// A character that a URL takes as it is: RFC 3986 §2.3.
+  /// Whether a URL needs no escape for this character: RFC 3986 §2.3.
   var isUnreserved: Bool {
     isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lowercasedASCII) || "-._~".utf8.contains(self)
   }
 }
 
-/// An email address: by it a service with Keyri knows its user, and by it the authenticator derives the user's key.
+/// An email address, by which a service with Keyri knows its user, and from which the authenticator derives the key.
 ///
-/// Its bytes go into the key as they were typed (Recovery §3), capitals and all: another spelling is another key.
+/// Its bytes go into the key as typed (Recovery §3), with upper and lower case: another spelling gives another key.
 public struct KeyriEmail: Equatable, Sendable {
-  /// Bytes of UTF-8, at most: RFC 5321 §4.5.3.1.3, less the angle brackets.
+  /// The most bytes of UTF-8: RFC 5321 §4.5.3.1.3, less the angle brackets.
   public static let maximumSize = 254
 
   /// The address.
   public let text: String
 
-  /// Takes what could be an address: something, `@`, something, and nothing invisible.
+  /// Accepts one `@` with text on both sides and no invisible characters.
   public init(_ text: String) throws(LiquidAuthError) {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)
     guard text.utf8.count <= Self.maximumSize, parts.count == 2, parts.allSatisfy({ !$0.isEmpty }),
@@ -73,7 +74,7 @@ public struct KeyriEmail: Equatable, Sendable {
 }
 
 extension Unicode.Scalar {
-  /// Neither white space, nor a control, nor a character that changes only how others look.
+  /// Whether this is neither white space, nor a control, nor a character that only changes how others look.
   fileprivate var isVisible: Bool {
     switch properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .spaceSeparator, .unassigned, .privateUse: false

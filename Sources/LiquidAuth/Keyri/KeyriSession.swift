@@ -1,27 +1,27 @@
 import CryptoPrimitives
 
-/// A login that a browser waits for, as Keyri's session API describes it: what a person must know before an answer.
+/// A pending login of a browser, as Keyri's session API describes it.
 ///
-/// All texts but the origin are the server's words, to be shown like any text of a stranger.
+/// All texts except the origin come from the server, and must be displayed as untrusted.
 public struct KeyriSession: Equatable, Sendable {
   /// The session that the link named.
   public let id: String
-  /// The origin of the page that shows the code: who is asking.
+  /// The origin of the page that shows the code, which requests the login.
   public let widgetOrigin: WebOrigin
   /// The browser that shows the page.
   public let browser: Browser
-  /// The user that the browser wants to be; often not said.
+  /// The user that the browser asks for; often absent.
   public let publicUserID: String?
-  /// What the server thinks of it, where it has an opinion.
+  /// The server's assessment, if any.
   public let risk: Risk?
 
   /// Echoed in the answer.
   let hash: String
-  /// Echoed in the answer; no salt of ours.
+  /// Echoed in the answer; not used as a salt here.
   let salt: String
-  /// The key for which the answer is sealed.
+  /// The key to which the answer is sealed.
   let browserKey: P256.PublicKey
-  /// By what we called ourselves when we asked: a fresh public key in base64, so that no two sessions can be linked.
+  /// The name under which the session was requested: a fresh public key in base64, so that sessions cannot be linked.
   let mobileID: String
 
   /// The browser that shows the code.
@@ -34,15 +34,15 @@ public struct KeyriSession: Equatable, Sendable {
     public let address: String?
     /// Where that address is, such as `Oakland, US`.
     public let place: String?
-    /// What the server finds wrong with it.
+    /// The server's warning about the browser.
     public let issue: String?
   }
 
-  /// The server's opinion.
+  /// The server's assessment.
   public struct Risk: Equatable, Sendable {
-    /// `deny` must not be confirmed; other words are for the person.
+    /// `deny` must not be confirmed; other values are for the user.
     public let status: String?
-    /// What led to it.
+    /// The reasons for it.
     public let flags: String?
 
     /// Whether the server says that the login is to be denied.
@@ -51,9 +51,9 @@ public struct KeyriSession: Equatable, Sendable {
 }
 
 extension KeyriSession {
-  /// Takes the answer of `GET /api/v1/session/{id}`.
+  /// Reads the answer of `GET /api/v1/session/{id}`.
   ///
-  /// What the server writes for the person (`mobileTemplateResponse`) is not read: the facts speak for themselves.
+  /// The server's text for the user (`mobileTemplateResponse`) is not read; the other members contain the facts.
   init(_ body: [UInt8], answering link: KeyriLink, mobileID: String) throws(LiquidAuthError) {
     let answer = try KeyriJSON.decode(Answer.self, from: body)
     guard answer.sessionId == link.sessionID else { throw .otherKeyriSession }
@@ -70,19 +70,19 @@ extension KeyriSession {
     self.mobileID = mobileID
   }
 
-  /// Whether this user may be signed in: the browser does not say whom it wants, or it wants this one, byte for byte.
+  /// Whether this user may be signed in: the browser asks for no user, or for exactly this one, byte for byte.
   func asks(for email: KeyriEmail) -> Bool {
     guard let publicUserID, !publicUserID.isEmpty else { return true }
     return publicUserID.utf8.elementsEqual(email.text.utf8)
   }
 
-  /// A page's origin; a bare `host` or `host:port` is of `https:`, and `null` is a page that has none (RFC 6454 §7.1).
+  /// Reads a page's origin; a bare `host` or `host:port` means `https:`, and `null` is no origin (RFC 6454 §7.1).
   private static func origin(_ text: String) -> WebOrigin? {
     guard text != "null" else { return nil }
     return try? WebOrigin(text.contains("://") ? text : "https://" + text)
   }
 
-  /// X ‖ Y in base64: RFC 4648 §4, padded, in its only form.
+  /// Reads X ‖ Y in base64: RFC 4648 §4, padded, in its only form.
   private static func key(_ text: String) throws(LiquidAuthError) -> P256.PublicKey {
     guard let raw = Base64.decode(text), Base64.encode(raw) == text, raw.count == 2 * P256.fieldSize,
       let key = try? P256.PublicKey(x: Array(raw.prefix(P256.fieldSize)), y: Array(raw.suffix(P256.fieldSize)))
@@ -91,7 +91,7 @@ extension KeyriSession {
   }
 }
 
-/// The members that are read, by the names they have on the wire.
+/// The members that are read, with their names on the wire.
 private struct Answer: Decodable {
   struct UserAgent: Decodable {
     let os: String?

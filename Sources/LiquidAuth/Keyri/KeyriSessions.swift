@@ -1,10 +1,10 @@
 import CryptoPrimitives
 
-/// Keyri's session API, by which a browser is signed in with the code that it shows.
+/// Keyri's session API, which signs in a browser with the code that it shows.
 ///
-/// Look a session up, show who asks, then confirm or deny.
+/// Look a session up, show it to the user, then confirm or deny.
 public struct KeyriSessions: Sendable {
-  /// Bytes of an answer that are read, at most.
+  /// The most bytes of an answer that are read.
   static let maximumAnswerSize = 16_384
 
   private let origin: WebOrigin
@@ -13,8 +13,8 @@ public struct KeyriSessions: Sendable {
   private let signer: KeyriSigner
 
   /// - Parameters:
-  ///   - origin: the API's, from the configuration.
-  ///   - appKey: by which the API knows the service, from the configuration.
+  ///   - origin: the API's origin, from the configuration.
+  ///   - appKey: the API's key for the service, from the configuration.
   ///   - now: milliseconds since 1970.
   /// - Throws: `keyriAppKey` unless `appKey` is 1 to 128 characters that a URL needs no escapes for.
   public init(
@@ -28,9 +28,9 @@ public struct KeyriSessions: Sendable {
     signer = KeyriSigner(keys: keys, now: now, chance: chance)
   }
 
-  /// `GET /api/v1/session/{id}`: who asks, and from where.
+  /// `GET /api/v1/session/{id}`: looks up who requests the login, and from where.
   ///
-  /// The API learns nothing of the person yet: `x-mobile-id`, a phone's own key, is a fresh one here each time.
+  /// The request reveals nothing about the user: `x-mobile-id`, a fixed key on phones, is fresh here each time.
   public func session(of link: KeyriLink) async throws(LiquidAuthError) -> KeyriSession {
     let mobileID = Base64.encode(SubjectPublicKeyInfo.encode(try freshKey()))
     let request = HTTPRequest(
@@ -40,10 +40,10 @@ public struct KeyriSessions: Sendable {
     return try KeyriSession(answer, answering: link, mobileID: mobileID)
   }
 
-  /// Signs the browser in: makes a login, after the authenticator's prompt, and sends it sealed for the browser.
+  /// Signs the browser in: makes a login, after the authenticator's prompt, and sends it sealed to the browser.
   ///
-  /// - Parameter agreedOrigin: the origin that the person saw, or that a script expects.
-  /// - Throws: before anything is signed, when the page is of another origin, the server says that the login is to be
+  /// - Parameter agreedOrigin: the origin that the user saw, or that a script expects.
+  /// - Throws: before anything is signed, if the page has another origin, the server says that the login is to be
   ///   denied, or the browser asks for another user.
   public func confirm(
     _ session: KeyriSession, agreedOrigin: WebOrigin, as email: KeyriEmail
@@ -57,9 +57,9 @@ public struct KeyriSessions: Sendable {
     try await send(Reply(to: session, errors: false, apiData: mobile, browserData: seal(login, for: session)))
   }
 
-  /// Tells the browser no.
+  /// Sends a refusal to the browser.
   ///
-  /// Nothing is signed or sealed, and who said so is not told.
+  /// Nothing is signed or sealed, and the refusal does not name the user.
   public func deny(_ session: KeyriSession) async throws(LiquidAuthError) {
     try await send(Reply(to: session, errors: true, apiData: nil, browserData: nil))
   }
@@ -80,7 +80,7 @@ public struct KeyriSessions: Sendable {
     do { return try value() } catch { throw LiquidAuthError(error.description) }
   }
 
-  /// `POST /api/v1/session/{id}`, once: what was refused is not sent again.
+  /// `POST /api/v1/session/{id}`, once: a refused request is not repeated.
   private func send(_ reply: Reply) async throws(LiquidAuthError) {
     let body = try await exchange.body(
       of: .post(reply, to: url(of: reply.sessionID)), accepted: [200, 201, 204], maximumSize: Self.maximumAnswerSize)
@@ -90,9 +90,9 @@ public struct KeyriSessions: Sendable {
   private func url(of sessionID: String) -> String { "\(origin)/api/v1/session/\(sessionID)" }
 }
 
-/// What a browser's login is answered with.
+/// The answer to a browser's login.
 private struct Reply: Encodable {
-  /// What the API itself learns of who confirms.
+  /// The data about the user for the API itself.
   struct APIData: Encodable {
     let associationKey: String
     let publicUserId: String
@@ -124,10 +124,10 @@ private struct Reply: Encodable {
   }
 }
 
-/// What a browser gets in the answer to its login, readable by that browser alone: `browserData` on the wire.
+/// The sealed answer to a login, which only the browser can decrypt: `browserData` on the wire.
 ///
-/// ECDH of a fresh P-256 key with the browser's, HKDF-SHA-256 (no info) and AES-256-GCM (no additional data); key, salt
-/// and nonce serve once.
+/// ECDH of a fresh P-256 key with the browser's, HKDF-SHA-256 (no info) and AES-256-GCM (no additional data). Key, salt
+/// and nonce are used once.
 struct KeyriSealedPayload: Encodable, Equatable {
   /// Random bytes in the salt.
   ///
@@ -138,7 +138,7 @@ struct KeyriSealedPayload: Encodable, Equatable {
   let publicKey: String
   /// Cipher text ‖ tag.
   let ciphertext: String
-  /// What HKDF takes as its salt.
+  /// The salt of HKDF.
   let salt: String
   /// The nonce of AES-GCM, 12 bytes.
   let iv: String

@@ -1,6 +1,6 @@
 public import CryptoPrimitives
 
-/// Makes signed logins: by the authenticator's key, at the clock's time.
+/// Makes logins with the authenticator's key and the current time.
 struct KeyriSigner: Sendable {
   let keys: any AssociationKeys
   let now: @Sendable () -> UInt64
@@ -15,7 +15,7 @@ struct KeyriSigner: Sendable {
     }
   }
 
-  /// A login that the person approved, and that a server would still take.
+  /// Makes a login that the user approved, and that is still fresh for a server.
   func login(of email: KeyriEmail, service: String) async throws(LiquidAuthError) -> KeyriLogin {
     let data = try KeyriTimestampNonce(at: now(), nonce: chance.bytes(KeyriTimestampNonce.nonceSize))
     let signature: [UInt8]
@@ -29,20 +29,20 @@ struct KeyriSigner: Sendable {
   }
 }
 
-/// The body of `/api/keyrilogin`, and what a browser gets in a QR login to send there.
+/// The body of `/api/keyrilogin`, also sent to a browser in a QR login.
 struct KeyriLogin: Encodable {
   let email: String
   let data: String
   let signature: String
 }
 
-/// What a login signs: 13 digits of milliseconds since 1970, `_`, and a nonce.
+/// The data that a login signs: 13 digits of milliseconds since 1970, `_`, and a nonce.
 ///
-/// A server takes it for 60 seconds, and must take it once.
+/// A server accepts it for 60 seconds, and must accept it only once.
 struct KeyriTimestampNonce: Equatable {
-  /// Milliseconds for which a server takes it.
+  /// Milliseconds for which a server accepts it.
   static let lifetime: UInt64 = 60_000
-  /// Random bytes in the nonce; it is written in hexadecimal, so that `_` comes once.
+  /// Random bytes in the nonce; it is written in hexadecimal, so that `_` occurs once.
   static let nonceSize = 16
 
   /// When it was made, milliseconds since 1970.
@@ -50,26 +50,25 @@ struct KeyriTimestampNonce: Equatable {
   /// The text, 46 characters.
   let text: String
 
-  /// - Throws: `wrongClock` unless the milliseconds have exactly 13 digits: servers read that many, and would misread a
-  ///   number of another length.
+  /// - Throws: `wrongClock` unless the milliseconds have exactly 13 digits: servers read that many, and would misread
+  ///   other numbers.
   init(at milliseconds: UInt64, nonce: [UInt8]) throws(LiquidAuthError) {
     guard (1_000_000_000_000...9_999_999_999_999).contains(milliseconds) else { throw .wrongClock }
     self.milliseconds = milliseconds
     text = "\(milliseconds)_" + nonce.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
-  /// Whether a server would still take it; a clock that was set back in between counts as late.
+  /// Whether a server would still accept it; `false` if the clock was set back.
   func isFresh(at now: UInt64) -> Bool { now >= milliseconds && now - milliseconds < Self.lifetime }
 }
 
-/// Where Keyri's random values come from.
+/// The source of Keyri's random values.
 public struct KeyriChance: Sendable {
-  /// That many bytes, for values that are no secret: nonces and salts.
+  /// Random bytes for values that are not secret: nonces and salts.
   let bytes: @Sendable (Int) -> [UInt8]
   /// A fresh key.
   let key: @Sendable () throws(CryptoError) -> P256.PrivateKey
 
-  /// Joins the two.
   public init(
     bytes: @escaping @Sendable (Int) -> [UInt8], key: @escaping @Sendable () throws(CryptoError) -> P256.PrivateKey
   ) {

@@ -1,7 +1,7 @@
 /// The port to a server: one request out, one response in.
 ///
-/// An adapter follows no redirect, keeps no cookie, asks nobody for a password and trusts the certificates of the system
-/// and of its configuration, no others. Everything else is decided in this room, where it can be tested.
+/// An adapter follows no redirects, keeps no cookies, requests no passwords and trusts only the certificates of the
+/// system and of its configuration. All other decisions are made in this module, where they can be tested.
 public protocol HTTPPort: Sendable {
   /// Makes one exchange; cancelling the task ends it.
   ///
@@ -12,24 +12,23 @@ public protocol HTTPPort: Sendable {
 
 /// One field of a request or a response: RFC 9110 §6.3.
 public struct HTTPHeader: Hashable, Sendable {
-  /// The name as it is sent or was received; compare it by ``isNamed(_:)``.
+  /// The name as sent or received; compare it with ``isNamed(_:)``.
   public let name: String
-  /// The value, without white space around it.
+  /// The value, without surrounding white space.
   public let value: String
 
-  /// Joins the two.
   public init(_ name: String, _ value: String) {
     self.name = name
     self.value = value
   }
 
-  /// Whether this is the field of that name; upper and lower case of ASCII are the same.
+  /// Whether the field has that name; case-insensitive in ASCII.
   public func isNamed(_ name: String) -> Bool { self.name.utf8.isEqualIgnoringCase(to: name.utf8) }
 }
 
-/// What is asked of a server.
+/// A request to a server.
 public struct HTTPRequest: Equatable, Sendable {
-  /// The methods that are used: RFC 9110 §9.
+  /// The supported methods: RFC 9110 §9.
   public enum Method: String, Sendable {
     /// GET
     case get = "GET"
@@ -39,14 +38,13 @@ public struct HTTPRequest: Equatable, Sendable {
 
   /// The method.
   public let method: Method
-  /// An absolute URL, `https:` or, on loopback alone, `http:`, with neither user information nor fragment.
+  /// An absolute URL, `https:` or, on loopback only, `http:`, without user information or fragment.
   public let url: String
-  /// What is sent besides what HTTP itself needs (Host, Content-Length).
+  /// The fields to send besides those that HTTP itself needs (Host, Content-Length).
   public let headers: [HTTPHeader]
   /// The body; `nil` sends none.
   public let body: [UInt8]?
 
-  /// Joins the four.
   public init(method: Method, url: String, headers: [HTTPHeader] = [], body: [UInt8]? = nil) {
     self.method = method
     self.url = url
@@ -55,16 +53,15 @@ public struct HTTPRequest: Equatable, Sendable {
   }
 }
 
-/// What a server answers.
+/// A server's response.
 public struct HTTPResponse: Equatable, Sendable {
   /// The status code, 100–599.
   public let status: Int
-  /// All fields, in the order in which they came; each `Set-Cookie` is one of its own (RFC 6265 §3).
+  /// All fields, in the order received; each `Set-Cookie` is a field of its own (RFC 6265 §3).
   public let headers: [HTTPHeader]
-  /// The body, whole.
+  /// The whole body.
   public let body: [UInt8]
 
-  /// Joins the three.
   public init(status: Int, headers: [HTTPHeader] = [], body: [UInt8] = []) {
     self.status = status
     self.headers = headers
@@ -76,13 +73,13 @@ public struct HTTPResponse: Equatable, Sendable {
 }
 
 extension Sequence<UInt8> {
-  /// Compares texts of protocols, in which upper and lower case of ASCII are the same.
+  /// Compares case-insensitively in ASCII.
   func isEqualIgnoringCase(to other: some Sequence<UInt8>) -> Bool {
     lazy.map(\.lowercasedASCII).elementsEqual(other.lazy.map(\.lowercasedASCII))
   }
 }
 
 extension UInt8 {
-  /// The small letter of a capital letter of ASCII; any other byte is itself.
+  /// The lower-case form of an upper-case ASCII letter; any other byte is unchanged.
   var lowercasedASCII: UInt8 { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self }
 }

@@ -1,16 +1,16 @@
 /// Why a call of a port failed.
 ///
 /// The adapter writes the reason: lower case, no full stop. For servers and nodes it is part of a sentence and does not
-/// name them, such as `connection refused`; for the authenticator and WebRTC it says what happened, then what to do.
+/// name them, such as `connection refused`. For the authenticator and WebRTC it says what happened, then what to do.
 public struct PortError: Error, Equatable, Sendable {
   /// The failures that callers treat differently.
   public enum Kind: Equatable, Sendable {
     /// No connection was made: the name is unknown, no server listens, the network is down, or a library is missing.
     case unreachable
     /// The server's identity is not proven: its certificate is not trusted, has expired, or is for another name. The
-    /// reason says how to trust a private certificate authority, if that may help.
+    /// reason explains how to trust a private certificate authority, if that may help.
     case untrusted
-    /// No answer of a server or a person came in time. A node may have accepted transactions that were sent to it.
+    /// A server or the user did not answer in time. A node may have accepted transactions that were sent to it.
     case timedOut
     /// The answer or message is longer than the limit.
     case tooLarge
@@ -20,16 +20,16 @@ public struct PortError: Error, Equatable, Sendable {
     case broken
     /// The server closed the connection properly.
     case closed
-    /// The other side refused. A node's message is passed on to the dApp.
+    /// The other side refused. A node's message is sent on to the dApp.
     case refused
-    /// The person refused, or no prompt could be shown.
+    /// The user refused, or no prompt could be shown.
     case declined
-    /// The transactions are not those of the group that they name; the id of the group that they form, 32 bytes.
+    /// The transactions do not match their group id; the id of the group that they form, 32 bytes.
     case wrongGroup(computed: [UInt8])
     /// The account may not sign the transaction at that index.
     case notOurSigner(index: Int)
-    /// What is to be signed cannot be shown; the transaction's index, `nil` for a message or the list. The dApp gets
-    /// the reason.
+    /// The data to sign cannot be shown; the transaction's index, `nil` for a message or the list. The dApp gets the
+    /// reason.
     case notUnderstood(index: Int?)
   }
 
@@ -38,7 +38,6 @@ public struct PortError: Error, Equatable, Sendable {
   /// What happened.
   public let reason: String
 
-  /// Joins the two.
   public init(_ kind: Kind, _ reason: String) { (self.kind, self.reason) = (kind, reason) }
 
   /// No connection was made.
@@ -59,7 +58,7 @@ public struct PortError: Error, Equatable, Sendable {
   public static func refused(_ reason: String) -> Self { Self(.refused, reason) }
   /// A server refused, with a status and no message.
   public static func refused(status: Int) -> Self { Self(.refused, "HTTP status \(status)") }
-  /// The person refused.
+  /// The user refused.
   public static let declined = Self(.declined, "the user refused")
 }
 

@@ -1,6 +1,6 @@
-/// What the signaling needs of the world, one port each.
+/// The ports that signaling needs.
 public struct SignalingPorts: Sendable {
-  /// Polling, where web sockets are refused.
+  /// Polling, for servers that refuse web sockets.
   public var http: any HTTPPort
   /// Web sockets.
   public var webSockets: any WebSocketPort
@@ -8,10 +8,9 @@ public struct SignalingPorts: Sendable {
   public var peerConnections: any PeerConnectionPort
   /// Clock and alarm.
   public var timer: any TimerPort
-  /// Chance: spreads the tries of many wallets after a server came back.
+  /// Randomness: spreads the reconnections of many wallets after a server restarts.
   public var randomness: any RandomNumberGenerator & Sendable
 
-  /// Joins the five.
   public init(
     http: any HTTPPort, webSockets: any WebSocketPort, peerConnections: any PeerConnectionPort, timer: any TimerPort,
     randomness: any RandomNumberGenerator & Sendable
@@ -24,11 +23,11 @@ public struct SignalingPorts: Sendable {
   }
 }
 
-/// The port to time: a clock that is read and an alarm that rings.
+/// The port to time: a clock and timers.
 ///
-/// Nothing in this room reads another clock or sleeps, so that tests move time by hand.
+/// Nothing in this module reads another clock or sleeps, so tests control time.
 public protocol TimerPort: Sendable {
-  /// The time since a start of the adapter's choice; it never goes back, and goes on while the machine sleeps.
+  /// The time since a start of the adapter's choice; monotonic, and continues while the machine sleeps.
   var now: Duration { get }
   /// Calls `deliver` once, not before `delay` has passed; at once for a delay of zero or less.
   ///

@@ -1,18 +1,18 @@
-// What the wallet asks of a Liquid Auth server first, and what that answers: the members that mean something here.
-// Others may be there, and are passed over.
+// The wallet's first requests to a Liquid Auth server, and the answers: the members that matter here. Others may be
+// present, and are ignored.
 
 /// The body of `POST /attestation/request`.
 public struct AttestationRequest: Equatable, Sendable, Codable {
   /// The account's address, 58 characters.
   public var username: String
-  /// A name for people.
+  /// A name for display.
   public var displayName: String
-  /// What kind of authenticator is meant.
+  /// The requirements on the authenticator.
   public var authenticatorSelection: AuthenticatorSelection
-  /// The extensions that are meant.
+  /// The requested extensions.
   public var extensions: RequestedExtensions
 
-  /// Asks to register a passkey of an account, with verification and the extension `liquid`.
+  /// Requests to register a passkey of an account, with verification and the extension `liquid`.
   public init(username: String, displayName: String = "Liquid Auth User") {
     self.username = username
     self.displayName = displayName
@@ -23,18 +23,18 @@ public struct AttestationRequest: Equatable, Sendable, Codable {
 
 /// The body of `POST /assertion/request/{credentialId}`.
 public struct AssertionRequest: Equatable, Sendable, Codable {
-  /// Whether the person is to be verified.
+  /// The requirement for user verification.
   public var userVerification = "required"
-  /// The extensions that are meant.
+  /// The requested extensions.
   public var extensions = RequestedExtensions()
 
-  /// Asks to sign in, with verification and the extension `liquid`.
+  /// Requests to sign in, with verification and the extension `liquid`.
   public init() {}
 }
 
 /// `authenticatorSelection`: WebAuthn §5.4.4.
 public struct AuthenticatorSelection: Equatable, Sendable, Codable {
-  /// Whether the person is to be verified.
+  /// The requirement for user verification.
   public var userVerification = "required"
 }
 
@@ -48,37 +48,37 @@ public struct RequestedExtensions: Equatable, Sendable, Codable {
 public struct AttestationOptions: Equatable, Sendable, Decodable {
   /// A relying party: WebAuthn §5.4.2.
   public struct RelyingParty: Equatable, Sendable, Decodable {
-    /// rp.id, which a server must say here: the host that we asked is no answer.
+    /// rp.id, which a server must send here: it does not default to the requested host.
     public var id: String?
-    /// A name for people.
+    /// A name for display.
     public var name: String?
   }
 
-  /// A kind of key that the server takes: WebAuthn §5.3.
+  /// A kind of key that the server accepts: WebAuthn §5.3.
   public struct Parameters: Equatable, Sendable, Decodable {
-    /// `public-key`, or something that is passed over.
+    /// `public-key`; other values are ignored.
     public var type: String
     /// A COSE algorithm identifier.
     public var alg: Int
   }
 
-  /// The challenge, as text.
+  /// The challenge as text.
   public var challenge: String
   /// The relying party.
   public var rp: RelyingParty?
-  /// The kinds of keys that are taken; where nothing is said, ES256 is (WebAuthn §5.1.3, step 10).
+  /// The accepted kinds of keys; if absent, ES256 is accepted (WebAuthn §5.1.3, step 10).
   public var pubKeyCredParams: [Parameters]?
-  /// The account's passkeys that are known already.
+  /// The account's passkeys that the server already knows.
   public var excludeCredentials: [CredentialDescriptor]?
 }
 
 /// The answer to `POST /assertion/request/{credentialId}`: WebAuthn §5.5, as JSON.
 public struct AssertionOptions: Equatable, Sendable, Decodable {
-  /// The challenge, as text.
+  /// The challenge as text.
   public var challenge: String
-  /// rp.id, as WebAuthn has it.
+  /// rp.id, as WebAuthn defines it.
   public var rpId: String?
-  /// rp.id, as it stands in a registration: some servers repeat that.
+  /// rp.id in the form of a registration, which some servers send.
   public var rp: AttestationOptions.RelyingParty?
   /// The passkeys that may sign in.
   public var allowCredentials: [CredentialDescriptor]?
@@ -86,7 +86,7 @@ public struct AssertionOptions: Equatable, Sendable, Decodable {
 
 /// One passkey in a list: WebAuthn §5.8.3.
 public struct CredentialDescriptor: Equatable, Sendable, Decodable {
-  /// `public-key`, or something that is passed over.
+  /// `public-key`; other values are ignored.
   public var type: String
   /// The credential id.
   public var id: Base64URLBytes

@@ -1,16 +1,15 @@
-// What the wallet answers: a credential as `PublicKeyCredential.toJSON()` writes it, and beside it the members of Liquid
+// The wallet's answers: a credential as `PublicKeyCredential.toJSON()` writes it, with the additional members of Liquid
 // Auth.
 
 /// The body of `POST /attestation/response`.
 public struct AttestationCredential: Equatable, Sendable, Codable {
   /// AuthenticatorAttestationResponse: WebAuthn §5.2.1.
   public struct Response: Equatable, Sendable, Codable {
-    /// The client data, byte for byte as they were hashed.
+    /// The client data, byte for byte as hashed.
     public var clientDataJSON: Base64URLBytes
     /// fmt, attStmt and authData in CBOR: WebAuthn §6.5.4.
     public var attestationObject: Base64URLBytes
 
-    /// Joins the two.
     public init(clientDataJSON: Base64URLBytes, attestationObject: Base64URLBytes) {
       self.clientDataJSON = clientDataJSON
       self.attestationObject = attestationObject
@@ -19,15 +18,15 @@ public struct AttestationCredential: Equatable, Sendable, Codable {
 
   /// The credential id.
   public var id: Base64URLBytes
-  /// The credential id once more.
+  /// The credential id again.
   public var rawId: Base64URLBytes
   /// `public-key`.
   public var type = "public-key"
   /// The outputs of the extensions.
   public var clientExtensionResults: ClientExtensionResults
-  /// What the authenticator answered.
+  /// The authenticator's response.
   public var response: Response
-  /// Which of the person's devices this is.
+  /// The name of the user's device.
   public var device: String
 
   /// Makes the credential of a registration.
@@ -43,16 +42,15 @@ public struct AttestationCredential: Equatable, Sendable, Codable {
 public struct AssertionCredential: Equatable, Sendable, Codable {
   /// AuthenticatorAssertionResponse: WebAuthn §5.2.2.
   public struct Response: Equatable, Sendable, Codable {
-    /// The client data, byte for byte as they were hashed.
+    /// The client data, byte for byte as hashed.
     public var clientDataJSON: Base64URLBytes
-    /// The authenticator data, as they were signed.
+    /// The authenticator data, as signed.
     public var authenticatorData: Base64URLBytes
     /// ECDSA over authenticator data ‖ SHA-256(client data), DER.
     public var signature: Base64URLBytes
-    /// user.id of the passkey; absent where the authenticator does not tell it.
+    /// user.id of the passkey; absent if the authenticator does not return it.
     public var userHandle: Base64URLBytes?
 
-    /// Joins the four.
     public init(
       clientDataJSON: Base64URLBytes, authenticatorData: Base64URLBytes, signature: Base64URLBytes,
       userHandle: Base64URLBytes?
@@ -66,13 +64,13 @@ public struct AssertionCredential: Equatable, Sendable, Codable {
 
   /// The credential id.
   public var id: Base64URLBytes
-  /// The credential id once more.
+  /// The credential id again.
   public var rawId: Base64URLBytes
   /// `public-key`.
   public var type = "public-key"
   /// The outputs of the extensions.
   public var clientExtensionResults: ClientExtensionResults
-  /// What the authenticator answered.
+  /// The authenticator's response.
   public var response: Response
 
   /// Makes the credential of a sign-in.
@@ -85,7 +83,7 @@ public struct AssertionCredential: Equatable, Sendable, Codable {
 
 /// `clientExtensionResults` of a credential.
 public struct ClientExtensionResults: Equatable, Sendable, Codable {
-  /// The Algorand account's word.
+  /// The result of the Algorand account.
   public var liquid: LiquidExtensionResult
 }
 
@@ -93,16 +91,15 @@ public struct ClientExtensionResults: Equatable, Sendable, Codable {
 public struct LiquidExtensionResult: Equatable, Sendable, Codable {
   /// `algorand`.
   public var type = "algorand"
-  /// Which of the dApp's requests this answers.
+  /// The id of the dApp's request.
   public var requestId: RequestID
   /// The account's address, 58 characters.
   public var address: String
   /// Ed25519 over the 32 bytes of the challenge.
   public var signature: Base64URLBytes
-  /// Which of the person's devices this is.
+  /// The name of the user's device.
   public var device: String
 
-  /// Joins the members.
   public init(requestId: RequestID, address: String, signature: Base64URLBytes, device: String) {
     self.requestId = requestId
     self.address = address

@@ -1,10 +1,10 @@
-/// The answer to both `/response` endpoints: who the server takes us for.
+/// The answer to both `/response` endpoints: the user whom the server recognized.
 public struct User: Equatable, Sendable, Decodable {
   /// A passkey that the server knows.
   public struct Credential: Equatable, Sendable, Decodable {
     /// The credential id in base64url, as the server has it.
     public var credId: String
-    /// Which of the person's devices made it.
+    /// The name of the device that made it.
     public var device: String?
   }
 
@@ -14,15 +14,15 @@ public struct User: Equatable, Sendable, Decodable {
   public var credentials: [Credential]
 }
 
-/// What servers of Liquid Auth, and the framework below them, say when they refuse.
+/// The body of a refusal by a Liquid Auth server, or by the framework below it.
 ///
-/// `{reason, error}` is the service's own, `{statusCode, message}` NestJS's. Nothing in it can be trusted to be there.
+/// `{reason, error}` is the service's own form, `{statusCode, message}` that of NestJS. Every member may be missing.
 struct ErrorBody: Decodable {
-  /// A word for programs: `not_found`, `unauthorized`, `not_implemented`.
+  /// A reason code: `not_found`, `unauthorized`, `not_implemented`.
   let reason: String?
-  /// The framework's own idea of the status.
+  /// The status according to the framework.
   let statusCode: Int?
-  /// What it says to people; `nil` where it says nothing.
+  /// The message for users; `nil` if there is none.
   let message: String?
   /// Whether there is a member `error` that is not null: a refusal, whatever the status says.
   let hasError: Bool
@@ -36,7 +36,7 @@ struct ErrorBody: Decodable {
     reason = try? members.decode(String.self, forKey: .reason)
     statusCode = try? members.decode(Int.self, forKey: .statusCode)
     hasError = try members.contains(.error) && !members.decodeNil(forKey: .error)
-    // NestJS has a list of sentences where a request failed its validation, and in `error` only the status in words.
+    // After a failed validation, NestJS has a list of sentences, and in `error` only the status in words.
     let list = (try? members.decode([String].self, forKey: .message))?.joined(separator: ", ")
     let sentence = list ?? (try? members.decode(String.self, forKey: .message))
     message = sentence ?? (try? members.decode(String.self, forKey: .error))

@@ -1,11 +1,11 @@
 import CryptoPrimitives
 
-/// The fingerprints by which a peer's session description names its certificate: RFC 8122 §5.
+/// The fingerprints that identify a peer's certificate in its session description: RFC 8122 §5.
 ///
-/// There may be several, by several hash functions or of several certificates. Those by the strongest function count, and
-/// no others (§5.1); where a media section has any, those above all sections do not count for it.
+/// There may be several, by several hash functions or of several certificates. Only those by the strongest function
+/// count (§5.1). If a media section has fingerprints, those at session level do not count for it.
 public struct CertificateFingerprints: Hashable, Sendable {
-  /// The hash functions that are taken: WebRTC has none below SHA-256 (RFC 8827 §6.5).
+  /// The accepted hash functions: WebRTC has none below SHA-256 (RFC 8827 §6.5).
   enum HashFunction: String, CaseIterable, Sendable {
     case sha256 = "sha-256"
     case sha384 = "sha-384"
@@ -29,18 +29,18 @@ public struct CertificateFingerprints: Hashable, Sendable {
     }
   }
 
-  /// Functions of RFC 8122's list that are not taken: others can make a certificate of the same digest, or nearly.
+  /// Functions of RFC 8122's list that are refused: collisions with another certificate are feasible, or nearly so.
   private static let weakFunctions = ["sha-224", "sha-1", "md5", "md2"]
 
   let function: HashFunction
   let digests: Set<[UInt8]>
 
-  /// Those of the data channel in a session description, which may be any text.
+  /// Reads those of the data channel in a session description, which may be any text.
   public init(in text: String) throws(LiquidAuthError) {
     self = try SessionDescription(text).fingerprints
   }
 
-  /// Takes the values of `a=fingerprint`, such as `sha-256 4A:AD:…`; what is malformed is none.
+  /// Takes the values of `a=fingerprint`, such as `sha-256 4A:AD:…`; malformed values are skipped.
   init(_ values: some Sequence<Substring>) throws(LiquidAuthError) {
     var digests: [HashFunction: Set<[UInt8]>] = [:]
     var weak: String?
@@ -61,10 +61,10 @@ public struct CertificateFingerprints: Hashable, Sendable {
     (self.function, self.digests) = (function, digests[function] ?? [])
   }
 
-  /// Whether this certificate, in DER, is one of those that are named.
+  /// Whether one of the fingerprints is that of this certificate (DER).
   public func contains(certificate: [UInt8]) -> Bool { digests.contains(function.hash(certificate)) }
 
-  /// Bytes of two hexadecimal digits each, with colons between them.
+  /// Decodes bytes of two hexadecimal digits each, separated by colons.
   private static func bytes(_ text: Substring) -> [UInt8]? {
     var bytes: [UInt8] = []
     for digits in text.split(separator: ":", omittingEmptySubsequences: false) {

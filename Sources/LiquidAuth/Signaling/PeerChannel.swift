@@ -1,24 +1,24 @@
-/// An open channel to the dApp: messages, both ways, in their order.
+/// An open channel to the dApp: messages in both directions, in order.
 ///
-/// Whoever has it closes it; when nobody has it any more, it closes by itself.
+/// The owner closes it; without references to it, it closes by itself.
 public final class PeerChannel: Sendable {
-  /// Bytes of one message of the dApp's; a longer one closes the channel.
+  /// The most bytes of one message of the dApp; a longer one closes the channel.
   ///
-  /// The largest frame of ARC-27 has 340 000, in base64. The adapter behind ``PeerConnectionPort`` announces it
-  /// (RFC 8841 §6); browsers send no more than 262 144 at once, whatever is announced.
+  /// The largest frame of ARC-27 has 340 000, in base64. The adapter behind ``PeerConnectionPort`` announces this limit
+  /// (RFC 8841 §6); browsers send at most 262 144 at once in any case.
   public static let maximumIncomingSize = 340_000
-  /// Bytes of messages that may wait to be read; a dApp that sends more closes the channel.
+  /// The most bytes of unread messages; a dApp that sends more closes the channel.
   public static let maximumUnreadSize = 4 * maximumIncomingSize
-  /// Messages that may wait to be read, for the same reason.
+  /// The most unread messages, for the same reason.
   public static let maximumUnreadCount = 256
-  /// While more bytes than this wait to be sent, ``send(_:)`` waits as well.
+  /// If more bytes than this wait to be sent, ``send(_:)`` waits.
   public static let highWaterMark = 1024 * 1024
-  /// When that wait ends: the threshold that ``PeerConnectionPort`` is given.
+  /// The amount at which that wait ends: the threshold for ``PeerConnectionPort``.
   public static let lowWaterMark = 256 * 1024
-  /// The channel's label, by which dApps know it.
+  /// The channel's label, which dApps expect.
   public static let label = "liquid"
 
-  /// Bytes of one message that the dApp takes: its description's `a=max-message-size`.
+  /// The most bytes of one message to the dApp: `a=max-message-size` of its description.
   public let maximumOutgoingSize: Int
   fileprivate let ends: PeerChannelEnds
 
@@ -29,14 +29,14 @@ public final class PeerChannel: Sendable {
 
   deinit { ends.close(nil) }
 
-  /// What the dApp says, until the channel is closed.
+  /// The dApp's messages, until the channel is closed.
   ///
-  /// One task reads it, once. Cancelling that task closes the channel.
+  /// Only one task may read them, once. Cancelling that task closes the channel.
   public var messages: PeerMessages { PeerMessages(self) }
 
-  /// Sends a message; waits while too much of what was sent before has not left yet.
+  /// Sends a message; waits while too much earlier data is unsent.
   ///
-  /// That it was sent does not say that it arrives.
+  /// A sent message has not necessarily arrived.
   public func send(_ message: PeerMessage) async throws(LiquidAuthError) {
     let size = message.size
     guard size <= maximumOutgoingSize else { throw .outgoingTooLarge(size: size, limit: maximumOutgoingSize) }
@@ -45,10 +45,10 @@ public final class PeerChannel: Sendable {
     connection.send(message)
   }
 
-  /// Closes the channel and its peer connection; what is not read yet can still be read.
+  /// Closes the channel and its peer connection; messages that were received can still be read.
   public func close() { ends.close(nil) }
 
-  /// The bell is hung before the amount is looked at again, so that no ring is missed.
+  /// Registers before it looks at the amount again, so that no event is missed.
   private func waitForRoom(on connection: any PeerConnection) async throws(LiquidAuthError) {
     let (rings, bell) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let id = ends.hang(bell)
@@ -62,7 +62,7 @@ public final class PeerChannel: Sendable {
   }
 }
 
-/// What the dApp says over a channel; at its end the reason, unless it was closed in order.
+/// The dApp's messages; throws the reason at the end, unless the channel was closed in order.
 public struct PeerMessages: AsyncSequence, Sendable {
   private let channel: PeerChannel
 
@@ -73,7 +73,7 @@ public struct PeerMessages: AsyncSequence, Sendable {
 
   /// Reads one message after the other.
   public struct Iterator: AsyncIteratorProtocol {
-    /// Who reads keeps the channel open.
+    /// A reference that keeps the channel open.
     private let channel: PeerChannel
     private var base: AsyncStream<Result<PeerMessage, LiquidAuthError>>.Iterator
 
@@ -97,7 +97,7 @@ public struct PeerMessages: AsyncSequence, Sendable {
 }
 
 extension LiquidAuthError {
-  /// It is closed.
+  /// The channel is closed.
   static let channelClosed = Self("the channel to the dApp is closed", hint: newLink)
 
   /// The connection is lost; the reason is the adapter's.
@@ -105,7 +105,7 @@ extension LiquidAuthError {
     Self("the connection to the dApp is lost: \(reason.onOneLine)", hint: newLink)
   }
 
-  /// The dApp sent a message of so many bytes; the channel was closed.
+  /// The dApp sent a message of this size; the channel was closed.
   static func incomingTooLarge(size: Int) -> Self {
     Self(
       "the dApp sent a message of \(size) bytes; the limit is \(PeerChannel.maximumIncomingSize)",
@@ -115,7 +115,7 @@ extension LiquidAuthError {
   /// The dApp sent more than was read in time; the channel was closed.
   public static let unread = Self("the dApp sent more than can be read", hint: "report this to the dApp's operator")
 
-  /// The message to be sent is larger than the dApp takes; the channel stays open.
+  /// The message is larger than the dApp accepts; the channel stays open.
   static func outgoingTooLarge(size: Int, limit: Int) -> Self {
     Self("the answer has \(size) bytes; the dApp accepts \(limit)", hint: "ask for less at a time")
   }

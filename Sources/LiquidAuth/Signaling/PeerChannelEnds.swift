@@ -1,8 +1,9 @@
 import Synchronization
 
-/// What the two ends of a channel share: the peer connection's thread on one side, readers and writers on the other.
+/// The state that both ends of a channel share: the peer connection's thread on one side, readers and writers on the
+/// other.
 ///
-/// Nothing of the outside is called while the lock is held.
+/// No foreign code is called while the lock is held.
 final class PeerChannelEnds: Sendable {
   private struct State {
     var connection: (any PeerConnection)?
@@ -12,7 +13,7 @@ final class PeerChannelEnds: Sendable {
     var lastBell = 0
   }
 
-  /// What was received and is not read yet; a failure is the last element.
+  /// Received and unread messages; a failure is the last element.
   let inbox: AsyncStream<Result<PeerMessage, LiquidAuthError>>
   private let feed: AsyncStream<Result<PeerMessage, LiquidAuthError>>.Continuation
   private let state = Mutex(State())
@@ -23,7 +24,7 @@ final class PeerChannelEnds: Sendable {
     feed.onTermination = { [weak self] _ in self?.close(nil) }
   }
 
-  /// Takes the connection; one that comes too late is closed.
+  /// Attaches the connection; closes it if the channel is already closed.
   func attach(_ connection: any PeerConnection) {
     let isClosed = state.withLock { state in
       if !state.isClosed { state.connection = connection }
@@ -32,13 +33,13 @@ final class PeerChannelEnds: Sendable {
     if isClosed { connection.close() }
   }
 
-  /// The connection, while the channel is not closed.
+  /// The connection, unless the channel is closed.
   func connection() throws(LiquidAuthError) -> any PeerConnection {
     guard let connection = state.withLock({ $0.connection }) else { throw .channelClosed }
     return connection
   }
 
-  /// Closes connection and inbox; `error` is told to the reader, after what was received before.
+  /// Closes connection and inbox; the reader gets `error` after the messages received before.
   func close(_ error: LiquidAuthError?) {
     let (isFirst, connection, bells) = state.withLock { state in
       defer { (state.isClosed, state.connection, state.bells) = (true, nil, [:]) }
@@ -53,9 +54,9 @@ final class PeerChannelEnds: Sendable {
 
   // MARK: The peer connection's side
 
-  /// Takes what concerns an open channel; what belongs to its opening is the signaling's.
+  /// Handles the events of an open channel; those of its opening are left to the signaling.
   ///
-  /// - Returns: what the dApp did for which the channel is closed now; nothing more comes from it then.
+  /// - Returns: the dApp's fault for which the channel was closed; no further events follow.
   @discardableResult
   func receive(_ event: PeerEvent) -> LiquidAuthError? {
     switch event {
@@ -71,7 +72,7 @@ final class PeerChannelEnds: Sendable {
     return nil
   }
 
-  /// What is wrong with a message or with how many wait; else it is counted.
+  /// The fault of a message or of the number of unread ones; a good message is counted.
   private func fault(of message: PeerMessage) -> LiquidAuthError? {
     let size = message.size
     guard size <= PeerChannel.maximumIncomingSize else { return .incomingTooLarge(size: size) }
@@ -85,7 +86,7 @@ final class PeerChannelEnds: Sendable {
 
   // MARK: The reader's and the writer's side
 
-  /// Makes room for what comes next.
+  /// Subtracts a message that was read from the unread ones.
   func hasRead(_ message: PeerMessage) {
     state.withLock { state in
       state.unread.count -= 1
@@ -93,7 +94,7 @@ final class PeerChannelEnds: Sendable {
     }
   }
 
-  /// Has `bell` rung when the buffered amount is low, and finished when the channel is closed; at once if it is.
+  /// Registers a bell that rings when the buffered amount is low, and finishes when the channel is closed.
   func hang(_ bell: AsyncStream<Void>.Continuation) -> Int {
     let (id, isClosed) = state.withLock { state in
       state.lastBell += 1
@@ -104,6 +105,6 @@ final class PeerChannelEnds: Sendable {
     return id
   }
 
-  /// Takes a bell down.
+  /// Removes a bell.
   func takeDown(_ id: Int) { state.withLock { _ = $0.bells.removeValue(forKey: id) } }
 }

@@ -1,25 +1,25 @@
-/// What must be known of a session description before it reaches the peer connection: RFC 8866, RFC 8841.
+/// The checks of a session description before it reaches the peer connection: RFC 8866, RFC 8841.
 ///
-/// The rest of it is for the library behind ``PeerConnectionPort``. What is refused here no honest peer sends.
+/// The library behind ``PeerConnectionPort`` reads the rest. No honest peer sends what is refused here.
 struct SessionDescription: Equatable, Sendable {
-  /// Bytes of a description that are read.
+  /// The most bytes of a description.
   static let maximumSize = 32 * 1024
-  /// What a peer takes that does not say so: RFC 8841 §6.
+  /// The limit of a peer that announces none: RFC 8841 §6.
   static let defaultMaximumMessageSize = 64 * 1024
 
-  /// The text, as it came.
+  /// The text as received.
   let text: String
-  /// How many media sections it has.
+  /// The number of media sections.
   let sectionCount: Int
-  /// Bytes of one message that its sender takes: `a=max-message-size`; `Int.max` where it is 0, no limit.
+  /// The most bytes of one message that its sender accepts: `a=max-message-size`; `Int.max` for 0, no limit.
   let maximumMessageSize: Int
-  /// By which its sender names the certificate of the data channel.
+  /// The fingerprints of the sender's certificate for the data channel.
   let fingerprints: CertificateFingerprints
 
   /// Reads a description.
   ///
-  /// It must have one data channel section that is not rejected (port 0), and in that section, or else above all of them,
-  /// a fingerprint of a certificate.
+  /// It must have one data channel section that is not rejected (port 0), and a fingerprint of a certificate in that
+  /// section or else at session level.
   init(_ text: String) throws(LiquidAuthError) {
     guard text.utf8.count <= Self.maximumSize else { throw .longAnswer }
     let lines = try Self.lines(of: text)
@@ -69,22 +69,22 @@ extension LiquidAuthError {
     Self("the dApp's answer cannot be used: \(what)", hint: newLink)
   }
 
-  /// It has more than 32 KiB.
+  /// The answer has more than 32 KiB.
   static let longAnswer = unusableAnswer("it has more than \(SessionDescription.maximumSize) bytes")
-  /// It is no lines of visible ASCII that begin with `v=0`, or a number in it is none.
+  /// The answer is not lines of visible ASCII that begin with `v=0`, or has an invalid number.
   static let malformedAnswer = unusableAnswer("it is malformed")
-  /// It has no data channel section, more than one, or one that is rejected.
+  /// The answer has no data channel section, more than one, or a rejected one.
   static let noDataChannel = unusableAnswer("it accepts no data channel")
-  /// It has no fingerprint of a certificate: nobody could say who is at the other end.
+  /// The answer has no fingerprint of a certificate, so the peer could not be identified.
   static let noFingerprint = unusableAnswer(
     "it has no fingerprint of a certificate by SHA-256, SHA-384 or SHA-512")
-  /// All its fingerprints are by a hash function that is too weak.
+  /// All fingerprints use a weak hash function.
   static func weakFingerprint(_ name: String) -> Self {
     unusableAnswer(
       "its certificate's fingerprint uses \(name), which is too weak; SHA-256, SHA-384 or SHA-512 is needed")
   }
-  /// It has another number of media sections than the offer.
+  /// The answer and the offer have different numbers of media sections.
   static let otherSections = unusableAnswer("it does not match the offer")
-  /// It is said to be of another type than an answer.
+  /// The answer claims another type.
   static let noAnswer = unusableAnswer("it is not an answer")
 }

@@ -1,35 +1,35 @@
-/// The wallet's side of the signals gateway: from nothing to an open channel, as the initiator.
+/// The wallet's side of the signals gateway as the initiator, from the start to an open channel.
 ///
 /// A pure value over ``SocketIOMachine``: events of the server and of the peer connection in, actions out. The server
-/// sends every signal to everyone in the room of the wallet's address, the sender too, and keeps none: an offer that is
-/// sent before the dApp listens is lost. So the offer is sent again until the first answer, our candidates once more
-/// after it; of the answers only the first that can be used counts: anybody in the room can send others. Nothing is done
-/// with others' offers, but they say that another wallet of the account is there.
+/// sends every signal to everyone in the room of the wallet's address, including the sender, and stores none: an offer
+/// is lost if the dApp does not listen yet. So the machine repeats the offer until the first answer, and then its
+/// candidates once. Only the first usable answer counts, because anybody in the room can send others. Other offers are
+/// ignored, but reveal that another wallet of the account is connected.
 struct SignalingMachine: Sendable {
-  /// How often the offer is sent until it is answered.
+  /// The interval at which the offer is repeated until it is answered.
   static let offerInterval = Duration.seconds(3)
-  /// When it is first told that nobody has answered yet.
+  /// The time until the first report of a missing answer.
   static let timeout = Duration.seconds(15)
-  /// Candidates of the dApp's that are handed on, and of ours that are sent.
+  /// The most candidates of the dApp that are used, and of ours that are sent.
   static let maximumCandidates = 64
 
-  /// What comes in.
+  /// An event of the server or of the peer connection.
   enum Input: Sendable {
     case server(SocketIOMachine.Input)
     case peer(PeerEvent)
   }
 
-  /// What the driver must do, in the order of the array.
+  /// An action for the driver, which performs them in the order of the array.
   enum Action: Equatable, Sendable {
-    /// Over the network.
+    /// Use the network.
     case transport(SocketIOMachine.Exchange)
-    /// With the peer connection.
+    /// Use the peer connection.
     case createOffer
     case setAnswer(String)
     case addCandidate(ICECandidate)
-    /// Tell the person.
+    /// Report progress to the user.
     case progress(SignalingProgress)
-    /// Done: the channel is open, the peer takes messages of so many bytes.
+    /// Done: the channel is open, and the peer accepts messages of this size.
     case opened(maximumMessageSize: Int)
     /// Done: there will be no channel.
     case failed(LiquidAuthError)
@@ -37,9 +37,9 @@ struct SignalingMachine: Sendable {
 
   private enum Phase {
     case idle
-    /// Waits for the server to let us in, and for the offer.
+    /// Waits for the connection to the namespace, and for the offer.
     case linking
-    /// The offer is sent, next at `resend`.
+    /// The offer was sent; the next time is `resend`.
     case signalled(resend: Duration)
     case connecting(SessionDescription)
     case ended
@@ -51,9 +51,9 @@ struct SignalingMachine: Sendable {
   private var phase = Phase.idle
   private var begun = Duration.zero
   private var isConnected = false
-  /// Whether the server has let us in once.
+  /// Whether the server has accepted the connection before.
   private var wasConnected = false
-  /// How the last connection ended; `nil` again when the server has let us in.
+  /// How the last connection ended; `nil` once the server has accepted a new one.
   private var loss: PortError?
   private var offer: (text: String, sections: Int)?
   private var ownCandidates: [ICECandidate] = []
@@ -62,7 +62,7 @@ struct SignalingMachine: Sendable {
   private var ignoredAnswers = 0
   private var unusableAnswer: LiquidAuthError?
   private var refusedCandidates = 0
-  /// When the offer was sent first, and how long nobody has answered when that is told next.
+  /// When the offer was first sent, and the waiting time at which the next report is due.
   private var waiting = (since: Duration.zero, next: timeout)
   private var hasHeardOtherOffer = false
 
@@ -76,7 +76,7 @@ struct SignalingMachine: Sendable {
 
   // MARK: Events
 
-  /// Connects to the server and has the offer made meanwhile.
+  /// Connects to the server, and makes the offer meanwhile.
   mutating func begin(at now: Duration) -> [Action] {
     guard case .idle = phase else { return [] }
     begun = now
@@ -84,7 +84,7 @@ struct SignalingMachine: Sendable {
     return [tell(.stage(.linking), at: now), .createOffer] + take(socket.begin(at: now), at: now)
   }
 
-  /// Takes what the server or the peer connection tells.
+  /// Takes an event of the server or of the peer connection.
   mutating func receive(_ input: Input, at now: Duration) -> [Action] {
     let overdue = tick(at: now)
     guard isRunning else { return overdue }
@@ -94,7 +94,7 @@ struct SignalingMachine: Sendable {
     }
   }
 
-  /// Does what is due at `now`: ends it, sends the offer once more, or what the connection needs.
+  /// Performs the actions that are due at `now`: fails, repeats the offer, or serves the connection.
   mutating func tick(at now: Duration) -> [Action] {
     guard isRunning else { return [] }
     guard now < begun + timeout else { return fail(overdue) }
@@ -119,8 +119,8 @@ struct SignalingMachine: Sendable {
     }
   }
 
-  /// What is said at the time-out: where answers came and none could be used, what was wrong with the last; and where the
-  /// server is not there, that it is not: then nobody can say that the dApp was silent.
+  /// The error at the timeout: the fault of the last answer if none was usable, or the lost server, since without it
+  /// the dApp could not answer.
   private var overdue: LiquidAuthError {
     switch (phase, unusableAnswer, loss) {
     case (.signalled, let error?, _): error
@@ -160,7 +160,7 @@ struct SignalingMachine: Sendable {
     return taken
   }
 
-  /// The server has let us in: what nobody may have heard before is said now.
+  /// The server has accepted the connection: sends what may have been lost before.
   private mutating func connected(at now: Duration) -> [Action] {
     (isConnected, wasConnected, loss) = (true, true, nil)
     switch phase {
@@ -179,13 +179,13 @@ struct SignalingMachine: Sendable {
     }
   }
 
-  /// Our own offer comes back; another one is another wallet's, which has the room of our address too.
+  /// Receives our own offer, or that of another wallet of the account, which shares the room.
   private mutating func takeOffer(_ event: SocketIOEvent) -> [Action] {
     if let offer, let other = try? event.argument(String.self), other != offer.text { hasHeardOtherOffer = true }
     return []
   }
 
-  /// The first answer that can be used is the dApp's; who sends another one comes too late.
+  /// Accepts the first usable answer; later ones are ignored.
   private mutating func takeAnswer(_ event: SocketIOEvent, at now: Duration) -> [Action] {
     guard case .signalled = phase, let offer else { return ignoreAnswer(at: now) }
     let answer: SessionDescription
@@ -216,7 +216,7 @@ struct SignalingMachine: Sendable {
     return answer
   }
 
-  /// Candidates that come before the answer wait for it.
+  /// Holds candidates that come before the answer.
   private mutating func takeCandidate(_ event: SocketIOEvent, at now: Duration) -> [Action] {
     let payload = try? event.argument(CandidatePayload.self)
     guard payload?.isLast != true else { return [] }
@@ -319,6 +319,6 @@ struct SignalingMachine: Sendable {
 }
 
 extension Int {
-  /// Whether it is 1, 2, 4, 8 and so on: what comes without end is told less and less often.
+  /// Whether it is 1, 2, 4, 8 and so on, so that repeated events are reported ever less often.
   fileprivate var isPowerOfTwo: Bool { self > 0 && self & (self - 1) == 0 }
 }

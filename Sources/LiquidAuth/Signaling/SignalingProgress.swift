@@ -1,32 +1,33 @@
-/// How far it is to an open channel.
+/// The stages on the way to an open channel.
 public enum SignalingStage: String, Sendable {
-  /// The server is being connected to.
+  /// The wallet connects to the server.
   case linking
-  /// The offer was sent; the dApp's answer is waited for.
+  /// The offer was sent; the wallet waits for the dApp's answer.
   case signalled
-  /// The answer has come; a path to the dApp is looked for.
+  /// The answer has arrived; the wallet looks for a path to the dApp.
   case connecting
   /// The channel is open.
   case open
 }
 
-/// What a person may want to know while a channel is being opened.
+/// The progress of opening a channel, for display.
 public struct SignalingProgress: Equatable, Sendable {
   /// What has happened.
   public enum Event: Equatable, Sendable {
-    /// A stage has begun; each is told once, in their order.
+    /// A stage has begun; each is reported once, in order.
     case stage(SignalingStage)
-    /// The connection to the server is lost; another is tried after the delay.
+    /// The connection to the server is lost; the wallet tries again after the delay.
     case reconnecting(PortError, delay: Duration)
-    /// No dApp has answered for so long since the offer was sent. Told after 15 s, and whenever the time has doubled.
+    /// No dApp has answered for this time since the offer. Reported after 15 s, and whenever the time has doubled.
     case waiting(Duration)
-    /// So many answers were not taken: they cannot be used, or came before the offer or after the one that was taken, from
-    /// another dApp of this wallet or a page that was loaded twice. Told at the first and whenever the number has doubled.
+    /// This many answers were ignored: they are unusable, or came before the offer or after the accepted one, from
+    /// another dApp of this wallet or a page that was loaded twice. Reported at the first and whenever the number has
+    /// doubled.
     case ignoredAnswers(Int)
-    /// No TURN server of the configuration gave an address: none was reached, or none took user and password. Where there
-    /// is another path, the channel opens all the same.
+    /// No TURN server of the configuration gave an address: none was reachable, or none accepted user and password. If
+    /// there is another path, the channel opens anyway.
     case noRelay
-    /// So many of the dApp's candidates were malformed or too many. Told at the first and whenever the number has
+    /// This many candidates of the dApp were malformed, or too many. Reported at the first and whenever the number has
     /// doubled.
     case refusedCandidates(Int)
   }

@@ -1,13 +1,13 @@
-/// Who makes the WebRTC offer, and who answers it.
+/// The role in WebRTC's offer and answer.
 ///
-/// The events of the signals gateway are named after the maker of what they carry. The wallet is the initiator.
+/// The events of the signals gateway are named after the role of their sender. The wallet is the initiator.
 enum SignalingRole: Sendable {
   /// Makes the offer: the wallet.
   case initiator
   /// Answers it: the dApp.
   case responder
 
-  /// Carries the session description.
+  /// The event that carries the session description.
   var descriptionEvent: String {
     switch self {
     case .initiator: "offer-description"
@@ -15,7 +15,7 @@ enum SignalingRole: Sendable {
     }
   }
 
-  /// Carries one candidate.
+  /// The event that carries one candidate.
   var candidateEvent: String {
     switch self {
     case .initiator: "offer-candidate"
@@ -23,7 +23,7 @@ enum SignalingRole: Sendable {
     }
   }
 
-  /// Carries a candidate of either side; servers of old send it.
+  /// The event for a candidate of either side, which old servers send.
   static let candidateEvent = "candidate"
 }
 
@@ -31,7 +31,7 @@ enum SignalingRole: Sendable {
 struct AnswerPayload: Decodable {
   /// The description's text.
   let sdp: String
-  /// What it is said to be; `nil` in a string.
+  /// Its declared type; `nil` in a string.
   let type: String?
 
   private enum CodingKeys: CodingKey {
@@ -51,7 +51,7 @@ struct AnswerPayload: Decodable {
 
 /// The payload of the candidate events: WebRTC's RTCIceCandidateInit.
 struct CandidatePayload: Codable {
-  /// Bytes of a candidate's text that are read.
+  /// The most bytes of a candidate's text.
   static let maximumSize = 1024
 
   /// The attribute; empty or `null` at the end of the candidates.
@@ -67,12 +67,12 @@ struct CandidatePayload: Codable {
     sdpMLineIndex = candidate.sdpMLineIndex
   }
 
-  /// Whether it only says that there are no more.
+  /// Whether it only marks the end of the candidates.
   var isLast: Bool { candidate?.isEmpty ?? true }
 
-  /// The candidate, where it is one line of visible ASCII for one of the offer's media sections.
+  /// The candidate, if it is one line of visible ASCII for one of the offer's media sections.
   ///
-  /// Without an index it is for the first. A leading `a=` is taken off.
+  /// Without an index it belongs to the first. A leading `a=` is removed.
   func candidate(sections: Int) -> ICECandidate? {
     guard var text = candidate, text.utf8.count <= Self.maximumSize,
       text.utf8.allSatisfy({ (0x20...0x7e).contains($0) })

@@ -1,16 +1,16 @@
 /// Opens a channel to the dApp that shows the link, over the signals gateway of its server.
 ///
-/// To be called after the server has accepted the registration or sign-in. The wallet makes the offer and does not
-/// `link`: the room of its address is entered by the session's cookie. Cancelling the task at any moment closes web
-/// socket, exchanges and peer connection before this returns.
+/// Call it after the server has accepted the registration or sign-in. The wallet makes the offer and does not send
+/// `link`: the session's cookie enters the room of its address. Cancelling the task at any time closes web socket,
+/// exchanges and peer connection before this returns.
 ///
 /// - Parameters:
 ///   - origin: the origin of the link.
-///   - headers: what every exchange with the server carries: `User-Agent`, and the ceremony's `Cookie`. Cookies that the
-///     server sets from now on are not kept: none of them belongs to the session.
+///   - headers: the fields of every exchange with the server: `User-Agent`, and the ceremony's `Cookie`. Cookies that
+///     the server sets from now on are ignored: none of them belongs to the session.
 ///   - iceServers: STUN and TURN servers of the configuration.
-///   - timeout: until the channel is open; the dApp may be waiting for its person.
-///   - progress: told of each stage, on the task that called.
+///   - timeout: the time until the channel must be open; the dApp may wait for its user.
+///   - progress: called at each stage, on the calling task.
 /// - Returns: the open channel; the web socket is closed by then.
 public func startSignaling(
   origin: WebOrigin, headers: [HTTPHeader], iceServers: [ICEServer], timeout: Duration = .seconds(120),
@@ -23,14 +23,14 @@ public func startSignaling(
   }.get()
 }
 
-/// Feeds the machine with what the ports tell, in one line, and does what it says.
+/// Feeds the machine with the events of the ports, one at a time, and performs its actions.
 private struct SignalingDriver {
   private enum Event: Sendable {
     case machine(SignalingMachine.Input)
     case alarm
   }
 
-  /// Events that may wait to be looked at; who sends more, faster than this loop turns, is hostile.
+  /// The most events in the queue; a server that sends more, faster than this loop runs, is hostile.
   private static let maximumWaitingEvents = 256
 
   private let origin: WebOrigin
@@ -44,7 +44,7 @@ private struct SignalingDriver {
   private var machine: SignalingMachine
   private var peer: (any PeerConnection)?
   private var webSocket: (any WebSocketConnection)?
-  /// Of the one GET and the one POST that may be under way; finished when they are given up.
+  /// The ends of the GET and the POST under way; finished to cancel them.
   private var exchangeEnds: [HTTPRequest.Method: AsyncStream<Never>.Continuation] = [:]
   private var alarm: (deadline: Duration, cancel: @Sendable () -> Void)?
 
@@ -60,7 +60,7 @@ private struct SignalingDriver {
     (events, feed) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maximumWaitingEvents))
   }
 
-  /// Runs until the channel is open or there will be none; then nothing but an open channel is left.
+  /// Runs until the channel is open or has failed; then closes everything else.
   mutating func run(
     iceServers: [ICEServer], _ exchanges: inout DiscardingTaskGroup
   ) async -> Result<PeerChannel, LiquidAuthError> {
@@ -81,7 +81,7 @@ private struct SignalingDriver {
     let peer = try ports.peerConnections.make(
       iceServers: iceServers, channelLabel: PeerChannel.label, bufferedAmountLowThreshold: PeerChannel.lowWaterMark
     ) { event in
-      // What closes the channel before it is open ends its opening: nothing more would come to end it.
+      // A fault that closes the channel during the opening also ends the opening: no further event would end it.
       let fault = ends.receive(event)
       Self.offer(.machine(.peer(fault.map { .failed($0.description) } ?? event)), to: feed)
     }
@@ -115,7 +115,7 @@ private struct SignalingDriver {
 
   // MARK: Actions
 
-  /// What the actions end in; `nil` while it goes on.
+  /// Performs actions; returns the outcome, or `nil` while the signaling continues.
   private mutating func perform(
     _ actions: [SignalingMachine.Action], _ exchanges: inout DiscardingTaskGroup
   ) -> Result<PeerChannel, LiquidAuthError>? {
@@ -178,7 +178,7 @@ private struct SignalingDriver {
     exchangeEnds = [:]
   }
 
-  /// Makes an exchange beside the loop; it ends early when its connection is given up.
+  /// Makes an exchange concurrently with the loop; it is cancelled when its connection is closed.
   private mutating func send(
     _ request: HTTPRequest, _ exchanges: inout DiscardingTaskGroup,
     _ input: @escaping @Sendable (Result<HTTPResponse, PortError>) -> SocketIOMachine.Input
@@ -213,62 +213,61 @@ private struct SignalingDriver {
 // MARK: - Errors
 
 extension LiquidAuthError {
-  /// What to do after a sign-in: dApps wait for it once, and a link that was used works no second time.
+  /// What to do after a sign-in: dApps wait for it once, and a used link does not work again.
   public static let newLink = "reload the dApp's page and take its new link"
 
   private static let turn =
     "if a network blocks the connection, add a TURN server to wallet.conf (ice-server); then \(newLink)"
 
-  /// Every connection to the server failed; `loss` is the failure of the last.
+  /// Every connection to the server failed; `loss` is the last failure.
   static func serverGone(_ loss: PortError) -> Self {
     Self(.serverLost(loss), "the server cannot be reached: \(loss)", hint: "try again later: \(newLink)")
   }
 
-  /// The server had let us in, and went away before the channel was open; how, or how the last try to find it again ended.
+  /// The server had accepted the connection, and was lost before the channel was open; `loss` is the last failure.
   static func serverLost(_ loss: PortError) -> Self {
     Self(
       .serverLost(loss), "the server went away before the channel to the dApp was open: \(loss)",
       hint: "when it is back, \(newLink)")
   }
 
-  /// The server is not who it should be; the reason is the adapter's.
+  /// The server's identity is not proven; with the adapter's reason.
   static func untrusted(_ reason: String) -> Self {
     Self(
       "the server did not prove its identity: \(reason.onOneLine)",
       hint: "do not trust this link, and report it to the dApp's operator")
   }
 
-  /// The server did not let us into its namespace, in its own words.
+  /// The server denied the namespace, with its own words.
   static func connectionDenied(_ words: String) -> Self {
     Self("the server denied the connection: \(words.onOneLine)", hint: "ask the dApp for a new link")
   }
 
-  /// One of our messages, in bytes, is larger than the server reads.
+  /// One of our messages is larger than the server accepts; sizes in bytes.
   static func messageTooLarge(size: Int, limit: Int) -> Self {
     Self(
       "a message of \(size) bytes is needed; the server accepts \(limit)", hint: "report this to the dApp's operator")
   }
 
-  /// Events came faster than they could be looked at.
+  /// Events came faster than they could be handled.
   static let flooded = Self(
     "the server sent too many messages", hint: "do not trust this server, and report it to the dApp's operator")
 
-  /// No path to the dApp was found, or it broke off before the channel was open; the reason is the adapter's.
+  /// No path to the dApp was found, or it was lost before the channel was open; with the adapter's reason.
   static func peerConnectionFailed(_ reason: String) -> Self {
     Self("no connection to the dApp: \(reason.onOneLine)", hint: turn)
   }
 
-  /// The dApp's answer led to no channel, and another wallet of this account is connected; the adapter gives the
-  /// reason.
+  /// The dApp's answer led to no channel, and another wallet of this account is connected.
   ///
-  /// The dApp may have answered the other wallet's offer.
+  /// The dApp may have answered the other wallet's offer. The adapter gives the reason.
   static func otherWallet(_ reason: String) -> Self {
     Self(
       "no connection to the dApp: \(reason.onOneLine); another wallet of this account is connected, and may have taken "
         + "the answer", hint: "stop one of them, then \(newLink)")
   }
 
-  /// The channel was not open in time; how far it had come.
+  /// The channel was not open in time; with the stage that was reached.
   static func channelTimedOut(_ stage: SignalingStage) -> Self {
     switch stage {
     case .linking:

@@ -6,7 +6,7 @@ enum EngineIOPacket: Equatable, Sendable {
   case open(EngineIOHandshake)
   /// 1: the end of the session.
   case close
-  /// 2: asks for a pong with the same text, which is empty, or `probe` on a transport that is tried out.
+  /// 2: requests a pong with the same text, which is empty, or `probe` on a transport under test.
   case ping(String)
   /// 3: the answer to a ping.
   case pong(String)
@@ -14,7 +14,7 @@ enum EngineIOPacket: Equatable, Sendable {
   case message(String)
   /// 5: the change from polling to a web socket is complete.
   case upgrade
-  /// 6: nothing; frees a poll that waits.
+  /// 6: nothing; ends a waiting poll.
   case noop
 
   private static let separator: UInt8 = 0x1e
@@ -22,7 +22,8 @@ enum EngineIOPacket: Equatable, Sendable {
   /// Reads one packet.
   ///
   /// - Throws: ``LiquidAuthError/binary`` for `b` and base64; ``LiquidAuthError/malformed(_:)`` for any other type, for
-  ///   text after a type that has none, and for a ping with unexpected text: the server does not choose what is echoed.
+  ///   text after a type that has none, and for a ping with unexpected text, so that the server cannot choose what is
+  ///   echoed.
   init(_ text: some StringProtocol) throws(LiquidAuthError) {
     guard let type = text.utf8.first else { throw .malformed("packet") }
     let rest = String(decoding: text.utf8.dropFirst(), as: UTF8.self)
@@ -39,7 +40,7 @@ enum EngineIOPacket: Equatable, Sendable {
     }
   }
 
-  /// Reads the body of a polling exchange, which has one packet at least.
+  /// Reads the body of a polling exchange, which has at least one packet.
   static func packets(inPayload payload: String) throws(LiquidAuthError) -> [EngineIOPacket] {
     var packets: [EngineIOPacket] = []
     for text in payload.utf8.split(separator: separator, omittingEmptySubsequences: false) {
@@ -67,7 +68,7 @@ enum EngineIOPacket: Equatable, Sendable {
   }
 }
 
-/// What an Engine.IO server says of the session it opens: protocol 4, "Handshake".
+/// The parameters of a session from an Engine.IO server: protocol 4, "Handshake".
 struct EngineIOHandshake: Equatable, Sendable {
   /// Names the session in the URL of every polling exchange; 1 to 256 bytes.
   let sid: String
@@ -75,12 +76,12 @@ struct EngineIOHandshake: Equatable, Sendable {
   let pingInterval: Duration
   /// How long after that a ping may be late; 100 ms to 10 minutes.
   let pingTimeout: Duration
-  /// Bytes that the server reads in one message or one body; `nil` where it does not say.
+  /// The most bytes of one message or body that the server accepts; `nil` if not stated.
   let maxPayload: Int?
-  /// The JSON object as it came.
+  /// The JSON object as received.
   let text: String
 
-  /// After so long a silence, the connection counts as lost.
+  /// The silence after which the connection counts as lost.
   var longestSilence: Duration { pingInterval + pingTimeout }
 
   private struct Members: Decodable {
@@ -93,7 +94,7 @@ struct EngineIOHandshake: Equatable, Sendable {
   private static let milliseconds = 100...600_000
   private static let maximumSIDSize = 256
 
-  /// Reads the JSON object; numbers that no server means are refused, since every wait follows from them.
+  /// Reads the JSON object; refuses extreme numbers, since every wait depends on them.
   init(_ text: String) throws(LiquidAuthError) {
     let members = try JSONText.decode(Members.self, from: text)
     guard (1...Self.maximumSIDSize).contains(members.sid.utf8.count),

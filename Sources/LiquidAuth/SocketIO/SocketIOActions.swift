@@ -1,9 +1,9 @@
 extension SocketIOMachine {
-  /// What a transport tells of one connection.
+  /// An event of a transport on one connection.
   struct Input: Sendable {
-    /// What has happened.
+    /// The event.
     enum Event: Sendable {
-      /// On the web socket.
+      /// An event of the web socket.
       case webSocket(WebSocketEvent)
       /// The outcome of the GET that waits for packets.
       case polled(Result<HTTPResponse, PortError>)
@@ -11,27 +11,26 @@ extension SocketIOMachine {
       case posted(Result<HTTPResponse, PortError>)
     }
 
-    /// The connection it happened on.
+    /// The connection of the event.
     let connection: ConnectionID
-    /// What has happened.
     let event: Event
   }
 
-  /// What the driver must do, in the order of the array.
+  /// An action for the driver, which performs them in the order of the array.
   enum Action: Equatable, Sendable {
-    /// For the transports.
+    /// Use a transport.
     case transport(Exchange)
-    /// The server has let us in; after a lost connection, once more.
+    /// The server has accepted the connection; repeated after a lost connection.
     case connected
     /// The server sent an event.
     case event(SocketIOEvent)
-    /// The connection is lost; another is tried after the delay.
+    /// The connection is lost; the machine tries again after the delay.
     case lost(PortError, delay: Duration)
-    /// It is over; nothing is tried any more.
+    /// The end; the machine tries nothing more.
     case failed(LiquidAuthError)
   }
 
-  /// What is done over the network; a target is path and query, of the server's origin.
+  /// An exchange over the network; a target is path and query at the server's origin.
   enum Exchange: Equatable, Sendable {
     /// Begin to open a web socket.
     case openWebSocket(ConnectionID, target: String)
@@ -41,20 +40,20 @@ extension SocketIOMachine {
     case poll(ConnectionID, target: String)
     /// POST packets, `text/plain` in UTF-8.
     case post(ConnectionID, target: String, body: String)
-    /// Close the web socket, or give up the exchanges that wait.
+    /// Close the web socket, or cancel the waiting exchanges.
     case close(ConnectionID)
   }
 
-  /// Path and query of what is asked of the server: Engine.IO 4 at Socket.IO's own path.
+  /// Path and query of the requests: Engine.IO 4 at Socket.IO's own path.
   enum Target {
-    /// Of the web socket.
+    /// The web socket.
     static let webSocket = "/socket.io/?EIO=4&transport=websocket"
-    /// Of the poll that opens a session.
+    /// The poll that opens a session.
     static let polling = "/socket.io/?EIO=4&transport=polling"
 
-    /// Of every other exchange of a session.
+    /// Every other exchange of a session.
     ///
-    /// Its name is the server's text: all but the unreserved characters of RFC 3986 is percent-encoded.
+    /// The server chooses the session's name: all but the unreserved characters of RFC 3986 are percent-encoded.
     static func polling(sid: String) -> String { "\(polling)&sid=\(percentEncoded(sid))" }
 
     private static let digits = Array("0123456789ABCDEF".utf8)

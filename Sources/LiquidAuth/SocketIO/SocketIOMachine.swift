@@ -1,27 +1,28 @@
-/// The client's side of Socket.IO over Engine.IO: what the transports tell in, actions out.
+/// The client's side of Socket.IO over Engine.IO: transport events in, actions out.
 ///
-/// A pure value: it opens nothing, reads no clock and draws from the randomness it is given. The driver performs the
-/// actions in their order, says what came of them with the connection's number, and calls `tick` at `deadline`.
+/// A pure value: it opens nothing, reads no clock and uses the given randomness. The driver performs the actions in
+/// their order, reports the results with the connection's number, and calls `tick` at `deadline`.
 ///
-/// A web socket is tried first. A transport that ends before its handshake gives way to the other one at the next try;
-/// one that has worked is kept. A connection that is lost is made anew after a delay that doubles from try to try, less
-/// up to a half by chance, until ``maximumTries`` in a row have failed. What was emitted meanwhile is not kept: who
-/// emits hears ``Action/connected`` and says what is still to be said.
+/// The machine tries a web socket first. After a transport that ends before its handshake it uses the other one next;
+/// it keeps one that has worked. After a loss it reconnects with a delay that doubles each time, less a random share of
+/// up to a half, until ``maximumTries`` in a row have failed. Events emitted meanwhile are dropped; after
+/// ``Action/connected`` the caller must emit them again.
 struct SocketIOMachine: Sendable {
-  /// Bytes of one message, or of one body in polling, from the server: far more than a session description has.
+  /// The most bytes of one message, or of one body in polling, from the server: far more than a session description
+  /// has.
   static let maximumMessageSize = 256 * 1024
-  /// How long one try may last until the namespace has let us in.
+  /// The longest duration of one try, up to the connection to the namespace.
   static let connectTimeout = Duration.seconds(10)
-  /// Tries in a row that fail before the server counts as gone.
+  /// The number of failed tries in a row after which the server counts as gone.
   static let maximumTries = 8
-  /// A connection that lasted so long has worked: the tries are counted anew.
+  /// The duration after which a connection counts as working, and the tries are counted anew.
   static let steadyTime = Duration.seconds(10)
   /// The longest delay after the first failure, and after the last.
   static let delays = (first: Duration.milliseconds(500), last: Duration.seconds(8))
-  /// Packets that wait in polling until the server has taken those before them.
+  /// The most packets that wait in polling until the server has accepted the earlier ones.
   static let maximumWaitingPackets = 256
 
-  /// Numbers the connections, so that what is told late of one that was given up reaches no other.
+  /// Numbers the connections, so that late events of a closed one do not affect another.
   struct ConnectionID: Hashable, Sendable {
     let rawValue: Int
   }
@@ -36,7 +37,7 @@ struct SocketIOMachine: Sendable {
     let id: ConnectionID
     let transport: Transport
     var handshake: EngineIOHandshake?
-    /// When the namespace let us in; `nil` until then.
+    /// When the namespace accepted the connection; `nil` until then.
     var connected: Duration?
     /// The end of the try, then of the longest silence.
     var deadline: Duration
@@ -58,7 +59,7 @@ struct SocketIOMachine: Sendable {
   private var lastConnection = 0
   private var failures = 0
 
-  /// A client that has not begun.
+  /// Makes a client that has not begun.
   init(randomness: any RandomNumberGenerator & Sendable) { self.randomness = randomness }
 
   // MARK: Events
@@ -69,7 +70,7 @@ struct SocketIOMachine: Sendable {
     return connect(at: now)
   }
 
-  /// Takes what a transport tells; of a connection that was given up, nothing is heard any more.
+  /// Takes an event of a transport; ignores those of a closed connection.
   mutating func receive(_ input: Input, at now: Duration) -> [Action] {
     let overdue = tick(at: now)
     guard case .active(let connection) = state, connection.id == input.connection else { return overdue }
@@ -80,7 +81,7 @@ struct SocketIOMachine: Sendable {
     }
   }
 
-  /// Does what is due at `now`: gives up a silent connection, or tries again.
+  /// Performs the actions that are due at `now`: closes a silent connection, or tries again.
   mutating func tick(at now: Duration) -> [Action] {
     switch state {
     case .delaying(let until) where until <= now: connect(at: now)
@@ -89,7 +90,7 @@ struct SocketIOMachine: Sendable {
     }
   }
 
-  /// When `tick` is due next; `nil` while there is nothing to wait for.
+  /// When `tick` is due next; `nil` if it is not needed.
   var deadline: Duration? {
     switch state {
     case .idle, .ended: nil
@@ -128,7 +129,7 @@ struct SocketIOMachine: Sendable {
     }
   }
 
-  /// Ends the connection; after ``LiquidAuthError/Kind/serverLost(_:)`` it tries another one.
+  /// Ends the connection; after ``LiquidAuthError/Kind/serverLost(_:)`` it tries a new one.
   private mutating func end(_ error: LiquidAuthError, at now: Duration) -> [Action] {
     guard case .active(let connection) = state else { return [] }
     let closing = Action.transport(.close(connection.id))
@@ -177,7 +178,7 @@ struct SocketIOMachine: Sendable {
     return take([try EngineIOPacket(text)], at: now)
   }
 
-  /// A poll's response; the next poll follows as long as the connection is there.
+  /// Takes a poll's response; the next poll follows while the connection lasts.
   private mutating func takePayload(
     _ response: HTTPResponse, on connection: Connection, at now: Duration
   ) throws(LiquidAuthError) -> [Action] {
@@ -210,7 +211,7 @@ struct SocketIOMachine: Sendable {
 
   // MARK: Packets in
 
-  /// Whatever ends the connection, what came before it counts.
+  /// Packets before the end of the connection count.
   private mutating func take(_ packets: [EngineIOPacket], at now: Duration) -> [Action] {
     var actions: [Action] = []
     for packet in packets {
@@ -280,7 +281,7 @@ struct SocketIOMachine: Sendable {
     return post(connection)
   }
 
-  /// Posts as many of the waiting packets as the server reads in one body.
+  /// Posts as many of the waiting packets as the server accepts in one body.
   private mutating func post(_ connection: Connection) -> [Action] {
     var connection = connection
     defer { state = .active(connection) }

@@ -1,23 +1,23 @@
 /// One packet of Socket.IO, protocol 5, as a server sends it, without binary attachments.
 ///
-/// On the wire: a digit for the type, the namespace and a comma unless it is `/`, the number that an acknowledgement
-/// carries too, then JSON. A client sends two kinds only, ``connect`` and ``text(of:)``.
+/// On the wire: a digit for the type, the namespace and a comma unless it is `/`, the number for an acknowledgement,
+/// then JSON. A client sends two kinds only, ``connect`` and ``text(of:)``.
 struct SocketIOPacket: Equatable, Sendable {
   /// What the packet does.
   enum Kind: Equatable, Sendable {
-    /// 0: the client is let into the namespace, under this session id.
+    /// 0: the server accepts the client in the namespace, with this session id.
     case connect(sid: String)
-    /// 1: the client is put out of the namespace.
+    /// 1: the server removes the client from the namespace.
     case disconnect
-    /// 2: an event; the number by which an acknowledgement may be asked for is passed over, none is sent.
+    /// 2: an event; a number that requests an acknowledgement is ignored, and none is sent.
     case event(SocketIOEvent)
-    /// 3: an acknowledgement, a JSON array behind a number; we ask for none.
+    /// 3: an acknowledgement, a JSON array after a number; this client requests none.
     case acknowledgement
-    /// 4: the client is not let in.
+    /// 4: the server refuses the client.
     case connectError(message: String)
   }
 
-  /// The namespace that needs no name.
+  /// The default namespace, which is omitted in packets.
   static let defaultNamespace = "/"
 
   /// The namespace, which begins with a slash.
@@ -25,13 +25,13 @@ struct SocketIOPacket: Equatable, Sendable {
   /// The type with its payload.
   let kind: Kind
 
-  /// What asks to be let into the default namespace.
+  /// The request to enter the default namespace.
   static let connect = "0"
 
   /// An event for the default namespace.
   static func text(of event: SocketIOEvent) -> String { "2" + event.array }
 
-  /// Reads a packet; JSON must be of the kind that its type has.
+  /// Reads a packet; the JSON must match the type.
   ///
   /// - Throws: ``LiquidAuthError/binary`` for the types 5 and 6, ``LiquidAuthError/malformed(_:)`` for other faults.
   init(_ text: String) throws(LiquidAuthError) {
@@ -51,7 +51,7 @@ struct SocketIOPacket: Equatable, Sendable {
     return String(decoding: name, as: UTF8.self)
   }
 
-  /// Decimal digits; `nil` when there are none.
+  /// Reads decimal digits; `nil` if there are none.
   private static func id(from rest: inout Substring.UTF8View) throws(LiquidAuthError) -> UInt64? {
     let digits = rest.prefix(while: \.isASCIIDigit)
     guard !digits.isEmpty else { return nil }
@@ -77,14 +77,13 @@ struct SocketIOPacket: Equatable, Sendable {
     }
   }
 
-  /// A JSON value that nobody looks at.
+  /// A JSON value that is ignored.
   private struct Anything: Decodable {
     init(from decoder: any Decoder) {}
   }
 }
 
-/// A name with what was said under it: the payload of Socket.IO's packet EVENT, a JSON array whose first element is the
-/// name.
+/// A name and its arguments: the payload of Socket.IO's packet EVENT, a JSON array whose first element is the name.
 struct SocketIOEvent: Equatable, Sendable {
   /// The name.
   let name: String
@@ -98,7 +97,7 @@ struct SocketIOEvent: Equatable, Sendable {
     array = "[" + elements.joined(separator: ",") + "]"
   }
 
-  /// Reads the array and its name; the arguments wait until somebody asks for them.
+  /// Reads the array and its name; the arguments are decoded on demand.
   init(array: String) throws(LiquidAuthError) {
     name = try JSONText.decode(Name.self, from: array).name
     self.array = array
@@ -134,7 +133,7 @@ struct SocketIOEvent: Equatable, Sendable {
 
 /// JSON in a text of Socket.IO, to and from typed values.
 enum JSONText {
-  /// Reads one JSON value; members that the type does not name are passed over.
+  /// Reads one JSON value; members that the type does not name are ignored.
   static func decode<Value: Decodable>(
     _ type: Value.Type, from text: some StringProtocol
   ) throws(LiquidAuthError) -> Value {
@@ -152,12 +151,12 @@ extension LiquidAuthError {
     Self("the server violates Socket.IO: it sent \(what)", hint: "report this to the dApp's operator")
   }
 
-  /// A packet, a handshake, a message or JSON is malformed, or comes at the wrong time.
+  /// A packet, a handshake, a message or JSON is malformed, or arrives at the wrong time.
   static func malformed(_ part: String) -> Self { violation("a malformed \(part)") }
 
   /// A packet in binary, or with binary attachments.
   static let binary = violation("a binary message")
 
-  /// A message of more bytes than are read.
+  /// A message that exceeds the limit.
   static let tooLarge = violation("a message of more than \(SocketIOMachine.maximumMessageSize) bytes")
 }

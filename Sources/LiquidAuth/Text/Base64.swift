@@ -2,7 +2,7 @@ import Recovery
 
 /// base64 in the two alphabets of RFC 4648.
 ///
-/// Keyri has the first. ARC-27 says that one too, and its peers write the other.
+/// Keyri uses the first. ARC-27 specifies it too, but its peers write the other.
 enum Base64 {
   /// Writes bytes with the alphabet of §4 and padding.
   static func encode(_ bytes: [UInt8]) -> String {
@@ -12,7 +12,7 @@ enum Base64 {
 
   /// Reads either alphabet, not both in one text, with or without padding; `nil` for anything else.
   ///
-  /// As ``Base64URL/decode(_:)``, it takes no bit that belongs to no byte.
+  /// Like ``Base64URL/decode(_:)``, it refuses unused bits that are not zero.
   static func decode(_ text: String) -> [UInt8]? {
     var digits = Array(text.utf8)
     let padding = digits.reversed().prefix { $0 == UInt8(ascii: "=") }.count

@@ -1,16 +1,16 @@
 import FoundationEssentials
 
-/// JSON, RFC 8259: this room's one door to it, and to Foundation.
+/// JSON, RFC 8259: the only code in this module that uses it and Foundation.
 ///
-/// A text is looked at before it is decoded: it must be UTF-8, at most ``maximumDepth`` deep, and no object may have a name
-/// twice (RFC 7493 §2.3), of which one reader takes the first and another the last. Foundation takes a comma after the
-/// last value, which RFC 8259 (§4, §5) does not have. Members that a type does not name are passed over. How many bytes
-/// come is limited by the ports.
+/// A text is checked before it is decoded: it must be UTF-8, at most ``maximumDepth`` deep, and no object may have a
+/// name twice (RFC 7493 §2.3), since readers differ on which one counts. Foundation accepts a comma after the last
+/// value, which RFC 8259 (§4, §5) does not allow. Members that a type does not name are ignored. The ports limit the
+/// number of bytes.
 enum JSON {
-  /// Arrays and objects in one another, at most; servers of Liquid Auth and Keyri have 4.
+  /// The most nested arrays and objects; servers of Liquid Auth and Keyri have 4.
   static let maximumDepth = 32
 
-  /// Writes a value on one line, members in the order of their names, slashes as they are: one value has one form.
+  /// Writes a value on one line with sorted members and unescaped slashes, so that one value has one form.
   ///
   /// - Throws: ``JSONError/unwritable`` for a number that JSON does not have.
   static func encode(_ value: some Encodable) throws(JSONError) -> [UInt8] {
@@ -38,30 +38,30 @@ enum JSON {
     }
   }
 
-  /// Where a member stands, such as `rp.id`; the names are our own types', never a server's.
+  /// The path of a member, such as `rp.id`; the names come from our own types, never from a server.
   private static func member(_ path: [any CodingKey]) -> String {
     path.isEmpty ? "the answer" : path.map(\.stringValue).joined(separator: ".")
   }
 }
 
-/// What is wrong with a JSON text, or keeps a value from being one.
+/// Why a text is not acceptable JSON, or a value cannot be written as JSON.
 enum JSONError: Error, Equatable, CustomStringConvertible {
-  /// It is not JSON in UTF-8, or a number in it is out of its type's range.
+  /// The text is not JSON in UTF-8, or a number in it is out of its type's range.
   case noJSON
-  /// It is deeper than is read.
+  /// The text is nested too deeply.
   case tooDeep
-  /// A name stands in an object twice.
+  /// An object has a name twice.
   case repeatedName
-  /// A member that must be there is not; where.
+  /// A required member is missing; its path.
   case missing(String)
-  /// A member is of another kind, or `null`; where.
+  /// A member is of another kind, or `null`; its path.
   case otherKind(String)
-  /// A member is of the right kind and means nothing; where.
+  /// A member is of the right kind and has an invalid value; its path.
   case invalid(String)
-  /// A value has no form in JSON.
+  /// The value cannot be written as JSON.
   case unwritable
 
-  /// What is wrong, as part of a sentence; nothing of the text is in it.
+  /// What is wrong, as part of a sentence; without any of the text.
   var description: String {
     switch self {
     case .noJSON: "it is not JSON"
@@ -75,15 +75,15 @@ enum JSONError: Error, Equatable, CustomStringConvertible {
   }
 }
 
-// MARK: - What the decoder does not look at
+// MARK: - Checks that the decoder does not make
 
 extension JSON {
-  /// Checks encoding, depth, names and trailing commas; whether it is JSON at all, the decoder says.
+  /// Checks encoding, depth, names and trailing commas; the decoder checks the rest of the syntax.
   private static func check(_ json: [UInt8]) throws(JSONError) {
-    // A zero would have the decoder try UTF-16 and UTF-32, which RFC 8259 §8.1 does not have.
+    // A zero byte would make the decoder try UTF-16 and UTF-32, which RFC 8259 §8.1 does not allow.
     guard !json.contains(0), String(validating: json, as: UTF8.self) != nil else { throw .noJSON }
     var rest = json[...]
-    /// Of each object that is open, the names so far; `nil` for an array.
+    /// The names so far in each open object; `nil` for an array.
     var open: [Set<String>?] = []
     var isName = false
     var previous: UInt8 = 0
@@ -109,7 +109,7 @@ extension JSON {
     }
   }
 
-  /// A string with its quotation marks, of which the first has been read.
+  /// Reads the rest of a string after its opening quotation mark; returns it with both marks.
   private static func popString(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
     var string = [UInt8(ascii: "\"")]
     while let byte = rest.popFirst() {
@@ -120,7 +120,7 @@ extension JSON {
     return string
   }
 
-  /// A name with its escapes read: `"a"` and `"\u0061"` are one.
+  /// A name with its escapes decoded: `"a"` and `"\u0061"` are the same.
   private static func name(_ string: [UInt8]) throws(JSONError) -> String {
     do { return try JSONDecoder().decode(String.self, from: Data(string)) } catch { throw .noJSON }
   }

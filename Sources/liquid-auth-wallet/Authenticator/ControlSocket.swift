@@ -4,8 +4,10 @@ import CryptoPrimitives
 import LiquidAuth
 import NIOPosix
 
-/// The authenticator's control socket, for tasks: questions block a thread of their own, and cancelling the task ends
-/// the connection, also while it is being made, and so withdraws what is asked.
+/// The client of the authenticator's control socket, for tasks.
+///
+/// Requests block a thread of their own. Cancelling the task closes the connection, even while it is being made, and so
+/// withdraws the request.
 struct ControlSocket: Sendable {
   private let path: String
   private let thread: NIOThreadPool
@@ -13,19 +15,19 @@ struct ControlSocket: Sendable {
   private let notRunning = Latch()
 
   /// - Parameters:
-  ///   - path: the socket.
-  ///   - thread: where questions wait.
-  ///   - onPrompt: told when a person is asked before an answer comes.
+  ///   - path: the socket's path.
+  ///   - thread: the threads on which requests wait.
+  ///   - onPrompt: called when a prompt must be answered before a response comes.
   init(_ path: String, thread: NIOThreadPool, onPrompt: @escaping @Sendable () -> Void) {
     self.path = path
     self.thread = thread
     self.onPrompt = onPrompt
   }
 
-  /// Whether nobody listened there.
+  /// Whether no authenticator listened on the socket.
   var isNotRunning: Bool { notRunning.isSet }
 
-  /// Asks on a connection of its own.
+  /// Sends a command on a connection of its own.
   func ask<Command: ControlCommand>(_ command: Command) async throws(PortError) -> Command.Answer {
     try await withClient { client in try client.ask(command) }
   }

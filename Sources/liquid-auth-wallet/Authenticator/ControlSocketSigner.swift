@@ -5,9 +5,10 @@ import DeterministicKeys
 import DisplayText
 import LiquidAuth
 
-/// The account of our authenticator, behind its control socket: it decodes, shows, asks and signs.
+/// Signs with the account of our authenticator over the control socket.
 ///
-/// The person is told what is wanted. Where it is asked for, only a prompt tells: what cannot be read has none.
+/// The authenticator decodes the data, shows it in a prompt, and signs. Every request is reported first. Only a prompt
+/// reports that it waits for an answer: data that the authenticator cannot read has no prompt.
 struct ControlSocketSigner: TransactionSigner {
   let socket: ControlSocket
   let output: EventOutput
@@ -33,24 +34,24 @@ struct ControlSocketSigner: TransactionSigner {
   }
 }
 
-// MARK: - What is told of it
+// MARK: - Events of signing
 
-/// What becomes of signatures that the dApp asks for.
+/// The progress of signatures that the dApp requests.
 enum SigningEvent: Equatable {
-  /// So many of a list of transactions are to be signed: the authenticator is given them, and asks if it can read them.
+  /// This many of a list of transactions are to be signed; the authenticator shows a prompt if it can read them.
   case transactions(Int, of: Int)
-  /// A message is to be signed, likewise.
+  /// A message is to be signed, in the same way.
   case message
   /// Transactions were signed; their ids.
   case signedTransactions([String])
   /// A message was signed.
   case signedMessage
-  /// Their networks took these transactions; their ids.
+  /// Networks accepted these transactions; their ids.
   case posted([String])
 }
 
 extension SigningEvent {
-  /// One sentence, and an id a line.
+  /// One sentence, then one id per line.
   var text: String {
     switch self {
     case .transactions(let count, let all):
@@ -64,7 +65,7 @@ extension SigningEvent {
 
   private static func counted(_ count: Int) -> String { count == 1 ? "1 transaction" : "\(count) transactions" }
 
-  /// What it is called.
+  /// The name of the event.
   var name: String {
     switch self {
     case .transactions, .message: "signing"
@@ -73,7 +74,7 @@ extension SigningEvent {
     }
   }
 
-  /// Names and JSON values.
+  /// The members: names and JSON values.
   var members: [(String, String)] {
     switch self {
     case .transactions(let count, let all):

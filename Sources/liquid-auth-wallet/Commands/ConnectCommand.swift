@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import LiquidAuth
 
-/// `liquid-auth-wallet connect`: from a dApp's link to a channel over which the dApp asks for signatures.
+/// `liquid-auth-wallet connect`: opens a dApp's link and a channel over which the dApp requests signatures.
 struct ConnectCommand: ParsableCommand, WalletOperation {
   static let configuration = CommandConfiguration(
     commandName: "connect",
@@ -97,7 +97,7 @@ struct ConnectCommand: ParsableCommand, WalletOperation {
 
   private func read(_ text: String) throws -> LiquidURI {
     switch LinkKind(of: text) {
-    // A program that reads events is told by one.
+    // With --json, an event reports the failure.
     case .browser?: throw json ? LinkKind.browser.isAnother : BrowserLink(text).explain()
     case .keyri?: throw LinkKind.keyri.isAnother
     case .dApp?, nil: break

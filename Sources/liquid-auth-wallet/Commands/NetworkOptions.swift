@@ -4,7 +4,7 @@ import LiquidAuth
 import ProcessIO
 import StateDirectory
 
-/// Where the authenticator listens, and what the network needs.
+/// The options for the authenticator's socket and the network.
 struct NetworkOptions: ParsableArguments {
   @Option(help: ArgumentHelp("The authenticator's control socket.", valueName: "path"))
   var control: String?
@@ -22,13 +22,13 @@ struct NetworkOptions: ParsableArguments {
       "Also trust the certificate authorities in this PEM file.", valueName: "file"))
   var caFile: String?
 
-  /// The control socket's path: the option, or where the authenticator of this state directory listens.
+  /// The control socket's path: the option, or the socket of the state directory.
   func controlPath() throws -> String {
     if let control { return control }
     return try StateDirectory.controlSocketPath(stateDirectory: stateDir, environment: environmentVariable)
   }
 
-  /// The configuration, with what the command line says in its place.
+  /// The configuration, with the overrides of the command line.
   func configuration() throws(WalletFailure) -> WalletConfiguration {
     var configuration = try WalletConfiguration(readFrom: config, environment: environmentVariable)
     if let caFile { configuration.certificateAuthorities = CertificateFile(path: caFile, place: "--ca-file") }

@@ -6,7 +6,7 @@ extension WalletConfiguration {
   /// The largest file that is read, bytes.
   private static let maximumSize = 65_536
 
-  /// Reads the file that is named, which must be there, or the one at its usual place, which need not.
+  /// Reads the named file, which must exist, or the one at the default path, which is optional.
   init(readFrom path: String?, environment: (String) -> String?) throws(WalletFailure) {
     let usual = path ?? Self.usualPath(environment)
     guard let usual else {
@@ -26,7 +26,7 @@ extension WalletConfiguration {
     if let fault = fault(of: status, user: geteuid()) { throw WalletFailure("\(usual) \(fault) \(usual)") }
   }
 
-  /// `$XDG_CONFIG_HOME/liquid-auth/wallet.conf`; a relative one is as if unset, as its standard says.
+  /// `$XDG_CONFIG_HOME/liquid-auth/wallet.conf`; a relative directory is ignored, as the XDG standard requires.
   static func usualPath(_ environment: (String) -> String?) -> String? {
     let home = environment("HOME").map { $0 + "/.config" }
     let directory = environment("XDG_CONFIG_HOME").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? home
@@ -41,9 +41,9 @@ extension WalletConfiguration {
     return text
   }
 
-  /// What speaks against a file of this owner and mode, and the command that mends it, but for the file's name.
+  /// The fault of a file with this owner and mode, and the command that fixes it, without the file's name.
   ///
-  /// As ssh does: what others can read is no secret, and what they can write is not the user's word. They could name
+  /// As ssh does: a secret that others can read, or settings that others can write, are refused. Others could name
   /// their own authority and servers.
   func fault(of status: stat, user: uid_t) -> String? {
     if status.st_uid != user, status.st_uid != 0 {

@@ -1,6 +1,6 @@
 import LiquidAuth
 
-/// A STUN or TURN server as a person writes it: its address, and behind a TURN server's its user and password.
+/// A STUN or TURN server in the configuration: its address, and for a TURN server user and password.
 enum ICEServerText {
   /// Reads `stun:host[:port]` or `turn:host[:port][?transport=tcp] USER PASSWORD`.
   static func server(_ text: String) throws(WalletFailure) -> ICEServer {
@@ -19,7 +19,7 @@ enum ICEServerText {
 }
 
 extension WalletConfiguration {
-  /// A server that the command line names: a STUN server, or a TURN server whose user and password the file has.
+  /// A server on the command line: a STUN server, or a TURN server whose user and password are in the file.
   func iceServer(named text: String) throws(WalletFailure) -> ICEServer {
     let words = text.split(whereSeparator: \.isWhitespace).map(String.init)
     guard words.first?.lowercased().hasPrefix("turn:") == true else { return try ICEServerText.server(text) }
@@ -37,15 +37,15 @@ extension WalletConfiguration {
 
 /// The address of a STUN or TURN server: RFC 7064 and RFC 7065.
 struct ICEServerURL: Equatable {
-  /// What the server does.
+  /// The protocol of the server.
   enum Kind: String {
-    /// Tells us our address as others see it.
+    /// Reports our public address.
     case stun
-    /// Passes our packets on.
+    /// Relays our packets.
     case turn
   }
 
-  /// How a TURN server is spoken to.
+  /// The transport to a TURN server.
   enum Transport: String {
     case udp, tcp
   }
@@ -57,7 +57,7 @@ struct ICEServerURL: Equatable {
 
   /// Reads `stun:host[:port]` or `turn:host[:port][?transport=udp|tcp]`.
   ///
-  /// Those over TLS, `stuns:` and `turns:`, are not taken: libnice, on which GStreamer builds, has no TLS. What passes a
+  /// Servers over TLS, `stuns:` and `turns:`, are refused: libnice, which GStreamer uses, has no TLS. Data through a
   /// TURN server is encrypted from end to end anyway.
   init(_ text: String) throws(WalletFailure) {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -78,7 +78,7 @@ struct ICEServerURL: Equatable {
     }
   }
 
-  /// The port that STUN and TURN have where none is named: RFC 8489 §18.6.
+  /// The default port of STUN and TURN: RFC 8489 §18.6.
   private static let defaultPort = 3478
 
   private static let noHost = WalletFailure("its host is neither a name nor an address")
@@ -111,11 +111,11 @@ struct ICEServerURL: Equatable {
 
 /// The public servers that the apps of Liquid Auth use.
 ///
-/// Google's STUN, and Nodely's TURN with the user that the apps' guides publish. They learn who talks with whom; what
-/// passes them is encrypted from end to end.
+/// Google's STUN, and Nodely's TURN with the user that the apps' guides publish. They learn who talks with whom; the
+/// data is encrypted from end to end.
 ///
-/// The list leaves out servers over TLS (``ICEServerURL``) and further STUN servers of the same owner: webrtcbin asks
-/// only one.
+/// The list omits servers over TLS (``ICEServerURL``) and further STUN servers of the same owner: webrtcbin uses only
+/// one.
 let defaultICEServers = [
   ICEServer(urls: ["stun:stun.l.google.com:19302"]),
   ICEServer(

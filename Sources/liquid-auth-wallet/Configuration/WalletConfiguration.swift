@@ -1,22 +1,22 @@
 import AlgorandTransaction
 import LiquidAuth
 
-/// What the wallet is told once and for all: lines of `name = value`, and comments that begin with `#`.
+/// The wallet's configuration: lines of `name = value`, and comments that begin with `#`.
 struct WalletConfiguration: Equatable {
-  /// The file as errors name it, whether it is there or not.
+  /// The file's name in errors, even if it does not exist.
   let file: String
-  /// `ice-server`, once for each; `none` alone for no server.
+  /// `ice-server`, one line for each; a single `none` for no server.
   var iceServers: [ICEServer]?
-  /// `ca-file`: a private certificate authority, PEM, trusted beside those of the system.
+  /// `ca-file`: a private certificate authority, PEM, trusted in addition to those of the system.
   var certificateAuthorities: CertificateFile?
   /// `algod GENESIS-ID`: the node of a network, by the network's name, such as `testnet-v1.0`.
   var nodes: [String: AlgodNode] = [:]
-  /// `keyri-api`, and `keyri NAME` once for each service that uses Keyri.
+  /// `keyri-api`, and one `keyri NAME` for each service with Keyri.
   var keyri: KeyriServices
 
-  /// Whether a password or a token is in it, which other users must not read.
+  /// Whether the file holds a password or a token, which other users must not read.
   ///
-  /// The app key of a service that uses Keyri is neither: it is in every copy of the service's app.
+  /// The app key of a service with Keyri is no secret: every copy of the service's app contains it.
   var holdsSecret: Bool {
     (iceServers ?? []).contains { $0.credential != nil } || nodes.values.contains { $0.token != nil }
   }
@@ -24,8 +24,8 @@ struct WalletConfiguration: Equatable {
   /// Reads the file's text.
   ///
   /// - Parameters:
-  ///   - path: names the file in errors.
-  ///   - home: what `~` stands for at the beginning of a path.
+  ///   - path: the file's name in errors.
+  ///   - home: the directory that `~` means at the beginning of a path.
   init(_ text: String, path: String, home: String?) throws(WalletFailure) {
     self.init(file: path)
     for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
@@ -38,7 +38,7 @@ struct WalletConfiguration: Equatable {
     }
   }
 
-  /// What holds where this file is not there.
+  /// The configuration without a file.
   init(file: String) {
     self.file = file
     keyri = KeyriServices(file: file)
@@ -72,7 +72,7 @@ struct WalletConfiguration: Equatable {
 
   /// The name for an error message; `nil` unless it has only small letters, digits and hyphens.
   ///
-  /// Messages do not show anything else of a line: a malformed line can have a password anywhere.
+  /// Messages show no other part of a line, since a malformed line may contain a password anywhere.
   private static func shownName(_ name: Substring) -> Substring? {
     let isPlain = name.utf8.allSatisfy { byte in
       switch byte {
@@ -83,7 +83,7 @@ struct WalletConfiguration: Equatable {
     return isPlain && !name.isEmpty ? name : nil
   }
 
-  /// A path that does not depend on where the wallet was started.
+  /// Reads a path that does not depend on the working directory.
   private static func path(_ text: String, home: String?) throws(WalletFailure) -> String {
     if text.hasPrefix("/") { return text }
     guard text.hasPrefix("~/"), let home else { throw WalletFailure("a path must begin with / or ~/") }
@@ -111,9 +111,9 @@ struct WalletConfiguration: Equatable {
   private static let networks = Network.allCases.map(\.genesisID).joined(separator: ", ")
 }
 
-/// A node of an Algorand network, and the token with which it lets us in.
+/// A node of an Algorand network, and its access token.
 struct AlgodNode: Equatable {
-  /// `https://host[:port]`; `http:` for this machine alone.
+  /// `https://host[:port]`; `http:` for this machine only.
   let origin: WebOrigin
   /// `X-Algo-API-Token`.
   let token: String?
@@ -131,20 +131,20 @@ struct AlgodNode: Equatable {
   }
 }
 
-/// A file of certificates, and who named it.
+/// A file of certificates, and the setting that names it.
 struct CertificateFile: Equatable {
-  /// The file.
+  /// The path of the file.
   let path: String
-  /// What stands before an error about it: the option, or the line of the configuration.
+  /// The prefix of an error about it: the option, or the line of the configuration.
   let place: String
 }
 
 // MARK: - Words and texts
 
 extension LiquidAuthError {
-  /// What is wrong with an address that stands in the configuration or on the command line, and what to write.
+  /// What is wrong with an address in the configuration or on the command line, and how to fix it.
   ///
-  /// The error's own sentence speaks of links, which come from dApps.
+  /// The error's own text is about links of dApps.
   var inConfiguration: String {
     guard case .origin(let fault) = kind else { return description }
     return switch fault {
@@ -162,7 +162,7 @@ extension LiquidAuthError {
 }
 
 extension StringProtocol {
-  /// Without white space at either end.
+  /// The text without white space at either end.
   var trimmed: SubSequence {
     let start = firstIndex { !$0.isWhitespace } ?? endIndex
     let end = lastIndex { !$0.isWhitespace }.map(index(after:)) ?? start

@@ -1,7 +1,7 @@
 import ArgumentParser
 import LiquidAuth
 
-/// `liquid-auth-wallet keyri`: accounts without a password, at services that use Keyri.
+/// `liquid-auth-wallet keyri`: accounts without a password, at services with Keyri.
 struct KeyriCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keyri",
@@ -22,7 +22,7 @@ struct KeyriCommand: ParsableCommand {
       """,
     subcommands: [Register.self, Login.self, QR.self])
 
-  /// Registers a key.
+  /// Registers a key with a service.
   struct Register: KeyriOperation {
     static let configuration = CommandConfiguration(
       abstract: "Register your key with a service, and get a token.",
@@ -42,7 +42,7 @@ struct KeyriCommand: ParsableCommand {
     }
   }
 
-  /// Signs in.
+  /// Signs in to a service.
   struct Login: KeyriOperation {
     static let configuration = CommandConfiguration(
       abstract: "Sign in to a service that has your key, and get a token.",
@@ -111,19 +111,19 @@ struct KeyriCommand: ParsableCommand {
   }
 }
 
-/// One of Keyri's commands.
+/// A subcommand of `keyri`.
 protocol KeyriOperation: WalletOperation {
-  /// What all of them take.
+  /// The common options.
   var general: KeyriOptions { get }
 }
 
 extension KeyriOperation {
   var output: EventOutput { general.output }
-  /// They are typed in a terminal that stays.
+  /// These commands run in a terminal that stays open.
   var hold: Bool { false }
 }
 
-/// Whose account it is, and where.
+/// The arguments that name the account and the service.
 struct KeyriAccount: ParsableArguments {
   @Argument(help: "Your email address at the service. Another spelling gives another key.")
   var email: String
@@ -132,7 +132,7 @@ struct KeyriAccount: ParsableArguments {
   var service: String?
 }
 
-/// What all of them take.
+/// The common options of the `keyri` subcommands.
 struct KeyriOptions: ParsableArguments {
   @Flag(help: "Write events to standard output, one JSON object on each line.") var json = false
 
@@ -141,7 +141,7 @@ struct KeyriOptions: ParsableArguments {
   var output: EventOutput { EventOutput(isJSON: json, since: Self.start) }
   private static let start = ContinuousClock.now
 
-  /// Opens what the wallet needs, and closes it when `body` returns.
+  /// Opens the wallet's ports, and closes them when `body` returns.
   func withWallet(
     _ body: (KeyriWallet) async throws -> Void
   ) async throws {

@@ -1,26 +1,26 @@
 import DisplayText
 import LiquidAuth
 
-/// What happens at services that use Keyri.
+/// An event at a service with Keyri.
 enum KeyriEvent: Equatable {
   /// A browser's login was looked up.
   case session(KeyriSession)
-  /// The server is told a user's key.
+  /// The wallet sends a user's key to the server.
   case registering(KeyriEmail, WebOrigin)
-  /// The server has taken a key, and signed its user in.
+  /// The server has accepted a key, and signed its user in.
   case registered(KeyriEmail, FirebaseToken)
   /// The server has signed the user in.
   case signedIn(KeyriEmail, FirebaseToken)
-  /// The browser was sent a login.
+  /// The wallet has sent a login to the browser.
   case confirmed(WebOrigin, KeyriEmail)
-  /// The browser was told no.
+  /// The wallet has sent a refusal to the browser.
   case denied(WebOrigin)
 }
 
 // MARK: - For people
 
 extension KeyriEvent {
-  /// One sentence, or the facts of a login line by line.
+  /// One sentence, or the details of a login in several lines.
   var text: String {
     switch self {
     case .session(let session): session.text
@@ -36,7 +36,7 @@ extension KeyriEvent {
 }
 
 extension KeyriSession {
-  /// Who asks, and from where; all but the origin in the server's words.
+  /// The browser and where it is; all but the origin is the server's text.
   fileprivate var text: String {
     let facts: [(String, [String?], String)] = [
       ("browser", [browser.name, browser.os], " on "), ("from", [browser.address, browser.place], ", "),
@@ -54,7 +54,7 @@ extension KeyriSession {
 // MARK: - For programs
 
 extension KeyriEvent {
-  /// What it is called.
+  /// The name of the event.
   var name: String {
     switch self {
     case .session: "session"
@@ -66,7 +66,7 @@ extension KeyriEvent {
     }
   }
 
-  /// Names and JSON values.
+  /// The members: names and JSON values.
   var members: [(String, String)] {
     switch self {
     case .session(let session): session.members
@@ -92,6 +92,6 @@ extension KeyriSession {
 }
 
 extension FirebaseToken {
-  /// The token itself, for whoever asked for it; its description does not tell it.
+  /// The token itself, which its description omits; print it only where the user requested it.
   var text: String { String(decoding: bytes, as: UTF8.self) }
 }

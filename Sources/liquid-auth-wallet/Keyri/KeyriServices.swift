@@ -1,20 +1,20 @@
 import LiquidAuth
 
-/// The services that the wallet signs in to with Keyri, as the configuration names them.
+/// The services with Keyri in the configuration.
 struct KeyriServices: Equatable {
-  /// The configuration file, as errors name it.
+  /// The configuration file's name in errors.
   let file: String
   /// `keyri-api`: Keyri's session API, which QR logins need.
   private(set) var api: WebOrigin?
-  /// `keyri NAME`, in the order of the file.
+  /// `keyri NAME`, in file order.
   private(set) var all: [KeyriService] = []
 
   private static let apiOfKeyri = "https://prod.api.keyri.com"
 
-  /// None yet, of a file.
+  /// Makes an empty list for a file.
   init(file: String) { self.file = file }
 
-  /// Takes `keyri-api`: `https://host[:port]`.
+  /// Sets `keyri-api`: `https://host[:port]`.
   mutating func takeAPI(_ text: String) throws(WalletFailure) {
     guard api == nil else { throw WalletFailure("duplicate setting: keyri-api") }
     do { api = try WebOrigin(text.hasSuffix("/") ? text.dropLast() : text[...]) } catch {
@@ -22,7 +22,7 @@ struct KeyriServices: Equatable {
     }
   }
 
-  /// Takes one service, which has a name and links of its own.
+  /// Adds a service; its link origin must be unique.
   mutating func take(_ service: KeyriService) throws(WalletFailure) {
     guard !all.contains(where: { $0.linkOrigin == service.linkOrigin }) else {
       throw WalletFailure("duplicate setting: keyri \(service.name)")
@@ -30,10 +30,10 @@ struct KeyriServices: Equatable {
     all.append(service)
   }
 
-  /// The origins at which links may begin.
+  /// The allowed origins of links.
   var linkOrigins: Set<WebOrigin> { Set(all.map(\.linkOrigin)) }
 
-  /// The service of that name; the only one, where no name is given.
+  /// The service of that name; without a name, the only service.
   func service(named name: String?) throws(WalletFailure) -> KeyriService {
     if let service = name == nil ? all.first : all.first(where: { $0.name == name }), name != nil || all.count == 1 {
       return service
@@ -47,10 +47,10 @@ struct KeyriServices: Equatable {
     throw WalletFailure("name one of the configured services with --service: \(names)")
   }
 
-  /// The service whose links begin as this one, and its place at the session API.
+  /// The service for a link, as the session API and its key there.
   func session(of link: KeyriLink) throws(WalletFailure) -> (api: WebOrigin, appKey: String) {
     guard let service = all.first(where: { $0.linkOrigin == link.origin }) else {
-      // All other links are refused before: this one is of a company.
+      // Links outside onekey.to were refused before, so this is a company's.
       let name = link.origin.host.prefix { $0 != "." }
       throw WalletFailure(
         "\(file) names no service with links of \(link.origin.authority); if you trust it, write: keyri \(name) = "
@@ -67,11 +67,11 @@ struct KeyriServices: Equatable {
   }
 }
 
-/// One service: its own server, and how Keyri's session API knows it.
+/// A service: its own server, and its key for Keyri's session API.
 struct KeyriService: Equatable {
-  /// The company's name below `onekey.to`, or the origin at which its links begin.
+  /// The company's name below `onekey.to`, or the origin of its links.
   let name: String
-  /// Where its links point.
+  /// The origin of its links.
   let linkOrigin: WebOrigin
   /// Its companion server.
   let server: WebOrigin

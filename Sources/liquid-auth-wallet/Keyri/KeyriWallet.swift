@@ -2,23 +2,23 @@ import DisplayText
 import Glibc
 import LiquidAuth
 
-/// What to tell a browser that wants to be signed in.
+/// The answer to a browser that asks to be signed in.
 enum KeyriDecision: Equatable {
-  /// Whatever a person says.
+  /// Ask the user.
   case ask
-  /// Yes, if its page is of this origin.
+  /// Confirm, if its page has this origin.
   case confirm(WebOrigin)
-  /// No.
+  /// Deny.
   case deny
 }
 
-/// Keyri's protocols, with the wallet's ports behind them.
+/// Keyri's protocols over the wallet's ports.
 struct KeyriWallet: Sendable {
   let ports: WalletPorts
   let services: KeyriServices
   let output: EventOutput
 
-  /// Tells a service's server the key of a user.
+  /// Sends a user's key to a service's server.
   func register(_ email: KeyriEmail, at service: KeyriService) async throws {
     output.report(.keyri(.registering(email, service.server)))
     let token = try await companion(of: service).register(email)
@@ -31,13 +31,13 @@ struct KeyriWallet: Sendable {
     tell(.signedIn(email, token), token)
   }
 
-  /// What was done, and to whoever reads it in a shell the token alone.
+  /// Reports the event; without --json, also writes the token alone to standard output.
   private func tell(_ event: KeyriEvent, _ token: FirebaseToken) {
     output.report(.keyri(event))
     if !output.isJSON { output.writeResult(token.text) }
   }
 
-  /// Reads a link, looks up who asks, tells it, decides, and answers the browser.
+  /// Reads a link, looks up and reports the login, decides, and answers the browser.
   func answer(_ text: String, _ decision: KeyriDecision, as email: KeyriEmail?) async throws {
     let link = try KeyriLink(text, otherOrigins: services.linkOrigins)
     let (api, appKey) = try services.session(of: link)
@@ -55,7 +55,7 @@ struct KeyriWallet: Sendable {
     output.report(.keyri(.confirmed(origin, user)))
   }
 
-  /// At which origin, and as whom, the browser may sign in; `nil` to tell it no.
+  /// The origin and user that may sign in; `nil` to deny the login.
   private func agreement(
     to session: KeyriSession, _ decision: KeyriDecision, as email: KeyriEmail?
   ) async throws -> (WebOrigin, KeyriEmail)? {

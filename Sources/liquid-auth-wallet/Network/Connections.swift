@@ -6,12 +6,12 @@ import NIOPosix
 import NIOSSL
 import ProcessIO
 
-/// Whom the wallet trusts, at every connection that it makes: the certificates of the system, and of one file more.
+/// The trust settings of every connection: the certificates of the system, and of one additional file.
 struct TLSPolicy {
-  /// What all connections are made with: TLS 1.2 at least, certificate and name checked.
+  /// The configuration of all connections: TLS 1.2 or later, certificate and name checked.
   let configuration: TLSConfiguration
 
-  /// - Parameter file: the PEM file of a private certificate authority, trusted beside those of the system.
+  /// - Parameter file: the PEM file of a private certificate authority, trusted in addition to those of the system.
   init(certificateAuthorities file: CertificateFile?) throws(WalletFailure) {
     var configuration = TLSConfiguration.makeClientConfiguration()
     configuration.minimumTLSVersion = .tlsv12
@@ -33,7 +33,7 @@ struct TLSPolicy {
 // MARK: - Faults
 
 extension PortError {
-  /// What stopped a connection, of the many errors by which NIO says so.
+  /// The cause of a failed connection, from the various errors of NIO.
   init(connection error: any Error) {
     switch error {
     case let error as NIOConnectionError: self.init(error)
@@ -48,7 +48,7 @@ extension PortError {
   }
 
   private init(_ error: NIOConnectionError) {
-    // Of several addresses the last that was tried speaks for all.
+    // If several addresses failed, the error of the last one is reported.
     if let last = error.connectionErrors.last {
       self.init(connection: last.error)
     } else {

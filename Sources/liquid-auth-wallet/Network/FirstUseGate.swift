@@ -1,13 +1,13 @@
 import LiquidAuth
 import Synchronization
 
-/// HTTP that asks before the first request to a host that this machine does not know.
+/// An HTTP port that asks the user before the first request to an unknown host.
 ///
-/// The first request of a sign-in tells the server the account's address.
+/// The first request of a sign-in reveals the account's address to the server.
 final class FirstUseGate: HTTPPort {
   private struct State {
     var question: String?
-    /// What is told when the question is answered with yes.
+    /// The steps to report once the user has agreed.
     var held: [@Sendable () -> Void] = []
     var refusal: String?
   }
@@ -16,16 +16,16 @@ final class FirstUseGate: HTTPPort {
   private let ask: @Sendable (String) async -> String?
   private let state = Mutex(State())
 
-  /// - Parameter ask: asks whether the host is meant; what speaks against it, `nil` if nothing does.
+  /// - Parameter ask: asks whether to use the host; returns the reason against it, or `nil`.
   init(_ base: any HTTPPort, ask: @escaping @Sendable (String) async -> String?) {
     self.base = base
     self.ask = ask
   }
 
-  /// The host is to be asked about before anything is sent.
+  /// Requires a question about the host before the next request.
   func close(for host: String) { state.withLock { $0.question = host } }
 
-  /// Tells a step before it is taken: now, or after the question that comes first.
+  /// Reports a step before it is taken: now, or after a pending question.
   func tell(_ step: @escaping @Sendable () -> Void) {
     let isHeld = state.withLock { state in
       if state.question != nil { state.held.append(step) }
@@ -46,7 +46,7 @@ final class FirstUseGate: HTTPPort {
       let answer = await ask(question)
       state.withLock { $0.refusal = answer }
     }
-    // A no holds for whatever would follow.
+    // A refusal also applies to later requests.
     guard refusal == nil else { throw .unreachable("you declined") }
     held.forEach { $0() }
     return try await base.send(request, maximumBodySize: maximumBodySize)

@@ -4,15 +4,15 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// HTTP by AsyncHTTPClient: one exchange at a time, no redirect, no cookie, nothing decompressed.
+/// HTTP with AsyncHTTPClient: no redirects, no cookies, no decompression.
 struct HTTPExchanges: HTTPPort {
-  /// How long a connection may take.
+  /// The most time for a connection.
   private static let timeout = TimeAmount.seconds(10)
 
   private let client: HTTPClient
   private let timeout: TimeAmount
 
-  /// - Parameter timeout: how long a whole exchange may take, from the connection to the last byte of the body.
+  /// - Parameter timeout: the most time for a whole exchange, from the connection to the last byte of the body.
   init(on group: any EventLoopGroup, _ policy: TLSPolicy, timeout: TimeAmount = .seconds(30)) {
     self.timeout = timeout
     var configuration = HTTPClient.Configuration(
@@ -23,7 +23,7 @@ struct HTTPExchanges: HTTPPort {
     client = HTTPClient(eventLoopGroupProvider: .shared(group), configuration: configuration)
   }
 
-  /// Closes what is open.
+  /// Closes all connections.
   func close() async { try? await client.shutdown() }
 
   func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
@@ -36,7 +36,7 @@ struct HTTPExchanges: HTTPPort {
     }
   }
 
-  /// The client's own deadline ends with the head of the response: a body could come for days, byte by byte.
+  /// Limits a whole exchange: the client's own deadline ends with the response head, and a body could take days.
   private func withinPatience(
     _ exchange: @escaping @Sendable () async throws -> HTTPResponse
   ) async throws -> HTTPResponse {

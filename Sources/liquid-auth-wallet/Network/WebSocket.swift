@@ -2,22 +2,22 @@ import LiquidAuth
 import NIOCore
 import NIOWebSocket
 
-/// One web socket, from the moment its opening begins; all of its state belongs to one event loop.
+/// One web socket, from the start of its opening; all of its state belongs to one event loop.
 final class WebSocket: WebSocketConnection {
   private struct State {
     var channel: (any Channel)?
     var isOpen = false
-    /// Whether a Close frame was sent, or the opening was given up.
+    /// Whether a Close frame was sent, or the opening was cancelled.
     var isClosing = false
-    /// Whether the end was told.
+    /// Whether the end was reported.
     var hasEnded = false
     var failure: PortError?
   }
 
-  /// How long a server may take to answer a Close frame.
+  /// The most time for a server's answer to a Close frame.
   private static let timeout = TimeAmount.seconds(1)
 
-  /// Bytes of one message at most.
+  /// The most bytes of one message.
   let maximumMessageSize: Int
   private let loop: any EventLoop
   private let deliver: @Sendable (WebSocketEvent) -> Void
@@ -50,7 +50,7 @@ final class WebSocket: WebSocketConnection {
     }
   }
 
-  /// Ends it for a reason, from any thread.
+  /// Ends the socket with an error, from any thread.
   func fail(_ failure: PortError) {
     loop.execute {
       self.note(failure)
@@ -60,55 +60,54 @@ final class WebSocket: WebSocketConnection {
   }
 }
 
-// What the handlers of its channel tell, on its event loop.
+// Calls of its channel's handlers, on the event loop.
 extension WebSocket {
-  /// A connection is made; the upgrade is not.
+  /// The connection is made; the upgrade is pending.
   func isConnected(by channel: any Channel) {
     state.value.channel = channel
     if state.value.hasEnded { channel.close(promise: nil) }
   }
 
-  /// The server has taken the upgrade.
+  /// The server has accepted the upgrade.
   func isUpgraded() {
     guard !state.value.hasEnded else { return }
     state.value.isOpen = true
     deliver(.open)
   }
 
-  /// A message has come, whole.
+  /// A whole message has arrived.
   func hear(_ text: String) {
     if !state.value.hasEnded, !state.value.isClosing { deliver(.text(text)) }
   }
 
-  /// Closes with a status code, for a fault of the other side's.
+  /// Closes with a status code after a fault of the server.
   func refuse(_ code: WebSocketErrorCode, _ failure: PortError) {
     note(failure)
     sendClose(code)
   }
 
-  /// Remembers why it ends; the first reason counts, and none once it is being closed in order.
+  /// Records the reason for the end; the first one counts, and none during a normal close.
   func note(_ failure: PortError) {
     if state.value.failure == nil, !state.value.isClosing { state.value.failure = failure }
   }
 
-  /// A Close frame has come: it is answered where it is not an answer.
+  /// A Close frame has arrived; it is answered unless it is an answer itself.
   func isClosedByServer() {
     sendClose(.normalClosure)
     state.value.channel?.close(promise: nil)
   }
 
-  /// The channel is closed: tells the end, once.
+  /// The channel is closed: reports the end, once.
   func end() {
     guard !state.value.hasEnded else { return }
     state.value.hasEnded = true
     deliver(.closed(state.value.failure))
   }
 
-  /// Whether it ends in order.
+  /// Whether the socket is being closed normally.
   var isClosing: Bool { state.value.isClosing }
 
-  /// Sends one frame; to a server that does not read, none, so that what waits for it stays bounded (64 KiB and one
-  /// message).
+  /// Sends one frame; fails if the server does not read, so that waiting data is limited (64 KiB and one message).
   func write(_ opcode: WebSocketOpcode, _ data: ByteBuffer) {
     guard state.value.channel?.isWritable != false else { return fail(.broken("it does not read what is sent")) }
     let frame = WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data)

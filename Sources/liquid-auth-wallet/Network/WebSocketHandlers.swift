@@ -3,7 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 
-/// Asks for the upgrade, and hears of it where the server refuses: RFC 6455 §4.1.
+/// Requests the upgrade, and handles a refusal of the server: RFC 6455 §4.1.
 final class WebSocketOpening: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPClientResponsePart
   typealias OutboundOut = HTTPClientRequestPart
@@ -46,12 +46,12 @@ final class WebSocketOpening: ChannelInboundHandler, RemovableChannelHandler {
   }
 }
 
-/// Frames to messages: RFC 6455 §5 and §8.1.
+/// Joins frames to messages: RFC 6455 §5 and §8.1.
 final class WebSocketFrames: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
 
   private let socket: WebSocket
-  /// What has come of a message whose last fragment is still to come.
+  /// The received part of an incomplete message.
   private var begun: ByteBuffer?
 
   init(_ socket: WebSocket) { self.socket = socket }
@@ -80,7 +80,7 @@ final class WebSocketFrames: ChannelInboundHandler {
       context.close(promise: nil)
       return
     }
-    // NIO has sent the Close frame.
+    // NIO has already sent the Close frame.
     socket.note(error == .invalidFrameLength ? .tooLarge : .broken("a frame that is not allowed"))
   }
 
@@ -96,10 +96,10 @@ final class WebSocketFrames: ChannelInboundHandler {
 
   private func take(_ frame: WebSocketFrame) {
     var data = frame.unmaskedData
-    // Without end they would cost their sender nothing.
+    // An endless series of them would cost the sender nothing.
     guard frame.fin || data.readableBytes > 0 else { return breach("an empty fragment") }
     var message = begun ?? ByteBuffer()
-    // The one buffer, which grows in its place: a second reference would have it copied.
+    // Appended in place: a second reference would copy the buffer.
     begun = nil
     guard message.readableBytes + data.readableBytes <= socket.maximumMessageSize else {
       return socket.refuse(.messageTooLarge, .tooLarge)

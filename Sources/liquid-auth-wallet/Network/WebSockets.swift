@@ -7,7 +7,7 @@ import NIOWebSocket
 
 /// Web sockets by NIO.
 struct WebSockets: WebSocketPort {
-  /// How long a connection may take, TLS and upgrade not counted.
+  /// The most time for a connection, without TLS and upgrade.
   private static let timeout = TimeAmount.seconds(10)
 
   private let group: any EventLoopGroup
@@ -45,7 +45,7 @@ struct WebSockets: WebSocketPort {
     return socket
   }
 
-  /// TLS where it is wanted, then HTTP until the upgrade, then frames.
+  /// Adds TLS if needed, then HTTP until the upgrade, then frames.
   private static func prepare(
     _ channel: any Channel, _ place: WebSocketPlace, _ headers: [HTTPHeader], _ tls: NIOSSLContext?, _ socket: WebSocket
   ) throws {
@@ -73,14 +73,14 @@ struct WebSockets: WebSocketPort {
   }
 }
 
-/// Where a web socket is: scheme, host, port and what is asked for there.
+/// The address of a web socket: scheme, host, port and target.
 struct WebSocketPlace: Equatable {
   let isSecure: Bool
   let host: String
   let port: Int
   /// Path and query.
   let target: String
-  /// Host and port as the URL has them.
+  /// Host and port as in the URL.
   let authority: String
 
   /// Reads `ws[s]://host[:port]/…`.
@@ -105,7 +105,7 @@ struct WebSocketPlace: Equatable {
     self.port = Int(port)
   }
 
-  /// The name that the server's certificate must have; `nil` for an address, which it has itself.
+  /// The name for the server's certificate; `nil` for an address, which is itself in the certificate.
   var nameForTLS: String? { (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil }
 }
 

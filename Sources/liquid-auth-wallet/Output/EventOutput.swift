@@ -4,9 +4,9 @@ import LiquidAuth
 import ProcessIO
 import Synchronization
 
-/// Where a command tells how far it is.
+/// The output for a command's events.
 struct EventOutput: Sendable {
-  /// Whether programs read it, one JSON object a line on standard output; if not, people do, on standard error.
+  /// Whether programs read the events, as one JSON object per line on standard output; people read standard error.
   let isJSON: Bool
   private let start: ContinuousClock.Instant
 
@@ -15,7 +15,7 @@ struct EventOutput: Sendable {
     self.start = start
   }
 
-  /// Tells an event.
+  /// Writes an event.
   func report(_ event: WalletEvent) {
     let milliseconds = Int64((ContinuousClock.now - start) / .milliseconds(1))
     if isJSON {
@@ -31,7 +31,7 @@ struct EventOutput: Sendable {
   ///
   /// If the reader of the events has closed the pipe, SIGTERM ends this process in an orderly way.
   func writeResult(_ line: String) {
-    // Once: a second signal would not wait for what is open to be closed.
+    // Only once: a second signal would end the process before connections are closed.
     guard !StandardStream.output.write(line), !Self.hasEnded.exchange(true, ordering: .relaxed) else { return }
     kill(getpid(), SIGTERM)
   }

@@ -1,40 +1,40 @@
 import DisplayText
 import LiquidAuth
 
-/// What happens on the way from a link to the end of its channel, or at a service that uses Keyri.
+/// An event between a link and the end of its channel, or at a service with Keyri.
 ///
-/// Nothing of a message, a session description or a cookie is in it; a token is, where it is what was asked for.
+/// It contains no message, session description or cookie; it contains a token only if a token was requested.
 enum WalletEvent: Equatable {
   /// A link was read.
   case link(origin: String, requestID: String)
-  /// The authenticator shows a prompt, and waits.
+  /// The authenticator shows a prompt.
   case prompt
   /// A step of the sign-in.
   case signIn(LiquidAuthProgress)
   /// The server has accepted the sign-in.
   case signedIn(LiquidCeremony, rpID: String, address: String)
-  /// GStreamer is still being started, and the channel waits for it.
+  /// GStreamer is still starting, and the channel waits for it.
   case startingGStreamer
-  /// A step of the way to the channel.
+  /// A step towards the channel.
   case signaling(SignalingProgress.Event)
-  /// Something is signed, or posted.
+  /// A step of signing or posting.
   case signing(SigningEvent)
-  /// The dApp asks for something of ARC-27.
+  /// The dApp's ARC-27 request was answered.
   case answered(method: String, error: ARC27Error?)
-  /// The dApp sent something that is not answered.
+  /// The dApp sent a frame that gets no answer.
   case unanswered(UnansweredFrame)
-  /// The channel was closed: by the dApp, or by us as was wanted.
+  /// The channel was closed: by the dApp, or by this side as requested.
   case closed(byDApp: Bool)
-  /// Something at a service that uses Keyri.
+  /// An event at a service with Keyri.
   case keyri(KeyriEvent)
-  /// It ends without having done what was asked.
+  /// The command failed.
   case failed(WalletFailure)
 }
 
 // MARK: - For people
 
 extension WalletEvent {
-  /// One sentence, or `nil` for what only programs want to know.
+  /// One sentence, or `nil` for an event that only programs need.
   var text: String? {
     switch self {
     case .link(let origin, _): "the link is from \(origin)"
@@ -46,7 +46,7 @@ extension WalletEvent {
       "signed in to \(DisplayText.words(rpID)) as \(address)"
     case .startingGStreamer: "GStreamer is still starting; the first start takes some seconds"
     case .signaling(let event): event.text
-    // What was signed or posted was told before; what gives nothing away is not worth a line.
+    // Signed and posted transactions were reported before; harmless requests are not worth a line.
     case .answered("discover", nil), .answered("enable", nil), .answered("disable", nil): nil
     case .answered(let method, nil): "the dApp asked for \(DisplayText.words(method)), which was done"
     case .answered(let method, .some(let error)):
@@ -64,12 +64,12 @@ extension WalletEvent {
 }
 
 extension WalletEvent {
-  /// Where the authenticator asks.
+  /// Where the prompt appears.
   static let place = "look for its window, or at the terminal where it runs"
 }
 
 extension ARC27Error {
-  /// What a person is told of it, who knows no number and may mend what is missing.
+  /// The error in words for the user, without its number, and with a remedy if there is one.
   var inWords: String {
     switch self {
     case .methodCanceled: "the authenticator's prompt was refused, or could not be shown"
@@ -120,7 +120,7 @@ extension SignalingProgress.Event {
 }
 
 extension Duration {
-  /// With one decimal.
+  /// In seconds with one decimal.
   fileprivate var formattedSeconds: String {
     let tenths = Int64(self / .milliseconds(100))
     return "\(tenths / 10).\(tenths % 10)"
@@ -130,13 +130,13 @@ extension Duration {
 // MARK: - For programs
 
 extension WalletEvent {
-  /// One JSON object: `event`, `ms` since the start, and what belongs to the event.
+  /// One JSON object: `event`, `ms` since the start, and the members of the event.
   func json(milliseconds: Int64) -> String {
     let members = [("event", DisplayText.json(name)), ("ms", String(milliseconds))] + self.members
     return "{" + members.map { "\(DisplayText.json($0)): \($1)" }.joined(separator: ", ") + "}"
   }
 
-  /// What it is called.
+  /// The name of the event.
   private var name: String {
     switch self {
     case .link: "link"

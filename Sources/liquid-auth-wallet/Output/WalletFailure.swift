@@ -1,20 +1,20 @@
 import LiquidAuth
 
-/// Why the wallet ends without having done what was asked.
+/// Why a wallet command failed.
 struct WalletFailure: Error, Equatable, CustomStringConvertible {
-  /// What scripts can tell apart; `liquid-auth-wallet --help` lists them.
+  /// The exit codes; `liquid-auth-wallet --help` lists them.
   enum Code: Int32 {
-    /// It failed, or was refused by the server or the dApp.
+    /// The command failed, or the server or the dApp refused.
     case failed = 1
     /// The authenticator does not run.
     case notRunning = 2
-    /// The person refused, did not answer, or could not be asked.
+    /// The user refused, did not answer, or could not be asked.
     case refused = 4
-    /// Nothing came in time.
+    /// A timeout expired.
     case timedOut = 5
-    /// The command was written wrong.
+    /// The command line is invalid.
     case mistake = 64
-    /// A signal ended it, or the reader of its events went away.
+    /// A signal ended the process, or the reader of its events closed the pipe.
     case interrupted = 130
   }
 
@@ -46,15 +46,15 @@ extension WalletFailure {
     case .userCanceled, .timedOut, .notVerified: self.init(error.description, code: .refused)
     case .notRunning: self.init(error.description, code: .notRunning)
     case .channelTimedOut: self.init(error.description, code: .timedOut)
-    // The dApp's page has heard of the sign-in.
+    // The dApp's page already knows of the sign-in.
     case .cancelled: self.init("ended by a signal; \(LiquidAuthError.newLink)", code: .interrupted)
     default: self.init(error.description)
     }
   }
 
-  /// A sign-in that was wanted by one ceremony, or by either.
+  /// Makes the failure of a sign-in.
   ///
-  /// - Parameter isFirstUse: whether this machine keeps no passkey of the host, so that one may be registered unasked.
+  /// - Parameter isFirstUse: whether this machine has no passkey for the host, so that registration is safe.
   init(_ error: LiquidAuthError, ceremony: LiquidCeremony?, isFirstUse: Bool) {
     guard [.unknownCredential, .noCredential].contains(error.kind), isFirstUse, ceremony == .authentication else {
       self.init(error)
@@ -63,6 +63,6 @@ extension WalletFailure {
     self.init("the server and this machine have no passkey in common; register one by leaving out --authenticate")
   }
 
-  /// The only request of a dApp, to which the person did not agree.
+  /// The user refused the only request of a dApp.
   init(refused error: ARC27Error) { self.init("nothing was signed: \(error.inWords)", code: .refused) }
 }

@@ -3,20 +3,20 @@ import Glibc
 import LiquidAuth
 import Synchronization
 
-/// Peer connections by GStreamer's webrtcbin.
+/// Peer connections with GStreamer's webrtcbin.
 struct GStreamerPeerConnections: PeerConnectionPort {
-  /// Which of them still hold threads and sockets.
+  /// The connections that still hold threads and sockets.
   let open = OpenConnections()
-  /// Whether GStreamer was loaded, or is known to be missing.
+  /// Whether GStreamer has been loaded, or found missing.
   let isLoaded = Latch()
 
-  /// Loads it before it is needed; what is missing is told then.
+  /// Loads GStreamer early; a missing part is reported when it is needed.
   func loadAhead() {
     try? Self.load()
     isLoaded.set()
   }
 
-  /// Loads GStreamer, which takes its time: seconds at the first start of all, when it looks at its plug-ins.
+  /// Loads GStreamer, which may take seconds at its very first start, when it scans its plug-ins.
   static func load() throws(PortError) {
     guard let missing = cwebrtc_missing_element() else { return }
     throw PortError.unreachable(
@@ -81,7 +81,7 @@ private final class GStreamerPeerConnection: PeerConnection {
   func close() { cwebrtc_close(connection) }
 }
 
-/// Called on the connection's own thread; outside of any actor, as all that C calls.
+/// Called on the connection's own thread; outside any actor, like all callbacks from C.
 private func hearPeerConnection(
   _ owner: UnsafeMutableRawPointer?, _ event: cwebrtc_event, _ text: UnsafePointer<CChar>?, _ line: UInt32
 ) -> Bool {
@@ -97,7 +97,7 @@ private func hearPeerConnection(
   return listener.takeUnretainedValue().hear(event, String(cString: text), line: Int(line))
 }
 
-/// What webrtcbin tells, on the way to whoever asked for the connection.
+/// Passes the events of webrtcbin on to the owner of the connection.
 private final class PeerListener: Sendable {
   private struct State {
     var answer = ""
@@ -124,13 +124,13 @@ private final class PeerListener: Sendable {
 
   func isFreed() { open.end() }
 
-  /// - Returns: whether the connection may go on.
+  /// - Returns: whether the connection may continue.
   func hear(_ bytes: [UInt8]) -> Bool {
     for message in state.withLock({ $0.data.take(.binary(bytes)) }) { deliver(.message(message)) }
     return true
   }
 
-  /// - Returns: whether the connection may go on.
+  /// - Returns: whether the connection may continue.
   func hear(_ event: cwebrtc_event, _ text: String, line: Int) -> Bool {
     switch event {
     case CWEBRTC_OFFER:
@@ -140,7 +140,7 @@ private final class PeerListener: Sendable {
       let tag = state.withLock { $0.tags.indices.contains(line) ? $0.tags[line] : nil }
       deliver(.candidate(ICECandidate(candidate: CandidateLine.value(text), sdpMid: tag, sdpMLineIndex: line)))
     case CWEBRTC_OPEN:
-      // webrtcbin does not look at the fingerprints: RFC 8122 §6.2 is for us to keep, before a byte of either side passes.
+      // webrtcbin does not check the fingerprints; RFC 8122 §6.2 requires it, before a byte of either side passes.
       guard PeerCertificate(pem: text)?.isNamed(inAnswer: answer) == true else {
         deliver(.failed("the peer's certificate is not the one that its answer names"))
         return false
@@ -157,7 +157,7 @@ private final class PeerListener: Sendable {
   }
 }
 
-/// How many connections are not freed yet, so that a program that ends can wait for the last.
+/// Counts the connections that are not freed yet, so that a program can wait for the last one before it ends.
 final class OpenConnections: Sendable {
   private struct State {
     var count = 0
@@ -166,10 +166,10 @@ final class OpenConnections: Sendable {
 
   private let state = Mutex(State())
 
-  /// One is made.
+  /// A connection was made.
   func begin() { state.withLock { $0.count += 1 } }
 
-  /// One is freed.
+  /// A connection was freed.
   func end() {
     let waiting = state.withLock { state in
       state.count -= 1
@@ -180,7 +180,7 @@ final class OpenConnections: Sendable {
     waiting.forEach { $0.resume() }
   }
 
-  /// Returns when none is left.
+  /// Returns when no connection is left.
   func drained() async {
     await withCheckedContinuation { continuation in
       let isEmpty = state.withLock { state in

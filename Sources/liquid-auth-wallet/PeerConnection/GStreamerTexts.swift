@@ -1,9 +1,9 @@
 import LiquidAuth
 import NIOSSL
 
-/// STUN and TURN servers as webrtcbin takes them: URIs with two slashes, and user and password in those of TURN servers.
+/// STUN and TURN servers in webrtcbin's form: URIs with two slashes, with user and password for TURN servers.
 struct GStreamerServers: Equatable {
-  /// The first STUN server, which is all that webrtcbin asks.
+  /// The first STUN server; webrtcbin uses only one.
   let stun: String?
   /// All TURN servers.
   let turn: [String]
@@ -24,7 +24,7 @@ struct GStreamerServers: Equatable {
     (self.stun, self.turn) = (stun, turn)
   }
 
-  /// With all but RFC 3986's unreserved characters percent-encoded.
+  /// Percent-encodes all but the unreserved characters of RFC 3986.
   static func encoded(_ text: String) -> String {
     text.utf8.map { byte in
       switch byte {
@@ -38,8 +38,8 @@ struct GStreamerServers: Equatable {
   }
 }
 
-/// A candidate as WebRTC's objects have it, `candidate:…`, and as GStreamer takes it, a line of a session description:
-/// RFC 8839 §5.1.
+/// Conversion of candidates between WebRTC's form, `candidate:…`, and GStreamer's, a line of a session description: RFC
+/// 8839 §5.1.
 enum CandidateLine {
   private static let prefix = "a="
 
@@ -53,7 +53,7 @@ enum CandidateLine {
     line.hasPrefix(prefix) ? String(line.dropFirst(prefix.count)) : line
   }
 
-  /// The identification tags of a description's media sections in their order, empty where there is none: RFC 5888 §4.
+  /// The identification tags of a description's media sections in order, empty if there is none: RFC 5888 §4.
   static func mediaTags(in description: String) -> [String] {
     var tags: [String] = []
     for line in description.split(whereSeparator: \.isNewline) {
@@ -64,7 +64,7 @@ enum CandidateLine {
   }
 }
 
-/// The certificate that a peer has shown in its DTLS handshake.
+/// The certificate that a peer presented in its DTLS handshake.
 struct PeerCertificate {
   private let der: [UInt8]
 
@@ -74,7 +74,7 @@ struct PeerCertificate {
     self.der = der
   }
 
-  /// Whether a session description names it, as RFC 8122 §6.2 wants of every peer.
+  /// Whether a session description names it, as RFC 8122 §6.2 requires of every peer.
   func isNamed(inAnswer description: String) -> Bool {
     (try? CertificateFingerprints(in: description))?.contains(certificate: der) ?? false
   }

@@ -3,15 +3,15 @@ import LiquidAuth
 
 /// Joins the pieces in which GStreamer delivers a long message of one kind; it does not mark the last.
 ///
-/// The first piece has ``CWEBRTC_PIECE_SIZE`` bytes or more, as a whole message can have. A message is complete if its CBOR
-/// is: what dApps send is CBOR, or base64 of it.
+/// The first piece has ``CWEBRTC_PIECE_SIZE`` bytes or more, as a whole message can have too. A message is complete if
+/// its CBOR is: dApps send CBOR, or base64 of it.
 ///
-/// A short message can arrive before the last pieces of the long one that was sent before it: after a lost packet, usrsctp
-/// delivers a message of one packet while the message before it is still incomplete.
+/// A short message can arrive before the last pieces of an earlier long one: after a lost packet, usrsctp delivers a
+/// message of one packet while the message before it is still incomplete.
 struct MessagePieces {
-  /// How many pieces a message has at most: each is joined with all before it, and looked at anew.
+  /// The most pieces of a message: each is joined with all earlier ones, and checked again.
   static let maximumCount = 64
-  /// How many messages can arrive within a long one; after that, the rest of the long one is missing.
+  /// The most messages that can arrive within a long one; after that, the rest of the long one is missing.
   static let maximumOvertaking = 8
 
   private var begun: PeerMessage?

@@ -7,10 +7,10 @@ struct GrayscalePicture: Equatable {
   let shades: [UInt8]
 }
 
-// MARK: - What helps a reader of QR codes
+// MARK: - Preparation for QR code readers
 
 extension GrayscalePicture {
-  /// The same with white around it, a sixteenth of the longer side but 10 pixels at least.
+  /// The picture with a white border of a sixteenth of the longer side, at least 10 pixels.
   var bordered: GrayscalePicture {
     let border = max(10, max(width, height) / 16)
     let side = [UInt8](repeating: .max, count: border)
@@ -20,7 +20,7 @@ extension GrayscalePicture {
     return GrayscalePicture(width: width + 2 * border, height: height + 2 * border, shades: framed + edge)
   }
 
-  /// The same in black and white: what is darker than 150 is black.
+  /// The picture in black and white: shades below 150 become black.
   var thresholded: GrayscalePicture {
     GrayscalePicture(width: width, height: height, shades: shades.map { $0 < 150 ? 0 : .max })
   }
@@ -32,9 +32,9 @@ extension GrayscalePicture {
 // MARK: - PNG
 
 extension GrayscalePicture {
-  /// How many pixels a side has at most.
+  /// The most pixels of a side.
   static let maximumSide = 1 << 13
-  /// How many bytes a picture has at most when it is inflated.
+  /// The most bytes of an inflated picture.
   static let maximumBytes = 1 << 27
 
   /// Reads a PNG picture (ISO/IEC 15948) over white; `nil` if it is malformed or too large.
@@ -48,7 +48,7 @@ extension GrayscalePicture {
 
 /// A parsed PNG file.
 private struct PNGFile {
-  /// What a pixel's samples are: ISO/IEC 15948, table 11.1.
+  /// The meaning of a pixel's samples: ISO/IEC 15948, table 11.1.
   private enum Colour: UInt8 {
     case gray = 0
     case rgb = 2
@@ -78,7 +78,7 @@ private struct PNGFile {
   private struct Pass {
     let column, row, columns, rows: Int
 
-    /// The size of this pass in a picture of that size.
+    /// The size of this pass for a picture of that size.
     func size(_ width: Int, _ height: Int) -> (width: Int, height: Int) {
       (max(0, width - column + columns - 1) / columns, max(0, height - row + rows - 1) / rows)
     }
@@ -131,7 +131,7 @@ private struct PNGFile {
 
   private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
 
-  /// Takes a chunk off: its name and content.
+  /// Removes a chunk; returns its name and content.
   private static func chunk(_ bytes: inout ArraySlice<UInt8>) -> (name: String, content: ArraySlice<UInt8>)? {
     guard bytes.count >= 12 else { return nil }
     let count = number(bytes.prefix(4))
@@ -168,7 +168,7 @@ private struct PNGFile {
     return shades
   }
 
-  /// The rows of all passes, each behind the number of its filter: zlib's format (RFC 1950) around RFC 1951.
+  /// The rows of all passes, each after its filter number: zlib's format (RFC 1950) around RFC 1951.
   private func expanded() -> [UInt8]? {
     let count = passes.reduce(0) { count, pass in
       let (columns, lines) = pass.size(width, height)

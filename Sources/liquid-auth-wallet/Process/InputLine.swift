@@ -46,22 +46,22 @@ struct TerminalQuestion: Sendable {
     self.terminal = terminal
   }
 
-  /// Asks on a thread that may wait, and gives whether the answer begins with `y`; no when the task is cancelled.
+  /// Asks on a thread that may block; returns whether the answer begins with `y`, and `false` if the task is cancelled.
   func ask(_ text: String, on thread: NIOThreadPool) async -> Bool {
     let line = await InputLine.read(from: terminal.descriptor, on: thread) { show(text) }
     if line == nil { terminal.show("\n") }
     return line?.lowercased().hasPrefix("y") == true
   }
 
-  /// Returns when a line is typed, or at once where there is no terminal.
+  /// Waits for a line; returns at once without a terminal.
   static func waitForEnter() {
     guard let question = TerminalQuestion() else { return }
     question.show("Press Enter to close this window. ")
-    // Its end closes the terminal.
+    // Releasing the question closes the terminal.
     withExtendedLifetime(question) { _ = InputLine.read(from: question.terminal.descriptor) }
   }
 
-  /// Shows a question; what was typed before it is no answer to it.
+  /// Shows a question, and discards what was typed before.
   private func show(_ text: String) {
     tcflush(terminal.descriptor, TCIFLUSH)
     terminal.show(text)

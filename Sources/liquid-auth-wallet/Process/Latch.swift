@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Something that has happened, or not yet.
+/// A flag that can only be set.
 final class Latch: Sendable {
   private let value = Atomic(false)
 
-  /// It has happened.
+  /// Sets the flag.
   func set() { value.store(true, ordering: .releasing) }
 
-  /// Whether it has happened.
+  /// Whether the flag is set.
   var isSet: Bool { value.load(ordering: .acquiring) }
 }

@@ -4,14 +4,14 @@ import LiquidAuth
 import NIOPosix
 import ProcessIO
 
-/// Where a link comes from.
+/// The source of a link.
 struct LinkSource {
   /// A link, or `-` for standard input.
   let link: String?
-  /// A picture.
+  /// The path of a picture.
   let image: String?
 
-  /// The link, without the white space around it that copying brings.
+  /// Reads the link, and removes surrounding white space from copying.
   func read() async throws(WalletFailure) -> String {
     let text = try await found().trimmed
     guard !text.isEmpty else {
@@ -31,16 +31,16 @@ struct LinkSource {
   }
 }
 
-/// Which of our commands a link is for, as far as its beginning tells.
+/// The kind of a link, which selects the command, judged by its beginning.
 enum LinkKind {
-  /// A dApp's, `liquid://`.
+  /// A dApp's link, `liquid://`.
   case dApp
-  /// One with which a browser invites a phone, `FIDO:/`.
+  /// The link in a browser's QR code for phones, `FIDO:/`.
   case browser
-  /// One of a Keyri login, `https://NAME.onekey.to`.
+  /// The link of a Keyri login, `https://NAME.onekey.to`.
   case keyri
 
-  /// `nil` for a text that is for none of them.
+  /// `nil` for any other text.
   init?(of text: String) {
     let lowercased = text.lowercased()
     if lowercased.hasPrefix(LiquidURI.scheme) {
@@ -54,7 +54,7 @@ enum LinkKind {
     }
   }
 
-  /// What to say to who gave this kind where another is wanted.
+  /// The failure of a command that needs another kind of link.
   var isAnother: WalletFailure {
     switch self {
     case .dApp: WalletFailure("this is a dApp's link; open it with: liquid-auth connect")
@@ -67,21 +67,21 @@ enum LinkKind {
   }
 }
 
-/// A `FIDO:/` link, which is not for a wallet.
+/// A `FIDO:/` link, which a wallet cannot open.
 struct BrowserLink {
-  /// Bytes that a pipe takes at once: PIPE_BUF.
+  /// The bytes that a pipe accepts at once: PIPE_BUF.
   private static let maximumSize = 4096
 
   private let text: String
 
   init(_ text: String) { self.text = text }
 
-  /// Has `liquid-auth link` explain it in this process's place; the failure to do so.
+  /// Replaces this process with `liquid-auth link`, which explains the link; returns only the failure to do so.
   ///
-  /// The secret in it goes through standard input: others on this machine can read a command line.
+  /// The link contains a secret, so it goes through standard input: others on this machine can read a command line.
   func explain() -> WalletFailure {
     let line = Array((text + "\n").utf8)
-    // A pipe holds more than a link has.
+    // Writing to the empty pipe cannot block.
     guard line.count <= Self.maximumSize, let ends = try? Descriptor.pipe(), Descriptor.write(line, to: ends.write),
       dup2(ends.read, STDIN_FILENO) == STDIN_FILENO
     else { return LinkKind.browser.isAnother }

@@ -2,31 +2,31 @@ import Glibc
 import NIOPosix
 import ProcessIO
 
-/// QR codes in pictures, by zbar's program: a picture is read by another process than this one.
+/// Reads QR codes in pictures with zbar's program, so that another process parses the picture.
 struct QRCodeReader {
-  /// The longest text that is read, bytes: a QR code has at most 2953.
+  /// The most bytes of text; a QR code has at most 2953.
   private static let maximumSize = 65_536
 
-  /// What zbarimg's manual page says of its exit status.
+  /// The exit status according to zbarimg's manual page.
   private enum ExitStatus {
     static let found: Int32 = 0
     static let nothingFound: Int32 = 4
   }
 
-  /// The program, looked up in PATH.
+  /// The program's name, looked up in PATH.
   var program = "zbarimg"
-  /// How long it may take.
+  /// The most time for the program.
   var timeout = Duration.seconds(10)
 
-  /// The text of the one QR code in a picture; it is waited for on a thread that may wait, until the task is cancelled.
+  /// The text of the only QR code in a picture; waits on a thread that may block, until the task is cancelled.
   ///
-  /// A PNG picture in which none is found is tried twice more: with white behind and around it, and then in black and
-  /// white as well. Codes are drawn in pale colours, and saved without their background.
+  /// If none is found in a PNG picture, two more tries follow: with a white background and border, and then in black
+  /// and white as well. Codes are often drawn in pale colours, and saved without their background.
   func text(in path: String) async throws(WalletFailure) -> String {
     guard access(path, R_OK) == 0 else {
       throw WalletFailure("cannot read \(path): \(SystemNumber())")
     }
-    // A path that begins with a hyphen is no option.
+    // A path that begins with a hyphen must not be read as an option.
     if let code = try await code(in: path.hasPrefix("/") ? path : "./" + path, input: nil, of: path) { return code }
     if let picture = PictureFile.bytes(of: path).flatMap(GrayscalePicture.init(png:))?.bordered {
       for copy in [picture, picture.thresholded] {
@@ -38,11 +38,11 @@ struct QRCodeReader {
     throw WalletFailure("there is no QR code in \(path)")
   }
 
-  /// What zbarimg finds in a picture; `nil` if nothing.
+  /// The text that zbarimg finds in a picture; `nil` if there is none.
   ///
   /// - Parameters:
   ///   - picture: its path, or `-` for `input`.
-  ///   - path: the person's name for it.
+  ///   - path: the name for error messages.
   private func code(
     in picture: String, input: Int32?, of path: String
   ) async throws(WalletFailure) -> String? {
@@ -69,12 +69,12 @@ struct QRCodeReader {
 
 /// A picture's bytes, in a file.
 private struct PictureFile {
-  /// Bytes of a file that are read at most.
+  /// The most bytes of a file that are read.
   private static let maximumSize = 1 << 26
 
   private let file: UnsafeMutablePointer<FILE>
 
-  /// A file without a name that has these bytes; `nil` where the system has no room for it.
+  /// Makes an unnamed file with these bytes; `nil` if the system has no room for it.
   init?(_ bytes: [UInt8]) {
     guard let file = tmpfile() else { return nil }
     self.file = file
@@ -89,7 +89,7 @@ private struct PictureFile {
 
   func close() { fclose(file) }
 
-  /// The content of an ordinary file; `nil` for others, and for one that is too large or cannot be read.
+  /// The content of a regular file; `nil` for other files, and if it is too large or unreadable.
   static func bytes(of path: String) -> [UInt8]? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }
@@ -103,13 +103,13 @@ private struct PictureFile {
   }
 }
 
-/// zbarimg at work: a process, what it writes, and a way to give it up.
+/// A running zbarimg: the process and its output, with a way to cancel it.
 private struct PictureDecoder: Sendable {
-  /// How it ended.
+  /// How the process ended.
   enum End: Equatable {
-    /// By itself; its exit status, or -1 where a signal ended it.
+    /// By itself; its exit status, or -1 after a signal.
     case status(Int32)
-    /// It was killed: it wrote too much, took too long, or was not wanted any more.
+    /// Killed: it wrote too much, took too long, or was cancelled.
     case tooLong, tooLate, cancelled
   }
 
@@ -117,9 +117,9 @@ private struct PictureDecoder: Sendable {
   private let output: Int32
   private let cancellation = Cancellation()
 
-  /// Starts it; `nil` as input gives it nothing to read.
+  /// Starts the process; without `input`, its standard input is empty.
   init(_ arguments: [String], input: Int32?) throws(WalletFailure) {
-    // What it says of a picture that it cannot read is no sentence of ours.
+    // Discards its messages about unreadable pictures.
     let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
     defer { close(nothing) }
     do throws(SystemNumber) {
@@ -138,12 +138,12 @@ private struct PictureDecoder: Sendable {
     }
   }
 
-  /// Reads all that it writes, and waits for its end, after which nothing is left of it.
+  /// Reads all output and waits for the process; nothing is left afterwards.
   func result(maximumSize: Int, timeout: Duration) async -> (text: String, end: End) {
     let deadline = ContinuousClock.now + timeout
     return await withTaskCancellationHandler {
       let result = try? await NIOThreadPool.singleton.runIfActive { read(maximumSize, until: deadline) }
-      // One that was cancelled before a thread took it up is not read.
+      // A call that was cancelled before a thread was free reads nothing.
       return result ?? ("", kill(for: .cancelled))
     } onCancel: {
       cancellation.cancel()
@@ -174,7 +174,7 @@ private struct PictureDecoder: Sendable {
     return end
   }
 
-  /// The end of the pipe first: who still writes into it would be waited for without end.
+  /// Closes the pipe first: a process that still writes would never end.
   private func exitStatus() -> Int32 {
     close(output)
     let status = Child.reap(process)
