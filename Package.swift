@@ -54,7 +54,7 @@ var targets: [Target] = [
     name: "CWebRTC", dependencies: ["CGStreamer", "COpenSSL"], linkerSettings: [.linkedLibrary("gstsdp-1.0")]),
   // Reads the vector files under Tests/Vectors; no product uses it.
   .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
-  // The vectors of the recovery contract, read; no product uses it.
+  // Reads the vectors of the recovery contract; no product uses it.
   .target(
     name: "TestSupport", dependencies: ["Recovery", "CryptoPrimitives", "TestVectors"], path: "Tests/TestSupport",
     swiftSettings: settings),

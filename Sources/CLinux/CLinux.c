@@ -129,7 +129,7 @@ int clinux_peer_user(int socket, uid_t *user) {
 }
 
 int clinux_is_private_group(gid_t gid, uid_t owner) {
-  // The C library has one place for an account, one for a group, and one for how far it has listed the accounts.
+  // The C library has one static buffer for an account, one for a group, and one position in the list of accounts.
   static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_lock(&turn);
   const struct passwd *account = getpwuid(owner);

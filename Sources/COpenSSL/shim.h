@@ -8,9 +8,9 @@
 #include <openssl/obj_mac.h>
 #include <openssl/params.h>
 
-// A key of P-256 from its point (04 ‖ X ‖ Y) and, for a pair, its scalar, 32 bytes in the machine's byte order, as
-// OSSL_PARAM has its numbers. Either may be absent. A parameter list is an array on the stack that ends with a macro's
-// cast, which Swift does not import. NULL on failure, and then the reason is in the error queue.
+// Makes a P-256 key from its point (04 ‖ X ‖ Y) and, for a pair, its scalar, 32 bytes in the machine's byte order, as
+// OSSL_PARAM stores numbers. Either may be absent. A parameter list is an array on the stack that ends with a macro's
+// cast, which Swift does not import. Returns NULL on failure, with the reason in the error queue.
 static inline EVP_PKEY *liquid_p256_key(unsigned char *point, unsigned char *scalar) {
   char group[] = "P-256";
   OSSL_PARAM params[4];
@@ -31,8 +31,8 @@ static inline EVP_PKEY *liquid_p256_key(unsigned char *point, unsigned char *sca
   return key;
 }
 
-// An EC_KEY of P-256, for liquid_p256_sign. Its scalar is 1, a number in OpenSSL's locked heap with room for every other
-// scalar. NULL on failure.
+// An EC_KEY of P-256, for liquid_p256_sign. Its scalar is 1, a number in OpenSSL's locked heap with room for every
+// other scalar. NULL on failure.
 //
 // An EVP_PKEY would build the curve anew for each key, which takes as long as the signature. OpenSSL 3 deprecates
 // EC_KEY but has no other way to reuse the curve.
@@ -48,11 +48,11 @@ static inline EC_KEY *liquid_p256_signer(void) {
   return NULL;
 }
 
-// Signs a SHA-256 digest with a scalar of the group (32 bytes, big-endian): ECDSA in DER, at most ECDSA_size bytes. 0 on
-// failure.
+// Signs a SHA-256 digest with a scalar of the group (32 bytes, big-endian): ECDSA in DER, at most ECDSA_size bytes. 0
+// on failure.
 //
-// Until this returns, the signer has the scalar. Then 32 bytes of ones overwrite it in place: a shorter number would leave
-// some of its words there, and OpenSSL before 3.0.6 keeps the scalar when it is set to NULL.
+// Until this returns, the signer has the scalar. Then 32 bytes of ones overwrite it in place: a shorter number would
+// leave some of its words there, and OpenSSL before 3.0.6 keeps the scalar when it is set to NULL.
 static inline int liquid_p256_sign(
     EC_KEY *signer, const unsigned char scalar[32], const unsigned char digest[32], unsigned char *signature,
     unsigned int *count) {

@@ -8,7 +8,7 @@ static inline int sqlite_door_keep_log(sqlite3 *connection, int keeps) {
   return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps, (int *)0);
 }
 
-/// No statement, however it got here, may damage the file's structure; nothing in the schema is trusted.
+/// Forbids statements that could damage the file's structure, and trusts nothing in the schema.
 static inline int sqlite_door_defend(sqlite3 *connection) {
   int result = sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
   return result ? result : sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);

@@ -6,39 +6,38 @@ import ProcessIO
 import StateDirectory
 import Synchronization
 
-/// A connection to the authenticator that runs: one question, one answer.
+/// A connection to the running authenticator: one request, one answer.
 ///
-/// It blocks the thread that asks. ``disconnect()`` ends it from any other, at whatever it waits, and withdraws what it
-/// asks for.
+/// It blocks the calling thread. ``disconnect()`` ends it from any thread and withdraws the pending request.
 package final class ControlClient: Sendable {
   private struct State {
     /// The connection; -1 before it is made.
     var descriptor: Int32 = -1
-    /// Whether it was given up.
+    /// Whether ``disconnect()`` was called.
     var isOver = false
-    /// A second connection, while it is asked whether a person is.
+    /// A second connection, while it is used to find out whether a prompt is open.
     var look: ControlClient?
   }
 
   private let path: String
-  /// Called once, when an answer waits because a person is asked.
+  /// Called once, when an answer waits for a prompt.
   private let onPrompt: @Sendable () -> Void
   private let hasTold = Atomic(false)
   private let state = Mutex(State())
-  /// Questions of two threads are asked in turn.
+  /// Held for one request and its answer, so that requests of two threads run one after the other.
   private let turn = Mutex<Void>(())
 
-  /// A connection that is not made yet.
+  /// Makes a client that is not connected yet.
   ///
   /// - Parameters:
   ///   - path: the control socket, 1 to 107 bytes.
-  ///   - onPrompt: told once, on the thread that asks, when a person is asked before the answer comes.
+  ///   - onPrompt: called once, on the calling thread, if a prompt opens before the answer comes.
   package init(_ path: String, onPrompt: @escaping @Sendable () -> Void) {
     self.path = path
     self.onPrompt = onPrompt
   }
 
-  /// Connects, and agrees on the version: as ``init(_:onPrompt:)`` and ``connect()``.
+  /// Makes a client, connects it and agrees on the version.
   package static func open(
     _ path: String, onPrompt: @escaping @Sendable () -> Void
   ) throws(ControlClientError) -> ControlClient {
@@ -47,16 +46,16 @@ package final class ControlClient: Sendable {
     return client
   }
 
-  /// Connects, and agrees on the version; once.
+  /// Connects and agrees on the version; call it once.
   ///
-  /// - Throws: `notRunning` when nobody listens there.
+  /// - Throws: `notRunning` if no program listens there.
   package func connect() throws(ControlClientError) {
     let descriptor = try connected()
     let isOver = state.withLock { state in
       state.descriptor = descriptor
       return state.isOver
     }
-    // Who gave it up before had no connection to end.
+    // ``disconnect()`` before this had no connection to end.
     if isOver { throw Self.givenUp }
     _ = try ask(Hello())
   }
@@ -66,7 +65,7 @@ package final class ControlClient: Sendable {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// Asks, and waits for the answer: as long as it takes where a person or a key derivation is waited for.
+  /// Sends a command and waits for the answer, without a time limit if it may wait for a person or a key derivation.
   package func ask<Command: ControlCommand>(_ command: Command) throws(ControlClientError) -> Command.Answer {
     let packet = try exchange(command.encoded, Command.wait)
     do { return try Command.Answer(decoding: packet) } catch { throw .refused(error) }
@@ -90,8 +89,7 @@ package final class ControlClient: Sendable {
     }
   }
 
-  /// Ends the connection, from any thread, also before it is made: what is being asked is withdrawn, and whoever waits is
-  /// told.
+  /// Ends the connection, from any thread, also before it is made; withdraws the pending request, which then throws.
   package func disconnect() {
     let look = state.withLock { state in
       state.isOver = true
@@ -101,11 +99,11 @@ package final class ControlClient: Sendable {
     look?.disconnect()
   }
 
-  /// How many seconds an answer may take that waits for nobody.
+  /// The time limit for connecting, for sending, and for an answer that waits for nothing, seconds.
   private static let timeout = 20
 
-  /// Waits for an answer that has others before it, and says so when one of them is a prompt: a person who types here does
-  /// not always see it.
+  /// Waits for an answer behind other requests; calls ``onPrompt`` if a prompt is open, which a user who types here may
+  /// not see.
   private func receiveFromBusy() throws(ControlClientError) -> [UInt8] {
     while !hasTold.load(ordering: .relaxed) {
       if let answer = try packet(within: 1) { return answer }
@@ -117,7 +115,7 @@ package final class ControlClient: Sendable {
     return try receive()
   }
 
-  /// Whether the authenticator waits for a person now; asked on a connection that ends with this one.
+  /// Whether a prompt is open now; uses a second connection, which ends with this one.
   private var isSomebodyAsked: Bool {
     let look = ControlClient(path, onPrompt: {})
     let isOver = state.withLock { state in
@@ -129,13 +127,13 @@ package final class ControlClient: Sendable {
     return (try? look.ask(GetStatus()))?.waiting == true
   }
 
-  /// Waits for an answer, for good unless `seconds` are given.
+  /// Waits for an answer; 0 seconds is no limit.
   private func receive(within seconds: Int = 0) throws(ControlClientError) -> [UInt8] {
     guard let answer = try packet(within: seconds) else { throw broken(EAGAIN) }
     return answer
   }
 
-  /// The next packet; `nil` if none comes within so many seconds, 0 for however many.
+  /// Returns the next packet; `nil` if none comes within `seconds`, where 0 is no limit.
   private func packet(within seconds: Int) throws(ControlClientError) -> [UInt8]? {
     let descriptor = state.withLock(\.descriptor)
     Self.limit(SO_RCVTIMEO, of: descriptor, to: timeval(tv_sec: seconds, tv_usec: 0))
@@ -167,10 +165,10 @@ package final class ControlClient: Sendable {
 }
 
 extension ControlClient {
-  /// How many times in a second a wait to be let in looks whether it is still wanted: the system gives no other way.
+  /// How often per second a blocked connect(2) checks for ``disconnect()``, because nothing can wake it.
   private static let looksPerSecond = 5
 
-  /// A socket that is connected to a program of this user.
+  /// Makes a socket that is connected to a program of this user.
   private func connected() throws(ControlClientError) -> Int32 {
     guard let address = SocketAddress(path) else {
       throw .failed(
@@ -189,7 +187,7 @@ extension ControlClient {
     return descriptor
   }
 
-  /// connect(2), which waits where as many as the listener takes wait before us, and which nothing wakes.
+  /// Calls connect(2), which blocks while the listener's queue is full.
   private func connect(_ descriptor: Int32, to address: SocketAddress) throws(ControlClientError) {
     let pause = timeval(tv_sec: 0, tv_usec: suseconds_t(1_000_000 / Self.looksPerSecond))
     Self.limit(SO_SNDTIMEO, of: descriptor, to: pause)
@@ -203,7 +201,7 @@ extension ControlClient {
     Self.limit(SO_SNDTIMEO, of: descriptor, to: timeval(tv_sec: Self.timeout, tv_usec: 0))
   }
 
-  /// Whoever listens is told a passphrase: it must be a program of the same user, and not even of root.
+  /// Refuses a listener of any other user, root included, because it would get a passphrase.
   static func checkPeer(of descriptor: Int32, _ path: String, expected: uid_t) throws(ControlClientError) {
     var user = uid_t.max
     guard clinux_peer_user(descriptor, &user) == 0 else {
@@ -224,11 +222,11 @@ extension ControlClient {
   }
 }
 
-/// Why the authenticator gave no answer, or not the one that was asked for.
+/// Why a request failed.
 package enum ControlClientError: Error, Equatable {
-  /// Nobody listens.
+  /// No program listens.
   case notRunning(String)
-  /// It answered that it will not.
+  /// The authenticator refused the request.
   case refused(ControlFailure)
   /// The connection could not be made, or broke.
   case failed(String)

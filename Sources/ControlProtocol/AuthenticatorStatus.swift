@@ -8,14 +8,14 @@ package struct GetStatus: PlainCommand {
   package init() {}
 }
 
-/// What the authenticator tells about itself, without waiting for anybody:
+/// The status of the authenticator, which is returned without waiting:
 /// {1: process id, 2: vault, 3: transport, 4: attached, 5: node?, 6: access?, 7: verification, 8: prompt,
 /// 9: fingerprint?, 10: waiting, 11: [problem …], 12: state directory, 13: credentials?, 14: stepped aside for?,
 /// 15: Algorand signatures, 16: association signatures, 17: has readers?}.
 package struct AuthenticatorStatus: ControlAnswer, Equatable {
-  /// How the vault stands.
+  /// The state of the vault.
   package enum VaultCondition: UInt8, Sendable, CaseIterable {
-    /// There is none: `liquid-auth init` makes one.
+    /// There is no vault: `liquid-auth init` makes one.
     case missing = 0
     /// It is closed.
     case locked = 1
@@ -27,21 +27,21 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
 
   /// The authenticator's process.
   package var processID: Int32
-  /// How the vault stands.
+  /// The state of the vault.
   package var vault: VaultCondition
   /// `uhid`, `unix:PATH` or `pty`.
   package var transport: String
   /// Whether the device is plugged in.
   package var attached: Bool
-  /// What programs open: `/dev/hidrawN`, a pty or a socket.
+  /// The path that programs open: `/dev/hidrawN`, a pty or a socket.
   package var node: String?
   /// Who may open it, in words.
   package var access: String?
   /// `passphrase` or `none`.
   package var verification: String
-  /// How people are asked: `pinentry` with its program, or `terminal`.
+  /// The prompt back end: `pinentry` with its program, or `terminal`.
   package var prompt: String
-  /// Which phrase this is, 4 bytes; only while unlocked.
+  /// Identifies the phrase, 4 bytes; only while unlocked.
   package var fingerprint: [UInt8]?
   /// Whether a prompt waits for a person.
   package var waiting: Bool
@@ -51,7 +51,7 @@ package struct AuthenticatorStatus: ControlAnswer, Equatable {
   package var stateDirectory: String
   /// How many credentials the store has; only while unlocked.
   package var credentials: UInt64?
-  /// The other key, `/dev/hidrawN` and its name, for which the device is not there.
+  /// The other key, `/dev/hidrawN` and its name, for which the device is detached.
   package var steppedAsideFor: String?
   /// How many signatures the Algorand accounts have given since the start: challenges, transactions and messages.
   package var algorandSignatures: UInt64

@@ -32,7 +32,7 @@ package enum ControlWait: Sendable {
   case none
   /// Argon2id or the end of a dialog: a moment, and no person.
   case work
-  /// The queue of all requests, and the person who is asked in it.
+  /// The queue of all requests, and a person.
   case queue
 }
 
@@ -65,7 +65,6 @@ extension PlainCommand {
 /// A command whose only member is a passphrase or a PIN: {0: bytes}.
 package protocol SecretCommand: ControlCommand {
   var secret: SecretBytes { get }
-  /// Makes the request.
   init(_ secret: SecretBytes)
 }
 
@@ -89,9 +88,9 @@ extension SecretCommand {
 
 // MARK: - Answers
 
-/// What a request is answered with when it was done.
+/// The answer to a request that succeeded.
 package protocol ControlAnswer: Sendable {
-  /// Reads the members of an answer; those that it does not know are ignored.
+  /// Reads the members of an answer; ignores unknown ones.
   init(_ members: CBORMap) throws(ControlFailure)
   var members: CBORMap { get }
 }
@@ -102,7 +101,7 @@ extension ControlAnswer {
 
   /// Reads one packet.
   ///
-  /// - Throws: the failure that the packet carries, or `other` when it is no answer at all.
+  /// - Throws: the failure that the packet carries, or `other` for an empty packet.
   package init(decoding message: [UInt8]) throws(ControlFailure) {
     guard let status = message.first.map(ControlStatus.init(rawValue:)) else {
       throw ControlFailure(.other, "the authenticator sent an empty message")
@@ -122,31 +121,30 @@ package struct Done: ControlAnswer, Equatable {
   package var members: CBORMap { [:] }
 }
 
-/// The wire of the control socket: `SOCK_SEQPACKET`, one packet a message, one answer a request, in order.
+/// The control protocol: `SOCK_SEQPACKET`, one packet for each message, one answer for each request, in order.
 ///
-/// A request is one command byte and a CTAP2 canonical CBOR map; an answer is one status byte and such a map. Where all
-/// members are absent the map is absent too. CTAP2 messages (command bytes below ``vendorCommands``) pass unchanged in
-/// both directions, and reach the same authenticator as those of the device. The first request of a connection is
-/// ``Hello``.
+/// A request is one command byte and a CTAP2 canonical CBOR map; an answer is one status byte and such a map. A map
+/// without members is left out. CTAP2 messages (command bytes below ``vendorCommands``) pass unchanged in both
+/// directions, and reach the same authenticator as those of the device. The first request of a connection is ``Hello``.
 ///
-/// A request that waits for a person is withdrawn by closing the connection.
+/// Closing the connection withdraws a request that waits for a person.
 package enum ControlMessage {
-  /// The version of this wire, which both sides must speak: an older authenticator passes over members that are new to it,
-  /// and would answer another question than the one that was asked.
+  /// The protocol version, which both sides must share: an older authenticator ignores new members, and would answer a
+  /// different request.
   package static let version: UInt64 = 4
 
   /// The longest message in either direction, bytes; a longer packet ends the connection.
   ///
-  /// It holds the transactions of the largest request of a dApp, and fits into a socket's buffer as Linux makes it (212 992).
+  /// It holds a dApp's largest request, and fits into the default socket buffer of Linux (212 992).
   package static let maximumSize = 163_840
 
-  /// The longest request of a command that does not say otherwise, and of a connection before its hello, bytes.
+  /// The longest request by default, and of a connection before its hello, bytes.
   package static let maximumPlainSize = 8_192
 
   /// The longest CTAP2 message, bytes: what CTAPHID can carry too, CTAP §11.2.4.
   package static let maximumCTAPSize = 7_609
 
-  /// The command bytes of this page's own requests, within CTAP's vendor range 0x40–0xBF, CTAP §6.
+  /// The command bytes of the control protocol, within CTAP's vendor range 0x40–0xBF, CTAP §6.
   package static let vendorCommands: ClosedRange<UInt8> = 0x50...0x6F
 
   /// The longest passphrase, bytes, in every dialog and command: each must accept what the others accept.

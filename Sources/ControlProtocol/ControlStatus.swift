@@ -5,7 +5,7 @@ package struct ControlStatus: RawRepresentable, Hashable, Sendable {
   /// The byte on the wire.
   package let rawValue: UInt8
 
-  /// Wraps any byte; a newer authenticator may know more of them.
+  /// Takes any byte; a newer authenticator may send unknown ones.
   package init(rawValue: UInt8) { self.rawValue = rawValue }
 
   /// Done.
@@ -20,21 +20,21 @@ package struct ControlStatus: RawRepresentable, Hashable, Sendable {
   package static let unexpectedType = Self(rawValue: 0x11)
   /// Not canonical CBOR, or not a map.
   package static let invalidCBOR = Self(rawValue: 0x12)
-  /// A member is not there.
+  /// A required member is missing.
   package static let missingParameter = Self(rawValue: 0x14)
-  /// A person refused.
+  /// The user refused.
   package static let operationDenied = Self(rawValue: 0x27)
   /// The request was withdrawn.
   package static let keepaliveCancel = Self(rawValue: 0x2D)
   /// No such credential.
   package static let noCredentials = Self(rawValue: 0x2E)
-  /// Nobody answered in time.
+  /// The user did not answer in time.
   package static let userActionTimeout = Self(rawValue: 0x2F)
   /// Not now, or not on this credential.
   package static let notAllowed = Self(rawValue: 0x30)
   /// It failed; the reason says why and what to do.
   package static let other = Self(rawValue: 0x7F)
-  /// The first request was no hello, or a hello of another version.
+  /// The first request was not a hello of this version.
   package static let versionMismatch = Self(rawValue: 0xF0)
   /// This connection has not given the vault's passphrase.
   package static let passphraseRequired = Self(rawValue: 0xF1)
@@ -44,31 +44,30 @@ package struct ControlStatus: RawRepresentable, Hashable, Sendable {
   package static let unavailable = Self(rawValue: 0xF3)
   /// Too many connections.
   package static let busy = Self(rawValue: 0xF4)
-  /// The transactions name another group than theirs; ``ControlFailure/group`` is theirs.
+  /// The transactions name a wrong group id; ``ControlFailure/group`` is the right one.
   package static let wrongGroup = Self(rawValue: 0xF5)
-  /// The account in use is not the one that is to sign ``ControlFailure/transaction``.
+  /// The account in use is not the signer of ``ControlFailure/transaction``.
   package static let notOurSigner = Self(rawValue: 0xF6)
-  /// What is to be signed cannot be decoded, or not be shown; ``ControlFailure/transaction`` says which.
+  /// The data to sign cannot be decoded or shown; ``ControlFailure/transaction`` is the transaction's index.
   package static let cannotBeShown = Self(rawValue: 0xF7)
 }
 
-/// A request that was not done, and why.
+/// Why a request failed.
 package struct ControlFailure: Error, Sendable {
   /// The byte on the wire.
   package let status: ControlStatus
   /// Lower case, no full stop: what happened, then what to do; it never holds a secret.
   package let reason: String
-  /// Which of the transactions is at fault, from 0.
+  /// The index of the transaction at fault, from 0.
   package let transaction: UInt64?
-  /// The id of the group that the transactions make, 32 bytes, where they name another.
+  /// The right group id, 32 bytes, if the transactions name a wrong one.
   package let group: [UInt8]?
 
-  /// Joins the byte, its reason, and what it is about.
   package init(_ status: ControlStatus, _ reason: String, transaction: UInt64? = nil, group: [UInt8]? = nil) {
     (self.status, self.reason, self.transaction, self.group) = (status, reason, transaction, group)
   }
 
-  /// The failure that a look-up or the decoder found.
+  /// The failure for a CBOR error.
   package init(_ error: CBORError) {
     self.init(Self.status(of: error), error.description)
   }
@@ -81,7 +80,7 @@ package struct ControlFailure: Error, Sendable {
     }
   }
 
-  /// The answer that carries it: status ‖ {1: reason, 2: transaction?, 3: group?}.
+  /// The answer with this failure: status ‖ {1: reason, 2: transaction?, 3: group?}.
   package var encoded: [UInt8] {
     var members: CBORMap = [1: .text(reason)]
     members[2] = transaction.map(CBORValue.unsigned)
@@ -89,7 +88,7 @@ package struct ControlFailure: Error, Sendable {
     return [status.rawValue] + CBOREncoder.encode(.map(members))
   }
 
-  /// Reads what stands behind a status byte that is not 0; what cannot be read of it is left out.
+  /// Reads the members after a status byte other than 0; skips unreadable ones.
   init(_ status: ControlStatus, decodingMembers bytes: [UInt8]) {
     let members = try? CBORMap(decodingMembers: bytes)
     self.init(
@@ -99,7 +98,7 @@ package struct ControlFailure: Error, Sendable {
 }
 
 extension ControlFailure: Equatable {
-  /// Compares the status, not the reason: two roads to the same refusal are the same refusal.
+  /// Compares the status only, not the reason.
   package static func == (left: ControlFailure, right: ControlFailure) -> Bool { left.status == right.status }
 }
 

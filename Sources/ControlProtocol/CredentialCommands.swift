@@ -2,7 +2,7 @@ package import CBOR
 
 // The owner's commands for stored credentials; they need the vault's passphrase on the connection.
 
-/// Which credential is meant: {1: rp.id, 2: credential id}.
+/// Identifies a credential: {1: rp.id, 2: credential id}.
 ///
 /// Two relying parties can share a hash id, Recovery §12.
 package struct CredentialReference: Hashable, Sendable {
@@ -44,7 +44,7 @@ package struct ListCredentials: ControlCommand {
       (self.credentials, self.next) = (credentials, next)
     }
 
-    /// Takes as many credentials as one message holds, and always one: a record is far smaller than a message.
+    /// Takes as many credentials as fit into one message, at least one: a record is far smaller than a message.
     package init(of all: [CredentialDescription], start: UInt64) {
       let first = Int(clamping: start)
       var size = 32

@@ -1,7 +1,7 @@
 package import CBOR
 
-/// A stored credential as its owner may see it: the numbers are those of the record, Recovery §6; 14 is its public key, 15
-/// its largeBlobKey, 16 whether it has a credBlob.
+/// A stored credential for the owner: the numbers are those of the record, Recovery §6; 14 is its public key, 15 its
+/// largeBlobKey, 16 whether it has a credBlob.
 package struct CredentialDescription: ControlAnswer, Equatable {
   /// The relying party's id.
   package var rpID: String
@@ -27,11 +27,11 @@ package struct CredentialDescription: ControlAnswer, Equatable {
   package var source: UInt8
   /// X ‖ Y (64 bytes) or an Ed25519 key (32); lists leave it out.
   package var publicKey: [UInt8]?
-  /// Opens its entry of the large-blob array, 32 bytes; lists leave it out.
+  /// Decrypts its entry of the large-blob array, 32 bytes; lists leave it out.
   ///
-  /// Whoever may list the passkeys as a platform does is told it as well (CTAP §6.8.4).
+  /// A platform that may list the passkeys gets it too (CTAP §6.8.4).
   package var largeBlobKey: [UInt8]?
-  /// Whether a site keeps something in the credBlob extension.
+  /// Whether the record has a credBlob.
   package var hasCredBlob: Bool
 
   package init(
@@ -73,7 +73,7 @@ package struct CredentialDescription: ControlAnswer, Equatable {
 }
 
 extension CredentialDescription {
-  /// What names this credential in a request.
+  /// Identifies this credential in a request.
   package var reference: CredentialReference { CredentialReference(rpID: rpID, credentialID: credentialID) }
   /// The credProtect level, 1 to 3.
   package var credProtect: UInt8 { policy & 0b11 }

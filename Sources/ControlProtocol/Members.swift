@@ -1,13 +1,13 @@
 import CBOR
 import CryptoPrimitives
 
-/// Reads a member, and tells what is wrong with it as the failure to answer with.
+/// Reads a member; throws the failure to answer with.
 func decoded<T>(_ member: @autoclosure () throws(CBORError) -> T) throws(ControlFailure) -> T {
   do { return try member() } catch { throw ControlFailure(error) }
 }
 
 extension CBORMap {
-  /// Decodes what stands behind a command or status byte; nothing is the empty map.
+  /// Decodes the bytes after a command or status byte; no bytes are the empty map.
   init(decodingMembers bytes: [UInt8]) throws(ControlFailure) {
     guard !bytes.isEmpty else {
       self.init()
@@ -19,7 +19,7 @@ extension CBORMap {
     self = members
   }
 
-  /// What stands behind a command or status byte; the empty map is nothing.
+  /// The bytes after a command or status byte; none for the empty map.
   var encodedMembers: [UInt8] { isEmpty ? [] : CBOREncoder.encode(.map(self)) }
 
   /// Makes a map of the members that are not `nil`.
@@ -38,7 +38,7 @@ extension CBORMap {
     return texts
   }
 
-  /// A text that is there, neither empty nor longer than so many bytes.
+  /// Reads a required text of 1 to `limit` bytes.
   func text(_ key: CBORValue, _ name: String, atMost limit: Int) throws(ControlFailure) -> String {
     let text = try decoded(requiredText(key))
     guard 1...limit ~= text.utf8.count else {
@@ -47,7 +47,7 @@ extension CBORMap {
     return text
   }
 
-  /// An unsigned integer that fits its type.
+  /// Reads an optional unsigned integer that fits its type.
   func integer<T: FixedWidthInteger>(_ key: CBORValue, as type: T.Type) throws(ControlFailure) -> T? {
     guard let number = try decoded(optionalUnsigned(key)) else { return nil }
     guard let value = T(exactly: number) else {
@@ -56,7 +56,7 @@ extension CBORMap {
     return value
   }
 
-  /// An unsigned integer that is there and fits its type.
+  /// Reads a required unsigned integer that fits its type.
   func requiredInteger<T: FixedWidthInteger>(_ key: CBORValue, as type: T.Type) throws(ControlFailure) -> T {
     guard let value = try integer(key, as: type) else {
       throw ControlFailure(.missingParameter, "member \(key) is missing")
@@ -79,7 +79,7 @@ extension CBORValue {
 enum SecretMember {
   /// Writes command ‖ {0: secret}, whole, in locked memory.
   static func encode(command: UInt8, secret: SecretBytes) -> SecretBytes {
-    // The head of a byte string is what stands before its content, whatever the content is.
+    // The head of a byte string depends only on the size of its content.
     let contentHead = CBOREncoder.encode(.bytes([UInt8](repeating: 0, count: secret.count))).dropLast(secret.count)
     let head = [command, 0xA1, 0x00] + contentHead
     return SecretBytes(count: head.count + secret.count) { message in
@@ -90,10 +90,10 @@ enum SecretMember {
     }
   }
 
-  /// Takes member 0, when there is one, out of a request's map, and decodes the members behind it.
+  /// Takes member 0, if present, out of a request's map and decodes the members after it.
   ///
-  /// - Throws: `unexpectedType` when member 0 is no byte string, `invalidLength` when it has 0 or more than
-  ///   ``ControlMessage/maximumPassphraseSize`` bytes, `invalidCBOR` for all that is no canonical map.
+  /// - Throws: `unexpectedType` if member 0 is not a byte string, `invalidLength` if it has 0 or more than
+  ///   ``ControlMessage/maximumPassphraseSize`` bytes, `invalidCBOR` for anything but a canonical map.
   static func split(_ body: UnsafeRawBufferPointer) throws(ControlFailure) -> (secret: SecretBytes?, members: CBORMap) {
     // A map of 1 to 23 members that begins with key 0.
     guard body.count > 2, 0xA1...0xB7 ~= body[0], body[1] == 0x00 else {
@@ -105,7 +105,7 @@ enum SecretMember {
     return (SecretBytes(copying: UnsafeRawBufferPointer(rebasing: body[content])), members)
   }
 
-  /// Where the content of the byte string at offset 2 stands.
+  /// The range of the content of the byte string at offset 2.
   private static func contentRange(_ body: UnsafeRawBufferPointer) throws(ControlFailure) -> Range<Int> {
     guard body[2] >> 5 == 2 else { throw ControlFailure(.unexpectedType, "the secret is not a byte string") }
     let information = body[2] & 0x1F

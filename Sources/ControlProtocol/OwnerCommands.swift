@@ -10,20 +10,20 @@ package struct SetPIN: SecretCommand {
   package init(_ secret: SecretBytes) { self.secret = secret }
 }
 
-/// Goes back to no PIN.
+/// Removes the PIN.
 package struct RemovePIN: PlainCommand {
   package static let code: UInt8 = 0x5D
   package init() {}
 }
 
-/// What is set beside the PIN.
+/// Gets the settings other than the PIN.
 package struct GetSettings: PlainCommand {
   package typealias Answer = OwnerSettings
   package static let code: UInt8 = 0x5E
   package init() {}
 }
 
-/// Changes settings: {1: alwaysUv?, 2: minPINLength?, 3: [rp.id …]?, 4: forcePINChange?}; an absent one stays as it is.
+/// Changes settings: {1: alwaysUv?, 2: minPINLength?, 3: [rp.id …]?, 4: forcePINChange?}; absent ones do not change.
 package struct ChangeSettings: ControlCommand, Hashable {
   /// The settings after the change.
   package typealias Answer = OwnerSettings
@@ -33,7 +33,7 @@ package struct ChangeSettings: ControlCommand, Hashable {
   package var alwaysUV: Bool?
   /// The shortest PIN, in code points; it can only grow.
   package var minimumPINLength: UInt64?
-  /// The relying parties that are told it, all of them.
+  /// The complete list of the relying parties that may read the minimum PIN length.
   package var minimumPINLengthRPIDs: [String]?
   /// Whether the PIN must be changed now.
   package var forcePINChange: Bool
@@ -62,15 +62,15 @@ package struct ChangeSettings: ControlCommand, Hashable {
   }
 }
 
-/// What the owner has set beside the PIN: {1: alwaysUv, 2: minPINLength, 3: [rp.id …], 4: forcePINChange, 5: clientPin}.
+/// The settings other than the PIN: {1: alwaysUv, 2: minPINLength, 3: [rp.id …], 4: forcePINChange, 5: clientPin}.
 package struct OwnerSettings: ControlAnswer, Equatable {
   /// Whether every ceremony asks for verification.
   package var alwaysUV: Bool
   /// The shortest PIN that may be set, in code points.
   package var minimumPINLength: UInt8
-  /// The relying parties that are told `minimumPINLength`.
+  /// The relying parties that may read `minimumPINLength`.
   package var minimumPINLengthRPIDs: [String]
-  /// Whether the PIN must be changed before it is good for anything else.
+  /// Whether the PIN must be changed before any other use.
   package var forcePINChange: Bool
   /// Whether a PIN is set.
   package var isPINSet: Bool
@@ -100,7 +100,7 @@ package struct OwnerSettings: ControlAnswer, Equatable {
     ]
   }
 
-  /// What is wrong where every ceremony asks for verification, and neither passphrase nor PIN gives it; and what to do.
+  /// The problem if every ceremony asks for verification, and neither passphrase nor PIN can verify.
   package static let nothingVerifies = "nothing can verify you; set a PIN with: liquid-auth pin set"
 }
 
@@ -113,7 +113,7 @@ package struct ForgetReaders: PlainCommand {
 /// Replaces the serialized large-blob array, CTAP §6.10.3: {1: array, 2: digest?}.
 package struct SetLargeBlobArray: ControlCommand {
   package static let code: UInt8 = 0x60
-  /// Twice what is stored, so that an array that is too long gets its own error.
+  /// Twice the capacity, so that an array that is too long gets its own error.
   package static let maximumRequestSize = 16_384
   package var array: [UInt8]
   /// The last 16 bytes of the array to replace; `nil` replaces any.

@@ -42,7 +42,7 @@ package struct Lock: PlainCommand {
   package init() {}
 }
 
-/// Opens the vault, and allows the owner's commands on this connection while it is open.
+/// Unlocks the vault, and allows the owner's commands on this connection while it is unlocked.
 package struct Unlock: SecretCommand {
   package static let code: UInt8 = 0x53
   package static let wait = ControlWait.work
@@ -64,20 +64,21 @@ package struct AcceptStore: SecretCommand {
   package init(_ secret: SecretBytes) { self.secret = secret }
 }
 
-/// Plugs the device in or out: {1: action}; a power cycle needs the passphrase on this connection.
+/// Attaches or detaches the device: {1: action}; a power cycle needs the passphrase on this connection.
 package struct PlugDevice: ControlCommand {
   package static let code: UInt8 = 0x5B
   package static let wait = ControlWait.work
 
   /// An action on the device.
   package enum Action: UInt64, Sendable, CaseIterable {
-    /// It appears.
+    /// The device appears.
     case attach = 1
-    /// It is gone, as if pulled out.
+    /// The device disappears, as if unplugged.
     case detach = 2
-    /// Out and in again: tokens, channels and all that one request leaves for the next are lost.
+    /// Detaches and attaches it: tokens, channels and all other state between requests are lost.
     case replug = 3
-    /// Out and in again as after a power cycle: for ten seconds a reset is taken, and wrong PINs in a row are forgotten.
+    /// The same, as after a power cycle: a reset is accepted for ten seconds, and the count of wrong PINs in a row
+    /// restarts.
     case powerCycle = 4
   }
 

@@ -1,6 +1,7 @@
 package import CBOR
 
-// A wallet's requests. The authenticator's own prompt opens a locked vault, in turn, as for a ceremony.
+// A wallet's requests. If the vault is locked, the authenticator prompts for its passphrase, in turn, as for a
+// ceremony.
 
 /// The address of the account in use, m/44'/283'/0'/0/0.
 package struct GetAccount: PlainCommand {
@@ -68,7 +69,7 @@ package struct GetAccountPasskey: ControlCommand {
 
   /// The relying party's id.
   package var rpID: String
-  /// The host that asks, if it is not rp.id.
+  /// The requesting host, if it is not rp.id.
   package var host: String?
 
   package init(rpID: String, host: String? = nil) {
@@ -84,7 +85,7 @@ package struct GetAccountPasskey: ControlCommand {
 
   /// {1: credential id, 2: is stored}.
   package struct Answer: ControlAnswer, Equatable {
-    /// That of the live record whose user.id is the account's address; without one, the hash id of counter 0.
+    /// The id of the live record whose user.id is the account's address; without one, the hash id of counter 0.
     package var credentialID: [UInt8]
     /// Whether this machine has the record.
     package var isStored: Bool
@@ -105,12 +106,12 @@ package struct GetAccountPasskey: ControlCommand {
 /// Shows a dApp's transactions, and signs them if the person agrees to all:
 /// {1: [[transaction, is to be signed, signer?] …], 2: origin}.
 ///
-/// All of a group are sent, also those that others sign: the person sees what belongs together, and the group's id is
-/// computed from all.
+/// The request has all transactions of a group, also those that others sign: the user sees the whole group, and the
+/// group id is computed from all of them.
 package struct SignTransactions: ControlCommand, Hashable {
   package static let code: UInt8 = 0x63
   package static let maximumRequestSize = ControlMessage.maximumSize
-  /// The most transactions, as many as a group of Algorand has.
+  /// The most transactions, the limit of an Algorand group.
   package static let maximumCount = 16
   /// The longest origin, bytes.
   package static let maximumOriginSize = 300
@@ -121,7 +122,7 @@ package struct SignTransactions: ControlCommand, Hashable {
     package var transaction: [UInt8]
     /// Whether the account in use is to sign it.
     package var isToBeSigned: Bool
-    /// The address that is to sign, where it is not the sender's: that of the account to which the sender was rekeyed.
+    /// The address that must sign, if the sender was rekeyed to another account.
     package var signer: String?
 
     package init(_ transaction: [UInt8], isToBeSigned: Bool, signer: String? = nil) {
@@ -147,7 +148,7 @@ package struct SignTransactions: ControlCommand, Hashable {
 
   /// In the order of the group, 1 to 16.
   package var items: [Item]
-  /// The dApp's origin, which the person is shown.
+  /// The dApp's origin, shown to the user.
   package var origin: String
 
   package init(_ items: [Item], origin: String) {
@@ -197,7 +198,7 @@ package struct SignMessage: ControlCommand, Hashable {
 
   /// UTF-8, 1 to 1024 bytes.
   package var message: [UInt8]
-  /// The dApp's origin, which the person is shown.
+  /// The dApp's origin, shown to the user.
   package var origin: String
 
   package init(_ message: [UInt8], origin: String) {
@@ -229,7 +230,7 @@ package struct WalletSignature: ControlAnswer, Equatable {
 /// The public half of an association key, Recovery §3: {1: public user id}.
 package struct GetAssociationKey: ControlCommand {
   package static let code: UInt8 = 0x66
-  /// Whose key it is: what Keyri calls publicUserId.
+  /// The user whose key it is: Keyri's publicUserId.
   package var publicUserID: String
 
   package init(publicUserID: String) { self.publicUserID = publicUserID }
@@ -263,11 +264,11 @@ package struct SignAssociation: ControlCommand, Hashable {
   /// The longest name of a service, bytes.
   package static let maximumServiceSize = 300
 
-  /// Whose key it is: what Keyri calls publicUserId.
+  /// The user whose key it is: Keyri's publicUserId.
   package var publicUserID: String
   /// Printable ASCII, 1 to 256 bytes: a person sees all of it.
   package var data: [UInt8]
-  /// Who asks, which the person is shown.
+  /// The requesting service, shown to the user.
   package var service: String
 
   package init(publicUserID: String, data: [UInt8], service: String) {
@@ -291,7 +292,7 @@ package struct SignAssociation: ControlCommand, Hashable {
 }
 
 extension CBORMap {
-  /// Whose association key is meant.
+  /// Reads the public user id.
   fileprivate func publicUserID() throws(ControlFailure) -> String {
     try text(1, "the public user id", atMost: SignAssociation.maximumUserIDSize)
   }

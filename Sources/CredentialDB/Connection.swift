@@ -2,17 +2,17 @@ import CSQLite
 
 /// One connection to one database file.
 ///
-/// Whoever holds it lets one thread at a time use it.
+/// Use it from one thread at a time.
 final class Connection {
   let handle: OpaquePointer
 
   /// Opens a file that exists.
   convenience init(path: String) throws(StoreFault) {
-    // A name that begins with "file:" would be taken for a URI.
+    // SQLite would take a name that begins with "file:" for a URI.
     try self.init(name: path.utf8.first == UInt8(ascii: "/") ? path : "./" + path, flags: SQLITE_OPEN_READWRITE)
   }
 
-  /// Opens a file that exists only to look at it: no lock, no log, and no byte is ever written.
+  /// Opens an existing file for reading only: no lock, no log, no write.
   convenience init(lookingAt path: String) throws(StoreFault) {
     let isPlain = { (byte: UInt8) in
       byte >= 0x2D && byte <= 0x39 || byte == 0x5F || byte & 0xDF >= 0x41 && byte & 0xDF <= 0x5A
@@ -33,37 +33,37 @@ final class Connection {
     self.handle = handle
   }
 
-  /// Ends with the last statement that is still prepared, in whatever order they go.
+  /// SQLite closes the connection with its last prepared statement, in any order of deinitialization.
   deinit { sqlite3_close_v2(handle) }
 
-  /// Whether the log stays as it is when the connection closes; otherwise it is moved into the database and removed.
+  /// Keeps the log as it is when the connection closes; otherwise it is moved into the database and removed.
   func keepLogWhenClosing(_ keeps: Bool) { _ = sqlite_door_keep_log(handle, keeps ? 1 : 0) }
 
-  /// Runs statements that answer nothing of interest.
+  /// Runs statements whose results are not needed.
   func execute(_ sql: String) throws(StoreFault) {
     try check(sqlite3_exec(handle, sql, nil, nil, nil))
   }
 
-  /// Writes the database anew without its empty pages, as one transaction; ``emptyLog()`` makes the file shorter then.
+  /// Rewrites the database without its empty pages, as one transaction; ``emptyLog()`` then shortens the file.
   ///
-  /// Nothing depends on it: a failure leaves the file as long as it is.
+  /// A failure is ignored: the file keeps its size.
   func vacuum() { sqlite3_exec(handle, "VACUUM", nil, nil, nil) }
 
-  /// Runs one statement and answers the first column of each row as text.
+  /// Runs one statement and returns the first column of each row as text.
   func texts(_ sql: String) throws(StoreFault) -> [String] {
     var texts: [String] = []
     try Statement(sql, self).forEach { texts.append($0.text(0)) }
     return texts
   }
 
-  /// Runs `body` as one transaction: all of it is durable when this returns, or nothing of it ever was.
+  /// Runs `body` as one transaction: all of it is durable when this returns, none of it when this throws.
   func transaction(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
     try execute("BEGIN IMMEDIATE")
     do throws(StoreFault) {
       try body()
       try execute("COMMIT")
     } catch {
-      // Fails where SQLite has rolled back by itself.
+      // Fails if SQLite has rolled back by itself.
       sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
       throw error
     }
@@ -83,16 +83,16 @@ final class Connection {
   }
 }
 
-/// One prepared statement, to be run any number of times.
+/// A prepared statement, which can run any number of times.
 final class Statement {
-  /// What stands for a `?`.
+  /// The value of a `?`.
   enum Parameter {
     case integer(Int64)
     /// `nil` is NULL.
     case blob([UInt8]?)
   }
 
-  /// The row that a statement stands at; not to be kept.
+  /// The current row of a statement; do not keep it.
   struct Row {
     fileprivate let handle: OpaquePointer
 
@@ -143,7 +143,7 @@ final class Statement {
     try forEach(parameters) { _ throws(StoreFault) in }
   }
 
-  /// Runs the statement and hands each row to `body`.
+  /// Runs the statement and calls `body` for each row.
   func forEach(
     _ parameters: [Parameter] = [], _ body: (Row) throws(StoreFault) -> Void
   ) throws(StoreFault) {
@@ -153,7 +153,7 @@ final class Statement {
     }
   }
 
-  /// Runs the statement and hands each row to `body`, until it answers something.
+  /// Runs the statement and calls `body` for each row until it returns a value.
   func first<R>(
     _ parameters: [Parameter] = [], _ body: (Row) throws(StoreFault) -> R?
   ) throws(StoreFault) -> R? {

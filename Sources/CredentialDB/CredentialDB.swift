@@ -2,21 +2,22 @@ import CryptoPrimitives
 public import Recovery
 import Synchronization
 
-/// What is done with a store whose rows are not those that were left: an old one was put back, or one taken out.
+/// What to do with a store whose rows were changed from outside: an old one was put back, or one taken out.
 public enum RowRule: Sendable {
-  /// It does not open.
+  /// The store does not open.
   case asTheyWereLeft
-  /// It opens with the rows that it has, and they are right from then on: the owner has agreed.
+  /// The store opens, and its present rows become the valid ones: the owner has agreed.
   case accepted
-  /// It opens, and the next one finds the same: for who only looks.
+  /// The store opens, and the next opening finds the same: for callers that only read.
   case unjudged
 }
 
 /// The credentials of one vault in an SQLite file: each row sealed, found by tags (Recovery §6).
 ///
-/// One process at a time has the file, alone, so that SQLite needs no shared memory beside it. Every change is one
+/// Only one process at a time opens the file, so that SQLite needs no shared memory beside it. Every change is one
 /// transaction: it is written to the write-ahead log and synchronised before the call returns, and then moved into the
-/// file. So between two calls the log is empty and the file is whole, and a damaged log cannot silently take changes back.
+/// file. So between two calls the log is empty and the file is complete, and a damaged log cannot silently take changes
+/// back.
 public final class CredentialDB: CredentialStore {
   private let keys: CredentialKeys
   private let path: String
@@ -25,13 +26,13 @@ public final class CredentialDB: CredentialStore {
 
   // MARK: - Making and opening
 
-  /// Makes a store with no credentials; a file that is already there is an error and stays as it is.
+  /// Makes a store with no credentials; if the file exists, throws and leaves it unchanged.
   ///
-  /// The name appears when the file is whole and synchronised.
+  /// The file gets its name when it is complete and synchronised.
   /// - Parameters:
-  ///   - path: where the file shall be; its directory is there and belongs to this process alone.
-  ///   - keys: what its rows are sealed with.
-  ///   - state: its first state, with the id that the vault knows.
+  ///   - path: the file to make; its directory exists, and only this process uses it.
+  ///   - keys: the keys that seal its rows.
+  ///   - state: its first state, with the store id in the vault.
   public static func create(at path: String, keys: CredentialKeys, state: StoreState) throws(RecoveryError) {
     do throws(StoreFault) {
       try make(StoreFile(path: path), keys: keys, state: state)
@@ -66,16 +67,16 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
-  /// Opens a store that exists, checks all of it, and only then may write to it.
+  /// Opens an existing store; checks all of it before it writes anything.
   ///
   /// - Parameters:
   ///   - path: the file.
-  ///   - vaultPath: the vault's name, for errors that concern both.
-  ///   - keys: what its rows are sealed with.
-  ///   - storeID: what the vault says that its store is called, 16 bytes; `nil` takes any that the keys open.
-  ///   - rows: what is done where the rows are not those that were left.
-  /// - Throws: an error that names the file: it is missing (and is never made here), damaged (and stays as it is, byte for
-  ///   byte), of another vault, of a newer version, or in use; or its rows are not those that were left.
+  ///   - vaultPath: the vault's path, for errors that concern both.
+  ///   - keys: the keys that open and seal its rows.
+  ///   - storeID: the store id in the vault, 16 bytes; `nil` accepts any store that the keys open.
+  ///   - rows: what to do if the rows were changed from outside.
+  /// - Throws: an error that names the file: it is missing (and is never made here), damaged (and stays unchanged, byte
+  ///   for byte), of another vault, of a newer version, or in use; or its rows were changed from outside.
   public init(
     opening path: String, vaultPath: String, keys: CredentialKeys, storeID: [UInt8]?, rows: RowRule = .asTheyWereLeft
   ) throws(RecoveryError) {
@@ -89,9 +90,9 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
-  /// Looks at a store that nobody has open, as far as that needs no keys; nothing is changed.
+  /// Checks a store that is not open, as far as that needs no keys; changes nothing.
   ///
-  /// - Throws: an error that names the file: it is missing, of a newer version, or cannot be what we wrote.
+  /// - Throws: an error that names the file: it is missing, of a newer version, or cannot be a store.
   public static func inspect(_ path: String, vaultPath: String) throws(RecoveryError) {
     do throws(StoreFault) {
       _ = try StoreFile(path: path).inspect()
@@ -100,9 +101,9 @@ public final class CredentialDB: CredentialStore {
     }
   }
 
-  /// What the store tells of its settings in clear; `nil` where it cannot be read without its keys, or not at all.
+  /// The settings that the store keeps in clear; `nil` if they cannot be read without its keys.
   ///
-  /// Changes that wait in the log after a crash are not seen: they come with the unlocking.
+  /// Changes that a crash left in the log are not seen before the store is unlocked.
   public static func reportedSettings(at path: String) -> ReportedSettings? {
     guard (try? StoreFile(path: path).inspect()) != nil, let connection = try? Connection(lookingAt: path) else {
       return nil
@@ -194,7 +195,7 @@ public final class CredentialDB: CredentialStore {
     try with { session throws(StoreFault) in try session.totals().records }
   }
 
-  /// Other bytes after each record that is saved or removed: the sum of their MACs, which survives the process.
+  /// Changes with each record that is saved or removed: the sum of their MACs, which stays the same after a restart.
   public func revision() throws(RecoveryError) -> [UInt8] {
     try with { session throws(StoreFault) in try session.revision() }
   }

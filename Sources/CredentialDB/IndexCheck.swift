@@ -1,19 +1,19 @@
 import CryptoPrimitives
 import Recovery
 
-/// Whether each index of `credential` has one entry for each row, with its columns, and in its place.
+/// Checks that each index of `credential` has one entry for each row, with its columns, in the right place.
 ///
-/// SQLite's integrity check looks each row up in each index, in no order that a small cache is good for. Here each index
-/// is read once, from its first entry to its last. They must ascend, for SQLite finds one by that; and they must be the
-/// entries of the rows, which were read before: then the sums of their hashes are equal. The key of the hashes is drawn
-/// anew each time, so whoever wrote the file could not look for other entries with the same sum.
+/// SQLite's integrity check looks up each row in each index, in an order that defeats a small cache. This check reads
+/// each index once, from first to last entry. The entries must ascend, because SQLite searches by their order, and they
+/// must be those of the rows, which were read before: then the sums of their hashes are equal. The hash key is random
+/// each time, so other entries with the same sum cannot be prepared.
 struct IndexCheck {
   private let hash = SipHash()
   /// The sum of the hashes that are still to be found in each index, modulo 2^128.
   private var sums = [UInt128](repeating: 0, count: Schema.indexes.count)
   private var entry = Entry()
 
-  /// Adds the entries that a row has to have.
+  /// Adds the entries that a row must have.
   mutating func add(_ row: CredentialRow, sequence: Int64, rowID: Int64) {
     for (number, index) in Schema.indexes.enumerated() {
       entry.removeAll()
@@ -39,7 +39,7 @@ struct IndexCheck {
       try Statement(Self.scan(of: index), connection).forEach { row in
         entry.removeAll()
         for column in 0..<rowID { row.append(column, to: &entry) }
-        // Where two rows may have the same columns, their numbers order them.
+        // If two rows may have the same columns, their rowids order them.
         if !index.isUnique { row.append(rowID, to: &entry) }
         ascends = ascends && last.bytes.lexicographicallyPrecedes(entry.bytes)
         if index.isUnique { row.append(rowID, to: &entry) }
@@ -50,13 +50,13 @@ struct IndexCheck {
     }
   }
 
-  /// Reads what stands in an index: all columns that are asked for are there, so that SQLite fetches no row.
+  /// The statement that reads an index; it selects only columns in the index, so that SQLite fetches no row.
   static func scan(of index: Schema.Index) -> String {
     let columns = index.columns.map { $0.rawValue + ", " }.joined()
     return "SELECT \(columns)rowid FROM credential INDEXED BY \(index.name)"
   }
 
-  /// An entry of an index, in bytes that have the order that entries have.
+  /// An entry of an index, as bytes that sort like the entries.
   struct Entry {
     private(set) var bytes: [UInt8] = []
 
@@ -74,14 +74,14 @@ struct IndexCheck {
       bytes.append(contentsOf: blob)
     }
 
-    /// Appends bytes of SQLite's: a tag, whose length shows where the next column begins.
+    /// Appends a tag from SQLite's memory; its size is fixed, so the next column needs no separator.
     mutating func append(_ blob: UnsafeRawBufferPointer) {
       guard blob.count == CredentialKeys.tagSize else { return appendOther() }
       bytes.append(3)
       bytes.append(contentsOf: blob)
     }
 
-    /// Appends what no row of ours has.
+    /// Appends a byte that no valid row has.
     mutating func appendOther() { bytes.append(2) }
   }
 }

@@ -1,22 +1,22 @@
-/// What the file is (Recovery §6).
+/// The layout of the file (Recovery §6).
 ///
-/// Every statement stands here as SQLite keeps it, so that it can be compared.
+/// Each statement is written as SQLite stores it, so that the two can be compared.
 enum Schema {
   /// "LqAu", at offset 68 of the file.
   static let applicationID: UInt32 = 0x4C71_4175
-  /// Counts the layouts of the tables, at offset 60 of the file: 1 has no `rowSet`, and gets it when it is opened.
+  /// The version of the tables, at offset 60 of the file: 1 has no `rowSet`, and gets it when it is opened.
   static let version: UInt32 = 2
-  /// The layouts that are read.
+  /// The versions that can be read.
   static let versions: ClosedRange<UInt32> = 1...version
-  /// Given and compared, so that a store does not depend on how a distribution builds SQLite.
+  /// Set and compared, so that a store does not depend on how a distribution builds SQLite.
   static let pageSize: UInt32 = 4096
 
-  /// What SQLite keeps of the tables and indexes, row by row: all that it could read another meaning out of.
+  /// Selects, row by row, all that SQLite stores about tables and indexes and that could change how it reads the file.
   static let query = """
     SELECT quote(type) || quote(name) || quote(tbl_name) || quote(sql) FROM sqlite_schema ORDER BY name
     """
 
-  /// What ``query`` answers for a store of ours; the index of the primary key is SQLite's own, and has no statement.
+  /// The result of ``query`` for a valid store; the index of the primary key is SQLite's own, and has no statement.
   static func rows(version: UInt32) -> [String] {
     [
       row("table", "blobs", "blobs", statements[6]),
@@ -38,9 +38,9 @@ enum Schema {
   /// An index of `credential`.
   struct Index {
     let name: String
-    /// What it orders the rows by.
+    /// The columns that order its entries.
     let columns: [Column]
-    /// Whether no two rows have the same there.
+    /// Whether no two rows have the same values in these columns.
     let isUnique: Bool
   }
 
@@ -49,7 +49,7 @@ enum Schema {
     case accountTag, rpTag, credentialTag, keyTag, sequence
   }
 
-  /// All indexes of `credential`, that of its primary key too.
+  /// All indexes of `credential`, including that of its primary key.
   static let indexes = [
     Index(name: "sqlite_autoindex_credential_1", columns: [.accountTag], isUnique: true),
     Index(name: "credentialOfRP", columns: [.rpTag, .sequence], isUnique: false),
@@ -76,7 +76,7 @@ enum Schema {
     rowSet,
   ]
 
-  /// The table that version 2 has beside those of version 1.
+  /// The table that version 2 adds.
   static let rowSet =
     "CREATE TABLE rowSet (one INTEGER PRIMARY KEY CHECK (one = 1), nonce BLOB NOT NULL, sealed BLOB NOT NULL) STRICT"
 }

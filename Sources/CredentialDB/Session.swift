@@ -1,7 +1,7 @@
 import CryptoPrimitives
 import Recovery
 
-/// A connection with its prepared statements: each look-up is one index, whatever the number of rows.
+/// A connection with its prepared statements; each look-up uses one index, whatever the number of rows.
 final class Session {
   let connection: Connection
   private let keys: CredentialKeys
@@ -24,7 +24,7 @@ final class Session {
   private let getState: Statement
   private let putRowSet: Statement
   private let getRowSet: Statement
-  /// The state row as it was read since the last change: every command asks for it, and nobody else writes.
+  /// The state row, kept until the next change: every command needs it, and no other process writes.
   private var knownState: StoreState?
   /// The totals, counted when the store was opened and updated with each change.
   var knownTotals: StoreRows.Totals?
@@ -32,7 +32,7 @@ final class Session {
   private var knownSite: Site?
   /// The record of the last lookup: a browser first asks for it without presence, and then signs in with it.
   private var knownRecord: (id: [UInt8], rpIDHash: RPIDHash, record: CredentialSource?)?
-  /// The hash over the rows as the transaction under way has left them so far, or as it was read since the last one.
+  /// The hash over the rows with the changes of the open transaction, or as it was read since the last one.
   var knownRows: RowSet?
 
   /// The `sequence` of each record of a relying party, the newest first.
@@ -43,7 +43,7 @@ final class Session {
     var unprotected: [Int64]?
   }
 
-  /// Prepares the statements on a connection whose tables are there.
+  /// Prepares the statements on a connection whose tables exist.
   init(_ connection: Connection, keys: CredentialKeys) throws(StoreFault) {
     self.connection = connection
     self.keys = keys
@@ -74,7 +74,7 @@ final class Session {
       ON CONFLICT (one) DO UPDATE SET nonce = excluded.nonce, sealed = excluded.sealed
       """, connection)
     getBlobs = try Statement(StoreRows.selectBlobs, connection)
-    // A changed name or policy leaves a credential where it stands; a new credential of the account is the newest.
+    // A changed name or policy keeps the place of a credential; a new credential of the account is the newest.
     putRow = try Statement(
       """
       INSERT INTO credential (accountTag, rpTag, credentialTag, keyTag, nonce, sealed, sequence)
@@ -129,8 +129,8 @@ final class Session {
     return record
   }
 
-  /// The newest record with this id, of any relying party: no tag is of an id alone, so the rows are opened, one after
-  /// the other, until one has it.
+  /// The newest record with this id, of any relying party; opens rows until one has the id, because no tag covers an id
+  /// alone.
   func record(id: [UInt8]) throws(StoreFault) -> CredentialSource? {
     try all.first { row throws(StoreFault) in
       let record = try StoreRows.entry(row, keys: keys).record
@@ -172,7 +172,7 @@ final class Session {
     return next
   }
 
-  /// The sum over the rows of `credential`: each writing of a row draws another nonce, and so has another MAC.
+  /// The sum over the rows of `credential`: each write of a row draws a new nonce, and so changes its MAC.
   func revision() throws(StoreFault) -> [UInt8] { try rows().credentials.bytes }
 
   private func rows() throws(StoreFault) -> RowSet {
@@ -192,7 +192,7 @@ final class Session {
     connection.emptyLog()
   }
 
-  /// Runs `body` as one transaction, synchronised: what it writes, and what the store says of its rows then.
+  /// Runs `body` as one transaction, synchronised, which also writes the new hash over the rows.
   func change(_ body: () throws(StoreFault) -> Void) throws(StoreFault) {
     knownState = nil
     defer { knownRecord = nil }
@@ -207,7 +207,7 @@ final class Session {
     }
   }
 
-  /// Writes the first state of a store that is empty.
+  /// Writes the first state of an empty store.
   func begin(with state: StoreState) throws(StoreFault) {
     knownRows = RowSet()
     try write(state)
@@ -221,7 +221,7 @@ final class Session {
       .blob(nonce), .blob(sealed { () throws(CryptoError) in try keys.seal(rows, nonce: nonce) }))
   }
 
-  /// Writes with `write`, and has the rows of `select` before and after it in the hash.
+  /// Runs `write`, and updates the hash with the rows of `select` before and after it.
   private func replace(
     _ select: Statement, _ parameters: [Statement.Parameter] = [], in part: WritableKeyPath<RowSet, MultisetHash>,
     mac: (Statement.Row) throws(StoreFault) -> [UInt8], by write: () throws(StoreFault) -> Void

@@ -1,11 +1,11 @@
 import Recovery
 
 extension Session {
-  /// Opens a file and checks it; until that is done, nothing can be written to it, not even by closing it.
+  /// Opens a file and checks it; before that is done, nothing is written to it, not even by closing it.
   ///
   /// A store of version 1 becomes one of version 2.
-  /// - Throws: `rowsChanged` if the rows are not those that were left and `rule` requires it; `rowsUnchanged` if they are
-  ///   and `rule` is `accepted`.
+  /// - Throws: `rowsChanged` if the rows were changed from outside, and `rule` does not allow that; `rowsUnchanged` if they
+  ///   were not, and `rule` is `accepted`.
   convenience init(
     opening file: StoreFile, keys: CredentialKeys, storeID: [UInt8]?, rows rule: RowRule
   ) throws(StoreFault) {
@@ -33,7 +33,7 @@ extension Session {
     shrink()
   }
 
-  /// Has the store keep the hash over its rows from now on: a store of version 1, or one whose rows are accepted.
+  /// Writes the hash over the rows to a store of version 1, or to one whose rows are accepted.
   static func keepRowSet(
     of found: StoreCheck.Finding, on connection: Connection, keys: CredentialKeys
   ) throws(StoreFault) {
@@ -48,7 +48,7 @@ extension Session {
     }
   }
 
-  /// What holds for every connection: alone on the file, synchronised at each commit, deleted content overwritten.
+  /// Sets up a connection: alone on the file, synchronised at each commit, deleted content overwritten.
   static func configure(_ connection: Connection) throws(StoreFault) {
     try connection.execute(
       """
@@ -57,10 +57,10 @@ extension Session {
       """)
   }
 
-  /// Gives the pages that stand empty back to the system, where they are many: after a reset.
+  /// Returns empty pages to the system if there are many, as after a reset.
   ///
-  /// Nothing is lost by it, whenever the machine stops: the smaller file stands in the log as one transaction first. What
-  /// was removed is overwritten before, and a failure only leaves the file as long as it is.
+  /// A crash loses nothing: the smaller file is first written to the log as one transaction. Removed content is
+  /// overwritten before, and after a failure the file keeps its size.
   func shrink() {
     let pages = try? connection.texts("PRAGMA freelist_count").first
     guard let empty = pages.flatMap({ $0 }).flatMap({ Int($0) }), empty >= Self.emptyPagesKept else { return }
@@ -68,6 +68,6 @@ extension Session {
     connection.emptyLog()
   }
 
-  /// 64 KiB: what a few removals leave will be used again.
+  /// 64 KiB: the pages that a few removals leave are used again.
   private static let emptyPagesKept = 16
 }

@@ -1,21 +1,22 @@
 import Recovery
 
-/// What has to be true of a store before anything of it is believed, and before anything is written to it.
+/// The checks that a store must pass before it is used or written to.
 ///
-/// SQLite's quick check walks every page; ``IndexCheck`` compares every index with its table; the MACs of the rows cover
-/// every column of every row. So a changed byte is either found here, or is in unused space. An index entry that somebody
-/// made with a column too many is found only when its row is written, which then fails. Rows are opened only if their hash
-/// is missing or differs from the stored one: this tells a damaged row, which is lost, from an old row that was put back.
+/// SQLite's quick check walks every page; ``IndexCheck`` compares every index with its table; the MACs of the rows
+/// cover every column of every row. So a changed byte is either found here, or is in unused space. An index entry with
+/// a column too many is found only when its row is written, which then fails. Rows are opened only if their hash is
+/// missing or differs from the stored one: this distinguishes a damaged row, which is lost, from an old row that was
+/// put back.
 enum StoreCheck {
-  /// What was found in a store that is whole.
+  /// The findings about an intact store.
   struct Finding {
-    /// The layout of its tables.
+    /// The version of its tables.
     let version: UInt32
     /// The hash over its rows, as they are.
     let rows: RowSet
     /// How many there are.
     let totals: StoreRows.Totals
-    /// Whether the store says the same of itself; where not, a row was put back, added or taken out behind our back.
+    /// Whether the stored hash agrees; if not, a row was put back, added or taken out from outside.
     let isAsItWasLeft: Bool
   }
 
@@ -33,7 +34,7 @@ enum StoreCheck {
     let complaints = try connection.texts("PRAGMA quick_check(1)")
     guard complaints == ["ok"] else { throw .damaged(complaints.first ?? "SQLite cannot read it") }
 
-    // The state first: it tells a store of another phrase from one whose rows are damaged.
+    // The state first: it distinguishes a store of another phrase from one with damaged rows.
     let (state, hasRowSet) = try StoreRows.state(connection, keys: keys)
     guard storeID == nil || state.storeID == storeID else { throw .foreign }
     guard try StoreRows.reportedSettings(connection) == state.settings.reported else {
@@ -46,7 +47,7 @@ enum StoreCheck {
     try indexes.run(on: connection)
     let left = version > 1 ? try StoreRows.rowSet(Statement(StoreRows.selectRowSet, connection), keys: keys) : nil
     if left != rows { try StoreRows.openAll(of: connection, keys: keys) }
-    // Whoever takes the table away to pass for version 1 has a state row that tells of it.
+    // If the table was removed to make the store look like version 1, the state row still says that it exists.
     return Finding(
       version: version, rows: rows, totals: try StoreRows.totals(of: connection),
       isAsItWasLeft: version > 1 ? left == rows : !hasRowSet)

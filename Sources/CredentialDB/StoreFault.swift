@@ -3,30 +3,30 @@ import CryptoPrimitives
 import Glibc
 import Recovery
 
-/// What can go wrong with the file, before it is told with the file's name.
+/// What can go wrong with the file; ``error(store:vault:)`` adds the file's name.
 enum StoreFault: Error, Equatable {
   /// There is no file.
   case missing
-  /// There is a file where one should be made.
+  /// The file to make exists already.
   case exists
   /// The file is not what we wrote; the text says why.
   case damaged(String)
-  /// Every row is one that we wrote, but together they are not what was left: the hash over them is another.
+  /// Every row is valid, but the hash over all rows differs from the stored one.
   case rowsChanged
   /// The rows are to be accepted as they are, and they are those that were left.
   case rowsUnchanged
   /// A newer version wrote the file.
   case newer
-  /// The file is a sound store of another vault.
+  /// The file is an intact store of another vault.
   case foreign
-  /// The system refused.
+  /// A system call failed.
   case system(operation: String, errno: Int32)
   /// A record has no key that can be derived, and so no row.
   case unsealable(CryptoError)
-  /// SQLite refused, with an extended result code.
+  /// SQLite failed, with an extended result code.
   case sqlite(code: Int32, message: String)
 
-  /// The refusal of a system call that has just failed.
+  /// The fault of a system call that has just failed.
   static func system(_ operation: String) -> StoreFault { .system(operation: operation, errno: errno) }
 
   /// What happened and what to do, with the names of the store and of the vault that it belongs to.

@@ -1,21 +1,21 @@
 import CLinux
 import Glibc
 
-/// The file as the file system has it: what can be said of it, and done with it, without SQLite.
+/// The store as a file: what can be checked and done without SQLite.
 struct StoreFile {
   let path: String
 
-  /// SQLite's write-ahead log, which is there while the store is open, or after a crash.
+  /// SQLite's write-ahead log, which exists while the store is open, or after a crash.
   var logPath: String { path + "-wal" }
-  /// SQLite's rollback journal, which a store of ours never has: playing one back would rewrite it.
+  /// SQLite's rollback journal, which a store never has: playing one back would rewrite it.
   var journalPath: String { path + "-journal" }
 
   // MARK: Looking
 
-  /// Looks at the file without writing, and tells whether changes wait in the log.
+  /// Checks the file without writing; returns whether changes wait in the log.
   ///
-  /// While the log is empty, the file's header says of itself what it has to be, and SQLite need not be let near a file
-  /// that it would take for something else. With changes in the log, the header that counts may be in there.
+  /// If the log is empty, the file's header must be valid, and is checked before SQLite could take the file for
+  /// something else. If changes wait in the log, the valid header may be there.
   func inspect() throws(StoreFault) -> Bool {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else { throw errno == ENOENT ? .missing : .system("open") }
@@ -33,16 +33,16 @@ struct StoreFile {
     return false
   }
 
-  /// Has the system read the whole file ahead: SQLite's check walks it from its end, which no system foresees.
+  /// Reads the whole file ahead, because SQLite's check walks it from its end, which the system does not foresee.
   ///
-  /// Nothing depends on it. No connection may have the file open: its locks would go with our descriptor.
+  /// Failures are ignored. No connection may have the file open: closing this descriptor would release its locks.
   func readAhead() {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else { return }
     defer { close(file) }
     var status = stat()
     guard fstat(file, &status) == 0 else { return }
-    // Linux reads no more at a time than it reads ahead by itself, which is this much by default.
+    // Linux reads at most its own readahead size in one call, by default this much.
     let size = 1 << 17
     for offset in stride(from: 0, to: Int(status.st_size), by: size) {
       posix_fadvise(file, offset, size, POSIX_FADV_WILLNEED)
@@ -58,7 +58,7 @@ struct StoreFile {
     close(file)
   }
 
-  /// Removes the file and whatever SQLite left beside it.
+  /// Removes the file and SQLite's files beside it.
   func remove() throws(StoreFault) {
     for path in [path, logPath, journalPath] {
       guard unlink(path) == 0 || errno == ENOENT else { throw .system("remove the rest of") }
@@ -72,7 +72,7 @@ struct StoreFile {
     do throws(StoreFault) {
       try Self.synchronise(target.directory, O_RDONLY | O_DIRECTORY)
     } catch {
-      // Whoever is told that it failed finds it as it was before, and can try again.
+      // After an error the target is gone again, so that the caller can retry.
       try? target.remove()
       throw error
     }
@@ -94,7 +94,7 @@ struct StoreFile {
 enum StoreHeader {
   static let size = 100
 
-  /// What never differs between two stores of ours, by offset.
+  /// The fields that are the same in every store, by offset.
   private static let constant: [(offset: Int, bytes: [UInt8])] = [
     (0, Array("SQLite format 3\0".utf8)),
     (16, bigEndian(Schema.pageSize).suffix(2)),
@@ -105,7 +105,7 @@ enum StoreHeader {
     (64, bigEndian(0) + bigEndian(Schema.applicationID) + [UInt8](repeating: 0, count: 20)),
   ]
 
-  /// Compares the header with what it has to be.
+  /// Checks the fields of the header.
   static func check(_ header: [UInt8], fileSize: Int) throws(StoreFault) {
     func field(_ offset: Int) -> UInt32 { header[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
 
@@ -114,7 +114,7 @@ enum StoreHeader {
     }
     guard field(60) <= Schema.version else { throw .newer }
     guard Schema.versions.contains(field(60)) else { throw .damaged("its first bytes are not those of a store") }
-    // Two places count the changes; they differ only in a file that something else has written.
+    // Two fields count the changes; they differ only in a file that another program has written.
     guard field(24) == field(92) else { throw .damaged("its header is inconsistent") }
     guard fileSize == Int(field(28)) * Int(Schema.pageSize) else {
       throw .damaged("it has \(fileSize) bytes instead of \(field(28)) pages of \(Schema.pageSize)")

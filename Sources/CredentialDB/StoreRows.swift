@@ -1,6 +1,6 @@
 import Recovery
 
-/// Rows of the tables, opened.
+/// Opens the rows of the tables.
 enum StoreRows {
   /// The columns that ``entry(_:keys:)`` reads, in its order.
   static let columns = "accountTag, rpTag, credentialTag, keyTag, nonce, sealed, sequence"
@@ -11,7 +11,7 @@ enum StoreRows {
   /// The `sequence` of a row of `credential`, which identifies it.
   static func place(_ row: Statement.Row) -> Int64 { row.integer(6) }
 
-  /// Opens a row of `credential`, and compares its columns with what it holds.
+  /// Opens a row of `credential`, and compares its columns with its sealed content.
   static func entry(_ row: Statement.Row, keys: CredentialKeys) throws(StoreFault) -> AccountEntry {
     let sealed = try credentialRow(row)
     do {
@@ -34,14 +34,14 @@ enum StoreRows {
       accountTag: row.blob(0) ?? [], tags: tags, nonce: row.blob(4) ?? [], sealed: row.blob(5) ?? [])
   }
 
-  /// Opens the one row of `state`, and whether it says that there is a `rowSet`.
+  /// Opens the row of `state`, and returns also whether it says that there is a `rowSet`.
   static func state(
     _ connection: Connection, keys: CredentialKeys
   ) throws(StoreFault) -> (state: StoreState, hasRowSet: Bool) {
     try state(Statement(selectState, connection), keys: keys)
   }
 
-  /// What stands in clear in that row; `nil` when it is not what we write.
+  /// The settings in clear in that row; `nil` if they are not valid.
   static func reportedSettings(_ connection: Connection) throws(StoreFault) -> ReportedSettings? {
     var reported: ReportedSettings?
     try Statement("SELECT told FROM state", connection).forEach { row throws(StoreFault) in
@@ -86,7 +86,7 @@ enum StoreRows {
 
   static let selectRowSet = "SELECT nonce, sealed FROM rowSet"
 
-  /// What the store says of its rows; `nil` where it says nothing that we wrote.
+  /// The stored hash over the rows; `nil` if it is missing or does not open.
   static func rowSet(_ statement: Statement, keys: CredentialKeys) throws(StoreFault) -> RowSet? {
     var rows: RowSet?
     try statement.forEach { row throws(StoreFault) in
@@ -100,7 +100,7 @@ enum StoreRows {
     keys.rowMAC(of: try credentialRow(row), sequence: place(row))
   }
 
-  /// Adds up the MACs of all rows of the store, and the entries that those of `credential` have in its indexes.
+  /// Adds up the MACs of all rows of the store, and adds the rows of `credential` to `indexes`.
   ///
   /// A row with a column of a wrong length fails to open. The MAC alone would not find it: the columns are
   /// concatenated, so a byte moved from one column to the next gives the same MAC.

@@ -1,6 +1,6 @@
-/// Makes text of others safe to show: nothing in it is hidden or obeyed, and nothing can look like a line of this program.
+/// Makes foreign text safe to show: nothing in it is hidden, controls a terminal, or looks like a line of this program.
 public enum DisplayText {
-  /// The most characters of a host or origin; its end is kept, because that is who it belongs to.
+  /// The most characters of a host or origin; its end is kept, because the end says whose it is.
   public static let hostLimit = 80
   /// The most characters of a name; its beginning is kept.
   public static let nameLimit = 48
@@ -22,8 +22,8 @@ public enum DisplayText {
 
   /// A text in quotation marks, at most `limit` characters of it.
   ///
-  /// Letters of every script are shown. Control characters, line ends, the invisible and the bidirectional ones, and
-  /// marks that pile up on one letter are spelled out as `\u{…}`; every space is the plain one.
+  /// Letters of every script are shown. Control characters, line ends, invisible and bidirectional characters, and
+  /// marks that pile up on one letter are spelled out as `\u{…}`; every space becomes the plain one.
   public static func quoted(_ text: String, limit: Int = .max) -> String {
     var shown = ""
     var length = 0
@@ -38,23 +38,23 @@ public enum DisplayText {
     return "\"\(shown)\""
   }
 
-  /// One character of a text that is signed as it stands: no two are shown alike, but for letters that look so.
+  /// One character of a text that is signed unchanged: no two are shown alike, except letters that look alike.
   ///
-  /// A backslash is doubled; every mark, and every space but the plain one, is spelled out.
+  /// A backslash is doubled; every mark, and every space except the plain one, is spelled out.
   public static func exact(_ scalar: Unicode.Scalar) -> String {
     if scalar == "\"" { return "\"" }
     let isOther = scalar != " " && scalar.properties.generalCategory == .spaceSeparator || isMark(scalar)
     return isOther ? escape(scalar) : nameForm(of: scalar)
   }
 
-  /// One character of a line: what cannot be seen, or changes the text beside it, is spelled out; each space is the plain
-  /// one.
+  /// One character of a line: invisible characters, and those that change the text beside them, are spelled out; each
+  /// space becomes the plain one.
   public static func visible(_ scalar: Unicode.Scalar) -> String {
     guard isVisible(scalar) else { return escape(scalar) }
     return scalar.properties.generalCategory == .spaceSeparator ? " " : String(scalar)
   }
 
-  /// Whether a terminal shows this character, and neither obeys it nor changes the order of those beside it.
+  /// Whether a terminal only shows this character, which neither controls it nor reorders the characters beside it.
   static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
     if (" "..."~").contains(scalar) { return true }
     let properties = scalar.properties

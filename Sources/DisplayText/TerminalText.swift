@@ -1,8 +1,8 @@
 extension DisplayText {
-  /// The most characters of another's words within a sentence.
+  /// The most characters of a foreign text within a sentence.
   public static let maximumWords = 200
 
-  /// Another's words within a sentence: on one line, at most ``maximumWords`` characters of them.
+  /// A foreign text within a sentence: on one line, at most ``maximumWords`` characters.
   public static func words(_ text: String) -> String {
     let rest = text.unicodeScalars.dropFirst(maximumWords)
     return line(text.unicodeScalars.prefix(maximumWords)) + (rest.isEmpty ? "" : "…")
@@ -11,7 +11,7 @@ extension DisplayText {
   /// The whole text on one line.
   public static func line(_ text: String) -> String { line(text.unicodeScalars[...]) }
 
-  /// A string of JSON with its quotation marks: RFC 8259 §7, and what is not visible on a terminal is escaped as well.
+  /// A JSON string with its quotation marks, RFC 8259 §7; characters that a terminal does not show are escaped as well.
   public static func json(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {

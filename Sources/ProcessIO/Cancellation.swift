@@ -10,7 +10,7 @@ package final class Cancellation: Sendable {
 
   deinit { if descriptor >= 0 { close(descriptor) } }
 
-  /// Wakes whoever waits; for good.
+  /// Cancels for good, and ends every wait.
   package func cancel() { eventfd_write(descriptor, 1) }
 
   /// What ended a wait.
@@ -21,7 +21,7 @@ package final class Cancellation: Sendable {
     case timedOut
   }
 
-  /// Waits until `other` is ready for `events` or `deadline` has come; a cancellation goes before both.
+  /// Waits until `other` is ready for `events` or `deadline` has come; a cancellation takes precedence over both.
   package func wait(for other: Int32, _ events: Int32, until deadline: ContinuousClock.Instant?) -> Event {
     while true {
       var descriptors = [

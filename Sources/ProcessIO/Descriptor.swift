@@ -3,7 +3,7 @@ import Glibc
 
 /// Reads and writes all bytes, where a single system call may transfer only some.
 package enum Descriptor {
-  /// Writes bytes whole; `false`, and `errno`, if that fails.
+  /// Writes all bytes; returns `false` and sets `errno` on failure.
   @discardableResult package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -20,8 +20,8 @@ package enum Descriptor {
     Array(bytes).withUnsafeBytes { write($0, to: descriptor) }
   }
 
-  /// Reads to the end, but at most `limit` + 1 bytes: the one more shows that there are more; `nil`, and `errno`, if
-  /// that fails.
+  /// Reads to the end, but at most `limit` + 1 bytes, where the extra byte shows that there are more; returns `nil` and
+  /// sets `errno` on failure.
   package static func read(_ descriptor: Int32, atMost limit: Int) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: limit + 1)
     var count = 0
@@ -51,6 +51,6 @@ package enum StandardStream: Int32 {
   case output = 1
   case error = 2
 
-  /// Writes a line whole; `false`, and `errno`, if that fails.
+  /// Writes a whole line; returns `false` and sets `errno` on failure.
   @discardableResult package func write(_ line: String) -> Bool { Descriptor.write((line + "\n").utf8, to: rawValue) }
 }

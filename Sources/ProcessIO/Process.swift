@@ -1,25 +1,25 @@
 package import CLinux
 import Glibc
 
-/// A variable of the environment; an empty one is as if unset.
+/// An environment variable; an empty one counts as unset.
 package func environmentVariable(_ name: String) -> String? {
   guard let value = getenv(name), value.pointee != 0 else { return nil }
   return String(cString: value)
 }
 
-/// What a process that holds secrets forbids itself, before anything else.
+/// The restrictions that a process with secrets applies to itself first.
 package enum Hardening {
-  /// Forbids core dumps, and other programs of the same user to read this process's memory; sets the umask to 077, so
-  /// that it never takes away from the modes 0600 and 0700.
+  /// Forbids core dumps, and access by other programs of the same user to this process's memory; sets the umask to 077,
+  /// which keeps the modes 0600 and 0700.
   package static func apply() throws(SystemNumber) {
     umask(0o077)
     guard clinux_forbid_dumps() == 0 else { throw SystemNumber() }
   }
 }
 
-/// SIGTERM, SIGINT and SIGHUP, taken by the main thread when it has nothing else to do.
+/// SIGTERM, SIGINT and SIGHUP, for which the main thread waits.
 ///
-/// They must be blocked before the first other thread starts, which inherits that.
+/// Make it before the first other thread starts, because threads inherit the blocked signals.
 package struct StopSignals {
   private let set: sigset_t
 
@@ -43,7 +43,7 @@ package struct StopSignals {
 
 /// The programs of this package, in this program's directory.
 package enum OwnProgram {
-  /// The path of the program of that name; `nil` if the system does not tell this program's path.
+  /// The path of the program of that name; `nil` if the system does not give this program's path.
   package static func path(of program: String) -> String? {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &buffer, buffer.count)

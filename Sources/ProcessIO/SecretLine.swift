@@ -19,7 +19,7 @@ package enum SecretLine {
     case cancelled
     /// The line is longer than the limit.
     case tooLong
-    /// The system refused.
+    /// A system call failed.
     case system(SystemNumber)
   }
 

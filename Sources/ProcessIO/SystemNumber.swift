@@ -1,6 +1,6 @@
 import Glibc
 
-/// An error number of the system, with the system's own words.
+/// An error number of the system, described by the system's message.
 package struct SystemNumber: Error, Equatable, CustomStringConvertible {
   package let number: Int32
 

@@ -15,12 +15,12 @@ package final class TerminalDevice: Sendable {
     self.descriptor = descriptor
   }
 
-  /// Takes over a terminal that is open already.
+  /// Takes over an open terminal.
   package init(owning descriptor: Int32) { self.descriptor = descriptor }
 
   deinit { close(descriptor) }
 
-  /// Shows a text as it stands.
+  /// Shows a text unchanged.
   package func show(_ text: String) { Descriptor.write(text.utf8, to: descriptor) }
 
   /// Shows bytes that must not become a `String`.
@@ -39,7 +39,7 @@ package final class TerminalDevice: Sendable {
   ///   - change: changes the current settings.
   ///   - begin: how tcsetattr(3) applies the change: `TCSANOW`, `TCSADRAIN` or `TCSAFLUSH`.
   ///   - end: how tcsetattr(3) restores the settings.
-  ///   - refused: makes the error to throw if the system refuses.
+  ///   - refused: makes the error to throw if a system call fails.
   package func withSettings<Result, Failure: Error>(
     _ change: (inout termios) -> Void, begin: Int32, end: Int32, refused: (SystemNumber) -> Failure,
     _ body: () throws(Failure) -> Result
@@ -56,10 +56,10 @@ package final class TerminalDevice: Sendable {
     return try body()
   }
 
-  /// The terminal whose settings are changed, and those that it had.
+  /// The terminal with changed settings, and the settings that it had.
   private static let changed = Mutex<(descriptor: Int32, before: termios)?>(nil)
 
-  /// No signal's handler runs on this thread meanwhile: it would find the lock taken, by itself.
+  /// Blocks all signals meanwhile: a handler on this thread would find the lock taken.
   private static func remember(_ settings: (descriptor: Int32, before: termios)?) {
     var (all, before) = (sigset_t(), sigset_t())
     sigfillset(&all)
@@ -68,9 +68,10 @@ package final class TerminalDevice: Sendable {
     pthread_sigmask(SIG_SETMASK, &before, nil)
   }
 
-  /// Gives the terminal the settings that it had, before the process ends; what was typed and not read is thrown away.
+  /// Restores the terminal's settings before the process ends, and discards unread input.
   ///
-  /// It waits for nothing, and a signal's handler may call it. In the background, the terminal is another program's.
+  /// It does not wait, and a signal handler may call it. In the background it changes nothing: the terminal is in use
+  /// by another program.
   package static func giveBack() {
     changed.withLockIfAvailable { changed in
       guard let (descriptor, before) = changed else { return }
@@ -81,7 +82,7 @@ package final class TerminalDevice: Sendable {
     }
   }
 
-  /// Makes each signal that would end the process give the terminal back before.
+  /// Makes each signal that would end the process restore the terminal first.
   ///
   /// No other signal interrupts the handler.
   private static let handleDeadlySignals: Void = {

@@ -1,18 +1,18 @@
-/// Where a program was told to work, so that a command which it tells people to type works there too.
+/// The place options of a program, so that the commands in its messages work in the same place.
 public struct CommandPlace: Sendable, Equatable {
   private let arguments: String
 
   /// - Parameters:
-  ///   - stateDirectory: what `--state-dir` gave.
-  ///   - control: what `--control` gave.
+  ///   - stateDirectory: the value of `--state-dir`.
+  ///   - control: the value of `--control`.
   public init(stateDirectory: String?, control: String?) {
     arguments = [("--state-dir", stateDirectory), ("--control", control)]
       .compactMap { name, path in path.map { " \(name) \(Self.quoted($0))" } }.joined()
   }
 
-  /// A sentence that ends with one of our commands, with the options behind it; any other as it is.
+  /// Adds the options to a sentence that ends with one of our commands; returns any other sentence unchanged.
   ///
-  /// A command ends a sentence behind a colon or "with", and consists of plain words: `…; run: liquid-auth lock`.
+  /// A command is at the end, after a colon or "with", and consists of plain words: `…; run: liquid-auth lock`.
   public func completing(_ sentence: String) -> String {
     let words = sentence.split(separator: " ", omittingEmptySubsequences: false)
     let isCommand = words.lastIndex { $0 == "liquid-auth" || $0 == "liquid-authenticator" }.map { index in
@@ -27,7 +27,7 @@ public struct CommandPlace: Sendable, Equatable {
     word.utf8.allSatisfy { UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || $0 == UInt8(ascii: "-") }
   }
 
-  /// As a shell takes it for one word.
+  /// Quotes a path so that a shell reads it as one word.
   private static func quoted(_ path: String) -> String {
     let isPlain = path.utf8.allSatisfy { byte in
       switch byte {

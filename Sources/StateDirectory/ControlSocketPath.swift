@@ -1,14 +1,14 @@
 import Glibc
 
 extension StateDirectory {
-  /// Where the authenticator of a state directory listens, when no `--control` says it.
+  /// The path where the authenticator of a state directory listens without `--control`.
   ///
-  /// `$XDG_RUNTIME_DIR/liquid-auth/control.sock`; for a state directory that was given, or without a runtime directory,
-  /// `control.sock` in the state directory, so that two authenticators do not meet.
+  /// `$XDG_RUNTIME_DIR/liquid-auth/control.sock`; with `--state-dir`, or without a runtime directory, `control.sock` in
+  /// the state directory, so that two authenticators do not collide.
   ///
   /// - Parameters:
-  ///   - stateDirectory: what `--state-dir` gave.
-  ///   - environment: looks up a variable; a relative `XDG_RUNTIME_DIR` is as if unset, as its standard says.
+  ///   - stateDirectory: the value of `--state-dir`.
+  ///   - environment: looks up a variable; a relative `XDG_RUNTIME_DIR` counts as unset, as its standard requires.
   public static func controlSocketPath(
     stateDirectory: String?, environment: (String) -> String?
   ) throws(StateDirectoryError) -> String {
@@ -22,7 +22,7 @@ extension StateDirectory {
 
 /// The address of a Unix socket in the file system.
 public struct SocketAddress: Sendable {
-  /// The longest path, bytes: unix(7), whose last byte stays 0.
+  /// The longest path, bytes: unix(7); the last byte stays 0.
   public static let maximumPathSize = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
 
   private let address: sockaddr_un
@@ -37,10 +37,10 @@ public struct SocketAddress: Sendable {
     self.address = address
   }
 
-  /// bind(2); whether it was done, `errno` says why not.
+  /// Calls bind(2); returns `false` and sets `errno` on failure.
   public func bind(_ descriptor: Int32) -> Bool { call { Glibc.bind(descriptor, $0, $1) == 0 } }
 
-  /// connect(2); whether it was done, `errno` says why not.
+  /// Calls connect(2); returns `false` and sets `errno` on failure.
   public func connect(_ descriptor: Int32) -> Bool { call { Glibc.connect(descriptor, $0, $1) == 0 } }
 
   private func call(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Bool) -> Bool {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// One process's hold on a state directory; it ends with the value or with the process, however that ends.
+/// The lock of one process on a state directory; it ends with the value or with the process.
 public final class DirectoryLock: Sendable {
   private let file: Int32
 
@@ -10,11 +10,11 @@ public final class DirectoryLock: Sendable {
 }
 
 extension StateDirectory {
-  /// Takes the directory for this process: one daemon a store.
+  /// Locks the directory for this process: one daemon for each store.
   ///
-  /// A second is refused with the pid of the first.
+  /// A second process gets an error with the pid of the first.
   ///
-  /// The file stays when the lock ends: to remove it would let a third process lock another file of the same name.
+  /// The file stays when the lock ends: removing it would let a third process lock another file of the same name.
   public func lock() throws(StateDirectoryError) -> DirectoryLock {
     let file = open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else { throw .system("open", lockPath) }

@@ -1,18 +1,19 @@
 import CLinux
 public import Glibc
 
-/// Who may have what we write and what we believe: its owner alone.
+/// Checks that only the owner has access to the files that we read and write.
 public enum Privacy {
-  /// Whether somebody besides its owner may read, write or enter a file.
+  /// Whether users other than the owner may read, write or enter a file.
   public static func isOpenToOthers(_ file: stat, at path: String) -> Bool { othersHave(0o077, to: file, at: path) }
 
-  /// Whether somebody besides its owner may write a file.
+  /// Whether users other than the owner may write a file.
   public static func isWritableByOthers(_ file: stat, at path: String) -> Bool { othersHave(0o022, to: file, at: path) }
 
-  /// Whether others have any of the permissions; those of a group that is its owner's alone do not count.
+  /// Whether others have any of the permissions; those of the owner's private group do not count.
   ///
-  /// Debian gives each user such a group, and umask 0002; OpenSSH in Debian judges alike. Users and groups are looked up
-  /// only where it depends on them. With an ACL, the group's permissions are the most that any user named in it has.
+  /// Debian gives each user such a group, and umask 0002; OpenSSH in Debian judges alike. Users and groups are looked
+  /// up only if the result depends on them. With an ACL, the group's permissions are the most that any user named in it
+  /// has.
   private static func othersHave(_ permissions: mode_t, to file: stat, at path: String) -> Bool {
     let open = file.st_mode & permissions
     if open & 0o007 != 0 { return true }
@@ -35,7 +36,7 @@ public enum Privacy {
     }
     guard !isOpenToOthers(status, at: path) else {
       let found = String(status.st_mode & 0o7777, radix: 8)
-      // Such a directory is everybody's, as /tmp is: to close it would break what others have there.
+      // A sticky directory is shared, as /tmp is: chmod would break what other users have there.
       let remedy =
         status.st_mode & S_ISVTX != 0 ? "give --state-dir DIR" : "restrict access with: chmod \(mode) '\(path)'"
       throw StateDirectoryError(

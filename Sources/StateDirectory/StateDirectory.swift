@@ -2,7 +2,7 @@ import Glibc
 
 /// The directory in which one authenticator keeps its vault, its store and its lock: 0700, files 0600.
 ///
-/// Nothing in it is repaired or overwritten by opening it: each fault is an error that names the file and what to do.
+/// Opening it repairs and overwrites nothing: each fault is an error that names the file and what to do.
 public struct StateDirectory: Sendable, Equatable {
   /// Where it is, without a slash at the end.
   public let path: String
@@ -11,12 +11,13 @@ public struct StateDirectory: Sendable, Equatable {
   public var vaultPath: String { path + "/vault" }
   /// The credentials (Recovery §6).
   public var storePath: String { path + "/credentials.sqlite" }
-  /// Held by the one process that works on the directory.
+  /// The lock file of the process that works on the directory.
   public var lockPath: String { path + "/daemon.lock" }
 
   /// `$XDG_STATE_HOME/liquid-auth`, or `~/.local/state/liquid-auth`.
   ///
-  /// - Parameter environment: looks up a variable; a relative `XDG_STATE_HOME` is as if unset, as its standard says.
+  /// - Parameter environment: looks up a variable; a relative `XDG_STATE_HOME` counts as unset, as its standard
+  ///   requires.
   public static func defaultPath(environment: (String) -> String?) throws(StateDirectoryError) -> String {
     if let state = environment("XDG_STATE_HOME"), state.utf8.first == UInt8(ascii: "/") {
       return state + "/liquid-auth"
@@ -42,7 +43,7 @@ public struct StateDirectory: Sendable, Equatable {
     try Privacy.check(status, self.path, type: S_IFDIR, mode: "700")
   }
 
-  /// Opens the directory, which is made first (with its parents, all 0700) when it is not there.
+  /// Opens the directory; makes it first, with its parents (all 0700), if it is missing.
   public init(creating path: String) throws(StateDirectoryError) {
     let path = Self.trimmed(path)
     for end in path.indices.dropFirst() where path[end] == "/" { _ = mkdir(String(path[..<end]), 0o700) }
@@ -50,7 +51,7 @@ public struct StateDirectory: Sendable, Equatable {
     try self.init(opening: path)
   }
 
-  /// Removes the directory and the lock in it, which the caller holds; with a vault or a store both stay.
+  /// Removes the directory and its lock, which the caller holds; keeps both if there is a vault or a store.
   public func removeIfUnused() {
     guard access(vaultPath, F_OK) != 0, access(storePath, F_OK) != 0 else { return }
     unlink(lockPath)

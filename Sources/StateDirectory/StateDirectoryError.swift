@@ -3,25 +3,25 @@ import ProcessIO
 
 /// Why the state directory or a file in it cannot be used: the only error of this library.
 public struct StateDirectoryError: Error, Sendable, Equatable {
-  /// The errors that callers distinguish; reason and hint say the rest.
+  /// The errors that callers distinguish; reason and hint have the details.
   public enum Kind: Sendable, Equatable {
-    /// Neither `XDG_STATE_HOME` nor `HOME` tells where the directory is.
+    /// Neither `XDG_STATE_HOME` nor `HOME` gives the directory.
     case noHome
-    /// The directory, the vault or the store is not there.
+    /// The directory, the vault or the store is missing.
     case missing
-    /// There is a vault or store already, and nothing overwrites it.
+    /// A vault or store exists already, and is not overwritten.
     case exists
     /// A file or directory belongs to someone else, is open to others, or is of another type.
     case notPrivate
     /// The vault file is damaged.
     case damaged
-    /// The store refused.
+    /// The store cannot be used.
     case unusableStore
     /// Another process works on this directory.
     case inUse(pid: Int32)
     /// The passphrase opens no slot of the vault.
     case wrongPassphrase
-    /// The system refused: its error number.
+    /// A system call failed, with this error number.
     case system(errno: Int32)
   }
 
@@ -38,7 +38,7 @@ public struct StateDirectoryError: Error, Sendable, Equatable {
     self.hint = hint
   }
 
-  /// A refusal of the system: "cannot write /home/…/vault.new: No space left on device".
+  /// The error of a failed system call: "cannot write /home/…/vault.new: No space left on device".
   static func system(_ operation: String, _ path: String, _ number: Int32 = errno) -> StateDirectoryError {
     StateDirectoryError(.system(errno: number), "cannot \(operation) \(path): \(SystemNumber(number))")
   }

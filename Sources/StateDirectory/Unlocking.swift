@@ -7,20 +7,19 @@ public import Vault
 // MARK: - Looking, without a passphrase
 
 extension StateDirectory {
-  /// Looks at vault and store as far as that needs no passphrase; nothing is changed.
+  /// Checks vault and store as far as that needs no passphrase; changes nothing.
   ///
-  /// - Throws: what stands in the way of unlocking: a file, or the directory, that is missing, not private, or cannot be
-  ///   ours.
+  /// - Throws: what prevents unlocking: a file, or the directory, is missing, not private, or not valid.
   public func check() throws(StateDirectoryError) {
-    // Whoever opened it may have done so long ago.
+    // The directory may have changed since it was opened.
     _ = try StateDirectory(opening: path)
     _ = try sealedVault()
     try checkStore()
   }
 
-  /// Looks closer at a store that nobody has open: the caller holds the directory's lock.
+  /// Checks a store that is not open in more detail; the caller holds the directory's lock.
   ///
-  /// - Throws: as `check`, and what can be told without keys of a store that is damaged.
+  /// - Throws: as `check`, and for damage of the store that can be found without keys.
   public func checkAtRest() throws(StateDirectoryError) {
     try check()
     do {
@@ -30,7 +29,7 @@ extension StateDirectory {
     }
   }
 
-  /// What is said of a vault file that opens, but to other secrets than the vault that is open.
+  /// The error for a vault file that opens, but has other secrets than the open vault.
   public func otherVault() -> StateDirectoryError {
     StateDirectoryError(
       .wrongPassphrase, "\(vaultPath) is not the vault that is open",
@@ -47,7 +46,7 @@ extension StateDirectory {
     }
   }
 
-  /// What the store tells in clear, without the vault; what a new device would tell where that cannot be read.
+  /// The settings that the store keeps in clear; those of a new device if they cannot be read.
   public func reportedSettings() -> ReportedSettings {
     CredentialDB.reportedSettings(at: storePath) ?? ReportedSettings()
   }
@@ -67,7 +66,7 @@ extension StateDirectory {
 // MARK: - Unlocking
 
 extension StateDirectory {
-  /// Opens the vault; takes as long as its slots ask for, about a second and 256 MiB.
+  /// Unlocks the vault; its slots require about a second and 256 MiB.
   ///
   /// - Throws: `wrongPassphrase`, `system(ENOMEM)`, or what `check` throws.
   public func unlock(passphrase: SecretBytes) throws(StateDirectoryError) -> VaultContent {
@@ -79,17 +78,17 @@ extension StateDirectory {
     }
   }
 
-  /// Opens the store that belongs to the vault; an absent one is never taken for an empty one (Recovery §1).
+  /// Opens the store that belongs to the vault; a missing store is an error, not an empty store (Recovery §1).
   public func openStore(
     of content: VaultContent, keys: CredentialKeys
   ) throws(StateDirectoryError) -> CredentialDB {
     try openStore(of: content, keys: keys, rows: .asTheyWereLeft)
   }
 
-  /// Has a store whose rows are not those that were left count as it is: `liquid-auth recover --accept-store`.
+  /// Accepts a store whose rows were changed from outside: `liquid-auth recover --accept-store`.
   ///
-  /// The caller holds the directory's lock, and nobody has the store open. Nothing is taken out of it.
-  /// - Throws: `wrongPassphrase`, and what stands in the way of opening vault or store otherwise.
+  /// The caller holds the directory's lock, and the store is not open. No row is removed.
+  /// - Throws: `wrongPassphrase`, and what else prevents opening vault or store.
   public func acceptStore(passphrase: SecretBytes) throws(StateDirectoryError) {
     let content = try unlock(passphrase: passphrase)
     _ = try openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey), rows: .accepted)
@@ -109,7 +108,7 @@ extension StateDirectory {
 }
 
 extension StateDirectory {
-  /// What the vault says of itself, with the file's name in front.
+  /// The error for a fault of the vault, with the file's name.
   func fault(_ error: VaultError) -> StateDirectoryError {
     let kind: StateDirectoryError.Kind =
       switch error {

@@ -6,22 +6,22 @@ public import Vault
 
 // The caller holds the directory's lock.
 extension StateDirectory {
-  /// Makes a vault and the empty store that belongs to it; when this throws, neither is there.
+  /// Makes a vault and its empty store; if this throws, it leaves neither behind.
   ///
-  /// The vault comes last: a directory with a vault is complete. Where the vault was lost, or its passphrase, and its
-  /// store is there, the new vault belongs to that store: whoever has the phrase loses nothing.
+  /// The vault is written last: a directory with a vault is complete. If the vault or its passphrase was lost and its
+  /// store still exists, the new vault belongs to that store: with the phrase, no passkey is lost.
   ///
   /// - Parameters:
   ///   - mainKey: 64 bytes.
   ///   - ed25519Root: 96 bytes.
-  ///   - passphrase: what opens the vault from now on.
-  ///   - credentialIDForm: the form of the ids of new credentials; `nil` keeps that of an existing store, and is `sealed`
-  ///     for a new one.
+  ///   - passphrase: unlocks the vault from now on.
+  ///   - credentialIDForm: the form of the ids of new credentials; `nil` keeps that of an existing store, and means
+  ///     `sealed` for a new one.
   ///   - created: Unix milliseconds.
-  ///   - cost: what each try of the passphrase costs.
-  /// - Returns: how many passkeys the store has that was there; `nil` where an empty one was made.
-  /// - Throws: `exists` when there is a vault already, or a store that these keys do not open or that has another form of
-  ///   ids; all files stay as they are.
+  ///   - cost: the cost of each try of the passphrase.
+  /// - Returns: the number of passkeys in the store that existed; `nil` if an empty one was made.
+  /// - Throws: `exists` if there is a vault already, or a store that these keys do not open or that has the other form of
+  ///   ids; all files stay unchanged.
   @discardableResult
   public func makeVaultAndStore(
     mainKey: SecretBytes, ed25519Root: SecretBytes, passphrase: SecretBytes, credentialIDForm: CredentialIDForm?,
@@ -56,8 +56,8 @@ extension StateDirectory {
     return nil
   }
 
-  /// The store that is there, if these keys are what it is sealed with; it is checked as whole as any that is opened, but
-  /// for rows that were put back: those need a vault to be accepted with.
+  /// Opens the existing store if these keys open it; checks everything except rows that were put back, because
+  /// accepting those needs a vault.
   private func openAnyStore(_ mainKey: SecretBytes) throws(StateDirectoryError) -> (state: StoreState, count: Int) {
     try checkStore()
     do {
@@ -74,9 +74,9 @@ extension StateDirectory {
     }
   }
 
-  /// Makes an empty store where there is none, and ties the vault to it: `liquid-auth recover --new-store`, Recovery §1.
+  /// Makes an empty store if there is none, and links the vault to it: `liquid-auth recover --new-store`, Recovery §1.
   ///
-  /// - Throws: `wrongPassphrase`; `exists` when there is a store, sound or not, or a part of one.
+  /// - Throws: `wrongPassphrase`; `exists` if there is a store, intact or damaged, or a part of one.
   public func makeNewStore(passphrase: SecretBytes) throws(StateDirectoryError) {
     try checkNoStore()
     let storeID = randomBytes(Self.storeIDSize)
@@ -94,7 +94,7 @@ extension StateDirectory {
     }
   }
 
-  /// Refuses where a vault is: for who wants to know before a person is asked for anything.
+  /// Throws if there is a vault; for callers that check before they ask the user for anything.
   public func checkNoVault() throws(StateDirectoryError) {
     guard !Self.isThere(vaultPath) else {
       throw StateDirectoryError(
@@ -105,7 +105,7 @@ extension StateDirectory {
 
   private static let storeIDSize = 16
 
-  /// Makes a store and then what refers to it; without the second, the first goes again.
+  /// Makes a store and then runs `commit`; removes the store if that fails.
   private func makeStore(
     _ state: StoreState, mainKey: SecretBytes, then commit: () throws(StateDirectoryError) -> Void
   ) throws(StateDirectoryError) {
@@ -122,9 +122,9 @@ extension StateDirectory {
     }
   }
 
-  /// Refuses where a store is: for who makes a new phrase, which opens none that is there.
+  /// Throws if there is a store; for callers that make a new phrase, which opens no existing store.
   ///
-  /// A log beside a store that is not its own would be played into it, so not even that may be there.
+  /// A leftover log counts too, because SQLite would play it into the new store.
   public func checkNoStore() throws(StateDirectoryError) {
     guard let found = storeFiles.first(where: Self.isThere) else { return }
     throw StateDirectoryError(
@@ -132,7 +132,7 @@ extension StateDirectory {
       hint: "it is not overwritten: move it away, or give --state-dir DIR")
   }
 
-  /// The store, and what SQLite keeps beside one that is open or was not closed.
+  /// The store, and SQLite's files beside one that is open or was not closed.
   private var storeFiles: [String] { ["", "-wal", "-shm", "-journal"].map { storePath + $0 } }
 
   var isStoreThere: Bool { Self.isThere(storePath) }

@@ -4,10 +4,10 @@ import ProcessIO
 import Vault
 
 extension StateDirectory {
-  /// More than any vault of ours: two hundred slots fit.
+  /// The largest vault file, bytes: two hundred slots fit.
   public static let vaultSizeLimit = 65_536
 
-  /// The bytes of the vault, 1 to `vaultSizeLimit`.
+  /// Reads the bytes of the vault, 1 to `vaultSizeLimit`.
   public func readVault() throws(StateDirectoryError) -> [UInt8] {
     let file = open(vaultPath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else {
@@ -29,7 +29,7 @@ extension StateDirectory {
     return bytes
   }
 
-  /// Writes a vault where there is none, durably; an existing one is an error and stays as it is.
+  /// Writes a new vault, durably; if one exists, throws and leaves it unchanged.
   public func createVault(_ bytes: [UInt8]) throws(StateDirectoryError) { try writeVault(bytes, replacing: false) }
 
   /// Replaces the vault, durably: a crash at any moment leaves the old one or the new one, whole.
@@ -37,7 +37,7 @@ extension StateDirectory {
 
   /// Temporary file, fsync, rename, fsync of the directory.
   ///
-  /// The caller holds the lock, so a `vault.new` is what a crash left.
+  /// The caller holds the lock, so an existing `vault.new` was left by a crash.
   private func writeVault(_ bytes: [UInt8], replacing: Bool) throws(StateDirectoryError) {
     let new = vaultPath + ".new"
     guard unlink(new) == 0 || errno == ENOENT else { throw .system("remove", new) }
@@ -71,11 +71,11 @@ extension StateDirectory {
   }
 }
 
-/// Tells a file from one that was put in its place, or written to, since.
+/// Identifies one state of a file; replacing the file or writing to it changes the stamp.
 public struct FileStamp: Equatable, Sendable {
   private let numbers: [Int64]
 
-  /// - Returns: `nil` where there is no file.
+  /// - Returns: `nil` if there is no file.
   public init?(_ path: String) {
     var status = stat()
     guard lstat(path, &status) == 0 else { return nil }

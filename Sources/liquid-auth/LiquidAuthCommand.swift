@@ -32,7 +32,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
       LockCommand.self, DeviceCommand.self, ConnectCommand.self, KeyriCommand.self, LinkCommand.self, DemoCommand.self,
     ])
 
-  /// Parses, runs, and ends the process: failures in one voice on standard error, with their exit code.
+  /// Parses the arguments, runs the command and ends the process; failures go to standard error, with their exit code.
   ///
   /// Phrase and passphrase pass through this process, so it hardens itself first.
   static func start() async -> Never {
@@ -55,14 +55,14 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     } catch let failure as CommandFailure {
       failure.completed(by: place).end(isJSON: isJSON)
     } catch {
-      // Help and completions are no mistakes.
+      // Help and completions are not mistakes.
       guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
       mistake(error).end(isJSON: isJSON)
     }
   }
 
-  /// What is said of a first word, or of one behind `help`, that is no command: the parser takes it for an argument too
-  /// many, or shows the help of all commands.
+  /// The failure for a first word, or a word after `help`, that is not a command: the parser would take it for an extra
+  /// argument, or show the help of all commands.
   static func unknownCommand(in arguments: [String]) -> CommandFailure? {
     let isHelp = arguments.first == "help"
     guard let name = arguments.dropFirst(isHelp ? 1 : 0).first, !name.hasPrefix("-") else { return nil }
@@ -71,7 +71,7 @@ struct LiquidAuthCommand: AsyncParsableCommand {
     return mistake(ValidationError("unknown command '\(name)'"))
   }
 
-  /// A mistake in the command line, in our voice: what is wrong, and how the command is written.
+  /// The failure for a mistake in the command line: what is wrong, and the usage.
   static func mistake(_ error: any Error) -> CommandFailure {
     let (message, whole) = (message(for: error), fullMessage(for: error))
     let usage = whole.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.joined(separator: "\n")

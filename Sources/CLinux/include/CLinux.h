@@ -7,15 +7,15 @@
 #include <sys/types.h>
 #include <sys/xattr.h>
 
-/// rename(2) that never replaces: 0, or -1 with errno EEXIST when `to` is there.
+/// rename(2) that never replaces: 0, or -1 with errno EEXIST if `to` exists.
 int clinux_rename_new(const char *from, const char *to);
 
-/// pipe(2) whose ends no program that is started inherits: 0, or -1 with errno.
+/// pipe(2) with close-on-exec ends: 0, or -1 with errno.
 int clinux_pipe(int ends[2]);
 
-/// Starts `program` (looked up in PATH) as the leader of a session of its own, with `input`, `output` and `error_output` as
-/// its standard input, output and error, no other descriptor, no blocked and no ignored signal, and our environment.
-/// Returns 0 and the process id, or an error number.
+/// Starts `program` (looked up in PATH) as the leader of a session of its own, with `input`, `output` and
+/// `error_output` as its standard input, output and error, no other descriptor, no blocked and no ignored signal, and
+/// our environment. Returns 0 and the process id, or an error number.
 int clinux_spawn_session(
     pid_t *process, const char *program, char *const arguments[], int input, int output, int error_output);
 
@@ -25,8 +25,8 @@ int clinux_open_process(pid_t process);
 /// Makes core dumps and the memory of this process unreadable for other processes of its user: 0, or -1 with errno.
 int clinux_forbid_dumps(void);
 
-/// Opens a pseudo terminal in raw mode, both ends close-on-exec, the controlling end non-blocking, the other end mode 0600
-/// and its path in `path`. Returns 0, or -1 with errno and nothing open.
+/// Opens a pseudo terminal in raw mode, both ends close-on-exec, the controlling end non-blocking, the other end mode
+/// 0600 and its path in `path`. Returns 0, or -1 with errno and nothing open.
 int clinux_open_pty(int *controller, int *terminal, char *path, size_t size);
 
 /// Receives at most `count` waiting packets (up to 64) into `packets`, `size` bytes apart, and their lengths into
@@ -40,9 +40,9 @@ void clinux_send_packets(int socket, const void *packets, size_t size, int count
 /// The user at the other end of a Unix socket, who called connect(2) or listen(2), SO_PEERCRED: 0, or -1 with errno.
 int clinux_peer_user(int socket, uid_t *user);
 
-/// 1 if the group is its owner's alone: their primary group, named as they are, that no other account has or is in; 0 if
-/// it is not, or nobody knows. May ask a directory service.
+/// 1 if the group is private to its owner: the owner's primary group, with the owner's name, that no other account has
+/// or is in; 0 if not, or unknown. May query a directory service.
 int clinux_is_private_group(gid_t group, uid_t owner);
 
-/// 1 if a file or directory has a POSIX ACL (acl(5)), whose mask stands in the place of the group's permissions; 0 if not.
+/// 1 if a file or directory has a POSIX ACL (acl(5)), whose mask replaces the group's permissions; 0 if not.
 int clinux_has_acl(const char *path);

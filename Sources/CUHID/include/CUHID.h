@@ -19,5 +19,5 @@ struct uhid_event cuhid_create2(
 /// report that the kernel refuses is lost.
 void cuhid_write_reports(int uhid, const unsigned char *reports, size_t count);
 
-/// The refusal of a UHID_GET_REPORT or UHID_SET_REPORT; `*length` as above, 0 when the event is neither.
+/// The refusal of a UHID_GET_REPORT or UHID_SET_REPORT; `*length` is its size in bytes, 0 if the event is neither.
 struct uhid_event cuhid_refusal(const struct uhid_event *request, size_t *length);

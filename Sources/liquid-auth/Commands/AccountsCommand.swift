@@ -31,7 +31,7 @@ struct AccountsCommand: ParsableCommand {
       transform: wholeNumber(1...GetAddresses.maximumCount))
     var count: UInt32 = 1
 
-    // A text, because ArgumentParser takes a value that it cannot read for none, and would draw another address.
+    // A text, because ArgumentParser treats an unreadable value as absent, and the command would draw another address.
     @Option(
       defaultAsFlag: "0", parsing: .next,
       help: ArgumentHelp("Draw one address; without an index, that of index 0.", valueName: "index"))
@@ -55,7 +55,7 @@ struct AccountsCommand: ParsableCommand {
       StandardStream.output.write(try list.drawing(inColour: isatty(STDOUT_FILENO) == 1))
     }
 
-    /// Which address is drawn; `nil` for a list.
+    /// The index of the address to draw; `nil` for a list.
     func drawnIndex() throws(ValidationError) -> UInt32? {
       guard let qr else { return nil }
       guard let index = UInt32(qr), index < 1 << 31 else {
@@ -85,9 +85,9 @@ struct AccountsCommand: ParsableCommand {
   }
 }
 
-/// What a person or a program is told of accounts.
+/// The result of `liquid-auth accounts`, before it is text or JSON.
 struct AccountList: Equatable {
-  /// Whose addresses they are.
+  /// The account of the addresses.
   let account: UInt32
   /// The index of the first.
   let first: UInt32

@@ -50,7 +50,7 @@ struct BlobsCommand: ParsableCommand {
     }
 
     func run() throws {
-      // A site chose these bytes: a terminal would obey them.
+      // A site chose these bytes: they could control a terminal.
       guard file != nil || isatty(STDOUT_FILENO) == 0 else {
         throw CommandFailure("a large blob is not shown on a terminal; name a file, or redirect the output with | or >")
       }
@@ -171,7 +171,7 @@ extension ControlConnection {
     }
   }
 
-  /// Puts an array in the place of the one that was read, if that is the one still: a site may have written meanwhile.
+  /// Replaces the array if it is still the one that was read: a site may have written meanwhile.
   fileprivate func replace(_ serialized: [UInt8], with array: LargeBlobArray) throws(CommandFailure) {
     let digest = Array(serialized.suffix(LargeBlobs.digestSize))
     try ask(SetLargeBlobArray(array.serialized, changedFrom: digest))

@@ -102,7 +102,7 @@ struct ConfigCommand: ParsableCommand {
 }
 
 extension PlaceOptions {
-  /// Changes settings, and shows what is set then.
+  /// Changes settings, and shows the result.
   fileprivate func change(_ change: ChangeSettings, _ output: OutputOptions) throws(CommandFailure) {
     let connection = try connectAsOwner()
     write(SettingsReport(try connection.ask(change), try connection.keyInformation()), output)
@@ -115,24 +115,24 @@ extension PlaceOptions {
   }
 }
 
-/// What `liquid-auth config` says, before it is text or JSON.
+/// The result of `liquid-auth config`, before it is text or JSON.
 struct SettingsReport: Equatable {
   let alwaysUV: Bool
   let minimumPINLength: Int
   let forcePINChange: Bool
-  /// The sites that are told the shortest PIN; `nil` where nobody who may know asks.
+  /// The sites that may read the minimum PIN length; `nil` without the vault's passphrase.
   let sites: [String]?
   /// What is wrong and what to do.
   var problems: [String]
 
-  /// What everybody may know.
+  /// The settings that any program can read.
   init(_ information: KeyInformation) {
     (alwaysUV, minimumPINLength) = (information.alwaysUV, information.minimumPINLength)
     (forcePINChange, sites) = (information.forcePINChange, nil)
     problems = Self.problems(alwaysUV, canVerify: information.canVerify || information.isPINSet)
   }
 
-  /// What the owner may know.
+  /// The settings that the owner can read.
   init(_ settings: OwnerSettings, _ information: KeyInformation) {
     (alwaysUV, minimumPINLength) = (settings.alwaysUV, Int(settings.minimumPINLength))
     (forcePINChange, sites) = (settings.forcePINChange, settings.minimumPINLengthRPIDs)
@@ -160,7 +160,7 @@ struct SettingsReport: Equatable {
     return problems.isEmpty ? lines : lines + "\n\nto do\n" + problems.map { "- \($0)" }.joined(separator: "\n")
   }
 
-  /// For programs; `null` for what was not asked for.
+  /// For programs; members that were not read are `null`.
   var json: JSON {
     [
       "alwaysUv": .bool(alwaysUV),

@@ -3,7 +3,7 @@ import ControlClient
 import Glibc
 import ProcessIO
 
-/// `liquid-auth connect`: what liquid-auth-wallet does, which is another program because it alone has a network.
+/// `liquid-auth connect`: runs liquid-auth-wallet, a separate program because only it uses the network.
 struct ConnectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "connect",
@@ -16,21 +16,20 @@ struct ConnectCommand: ParsableCommand {
   func run() throws { throw WalletProgram.run(["connect"] + arguments) }
 }
 
-/// The program with the network, which lies beside this one where it is installed.
+/// The program that uses the network; it is installed beside this one.
 enum WalletProgram {
   private static let name = "liquid-auth-wallet"
-  /// The commands of this program that are its.
+  /// The commands of this program that the wallet program runs.
   private static let commands = [ConnectCommand.configuration.commandName, KeyriCommand.configuration.commandName]
 
-  /// A command line in which `help connect …` is `connect … --help`, so that the program itself is asked, which has more to
-  /// say of its commands than this one.
+  /// Turns `help connect …` into `connect … --help`, because the wallet program has the longer help.
   static func withHelpAsked(_ arguments: [String]) -> [String] {
     guard arguments.count > 1, arguments[0] == "help", commands.contains(arguments[1]) else { return arguments }
     return arguments.dropFirst() + ["--help"]
   }
 
-  /// Puts it in the place of this process, under this one's name, by which its help then calls it; returns only the
-  /// failure to do so.
+  /// Replaces this process by the wallet program, under this program's name, which its help then shows; returns only on
+  /// failure.
   static func run(_ arguments: [String]) -> CommandFailure {
     guard let path = OwnProgram.path(of: name), access(path, X_OK) == 0 else {
       return CommandFailure(
@@ -40,7 +39,7 @@ enum WalletProgram {
   }
 }
 
-/// `liquid-auth keyri`: what liquid-auth-wallet does, as ``ConnectCommand``.
+/// `liquid-auth keyri`: runs liquid-auth-wallet, as ``ConnectCommand`` does.
 struct KeyriCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keyri",

@@ -86,10 +86,10 @@ struct CredentialsCommand: ParsableCommand {
     }
   }
 
-  /// The fewest digits that name a passkey.
+  /// The fewest digits that identify a passkey.
   static let fewestDigits = 4
 
-  /// Reads the first digits of an id, in lower case; whether a passkey has them is another question.
+  /// Reads the first digits of an id, in lower case; does not check that a passkey has them.
   static func digits(_ text: String) throws(ValidationError) -> String {
     guard text.utf8.allSatisfy({ $0.hexadecimalValue != nil }) else {
       throw ValidationError("it is not hexadecimal; see: liquid-auth credentials list")
@@ -124,7 +124,7 @@ extension ControlConnection {
     while let position = start {
       let page = try ask(ListCredentials(start: position))
       all += page.credentials
-      // A page that leads back would never end.
+      // Ignores a page that leads back, which would never end.
       start = page.next.flatMap { $0 > position ? $0 : nil }
     }
     return all

@@ -29,7 +29,7 @@ struct DemoCommand: AsyncParsableCommand {
   }
 }
 
-/// What the demo said, shown as it comes, or kept for one JSON value.
+/// The demo's output, shown as it comes, or kept for one JSON value.
 final class Transcript: Sendable {
   private let events = Mutex<[Demonstration.Event]>([])
   private let isQuiet: Bool

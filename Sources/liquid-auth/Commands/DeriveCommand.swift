@@ -50,9 +50,9 @@ struct DeriveCommand: ParsableCommand {
     output.write(derived.text, json: derived.json)
   }
 
-  /// Whether a text can be a relying party id: a domain, or what programs have in its place, `ssh:` or `pam://host`.
+  /// Whether a text can be a relying party id: a domain, or a program's id such as `ssh:` or `pam://host`.
   ///
-  /// A web address is none, nor is a part of one: a key for it would be no site's.
+  /// A web address, or a part of one, is not: no site would use a key for it.
   static func isID(_ text: String) -> Bool {
     guard !text.isEmpty, !text.contains(where: \.isWhitespace) else { return false }
     let scheme = text.firstRange(of: "://")
@@ -64,7 +64,7 @@ struct DeriveCommand: ParsableCommand {
     return !isWeb && !hasPort && !rest.isEmpty && !rest.contains { "/?#@".contains($0) }
   }
 
-  /// What may be shown of a derived credential.
+  /// The public part of a derived credential.
   struct Derived: Equatable {
     let publicKey: [UInt8]
     let credentialID: [UInt8]
@@ -108,9 +108,9 @@ enum UserHandleOption {
   }
 }
 
-/// A phrase from whoever runs the command.
+/// Reads a phrase from the user.
 enum PhraseInput {
-  /// From the terminal without echo when standard input is one, otherwise its first line.
+  /// Reads from the terminal, without echo, if standard input is one; otherwise reads its first line.
   static func read() throws(CommandFailure) -> BIP39Phrase {
     let line: SecretBytes
     if isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() {
@@ -126,7 +126,7 @@ enum PhraseInput {
   }
 }
 
-/// Standard input that is no terminal: a line for each secret.
+/// Standard input that is not a terminal: one line for each secret.
 enum StandardInput {
   static func secretLine(_ what: String) throws(CommandFailure) -> SecretBytes {
     switch SecretLine.read(from: STDIN_FILENO, isEdited: false) {

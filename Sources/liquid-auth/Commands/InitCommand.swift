@@ -71,14 +71,14 @@ struct InitCommand: PlacedCommand {
 
   /// Makes the vault.
   ///
-  /// - Returns: where it is, which phrase it holds the keys of (4 bytes), and how many passkeys the store has that was
-  ///   there already.
+  /// - Returns: the vault's path, the fingerprint of the main key (4 bytes), and the number of passkeys in a store that
+  ///   existed already.
   private static func make(
     in path: String, ask source: Source, form: CredentialIDForm?
   ) throws(CommandFailure) -> (path: String, fingerprint: [UInt8], passkeys: Int?) {
     let isNew = access(path, F_OK) != 0
     let directory = try orFailure { () throws(StateDirectoryError) in try StateDirectory(creating: path) }
-    // Nobody is asked for anything that cannot be used.
+    // Checked first, so that the user types nothing in vain.
     let lock = try orFailure { () throws(StateDirectoryError) in
       try directory.checkNoVault()
       if case .newPhrase = source { try directory.checkNoStore() }
@@ -138,12 +138,12 @@ struct InitCommand: PlacedCommand {
   }
 }
 
-/// What the state directory refuses, as the command's failure.
+/// Turns an error of the state directory into the command's failure.
 func orFailure<Result>(_ body: () throws(StateDirectoryError) -> Result) throws(CommandFailure) -> Result {
   do { return try body() } catch { throw CommandFailure(error) }
 }
 
-/// Now, as records have it.
+/// The present time, as records store it.
 func unixMilliseconds() -> UInt64 {
   var now = timespec()
   clock_gettime(CLOCK_REALTIME, &now)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import LiquidAuth
 
-/// `liquid-auth link`: what stands in a link that a site shows as a QR code.
+/// `liquid-auth link`: decodes a link that a site shows as a QR code.
 struct LinkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "link",
@@ -23,7 +23,7 @@ struct LinkCommand: ParsableCommand {
     output.write(report.text, json: report.json)
   }
 
-  /// Reads a link, with whatever white space came along when it was copied.
+  /// Reads a link; ignores white space around it.
   static func read(_ text: String) throws(CommandFailure) -> FIDOURI {
     let text = String(text.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
     do throws(LiquidAuthError) {
@@ -33,7 +33,7 @@ struct LinkCommand: ParsableCommand {
     }
   }
 
-  /// What to do with a link that is for another of our commands; `nil` for any other text.
+  /// The advice for a link that belongs to another of our commands; `nil` for any other text.
   private static func otherLink(_ text: String) -> String? {
     if text.lowercased().hasPrefix(LiquidURI.scheme) {
       return "this is a dApp's link; open it with: liquid-auth connect"
@@ -43,7 +43,7 @@ struct LinkCommand: ParsableCommand {
   }
 }
 
-/// What a person is told of a FIDO:/ link.
+/// The result of `liquid-auth link` for a FIDO:/ link, before it is text or JSON.
 struct FIDOLinkReport: Equatable {
   let link: FIDOURI
   /// Unix milliseconds.
@@ -91,10 +91,11 @@ struct FIDOLinkReport: Equatable {
     }
   }
 
-  /// The code is for the page that shows it: there is no time in the standard, but pages do not wait for long.
+  /// When the link was made, and whether that is too long ago: the standard has no limit, but pages do not wait for
+  /// long.
   private var made: String {
     guard let seconds = link.created else { return Self.unsaid }
-    // What no clock shows is no time.
+    // A time that no clock shows is invalid.
     guard seconds < 1 << 40 else { return "at an invalid time (\(seconds))" }
     let time = UTCTime(milliseconds: seconds * 1000).text
     let now = now / 1000
@@ -103,7 +104,7 @@ struct FIDOLinkReport: Equatable {
       ? "\(time), \(now - seconds) s ago" : "\(time): too long ago, ask the site for a new one"
   }
 
-  /// Seconds that a page may be expected to wait.
+  /// How long a page can be expected to wait, seconds.
   private static let timeout: UInt64 = 300
 
   private func said(_ answer: Bool?, _ yes: String, _ no: String) -> String {

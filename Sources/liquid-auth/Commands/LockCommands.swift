@@ -36,7 +36,7 @@ struct UnlockCommand: PlacedCommand {
 }
 
 extension ControlConnection {
-  /// Gives the vault's passphrase, so that this connection may see and change credentials; a person at a terminal may
+  /// Sends the vault's passphrase, so that this connection may read and change credentials; a user at a terminal may
   /// try again.
   func unlock() throws(CommandFailure) {
     guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else {
@@ -58,9 +58,9 @@ extension ControlConnection {
   }
 }
 
-/// The passphrase of an existing vault, from whoever runs the command.
+/// Reads the passphrase of an existing vault from the user.
 enum PassphraseInput {
-  /// From the terminal without echo when standard input is one, otherwise its next line.
+  /// Reads from the terminal, without echo, if standard input is one; otherwise reads its next line.
   static func read() throws(CommandFailure) -> SecretBytes {
     if isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() { return try read(on: terminal) }
     do {
@@ -70,7 +70,7 @@ enum PassphraseInput {
     }
   }
 
-  /// Without echo.
+  /// Reads from the terminal, without echo.
   static func read(on terminal: TerminalDevice) throws(CommandFailure) -> SecretBytes {
     try check(terminal.askSecret("Vault passphrase: "))
   }

@@ -21,12 +21,11 @@ struct PlaceOptions: ParsableArguments {
 
 /// A command that works on one state directory and its authenticator.
 protocol PlacedCommand: ParsableCommand {
-  /// Where they are.
   var place: PlaceOptions { get }
 }
 
 extension PlaceOptions {
-  /// A sentence whose command, at its end, works in this place.
+  /// Adds the place options to the command at the end of a sentence.
   func completing(_ sentence: String) -> String {
     CommandPlace(stateDirectory: stateDir, control: control).completing(sentence)
   }
@@ -49,7 +48,7 @@ extension PlaceOptions {
     }
   }
 
-  /// A connection to the authenticator.
+  /// Connects to the authenticator.
   func connect() throws(CommandFailure) -> ControlConnection { try .open(controlPath()) }
 
   /// Connects and unlocks with the vault's passphrase.
@@ -60,7 +59,7 @@ extension PlaceOptions {
   }
 }
 
-/// Reads a whole number of an option, and says which ones there are instead of any other text.
+/// Reads the whole number of an option; for any other text, the error gives the range.
 func wholeNumber<Number: FixedWidthInteger & Sendable>(
   _ range: ClosedRange<Number>
 ) -> @Sendable (String) throws -> Number {
@@ -77,7 +76,7 @@ struct OutputOptions: ParsableArguments {
   @Flag(help: "Write the result, or the error, as JSON.")
   var json = false
 
-  /// Writes a result as it is wanted.
+  /// Writes a result as text or JSON.
   func write(_ text: @autoclosure () -> String, json value: @autoclosure () -> JSON) {
     StandardStream.output.write(json ? value().description : text())
   }

@@ -75,25 +75,25 @@ struct PINCommand: ParsableCommand {
     }
   }
 
-  /// Asks for the passphrase and then for the PIN, once `check` has let the state of things pass: whether one is set.
+  /// Asks for the passphrase and then for the PIN; before the PIN, `check` gets whether one is set, and may throw.
   private static func setPIN(
     at place: PlaceOptions, check: (Bool) throws(CommandFailure) -> Void
   ) throws(CommandFailure) {
     let connection = try place.connect()
     try check(connection.keyInformation().isPINSet)
     try connection.unlock()
-    // Only the open vault knows for certain.
+    // Only the open vault gives the certain answer.
     let information = try connection.keyInformation()
     try check(information.isPINSet)
     try connection.ask(SetPIN(PINInput.new(minimum: information.minimumPINLength)))
   }
 }
 
-/// What `liquid-auth pin status` says, before it is text or JSON.
+/// The result of `liquid-auth pin status`, before it is text or JSON.
 struct PINReport: Equatable {
   let information: KeyInformation
   let tries: TriesLeft
-  /// What is in the way of the PIN and what to do.
+  /// What prevents use of the PIN, and what to do.
   var problems: [String]
 
   init(information: KeyInformation, tries: TriesLeft) {
@@ -128,7 +128,7 @@ struct PINReport: Equatable {
     return problems.isEmpty ? lines : lines + "\n\nto do\n" + problems.map { "- \($0)" }.joined(separator: "\n")
   }
 
-  /// For programs; `null` for what there is not.
+  /// For programs; absent values are `null`.
   var json: JSON {
     [
       "set": .bool(information.isPINSet),

@@ -97,7 +97,7 @@ struct RecoverCommand: PlacedCommand {
       "accepted: everything that the phrase opens works again", json: ["beforeReset": .string("accepted")])
   }
 
-  /// By the authenticator that works on the directory; where none runs, here.
+  /// Runs the command in the authenticator that works on the directory; if none runs, changes the store here.
   private static func mendStore<Command: ControlCommand>(
     _ place: PlaceOptions, by command: (SecretBytes) -> Command,
     orHere mend: (StateDirectory, SecretBytes) throws(StateDirectoryError) -> Void
@@ -124,7 +124,7 @@ struct RecoverCommand: PlacedCommand {
   }
 }
 
-/// Refuses what is no relying party's id: an address derives another key than the id does, and would never be found.
+/// Throws for a text that is not a relying party's id: a web address derives another key, which no site would find.
 func checkRPID(_ rpID: String) throws(ValidationError) {
   guard !rpID.isEmpty, !rpID.contains("/"), rpID.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
     throw ValidationError("--rp takes a relying party id, such as example.com, not an address")

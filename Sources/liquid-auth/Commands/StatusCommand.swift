@@ -3,7 +3,7 @@ import ControlProtocol
 import Glibc
 import StateDirectory
 
-/// `liquid-auth status`: how things are, and why not.
+/// `liquid-auth status`: the state of the authenticator, and its problems.
 struct StatusCommand: PlacedCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
@@ -34,9 +34,9 @@ struct StatusCommand: PlacedCommand {
   }
 }
 
-/// What a look at the state directory tells while no authenticator does.
+/// The findings in the state directory, for when no authenticator answers.
 struct VaultFinding: Equatable {
-  /// Whether there is a vault; `nil` where the system does not say.
+  /// Whether there is a vault; `nil` if that cannot be found out.
   var isThere: Bool?
   /// What is wrong with it or its store.
   var problem: String?
@@ -46,7 +46,7 @@ struct VaultFinding: Equatable {
     self.problem = problem
   }
 
-  /// Looks; changes nothing.
+  /// Examines the directory; changes nothing.
   init(at path: String) {
     do throws(StateDirectoryError) {
       try StateDirectory(opening: path).checkAtRest()

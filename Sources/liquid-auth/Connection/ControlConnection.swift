@@ -3,13 +3,13 @@ import ControlClient
 import ControlProtocol
 import ProcessIO
 
-/// A connection to the authenticator that runs, in the command's own words.
+/// A connection to the running authenticator; its errors are the command's failures.
 struct ControlConnection {
   private let client: ControlClient
 
   /// Connects, and agrees on the version.
   ///
-  /// - Throws: `notRunning` when nobody listens there.
+  /// - Throws: `notRunning` if no program listens there.
   static func open(_ path: String) throws(CommandFailure) -> ControlConnection {
     do {
       return ControlConnection(
@@ -21,13 +21,13 @@ struct ControlConnection {
     }
   }
 
-  /// Asks, and waits for the answer: as long as it takes where a person or a key derivation is waited for.
+  /// Sends a command and waits for the answer, without a time limit if it may wait for a person or a key derivation.
   @discardableResult
   func ask<Command: ControlCommand>(_ command: Command) throws(CommandFailure) -> Command.Answer {
     do { return try client.ask(command) } catch { throw CommandFailure(error) }
   }
 
-  /// Sends a CTAP2 message, and reads the map that answers it.
+  /// Sends a CTAP2 message and returns the map of the answer.
   func ctap(_ command: UInt8, _ members: CBORMap = [:]) throws(CommandFailure) -> CBORMap {
     let message = [command] + (members.isEmpty ? [] : CBOREncoder.encode(.map(members)))
     let packet: [UInt8]
@@ -36,7 +36,7 @@ struct ControlConnection {
   }
 }
 
-/// The answer to a CTAP2 message, which has the form of our own.
+/// The answer to a CTAP2 message, which has the form of a control answer.
 private struct CTAPAnswer: ControlAnswer {
   let members: CBORMap
   init(_ members: CBORMap) { self.members = members }

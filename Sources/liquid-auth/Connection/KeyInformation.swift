@@ -1,7 +1,7 @@
 import CBOR
 import Recovery
 
-/// What the key tells everybody of itself, as far as a person sets it: authenticatorGetInfo, CTAP §6.4.
+/// The part of authenticatorGetInfo that these commands use, CTAP §6.4.
 struct KeyInformation: Equatable {
   /// Whether a PIN is set.
   let isPINSet: Bool
@@ -9,14 +9,13 @@ struct KeyInformation: Equatable {
   let alwaysUV: Bool
   /// The shortest PIN that may be set, in code points.
   let minimumPINLength: Int
-  /// Whether the PIN must be changed before it is good for anything else.
+  /// Whether the PIN must be changed before any other use.
   let forcePINChange: Bool
-  /// Whether the key verifies people by itself, by the vault's passphrase.
+  /// Whether the key has built-in verification, by the vault's passphrase.
   let canVerify: Bool
   /// The longest serialized large-blob array, bytes.
   let largeBlobCapacity: Int
 
-  /// Reads the members of the answer.
   init(_ members: CBORMap) {
     let options = members[0x04]?.map ?? [:]
     isPINSet = options["clientPin"]?.bool ?? false
@@ -30,19 +29,19 @@ struct KeyInformation: Equatable {
 
 /// How often a PIN and the passphrase can still be tried: getPINRetries and getUVRetries, CTAP §6.5.5.2, §6.5.5.3.
 struct TriesLeft: Equatable {
-  /// How many wrong PINs there may be; 0 blocks the PIN.
+  /// How many more wrong PINs are allowed; 0 means that the PIN is blocked.
   var pin: Int
-  /// Whether the device wants a power cycle before the PIN is tried again.
+  /// Whether the PIN can be tried only after a power cycle.
   var needsReplug: Bool
-  /// How many wrong passphrases there may be; `nil` where the key does not verify by passphrase.
+  /// How many more wrong passphrases are allowed; `nil` if the key does not verify by passphrase.
   var verification: Int?
 }
 
 extension ControlConnection {
-  /// What the key tells of itself; it asks nobody.
+  /// Gets the key's information, without a prompt.
   func keyInformation() throws(CommandFailure) -> KeyInformation { KeyInformation(try ctap(0x04)) }
 
-  /// How many tries are left; it asks nobody.
+  /// Gets the tries that are left, without a prompt.
   func triesLeft(_ information: KeyInformation) throws(CommandFailure) -> TriesLeft {
     let pin = try ctap(0x06, [2: 1])
     let verification: Int? = information.canVerify ? try ctap(0x06, [2: 7]).number(0x05) : nil

@@ -1,27 +1,26 @@
 import Glibc
 
-/// What this system gives to an authenticator of the person who asks.
+/// The parts of this system that the user's authenticator needs.
 struct SystemFindings: Equatable {
-  /// The group that udev lets at `/dev/uhid`.
+  /// The group to which udev gives access to `/dev/uhid`.
   static let group = "liquid-auth"
 
-  /// What is known of `/dev/uhid`.
+  /// The state of `/dev/uhid`.
   enum UHID: Equatable {
     /// It can be opened.
     case usable
-    /// It is not there.
+    /// It does not exist.
     case absent
-    /// It is there, and not for us.
+    /// It exists, but this user cannot open it.
     case forbidden
   }
 
-  /// What became of `/dev/uhid`.
   var uhid: UHID
   /// Whether the group exists.
   var groupExists: Bool
   /// Whether the person is one of its members.
   var isMember: Bool
-  /// Whether this very session has the group's rights: those of one that began before do not grow.
+  /// Whether this session has the group's rights: a session that began before does not get them.
   var sessionHasGroup: Bool
 
   /// Why the device cannot appear, and what to do; `nil` when it can.
@@ -45,7 +44,7 @@ struct SystemFindings: Equatable {
 }
 
 extension SystemFindings {
-  /// Looks at this system; opens nothing.
+  /// Examines this system; opens nothing.
   static var current: SystemFindings {
     let record = getgrnam(group)
     var isMember = false

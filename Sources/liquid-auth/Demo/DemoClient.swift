@@ -4,7 +4,7 @@ import CryptoPrimitives
 
 /// The browser of the demo: client data, CTAP2 messages, CTAPHID reports.
 struct DemoClient {
-  /// What went over the transport so far.
+  /// The number of reports that went over the transport so far.
   private(set) var reportsSent = 0
   private(set) var reportsReceived = 0
   private var machine = ClientMachine()
@@ -68,7 +68,7 @@ struct DemoClient {
     CommandFailure("the key answered with status 0x\(status.hexadecimal)")
   }
 
-  /// Sends a message's reports and takes the message that answers them.
+  /// Sends a message's reports and returns the message that answers them.
   private mutating func exchange(_ reports: [Report]) async throws(CommandFailure) -> ClientMachine.Event {
     var answer: ClientMachine.Event?
     for report in reports {

@@ -7,14 +7,14 @@ import Recovery
 
 /// A whole security key in this process: reports in, reports out, the same parts that the authenticator runs.
 struct DemoDevice {
-  /// What it tells: a line for each thing that a person would see.
+  /// Gets a line for each thing that a user would see.
   typealias Teller = @Sendable (String) -> Void
 
   private var machine: CTAPHIDStateMachine
   private var authenticator: Authenticator
   private var instant: Int64 = 0
 
-  /// A key on a phrase, with an empty store.
+  /// Makes a key for a phrase, with an empty store.
   init(phrase: BIP39Phrase, tell: @escaping Teller) throws(CryptoError) {
     let keys = CredentialKeys(mainKey: try MainKey.derive(from: phrase))
     let vault = OpenVault(
@@ -26,7 +26,7 @@ struct DemoDevice {
       identity: DeviceIdentity(capabilities: [.wink, .cbor, .nmsg]), firstChannel: 1)
   }
 
-  /// Takes one report from the host, and gives those that answer it.
+  /// Takes one report from the host, and returns those that answer it.
   mutating func receive(_ report: Report) async -> [Report] {
     instant += 1
     var sent: [Report] = []
@@ -44,9 +44,9 @@ struct DemoDevice {
   }
 }
 
-/// Answers in a person's place, and says so each time.
+/// Answers prompts in the user's place, and reports each one.
 ///
-/// Only a phrase that the demo has just made is behind it.
+/// It protects only a phrase that the demo has just made.
 private struct DemoPerson: UserInteraction {
   let tell: DemoDevice.Teller
 

@@ -3,19 +3,19 @@ import CTAP2
 import CryptoPrimitives
 import Recovery
 
-/// The site of the demo: it asks, remembers public keys, and believes nothing that it has not verified.
+/// The site of the demo: it sends requests, stores public keys, and verifies every answer.
 struct DemoRelyingParty {
   static let rpID = "demo.example"
   static let origin = "https://demo.example"
 
-  /// What the site remembers of a passkey.
+  /// The data that the site stores about a passkey.
   struct Account: Equatable {
     let credentialID: [UInt8]
     let publicKey: CredentialPublicKey
     var signCount: UInt32
   }
 
-  /// What `navigator.credentials.create()` is called with.
+  /// The arguments of `navigator.credentials.create()`.
   struct CreationRequest {
     let clientData = DemoRelyingParty.clientData(type: "webauthn.create")
     var userID: [UInt8]
@@ -23,7 +23,7 @@ struct DemoRelyingParty {
     var excluded: [[UInt8]] = []
   }
 
-  /// What `navigator.credentials.get()` is called with.
+  /// The arguments of `navigator.credentials.get()`.
   struct SignInRequest {
     let clientData = DemoRelyingParty.clientData(type: "webauthn.get")
     var allowed: [[UInt8]]
@@ -91,7 +91,7 @@ struct DemoRelyingParty {
   }
 
   private static func common(_ data: AuthenticatorData, verified: Bool, attested: Bool) -> [Check] {
-    // A passkey that the phrase gives back is backed up from the start, and its counter says nothing: Recovery §4.
+    // A passkey that the phrase restores is backed up from the start; its signature counter is 0: Recovery §4.
     var flags: AuthenticatorData.Flags = [.userPresent, .backupEligible, .backupState]
     if verified { flags.insert(.userVerified) }
     if attested { flags.insert(.attestedCredentialData) }

@@ -9,11 +9,11 @@ import Recovery
 final class Demonstration: Sendable {
   /// What happened, in order.
   enum Event: Equatable, Sendable {
-    /// Something begins.
+    /// A step begins.
     case step(String)
-    /// Something is the case.
+    /// A fact about the step.
     case note(String)
-    /// Something was verified, or not.
+    /// The result of a check.
     case check(String, holds: Bool)
   }
 
@@ -23,10 +23,10 @@ final class Demonstration: Sendable {
   /// - Parameter tell: takes each event as it happens.
   init(tell: @escaping @Sendable (Event) -> Void) { self.tell = tell }
 
-  /// Runs all of it.
+  /// Runs the whole demo.
   ///
   /// - Returns: whether every check held.
-  /// - Throws: when a step could not be made at all.
+  /// - Throws: if a step could not run.
   func run() async throws -> Bool {
     tell(.step("a temporary phrase"))
     let phrase = BIP39Phrase.generate()
@@ -123,7 +123,7 @@ final class Demonstration: Sendable {
     }
   }
 
-  /// Runs one command, and tells how many reports went over the transport.
+  /// Runs one command, and notes how many reports went over the transport.
   private func counted(
     _ client: inout DemoClient, _ command: (inout DemoClient) async throws(CommandFailure) -> CBORMap
   ) async throws -> CBORMap {

@@ -5,12 +5,12 @@ import CryptoPrimitives
 
 /// The large-blob array as platforms keep it: entries, each sealed with the largeBlobKey of a credential, CTAP §6.10.3.
 struct LargeBlobArray: Equatable {
-  /// The entries in their order, those included that only another program can read.
+  /// The entries in their order, including those that only another program can read.
   private(set) var entries: [CBORValue]
 
   /// Reads a serialized array.
   ///
-  /// - Throws: a failure for one that does not end with its digest, or is no canonical CBOR array.
+  /// - Throws: a failure for an array that does not end with its digest, or is not a canonical CBOR array.
   init(serialized: [UInt8]) throws(CommandFailure) {
     let array = Array(serialized.dropLast(LargeBlobs.digestSize))
     guard !array.isEmpty, Self.digest(array) == serialized.suffix(LargeBlobs.digestSize) else {
@@ -33,19 +33,19 @@ struct LargeBlobArray: Equatable {
     SHA256.hash(array).prefix(LargeBlobs.digestSize)
   }
 
-  /// What a credential's key opens; the first such entry counts.
+  /// The content of the first entry that the key opens.
   func content(key: SecretBytes) -> [UInt8]? {
     entries.lazy.compactMap { LargeBlob($0)?.content(key: key) }.first
   }
 
-  /// Removes what a credential's key opens, whether or not it can be expanded; `false` if there is nothing.
+  /// Removes the entries that the key opens, even if they cannot be expanded; returns `false` if there is none.
   mutating func remove(key: SecretBytes) -> Bool {
     let count = entries.count
     entries.removeAll { LargeBlob($0)?.opens(with: key) == true }
     return entries.count < count
   }
 
-  /// Puts content in the place of what the key opens.
+  /// Replaces the entries that the key opens by one with this content.
   ///
   /// - Throws: a failure for content that no array can hold.
   mutating func set(_ content: [UInt8], key: SecretBytes) throws(CommandFailure) {
@@ -61,13 +61,13 @@ struct LargeBlob: Equatable {
   let ciphertext: [UInt8]
   /// 12 bytes.
   let nonce: [UInt8]
-  /// How many bytes the content has, as whoever wrote the entry says.
+  /// The size of the content in bytes, as the entry claims.
   let originalSize: Int
 
   /// DEFLATE expands 1 byte to at most 1032.
   private static let largestExpansion = 1032
 
-  /// Reads an entry; `nil` for what is none, or cannot be.
+  /// Reads an entry; `nil` if it is not valid.
   init?(_ entry: CBORValue) {
     guard let map = entry.map, let ciphertext = map[1]?.bytes, let nonce = map[2]?.bytes,
       let size = map[3]?.unsigned, nonce.count == AESGCM.nonceSize, ciphertext.count >= AESGCM.tagSize,
@@ -92,10 +92,10 @@ struct LargeBlob: Equatable {
     }
   }
 
-  /// Whether the entry is this credential's.
+  /// Whether the key opens the entry.
   func opens(with key: SecretBytes) -> Bool { compressed(key) != nil }
 
-  /// The content; `nil` if the entry is another credential's, or was not compressed as the standard has it.
+  /// The content; `nil` if the entry belongs to another credential, or was not compressed as the standard requires.
   func content(key: SecretBytes) -> [UInt8]? { compressed(key).flatMap { Deflate.expand($0, to: originalSize) } }
 
   private func compressed(_ key: SecretBytes) -> [UInt8]? {
@@ -115,9 +115,7 @@ struct LargeBlob: Equatable {
 
 /// DEFLATE without a header, RFC 1951: how the content of a large blob is compressed, CTAP §6.10.3.
 enum Deflate {
-  /// Compresses.
-  ///
-  /// - Returns: `nil` for what does not fit into `capacity` bytes.
+  /// Compresses; returns `nil` if the result does not fit into `capacity` bytes.
   static func compress(_ bytes: [UInt8], capacity: Int) -> [UInt8]? {
     let compressed = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
       count = zlib_door_deflate(bytes, bytes.count, buffer.baseAddress, capacity)
@@ -125,12 +123,10 @@ enum Deflate {
     return compressed.isEmpty ? nil : compressed
   }
 
-  /// Expands into exactly `count` bytes.
-  ///
-  /// - Returns: `nil` for what is no DEFLATE of so many bytes.
+  /// Expands into exactly `count` bytes; returns `nil` if the input is not DEFLATE of that many bytes.
   static func expand(_ compressed: [UInt8], to count: Int) -> [UInt8]? {
     var isWhole = false
-    // zlib wants an address even where nothing is to be written.
+    // zlib needs an address even if it writes nothing.
     let expanded = [UInt8](unsafeUninitializedCapacity: max(1, count)) { buffer, initialized in
       buffer.initialize(repeating: 0)
       isWhole = zlib_door_inflate(compressed, compressed.count, buffer.baseAddress, count) == 1

@@ -1,10 +1,10 @@
 import ControlProtocol
 
-/// What `liquid-auth blobs list` says, before it is text or JSON.
+/// The result of `liquid-auth blobs list`, before it is text or JSON.
 struct LargeBlobReport {
-  /// An entry, and whose it is.
+  /// An entry and its passkey.
   struct Row {
-    /// Bytes of its content, as its writer says; `nil` for an entry that nobody can read.
+    /// The size of its content in bytes, as the entry claims; `nil` if the entry is not readable.
     let size: Int?
     /// The passkey of this machine that opens it.
     let credential: CredentialDescription?
@@ -12,7 +12,7 @@ struct LargeBlobReport {
 
   /// Bytes of the serialized array.
   let used: Int
-  /// Bytes that it may have.
+  /// The most bytes that it may have.
   let capacity: Int
   /// The entries in their order.
   let rows: [Row]

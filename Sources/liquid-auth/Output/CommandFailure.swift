@@ -4,9 +4,9 @@ import Glibc
 import ProcessIO
 import StateDirectory
 
-/// Why a command ends without having done what was asked.
+/// Why a command failed.
 struct CommandFailure: Error, Equatable, CustomStringConvertible {
-  /// What scripts can tell apart; `liquid-auth --help` lists them.
+  /// The exit codes that scripts can distinguish; `liquid-auth --help` lists them.
   enum Code: Int32 {
     /// It failed, or was refused.
     case failed = 1
@@ -14,17 +14,16 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     case notRunning = 2
     /// The passphrase is wrong, or is needed and cannot be asked for.
     case passphrase = 3
-    /// What is asked for does not exist.
+    /// The requested object does not exist.
     case absent = 4
-    /// The command was written wrong: EX_USAGE of sysexits.h.
+    /// The command line is wrong: EX_USAGE of sysexits.h.
     case usage = 64
   }
 
-  /// The exit code.
   let code: Code
   /// Lower case, no full stop: what happened, then what to do.
   let description: String
-  /// How the command is written, in lines, where it was written wrong.
+  /// The lines of the usage, if the command line was wrong.
   let usage: String?
 
   init(_ description: String, code: Code = .failed, usage: String? = nil) {
@@ -33,14 +32,14 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     self.usage = usage
   }
 
-  /// With the options behind the command at its end, where there is one.
+  /// Adds the place options to the command at the end of the description, if there is one.
   func completed(by place: PlaceOptions?) -> CommandFailure {
     place.map { CommandFailure($0.completing(description), code: code) } ?? self
   }
 
-  /// For people: the sentence, and how the command is written.
+  /// For people: the description and the usage.
   ///
-  /// It may repeat what was typed or what a file holds, which acts on no terminal.
+  /// Arguments and file content in it are escaped, so that they cannot control a terminal.
   var text: String {
     (["liquid-auth: \(description)"] + (usage?.split(separator: "\n").map(String.init) ?? [])).map(\.printable)
       .joined(separator: "\n")
@@ -49,7 +48,7 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
   /// For programs.
   var json: JSON { ["error": .string(description), "exitCode": .number(Int64(code.rawValue))] }
 
-  /// Says it on standard error, and ends the process.
+  /// Writes the failure to standard error, and ends the process.
   func end(isJSON: Bool) -> Never {
     StandardStream.error.write(isJSON ? json.line : text)
     Glibc.exit(code.rawValue)
@@ -59,7 +58,7 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
 // MARK: - Exit codes of the libraries' errors
 
 extension CommandFailure {
-  /// What the authenticator answered.
+  /// The failure for a refusal of the authenticator.
   init(_ failure: ControlFailure) {
     switch failure.status {
     case .wrongPassphrase, .passphraseRequired: self.init(failure.description, code: .passphrase)
@@ -68,7 +67,7 @@ extension CommandFailure {
     }
   }
 
-  /// Why the authenticator gave no answer, or not the one that was asked for.
+  /// The failure for an error of the connection to the authenticator.
   init(_ error: ControlClientError) {
     switch error {
     case .notRunning(let reason): self.init(reason, code: .notRunning)

@@ -5,7 +5,7 @@ import Recovery
 enum CredentialText {
   /// How many digits of an id a list shows.
   ///
-  /// Sealed ids all begin with 01, then come 24 bytes that look like chance.
+  /// Sealed ids all begin with 01, followed by 24 bytes that look random.
   static let digitsShown = 12
 
   static func list(_ credentials: [CredentialDescription]) -> String {
@@ -39,7 +39,7 @@ enum CredentialText {
     return table(rows)
   }
 
-  /// The name by which the account is known, in its shortest true form.
+  /// The account's name and, if it differs, its display name; its user handle if it has neither.
   static func account(_ credential: CredentialDescription) -> String {
     switch (credential.name, credential.displayName) {
     case (let name?, let displayName?) where !name.utf8.elementsEqual(displayName.utf8):
@@ -50,7 +50,7 @@ enum CredentialText {
     }
   }
 
-  /// All that are stored are discoverable; the form of the id says what a new machine needs.
+  /// All stored passkeys are discoverable; the form of the id says what a new machine needs.
   private static func kind(_ credential: CredentialDescription) -> String {
     switch credential.form {
     case .sealed: "discoverable, sealed id: the phrase and the site bring it back"
@@ -59,7 +59,7 @@ enum CredentialText {
     }
   }
 
-  /// What a site has asked for, or keeps, beside the key itself.
+  /// The extensions with which the passkey was registered, or for which it has data.
   private static func extensions(_ credential: CredentialDescription) -> String {
     let names = credential.extensions
     return names.isEmpty ? "none" : names.joined(separator: ", ")

@@ -1,9 +1,9 @@
 import Glibc
 import ProcessIO
 
-/// A file that the person names.
+/// A file that the user names.
 struct NamedFile {
-  /// The largest file that is looked at as the content of a large blob, bytes: compressed it must still fit.
+  /// The largest file that is read as the content of a large blob, bytes: compressed it must still fit.
   static let largestBlob = 1 << 20
 
   private let path: String
@@ -12,7 +12,7 @@ struct NamedFile {
 
   /// Reads a whole file.
   ///
-  /// - Throws: a failure for one that cannot be read, or has more bytes than `limit`.
+  /// - Throws: a failure for a file that cannot be read, or has more bytes than `limit`.
   func read(atMost limit: Int) throws(CommandFailure) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure("open") }
@@ -22,9 +22,9 @@ struct NamedFile {
     throw CommandFailure("\(path) has more than \(limit) bytes; nothing was changed")
   }
 
-  /// Makes a file for its owner alone, durably: it may be the only copy that is left.
+  /// Makes a file that only its owner can access, durably: it may be the only copy that is left.
   ///
-  /// - Throws: a failure where one is there already, which is left as it is, or where it cannot be written.
+  /// - Throws: a failure if the file exists, which stays unchanged, or cannot be written.
   func create(_ bytes: [UInt8]) throws(CommandFailure) {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
@@ -39,7 +39,7 @@ struct NamedFile {
     }
   }
 
-  /// Makes the file's name as durable as its bytes; `false`, and `errno`, if that fails.
+  /// Makes the file's name as durable as its bytes; returns `false` and sets `errno` on failure.
   private func syncDirectory() -> Bool {
     let directory = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[...$0]) } ?? "."
     let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

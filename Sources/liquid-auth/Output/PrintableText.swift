@@ -4,15 +4,15 @@ import LiquidAuth
 extension String {
   /// This text on one line of a terminal.
   ///
-  /// It comes from outside: what would act on the terminal is shown as `\u{…}`.
+  /// Characters that would control the terminal are shown as `\u{…}`.
   var printable: String { DisplayText.line(self) }
 
-  /// This text with spaces behind it up to `width` characters.
+  /// This text, padded with spaces to `width` characters.
   func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
 }
 
 extension FixedWidthInteger where Self: UnsignedInteger {
-  /// Lower-case hexadecimal digits, all of them.
+  /// Lower-case hexadecimal digits, with leading zeros.
   var hexadecimal: String {
     let digits = String(self, radix: 16)
     return String(repeating: "0", count: Self.bitWidth / 4 - digits.count) + digits
@@ -49,7 +49,7 @@ extension UInt8 {
   }
 }
 
-/// Rows in columns that are as wide as their widest cell; the last column runs free.
+/// Formats rows in columns that are as wide as their widest cell; the last column is not padded.
 func table(_ rows: [[String]]) -> String {
   var widths: [Int] = []
   for row in rows {
@@ -64,7 +64,7 @@ func table(_ rows: [[String]]) -> String {
   }.joined(separator: "\n")
 }
 
-/// A moment as people read it, in UTC: the machine's own zone would need tables that this program does not carry.
+/// A time as people read it, in UTC: the local time zone would need tables that this program does not have.
 struct UTCTime {
   private let seconds: Int64
 

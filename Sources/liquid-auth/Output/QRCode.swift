@@ -2,14 +2,13 @@ import CQREncode
 
 /// A QR code (ISO/IEC 18004) of a text, to be drawn with characters.
 struct QRCode {
-  /// How many light modules the standard wants around the code.
+  /// How many light modules the standard requires around the code.
   static let quietZone = 4
 
   /// Rows of modules, `true` for dark; without the quiet zone.
   let modules: [[Bool]]
 
-  /// Encodes a text in the smallest code that also withstands the loss of 15 % of it; `nil` for more than fits, and for
-  /// no text.
+  /// Encodes a text in the smallest code that survives the loss of 15 % of it; `nil` if the text is empty or too long.
   init?(_ text: String) {
     guard let code = QRcode_encodeString(text, 0, QR_ECLEVEL_M, QR_MODE_8, 1) else { return nil }
     defer { QRcode_free(code) }
@@ -18,7 +17,7 @@ struct QRCode {
     modules = (0..<width).map { row in (0..<width).map { code.pointee.data[row * width + $0] & 1 == 1 } }
   }
 
-  /// The code with its quiet zone, two rows of modules a line, in half blocks that are dark.
+  /// The code with its quiet zone, two rows of modules for each line; dark modules are half blocks.
   var lines: [String] {
     let size = modules.count + 2 * Self.quietZone
     return stride(from: 0, to: size, by: 2).map { row in

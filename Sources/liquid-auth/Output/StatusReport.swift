@@ -1,19 +1,19 @@
 import ControlProtocol
 
-/// Everything that `liquid-auth status` says, before it is text or JSON.
+/// The result of `liquid-auth status`, before it is text or JSON.
 struct StatusReport: Equatable {
-  /// What the authenticator told; `nil` when it told nothing.
+  /// The authenticator's answer; `nil` if there was none.
   let status: AuthenticatorStatus?
-  /// Whether it runs; `nil` where it cannot be asked, nor be said to be absent.
+  /// Whether the authenticator runs; `nil` if that cannot be found out.
   let isRunning: Bool?
   /// Where vault and store are.
   let stateDirectory: String
-  /// In one word: missing, locked, unlocked, unusable; present when nobody has opened it, unknown when nobody can look.
+  /// One of missing, locked, unlocked, unusable; without an authenticator one of present, missing, unknown.
   let vault: String
-  /// What is wrong and what to do, the first thing first.
+  /// What is wrong and what to do, in the order to do it.
   var problems: [String]
 
-  /// An authenticator runs.
+  /// The report for an authenticator that runs.
   init(running status: AuthenticatorStatus, system: SystemFindings) {
     self.status = status
     isRunning = true
@@ -42,7 +42,7 @@ struct StatusReport: Equatable {
 
   private static let detached = "the device is detached; attach it with: liquid-auth device attach"
 
-  /// No authenticator has told anything, and the failure to ask it says why.
+  /// The report without an answer of the authenticator; `failure` says why.
   init(stateDirectory: String, vault: VaultFinding, failure: CommandFailure, system: SystemFindings) {
     status = nil
     isRunning = failure.code == .notRunning ? false : nil
@@ -90,7 +90,7 @@ extension StatusReport {
     return "attached\(node) (\(status.transport))\(access)"
   }
 
-  /// Signatures that are no passkey's: a wallet program gives none without a prompt.
+  /// Signatures other than those of passkeys; a wallet program gets none without a prompt.
   private static func signed(_ status: AuthenticatorStatus) -> String {
     "\(status.algorandSignatures) by Algorand accounts, \(status.associationSignatures) for Keyri, since the start"
   }

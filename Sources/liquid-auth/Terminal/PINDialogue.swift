@@ -3,27 +3,27 @@ import Glibc
 import ProcessIO
 import Recovery
 
-/// What a PIN must be like: CTAP §6.5.1, and text as every platform gives it.
+/// The rules for a PIN: CTAP §6.5.1, and text that every platform can send.
 enum PINRule {
-  /// Why a PIN is not taken; `nil` when it is.
+  /// Why a PIN is rejected; `nil` if it is accepted.
   ///
   /// - Parameter minimum: the fewest characters, counted as Unicode code points.
   static func objection(to pin: SecretBytes, minimum: Int) -> String? {
     pin.withUnsafeBytes { bytes in
       if bytes.count > StoredPIN.longestSize { return "a PIN has at most \(StoredPIN.longestSize) bytes" }
-      // No prompt of a browser can take one in again.
+      // No prompt of a browser accepts them.
       if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "a PIN cannot have control characters" }
       guard let (count, isComposed) = codePoints(in: bytes) else { return "a PIN must be UTF-8" }
-      // A platform gives the PIN in NFC, CTAP §6.5.1: it could not give this one.
+      // A platform sends the PIN in NFC, CTAP §6.5.1, and could not send this one.
       if !isComposed { return "a PIN cannot have combining characters; type accented letters as one character" }
       return count < minimum ? "a PIN needs at least \(minimum) characters" : nil
     }
   }
 
-  /// How many there are, and whether none of them is one that NFC replaces or may join to the one before.
+  /// Counts the code points, and checks that NFC replaces none of them, and may join none to the one before.
   ///
-  /// The PIN becomes no `String`.
-  /// - Returns: `nil` for what is no UTF-8.
+  /// The PIN never becomes a `String`.
+  /// - Returns: `nil` if the bytes are not UTF-8.
   private static func codePoints(in bytes: UnsafeRawBufferPointer) -> (count: Int, isComposed: Bool)? {
     var (parser, iterator, count, isComposed) = (Unicode.UTF8.ForwardParser(), bytes.makeIterator(), 0, true)
     while true {
@@ -40,9 +40,9 @@ enum PINRule {
   }
 }
 
-/// A new PIN, from whoever runs the command.
+/// Reads a new PIN from the user.
 enum PINInput {
-  /// From the terminal, typed twice and not shown, when standard input is one; otherwise its next line.
+  /// Reads from the terminal, twice and without echo, if standard input is one; otherwise reads its next line.
   static func new(minimum: Int) throws(CommandFailure) -> SecretBytes {
     if isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() {
       return try new(minimum: minimum, on: terminal)
@@ -54,7 +54,7 @@ enum PINInput {
     return pin
   }
 
-  /// Typed twice.
+  /// Reads from the terminal, twice and without echo.
   static func new(minimum: Int, on terminal: TerminalDevice) throws(CommandFailure) -> SecretBytes {
     for _ in 0..<PassphraseDialogue.tries {
       let pin = try terminal.askSecret("New PIN: ")

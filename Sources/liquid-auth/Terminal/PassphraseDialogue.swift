@@ -2,21 +2,22 @@ import ControlProtocol
 import CryptoPrimitives
 import ProcessIO
 
-/// What a passphrase of a vault must be like.
+/// The rules for a vault's passphrase.
 enum PassphraseRule {
   /// The fewest characters, counted as Unicode scalars.
   static let fewestCharacters = 8
-  /// The fewest different ones.
+  /// The fewest different characters.
   static let fewestDifferent = 4
 
-  /// Why a new passphrase is not taken; `nil` when it is.
+  /// Why a new passphrase is rejected; `nil` if it is accepted.
   ///
-  /// Argon2id makes each guess cost a quarter of a gigabyte, so a moderate passphrase holds; a short or uniform one does not.
+  /// Argon2id makes each guess cost a quarter of a gigabyte, so a moderate passphrase is enough; a short or uniform one
+  /// is not.
   static func objection(to passphrase: SecretBytes) -> String? {
     let longest = ControlMessage.maximumPassphraseSize
     return passphrase.withUnsafeBytes { bytes in
       if bytes.count > longest { return "a passphrase has at most \(longest) bytes" }
-      // No prompt can take one in again.
+      // No prompt accepts them.
       if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) { return "a passphrase cannot have control characters" }
       let (count, different) = characters(in: bytes)
       if count < fewestCharacters { return "a passphrase needs at least \(fewestCharacters) characters" }
@@ -25,8 +26,7 @@ enum PassphraseRule {
     }
   }
 
-  /// How many characters there are, and how many different ones, as far as that is asked for; a byte that is no UTF-8
-  /// counts as one.
+  /// Counts the characters, and the different ones up to ``fewestDifferent``; invalid UTF-8 counts as U+FFFD.
   private static func characters(in bytes: UnsafeRawBufferPointer) -> (count: Int, different: Int) {
     var decoder = Unicode.UTF8()
     var rest = bytes.makeIterator()
@@ -47,10 +47,10 @@ enum PassphraseRule {
 
 /// Asks for a passphrase at the terminal.
 enum PassphraseDialogue {
-  /// How often a person may try again.
+  /// How often the user may try.
   static let tries = 3
 
-  /// A new passphrase, typed twice.
+  /// Asks for a new passphrase, twice.
   static func new(on terminal: TerminalDevice) throws(CommandFailure) -> SecretBytes {
     for _ in 0..<tries {
       let passphrase = try terminal.askSecret("New passphrase for the vault: ")

@@ -6,12 +6,12 @@ import ProcessIO
 ///
 /// The words go from locked memory to the terminal; none becomes a `String`.
 enum PhraseDialogue {
-  /// How many words are asked back.
+  /// How many words the user must type back.
   static let wordsAskedBack = 3
   /// How often each may be typed.
   static let tries = 3
 
-  /// Shows the phrase and asks words of it back, at positions that chance picks.
+  /// Shows the phrase, then asks for words of it at random positions.
   static func confirm(
     _ phrase: BIP39Phrase, on terminal: TerminalDevice, using generator: inout some RandomNumberGenerator
   ) throws(CommandFailure) {
@@ -49,7 +49,7 @@ enum PhraseDialogue {
       if isRight { return }
       terminal.show("this is not word \(position + 1); look at your paper\n")
     }
-    // Whoever pasted the phrase here has more of it in the line than was asked for.
+    // If the phrase was pasted here, the rest of it is still in the input.
     terminal.discardInput()
     throw CommandFailure("the words on paper do not match the phrase; nothing was made. Start again")
   }

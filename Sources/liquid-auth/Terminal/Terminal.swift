@@ -6,7 +6,7 @@ import ProcessIO
 extension TerminalDevice {
   /// Runs `body` on the terminal's second screen, which has no scroll-back: what was shown there is gone afterwards.
   ///
-  /// A terminal that calls itself dumb has one screen only.
+  /// A terminal with `TERM=dumb` has one screen only.
   func onSecondScreen(_ body: () throws(CommandFailure) -> Void) throws(CommandFailure) {
     let kind = getenv("TERM").map { String(cString: $0) } ?? "dumb"
     guard kind != "dumb" else { return try body() }
@@ -15,10 +15,10 @@ extension TerminalDevice {
     try body()
   }
 
-  /// Asks for a line that is seen as it is typed.
+  /// Asks for a line that is shown as it is typed.
   ///
-  /// Control-C ends the line as a byte of it, so that whoever asked still takes away what he has shown. The next line
-  /// may be typed ahead; where this one is refused, nothing behind it is left for the shell.
+  /// Control-C ends the line as a byte of it, so that the caller can still clear what it has shown. The next line may
+  /// be typed ahead; if this one is refused, the input after it is discarded and does not reach the shell.
   func askLine(_ prompt: String) throws(CommandFailure) -> SecretBytes {
     let watch = { (settings: inout termios) in
       settings.c_lflag &= ~tcflag_t(ISIG)
@@ -36,19 +36,19 @@ extension TerminalDevice {
     }
   }
 
-  /// Asks for a line that is not seen.
+  /// Asks for a line that is not shown.
   ///
   /// The line is edited here, and Control-C comes as a byte: only a signal from elsewhere can end the process while the
   /// echo is off.
   ///
-  /// Input that was pasted after the line is discarded: it may be the rest of a phrase, which a shell would run and keep
-  /// in its history.
+  /// Input that was pasted after the line is discarded: it may be the rest of a phrase, which a shell would run and
+  /// keep in its history.
   func askSecret(_ prompt: String) throws(CommandFailure) -> SecretBytes {
     defer { discardInput() }
     let hide = { (settings: inout termios) in
       settings.c_lflag &= ~tcflag_t(ECHO | ECHONL | ICANON | ISIG | IEXTEN)
     }
-    // What was typed before the prompt was not meant for it.
+    // Input from before the prompt is not meant for it.
     return try withSettings(hide, begin: TCSAFLUSH, end: TCSAFLUSH, refused: Self.unusable) {
       () throws(CommandFailure) in
       show(prompt)

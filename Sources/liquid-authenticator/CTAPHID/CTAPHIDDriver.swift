@@ -1,10 +1,11 @@
 import CTAPHID
 
-/// The device: it sequences what comes from the transport, from the clock and from the authenticator, and decides nothing.
+/// Drives the device: passes events of transport, clock and authenticator to the state machine in order, and decides
+/// nothing.
 ///
-/// While nothing is under way there is no timer and no task that wakes.
+/// An idle device has no timer and no task that wakes.
 actor CTAPHIDDriver {
-  /// The state of a plugged-in device; it is lost when the device is pulled out.
+  /// The state of an attached device; it is lost when the device is detached.
   ///
   /// A class, because copying a struct would copy a message that is partly received.
   private final class Attachment {
@@ -14,7 +15,7 @@ actor CTAPHIDDriver {
     var machine: CTAPHIDStateMachine
     var request: (transaction: CTAPHIDStateMachine.TransactionID, channel: ChannelID, task: Task<Void, Never>)?
     var node: DeviceNode?
-    /// When the timer that is set will ring; it may ring too early, never too late.
+    /// When the timer will fire; this may be too early, never too late.
     var alarm: Instant?
 
     init(number: UInt64, link: any DeviceLink, pluggedInAt: Instant, machine: CTAPHIDStateMachine) {
@@ -22,19 +23,19 @@ actor CTAPHIDDriver {
     }
   }
 
-  /// When the device was plugged in last, and when it was powered up: at the start, or by its owner.
+  /// When the device was last attached, and when it was last powered up: at the start, or by its owner.
   struct Times: Equatable, Sendable {
-    /// Zero while it is pulled out.
+    /// Zero while the device is detached.
     var pluggedInAt: Instant
     var poweredUpAt: Instant
   }
 
-  /// Answers a message of a channel of a device that was plugged in then; cancelling the task withdraws it.
+  /// Answers a message of a channel, given the times of the device; cancelling the task withdraws it.
   typealias Responder =
     @Sendable (
       _ kind: CTAPHIDStateMachine.Request.Kind, _ message: [UInt8], _ channel: ChannelID, _ times: Times
     ) async -> [UInt8]
-  /// Withdraws what stays open between the messages of a channel, or of every channel where there is none.
+  /// Withdraws what stays open between the messages of a channel; `nil` means every channel.
   typealias Withdrawer = @Sendable (_ channel: ChannelID?) async -> Void
 
   private static let identity = DeviceIdentity(capabilities: [.wink, .cbor])
@@ -51,7 +52,7 @@ actor CTAPHIDDriver {
   private var life: Attachment?
   private var lives: UInt64 = 0
 
-  /// A key that is not plugged in yet.
+  /// Makes a device that is not attached yet.
   init(
     transport: any ReportTransport, timepiece: any MonotonicClock, loop: EventLoop, log: Log,
     withdraw: @escaping Withdrawer, respond: @escaping Responder
@@ -71,49 +72,48 @@ actor CTAPHIDDriver {
 
   // MARK: Plugging
 
-  /// Whether the device is there.
   var isAttached: Bool { life != nil }
-  /// What clients open, and who may; `nil` while udev is not done with it.
+  /// The node that clients open; `nil` until udev has handled it.
   var node: DeviceNode? { life?.node }
-  /// A control connection's requests belong to the same life.
+  /// The times of the device, also for requests of the control socket.
   var times: Times { Times(pluggedInAt: life?.pluggedInAt ?? Instant(nanoseconds: 0), poweredUpAt: poweredUpAt) }
 
-  /// The other key for which the device is not there.
+  /// The other key for which the device is detached.
   var steppedAsideFor: OtherKey? { attendance.steppedAsideFor }
 
-  /// Makes the device appear, unless it is to step aside for other keys.
+  /// Attaches the device, unless it must step aside for other keys.
   func begin(beside others: [OtherKey]) throws(TransportError) {
     attendance.begin(beside: others)
     tellOfSteppingAside()
     if attendance.isWanted { try appear() }
   }
 
-  /// The person plugs the device in.
+  /// Attaches the device at the user's request.
   func attach() throws(TransportError) {
     attendance.plugIn()
     try appear()
   }
 
-  /// The person pulls the device out.
+  /// Detaches the device at the user's request.
   func detach() async {
     attendance.pullOut()
     await disappear()
   }
 
-  /// Pulls the device out and plugs it in again.
+  /// Detaches the device and attaches it again.
   func replug() async throws(TransportError) {
     await detach()
     try attach()
   }
 
-  /// The same, and it is powered up anew: nobody but the owner may ask for that.
+  /// Detaches and attaches the device with a power cycle, which only the owner may request.
   func powerCycle() async throws(TransportError) {
     await detach()
     poweredUpAt = timepiece.now
     try attach()
   }
 
-  /// Other keys have come or gone: the device steps aside for the first of them, and is back when the last one is gone.
+  /// Handles a change of the other keys: the device steps aside for the first, and returns when the last one is gone.
   func see(_ others: [OtherKey]) async {
     guard others != attendance.others else { return }
     let wasAside = attendance.steppedAsideFor != nil
@@ -145,7 +145,7 @@ actor CTAPHIDDriver {
     Task(executorPreference: loop) { [number = lives] in await self.found(await link.node(), in: number) }
   }
 
-  /// Tells the person where the device is, once that is known.
+  /// Logs where the device is, once that is known.
   private func found(_ node: DeviceNode?, in number: UInt64) {
     guard life?.number == number else { return }
     life?.node = node
@@ -156,7 +156,7 @@ actor CTAPHIDDriver {
     }
   }
 
-  /// Makes the device disappear, with all its volatile state; a prompt that is open is withdrawn.
+  /// Makes the device disappear, with all its volatile state; withdraws an open prompt.
   private func disappear() async {
     guard let life else { return }
     self.life = nil
@@ -166,7 +166,7 @@ actor CTAPHIDDriver {
     await life.request?.task.value
   }
 
-  /// The transport gave up by itself.
+  /// Handles the end of the transport.
   private func ended(_ number: UInt64) async {
     guard let life, life.number == number else { return }
     self.life = nil
@@ -189,7 +189,7 @@ actor CTAPHIDDriver {
     }
   }
 
-  /// Nobody is there to whom a dialog would matter.
+  /// Withdraws the requests and dialogs of a client that has gone.
   private func left(_ channel: ChannelID?, in number: UInt64) {
     guard let life, life.number == number else { return }
     if let request = life.request, request.channel == channel ?? request.channel { request.task.cancel() }
@@ -214,7 +214,7 @@ actor CTAPHIDDriver {
     change(number) { machine, _ in machine.respond(answer, to: transaction) }
   }
 
-  /// Gives an event to the machine of a life, unless that life is over, and does what the machine says.
+  /// Passes an event to the state machine of an attachment, unless that is over, and performs the actions.
   private func change(
     _ number: UInt64, _ event: (inout CTAPHIDStateMachine, Instant) -> [CTAPHIDStateMachine.Action]
   ) {
@@ -254,7 +254,7 @@ actor CTAPHIDDriver {
     self.life?.request = (transaction, request.channel, task)
   }
 
-  /// Sets the timer for the machine's deadline, unless one rings before.
+  /// Sets the timer for the machine's deadline, unless one fires before.
   private func setAlarm() {
     guard let life, let deadline = life.machine.deadline else { return }
     if let alarm = life.alarm, alarm <= deadline { return }
@@ -266,12 +266,12 @@ actor CTAPHIDDriver {
   }
 }
 
-/// Tells the client of the request that runs in this task what it waits for.
+/// Reports to the client what the request that runs in this task waits for.
 ///
-/// A value around the closure, and not the closure itself: optimised by Swift 6.3, `withValue` of a task local whose type
-/// is a function is handed no type and crashes.
+/// A value around the closure, and not the closure itself: optimised by Swift 6.3, `withValue` of a task local whose
+/// type is a function gets no type and crashes.
 struct RequestStatus: Sendable {
-  /// That of a request that came over CTAPHID; `nil` for requests of the control socket.
+  /// The status of a request that came over CTAPHID; `nil` for requests of the control socket.
   @TaskLocal static var current: RequestStatus?
 
   /// Takes each new status.

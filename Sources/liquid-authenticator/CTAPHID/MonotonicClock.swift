@@ -1,9 +1,9 @@
 import CTAPHID
 
-/// The clock of the shell, on which the machine's deadlines stand.
+/// The clock that the state machine's deadlines refer to.
 protocol MonotonicClock: Sendable {
-  /// The time since a start of its own; it never goes back.
+  /// The time since an arbitrary start; it never goes back.
   var now: Instant { get }
-  /// Sleeps until the instant has come; throws when the task is cancelled.
+  /// Sleeps until the instant has come; throws if the task is cancelled.
   func sleep(until instant: Instant) async throws(CancellationError)
 }

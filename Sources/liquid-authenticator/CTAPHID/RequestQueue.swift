@@ -2,8 +2,8 @@ import Synchronization
 
 /// The queue in which requests of the device and of the control socket wait for the authenticator.
 ///
-/// Whoever has the turn has exclusive access to the authenticator until the request is answered: a ceremony that waits for a
-/// person is not entered again. The work runs in the caller's task, so that cancelling that task withdraws its prompt.
+/// One request at a time has exclusive access to the authenticator, until it is answered: also a ceremony that waits
+/// for a person. The work runs in the caller's task, so that cancelling that task withdraws its prompt.
 final class RequestQueue<Authenticator: Sendable>: Sendable {
   private struct State {
     var authenticator: Authenticator
@@ -21,19 +21,18 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
 
   private let state: Mutex<State>
 
-  /// Takes the authenticator over.
   init(_ authenticator: Authenticator) { state = Mutex(State(authenticator: authenticator)) }
 
   /// Whether a request is being served.
   var isTaken: Bool { state.withLock(\.isTaken) }
-  /// The authenticator as the last request left it; what is done to the copy is forgotten.
+  /// A copy of the authenticator as the last request left it; changes to the copy are lost.
   var copy: Authenticator { state.withLock(\.authenticator) }
   /// How many requests wait in line.
   var waitingCount: Int { state.withLock(\.waiting.count) }
 
-  /// Runs `work` when all that came before is done.
+  /// Runs `work` after all earlier requests.
   ///
-  /// - Throws: when the task is cancelled before its turn; `work` did not run then.
+  /// - Throws: if the task is cancelled before its turn; `work` has not run then.
   func submit<Answer: Sendable>(
     _ work: @Sendable (inout Authenticator) async -> Answer
   ) async throws(CancellationError) -> Answer {
@@ -45,7 +44,7 @@ final class RequestQueue<Authenticator: Sendable>: Sendable {
     return answer
   }
 
-  /// Runs `work` if nobody else is being served; `nil` instead of waiting.
+  /// Runs `work` if no request is being served; otherwise returns `nil` at once.
   func ifFree<Answer>(_ work: () -> Answer) -> Answer? {
     guard state.withLock({ $0.take() }) else { return nil }
     defer { passTurn() }

@@ -2,15 +2,17 @@ import CTAP2
 import CTAPHID
 import Recovery
 
-/// Serves hosts of U2F, which ask again and again until the person has agreed: they get an answer at once, and a dialog
-/// stands open meanwhile. Only another request's turn they wait for, though not with the question for the version.
+/// Serves U2F hosts, which repeat a message until the user has agreed: each gets an answer at once while a dialog is
+/// open.
+///
+/// A message waits its turn behind other requests, except the one that asks for the version.
 actor U2FRequestHandler {
   /// How long a consent, or a refusal, waits for the host to ask again.
   static let timeout = Duration.seconds(10)
-  /// A host that has not asked for so long has gone, and its dialog makes room for another's.
+  /// How long a host can be silent before another host's dialog may replace its own.
   static let absence = Duration.seconds(2)
 
-  /// How one dialog went.
+  /// The outcome of one dialog.
   fileprivate enum Outcome {
     case open
     case unlocked
@@ -19,12 +21,12 @@ actor U2FRequestHandler {
     case refused(UserInteractionError)
   }
 
-  /// What the person is asked, for one message of one client.
+  /// A dialog for one message of one client.
   fileprivate struct Question {
     let number: Int
     let message: [UInt8]
     let context: RequestContext
-    /// Opening the vault serves every message of the client, presence this one only.
+    /// Whether the dialog unlocks the vault, for every message of the client; presence is for this message only.
     let isUnlocking: Bool
     let task: Task<Void, Never>
     var outcome = Outcome.open
@@ -57,14 +59,14 @@ actor U2FRequestHandler {
     self.report = report
   }
 
-  /// Answers a message, without waiting for the person where the host can ask again.
+  /// Answers a message; does not wait for the user if the host can repeat it.
   func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
     var isAgreed = false
     switch outcome(of: message, context) {
     case .refused: return U2FOutcome.refused
     case .agreed(let unlocking):
       question = nil
-      // What was agreed to before a lock is not done after it.
+      // A consent from before a lock does not count after it.
       isAgreed = keySource.current?.unlocking === unlocking
     case .open, .unlocked, nil: break
     }
@@ -91,7 +93,7 @@ actor U2FRequestHandler {
     return U2FOutcome.askAgain
   }
 
-  /// The authenticator's word, in the line of all requests; `nil` when the request was withdrawn before its turn.
+  /// Passes a message to the authenticator in its turn; `nil` if the request was withdrawn before that.
   private func serve(_ message: [UInt8], _ isAgreed: Bool, _ context: RequestContext) async -> U2FOutcome? {
     if Authenticator.isVersion(u2F: message), queue.isTaken {
       var authenticator = queue.copy
@@ -103,10 +105,10 @@ actor U2FRequestHandler {
     }
   }
 
-  /// Whether a dialog was answered, and its host has not come for that yet.
+  /// Whether a dialog was answered, and the host has not repeated its message yet.
   var hasAnswer: Bool { question.map { !$0.isOpen } ?? false }
 
-  /// Withdraws the dialog of a channel, or whichever is open where there is none: nobody is there to ask again.
+  /// Withdraws the dialog of a channel whose client has gone, or any open dialog for `nil`.
   func withdraw(_ channel: UInt64? = nil) async {
     guard let left = question, left.context.channel == channel ?? left.context.channel else { return }
     question = nil
@@ -114,7 +116,7 @@ actor U2FRequestHandler {
     await left.task.value
   }
 
-  /// How the dialog of this very message went, as long as that counts.
+  /// The outcome of the dialog for this message, if it still counts.
   private func outcome(of message: [UInt8], _ context: RequestContext) -> Outcome? {
     guard var current = question, current.serves(message, context) else { return nil }
     let now = timepiece.now
@@ -132,7 +134,7 @@ actor U2FRequestHandler {
     _ message: [UInt8], _ context: RequestContext, isUnlocking: Bool,
     _ body: @escaping @Sendable () async throws(UserInteractionError) -> Outcome
   ) {
-    // The host may have gone while the authenticator was asked; its dialogs were withdrawn then.
+    // The host may have gone while the authenticator worked; its dialogs were withdrawn then.
     guard !Task.isCancelled else { return }
     let now = timepiece.now
     if let current = question {
@@ -140,7 +142,7 @@ actor U2FRequestHandler {
       case .open:
         if current.serves(message, context) || current.asked.duration(to: now) <= Self.absence { return }
         current.task.cancel()
-      // It came while the authenticator was asked; the host finds it the next time.
+      // The outcome came while the authenticator worked; the host's next message gets it.
       case .agreed, .refused: if current.serves(message, context) { return }
       case .unlocked: break
       }

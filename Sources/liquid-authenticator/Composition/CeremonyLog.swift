@@ -1,9 +1,9 @@
 import CTAP2
 import ControlProtocol
 
-/// One line a ceremony: which command, for whom, how it ended and how long it took; never what was in it.
+/// One line for each ceremony: command, relying party, result and duration; never its content.
 enum CeremonyLog {
-  /// The line, or `nil` for what is asked all the time and concerns nobody.
+  /// The line; `nil` for authenticatorGetInfo, which is frequent and concerns no relying party.
   static func line(_ report: CommandReport) -> String? {
     let refusal = report.error.map { "\($0.reason) (\($0.status))" }
     guard let command = report.command else { return refusal.map { "refused: \($0)" } }
@@ -24,7 +24,7 @@ enum CeremonyLog {
     return line
   }
 
-  /// The line for what a wallet wanted signed and was refused before that question: for whom, and which transaction;
+  /// The line for a wallet's signature request that was refused before its prompt: the origin and the transaction;
   /// `nil` for all other failures, which the authenticator reports by itself.
   static func line(_ command: any WalletCommand, refusedBeforeQuestion failure: ControlFailure) -> String? {
     guard let origin = command.signsFor else { return nil }

@@ -7,7 +7,7 @@ import Recovery
 import StateDirectory
 import Synchronization
 
-/// The whole daemon: every part is made here, and knows only those that it is given.
+/// The whole daemon: makes every part, and gives each the parts that it needs.
 final class Daemon: Sendable {
   /// The extensions, in the order in which getInfo names them.
   static let extensions: [any AuthenticatorExtension.Type] = [
@@ -25,12 +25,12 @@ final class Daemon: Sendable {
   private let control = Mutex<ControlListener?>(nil)
   private let otherKeys = Mutex<OtherKeysWatch?>(nil)
   private let log: Log
-  /// For what programs at the control socket did wrong.
+  /// The log for what programs at the control socket did wrong.
   private let controlLog: LogLimit
 
-  /// Forbids the process what it must not do, takes the state directory, and puts the parts together.
+  /// Hardens the process, locks the state directory, and makes the parts.
   ///
-  /// Without a vault and a store there is no key: whoever makes or mends them needs the directory for himself.
+  /// Throws without a vault and a store: the command that makes or repairs them needs the directory's lock.
   init(_ options: DaemonOptions, log: Log) throws(StartError) {
     signal(SIGPIPE, SIG_IGN)
     do { try Hardening.apply() } catch { throw StartError(TransportError("forbid core dumps", errno: error.number)) }
@@ -42,7 +42,7 @@ final class Daemon: Sendable {
     let loop = try StartError.from { () throws(TransportError) in try EventLoop() }
     self.loop = loop
     let verifier = PassphraseVerifier()
-    // Without a hidraw node of our own, no client finds us and another key by the same look.
+    // Without a hidraw node, no client finds this device and another key in one search.
     let isHIDRaw = options.transport == .uhid
     let prompter = UserPrompter(
       options.prompt.backEnd(options, executor: loop), verifier: options.verification == .passphrase ? verifier : nil,
@@ -93,10 +93,10 @@ final class Daemon: Sendable {
     }
   }
 
-  /// Makes the device appear, now or when it need not step aside any more.
+  /// Makes the device appear, now or once it need not step aside any more.
   private func begin() async throws(TransportError) {
     guard router.options.besideHardwareKey == .stepAside else { return try await key.begin(beside: []) }
-    // It listens before we look, so that no key comes unseen.
+    // Listens before it looks, so that no key is missed.
     let watch = try OtherKeysWatch(on: loop)
     otherKeys.withLock { $0 = watch }
     try await key.begin(beside: OtherKey.pluggedIn())
@@ -105,7 +105,7 @@ final class Daemon: Sendable {
     }
   }
 
-  /// Takes the device away, withdraws what is under way, and forgets the secrets.
+  /// Detaches the device, withdraws pending requests, and forgets the secrets.
   func stop() async {
     control.withLock { $0.take() }?.stop()
     otherKeys.withLock { $0.take() }?.stop()

@@ -6,7 +6,7 @@ import StateDirectory
 
 /// `liquid-authenticator`: the key itself.
 enum DaemonCommand {
-  /// The main thread begins, sleeps until a signal comes, and ends; everything else happens on others.
+  /// Starts the daemon, sleeps until a signal comes, and stops it; all other work is on other threads.
   static func start() -> Never {
     // Each step of a dialog has a thread; an arena of memory for each would cost system calls and memory.
     mallopt(M_ARENA_MAX, 1)
@@ -34,7 +34,8 @@ enum DaemonCommand {
       await daemon.stop()
       exit(EXIT_SUCCESS)
     }
-    // A second signal, or five seconds in which a prompt did not end, and the kernel takes the device away.
+    // After a second signal, or if a prompt has not ended in five seconds, the process ends and the kernel removes the
+    // device.
     alarm(5)
     signals.wait()
     TerminalDevice.giveBack()

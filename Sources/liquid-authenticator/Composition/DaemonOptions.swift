@@ -15,8 +15,8 @@ enum BesideHardwareKeyChoice: String, Sendable {
 
 /// The options of the daemon.
 ///
-/// They are read here and not by the library that `liquid-auth` uses: that one brings Foundation, twice as much code as
-/// all of the key.
+/// They are not parsed by the library that `liquid-auth` uses: it needs Foundation, which is twice as much code as all
+/// of the key.
 struct DaemonOptions: Equatable, Sendable {
   var transport = TransportChoice.uhid
   var verification = VerificationChoice.passphrase
@@ -24,25 +24,25 @@ struct DaemonOptions: Equatable, Sendable {
   var pinentry = "pinentry"
   var stateDir: String?
   var control: String?
-  /// Only with `--transport uhid`; to stay when it is not given.
+  /// Only with `--transport uhid`; the default is to stay.
   var besideHardwareKey: BesideHardwareKeyChoice?
   /// The most passkeys that the store holds after a registration, at least 1.
   var maximumPasskeys = OpenVault.defaultMaximumDiscoverableCredentials
 
-  /// Where the commands work that people are told to type.
+  /// The place options for commands in messages.
   var place: CommandPlace { CommandPlace(stateDirectory: stateDir, control: control) }
 
-  /// Why a command line is none of ours.
+  /// Why a command line does not start the daemon.
   enum Refusal: Error, Equatable {
-    /// The person asks for help.
+    /// The user asks for help.
     case help
-    /// The person asks which version this is.
+    /// The user asks for the version.
     case version
     /// Lower case, no full stop: what is wrong.
     case usage(String)
   }
 
-  /// Reads the arguments behind the program's name: `--option value` or `--option=value`; of two, the last counts.
+  /// Parses the arguments after the program's name: `--option value` or `--option=value`; of two, the last counts.
   init(_ arguments: [String]) throws(Refusal) {
     var rest = arguments[...]
     while let argument = rest.popFirst() {

@@ -14,7 +14,7 @@ struct DaemonService: ControlService {
   func status() async -> AuthenticatorStatus {
     let vault = router.vault.status
     let node = await key.node
-    // The store is for one at a time, and a ceremony may wait for a person.
+    // One request at a time uses the store, and a ceremony may wait for a person.
     let (credentials, settings, reported) =
       router.queue.ifFree { [vault = router.vault] in
         let open = vault.current
@@ -33,7 +33,7 @@ struct DaemonService: ControlService {
       hasReaders: settings?.hasPersistentToken)
   }
 
-  /// Locks the vault and closes the store, which waits for a change that is being written.
+  /// Locks the vault and closes the store, after a change that is being written.
   func lock() async { await withTaskExecutorPreference(router.writer) { router.vault.lock() } }
 
   func device(_ action: PlugDevice.Action) async throws {
@@ -63,7 +63,7 @@ struct DaemonService: ControlService {
     try await mendStore { directory throws(StateDirectoryError) in try directory.acceptStore(passphrase: passphrase) }
   }
 
-  /// Changes the store's file in the turn of the ceremonies, and forgets what was known of it.
+  /// Changes the store's file in turn with the ceremonies, and forgets what is cached of the store.
   private func mendStore(
     _ mend: @escaping @Sendable (StateDirectory) throws(StateDirectoryError) -> Void
   ) async throws {
@@ -97,7 +97,7 @@ struct DaemonService: ControlService {
     return try outcome.get()
   }
 
-  /// - Parameter settings: `nil` where nobody can tell now.
+  /// - Parameter settings: `nil` if they cannot be read now.
   private func problems(_ vault: VaultStatus, _ settings: ReportedSettings?, dialogs: String?) -> [String] {
     let nothingVerifies = settings.map { $0.alwaysUV && !$0.isPINSet && router.options.verification == .none } ?? false
     let isPINBlocked = settings.map { $0.isPINSet && $0.pinRetries == 0 } ?? false

@@ -4,7 +4,7 @@ import Recovery
 import StateDirectory
 
 extension RequestContext {
-  /// The authenticator counts from the clock's zero.
+  /// Counts the times from the clock's zero, as the authenticator does.
   init(channel: UInt64, times: CTAPHIDDriver.Times) {
     let zero = Instant(nanoseconds: 0)
     self.init(
@@ -19,7 +19,7 @@ struct RequestRouter: Sendable {
   let directory: StateDirectory
   let vault: VaultKeySource
   let prompter: UserPrompter
-  /// What accounts and association keys have signed.
+  /// Counts the signatures of accounts and association keys.
   let signatures: SignatureCounts
   let queue: RequestQueue<Authenticator>
   /// Runs requests that may write durably, so that a slow disk does not delay keepalives.
@@ -28,10 +28,10 @@ struct RequestRouter: Sendable {
   /// Commands that run on the loop; the authenticator runs the writes of a sign-in on `writer`.
   private static let reading = [GetInfo.code, GetAssertion.code, GetNextAssertion.code, Selection.code]
 
-  /// Answers a CTAP2 message in its turn; one that is withdrawn before that is told so.
+  /// Answers a CTAP2 message in its turn; one that is withdrawn before that gets KEEPALIVE_CANCEL.
   ///
-  /// authenticatorGetInfo (CTAP §6.4) asks nobody and changes nothing, so it does not wait for its turn: while a person
-  /// reads a wallet's transactions, a platform still learns that there is a key.
+  /// authenticatorGetInfo (CTAP §6.4) shows no prompt and changes nothing, so it does not wait for its turn: while a
+  /// person reads a wallet's transactions, a platform can still find the key.
   func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
     if message.first == GetInfo.code, queue.isTaken {
       // On the loop it would have to wait for a request that is writing.

@@ -5,8 +5,8 @@ import StateDirectory
 struct StartError: Error, CustomStringConvertible {
   /// Lower case, no full stop: what happened, then what to do.
   let description: String
-  /// What the process ends with: `EX_CONFIG` where starting again is of no use before the person has mended the state
-  /// directory, so that a service manager can leave it at that.
+  /// The exit status: `EX_CONFIG` if a restart cannot help before the state directory is repaired, so that a service
+  /// manager need not try.
   let exitStatus: Int32
 
   init(_ error: StateDirectoryError) {
@@ -23,12 +23,12 @@ struct StartError: Error, CustomStringConvertible {
     exitStatus = EXIT_FAILURE
   }
 
-  /// Runs `body`; its error is the daemon's.
+  /// Runs `body`; throws its error as a start error.
   static func from<Result>(_ body: () throws(StateDirectoryError) -> Result) throws(StartError) -> Result {
     do { return try body() } catch { throw StartError(error) }
   }
 
-  /// Runs `body`; its error is the daemon's.
+  /// Runs `body`; throws its error as a start error.
   static func from<Result>(_ body: () throws(TransportError) -> Result) throws(StartError) -> Result {
     do { return try body() } catch { throw StartError(error) }
   }

@@ -4,26 +4,26 @@ import Synchronization
 
 /// Serves the control socket: the loop reads requests, and a task answers each.
 ///
-/// A connection is read again only after its request was answered. One turn of the loop reads at most ``bytesAtOnce`` from
-/// all connections together, and the next turn starts after the connection that was read last: clients that flood the
-/// socket delay neither the device nor other connections. Nothing here waits for a client: an answer for which the socket
-/// has no room ends the connection. A client that disconnects cancels its request.
+/// A connection is read again only after its request was answered. One turn of the loop reads at most ``bytesAtOnce``
+/// from all connections together, and the next turn starts after the connection that was read last: clients that flood
+/// the socket delay neither the device nor other connections. Nothing here waits for a client: an answer for which the
+/// socket has no room ends the connection. A client that disconnects cancels its request.
 ///
 /// If all places are taken, a new connection replaces an idle one: the longest idle, or, if more than ``maximumSilent``
-/// never had an answered hello, the longest idle of these. Connections with a verified passphrase are never replaced. At
-/// most ``maximumWaiting`` requests of others may wait for a person, so that idle connections and waiting requests leave
-/// places for the owner.
+/// never had an answered hello, the longest idle of these. Connections with a verified passphrase are never replaced.
+/// At most ``maximumWaiting`` requests of others may wait for a person, so that idle connections and waiting requests
+/// leave places for the owner.
 final class ControlListener: Polled {
   /// The most connections at a time.
   static let maximumConnections = 32
   /// The most requests without the passphrase at a time that may wait for a person.
   static let maximumWaiting = 24
-  /// How many connections without an answered hello stay where others would be ended for a new one: a new client needs a
-  /// moment to say hello.
+  /// How many connections without an answered hello are kept when a new one needs a place: a new client needs a moment
+  /// to say hello.
   static let maximumSilent = 8
-  /// After how many bytes no other connection is read in the same turn of the loop.
+  /// The bytes after which no other connection is read in the same turn of the loop.
   static let bytesAtOnce = 32 * 1024
-  /// How many connections are accepted before those that are there are read again.
+  /// How many connections are accepted before the existing ones are read again.
   private static let arrivalsAtOnce = 16
 
   private struct Connection {
@@ -34,7 +34,7 @@ final class ControlListener: Polled {
     var isWaiting = false
     /// Whether its hello was answered.
     var isGreeted = false
-    /// What happened last on it, by number: it was made, or its last request was answered.
+    /// The number of its last event: it was made, or its last request was answered.
     var lastEvent: UInt64
     /// Whether the vault's passphrase was given on it.
     var isVerified = false
@@ -58,7 +58,7 @@ final class ControlListener: Polled {
 
   /// Begins to serve a socket, until `stop`.
   ///
-  /// - Parameter makeSession: makes the session of the connection with this number; none is given twice.
+  /// - Parameter makeSession: makes the session of the connection with this number; numbers are unique.
   init(
     _ socket: consuming ControlSocket, on loop: EventLoop,
     makeSession: @escaping @Sendable (UInt64) -> ControlSession,
@@ -72,7 +72,7 @@ final class ControlListener: Polled {
     state.withLock { $0.watch = loop.watch(self) }
   }
 
-  /// Ends the service: the socket's file is gone, every request is cancelled and every connection closed.
+  /// Ends the service: removes the socket's file, cancels every request and closes every connection.
   func stop() {
     guard let watch = state.withLock({ $0.watch.take() }) else { return }
     socket.removeFile()
@@ -87,7 +87,7 @@ final class ControlListener: Polled {
   func interests(_ descriptors: inout [pollfd]) -> Int32 {
     let (arriving, timeout) = arrivals.interest(in: socket.descriptor)
     descriptors.append(arriving)
-    // Without an event asked for, poll still tells that the other side has gone.
+    // With no events set, poll still reports that the other side has gone.
     descriptors += state.withLock { state in
       state.connections.map { pollfd(fd: $0, events: $1.request == nil ? Int16(POLLIN) : 0, revents: 0) }
     }
@@ -100,7 +100,7 @@ final class ControlListener: Polled {
     if descriptors.first?.revents != 0 { accept() }
   }
 
-  /// Reads connections until it is enough for one turn; poll(2) tells of the others again.
+  /// Reads connections until it is enough for one turn; poll(2) reports the others again.
   private func receiveInTurn(_ descriptors: [Int32]) {
     let lastRead = state.withLock(\.lastRead)
     let next = descriptors.firstIndex { $0 > lastRead } ?? 0
@@ -120,7 +120,7 @@ final class ControlListener: Polled {
     }
   }
 
-  /// Takes a connection of our own user into the list.
+  /// Adds a connection of our own user.
   private func serve(_ descriptor: Int32) {
     let user = ControlSocket.user(of: descriptor)
     guard user == geteuid() else {
@@ -141,7 +141,7 @@ final class ControlListener: Polled {
     }
   }
 
-  /// Ends an idle connection without the passphrase; `false` where there is none.
+  /// Ends an idle connection without the passphrase; returns `false` if there is none.
   private static func makeRoom(in state: inout State) -> Bool {
     let idle = state.connections.filter { $1.request == nil && !$1.isVerified }
     let silent = idle.filter { !$1.isGreeted }
@@ -151,23 +151,23 @@ final class ControlListener: Polled {
     return true
   }
 
-  /// Takes a packet; gives how many bytes it has.
+  /// Reads a packet; returns its size in bytes.
   private func receive(on descriptor: Int32) -> Int {
     withUnsafeTemporaryAllocation(byteCount: ControlMessage.maximumSize + 1, alignment: 1) { buffer in
       let (count, refusal) = state.withLock { receive(on: descriptor, into: buffer, &$0) }
-      // A log may have to wait for whoever reads it; nobody else is to wait with it.
+      // Logging may block, so it happens outside the lock.
       if let refusal { log("the control socket refused a request: \(refusal.reason)") }
       return count
     }
   }
 
-  /// Takes a packet; gives how many bytes it has, and what is wrong with it.
+  /// Reads a packet; returns its size in bytes, and what is wrong with it.
   private func receive(
     on descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, _ state: inout State
   ) -> (count: Int, refusal: ControlFailure?) {
     guard let connection = state.connections[descriptor] else { return (0, nil) }
     state.lastRead = descriptor
-    // While a request is being answered, all that poll can tell is that nobody waits for the answer any more.
+    // While a request is being answered, poll can only report that the other side has gone.
     let count = connection.request == nil ? recv(descriptor, buffer.baseAddress, buffer.count, 0) : 0
     if count < 0, errno == EINTR || errno == EAGAIN { return (0, nil) }
     guard count > 0 else {
@@ -199,7 +199,7 @@ final class ControlListener: Polled {
 
   // MARK: Any thread
 
-  /// Sends an answer, if its connection is still the one that asked.
+  /// Sends an answer, if the connection of the request is still open.
   private func finish(
     _ answer: [UInt8], _ standing: ControlSession.Standing, on descriptor: Int32, _ number: UInt64
   ) {
@@ -231,7 +231,7 @@ final class ControlListener: Polled {
 }
 
 extension UnsafeMutableRawBufferPointer {
-  /// Overwrites all bytes, also where the compiler sees no reason to.
+  /// Overwrites all bytes, in a way that the compiler does not remove.
   fileprivate func wipe() {
     if let baseAddress { explicit_bzero(baseAddress, count) }
   }

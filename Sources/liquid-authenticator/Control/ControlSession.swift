@@ -15,8 +15,8 @@ actor ControlSession {
   private let client: UInt64
   /// Whether ``Hello`` has succeeded.
   var isGreeted = false
-  /// The unlocking for which this connection has given the passphrase: only then, and only until the vault is locked, it
-  /// may see and change credentials.
+  /// The unlocking for which this connection has given the passphrase: until the vault is locked, the connection may
+  /// read and change credentials.
   var verified: Unlocking?
 
   /// Whether the vault's passphrase was given on this connection.
@@ -52,25 +52,25 @@ actor ControlSession {
 
 /// The operations of the daemon that the control socket offers.
 protocol ControlService: Sendable {
-  /// How things are; never waits for a person.
+  /// Returns the authenticator's status; never waits for a person.
   func status() async -> AuthenticatorStatus
   /// Forgets what the vault holds; never waits for a person.
   func lock() async
-  /// Plugs the device in or out; never waits for a person.
+  /// Attaches or detaches the device; never waits for a person.
   func device(_ action: PlugDevice.Action) async throws
 
   /// Verifies the vault's passphrase in full, and opens the vault if it is locked.
   ///
   /// - Returns: that unlocking; what it allows ends when the vault is locked.
   func unlock(_ passphrase: SecretBytes) async throws -> Unlocking
-  /// Makes an empty store where there is none, after the vault's passphrase.
+  /// Makes an empty store if there is none; needs the vault's passphrase.
   func newStore(_ passphrase: SecretBytes) async throws
-  /// Accepts a store that was modified outside liquid-auth, after the vault's passphrase.
+  /// Accepts a store that was modified outside liquid-auth; needs the vault's passphrase.
   func acceptStore(_ passphrase: SecretBytes) async throws
 
   /// Answers a CTAP2 message, in its turn in the queue; cancelling the task withdraws it.
   ///
-  /// - Parameter client: tells the connections of the control socket apart.
+  /// - Parameter client: distinguishes the connections of the control socket.
   func respond(to message: [UInt8], client: UInt64) async -> [UInt8]
   /// Runs `work` with the authenticator, in turn with the ceremonies; cancelling the task withdraws a prompt.
   func inTurn<Answer: Sendable>(

@@ -1,14 +1,14 @@
 import CLinux
 import Glibc
 
-/// The control socket: made in a directory of its own, accepted from, removed.
+/// The control socket, in a directory of its own.
 struct ControlSocket: ~Copyable {
   private let socket: ListeningSocket
 
   /// The listening descriptor, non-blocking.
   var descriptor: Int32 { socket.descriptor }
 
-  /// Listens at a path, in a directory that is made (0700) when it is not there.
+  /// Listens at a path; makes its directory (0700) if it is missing.
   init(listeningAt path: String) throws(TransportError) {
     let directory = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? ""
     if !directory.isEmpty { _ = mkdir(directory, 0o700) }
@@ -17,13 +17,13 @@ struct ControlSocket: ~Copyable {
 
   deinit { close(socket.descriptor) }
 
-  /// Removes the file: nobody finds the socket any more.
+  /// Removes the file, so that no client finds the socket any more.
   func removeFile() { socket.removeFile() }
 
-  /// The next connection.
+  /// Accepts the next connection.
   func accept() -> ListeningSocket.Arrival { socket.accept() }
 
-  /// Who made a connection.
+  /// The user at the other end of a connection.
   static func user(of connection: Int32) -> uid_t? {
     var user = uid_t.max
     return clinux_peer_user(connection, &user) == 0 ? user : nil

@@ -43,10 +43,10 @@ extension OwnerCommand {
 
 /// A wallet's request, in turn with the ceremonies: every connection may make it, and the person decides.
 protocol WalletCommand: ServedCommand {
-  /// The dApp that wants a signature; the log names it if the request is refused without a prompt.
+  /// The dApp that requests a signature; the log names it if the request is refused without a prompt.
   var signsFor: String? { get }
 
-  /// Calls the authenticator, which asks the person.
+  /// Calls the authenticator, which prompts the user.
   func handle(_ authenticator: Authenticator) async throws -> Answer
 }
 
@@ -66,7 +66,7 @@ extension WalletCommand {
 
 /// A packet of the control socket: one of its own commands, or a CTAP2 message.
 enum ControlRequest: Sendable {
-  /// A CTAP2 message, command byte and CBOR, as it is; 1 to ``ControlMessage/maximumCTAPSize`` bytes.
+  /// A CTAP2 message, command byte and CBOR, unchanged; 1 to ``ControlMessage/maximumCTAPSize`` bytes.
   case ctap([UInt8])
   /// A command of ``commands``.
   case command(any ServedCommand)

@@ -35,7 +35,7 @@ extension Lock: ServedCommand {
 
 extension Unlock: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Done {
-    // A wrong passphrase takes back what the right one gave.
+    // A wrong passphrase revokes the access that the right one gave.
     session.verified = nil
     session.verified = try await session.service.unlock(secret)
     return Done()
@@ -56,8 +56,8 @@ extension AcceptStore: ServedCommand {
 
 extension PlugDevice: ServedCommand {
   func handle(in session: isolated ControlSession) async throws -> Done {
-    // Any program of the person's can replug the device; one more chance for a reset, or for three more PINs, is the
-    // owner's to give, once for each time the passphrase is typed.
+    // Any program of the user can replug the device. Only the owner can allow one more chance for a reset, or three
+    // more PINs: once for each time the passphrase is typed.
     if action == .powerCycle {
       guard session.isVerified else { throw ControlSession.passphraseRequired }
       session.verified = nil

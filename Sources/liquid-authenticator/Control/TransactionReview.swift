@@ -4,8 +4,7 @@ import CTAP2
 import ControlProtocol
 import DeterministicKeys
 
-/// Transactions of a dApp, decoded here and not taken at the dApp's word: what the person is shown, and what is signed
-/// then.
+/// A dApp's transactions, decoded here without trust in the dApp: what the user is shown, and what is signed.
 struct TransactionReview {
   /// The transactions of a request, decoded.
   struct Decoded {
@@ -21,13 +20,14 @@ struct TransactionReview {
 
   /// Everything that the transactions do.
   let prompt: UserPrompt
-  /// Those that the account signs.
+  /// The transactions that the account signs.
   let statements: [AlgorandStatement]
   private let isSigned: [Bool]
 
-  /// What the transactions say by themselves, which no vault is opened for.
+  /// Decodes the transactions and checks their group; needs no vault.
   ///
-  /// - Throws: `invalidLength` for none, `cannotBeShown` or `wrongGroup`, with the transaction or the group's id.
+  /// - Throws: `invalidLength` for an empty request, `cannotBeShown` or `wrongGroup`, with the transaction or the
+  ///   group's id.
   static func decode(_ request: SignTransactions) throws(ControlFailure) -> Decoded {
     var entries: [Decoded.Entry] = []
     for (index, item) in request.items.enumerated() {
@@ -41,12 +41,12 @@ struct TransactionReview {
     }
   }
 
-  /// Refuses what another account is to sign.
+  /// Throws if another account must sign.
   ///
   /// - Parameters:
-  ///   - decoded: those of the request.
-  ///   - account: the one in use.
-  ///   - origin: the dApp's.
+  ///   - decoded: the transactions of the request.
+  ///   - account: the account in use.
+  ///   - origin: the dApp's origin.
   /// - Throws: `notOurSigner` with the transaction.
   init(of decoded: Decoded, account: AlgorandAddress, origin: String) throws(ControlFailure) {
     let entries = decoded.entries
@@ -81,6 +81,6 @@ struct TransactionReview {
 }
 
 extension SummaryLine {
-  /// The line as it is shown, warnings marked.
+  /// The line with its label; warnings are marked.
   fileprivate var text: String { "\(isWarning ? "WARNING " : "")\(label): \(value)" }
 }

@@ -36,7 +36,7 @@ extension GetAccountPasskey: WalletCommand {
 extension SignTransactions: WalletCommand {
   var signsFor: String? { origin }
 
-  /// What cannot be shown whole is refused before anybody is asked, and before the vault is opened.
+  /// Before any prompt, and before the vault is unlocked, refuses transactions that cannot be shown in full.
   func handle(_ authenticator: Authenticator) async throws -> Answer {
     let decoded = try TransactionReview.decode(self)
     let account = try await authenticator.accountInUse(for: .wallet(.signTransactions(origin: origin)))
@@ -80,7 +80,7 @@ extension Authenticator {
 // MARK: - Texts for the person
 
 extension WalletUnlockReason {
-  /// What a program wants to do, for the prompt that opens a locked vault, and details that the person should know.
+  /// The requested operation and its details, for the prompt that unlocks the vault.
   var words: (operation: String, details: [String]) {
     switch self {
     case .tellAccount(let rpID, let host):
@@ -93,7 +93,7 @@ extension WalletUnlockReason {
 }
 
 extension WalletPurpose {
-  /// What a program wants to do, if a prompt about it follows.
+  /// The requested operation, for the prompt that unlocks the vault before `prompt`.
   func words(of prompt: UserPrompt) -> (operation: String, details: [String]) {
     switch self {
     case .tellPasskey: ("see your Algorand account", prompt.siteLines)

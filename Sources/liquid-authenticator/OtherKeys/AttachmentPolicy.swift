@@ -1,14 +1,14 @@
-/// Whether our device is to be there: the person's word comes first, then the rule that it steps aside for other keys.
+/// Decides whether the device is attached: by the user's command, then by the rule that it steps aside for other keys.
 ///
-/// Who lets the device stay beside other keys tells it of none.
+/// If the device may stay beside other keys, it is given none.
 struct AttachmentPolicy: Equatable, Sendable {
-  /// What the person said last.
+  /// The user's last command.
   private enum Word {
-    /// Nothing that goes beyond the rule.
+    /// None: the rule applies.
     case none
-    /// Plugged in although another key was there: it stays beside that one, until the last other key is gone.
+    /// Attached beside another key: the device stays until the last other key is gone.
     case beside
-    /// Pulled out: it stays out, whoever comes and goes.
+    /// Detached: the device stays detached, whatever other keys come and go.
     case away
   }
 
@@ -16,7 +16,7 @@ struct AttachmentPolicy: Equatable, Sendable {
   /// The other keys that are plugged in.
   private(set) var others: [OtherKey] = []
 
-  /// Whether the device is to be there.
+  /// Whether the device must be attached.
   var isWanted: Bool {
     switch word {
     case .none: others.isEmpty
@@ -25,22 +25,22 @@ struct AttachmentPolicy: Equatable, Sendable {
     }
   }
 
-  /// For whom the device, which would be there otherwise, is not.
+  /// The other key for which the device steps aside.
   var steppedAsideFor: OtherKey? { word == .none ? others.first : nil }
 
-  /// The authenticator starts.
+  /// Starts with the rule, beside these other keys.
   mutating func begin(beside others: [OtherKey]) {
     word = .none
     self.others = others
   }
 
-  /// The person plugs the device in.
+  /// Records that the user attaches the device.
   mutating func plugIn() { word = others.isEmpty ? .none : .beside }
 
-  /// The person pulls the device out.
+  /// Records that the user detaches the device.
   mutating func pullOut() { word = .away }
 
-  /// These are the other keys now.
+  /// Sets the other keys that are plugged in now.
   mutating func see(_ others: [OtherKey]) {
     self.others = others
     if others.isEmpty, word == .beside { word = .none }

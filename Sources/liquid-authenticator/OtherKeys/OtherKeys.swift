@@ -3,12 +3,11 @@ import Synchronization
 
 /// A FIDO key that is plugged in beside ours.
 ///
-/// What an authenticator of ours has made is none, whoever runs it and wherever its state is: two of them would step
-/// aside for each other for ever.
+/// A device of any `liquid-authenticator` does not count: two of them would step aside for each other for ever.
 struct OtherKey: Equatable, Sendable {
   /// `/dev/hidrawN`.
   let node: String
-  /// How it calls itself.
+  /// The name that it reports.
   let name: String
 
   /// For example `/dev/hidraw4 Example Key`.
@@ -19,22 +18,22 @@ struct OtherKey: Equatable, Sendable {
     self.name = name
   }
 
-  /// `nil` for what is no FIDO key, and for our own.
+  /// `nil` for a node that is not a FIDO key, or belongs to a `liquid-authenticator`.
   init?(_ node: HIDRawNode) {
     guard node.isSecurityKey, node.place != UHIDIdentity.place else { return nil }
     self.init(node: node.path, name: node.name)
   }
 
-  /// Those that are there now.
+  /// Returns the other keys that are plugged in now.
   @Sendable static func pluggedIn() -> [OtherKey] { HIDRawNode.all().compactMap(OtherKey.init) }
 }
 
-/// Tells which other keys are plugged in, each time one has come or gone.
+/// Reports all other keys each time one is plugged in or removed.
 ///
-/// An event of udev's is no more than the occasion to look again at all that is there: none can be missed for good, and
-/// their order does not matter. Between two events nothing wakes.
+/// An event of udev only starts a new look at all keys: a missed event does no lasting harm, and the order of events
+/// does not matter. Between two events nothing wakes.
 final class OtherKeysWatch: Polled {
-  /// All that are there after an event, the latest only.
+  /// All other keys after an event; only the latest value is kept.
   let changes: AsyncStream<[OtherKey]>
 
   private let continuation: AsyncStream<[OtherKey]>.Continuation

@@ -3,7 +3,7 @@ import Glibc
 import ProcessIO
 import Synchronization
 
-/// One line an event, which systemd takes to the journal.
+/// Writes one line for each event, which systemd puts into the journal.
 struct Log: Sendable {
   /// The levels that we use, by their numbers in syslog(3).
   enum Level: Int {
@@ -17,14 +17,14 @@ struct Log: Sendable {
   private let output: @Sendable (String) -> Void
 
   /// - Parameters:
-  ///   - isJournal: the output leads to the journal, which reads the level from the line.
+  ///   - isJournal: whether the output is the journal, which reads the level from the line.
   ///   - output: takes each line, with its end.
   init(isJournal: Bool, output: @escaping @Sendable (String) -> Void) {
     self.isJournal = isJournal
     self.output = output
   }
 
-  /// The standard error, which is the journal when systemd started us.
+  /// The log on standard error, which is the journal if systemd started the process.
   static func standardError(environment: (String) -> String?) -> Log {
     let standardError = StandardError()
     return Log(isJournal: environment("JOURNAL_STREAM") != nil, output: standardError.write)
@@ -45,10 +45,11 @@ struct Log: Sendable {
 
   /// The longest line, in Unicode scalars; the rest is cut.
   private static let maximumCount = 1000
-  /// How many bytes they have: with what stands before and behind them, a pipe that has room takes them without a wait.
+  /// The most bytes of such a line: with what is before and after them, a pipe with room takes the line without
+  /// blocking.
   private static let maximumSize = Int(PIPE_BUF) - 64
 
-  /// Texts of clients may be hostile: a line stays one line of at most 1000 characters and 4032 bytes, and moves no cursor.
+  /// Cleans a text that may be hostile: one line of at most 1000 characters and 4032 bytes, which moves no cursor.
   static func printable(_ text: String) -> String {
     var text = text
     // Most lines are printable ASCII.
@@ -66,7 +67,7 @@ struct Log: Sendable {
   }
 }
 
-/// Standard error, which may be a stopped terminal (Control-S) or a pipe that nobody reads.
+/// Standard error, which may be a stopped terminal (Control-S) or an unread pipe.
 private final class StandardError: Sendable {
   private let mayBlock: Bool
   private let lost = Atomic(0)

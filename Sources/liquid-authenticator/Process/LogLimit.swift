@@ -1,7 +1,7 @@
 import CTAPHID
 import Synchronization
 
-/// Lines that any program can bring about: ten a minute are written, the others are counted.
+/// Limits lines that any program can cause: ten a minute are written, the others are counted.
 final class LogLimit: Sendable {
   /// How many lines of one ``period`` are written.
   static let lines = 10
@@ -18,7 +18,7 @@ final class LogLimit: Sendable {
   private let state: Mutex<State>
 
   /// - Parameters:
-  ///   - subject: what the lines are about, in what is told of those that are left out: "the control socket".
+  ///   - subject: what the lines are about, for the line about those left out: "the control socket".
   ///   - output: takes each line that is written.
   init(of subject: String, timepiece: any MonotonicClock, output: @escaping @Sendable (String) -> Void) {
     self.subject = subject

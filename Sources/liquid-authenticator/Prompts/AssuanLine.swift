@@ -9,14 +9,14 @@ enum AssuanLine {
   enum Fault: Error, Equatable {
     /// Longer than `limit`.
     case tooLong
-    /// Not a reply, or with an escape that is none.
+    /// Not a reply, or with an invalid escape.
     case malformed
   }
 
-  /// A reply; for data, where in the line it stands, still escaped.
+  /// A reply; for data, its range in the line, still escaped.
   enum Reply: Equatable {
     case ok
-    /// libgpg-error's code, of which the low 16 bits say what happened, and the server's words.
+    /// libgpg-error's code, whose low 16 bits are the error, and the server's message.
     case error(code: UInt32, text: String)
     case data(Range<Int>)
     /// A status line or a comment, which changes nothing.
@@ -65,10 +65,10 @@ enum AssuanLine {
     }
   }
 
-  /// Undoes the escapes of a data line into memory of the caller's, where nothing is left behind elsewhere.
+  /// Decodes the escapes of a data line into the caller's memory, and leaves no other copy.
   ///
   /// - Returns: how many bytes were written.
-  /// - Throws: `malformed` for a percent sign without two hex digits, `tooLong` when `target` is too small.
+  /// - Throws: `malformed` for a percent sign without two hex digits, `tooLong` if `target` is too small.
   static func unescape(
     _ source: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer
   ) throws(Fault) -> Int {
@@ -104,7 +104,7 @@ enum AssuanLine {
   }
 }
 
-/// Cuts what is read from a pipe into Assuan lines, in memory of the caller's: a passphrase stays where it was read.
+/// Splits input from a pipe into Assuan lines, in the caller's memory: a passphrase stays where it was read.
 struct AssuanLineBuffer {
   private let memory: UnsafeMutableRawBufferPointer
   private var lineStart = 0
@@ -113,13 +113,13 @@ struct AssuanLineBuffer {
   /// - Parameter memory: at least `AssuanLine.limit` bytes, outliving the buffer.
   init(memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
 
-  /// Where the next bytes are to be read to; never empty after `nextLine` has returned `nil`.
+  /// The memory for the next bytes to read; never empty after `nextLine` has returned `nil`.
   var free: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(rebasing: memory[end...]) }
 
-  /// Bytes that are no whole line yet.
+  /// Whether no incomplete line is left.
   var isEmpty: Bool { lineStart == end }
 
-  /// Takes note that so many bytes were read to `free`.
+  /// Records that `count` bytes were read to `free`.
   mutating func received(_ count: Int) { end += count }
 
   /// The next whole line without its line end, valid until the next call; `nil` when more has to be read first.

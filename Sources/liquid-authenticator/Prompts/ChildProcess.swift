@@ -4,8 +4,8 @@ import ProcessIO
 
 /// A program that was started for one dialog, in a session of its own, with pipes to its standard input and output.
 ///
-/// A session of its own has no controlling terminal: a pinentry for terminals can then read the one that it is told,
-/// even when the daemon runs in that terminal's background; and one signal reaches all processes of the dialog.
+/// A session of its own has no controlling terminal: a pinentry for terminals can then read the terminal that it is
+/// given, even if the daemon runs in that terminal's background; and one signal reaches all processes of the dialog.
 struct ChildProcess: Sendable {
   let process: pid_t
   /// Its standard input.
@@ -48,11 +48,10 @@ struct ChildProcess: Sendable {
     case killed(signal: Int32)
   }
 
-  /// Ends it and everything that it started, and has reaped it when it returns.
+  /// Ends the process and everything that it started, and reaps it.
   ///
-  /// Its pipes are closed, which is how a pinentry learns that it is no longer needed; when it has not ended after
-  /// `grace` it is told to, and after `timeout` it is killed.
-  /// - Returns: how it ended, when it did so by itself.
+  /// Closes its pipes, so that a pinentry ends. After `grace` it sends SIGTERM, and `timeout` later SIGKILL.
+  /// - Returns: how the process ended, if it ended by itself.
   func end(grace: Duration, thenKilledAfter timeout: Duration) -> Ending? {
     close(input)
     close(output)
@@ -64,13 +63,13 @@ struct ChildProcess: Sendable {
         _ = awaitEnding(nil)
       }
     }
-    // Its number is not given to another before it is reaped, so this reaches its own children and nobody else.
+    // Its process id is not reused before it is reaped, so this reaches only its own children.
     kill(-process, SIGKILL)
     Child.reap(process)
     return ending
   }
 
-  /// Waits until it has ended, without reaping it; `nil` when it has not within `limit`.
+  /// Waits until it has ended, without reaping it; `nil` if it has not within `limit`.
   private func awaitEnding(_ limit: Duration?) -> Ending? {
     let deadline = limit.map { ContinuousClock.now + $0 }
     // Readable once the process has ended; -1 before Linux 5.3.
@@ -81,7 +80,7 @@ struct ChildProcess: Sendable {
       let options = WEXITED | WNOWAIT | (deadline == nil ? 0 : WNOHANG)
       let result = waitid(P_PID, id_t(process), &information, options)
       if result < 0, errno == EINTR { continue }
-      // ECHILD: somebody else has reaped it.
+      // ECHILD: it was reaped elsewhere.
       if result < 0 { return .exited(0) }
       if information.si_signo == SIGCHLD {
         let status = information._sifields._sigchld.si_status

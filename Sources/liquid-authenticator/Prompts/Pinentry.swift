@@ -2,9 +2,9 @@ import CTAP2
 import Glibc
 import ProcessIO
 
-/// Dialogs in a program of the person's desktop: any pinentry, over the Assuan protocol.
+/// Shows dialogs with any pinentry of the user's desktop, over the Assuan protocol.
 ///
-/// A pinentry that is missing, dies, hangs or talks nonsense denies, and the log says what happened and what to do.
+/// If the pinentry is missing, dies, hangs or breaks the protocol, the request is denied, and the log says what to do.
 actor Pinentry: PromptBackEnd {
   /// How long a program may take for steps that need no person.
   struct Limits: Sendable {
@@ -18,7 +18,7 @@ actor Pinentry: PromptBackEnd {
 
   /// A path, or a name that is looked up in PATH.
   let program: String
-  /// The options (`name=value`) that tell it where to show its dialog.
+  /// The options (`name=value`) for where to show its dialog.
   nonisolated let options: [String]
   private let searchPath: String
   private let hasDisplayOrTerminal: Bool
@@ -55,8 +55,7 @@ actor Pinentry: PromptBackEnd {
 
   nonisolated var name: String { "pinentry (\(program))" }
 
-  /// What a pinentry makes of a desktop that is there is its own affair, and so is all that another program does which
-  /// only speaks its protocol.
+  /// Reports a missing program, or a GnuPG pinentry without display and terminal; nothing is known of other programs.
   nonisolated var problem: String? {
     guard isThere else {
       let failure = PinentryFailure.notStarted(SystemNumber(ENOENT))

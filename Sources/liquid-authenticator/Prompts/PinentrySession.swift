@@ -4,7 +4,7 @@ import CryptoPrimitives
 import Glibc
 import ProcessIO
 
-/// One run of a pinentry: started, told the words of one dialog, asked, ended.
+/// One run of a pinentry: start it, send the text of one dialog, ask, end it.
 ///
 /// Each call blocks, and belongs on a thread of its own.
 struct PinentrySession: Sendable {
@@ -19,7 +19,7 @@ struct PinentrySession: Sendable {
     }
   }
 
-  /// Reads the greeting and says the words of the dialog; a person sees nothing yet.
+  /// Reads the greeting and sends the text of the dialog; nothing is shown yet.
   func prepare(
     _ text: PromptText, options: [String], limits: Pinentry.Limits, _ cancellation: Cancellation
   ) throws(PinentryFailure) {
@@ -53,12 +53,12 @@ struct PinentrySession: Sendable {
 
   /// Ends the program; `grace` is for one that has answered and closes its window by itself.
   ///
-  /// - Returns: how it ended, when it did so by itself.
+  /// - Returns: how it ended, if it ended by itself.
   func end(grace: Duration, thenKilledAfter timeout: Duration) -> ChildProcess.Ending? {
     child.end(grace: grace, thenKilledAfter: timeout)
   }
 
-  /// Sends what a pinentry may not know, which is no reason not to ask the person.
+  /// Sends an option that a pinentry may not know; a refusal is ignored.
   private func send(
     option command: String, _ value: String, until deadline: ContinuousClock.Instant?, _ cancellation: Cancellation
   ) throws(PinentryFailure) {
@@ -88,7 +88,7 @@ struct PinentrySession: Sendable {
       try wait(for: child.input, POLLOUT, until: deadline, cancellation)
       let count = line.withUnsafeBytes { Glibc.write(child.input, $0.baseAddress, $0.count) }
       if count < 0, errno == EINTR { continue }
-      // EPIPE: it has ended, and what it said before it did is still to be read.
+      // EPIPE: it has ended; what it wrote before is still to be read.
       guard count > 0 else { break }
       line.removeFirst(count)
     }
@@ -149,7 +149,7 @@ struct PinentrySession: Sendable {
         }
       case .error(let code, let text): throw Self.stop(code, text)
       case .ok:
-        // It speaks only when it is asked.
+        // A pinentry sends nothing without a request.
         guard lines.isEmpty else { throw .garbled }
         return UnsafeRawBufferPointer(rebasing: data[..<length])
       }
@@ -162,7 +162,7 @@ struct PinentrySession: Sendable {
     do { return try body() } catch { throw .garbled }
   }
 
-  /// libgpg-error's codes, without the part that says which program speaks.
+  /// Maps libgpg-error's codes, without the bits for the source of the error.
   private static func stop(_ code: UInt32, _ text: String) -> PinentryFailure {
     switch code & 0xFFFF {
     case 62: .noAnswer(.timedOut)  // GPG_ERR_TIMEOUT
@@ -190,15 +190,15 @@ enum PinentryFailure: Error, Equatable, Sendable {
   case notStarted(SystemNumber)
   /// It closed its output, usually because it ended.
   case ended
-  /// It said nothing, where an answer needs no person, for so many seconds.
+  /// It did not answer within so many seconds, where an answer needs no person.
   case silent(seconds: Int)
-  /// What it said is not Assuan.
+  /// Its output is not Assuan.
   case garbled
-  /// It said that it cannot: its words.
+  /// It refused, with this message.
   case refused(String)
   /// What was typed is longer than any passphrase.
   case overlong
-  /// The system refused something else.
+  /// Another system call failed.
   case system(SystemNumber)
 
   /// Whether the program ends by itself.

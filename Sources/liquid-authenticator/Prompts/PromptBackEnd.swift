@@ -10,7 +10,7 @@ protocol PromptBackEnd: Sendable {
   /// The name in `liquid-auth status`.
   var name: String { get }
 
-  /// Why dialogs cannot, or may not, be shown, and what to do; `nil` where no reason is known.
+  /// Why dialogs cannot, or may not, be shown, and what to do; `nil` if no reason is known.
   var problem: String? { get }
 
   /// Prepares a dialog without showing it.
@@ -45,7 +45,7 @@ enum PromptAnswer: Sendable {
 
 /// Why a back end has no answer.
 enum PromptFailure: Error, Equatable {
-  /// For the person's reasons, or the client's.
+  /// The user gave no answer, or the client withdrew the request.
   case noAnswer(UserInteractionError)
   /// The dialog could not be shown; the log gets what happened, then what to do.
   case unavailable(String)

@@ -4,8 +4,8 @@ import Recovery
 
 /// The dialogs of one prompt: all but the last are agreed to by a button, and nothing is done before the last.
 ///
-/// A window and an Assuan line hold only so much. What a person has to read to agree goes on in further dialogs and is
-/// never cut. This is the only way from a prompt to dialogs, so that none is ever reduced to one of them.
+/// A window and an Assuan line have little room. What a user must read to agree goes on in further dialogs and is never
+/// cut. Every prompt becomes dialogs here, so that none is ever reduced to one of them.
 struct PromptPages: Sendable, Equatable {
   /// Those before the last.
   var before: [PromptText] = []
@@ -80,7 +80,7 @@ struct PromptPages: Sendable, Equatable {
     last.needsReading = prompt.needsReading
   }
 
-  /// One dialog, or more where a client has chosen texts that one Assuan line does not hold.
+  /// Makes one dialog, or more if a client's texts do not fit into one Assuan line.
   init(headline: String, details: [String], agree: String, refuse: String) {
     let parts = WalletText.parts(of: details, under: [])
     let pages = parts.map {
@@ -96,7 +96,7 @@ struct PromptPages: Sendable, Equatable {
     for page in before.indices { before[page].isFollowed = true }
   }
 
-  /// The parts of one text, headed the same.
+  /// The parts of one text, under the same heading.
   init(question: String, heading: [String], body: [String], agree: String) {
     self.init(
       WalletText.parts(of: body, under: heading).map { part in
@@ -106,8 +106,8 @@ struct PromptPages: Sendable, Equatable {
 
   /// One transaction, on one page if it fits; or the totals of several, and then each of them.
   ///
-  /// Where there is more than one page, the last says in short what was read: it is the one that asks for the passphrase.
-  /// Where that is more than the page holds, warnings come first, and the page says how much it leaves out.
+  /// If there is more than one page, the last is a summary, and asks for the passphrase. If the summary does not fit,
+  /// warnings come first, and the page says how much it leaves out.
   init(_ transactions: UserPrompt.TransactionTexts, heading: [String]) {
     let count = transactions.each.count
     let reading = WalletText.pages(of: transactions.each.numbered { $1.block($0, of: count) }.all, under: heading)
@@ -137,7 +137,7 @@ struct PromptPages: Sendable, Equatable {
 }
 
 extension TokenPermissions {
-  /// What the program says that it will do next; with a site, that is a registration or a sign-in.
+  /// The announced operation; with a site, that is a registration or a sign-in.
   fileprivate var headline: String {
     if contains(.makeCredential) { return "Make a new passkey?" }
     if contains(.getAssertion) { return "Sign in with your passkey?" }
@@ -149,7 +149,7 @@ extension TokenPermissions {
     return contains(.getAssertion) ? "Sign in" : "Allow"
   }
 
-  /// What else it may do until the device is plugged in anew, or ten minutes are over.
+  /// What else the program may do until the device is plugged in again, or ten minutes are over.
   fileprivate func lines(ofSite isOfSite: Bool) -> [String] {
     let deeds: [(TokenPermissions, String)] = [
       ([.makeCredential, .getAssertion], "It may sign in there with a passkey as well."),
@@ -166,7 +166,7 @@ extension TokenPermissions {
 }
 
 extension UserPrompt.TransactionText {
-  /// What is read of it, under a line that says which it is.
+  /// The lines of one transaction, under its number and kind.
   fileprivate func block(_ number: Int, of count: Int) -> [String] {
     let which = count == 1 ? "" : " \(number) of \(count)\(isToBeSigned ? "" : " (not signed by you)")"
     return (["Transaction\(which): \(kind)"] + lines).flatMap(WalletText.wrapped)
@@ -174,7 +174,7 @@ extension UserPrompt.TransactionText {
 }
 
 extension UserPrompt.TransactionTexts {
-  /// What is read of several before the first of them.
+  /// The overview of several transactions, before the first of them.
   fileprivate var overview: [String] {
     let together = isGroup ? "They commit together or not at all." : "Each can be committed alone."
     let shared = common.isEmpty ? [] : ["In each of them:"] + common
@@ -210,7 +210,7 @@ extension UserPrompt.Change {
     if case .largeBlobs = self { "Replace" } else { "Change" }
   }
 
-  /// What will be so, in whole sentences.
+  /// What will change, in whole sentences.
   fileprivate var lines: [String] {
     switch self {
     case .alwaysUV(true):
@@ -250,7 +250,7 @@ extension UserPrompt {
     replacesPasskey ? ["It replaces the passkey that this account has here."] : []
   }
 
-  /// What goes along, in words; `payment` says what one means here.
+  /// The extras, in words; `payment` is the sentence for a payment.
   fileprivate func extraLines(payment: String) -> [String] {
     let lines: [(Extras, String)] = [
       (.secret, "The site also gets a secret for encryption (PRF)."),
@@ -268,15 +268,15 @@ extension UserPrompt {
       + (isFirstUse ? [firstUse] : [])
   }
 
-  /// The origin's host may be below the relying party's id; nothing is signed for any other but the id itself (Recovery
-  /// §11, E2).
+  /// The line for an origin whose host is below the relying party's id; no other host is signed for, except the id
+  /// itself (Recovery §11, E2).
   private var hostBelowLines: [String] {
     guard let origin, let rpID else { return [] }
     let host = origin.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { $0 != UInt8(ascii: ":") }
     return Self.isHost(host, below: rpID) ? [Self.hostBelow] : []
   }
 
-  /// For which host a wallet asks, where it names another than the site.
+  /// The lines for the host that a wallet names, if it is not the site.
   static func hostLines(_ host: String?, of rpID: String) -> [String] {
     guard let host else { return [] }
     return ["For: \(DisplayText.host(host))"] + (isHost(Substring(host).utf8, below: rpID) ? [hostBelow] : [])

@@ -1,32 +1,32 @@
 import CTAP2
 import DisplayText
 
-/// The words of one dialog, the same in every back end.
+/// The text of one dialog, the same in every back end.
 ///
-/// The headline holds our words only. What comes from a client stands on lines of its own behind a label of ours, escaped
-/// and cut by `DisplayText`, so that it can neither pose as ours nor push ours away; nor does any toolkit that looks for
-/// markup in a text's first line find any.
+/// The headline has only our own words. Text from a client is on lines of its own after a label of ours, escaped and
+/// cut by `DisplayText`, so that it can neither pose as ours nor push ours away. A toolkit that looks for markup in the
+/// first line finds none.
 struct PromptText: Sendable, Equatable {
   /// The window's title.
   static let title = "Liquid Auth"
-  /// What the field for the passphrase is called.
+  /// The label of the field for the passphrase.
   static let entryLabel = "Vault passphrase:"
 
   /// What will happen, as a question.
   var headline: String
-  /// Who asks, for which account, and what else the person should know: a line each.
+  /// The requester, the account, and what else the user should know: one line each.
   var details: [String]
   /// The words on the button that agrees.
   var agree: String
   /// The words on the button that refuses.
   var refuse: String
-  /// Whether other dialogs of the same request follow: to refuse one is to refuse all.
+  /// Whether other dialogs of the same request follow: refusing one refuses all.
   var isFollowed = false
-  /// Whether the request may have gone to other keys too, one of which the person may want to use.
+  /// Whether the request may have gone to other keys too, one of which the user may want to use.
   var mayConcernAnotherKey = false
   /// Whether an OK counts only after ``UserPrompter/shortestReading``.
   var needsReading = false
-  /// Whether the person agrees by typing the vault's passphrase, and not with a button.
+  /// Whether the user agrees by typing the vault's passphrase, and not with a button.
   var takesPassphrase = false
   /// What was wrong with the previous passphrase; shown beside the field.
   var remark: String?
@@ -34,7 +34,7 @@ struct PromptText: Sendable, Equatable {
   /// The whole text: the headline, an empty line, the details.
   var description: String { ([headline, ""] + details).joined(separator: "\n") }
 
-  /// Asked when a command needs the vault and it is locked: who wants it, and what for.
+  /// The dialog for a command that needs the locked vault: the requester and the operation.
   static func unlock(for wish: UnlockReason? = nil) -> PromptText {
     let (operation, details): (String, [String]) =
       switch wish {
@@ -49,7 +49,7 @@ struct PromptText: Sendable, Equatable {
       agree: "Unlock", refuse: "Deny", mayConcernAnotherKey: mayConcernAnotherKey)
   }
 
-  /// The same, where these other keys are plugged in.
+  /// The same text, with the other keys that are plugged in.
   func naming(_ others: [OtherKey]) -> PromptText {
     var text = self
     text.details += others.prefix(3).map { "Also plugged in: \(DisplayText.name($0.name.isEmpty ? $0.node : $0.name))" }
@@ -57,10 +57,10 @@ struct PromptText: Sendable, Equatable {
     return text
   }
 
-  /// What the field's error line says after an empty one.
+  /// The field's error line after an empty passphrase.
   static let nothingTyped = "No passphrase entered"
 
-  /// What the field's error line says after a wrong passphrase.
+  /// The field's error line after a wrong passphrase.
   static func wrongPassphrase(triesLeft: Int) -> String {
     "Wrong passphrase, \(triesLeft) \(triesLeft == 1 ? "try" : "tries") left"
   }
@@ -74,7 +74,7 @@ extension TokenPermissions {
 }
 
 extension UserPrompt {
-  /// What a program wants to do, where the vault is locked.
+  /// The requested operation, if the vault is locked.
   fileprivate var operation: String {
     switch purpose {
     case .register, .alreadyRegistered: "make a new passkey"
@@ -90,7 +90,7 @@ extension UserPrompt {
     }
   }
 
-  /// Who wants it, where the vault is locked.
+  /// The lines about the requester, if the vault is locked.
   fileprivate var unlockLines: [String] {
     switch purpose {
     case .register, .alreadyRegistered, .signIn: siteLines
@@ -100,9 +100,9 @@ extension UserPrompt {
     }
   }
 
-  /// Browsers send these to every key that is plugged in; the others go to one that was chosen before.
+  /// Whether browsers send this request to every key that is plugged in, and not to one that was chosen before.
   var mayConcernAnotherKey: Bool {
-    // No browser sends the `liquid` extension: who did so talks to us alone.
+    // No browser sends the `liquid` extension: its sender talks only to this authenticator.
     guard algorandAddress == nil else { return false }
     return switch purpose {
     case .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor: true

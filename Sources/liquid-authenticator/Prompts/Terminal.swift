@@ -5,9 +5,9 @@ import ProcessIO
 
 /// Dialogs on the terminal from which the daemon was started.
 ///
-/// What was typed before the question is thrown away. Nothing that is typed is shown: whoever is used to typing the
-/// passphrase may do so where yes or no is asked for. When the task is cancelled the question says that it is withdrawn,
-/// where the terminal has room for that, and the terminal is as it was.
+/// Input from before the question is discarded. What is typed is not shown, because a user may type the passphrase
+/// where yes or no is expected. If the task is cancelled, the terminal says that the question is withdrawn, if it has
+/// room for that, and gets its settings back.
 struct Terminal: PromptBackEnd {
   /// The terminal, `/dev/tty` for the one that the process belongs to.
   var path = "/dev/tty"
@@ -32,7 +32,7 @@ struct Terminal: PromptBackEnd {
     let before = dialog.remark.map { "  \($0)\n" } ?? text
     let question = "\(before)  \(PromptText.entryLabel) (Enter alone refuses) "
     let typed = try await ask(question, said: { _ in "" }) { SecretBytes(copying: $0) }
-    // An empty line is how one says no to a question that has no button.
+    // An empty line refuses, because the question has no button.
     guard typed.count > 0 else { throw .noAnswer(.declined) }
     return .typed(typed)
   }
@@ -53,17 +53,17 @@ struct Terminal: PromptBackEnd {
 
 /// One question and one line of answer on a terminal.
 ///
-/// It waits, and belongs on a thread of its own. The cancellation ends every wait: the terminal never blocks, also where
-/// its person has stopped it with Control-S.
+/// It blocks, and belongs on a thread of its own. The cancellation ends every wait: writes to the terminal never block,
+/// even if the user has stopped it with Control-S.
 enum TerminalLine {
   /// The longest line that a terminal gives, bytes.
   private static let limit = 4096
-  /// How long room that is too small for the next character is left alone.
+  /// The pause before another try, if the terminal's room is too small for the next character.
   private static let pause = Duration.milliseconds(50)
 
-  /// Asks, and lends the answer without its line end; it is not shown, read into guarded memory, and wiped afterwards.
+  /// Asks, and passes the answer without its line end to `body`; it is not shown, is in guarded memory, and is wiped.
   ///
-  /// - Parameter said: what is shown in the answer's place.
+  /// - Parameter said: the text that is shown instead of the answer.
   static func ask<Answer>(
     _ question: String, on path: String, said: (Answer) -> String, _ cancellation: Cancellation,
     _ body: (UnsafeRawBufferPointer) -> Answer
@@ -81,8 +81,8 @@ enum TerminalLine {
     guard isatty(terminal.descriptor) == 1 else { throw failure("\(path) is not a terminal: \(SystemNumber())") }
     // `UserPrompter` withdraws the dialog before that.
     let deadline = ContinuousClock.now + UserPrompter.answer + .seconds(5)
-    // TCSAFLUSH would wait until everything is shown. What was typed of the answer is thrown away before it could be
-    // echoed, and again behind it.
+    // TCSAFLUSH would wait until everything is shown. Instead, unread input is discarded before the echo is back, and
+    // once more after that.
     defer { terminal.discardInput() }
     let change = { (settings: inout termios) in
       settings.c_lflag |= tcflag_t(ICANON | ISIG)
@@ -104,7 +104,7 @@ enum TerminalLine {
     }
   }
 
-  /// Shows a question when there is room, whole; what was typed before is no answer to it.
+  /// Writes the whole question as the terminal gets room; discards input that was typed before.
   private static func show(
     _ question: String, on terminal: TerminalDevice, until deadline: ContinuousClock.Instant,
     _ cancellation: Cancellation
@@ -147,7 +147,7 @@ enum TerminalLine {
       } while count < 0 && errno == EAGAIN  // another program discarded the line
       guard count >= 0 else { throw failure("cannot read from the terminal: \(SystemNumber(errno))") }
       let typed = UnsafeRawBufferPointer(rebasing: memory[..<count])
-      // A line end; or none, when the person typed Ctrl-D, which is no answer.
+      // Without a line end the user typed Control-D, which is no answer.
       guard typed.last == UInt8(ascii: "\n") else { throw .noAnswer(.declined) }
       answer = body(UnsafeRawBufferPointer(rebasing: typed.dropLast()))
     }

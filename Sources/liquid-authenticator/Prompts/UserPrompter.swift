@@ -14,10 +14,10 @@ import CryptoPrimitives
 /// one of them answers OPERATION_DENIED. So a refusal beside another key is not answered, as when nobody touches a key
 /// with a button: the request goes on until the client withdraws it or its time is over.
 actor UserPrompter: UserInteraction {
-  /// How long a person has to answer a ceremony's prompt (CTAP §6.1.2 wants 30 s).
+  /// How long a person has to answer a ceremony's prompt (CTAP §6.1.2: 30 s).
   static let presence = Duration.seconds(30)
-  /// How long a person has for all dialogs of a wallet's prompt, which are read to be signed: ten minutes, or half a minute
-  /// a page where there are more than 20.
+  /// How long a person has for all dialogs of a wallet's prompt, which are read to be signed: ten minutes, or half a
+  /// minute a page where there are more than 20.
   static func reading(pages: Int) -> Duration { max(.seconds(600), .seconds(30) * pages) }
   /// How long a dialog waits for one answer; the client may give up sooner.
   static let answer = Duration.seconds(120)
@@ -61,7 +61,7 @@ actor UserPrompter: UserInteraction {
 
   // MARK: Status
 
-  /// Whether somebody is being asked something now.
+  /// Whether a prompt is open now.
   nonisolated var isAsking: Bool { turns.isTaken }
 
   /// Why dialogs cannot be shown, or why the last one failed.
@@ -76,7 +76,7 @@ actor UserPrompter: UserInteraction {
   nonisolated var verificationTriesLeft: Int { verifier?.triesLeft ?? PassphraseVerifier.triesPerUnlocking }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {
-    // Who asks for verification has read `canVerify`.
+    // A caller that asks for verification has read `canVerify`.
     guard verifier != nil || !verification else { throw .declined }
     var pages = PromptPages(prompt)
     pages.last.takesPassphrase = verification
@@ -239,8 +239,8 @@ actor UserPrompter: UserInteraction {
 
   // MARK: Time
 
-  /// Waits until half a second has passed since a page was opened, so that a program that answers at once does not keep us
-  /// busy.
+  /// Waits until half a second has passed since a page was opened, so that a program that answers at once does not keep
+  /// us busy.
   private func pause(since opened: Instant) async throws(UserInteractionError) {
     do throws(CancellationError) {
       try await timepiece.sleep(until: opened.advanced(by: Self.shortestReading))

@@ -3,50 +3,50 @@ import DisplayText
 
 /// How a wallet's texts are laid out for dialogs.
 ///
-/// The smallest window is a terminal of 24 rows and 80 columns with pinentry-curses in it. What is too high for it is not
-/// shown at all; what is too wide it breaks, without the spaces at the beginning: so we break first, and what goes on
-/// stands behind a mark. Nothing that others wrote comes to stand where a line of ours begins.
+/// The smallest window is pinentry-curses in a terminal of 24 rows and 80 columns. It does not show a text that is too
+/// high, and breaks a line that is too wide, without the spaces at its beginning. So lines are broken here, and the
+/// rest of a line follows a mark. No foreign text comes where a line of ours begins.
 enum WalletText {
   /// The most bytes of one dialog's lines, as Assuan writes them: with the headline they fit into one line of 1000.
   static let room = 880
-  /// The most lines of one dialog, beside headline and empty line, where a wrong passphrase is said as well.
+  /// The most lines of one dialog, beside headline and empty line, with room for the remark about a wrong passphrase.
   static let height = 14
   /// The most columns of one line without its mark; an address with its label fits.
   static let width = 70
 
-  /// Some lines of a text, and which part of it they are, in words behind the question.
+  /// Some lines of a text, and the number of the part, for after the question.
   struct Part: Equatable {
     var lines: [String]
     var words: String
   }
 
-  /// A text that others wrote, whole: each of its lines behind a mark, so that none can pose as one of ours, and what
-  /// goes on in another line behind a second one.
+  /// A foreign text, whole: each of its lines follows a mark, so that none can pose as one of ours, and the rest of a
+  /// broken line follows a second one.
   static func quoted(_ text: String) -> [String] {
     text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line in
       chunks(of: line.map(DisplayText.exact)).enumerated().map { "\($0 == 0 ? ">" : "+") \($1)" }
     }
   }
 
-  /// A line of ours; what goes on in another line stands behind a mark.
+  /// A line of ours; the rest of a broken line follows a mark.
   static func wrapped(_ line: String) -> [String] {
     chunks(of: line.unicodeScalars.map(DisplayText.visible)).enumerated().map { $0 == 0 ? $1 : "+ \($1)" }
   }
 
-  /// Who asks for a signature by the account: the wallet saw that origin, not the authenticator.
+  /// The line for the dApp that requests a signature: the wallet saw that origin, not the authenticator.
   static func dApp(_ origin: String) -> [String] { wrapped("dApp: \(DisplayText.host(origin))") }
 
-  /// Who asks for a signature by an association key.
+  /// The line for the service that requests a signature by an association key.
   static func service(_ service: String) -> [String] { wrapped("Service: \(DisplayText.host(service))") }
 
   /// Spreads lines over as many dialogs as they need; none is left out.
   ///
-  /// - Parameter heading: stands in each of them.
+  /// - Parameter heading: the first lines of each of them.
   static func parts(of lines: [String], under heading: [String]) -> NonEmpty<Part> {
     parts(of: pages(of: [lines], under: heading))
   }
 
-  /// Says of pages which part each is.
+  /// Numbers the pages.
   static func parts(of pages: NonEmpty<[String]>) -> NonEmpty<Part> {
     pages.numbered { number, lines in
       Part(lines: lines, words: pages.count == 1 ? "" : " (part \(number) of \(pages.count))")
@@ -57,7 +57,7 @@ enum WalletText {
   ///
   /// A block that would be broken by the end of a page, and fits into a whole one, begins on the next.
   ///
-  /// - Parameter heading: stands in each of them.
+  /// - Parameter heading: the first lines of each of them.
   static func pages(of blocks: [[String]], under heading: [String]) -> NonEmpty<[String]> {
     let room = room - size(of: heading)
     let height = height - heading.count
@@ -83,7 +83,7 @@ enum WalletText {
   ///
   /// Use it only for text that earlier dialogs showed in full.
   ///
-  /// - Parameter heading: stands above them.
+  /// - Parameter heading: the lines above them.
   static func summary(of blocks: [[String]], closing: [String], under heading: [String]) -> [String] {
     var shown = blocks[...]
     while true {
@@ -98,8 +98,8 @@ enum WalletText {
   /// How many bytes lines take in a dialog's text, with their ends.
   private static func size(of lines: [String]) -> Int { lines.reduce(0) { $0 + AssuanLine.size(of: $1 + "\n") } }
 
-  /// Joins pieces to lines of ``width`` columns at most, which end behind a space where one is not too near to their
-  /// beginning; no pieces are one empty line.
+  /// Joins pieces to lines of ``width`` columns at most, broken after a space that is not too near the beginning; no
+  /// pieces are one empty line.
   private static func chunks(of pieces: [String]) -> [String] {
     var chunks: [[String]] = [[]]
     var left = width
@@ -118,7 +118,7 @@ enum WalletText {
     return chunks.map { $0.joined() }
   }
 
-  /// At most so wide; from U+1100 on there are characters of two columns.
+  /// The most columns that a piece takes; characters of two columns begin at U+1100.
   private static func columns(_ piece: String) -> Int {
     piece.unicodeScalars.reduce(0) { $0 + ($1.value < 0x1100 ? 1 : 2) }
   }

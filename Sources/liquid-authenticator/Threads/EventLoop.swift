@@ -290,10 +290,9 @@ private func runEventLoop(_ loop: UnsafeMutableRawPointer?) -> UnsafeMutableRawP
   return nil
 }
 
-/// Leaves a listening socket alone while the system has no room for another connection: poll(2) would tell of the one
-/// that waits at once and again.
+/// Pauses a listening socket while the system has no room for another connection, which poll(2) would report in a loop.
 ///
-/// It ends with the next thing that happens, which may have made room, and after a second.
+/// It ends with the next event, which may have made room, or after a second.
 final class ArrivalPause: Sendable {
   private let isOn = Atomic(false)
 
@@ -310,7 +309,7 @@ extension pollfd {
   /// Waits for `descriptor` to become readable.
   static func readable(_ descriptor: Int32) -> pollfd { pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0) }
 
-  /// Whether there is something to read, or an end or error to be met by reading.
+  /// Whether a read gives data, an end or an error.
   var isReadable: Bool { revents & Int16(POLLIN | POLLHUP | POLLERR) != 0 }
   /// Whether there is room to write.
   var isWritable: Bool { revents & Int16(POLLOUT) != 0 }

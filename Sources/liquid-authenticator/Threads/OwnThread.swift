@@ -4,10 +4,11 @@ import Synchronization
 
 /// Runs work that blocks on a thread of its own, so that the pool on which tasks run stays free for keepalives.
 ///
-/// The thread exists only while the work does. It takes no signal: those of the daemon stay with the daemon, a write to
-/// a pipe that nobody reads is an error and no SIGPIPE, and a read from the terminal in the background is EIO and no stop.
+/// The thread exists only while the work does. It blocks all signals: the daemon's own are left to its other threads, a
+/// write to a pipe without a reader is an error, and a read from the terminal in the background is EIO and does not
+/// stop the process.
 enum OwnThread {
-  /// Waits until the work has ended, also when the task is cancelled: the work watches `cancellation` and ends soon.
+  /// Waits until the work has ended, even if the task is cancelled.
   static func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
       startOrDoHere { continuation.resume(returning: work()) }
@@ -45,7 +46,7 @@ enum OwnThread {
     }
   }
 
-  /// Without a thread to be had, the work is done here: slower for others, and still right.
+  /// Runs the work on this thread if no other can be started: slower for others, and still right.
   private static func startOrDoHere(_ body: @escaping @Sendable () -> Void) {
     if !start(body) { body() }
   }

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// Who may read and write a file: its owner, its group, everybody, and those of its access control list.
+/// Who may read and write a file: its owner, its group, everybody, and the entries of its access control list.
 struct FileAccess: Equatable, CustomStringConvertible {
-  /// One who may.
+  /// A user or group with access, or everybody.
   enum Holder: Hashable {
     case user(uid_t)
     case group(gid_t)
@@ -12,7 +12,7 @@ struct FileAccess: Equatable, CustomStringConvertible {
 
   let holders: [Holder]
 
-  /// Asks the file system; `nil` when the file cannot be looked at.
+  /// Reads the permissions of a file; `nil` if that fails.
   init?(_ path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
@@ -27,7 +27,7 @@ struct FileAccess: Equatable, CustomStringConvertible {
   init(owner: uid_t, group: gid_t, mode: mode_t, list: [UInt8]?) {
     var holders: [Holder] = []
     let entries = list.flatMap(Self.entries) ?? Self.entries(of: mode)
-    // The mask limits everybody but the owner and those who are not named.
+    // The mask limits all entries except those of the owner and of others.
     let mask = entries.first { $0.tag == .mask }?.permissions ?? 7
     for entry in entries {
       let isMasked = entry.tag == .user || entry.tag == .owningGroup || entry.tag == .group

@@ -1,11 +1,11 @@
 import CUdev
 
-/// Hears from udev when a hidraw node comes, changes or goes.
+/// Receives udev's events for hidraw nodes.
 ///
-/// The kernel sorts out all other subsystems, so that nobody wakes for them. Made by one thread and then used by one
+/// The kernel filters out all other subsystems, so that they wake no thread. Made by one thread and then used by one
 /// other, never by two at a time.
 final class HIDRawMonitor: @unchecked Sendable {
-  /// Whatever udev says of a node, once it is done with it.
+  /// An event for a node, after udev has handled it.
   struct Event {
     /// `add`, `change`, `remove` and others.
     let action: String
@@ -16,7 +16,7 @@ final class HIDRawMonitor: @unchecked Sendable {
   private let udev: OpaquePointer
   private let monitor: OpaquePointer
 
-  /// Begins to listen; `nil` where there is no udev to listen to.
+  /// Starts listening; `nil` without udev.
   init?() {
     guard let udev = udev_new() else { return nil }
     guard let monitor = udev_monitor_new_from_netlink(udev, "udev") else {

@@ -4,20 +4,20 @@ import CUdev
 struct HIDRawNode: Equatable, Sendable {
   /// `/dev/hidrawN`.
   let path: String
-  /// HID_NAME: how the device calls itself.
+  /// HID_NAME: the name that the device reports.
   let name: String
   /// HID_PHYS: where it is plugged in.
   ///
-  /// A device has no say in it: it is the kernel's word, or that of the program that made the device through uhid.
+  /// The device cannot choose it: it comes from the kernel, or from the program that made the device through uhid.
   let place: String
-  /// HID_UNIQ: the serial that the device gives itself.
+  /// HID_UNIQ: the serial that the device reports.
   let serial: String
-  /// Whether its report descriptor is that of a FIDO key, which systemd's 60-fido-id.rules find out.
+  /// Whether its report descriptor is that of a FIDO key, according to systemd's 60-fido-id.rules.
   let isSecurityKey: Bool
 }
 
 extension HIDRawNode {
-  /// Reads a device of libudev's; `nil` for one without a node or a HID device behind it, as when it is being removed.
+  /// Reads a device of libudev; `nil` for one without a node or a HID device behind it, as when it is being removed.
   init?(_ device: OpaquePointer) {
     guard let node = udev_device_get_devnode(device),
       let parent = udev_device_get_parent_with_subsystem_devtype(device, "hid", nil)
@@ -29,11 +29,11 @@ extension HIDRawNode {
     name = property(parent, "HID_NAME") ?? ""
     place = property(parent, "HID_PHYS") ?? ""
     serial = property(parent, "HID_UNIQ") ?? ""
-    // systemd before version 244 has the second alone.
+    // systemd before version 244 sets only the second.
     isSecurityKey = ["ID_FIDO_TOKEN", "ID_SECURITY_TOKEN"].contains { property(device, $0) == "1" }
   }
 
-  /// All that are there; none where there is no udev.
+  /// All hidraw nodes; none without udev.
   static func all() -> [HIDRawNode] {
     guard let udev = udev_new() else { return [] }
     defer { udev_unref(udev) }

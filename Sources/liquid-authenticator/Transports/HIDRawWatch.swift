@@ -1,19 +1,19 @@
 import Glibc
 
-/// Waits for udev to be done with a new hidraw node; must begin before the device is made.
+/// Waits until udev has handled a new hidraw node; must begin before the device is made.
 final class HIDRawWatch: Sendable {
   /// How long udev may take.
   static let limit = Duration.seconds(5)
 
   private let monitor: HIDRawMonitor
 
-  /// Listens to udev; `nil` where there is no udev to listen to.
+  /// Starts listening to udev; `nil` without udev.
   init?() {
     guard let monitor = HIDRawMonitor() else { return nil }
     self.monitor = monitor
   }
 
-  /// Blocks until the node of the device with this serial (HID_UNIQ) is ready; `nil` when it is not in time.
+  /// Blocks until the node of the device with this serial (HID_UNIQ) is ready; `nil` after `limit`.
   func wait(serial: String, within limit: Duration = HIDRawWatch.limit) -> DeviceNode? {
     let deadline = ContinuousClock.now + limit
     while true {

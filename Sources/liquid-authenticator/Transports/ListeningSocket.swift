@@ -1,17 +1,17 @@
 import Glibc
 import StateDirectory
 
-/// A SOCK_SEQPACKET socket that listens, for its owner alone, and the file that leads to it.
+/// A listening SOCK_SEQPACKET socket, for its owner only, and its file.
 struct ListeningSocket: Sendable {
   let path: String
-  /// Non-blocking; whoever has the value closes it.
+  /// Non-blocking; the holder of the value closes it.
   let descriptor: Int32
   private let device: dev_t
   private let inode: ino_t
 
-  /// Listens at a path; a socket that a crash left is replaced, one that somebody listens at is not.
+  /// Listens at a path; replaces a socket that a crash left, but not one with a listener.
   ///
-  /// - Parameter elsewhere: what the person can do when the path will not do: "name another path".
+  /// - Parameter elsewhere: the advice for a path that cannot be used: "name another path".
   init(at path: String, elsewhere: String) throws(TransportError) {
     guard let address = SocketAddress(path) else {
       throw TransportError(
@@ -22,7 +22,7 @@ struct ListeningSocket: Sendable {
     try Self.removeStale(path, address, elsewhere)
     let descriptor = try Self.make()
     do throws(TransportError) {
-      // Linux gives the file the mode of the descriptor: at no moment may another user connect.
+      // Linux gives the file the mode of the descriptor, so that no other user can ever connect.
       guard fchmod(descriptor, 0o600) == 0, address.bind(descriptor), listen(descriptor, 16) == 0 else {
         throw TransportError("listen at \(path)", errno: errno)
       }
@@ -37,7 +37,7 @@ struct ListeningSocket: Sendable {
     self.descriptor = descriptor
   }
 
-  /// Removes the file, if it still is the one that was made here.
+  /// Removes the file, if it is still the one that was made here.
   func removeFile() {
     var status = stat()
     guard lstat(path, &status) == 0, status.st_dev == device, status.st_ino == inode else { return }
@@ -46,12 +46,12 @@ struct ListeningSocket: Sendable {
 
   // MARK: Accepting
 
-  /// What accept(2) came to.
+  /// The result of accept(2).
   enum Arrival {
     /// A connection, non-blocking.
     case connection(Int32)
     case none
-    /// The system has no descriptor or memory for it: it waits, and `poll` would tell of it at once and again.
+    /// The system has no descriptor or memory for a connection, which waits; `poll` would report it again and again.
     case noRoom
   }
 
@@ -76,7 +76,7 @@ struct ListeningSocket: Sendable {
     return descriptor
   }
 
-  /// Where others may write, they could put a socket of their own in the place of ours, and be told what is for us.
+  /// Throws if others could put their socket in the place of ours, and receive what clients send.
   private static func checkDirectory(of path: String, _ elsewhere: String) throws(TransportError) {
     let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
     let name = directory.isEmpty ? (path.first == "/" ? "/" : ".") : directory
@@ -85,7 +85,7 @@ struct ListeningSocket: Sendable {
     guard status.st_uid == geteuid() else {
       throw TransportError("\(name) belongs to another user (uid \(status.st_uid)); \(elsewhere)")
     }
-    // In a directory with the sticky bit, others can add files, and cannot take ours away.
+    // In a directory with the sticky bit, others can add files, but not remove ours.
     guard status.st_mode & S_ISVTX != 0 || !Privacy.isWritableByOthers(status, at: name) else {
       let mode = String(status.st_mode & 0o777, radix: 8)
       throw TransportError(
@@ -93,7 +93,7 @@ struct ListeningSocket: Sendable {
     }
   }
 
-  /// Removes what a process that died has left; anything else is not ours to remove.
+  /// Removes the socket of a process that has ended; throws for anything else.
   private static func removeStale(
     _ path: String, _ address: SocketAddress, _ elsewhere: String
   ) throws(TransportError) {

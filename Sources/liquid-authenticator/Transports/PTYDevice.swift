@@ -74,7 +74,7 @@ final class PTYDevice: DeviceLink, Polled {
     }
   }
 
-  /// Drops what nobody has read: the answers to a client that is gone would be taken for the next one's.
+  /// Drops unread output: the next client would take the answers to a previous one for its own.
   private func dropUnread() {
     output.withLock { output in
       output.bytes = []
@@ -85,7 +85,7 @@ final class PTYDevice: DeviceLink, Polled {
     }
   }
 
-  /// Writes what the terminal takes; true when something is left for later.
+  /// Writes what the terminal takes; returns whether something is left for later.
   private func flush(_ output: inout PTYOutput) -> Bool {
     while output.isOpen, !output.bytes.isEmpty {
       let count = output.bytes.withUnsafeBytes { write(controller, $0.baseAddress, $0.count) }
@@ -104,7 +104,7 @@ extension Report {
   }
 }
 
-/// What is to be written to a terminal; a report that was begun is written whole.
+/// The output to a terminal; a report that was begun is written whole.
 struct PTYOutput {
   /// How many bytes wait at most, enough for the longest message (129 reports); what a client does not read is dropped.
   static let capacity = 192 * Report.size
@@ -112,14 +112,14 @@ struct PTYOutput {
   var bytes: ArraySlice<UInt8> = []
   var isOpen = true
 
-  /// Adds what finds room; the longest message does when nothing waits.
+  /// Adds the reports that fit; the longest message fits if nothing waits.
   mutating func append(_ reports: [Report]) {
     guard isOpen else { return }
     for report in reports where bytes.count < Self.capacity { bytes += report.bytes }
   }
 }
 
-/// Cuts the bytes of a terminal into reports.
+/// Splits the bytes of a terminal into reports.
 struct PTYInput {
   /// What a client writes for one report: the number 0, then the report.
   static let frame = Report.size + 1
@@ -127,10 +127,10 @@ struct PTYInput {
   private var partial: [UInt8] = []
   private var lastAppended: Instant?
 
-  /// Takes some bytes; returns the reports that are whole now.
+  /// Takes some bytes; returns the reports that are complete now.
   ///
-  /// The rest of a report that a client did not finish within a message's time-out belongs to nobody: without this, a
-  /// client that died in the middle would shift every report after it.
+  /// Drops the part of a report that a client did not finish within a message's time-out: a client that died in the
+  /// middle would otherwise shift every report after it.
   mutating func append(_ bytes: some Sequence<UInt8>, at now: Instant) -> [Report] {
     if let lastAppended, lastAppended.advanced(by: CTAPHIDStateMachine.messageTimeout) <= now { partial = [] }
     lastAppended = now

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// A pseudo terminal that stands for the device: libfido2 takes its path where it expects a hidraw node.
+/// A pseudo terminal in place of the device: libfido2 takes its path where it expects a hidraw node.
 ///
-/// Its own tools write 65 bytes a report (the number 0, then 64) and read 64, as from hidraw.
+/// Its own tools write 65 bytes for each report (the number 0, then 64) and read 64, as from hidraw.
 struct PTYTransport: ReportTransport {
   let name = "pty"
   let loop: EventLoop

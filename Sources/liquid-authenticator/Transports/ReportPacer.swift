@@ -2,13 +2,13 @@ import CTAPHID
 
 /// Spreads a long answer over time, so that hidraw's ring of 64 reports does not overflow before its reader wakes.
 ///
-/// An answer of up to 32 reports, which is any that the authenticator gives, goes at once.
+/// An answer of up to 32 reports, as all answers of the authenticator are, is sent at once.
 struct ReportPacer {
   /// How many reports go at once.
   static let burst = 32
-  /// How long the reader then has before the next go.
+  /// The pause between two bursts, in which the reader can wake.
   static let pause = Duration.milliseconds(20)
-  /// How many reports wait at most; what is more is lost, as it would be in the ring.
+  /// The most reports that wait; further ones are lost, as they would be in the ring.
   static let capacity = 1024
 
   private var waiting: [Report] = []

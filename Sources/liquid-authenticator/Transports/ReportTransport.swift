@@ -6,10 +6,12 @@ import Synchronization
 ///
 /// A new transport is a new file and a case of ``TransportChoice``.
 protocol ReportTransport: Sendable {
-  /// How the option of the command line names it.
+  /// Its name on the command line.
   var name: String { get }
 
-  /// Makes the device appear. Every attachment is a new device: a client of the old one has to begin anew.
+  /// Makes the device appear.
+  ///
+  /// Every attachment is a new device: a client of the old one must start over.
   func attach() throws(TransportError) -> any DeviceLink
 }
 
@@ -21,7 +23,7 @@ protocol DeviceLink: Sendable {
   /// Writes the reports of one message. It never waits: a client that does not read loses reports, as on hidraw.
   func send(_ reports: [Report])
 
-  /// Waits until it is known what clients open; `nil` when it cannot be found out.
+  /// Waits for the node that clients open; `nil` if it cannot be found.
   func node() async -> DeviceNode?
 
   /// Makes the device disappear; when it returns, no client finds it any more.
@@ -73,14 +75,14 @@ enum TransportChoice: Equatable, Sendable {
   }
 }
 
-/// Why there is no device.
+/// Why the device cannot be made.
 struct TransportError: Error, CustomStringConvertible {
   /// Lower case, no full stop: what happened, then what to do.
   let description: String
 
   init(_ description: String) { self.description = description }
 
-  /// What the system refused, with its own words for why.
+  /// The error of a failed system call, with the system's message.
   init(_ action: String, errno number: Int32, hint: String? = nil) {
     description = "cannot \(action): \(SystemNumber(number))" + (hint.map { "; " + $0 } ?? "")
   }
@@ -90,7 +92,7 @@ struct TransportError: Error, CustomStringConvertible {
 enum DeviceEvent: Sendable, Equatable {
   /// The host wrote a report.
   case report(Report)
-  /// Nobody reads the answers on this channel any more; on any channel, when it is `nil`.
+  /// The client of this channel has gone; `nil` means the clients of all channels.
   case left(ChannelID?)
 }
 

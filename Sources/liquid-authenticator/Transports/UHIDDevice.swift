@@ -25,11 +25,11 @@ final class UHIDDevice: DeviceLink, Polled {
 
   /// Creates the device; the descriptor is closed with it.
   ///
-  /// - Parameter watch: listens to udev since before.
+  /// - Parameter watch: already listens to udev.
   init(
     descriptor: Int32, watch: HIDRawWatch?, timepiece: any MonotonicClock, on loop: EventLoop
   ) throws(TransportError) {
-    // HID_UNIQ, by which udev's events are known to be of this device.
+    // HID_UNIQ, which identifies this device in udev's events.
     serial = String(UInt64.random(in: 0 ... .max), radix: 16)
     self.watch = watch
     self.descriptor = descriptor
@@ -105,15 +105,15 @@ final class UHIDDevice: DeviceLink, Polled {
     case UHID_OUTPUT:
       if let report = Self.report(of: event) { events.send(.report(report)) }
     case UHID_GET_REPORT, UHID_SET_REPORT:
-      // The kernel's caller waits for up to 5 s unless it is told at once that there is no such report.
+      // Without an immediate refusal, the kernel's caller waits for up to 5 s.
       var length = 0
       var refusal = cuhid_refusal(&event, &length)
       _ = Glibc.write(descriptor, &refusal, length)
     case UHID_CLOSE:
-      // The last client has closed the node: nobody waits for an answer.
+      // The last client has closed the node and waits for no answer.
       events.send(.left(nil))
     default:
-      // START, STOP and OPEN: a client makes itself known by its reports.
+      // START, STOP and OPEN: clients are recognised by their reports.
       break
     }
     return true
@@ -146,7 +146,7 @@ extension Report {
 }
 
 extension Instant {
-  /// What poll(2) must be given to wake at this instant, not before.
+  /// The timeout for poll(2) to wake at this instant, not before.
   func pollTimeout(from now: Instant) -> Int32 {
     let nanoseconds = max(0, nanoseconds - now.nanoseconds)
     return Int32(clamping: (nanoseconds + 999_999) / 1_000_000)

@@ -1,11 +1,11 @@
-/// What the kernel, udev and clients are told of our device.
+/// The identity of the device for the kernel, udev and clients.
 enum UHIDIdentity {
   /// The name that people see in a browser's list: with no USB parent, clients show HID_NAME.
   static let name = "Liquid Auth"
-  /// HID_PHYS, in which other devices have the port that they are plugged in at.
+  /// HID_PHYS, which names the port of other devices.
   ///
-  /// By this, every authenticator of ours knows what we have made, whoever runs it; a device that is plugged in cannot
-  /// claim it.
+  /// Every `liquid-authenticator` recognises the devices of all others by it, of any user; a device that is
+  /// plugged in cannot claim it.
   static let place = "liquid-authenticator"
   /// pid.codes; the product id is to be asked for before a release (until then the one for tests).
   static let vendor: UInt32 = 0x1209

@@ -12,14 +12,14 @@ struct UHIDTransport: ReportTransport {
   private let open: @Sendable () throws(TransportError) -> Int32
   private let watch: @Sendable () -> HIDRawWatch?
 
-  /// The kernel's own.
+  /// Uses the kernel's `/dev/uhid`.
   init(loop: EventLoop) {
     self.init(timepiece: loop, loop: loop, open: Self.openDevice, watch: HIDRawWatch.init)
   }
 
   /// - Parameters:
-  ///   - open: where the descriptor comes from; tests give one end of a socket pair.
-  ///   - watch: begins to listen to udev.
+  ///   - open: opens the descriptor; tests give one end of a socket pair.
+  ///   - watch: starts listening to udev.
   init(
     timepiece: any MonotonicClock, loop: EventLoop, open: @escaping @Sendable () throws(TransportError) -> Int32,
     watch: @escaping @Sendable () -> HIDRawWatch?

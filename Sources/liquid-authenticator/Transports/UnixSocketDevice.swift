@@ -5,9 +5,9 @@ import Synchronization
 
 /// The device behind a listening socket.
 ///
-/// All clients see all answers, as all that have a hidraw node open do: the channel says whose they are.
+/// All clients get all answers, as with a hidraw node; the channel identifies the recipient.
 final class UnixSocketDevice: DeviceLink, Polled {
-  /// How many clients may be connected; one more is turned away.
+  /// How many clients may be connected; a further one is turned away.
   static let clientLimit = 32
   /// How many packets of one client are read before the next client's, and how many are written in one call.
   private static let packetsAtOnce = 32
@@ -78,7 +78,8 @@ final class UnixSocketDevice: DeviceLink, Polled {
     if descriptors.first?.isReadable == true { accept() }
   }
 
-  /// Takes the packets that are there, so many at most that other clients have their turn; false when it has gone.
+  /// Reads waiting packets, at most ``packetsAtOnce`` for the sake of other clients; returns `false` if the client has
+  /// gone.
   private func readAll(_ client: Int32) -> Bool {
     let size = Self.packetSize
     let (reports, hasEnded) = withUnsafeTemporaryAllocation(of: Int.self, capacity: Self.packetsAtOnce) { lengths in

@@ -1,6 +1,6 @@
-/// A socket that stands for the device, for machines without `/dev/uhid`: SOCK_SEQPACKET, one report a packet.
+/// A socket in place of the device, for machines without `/dev/uhid`: SOCK_SEQPACKET, one report for each packet.
 ///
-/// Plugged in is: the socket's file is there.
+/// The device is attached while the socket's file exists.
 struct UnixSocketTransport: ReportTransport {
   let path: String
   let loop: EventLoop

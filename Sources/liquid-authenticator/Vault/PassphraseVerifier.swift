@@ -1,22 +1,22 @@
 import CryptoPrimitives
 import Synchronization
 
-/// Knows again the passphrase that opened the vault, without Argon2 in a ceremony.
+/// Recognises the passphrase that opened the vault, without Argon2 in a ceremony.
 ///
-/// While the vault is open it keeps, in locked memory, HMAC-SHA-512 of the passphrase under a key that is drawn anew at
-/// each unlocking. It is in no file, and ends when the vault is locked.
+/// While the vault is open it keeps, in locked memory, HMAC-SHA-512 of the passphrase under a key that is random for
+/// each unlocking. No file has it, and locking the vault removes it.
 final class PassphraseVerifier: Sendable {
-  /// Wrong tries in a row, over all ceremonies, after which verification is refused until the vault is unlocked anew.
+  /// Wrong tries in a row, over all ceremonies, after which verification is refused until the vault is unlocked again.
   static let triesPerUnlocking = 8
 
-  /// What a try came to.
+  /// The result of a try.
   enum Outcome: Equatable, Sendable {
     case right
-    /// Wrong; so many tries are left before `blocked`.
+    /// Wrong; `triesLeft` more wrong tries are allowed before `blocked`.
     case wrong(triesLeft: Int)
-    /// Wrong too often: the vault is to be locked.
+    /// Wrong too often: the vault must be locked.
     case blocked
-    /// The vault is locked: nothing is known.
+    /// The vault is locked, so that there is nothing to compare with.
     case locked
   }
 
@@ -32,20 +32,20 @@ final class PassphraseVerifier: Sendable {
   /// Sets the action to call after each try whose verdict is `blocked`.
   func ifBlocked(_ action: @escaping @Sendable () -> Void) { ifBlocked.withLock { $0 = action } }
 
-  /// Remembers the passphrase that has just opened the vault; all tries are there again.
+  /// Remembers the passphrase that has just opened the vault, and allows all tries again.
   func remember(_ passphrase: SecretBytes) {
     let key = SecretBytes.random(count: 64)
     let digest = Self.digest(passphrase, key)
     known.withLock { $0 = Known(key: key, digest: digest) }
   }
 
-  /// Forgets it: the vault is locked.
+  /// Forgets the passphrase when the vault is locked.
   func forget() { known.withLock { $0 = nil } }
 
   /// How many wrong tries there may be before `blocked`; all of them while the vault is locked.
   var triesLeft: Int { known.withLock { $0?.triesLeft } ?? Self.triesPerUnlocking }
 
-  /// Compares a passphrase, in constant time, and counts.
+  /// Compares a passphrase in constant time, and counts the try.
   func verify(_ passphrase: SecretBytes) -> Outcome {
     let outcome = compare(passphrase)
     if outcome == .blocked, let action = ifBlocked.withLock({ $0 }) { action() }

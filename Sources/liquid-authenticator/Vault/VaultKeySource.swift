@@ -6,10 +6,10 @@ import StateDirectory
 import Synchronization
 import Vault
 
-/// Holds what the vault keeps while it is open, and asks for its passphrase when it is not.
+/// Holds the content of the open vault, and prompts for the passphrase if the vault is locked.
 ///
-/// Opening takes a second and 256 MiB, which Argon2 gives back; it is done on a thread of its own. Nothing here touches a
-/// file that is missing or damaged: the log names it and says what to do, and the command is declined.
+/// Opening takes a second and 256 MiB, which Argon2 frees; it runs on a thread of its own. A missing or damaged file is
+/// not changed: the log names it and says what to do, and the command is declined.
 final class VaultKeySource: KeySource {
   private let directory: StateDirectory
   private let prompter: UserPrompter
@@ -20,18 +20,18 @@ final class VaultKeySource: KeySource {
   private let state: Mutex<State>
   /// Held while a store is being opened, by one thread at a time.
   private let opening = Mutex(())
-  /// Those who give a passphrase at the control socket wait here: each costs 256 MiB, so there is one at a time.
+  /// Queues the passphrases from the control socket: each costs 256 MiB, so one is checked at a time.
   private let turns = RequestQueue(())
 
   private struct State {
     var open: OpenVault?
-    /// What the store tells in clear, while it is not open.
+    /// The settings that the store keeps in clear, for use while it is not open.
     var reported: ReportedSettings
-    /// What the open vault came from: another vault that is put in its file's place does not pass for it.
+    /// The open vault's main key, which another vault in place of its file does not have.
     var mainKey: SecretBytes?
-    /// How many times the vault was locked: an unlocking that began before the last one comes too late.
+    /// How many times the vault was locked: an unlocking that began before the last lock does not count.
     var lockings = 0
-    /// A store that is still in use by a ceremony outlives a locking, and cannot be opened a second time beside itself.
+    /// A store that a ceremony still uses survives a lock, and cannot be opened a second time meanwhile.
     weak var store: CredentialDB?
     var storeID: [UInt8] = []
     /// Why vault or store did not open the last time although the passphrase was right, and which files those were.
@@ -97,10 +97,10 @@ final class VaultKeySource: KeySource {
 
   // MARK: The control socket
 
-  /// Opens the vault with a passphrase that came over the control socket; when it is open, the passphrase is compared
-  /// in full all the same.
+  /// Opens the vault with a passphrase from the control socket; if the vault is open, still checks the passphrase in
+  /// full.
   ///
-  /// Whoever comes meanwhile waits, and is not served any more if he goes away.
+  /// Other requests wait meanwhile; one that is cancelled is not served any more.
   ///
   /// - Returns: the unlocking, to be compared later; `nil` when the task was cancelled or the vault locked meanwhile.
   /// - Throws: `wrongPassphrase`, also for a vault that is not the open one; or why vault or store cannot be opened.
@@ -123,7 +123,7 @@ final class VaultKeySource: KeySource {
 
   /// Forgets everything that the vault holds.
   ///
-  /// A ceremony that waits for a person is declined when he answers.
+  /// A ceremony that waits for a person is declined after the answer.
   func lock() {
     state.withLock { state in
       if let reported = try? state.open?.store.state().settings.reported { state.reported = reported }
@@ -137,7 +137,7 @@ final class VaultKeySource: KeySource {
   /// Whether the store is open.
   var hasStore: Bool { state.withLock { $0.store != nil } }
 
-  /// Forgets all of a store that another one has taken the place of.
+  /// Forgets everything about a store that was replaced.
   func storeWasReplaced() {
     lock()
     let reported = directory.reportedSettings()
@@ -146,7 +146,7 @@ final class VaultKeySource: KeySource {
 
   // MARK: Opening
 
-  /// `nil` when the task is cancelled meanwhile: Argon2 cannot be stopped, but nobody waits for it.
+  /// Unlocks the vault's file; returns `nil` if the task is cancelled meanwhile, although Argon2 cannot be stopped.
   private func content(_ passphrase: SecretBytes) async throws(StateDirectoryError) -> VaultContent? {
     let directory = directory
     return try await OwnThread.runUnlessCancelled {
@@ -174,7 +174,7 @@ final class VaultKeySource: KeySource {
     }.get()
   }
 
-  /// The open vault, if `content` is what it came from; or the vault that it makes with the store.
+  /// The open vault, which must have the main key of `content`; or a new one with the store.
   private func openVault(_ content: VaultContent) throws(StateDirectoryError) -> OpenVault {
     let (open, mainKey, kept) = state.withLock { state in
       (state.open, state.mainKey, state.storeID == content.storeID ? state.store : nil)
@@ -200,7 +200,7 @@ final class VaultKeySource: KeySource {
       signatures: signatures)
   }
 
-  /// Keeps what is wrong with vault or store for `status`; a wrong passphrase is none of it.
+  /// Keeps a fault of vault or store for `status`; a wrong passphrase or a failed system call is not kept.
   private func remembered(_ error: StateDirectoryError) -> StateDirectoryError {
     switch error.kind {
     case .wrongPassphrase, .system: break
@@ -221,21 +221,21 @@ final class VaultKeySource: KeySource {
 
 // MARK: - Status
 
-/// How the vault stands, for `liquid-auth status`.
+/// The state of the vault, for `liquid-auth status`.
 struct VaultStatus: Sendable, Equatable {
-  /// Whether ceremonies go on without a passphrase.
+  /// Whether ceremonies need no passphrase.
   var isUnlocked: Bool
-  /// Which phrase it is, 4 bytes; only while unlocked.
+  /// Identifies the phrase, 4 bytes; only while unlocked.
   var fingerprint: [UInt8]?
   /// What is wrong with vault or store, if anything.
   var fault: StateDirectoryError?
 }
 
 extension VaultKeySource {
-  /// How things stand now; reads the vault's file, and never waits for a person.
+  /// The present state; reads the vault's file, and never waits for a person.
   var status: VaultStatus {
     var status = VaultStatus(isUnlocked: current != nil, fingerprint: current?.keys.fingerprint)
-    // What was put in the place of a file at fault is not accused of it.
+    // A fault does not apply to a file that has been replaced since.
     if let (error, files) = state.withLock({ $0.fault }), files == stamps { status.fault = error }
     do {
       try directory.check()
