@@ -1,4 +1,4 @@
-"""What every part shares: the figures that the tests noted stand at the end of the run, passed or failed."""
+"""For all parts: print the figures that the tests noted at the end of the run, passed or failed."""
 
 from support import figures, wire
 

@@ -1,13 +1,13 @@
-# Sourced by the scripts beside it: what they share. Not a program.
+# Shared by the scripts in this directory, which source it. Not a program.
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # the variables are for those who source this
+# shellcheck disable=SC2034 # the variables are for the scripts that source this
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# Packages of Debian and Ubuntu. The doors of Package.swift name the first line's.
+# Packages of Debian and Ubuntu. The system libraries of Package.swift need those of the first line.
 packages_to_build=(libssl-dev libsodium-dev libcbor-dev libudev-dev libsqlite3-dev zlib1g-dev libqrencode-dev pkg-config
     binutils scdoc)
-# What liquid-auth-wallet needs besides: to be built, and to run.
+# Further packages for liquid-auth-wallet: to build it, and to run it.
 packages_to_build_wallet=(libgstreamer-plugins-bad1.0-dev libpsl-dev)
 packages_to_run_wallet=(gstreamer1.0-plugins-bad gstreamer1.0-nice zbar-tools)
 packages_to_check=(shellcheck)
@@ -19,16 +19,16 @@ packages_for_tools=(git sudo openssh-server libpam-u2f pamu2fcfg pamtester u2f-h
 packages_for_browsers=(chromium chromium-driver firefox-esr xvfb xdotool imagemagick)
 packages_for_bench_in_guest=(gcc libc6-dev strace "${packages_for_browsers[@]}")
 packages_for_wallet=(chromium chromium-driver firefox-esr iproute2 qrencode elfutils)
-# Unpacked and not installed: Debian would start its server for everybody.
+# Unpacked and not installed, because Debian would start it as a system service.
 packages_of_turn=(coturn)
 
-# The tests' Python modules live here, readable by the guest's ordinary user.
+# The tests' Python modules, readable by the guest's ordinary user.
 python_modules=$repo/.build/python
 
-# The tools that Tests/tools runs lie here, as packages.
+# The packages of the tools that Tests/tools runs.
 tools_packages=$repo/.build/tools-packages
 
-# coturn and what it needs lie here, unpacked.
+# coturn and its dependencies, unpacked.
 turn_root=$repo/.build/turn
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
@@ -37,7 +37,7 @@ fail() {
     exit 1
 }
 
-# single_quoted WORD...: as every sh reads them again. bash's own %q writes $'...' for some, which dash does not read.
+# single_quoted WORD...: quote for any sh. bash's %q writes $'...' for some words, which dash does not read.
 single_quoted() {
     local word words=()
     for word; do
@@ -46,7 +46,7 @@ single_quoted() {
     echo "${words[*]}"
 }
 
-# as_root COMMAND...: as it is when we are root, else through sudo.
+# as_root COMMAND...: run as root, through sudo if needed.
 as_root() {
     if ((EUID == 0)); then
         "$@"
@@ -57,8 +57,8 @@ as_root() {
     fi
 }
 
-# apt_get ARGUMENT...: while another program holds a lock of apt or dpkg, as a fresh machine's automatic updates do, it
-# waits, ten minutes at most, and says so.
+# apt_get ARGUMENT...: run apt-get. Wait for at most ten minutes, with a message, while another program, such as the
+# automatic updates of a fresh machine, holds a lock of apt or dpkg.
 apt_get() {
     local fault is_said='' began=$SECONDS
     until fault=$(as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" 2>&1 >/dev/null); do
@@ -73,13 +73,13 @@ apt_get() {
     done
 }
 
-# update_lists: apt's, once in a script's run.
+# update_lists: update apt's package lists, once in a run.
 update_lists() {
-    [[ -n ${lists_are_new:-} ]] || apt_get update || fail "apt-get could not update its lists of packages"
+    [[ -n ${lists_are_new:-} ]] || apt_get update || fail "apt-get could not update the package lists"
     lists_are_new=yes
 }
 
-# missing_packages NAME...: those that are not installed, and that no installed package provides.
+# missing_packages NAME...: print those that are neither installed nor provided by an installed package.
 missing_packages() {
     dpkg-query -W -f '${db:Status-Status} ${Package}, ${Provides}\n' 2>/dev/null | awk -v wanted="$*" '
         sub(/^installed /, "") {
@@ -88,10 +88,10 @@ missing_packages() {
         END { for (m = split(wanted, list, " "); n++ < m;) if (!(list[n] in there)) print list[n] }'
 }
 
-# install_packages NAME...: those that are not there yet. Says which; asks nothing.
+# install_packages NAME...: install the missing ones, after a message, without a question.
 install_packages() {
     local missing
-    command -v dpkg-query >/dev/null || fail "only Debian and Ubuntu are known here; install by hand: $*"
+    command -v dpkg-query >/dev/null || fail "only Debian and Ubuntu are supported; install these packages by hand: $*"
     mapfile -t missing < <(missing_packages "$@")
     ((${#missing[@]})) || return 0
     say "installing ${missing[*]}"
@@ -99,8 +99,8 @@ install_packages() {
     apt_get install -y --no-install-recommends "${missing[@]}" || fail "apt-get could not install: ${missing[*]}"
 }
 
-# download_packages DIRECTORY NAME...: those that are not there yet, and what they need
-# beyond what is installed, as files; nothing is installed. Done once for each list.
+# download_packages DIRECTORY NAME...: download the packages and their missing
+# dependencies, without installing them. Done once for each list.
 download_packages() {
     local directory=$1
     shift
@@ -114,8 +114,8 @@ download_packages() {
     echo "$*" >"$directory/.packages"
 }
 
-# unpack_packages DIRECTORY NAME...: as download_packages, and the files of all of them
-# below DIRECTORY/root. What is installed already is not there.
+# unpack_packages DIRECTORY NAME...: download_packages, then unpack all of them below
+# DIRECTORY/root. Installed dependencies are left out.
 unpack_packages() {
     local directory=$1 package
     shift
@@ -129,9 +129,9 @@ unpack_packages() {
     mv "$directory/root.new" "$directory/root"
 }
 
-# install_python_modules: those of Tests/requirements.txt, for Debian's own
-# python3. Done once for each content of that file. Debian's setuptools builds what
-# is no wheel, so that nothing is downloaded whose hash is not there.
+# install_python_modules: install the modules of Tests/requirements.txt for Debian's
+# python3. Done once for each content of that file. Debian's setuptools builds the
+# modules without a wheel, so every download has its hash in that file.
 install_python_modules() {
     local wanted=$repo/Tests/requirements.txt
     install_packages "${packages_for_python[@]}"
@@ -145,8 +145,8 @@ install_python_modules() {
     cp "$wanted" "$python_modules/.requirements.txt"
 }
 
-# python ARGUMENT...: Debian's python3 with the tests' modules, and nothing of
-# another Python that may come first in PATH.
+# python ARGUMENT...: run Debian's python3 with the tests' modules, even if another
+# Python comes first in PATH.
 python() {
     PYTHONPATH=$python_modules:$repo/Tests PYTHONPYCACHEPREFIX=$repo/.build/pycache PYTHONNOUSERSITE=1 \
         /usr/bin/python3 "$@"
@@ -155,15 +155,15 @@ python() {
 # shellcheck source=scripts/toolchain.sh
 . "$repo/scripts/toolchain.sh"
 
-# prepare_build PACKAGE...: Swift first, then what every build needs and those packages, before any build.
+# prepare_build PACKAGE...: install Swift, the packages of every build, and these packages.
 prepare_build() {
     install_swift
     install_packages "${packages_to_build[@]}" "$@"
     drop_stale_manifests
 }
 
-# SwiftPM asks pkg-config once and keeps the answers in its manifests, for ever. They are dropped when pkg-config's
-# answers are others than at the last build, as they are after a package was installed.
+# drop_stale_manifests: SwiftPM keeps the answers of pkg-config in its manifests for ever. Remove the manifests if the
+# answers have changed since the last build, for example after a package was installed.
 drop_stale_manifests() {
     local name names answers='' kept=$repo/.build/pkg-config.txt
     mapfile -t names < <(sed -n 's/.*pkgConfig: "\([^"]*\)".*/\1/p' "$repo/Package.swift")
@@ -176,18 +176,18 @@ drop_stale_manifests() {
     cat >"$kept" <<<"$answers"
 }
 
-# One release build for all who run the programs; static, so that the daemon
-# starts fast and runs on a machine without Swift. No RUNPATH, so that libraries come
-# from the system alone; `-z now`, so that the table of their functions is read-only.
+# One release build for all scripts; static, so that the daemon starts fast and runs on
+# a machine without Swift. No RUNPATH, so that only system libraries are loaded; `-z now`,
+# so that the table of their functions is read-only.
 release_flags=(-c release --static-swift-stdlib --disable-local-rpath -Xlinker -z -Xlinker now)
 release=$repo/.build/release
 
 # The programs of the project; the daemon is `liquid-authenticator`.
 programs=(liquid-authenticator liquid-auth)
-# The one with a network, which those who want only a key need not have.
+# The program that uses the network; a security key alone does not need it.
 wallet_programs=(liquid-auth-wallet)
 
-# build_release PRODUCT...: `swift build` builds one product at a time.
+# build_release PRODUCT...: make a release build. `swift build` builds one product at a time.
 build_release() {
     prepare_build
     local product log=$repo/.build/release-build.log
@@ -200,15 +200,15 @@ build_release() {
     done
 }
 
-# build_wallet: the release build of the wallet, ready to run.
+# build_wallet: make a release build of the wallet, and install what it needs to run.
 build_wallet() {
     prepare_build "${packages_to_build_wallet[@]}"
     install_packages "${packages_to_run_wallet[@]}"
     build_release "${wallet_programs[@]}"
 }
 
-# build_manual DIRECTORY: the pages of Sources/Manual, as man looks for them below a directory `man`. Each further name in
-# the NAME section of a page gets a file that refers to that page.
+# build_manual DIRECTORY: write the pages of Sources/Manual in the layout of a directory `man`. Each further
+# name in the NAME section of a page gets a file that refers to that page.
 build_manual() {
     local source page section name names
     for source in "$repo"/Sources/Manual/*.scd; do
@@ -222,15 +222,15 @@ build_manual() {
     done
 }
 
-# load_uhid: the kernel's part, if it is not there; why it could not be had is left in
-# uhid_fault, one line.
+# load_uhid: load the kernel module if /dev/uhid is missing. uhid_fault has the last line
+# of an error.
 load_uhid() {
     uhid_fault=
     [[ -c /dev/uhid ]] || uhid_fault=$({ (as_root modprobe uhid) 2>&1 || true; } | tail -n 1)
 }
 
-# install_device_access: the rule, the group and the module of udev-rules/, where
-# an administrator's own go. Does again only what is not as it should be.
+# install_device_access: install the rule, the group and the module of udev-rules/ in /etc.
+# Changes only what differs.
 install_device_access() {
     install_file udev-rules/60-liquid-auth.rules /etc/udev/rules.d/60-liquid-auth.rules
     install_file udev-rules/liquid-auth.sysusers.conf /etc/sysusers.d/liquid-auth.conf
@@ -251,7 +251,7 @@ install_device_access() {
         fail "udev did not give /dev/uhid to the group liquid-auth; is systemd-udevd running?"
 }
 
-# install_file FROM TO: FROM is relative to the repository.
+# install_file FROM TO: copy if different. FROM is relative to the repository.
 install_file() {
     cmp -s "$repo/$1" "$2" || as_root install -D -m 0644 "$repo/$1" "$2"
 }

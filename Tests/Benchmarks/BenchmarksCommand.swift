@@ -1,13 +1,13 @@
 import ArgumentParser
 import Glibc
 
-/// What `scripts/bench` runs: measures, judges nothing, and prints tables of ratios within this one run.
+/// The command that `scripts/bench` runs: prints tables of ratios within one run, without judging them.
 struct BenchmarksCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "benchmarks", abstract: "Measures the authenticator against floors beside it.",
     subcommands: [Measure.self, Echo.self, Repeat.self], defaultSubcommand: Measure.self)
 
-  /// Parses the command line and runs; `main.swift` is this one call.
+  /// Parses the command line and runs.
   static func start() async { await main() }
 }
 
@@ -45,18 +45,18 @@ struct Measure: AsyncParsableCommand {
   }
 }
 
-/// The programs that are measured, and those that are needed for it.
+/// The programs under test, and those that the measurements need.
 struct Programs {
   let bin: String
   let pinentry: String
 
   var daemon: String { bin + "/liquid-authenticator" }
   var command: String { bin + "/liquid-auth" }
-  /// This very program.
+  /// The running program itself.
   let benchmarks = "/proc/self/exe"
 }
 
-/// Why nothing could be measured.
+/// The reason that a measurement failed.
 struct BenchmarkError: Error, CustomStringConvertible {
   let description: String
 

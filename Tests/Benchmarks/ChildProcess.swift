@@ -1,6 +1,6 @@
 import Glibc
 
-/// A program that was started, and is ended with the last reference to it.
+/// A child process; the last reference to it ends it.
 final class ChildProcess {
   let id: pid_t
   private var hasEnded = false
@@ -8,9 +8,9 @@ final class ChildProcess {
   /// Starts a program.
   ///
   /// - Parameters:
-  ///   - input: what it reads from its standard input, at most as much as a pipe holds.
-  ///   - log: the file that takes what it says; its standard output too.
-  ///   - environment: variables beside ours.
+  ///   - input: its standard input, at most as much as a pipe holds.
+  ///   - log: the file for its standard output and error.
+  ///   - environment: variables in addition to those of this process.
   init(
     _ program: String, _ arguments: [String], input: String = "", log: String = "/dev/null",
     environment: [String] = []
@@ -46,13 +46,13 @@ final class ChildProcess {
 
   deinit { if !hasEnded { stop() } }
 
-  /// Asks it to end, and waits for that.
+  /// Sends SIGTERM, and waits for the end.
   func stop() {
     kill(id, SIGTERM)
     _ = wait()
   }
 
-  /// Waits until it ends by itself; returns its exit status, −1 for a signal.
+  /// Waits until the program ends; returns its exit status, −1 for a signal.
   func wait() -> Int32 {
     var status: Int32 = 0
     while waitpid(id, &status, 0) < 0, errno == EINTR {}
@@ -67,7 +67,7 @@ func run(_ program: String, _ arguments: [String], input: String = "", log: Stri
   guard status == 0 else { throw BenchmarkError("\(program) ended with \(status); see \(log)") }
 }
 
-/// Runs `body` while this process, and each that it starts, may use only one processor.
+/// Runs `body` while this process and its children may use one processor only.
 func onOneProcessor(_ body: () throws -> Void) throws {
   let all = ProcessStatus(of: getpid()).text("Cpus_allowed_list")
   try use(processors: String(all.prefix(while: \.isNumber)))

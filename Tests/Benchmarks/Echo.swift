@@ -1,9 +1,9 @@
 import ArgumentParser
 import CryptoPrimitives
 
-/// The floor of a sign-in, as a process of its own: it reads a request, signs once, and writes an answer.
+/// The floor of a sign-in as a separate process: reads a request, signs once, and writes an answer.
 ///
-/// It is told both by its client first, and understands neither.
+/// The client first sends the length of both and the answer. The process parses neither.
 struct Echo: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Answers one client; used by measure.", shouldDisplay: false)
@@ -13,7 +13,7 @@ struct Echo: ParsableCommand {
 
   func run() throws {
     let key = try P256.PrivateKey.random()
-    // What an assertion signs: authenticator data and clientDataHash.
+    // The message that an assertion signs has this size: authenticator data and clientDataHash.
     let message = [UInt8](repeating: 1, count: 37 + 32)
     let client = try ReportSocket.accept(at: path)
     guard let counts = client.receive(count: 1)?.first, let answer = client.receive(count: Int(counts[1])) else {
@@ -32,7 +32,7 @@ struct EchoFloor {
   private let socket: ReportSocket
   private let request: [[UInt8]]
 
-  /// Starts one that answers this request with that answer.
+  /// Starts a process that answers the request with the answer.
   init(_ programs: Programs, at path: String, request: [[UInt8]], answer: [[UInt8]]) throws(BenchmarkError) {
     process = try ChildProcess(programs.benchmarks, ["echo", path])
     socket = try ReportSocket.connect(to: path)

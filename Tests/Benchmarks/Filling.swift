@@ -3,19 +3,19 @@ import CryptoPrimitives
 import Recovery
 import StateDirectory
 
-/// Passkeys by the thousand: rows as the store writes them, sealed and counted, but in few transactions.
+/// Adds passkeys by the thousand: rows as the store writes them, sealed and counted, but in few transactions.
 ///
-/// What is filled in opens only if every row, index and sum is what the store would have written.
+/// The store opens only if every row, index and sum is as the store would have written it.
 extension KeyInUse {
-  /// Stores one passkey at each of so many sites.
+  /// Stores one passkey at each of `count` sites.
   func fill(sites count: Int) async throws { try await fill(count) { try source(site: $0, user: $0) } }
 
-  /// Stores so many passkeys at one site.
+  /// Stores `count` passkeys at one site.
   func fill(accounts count: Int, ofSite site: Int) async throws {
     try await fill(count) { try source(site: site, user: $0) }
   }
 
-  /// The passkey of one account, as a registration leaves it.
+  /// The passkey of one account, as a registration stores it.
   func source(site: Int, user: Int) throws -> CredentialSource {
     let registration = Self.registration(site: site, user: user)
     let user = registration.user
@@ -37,7 +37,7 @@ extension KeyInUse {
       algorithm: .es256)
   }
 
-  /// How many rows are made at a time, by two tasks, and written together.
+  /// The number of rows that two tasks make together, and that one transaction writes.
   private static let batch = 20_000
 
   private func fill(_ count: Int, _ source: @escaping @Sendable (Int) throws -> CredentialSource) async throws {
@@ -68,7 +68,7 @@ extension KeyInUse {
   }
 }
 
-/// The table `credential` of an empty store, written without its indexes; they are made at the end.
+/// The table `credential` of an empty store, written without its indexes; `finish` creates them.
 private final class BulkTable {
   private let handle: OpaquePointer
   private let indexes: [String]
@@ -115,7 +115,7 @@ private final class BulkTable {
     try Self.run(handle, "COMMIT")
   }
 
-  /// Makes the indexes, and puts what `replace` makes of it in the place of the row of `rowSet`.
+  /// Creates the indexes, and replaces the row of `rowSet` with the result of `replace`.
   func finish(_ replace: ([UInt8], [UInt8]) throws -> (nonce: [UInt8], sealed: [UInt8])) throws {
     for sql in indexes { try Self.run(handle, sql) }
     var row: (nonce: [UInt8], sealed: [UInt8]) = ([], [])

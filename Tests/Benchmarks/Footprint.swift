@@ -3,12 +3,12 @@ import CTAP2
 import Glibc
 import Vault
 
-/// What the daemon costs who only has it: memory, wake-ups, start and size.
+/// The cost of an idle daemon: memory, wake-ups, start and size.
 struct Footprint {
   let programs: Programs
   let folder: String
 
-  /// Seconds after which Dispatch's spare threads have gone, each with one last wake-up.
+  /// Seconds until Dispatch's spare threads have ended, each with one last wake-up.
   private static let settling: UInt32 = 12
   private static let idle: UInt32 = 10
   private static let starts = 25
@@ -22,7 +22,7 @@ struct Footprint {
     Text.table("Footprint.", rows)
   }
 
-  /// Locked, then a registration: two dialogs, Argon2id at its real cost, one durable write.
+  /// A locked vault, then a registration: two dialogs, Argon2id at its standard cost, one durable write.
   private func afterOneCeremony(_ key: KeyInUse) throws -> [[String]] {
     let daemon = try ChildProcess(
       programs.daemon, key.arguments(programs), log: key.folder + "/daemon.log", environment: key.environment)
@@ -46,7 +46,7 @@ struct Footprint {
     ]
   }
 
-  /// From exec to a connection that is accepted, beside a program that does nothing.
+  /// The time from exec to an accepted connection, beside a program that does nothing.
   private func startUp(_ key: KeyInUse) throws -> String {
     var (subject, floor) = (Samples(), Samples())
     for _ in 0..<Self.starts {
@@ -69,7 +69,7 @@ struct Footprint {
 
   // MARK: - /proc
 
-  /// How often the kernel has taken each thread off a processor: a thread that wakes is taken off once more.
+  /// The number of context switches of all threads: a thread that wakes is switched out once more.
   private static func wakeUps(of process: pid_t) -> (switches: Int, threads: Int) {
     var (switches, threads) = (0, 0)
     guard let directory = opendir("/proc/\(process)/task") else { return (0, 0) }
@@ -86,7 +86,7 @@ struct Footprint {
 }
 
 extension Samples {
-  /// Measures from exec to a connection that is accepted.
+  /// Measures the time from exec to an accepted connection.
   mutating func measureStart(of key: KeyInUse, _ programs: Programs) throws {
     let daemon = try measure {
       let daemon = try ChildProcess(programs.daemon, key.arguments(programs), log: key.folder + "/daemon.log")
@@ -97,7 +97,7 @@ extension Samples {
   }
 }
 
-/// The members of a status file.
+/// The fields of a status file.
 struct ProcessStatus {
   private let values: [String: String]
 
@@ -116,9 +116,9 @@ struct ProcessStatus {
     values = Dictionary(pairs) { first, _ in first }
   }
 
-  /// A number; 0 for what it does not have.
+  /// A number; 0 if the field is absent.
   subscript(name: String) -> Int { Int(text(name)) ?? 0 }
 
-  /// A word; empty for what it does not have.
+  /// A word; empty if the field is absent.
   func text(_ name: String) -> String { values[name] ?? "" }
 }

@@ -1,4 +1,4 @@
-/// The same things with more and more stored: a table of their medians, each beside how many times the first it is.
+/// A table of medians with more and more stored, each with its ratio to the first.
 struct Growth {
   let counts: [Int]
   private var names: [String] = []
@@ -25,7 +25,7 @@ struct Growth {
 }
 
 extension Samples {
-  /// Measures again and again: once at least, and at most so often or for three seconds.
+  /// Measures repeatedly: at least once, at most `times`, and for about three seconds.
   mutating func measure(atMost times: Int, _ body: () throws -> Void) rethrows {
     for _ in 0..<times where total < 3_000_000_000 { try measure(body) }
   }

@@ -8,7 +8,7 @@ import Recovery
 import StateDirectory
 import Vault
 
-/// A state directory of a fresh phrase, filled by the daemon's own libraries.
+/// A state directory with a new phrase, filled by the daemon's own libraries.
 struct KeyInUse {
   static let passphrase = "correct horse battery staple"
 
@@ -18,7 +18,7 @@ struct KeyInUse {
   let root: SecretBytes
   private let content: VaultContent
 
-  /// Makes vault and store.
+  /// Creates vault and store.
   init(folder: String, cost: PassphraseCost) throws {
     self.folder = folder
     mkdir(folder, 0o700)
@@ -34,14 +34,14 @@ struct KeyInUse {
     keys = CredentialKeys(mainKey: mainKey)
   }
 
-  /// The vault as the daemon would have it open; nobody else may have the store open.
+  /// The open vault, as in the daemon; the store must not be open elsewhere.
   func open() throws -> OpenVault {
     OpenVault(
       keys: keys, ed25519Root: root, store: try directory.openStore(of: content, keys: keys),
       maximumDiscoverableCredentials: .max)
   }
 
-  /// Starts the daemon on it and unlocks it.
+  /// Starts the daemon with this directory, and unlocks it.
   func start(_ programs: Programs) throws -> (daemon: ChildProcess, socket: String) {
     let (socket, control, log) = (folder + "/ctap.sock", folder + "/control.sock", folder + "/daemon.log")
     let daemon = try ChildProcess(programs.daemon, arguments(programs), log: log, environment: environment)
@@ -60,7 +60,7 @@ struct KeyInUse {
   let environment = ["PINENTRY_PASSPHRASE=" + passphrase]
 }
 
-/// A client of the daemon, with a channel of its own.
+/// A client of the daemon, with its own channel.
 struct Client {
   let socket: ReportSocket
   private var machine = ClientMachine()
@@ -77,7 +77,7 @@ struct Client {
     try machine.request(.cbor, [code] + CBOREncoder.encode(.map(parameters))).map(\.bytes)
   }
 
-  /// The reports and the map of the answer to a message, which has to be served.
+  /// The reports and the map of the answer to a message; throws if the answer is an error.
   mutating func ask(_ reports: [[UInt8]]) throws(BenchmarkError) -> (reports: [[UInt8]], parameters: CBORMap) {
     reports.forEach(socket.send)
     var answer: [[UInt8]] = []

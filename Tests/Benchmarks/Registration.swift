@@ -7,13 +7,13 @@ import DeterministicKeys
 import Glibc
 import Recovery
 
-/// makeCredential in this process, by a person who always agrees, with and without the durable write.
+/// makeCredential in this process, with a user who always agrees, with and without the durable write.
 struct Registration {
   let folder: String
   let stores: [StoredPasskeys]
   let samples: Int
 
-  /// So many of one kind are measured before the turn passes.
+  /// The number of consecutive samples of one kind.
   private static let turn = 10
 
   func measure() async throws {
@@ -42,14 +42,14 @@ struct Registration {
       rows.map(\.comparison))
   }
 
-  /// The two operations on the curve that no registration can be without.
+  /// The two curve operations that every registration needs.
   private static func floor() throws {
     let key = try P256.PrivateKey(scalar: SecretBytes.random(count: P256.fieldSize))
     guard key.publicKey.raw.count == 2 * P256.fieldSize else { return }
     _ = try key.signature(for: [UInt8](repeating: 1, count: 300))
   }
 
-  /// One line of the table.
+  /// One row of the table.
   fileprivate struct Row {
     private var authenticator: Authenticator
     private let message: [UInt8]
@@ -82,7 +82,7 @@ struct Registration {
   }
 }
 
-/// Does one thing so many times, for a test that counts the instructions of this process.
+/// Repeats one operation, for a test that counts the instructions of this process.
 struct Repeat: AsyncParsableCommand {
   static let configuration = CommandConfiguration(abstract: "Does one thing so many times, and measures nothing.")
 
@@ -103,7 +103,7 @@ struct Repeat: AsyncParsableCommand {
   }
 }
 
-/// Says yes at once.
+/// A user who agrees at once.
 private struct AgreeingPerson: UserInteraction {
   let canVerify = true
   var verificationTriesLeft: Int { 8 }
@@ -113,7 +113,7 @@ private struct AgreeingPerson: UserInteraction {
   }
 }
 
-/// The least that a durable change costs: one page at the end of a file, synchronised.
+/// The lowest cost of a durable change: one page appended to a file and synchronised.
 private final class DiskFloor {
   private let descriptor: Int32
   private let page = [UInt8](repeating: 1, count: 4096)

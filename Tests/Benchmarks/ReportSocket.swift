@@ -1,17 +1,17 @@
 import CTAPHID
 import Glibc
 
-/// A socket that carries one report a packet, as the daemon's `unix:` transport does.
+/// A socket that carries one report per packet, as the daemon's `unix:` transport does.
 ///
-/// Nothing is allocated in an exchange, so that what is measured is the other side.
+/// An exchange allocates nothing, so that the measurement is of the other side.
 final class ReportSocket {
   let descriptor: Int32
   private var buffer = [UInt8](repeating: 0, count: Report.size)
 
-  /// Takes a connected socket over.
+  /// Takes ownership of a connected socket.
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  /// Connects; `nil` while nobody listens there.
+  /// Connects; `nil` while there is no listener.
   convenience init?(connectingTo path: String) {
     let descriptor = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { return nil }
@@ -24,7 +24,7 @@ final class ReportSocket {
 
   deinit { close(descriptor) }
 
-  /// Connects as soon as somebody listens.
+  /// Connects as soon as there is a listener.
   static func connect(to path: String) throws(BenchmarkError) -> ReportSocket {
     for _ in 0..<100_000 {
       if let socket = ReportSocket(connectingTo: path) { return socket }
@@ -33,7 +33,7 @@ final class ReportSocket {
     throw BenchmarkError("no program listens at \(path)")
   }
 
-  /// Listens at a path and waits for the one client.
+  /// Listens at a path and waits for the only client.
   static func accept(at path: String) throws(BenchmarkError) -> ReportSocket {
     let listener = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
     guard listener >= 0 else { throw .system("make a socket") }
@@ -60,7 +60,7 @@ final class ReportSocket {
 
   func send(_ packet: [UInt8]) { _ = Glibc.send(descriptor, packet, packet.count, Int32(MSG_NOSIGNAL)) }
 
-  /// The next packet, into `buffer`; false at the end.
+  /// Receives the next packet into `buffer`; `false` at the end.
   private func receive() -> Bool { recv(descriptor, &buffer, buffer.count, 0) > 0 }
 
   func receive(count: Int) -> [[UInt8]]? {
@@ -72,10 +72,10 @@ final class ReportSocket {
     return packets
   }
 
-  /// Waits for packets and drops them; false at the end.
+  /// Waits for packets and drops them; `false` at the end.
   func skip(count: Int) -> Bool { (0..<count).allSatisfy { _ in receive() } }
 
-  /// Sends a message and waits for the whole answer, keepalives left out; false when the other side has gone.
+  /// Sends a message and waits for the whole answer, without keepalives; `false` when the other side has closed.
   func exchange(_ message: [[UInt8]]) -> Bool {
     message.forEach(send)
     repeat { guard receive() else { return false } } while buffer[4] == 0x80 | CTAPHIDCommand.keepalive.rawValue

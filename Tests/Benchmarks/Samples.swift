@@ -1,10 +1,10 @@
 import Glibc
 
-/// How long something took, time after time, in nanoseconds.
+/// The durations of an operation, in nanoseconds.
 struct Samples {
   private var nanoseconds: [UInt64] = []
 
-  /// Measures one more.
+  /// Measures one more run.
   mutating func measure<R>(_ body: () throws -> R) rethrows -> R {
     let start = Self.now
     let result = try body()
@@ -12,7 +12,7 @@ struct Samples {
     return result
   }
 
-  /// Measures one more that may suspend.
+  /// Measures one more run, which may suspend.
   mutating func measure<R>(_ body: () async throws -> R) async rethrows -> R {
     let start = Self.now
     let result = try await body()
@@ -28,7 +28,7 @@ struct Samples {
 
   var median: UInt64 { percentile(50) }
 
-  /// All of them together.
+  /// The sum of all samples.
   var total: UInt64 { nanoseconds.reduce(0, +) }
 
   private static var now: UInt64 {
@@ -38,15 +38,15 @@ struct Samples {
   }
 }
 
-/// A subject, and the least that it could have taken, measured by turns in the same minute.
+/// A subject and its floor, measured by turns in the same minute.
 struct Comparison {
   let name: String
-  /// How many passkeys are stored meanwhile.
+  /// The number of stored passkeys.
   let stored: Int
   var floor = Samples()
   var subject = Samples()
 
-  /// Prints them; the last column says how many times the median with the fewest stored it is.
+  /// Prints a table; the last column is the ratio to the median with the fewest stored passkeys.
   static func table(_ title: String, _ comparisons: [Comparison]) {
     let header = ["", "stored", "median", "floor", "ratio", "p99", "floor", "ratio", "growth"]
     let rows = comparisons.map { comparison in
@@ -84,7 +84,7 @@ enum Text {
     return "\(number / scale)." + String(repeating: "0", count: places - fraction.count) + fraction
   }
 
-  /// Prints a table that is Markdown too.
+  /// Prints a table that is also Markdown.
   static func table(_ title: String, _ rows: [[String]]) {
     let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
     func line(_ cells: [String]) -> String {

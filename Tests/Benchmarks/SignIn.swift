@@ -2,19 +2,19 @@ import CBOR
 import CTAP2
 import Recovery
 
-/// getAssertion with up=false, from the client's side of the daemon's socket.
+/// getAssertion with up=false, measured at the client's side of the daemon's socket.
 struct SignIn {
   let programs: Programs
   let stores: [StoredPasskeys]
   let samples: Int
 
   private static let clientDataHash = [UInt8](0..<32)
-  /// So many of one kind are measured before the turn passes.
+  /// The number of consecutive samples of one kind.
   private static let turn = 10
 
-  /// Measures all on one processor.
+  /// Measures on one processor.
   ///
-  /// On two, the kernel leaves each process where it started, and often only one of the daemon and its floor is on the
+  /// On two, the kernel leaves each process where it started, and often only one of the daemon and its floor shares the
   /// client's processor: the ratio is then 2 or 0.9. With both on the other processor it is the same as here.
   func measure() throws { try onOneProcessor { try measureThere() } }
 
@@ -45,10 +45,10 @@ struct SignIn {
     var comparison: Comparison
   }
 
-  /// A daemon with so many credentials, and two rows for it.
+  /// Starts a daemon with the store's passkeys, and makes two rows for it.
   private func rows(of store: StoredPasskeys) throws -> [Row] {
     let (daemon, socket) = try store.key.start(programs)
-    // One client for both: as with hidraw, whoever is connected gets the answers to all.
+    // One client for both rows: as with hidraw, each connection gets all answers.
     var client = try Client(connectingTo: socket)
     return try [("stored, discoverable", store.stored), ("sealed, non-discoverable", store.sealed)].map {
       name, credential in
@@ -67,7 +67,7 @@ struct SignIn {
     }
   }
 
-  /// Only what signs rightly is worth measuring.
+  /// Checks the signature, so that only a correct answer is measured.
   private static func check(_ response: CBORMap, by publicKey: CredentialPublicKey) throws {
     let (data, signature) = (try response.requiredBytes(2), try response.requiredBytes(3))
     guard publicKey.isValidSignature(signature, for: data + clientDataHash) else {

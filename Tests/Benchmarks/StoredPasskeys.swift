@@ -4,13 +4,13 @@ import CryptoPrimitives
 import Recovery
 import Vault
 
-/// A key with so many passkeys, each at a site of its own.
+/// A state directory with `count` passkeys, each at its own site.
 struct StoredPasskeys {
   let key: KeyInUse
   let count: Int
-  /// One of them.
+  /// One of the stored passkeys.
   let stored: Credential
-  /// One that is not stored: it stands in its id alone.
+  /// A passkey that is not stored: its id contains it.
   let sealed: Credential
 
   init(folder: String, count: Int) async throws {
@@ -26,7 +26,7 @@ struct StoredPasskeys {
   }
 }
 
-/// What is done once, or by a list: start-up, opening the store, and credentialManagement.
+/// Operations on the whole store: start-up, opening the store, and credentialManagement.
 struct Enumeration {
   let programs: Programs
   let stores: [StoredPasskeys]

@@ -2,17 +2,17 @@ import CBOR
 import CTAP2
 import CryptoPrimitives
 
-/// A pinUvAuthToken of protocol one, as a platform has it: CTAP §6.5.
+/// A pinUvAuthToken of protocol one, as a platform holds it: CTAP §6.5.
 struct Token {
   private let secret: SecretBytes
 
-  /// What a token is for: CTAP §6.5.5.7.
+  /// The permission of a token: CTAP §6.5.5.7.
   enum Permission: UInt64 {
     case getAssertion = 0x02
     case credentialManagement = 0x04
   }
 
-  /// Asks for one by verification, in a dialog.
+  /// Requests a token by verification, which shows a dialog.
   init(for permission: Permission, rpID: String? = nil, of client: inout Client) throws {
     let key = try P256.PrivateKey.random()
     let answer = try client.ask(client.reports(ClientPIN.code, [1: 1, 2: 0x02])).parameters

@@ -2,7 +2,7 @@ import CBOR
 import TestVectors
 import Testing
 
-/// `cbor-canonical.json`: python-fido2's vectors, and rejects written from CTAP §8.
+/// `cbor-canonical.json`: python-fido2's vectors, and invalid items written from CTAP §8.
 private func canonical(_ kind: String) throws -> [Vector] { try Vector("cbor-canonical")[kind].array }
 
 @Suite struct `CBOR decoder` {
@@ -24,11 +24,11 @@ private func canonical(_ kind: String) throws -> [Vector] { try Vector("cbor-can
 
   // Holds: CBOR-1, CBOR-3, MSG-1
   @Test(arguments: try canonical("reject"))
-  func `what is not canonical is refused`(reject: Vector) {
+  func `an item that is not canonical is refused`(reject: Vector) {
     #expect(throws: CBORError.invalid("")) { try CBORDecoder.decode(reject["hex"].bytes) }
   }
 
-  @Test func `every kind decodes to its value`() throws {
+  @Test func `every type decodes to its value`() throws {
     let bytes = try #require(Hex("a601182a0238290343010203046375c3bc05820182a080f5f4"))
     #expect(
       try CBORDecoder.decode(bytes.bytes)
@@ -54,7 +54,7 @@ private func canonical(_ kind: String) throws -> [Vector] { try Vector("cbor-can
   }
 
   // Holds: CBOR-1, MSG-1
-  @Test func `four levels are read, a fifth is not`() throws {
+  @Test func `four levels of nesting are read, and a fifth is refused`() throws {
     #expect(try CBORDecoder.decode([0x81, 0xa1, 0x01, 0x81, 0x81, 0x00]) == [[1: [[0]]]])
     #expect(throws: CBORError.invalid("")) { try CBORDecoder.decode([0x81, 0xa1, 0x01, 0x81, 0x81, 0x80]) }
     #expect(throws: CBORError.invalid("")) { try CBORDecoder.decode([0xa1, 0x81, 0x81, 0x81, 0x81, 0x00, 0x00]) }
@@ -65,7 +65,7 @@ private func canonical(_ kind: String) throws -> [Vector] { try Vector("cbor-can
     #expect(try CBORDecoder.decode(CBOREncoder.encode(siblings)) == siblings)
   }
 
-  @Test func `our own files may be deeper`() throws {
+  @Test func `files of our own may be nested deeper`() throws {
     let five: [UInt8] = [0x81, 0x81, 0x81, 0x81, 0x81, 0x00]
     #expect(try CBORDecoder.decode(five, maximumDepth: 5) == [[[[[0]]]]])
     #expect(throws: CBORError.invalid("")) { try CBORDecoder.decode([0x80], maximumDepth: 0) }
@@ -84,7 +84,7 @@ private func canonical(_ kind: String) throws -> [Vector] { try Vector("cbor-can
     #expect(CBOREncoder.encode(second) == decomposed)
   }
 
-  @Test func `keys that a text type would take for one are two`() throws {
+  @Test func `keys that are canonically equivalent are different`() throws {
     let bytes = try #require(Hex("a262c3a9016365cc8102")).bytes
     let map = try #require(try CBORDecoder.decode(bytes).map)
     #expect(map["\u{e9}"] == 1)
@@ -93,10 +93,10 @@ private func canonical(_ kind: String) throws -> [Vector] { try Vector("cbor-can
 }
 
 @Suite struct `OpenSK's corpus` {
-  /// By index in the file: numbers, strings, the definite map, and the command parameters but one, which is cut off.
+  /// Indexes in the file: numbers, strings, the definite map, and the command parameters except one that is cut off.
   static let canonical: Set = [0, 1, 8, 9, 10, 11, 16, 18, 19, 20, 21, 22, 23, 25, 26, 27, 28, 29]
 
-  @Test func `each item is read, or refused, as an independent decoder found`() throws {
+  @Test func `each item is read or refused, as by an independent decoder`() throws {
     let items = try Vector("opensk-ctap2-params-corpus").items.array.map(\.["hex"].bytes)
     #expect(items.count == 30)
     for (index, item) in items.enumerated() {

@@ -7,7 +7,7 @@ import Testing
   ]
 
   // Holds: MSG-2
-  @Test func `pairs stand in canonical order however they came`() {
+  @Test func `pairs are in canonical order, whatever their order in the input`() {
     let sorted: [CBORValue] = [
       10, 100, 256, -1, -256, .bytes([200]), .bytes([1, 1]), "b", "aa", [0], [:], false, true,
     ]
@@ -22,7 +22,7 @@ import Testing
     #expect(map.pairs.map(\.key) == [[100], [1, 2], [1000]])
   }
 
-  @Test func `of two pairs with one key the last counts, and nil removes`() {
+  @Test func `the last of two pairs with the same key counts, and nil removes`() {
     var map = CBORMap([(1, "first"), (1, "second")])
     #expect(map.count == 1)
     #expect(map[1] == "second")
@@ -63,7 +63,7 @@ import Testing
     #expect(throws: CBORError.missing("")) { try map.requiredBool("absent") }
   }
 
-  @Test func `a member of another type is an error even where it may be absent`() {
+  @Test func `a member of another type is an error, even if it is optional`() {
     #expect(throws: CBORError.unexpectedType("")) { try map.optionalUnsigned(2) }
     #expect(throws: CBORError.unexpectedType("")) { try map.optionalInt(-1) }
     #expect(throws: CBORError.unexpectedType("")) { try map.optionalBytes(4) }

@@ -2,7 +2,7 @@ import CBOR
 import TestVectors
 import Testing
 
-/// SplitMix64: seeded, so that a failure can be run again.
+/// SplitMix64 with a seed, so that a failure can be reproduced.
 struct SeededGenerator: RandomNumberGenerator {
   var state: UInt64
   mutating func next() -> UInt64 {
@@ -14,9 +14,9 @@ struct SeededGenerator: RandomNumberGenerator {
   }
 }
 
-/// What no list of cases holds: every small damage to real messages, and chance.
+/// Damaged real messages, and random input.
 @Suite struct `Hostile CBOR` {
-  /// Whatever is read is written again as the very same bytes; everything else is `invalid`, and nothing crashes.
+  /// Checks that an item decodes and encodes to the same bytes, or is refused as `invalid`.
   @discardableResult
   private func readsCanonicallyOrThrows(_ bytes: [UInt8]) -> Bool {
     do {
@@ -30,7 +30,7 @@ struct SeededGenerator: RandomNumberGenerator {
   }
 
   // Holds: CBOR-4
-  @Test func `every truncation and every changed byte of real messages`() throws {
+  @Test func `truncations and changed bits of real messages are refused or canonical`() throws {
     let messages = try Vector("opensk-ctap2-params-corpus").items.array.map(\.["hex"].bytes)
     for message in messages where (try? CBORDecoder.decode(message)) != nil {
       for count in 0..<message.count {
@@ -47,7 +47,7 @@ struct SeededGenerator: RandomNumberGenerator {
   }
 
   // Holds: CBOR-4
-  @Test func `random bytes`() {
+  @Test func `random bytes are refused or canonical`() {
     var generator = SeededGenerator(state: 2)
     var read = 0
     for _ in 0..<20_000 {
@@ -59,7 +59,7 @@ struct SeededGenerator: RandomNumberGenerator {
     #expect(read > 100, "chance must reach the accepting side too")
   }
 
-  @Test func `random bytes behind the heads of containers`() {
+  @Test func `random bytes after container heads are refused or canonical`() {
     var generator = SeededGenerator(state: 3)
     for _ in 0..<20_000 {
       var bytes: [UInt8] = [[0x82, 0xa1, 0xa2, 0xb8, 0x98, 0xbb, 0x9b].randomElement(using: &generator) ?? 0x80]

@@ -32,11 +32,11 @@ import Testing
     Case("fb4270000000000000", .float(1_099_511_627_776)), Case("f97c00", .float(.infinity)),
     Case("8181818181818180", [[[[[[[[]]]]]]]]),
   ])
-  func `heads of any width, any order of keys, null and floating point are read`(item: Case) throws {
+  func `heads of any width, keys in any order, null and floating point are read`(item: Case) throws {
     #expect(try decode(item.hex) == item.value)
   }
 
-  @Test func `the beginning of an item is told from all of it, and from what begins none`() throws {
+  @Test func `a truncated item is distinguished from a complete one and from an invalid one`() throws {
     let whole = LooseCBOREncoder.encode([
       "a": .text(String(repeating: "x", count: 300)), "b": [.unsigned(70_000), .null], "c": .bytes([1, 2, 3]),
     ])
@@ -67,11 +67,11 @@ import Testing
     Refusal("bb7fffffffffffffff", "a map of more than memory"), Refusal("bbffffffffffffffff", "a map beyond all"),
     Refusal("5bffffffffffffffff00", "bytes beyond all"), Refusal("7affffffff61", "a text of four gigabytes"),
   ])
-  func `what is damaged, hostile or of another encoder is refused`(item: Refusal) {
+  func `damaged, hostile and unsupported items are refused`(item: Refusal) {
     #expect(throws: CBORError.invalid("")) { try decode(item.hex) }
   }
 
-  @Test func `more bytes than the caller takes are not looked at`() throws {
+  @Test func `more bytes than the given maximum are refused`() throws {
     #expect(try decode("43010203", maximumSize: 4) == .bytes([1, 2, 3]))
     #expect(throws: CBORError.invalid("")) { try decode("43010203", maximumSize: 3) }
   }
@@ -93,12 +93,12 @@ import Testing
     Case("83f6190fa120", [.null, .unsigned(4001), .negative(0)]), Case("6161", "a"), Case("4101", .bytes([1])),
     Case("fb3ff8000000000000", .float(1.5)),
   ])
-  func `what is written has the shortest heads and keys in canonical order`(item: Case) throws {
+  func `encoding uses the shortest heads and canonical key order`(item: Case) throws {
     #expect(Hex(LooseCBOREncoder.encode(item.value)).description == item.hex)
     #expect(try decode(item.hex) == item.value)
   }
 
-  @Test func `CTAP2's decoder takes none of what only the loose one does`() throws {
+  @Test func `the CTAP2 decoder refuses items that only the loose one reads`() throws {
     for hex in ["b90000", "82f6f7", "f93e00", "1b0000000000000007", "a2626262016161f5", "8181818180"] {
       #expect(throws: Never.self) { try decode(hex) }
       let bytes = try #require(Hex(hex)).bytes
@@ -106,7 +106,7 @@ import Testing
     }
   }
 
-  @Test func `random bytes are read or refused, and what is read is written and read again`() throws {
+  @Test func `random bytes are refused, or decode to a value that encodes and decodes again`() throws {
     var generator = SeededGenerator(state: 27)
     var read = 0
     for _ in 0..<20_000 {

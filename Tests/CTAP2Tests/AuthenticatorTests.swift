@@ -12,7 +12,7 @@ import Testing
 
   // Holds: CTAP2-3, MSG-5, MGMT-36
   @Test(arguments: [UInt8](0...255).filter { !commands.contains($0) })
-  func `a command that is not whole is invalid, whatever follows`(code: UInt8) async {
+  func `an unsupported command is invalid, with any parameters`(code: UInt8) async {
     var world = TestWorld(isOpen: false)
     #expect(await world.send([code]).bytes == [0x01])
     #expect(await world.send([code, 0xA0]).bytes == [0x01])
@@ -27,7 +27,7 @@ import Testing
   }
 
   // Holds: CTAP2-2, MSG-7
-  @Test func `a message of 1800 bytes is read, one more byte is too much`() async {
+  @Test func `a message of 1800 bytes is read, and a longer one is refused`() async {
     var world = TestWorld()
     // {1: h'00…'} of exactly 1800 bytes with the command: the member has the wrong type for getAssertion.
     let longest: [UInt8] = [0x02, 0xA1, 0x01, 0x59, 0x07, 0x02] + [UInt8](repeating: 0, count: 1794)
@@ -37,7 +37,7 @@ import Testing
     #expect(await world.send([0x40] + [UInt8](repeating: 0, count: 1800)).bytes == [0x39])
   }
 
-  @Test func `a command without parameters misses the first member`() async {
+  @Test func `a command without parameters reports the missing first member`() async {
     var world = TestWorld()
     #expect(await world.send([0x01]).bytes == [0x14])
     #expect(await world.send([0x02]).bytes == [0x14])
@@ -45,7 +45,7 @@ import Testing
 
   // Holds: MSG-1
   @Test(arguments: [UInt8(0x01), 0x02, 0x04, 0x07, 0x08, 0x0B])
-  func `parameters that are no canonical map are refused before anybody is asked`(code: UInt8) async throws {
+  func `parameters that are not a canonical map are refused before any prompt`(code: UInt8) async throws {
     var world = TestWorld(isOpen: false)
     for parameters: [UInt8] in [[0x00], [0x80], [0x60], [0x40], [0xF5]] {
       #expect(await world.send([code] + parameters).bytes == [0x11])
@@ -57,7 +57,7 @@ import Testing
     #expect(world.person.shown.isEmpty)
   }
 
-  @Test func `every item of OpenSK's corpus is answered by every command`() async throws {
+  @Test func `every item of OpenSK's corpus gets an answer from every command`() async throws {
     let items = try Vector("opensk-ctap2-params-corpus").items.array.map(\.["hex"].bytes)
     #expect(items.count == 30)
     for code: UInt8 in [0x01, 0x02, 0x04, 0x06, 0x07, 0x08, 0x0B, 0x0A] {
@@ -71,7 +71,7 @@ import Testing
   }
 
   // Holds: CTAP2-7
-  @Test func `any change of one byte in a request is answered, and only a whole answer is a success`() async {
+  @Test func `a request with any byte changed is answered, and only a complete answer is a success`() async {
     let request = [0x01] + CBOREncoder.encode(.map(Requests.makeCredential(uv: true)))
     for index in request.indices.dropFirst() {
       for flip: UInt8 in [0x01, 0x20, 0x80] {
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  /// A value of any kind, three levels deep at most.
+  /// A value of any type, at most three levels deep.
   private func anyValue(_ generator: inout SeededGenerator, depth: Int = 3) -> CBORValue {
     let keys: [CBORValue] = [1, 2, -7, "id", "type", "alg", "rk", "uv", "public-key", "liquid", "credProtect"]
     switch generator.next() % (depth > 0 ? 8 : 6) {
@@ -105,7 +105,7 @@ import Testing
   }
 
   // Holds: CTAP2-7
-  @Test func `2000 requests with members of any kind are answered, with a status of the standard`() async {
+  @Test func `2000 requests with random members are answered with a status of the standard`() async {
     var generator = SeededGenerator()
     var statuses: Set<CTAPStatus> = []
     for round in 0..<2000 {
@@ -122,7 +122,7 @@ import Testing
     #expect(statuses.isSuperset(of: [.success, .cborUnexpectedType, .missingParameter, .noCredentials]))
   }
 
-  @Test func `every beginning of a request is answered, and none prompts`() async {
+  @Test func `every prefix of a request is answered without a prompt`() async {
     let request = [0x01] + CBOREncoder.encode(.map(Requests.makeCredential(uv: true)))
     for count in 1..<request.count {
       var world = TestWorld(isOpen: false)
@@ -131,14 +131,14 @@ import Testing
     }
   }
 
-  @Test func `the first command that needs the vault opens it, once`() async {
+  @Test func `the first command that needs the vault opens it, and later ones use it`() async {
     var world = TestWorld(isOpen: false)
     #expect(await world.makeCredential(Requests.makeCredential()).status == .success)
     #expect(await world.makeCredential(Requests.makeCredential()).status == .success)
     #expect(world.keySource.openings == 1)
   }
 
-  @Test func `a vault that is locked while the person is asked does nothing any more, though the person agrees`()
+  @Test func `a command has no effect if the vault is locked during its prompt, though the user agrees`()
     async throws
   {
     var world = TestWorld()
@@ -190,7 +190,7 @@ import Testing
     #expect(await task.value.bytes == [0x2D])
   }
 
-  @Test func `a cancel that came before the prompt shows none`() async {
+  @Test func `a cancel before the prompt shows none`() async {
     let world = TestWorld()
     let task = Task { [world] in
       var world = world
@@ -202,7 +202,7 @@ import Testing
     #expect(world.person.shown.isEmpty)
   }
 
-  @Test func `reports what became of every message`() async throws {
+  @Test func `every message is reported with its command, rp.id and status`() async throws {
     var world = TestWorld()
     _ = await world.makeCredential(Requests.makeCredential())
     world.person.will(.fail(.declined))
@@ -227,7 +227,7 @@ import Testing
   }
 
   // Holds: MSG-10
-  @Test func `the statuses are those of the standard`() {
+  @Test func `the status codes are those of the standard`() {
     let numbers: [UInt8] = [
       0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x0A, 0x0B, 0x11, 0x12, 0x14, 0x15, 0x17, 0x18, 0x19, 0x21, 0x22, 0x23,
       0x24, 0x25, 0x26, 0x27, 0x28, 0x2B, 0x2C, 0x2D, 0x2E, 0x2F, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38,
@@ -237,7 +237,7 @@ import Testing
   }
 
   // Holds: PERSON-4
-  @Test func `the passphrase that opens the vault for a request verifies the person for that request alone`()
+  @Test func `the passphrase that opens the vault for a request verifies the user for that request only`()
     async throws
   {
     var world = TestWorld(isOpen: false)
@@ -245,14 +245,14 @@ import Testing
     let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
     #expect(made.data.map { $0.flags & 0x05 } == 0x05)
     #expect(world.person.shown.map(\.verification) == [false])
-    // Open by then, it is another request's.
+    // The vault is open now, so the next request verifies by itself.
     _ = await world.getAssertion(Requests.getAssertion(uv: true))
     #expect(world.person.shown.map(\.verification) == [false, true])
     world.keySource.lock()
     let platform = try TestPlatform(.two)
     _ = try await platform.askTokenByVerification(.getAssertion, rpID: "example.com", in: &world)
     #expect(world.person.shown.map(\.verification) == [false, true, false])
-    // It is no consent.
+    // The passphrase that opens the vault is not a consent.
     world.keySource.lock()
     world.person.will(.fail(.declined))
     #expect(await world.getAssertion(Requests.getAssertion(uv: true)).bytes == [0x27])
@@ -261,7 +261,7 @@ import Testing
   }
 
   // Holds: PERSON-4
-  @Test func `what an Algorand account signs is shown before the passphrase is typed`() async throws {
+  @Test func `a request that an Algorand account signs is shown before the passphrase is typed`() async throws {
     var world = TestWorld(isOpen: false)
     world.keySource.askPerson()
     let liquid: [(CBORValue, CBORValue?)] = [(6, ["liquid": true])]
@@ -274,14 +274,14 @@ import Testing
   }
 
   // Holds: PERSON-4
-  @Test func `a passphrase that opens the vault verifies nobody where verification is not set up`() async {
+  @Test func `without verification set up, the passphrase that opens the vault verifies no user`() async {
     var world = TestWorld(canVerify: false, isOpen: false)
     world.keySource.askPerson()
     #expect(await world.makeCredential(Requests.makeCredential()).data.map { $0.flags & 0x05 } == 0x01)
     #expect(await world.makeCredential(Requests.makeCredential(uv: true)).bytes == [0x2C])
   }
 
-  @Test func `who opens the vault is told what for`() async throws {
+  @Test func `the unlock request has the reason`() async throws {
     var wishes: [UnlockReason?] = []
     for (code, parameters): (UInt8, CBORMap) in [
       (0x01, Requests.makeCredential()), (0x02, Requests.getAssertion()), (0x07, [:]),

@@ -5,9 +5,9 @@ import Testing
 
 @testable import CTAP2
 
-/// Every command, with every subset of its members, each of another type, and with members that nobody knows.
+/// Every command with every subset of its members, with members of other types, and with unknown members.
 @Suite struct EveryRequestTests {
-  /// A request that is whole, and what it cannot do without.
+  /// A complete request, and the members that it needs.
   struct Whole: Sendable, CustomTestStringConvertible {
     let code: UInt8
     let members: CBORMap
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  /// The answer on a machine of its own; every answer is a status of the standard, alone or before a canonical map.
+  /// Sends the request to a new authenticator, and checks that the answer is a status, alone or before a canonical map.
   private func answer(_ code: UInt8, _ members: CBORMap) async -> CTAPStatus? {
     var world = TestWorld()
     let answer = await world.send(code, members)
@@ -71,11 +71,11 @@ import Testing
     return answer.status
   }
 
-  @Test func `there is one for every command`() {
+  @Test func `every command has a request`() {
     #expect(Self.requests.map(\.code) == AuthenticatorCommands.all.map { $0.code }.sorted().filter { $0 != 0x41 })
   }
 
-  @Test(arguments: requests) func `any subset of members is answered, and none without what is required`(
+  @Test(arguments: requests) func `any subset of members gets an answer, and fails without the required ones`(
     request: Whole
   ) async {
     let pairs = request.members.pairs
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  @Test(arguments: requests) func `a member of another type is refused, and nobody is asked`(request: Whole) async {
+  @Test(arguments: requests) func `a member of another type is refused without a prompt`(request: Whole) async {
     for pair in request.members.pairs {
       for other in Self.types where majorType(other) != majorType(pair.value) {
         var members = request.members
@@ -99,7 +99,7 @@ import Testing
     }
   }
 
-  @Test(arguments: requests) func `a member that nobody knows changes nothing`(request: Whole) async {
+  @Test(arguments: requests) func `an unknown member changes nothing`(request: Whole) async {
     let plain = await answer(request.code, request.members)
     for key: CBORValue in [0x70, -1, "later", .bytes([1])] {
       for value in Self.types {
@@ -111,10 +111,10 @@ import Testing
   }
 }
 
-/// Where nobody can be verified and nobody agrees, no program changes anything.
+/// Without verification and without the user's consent, no program can change anything.
 @Suite struct NothingVerifiesTests {
   // Holds: CTAP2-17, MGMT-24
-  @Test func `whatever a program sends, nothing is written`() async throws {
+  @Test func `without consent, no request writes anything`() async throws {
     var world = TestWorld(canVerify: false)
     let made = try #require(await world.makeCredential(Requests.makeCredential(rk: true)).data)
     let (writes, shown) = (world.store.writes, world.person.shown.count)
@@ -125,7 +125,7 @@ import Testing
     let id: CBORMap = ["id": .bytes(made.credentialID), "type": "public-key"]
     let user: CBORMap = ["id": .bytes(Requests.userID)]
     let statuses = [
-      // Asked of the person.
+      // Prompted for.
       try await platform.setPIN("1234", in: &world).status,
       await world.send(0x0D, [1: 2]).status, await world.send(0x0D, [1: 3, 2: [1: 20]]).status,
       await world.send(0x0C, [2: .bytes(LargeBlobs.initialArray), 3: 0, 4: 17]).status,
@@ -153,7 +153,7 @@ import Testing
   }
 }
 
-/// Every status that the authenticator answers, answered.
+/// Every status that the authenticator returns.
 @Suite struct EveryStatusTests {
   private typealias Operation = @Sendable (inout TestWorld) async throws -> CTAPStatus?
 
@@ -251,18 +251,18 @@ import Testing
     ),
   ]
 
-  /// Those of the transport, of a sensor, of states that we do not have, and the end of the range.
+  /// Statuses of the transport, of a sensor, of states that do not occur here, and the end of the range.
   private static let neverAnswered: Set<CTAPStatus> = [
     .timeout, .channelBusy, .lockRequired, .invalidChannel, .limitExceeded, .fpDatabaseFull, .processing,
     .invalidCredential, .userActionPending, .operationPending, .noOperations, .pinTokenExpired, .actionTimeout,
     .upRequired, .specLast,
   ]
-  /// Those of the `liquid` extension, in `LiquidRequestTests`.
+  /// Statuses of the `liquid` extension; see `LiquidRequestTests`.
   private static let liquid: Set<CTAPStatus> = [
     .liquidClientDataForm, .liquidClientDataHash, .liquidOrigin, .liquidChallenge, .liquidReservedChallenge,
   ]
 
-  @Test func `each is answered where the standard has it`() async throws {
+  @Test func `each status is returned as in the standard`() async throws {
     for (status, operation) in Self.deeds {
       var world = TestWorld()
       #expect(try await operation(&world) == status)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct NonEmptyTests {
   // Holds: WALLET-8
-  @Test func `a list of none is none`() {
+  @Test func `an empty list is nil`() {
     #expect(NonEmpty([Int]()) == nil)
     #expect(NonEmpty([1]) == NonEmpty(last: 1))
     #expect(NonEmpty([1, 2, 3]) == NonEmpty([1, 2], last: 3))

@@ -35,7 +35,7 @@ struct AllocationTests {
   }
 
   // Holds: HID-6
-  @Test func `INIT on an allocated channel drops its half message (CHK-007)`() throws {
+  @Test func `INIT on an allocated channel drops its incomplete message (CHK-007)`() throws {
     var device = Device.open()
     let ping = CTAPHIDMessage(
       channel: ChannelID(rawValue: 0x0a0b_0c01), command: .ping, payload: [UInt8](repeating: 5, count: 512))
@@ -48,7 +48,7 @@ struct AllocationTests {
   }
 
   // Holds: HID-6
-  @Test func `INIT on a busy channel cancels its request, whose late answer is dropped`() throws {
+  @Test func `INIT on a busy channel cancels its request, and drops the late answer`() throws {
     var device = Device.open()
     let transaction = try device.request()
     #expect(
@@ -70,8 +70,7 @@ struct AllocationTests {
 
   // Holds: REPORT-9, HID-8
   @Test(arguments: ["81", "83", "84", "88", "90", "bb", "bf", "e6"], ["00000000", "ffffffff"])
-  func `anything but INIT on channel 0 and on broadcast is refused with 0B (CHK-018)`(command: String, channel: String)
-  {
+  func `anything but INIT on channel 0 or broadcast is refused with 0B (CHK-018)`(command: String, channel: String) {
     var device = Device()
     #expect(device.receive("\(channel) \(command) 0008") == refused(.invalidChannel, on: channel))
   }
@@ -93,7 +92,7 @@ struct AllocationTests {
   }
 
   // Holds: HID-14
-  @Test func `INIT on another channel does not disturb a half message`() {
+  @Test func `INIT on another channel does not disturb an incomplete message`() {
     var device = Device.open(channels: 2)
     #expect(device.receive("0a0b0c01 81 003b" + String(repeating: "aa", count: 57)) == [])
     #expect(
@@ -106,9 +105,9 @@ struct AllocationTests {
   }
 
   // Holds: HID-3
-  @Test func `channels are unique, and never 0 or broadcast, across the wrap of the counter`() throws {
+  @Test func `channel ids are unique, and never 0 or broadcast, when the counter wraps`() throws {
     var device = Device(firstChannel: 0xffff_fffd)
-    // A client took an id that the counter has yet to reach.
+    // A client uses an id that the counter has not reached yet.
     _ = device.receive("00000001 86 0008 0102030405060708")
     var client = ClientMachine()
     var given: Set<ChannelID> = []
@@ -123,7 +122,7 @@ struct AllocationTests {
   }
 
   // Holds: REPORT-11
-  @Test func `the machine holds as much after 100,000 channels as after one`() {
+  @Test func `the machine does not grow from 1 to 100,000 channels`() {
     var device = Device.open()
     for number in 0..<100_000 {
       _ = device.receive("ffffffff 86 0008 0102030405060708")
@@ -134,7 +133,7 @@ struct AllocationTests {
             packet: .initialization(.initialize, length: 8, payload: [1, 2, 3, 4, 5, 6, 7, 8])), at: device.now)
       }
     }
-    // Allocated channels stay; of those that clients chose for themselves, the last eight.
+    // Allocated channels stay. Of the channels that clients chose, the last eight stay.
     #expect(device.receive("0a0b0c01 81 0001 01") == sent("0a0b0c01 81 0001 01"))
     #expect(device.receive("700003e7 81 0001 01") == sent("700003e7 81 0001 01"))
     #expect(device.receive("700003e0 81 0001 01") == sent("700003e0 81 0001 01"))

@@ -2,7 +2,7 @@ import CTAPHID
 import TestVectors
 import Testing
 
-/// Half messages: order, other channels, time.
+/// Incomplete messages: order, other channels, time.
 struct AssemblyTests {
   let half = "0a0b0c01 81 003b" + String(repeating: "aa", count: 57)
 
@@ -19,7 +19,7 @@ struct AssemblyTests {
   }
 
   // Holds: REPORT-4, HID-12
-  @Test func `an initialization packet within a message is refused with 04 and the message dropped`() {
+  @Test func `an initialization packet within a message is refused with 04, and drops the message`() {
     var device = Device.open()
     #expect(device.receive(half) == [])
     #expect(device.receive("0a0b0c01 81 0001 aa") == refused(.invalidSequence))
@@ -30,7 +30,7 @@ struct AssemblyTests {
 
   // Holds: REPORT-3, HID-13
   @Test(arguments: ["01", "02", "7f"])
-  func `a packet out of sequence is refused with 04 and the message dropped (CHK-019)`(sequence: String) {
+  func `a packet out of sequence is refused with 04, and drops the message (CHK-019)`(sequence: String) {
     var device = Device.open()
     #expect(device.receive(half) == [])
     #expect(device.receive("0a0b0c01 \(sequence) aa") == refused(.invalidSequence))
@@ -39,7 +39,7 @@ struct AssemblyTests {
   }
 
   // Holds: REPORT-3, HID-13
-  @Test func `a packet that comes twice is refused with 04`() {
+  @Test func `a repeated packet is refused with 04`() {
     var device = Device.open()
     #expect(device.receive("0a0b0c01 81 0200" + String(repeating: "aa", count: 57)) == [])
     #expect(device.receive("0a0b0c01 00 aa") == [])
@@ -48,11 +48,11 @@ struct AssemblyTests {
 
   // Holds: HID-14
   @Test(arguments: ["81", "83", "84", "88", "90", "bb", "bf", "e6"])
-  func `another channel is refused with 06 while a message is half here, and the message goes on`(command: String) {
+  func `another channel is refused with 06 during an incomplete message, which continues`(command: String) {
     var device = Device.open(channels: 2)
     #expect(device.receive(half) == [])
     #expect(device.receive("0a0b0c02 \(command) 0001") == refused(.channelBusy, on: "0a0b0c02"))
-    // Busy is looked at before allocation; a continuation on another channel is a stray one.
+    // The busy check comes before allocation. A continuation on another channel is a stray one.
     #expect(device.receive("01020304 \(command) 0001") == refused(.channelBusy, on: "01020304"))
     #expect(device.receive("0a0b0c02 00 11") == [])
     #expect(
@@ -61,7 +61,7 @@ struct AssemblyTests {
   }
 
   // Holds: REPORT-5, HID-15, TIME-3
-  @Test func `a half message is given up with 05 after 500 ms without a report`() {
+  @Test func `an incomplete message ends with 05 after 500 ms without a report`() {
     var device = Device.open()
     #expect(device.receive(half) == [])
     #expect(device.machine.deadline == Instant(nanoseconds: 500_000_000))
@@ -74,7 +74,7 @@ struct AssemblyTests {
   }
 
   // Holds: TIME-3
-  @Test func `every report gives a message 500 ms more`() {
+  @Test func `every report extends the timeout by 500 ms`() {
     var device = Device.open()
     #expect(device.receive("0a0b0c01 81 0200" + String(repeating: "aa", count: 57)) == [])
     for sequence in 0..<7 {
@@ -85,7 +85,7 @@ struct AssemblyTests {
     #expect(reports(device.receive("0a0b0c01 07")).count == 9)
   }
 
-  @Test func `a report that comes after the time-out finds the message gone`() {
+  @Test func `a report after the timeout finds the message dropped`() {
     var device = Device.open()
     #expect(device.receive(half) == [])
     device.wait(.seconds(1))
@@ -95,14 +95,14 @@ struct AssemblyTests {
 
   // Holds: REPORT-6, HID-11
   @Test(arguments: ["81", "83", "90"])
-  func `a length of more than 7609 is refused with 03`(command: String) {
+  func `a length above 7609 is refused with 03`(command: String) {
     var device = Device.open(capabilities: [.wink, .cbor])
     #expect(device.receive("0a0b0c01 \(command) 1dba") == refused(.invalidLength))
     #expect(device.receive("0a0b0c01 \(command) ffff") == refused(.invalidLength))
     #expect(device.receive("0a0b0c01 00") == [])
   }
 
-  @Test func `CANCEL within a half message has no answer and leaves the message`() {
+  @Test func `CANCEL within an incomplete message has no answer, and the message continues`() {
     var device = Device.open()
     #expect(device.receive(half) == [])
     #expect(device.receive("0a0b0c01 91 0000") == [])

@@ -2,9 +2,9 @@ import CTAPHID
 import TestVectors
 import Testing
 
-/// Machine against machine, and the client against reports of real devices.
+/// Machine against machine, and the client with reports of real devices.
 struct ClientMachineTests {
-  @Test func `a client opens a channel, asks and is answered`() throws {
+  @Test func `a client opens a channel, sends a request and gets the answer`() throws {
     var device = Device()
     var client = ClientMachine()
     let opened = device.machine.receive(client.open(nonce: [8, 7, 6, 5, 4, 3, 2, 1]), at: device.now)
@@ -29,7 +29,7 @@ struct ClientMachineTests {
     #expect(events == [.response(.cbor, answer)])
   }
 
-  @Test func `a client does not take another client's channel`() {
+  @Test func `a client ignores INIT answers to other clients`() {
     var device = Device()
     var client = ClientMachine()
     _ = client.open(nonce: [8, 7, 6, 5, 4, 3, 2, 1])
@@ -38,7 +38,7 @@ struct ClientMachineTests {
     #expect(client.channel == .broadcast)
   }
 
-  @Test func `a client hears a refusal, and leaves other channels' reports alone`() {
+  @Test func `a client reports an error, and ignores reports of other channels`() {
     var client = ClientMachine(channel: ChannelID(rawValue: 0x0a0b_0c01))
     #expect(client.receive(report("0a0b0c01 bf 0001 06")) == .failed(.channelBusy))
     #expect(client.receive(report("0a0b0c01 bf 0001 63")) == .failed(.other))
@@ -46,7 +46,7 @@ struct ClientMachineTests {
     #expect(client.receive(report("0a0b0c01 00")) == nil)
   }
 
-  @Test func `a hole in an answer is a failure, not a shorter answer`() {
+  @Test func `a gap in an answer is a failure`() {
     var client = ClientMachine(channel: ChannelID(rawValue: 0x0a0b_0c01))
     #expect(client.receive(report("0a0b0c01 90 0200")) == nil)
     #expect(client.receive(report("0a0b0c01 00")) == nil)
@@ -70,7 +70,7 @@ struct ClientMachineTests {
       default: .response(CTAPHIDCommand(rawValue: message.cmd.integer()), message.payload.bytes)
       }
     }
-    // One recording is spliced: its continuation reports stand on another channel, and so are not for this client.
+    // One recording is spliced: its continuation reports are on another channel, so this client ignores them.
     #expect(events == ("\(replay)".hasSuffix(".WIREDATA_CTAP_CBOR_ASSERT") ? [] : expected))
   }
 }

@@ -2,11 +2,11 @@ import CTAPHID
 import TestVectors
 import Testing
 
-/// PING, WINK, LOCK and what is not offered.
+/// PING, WINK, LOCK and unsupported commands.
 struct CommandTests {
   // Holds: HID-10
   @Test(arguments: [0, 1, 57, 58, 116, 1024, 7608, 7609])
-  func `PING echoes every length, leading zeros too (CHK-005, 006, 008)`(length: Int) throws {
+  func `PING echoes every length, with leading zeros (CHK-005, 006, 008)`(length: Int) throws {
     var device = Device.open()
     let payload = [0, 0, 0].prefix(length) + (3..<max(3, length)).map { UInt8(truncatingIfNeeded: $0) }
     let ping = CTAPHIDMessage(
@@ -33,7 +33,7 @@ struct CommandTests {
 
   // Holds: HID-17
   @Test(arguments: ["90", "83"])
-  func `CBOR and MSG without payload are refused with 03, offered or not`(command: String) {
+  func `CBOR and MSG without payload are refused with 03, supported or not`(command: String) {
     for capabilities in [[.cbor], [.nmsg]] as [Capabilities] {
       var device = Device.open(capabilities: capabilities)
       #expect(device.receive("0a0b0c01 \(command) 0000") == refused(.invalidLength))
@@ -41,13 +41,13 @@ struct CommandTests {
   }
 
   // Holds: HID-4
-  @Test func `MSG is refused with 01 when the NMSG capability is told`() {
+  @Test func `MSG is refused with 01 if the NMSG capability is set`() {
     var device = Device.open(capabilities: [.cbor, .nmsg])
     #expect(device.receive("0a0b0c01 83 0001 00") == refused(.invalidCommand))
   }
 
   // Holds: HID-28
-  @Test func `MSG is dispatched when the NMSG capability is absent, and answered as MSG`() throws {
+  @Test func `MSG is dispatched if the NMSG capability is absent, and answered as MSG`() throws {
     var device = Device.open(capabilities: [.cbor])
     guard case .dispatch(let request) = device.receive("0a0b0c01 83 0003 00030a").first else {
       throw Device.NotDispatched()
@@ -59,26 +59,26 @@ struct CommandTests {
   }
 
   // Holds: HID-4
-  @Test func `CBOR is refused with 01 when the capability is absent`() {
+  @Test func `CBOR is refused with 01 if the capability is absent`() {
     var device = Device.open(capabilities: [.wink])
     #expect(device.receive("0a0b0c01 90 0001 04") == refused(.invalidCommand))
   }
 
   // Holds: HID-19
-  @Test func `WINK is shown and answered empty when the capability is told (CHK-012)`() {
+  @Test func `WINK is reported and answered empty if the capability is set (CHK-012)`() {
     var device = Device.open()
     #expect(device.receive("0a0b0c01 88 0000") == [.wink] + sent("0a0b0c01 88 0000"))
     #expect(device.receive("0a0b0c01 88 0001") == refused(.invalidLength))
   }
 
   // Holds: HID-4
-  @Test func `WINK is refused with 01 when the capability is absent (CHK-012)`() {
+  @Test func `WINK is refused with 01 if the capability is absent (CHK-012)`() {
     var device = Device.open(capabilities: [.cbor])
     #expect(device.receive("0a0b0c01 88 0000") == refused(.invalidCommand))
   }
 
   // Holds: HID-20
-  @Test func `LOCK keeps other channels out, INIT included, until its seconds are over (CHK-013)`() {
+  @Test func `LOCK refuses other channels, with INIT, until its seconds have passed (CHK-013)`() {
     var device = Device.open(channels: 2)
     #expect(device.receive("0a0b0c01 84 0001 02") == sent("0a0b0c01 84 0000"))
     #expect(device.machine.deadline == nil, "nobody wakes for a lock")
@@ -110,7 +110,7 @@ struct CommandTests {
   }
 
   @Test(arguments: ["0000", "0002"])
-  func `LOCK with other than one byte is refused with 03`(length: String) {
+  func `LOCK with a length other than 1 is refused with 03`(length: String) {
     var device = Device.open()
     #expect(device.receive("0a0b0c01 84 \(length) 01") == refused(.invalidLength))
   }

@@ -1,7 +1,7 @@
 import CTAPHID
 import TestVectors
 
-/// The machine and a hand-moved clock, driven by what would stand on the wire.
+/// The state machine with a clock that the test moves, driven by reports in hexadecimal.
 struct Device {
   static let identity = DeviceIdentity(major: 1, minor: 2, build: 3, capabilities: [.wink, .cbor, .nmsg])
 
@@ -13,7 +13,7 @@ struct Device {
     machine = CTAPHIDStateMachine(identity: identity, firstChannel: firstChannel)
   }
 
-  /// A device on which the channels `0a0b0c01` … are open.
+  /// A device with the open channels `0a0b0c01` ….
   static func open(channels: Int = 1, capabilities: Capabilities = Device.identity.capabilities) -> Device {
     var device = Device(capabilities: capabilities)
     for _ in 0..<channels { _ = device.receive("ffffffff 86 0008 0001020304050607") }
@@ -22,7 +22,7 @@ struct Device {
 
   mutating func wait(_ duration: Duration) { now = now.advanced(by: duration) }
 
-  /// Feeds one report, written as hexadecimal with spaces and filled up with 0xee, as some hosts pad.
+  /// Feeds one report, written in hexadecimal with spaces and padded with 0xee, as some hosts do.
   mutating func receive(_ hex: String) -> [CTAPHIDStateMachine.Action] {
     machine.receive(report(hex, padding: 0xee), at: now)
   }
@@ -46,17 +46,17 @@ struct Device {
   struct NotDispatched: Error {}
 }
 
-/// A report from hexadecimal digits; spaces are left out, the rest is padding.
+/// A report from hexadecimal digits; spaces are ignored, and the rest is padding.
 func report(_ hex: String, padding: UInt8 = 0) -> Report {
   let bytes = Hex(hex.filter { $0 != " " })?.bytes ?? []
   let filled = bytes + [UInt8](repeating: padding, count: max(0, 64 - bytes.count))
   return Report(filled) ?? Report(channel: .reserved, packet: .continuation(sequence: 0, payload: []))
 }
 
-/// The one action "send this report", zero padded.
+/// The single action "send this report", padded with zeros.
 func sent(_ hex: String) -> [CTAPHIDStateMachine.Action] { [.send(report(hex))] }
 
-/// The refusal on a channel.
+/// The ERROR report on a channel.
 func refused(_ error: CTAPHIDError, on channel: String = "0a0b0c01") -> [CTAPHIDStateMachine.Action] {
   sent("\(channel) bf 0001 \(Hex([error.rawValue]))")
 }
@@ -67,7 +67,7 @@ func reports(_ actions: [CTAPHIDStateMachine.Action]) -> [Report] {
 }
 
 extension CTAPHIDStateMachine {
-  /// Whether the client still waits for the answer: a copy would send one.
+  /// Whether the client still waits for the answer; tries it on a copy.
   func awaitsAnswer(to transaction: TransactionID) -> Bool {
     var copy = self
     return !copy.respond([], to: transaction).isEmpty

@@ -5,7 +5,7 @@ import Testing
 
 /// Random reports.
 ///
-/// The seed is printed; `CTAPHID_FUZZ_SEED` replays one.
+/// The seed is printed; set `CTAPHID_FUZZ_SEED` to replay one.
 struct FuzzTests {
   /// SplitMix64: small, and the same on every machine.
   struct Generator: RandomNumberGenerator {
@@ -19,7 +19,7 @@ struct FuzzTests {
     }
   }
 
-  /// A report that is likely to mean something: few channels, known commands, small and odd lengths.
+  /// A report that is likely to be valid: few channels, known commands, small and odd lengths.
   func randomReport(_ generator: inout Generator) -> Report {
     if UInt8.random(in: 0..<8, using: &generator) == 0 {
       let bytes = (0..<64).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -41,7 +41,7 @@ struct FuzzTests {
   }
 
   // Holds: REPORT-12
-  @Test func `10,000 random reports leave the machine answering INIT and PING`() throws {
+  @Test func `after 10,000 random reports the machine answers INIT and PING`() throws {
     let seed = ProcessInfo.processInfo.environment["CTAPHID_FUZZ_SEED"].flatMap(UInt64.init) ?? .random(in: 0 ... .max)
     print("CTAPHID fuzz seed: \(seed)")
     var generator = Generator(state: seed)
@@ -70,7 +70,7 @@ struct FuzzTests {
     }
   }
 
-  /// A new client gets a channel and an echo, after at most a lock's ten seconds and the end of what runs.
+  /// Checks that a new client gets a channel and an echo, once a lock and running requests have ended.
   func expectAlive(_ device: inout Device, seed: UInt64) throws {
     device.wait(.seconds(11))
     _ = device.tick()
@@ -81,7 +81,7 @@ struct FuzzTests {
       var other = ClientMachine(channel: ChannelID(rawValue: channel))
       _ = device.machine.receive(other.open(nonce: [1, 2, 3, 4, 5, 6, 7, 8]), at: device.now)
     }
-    // What random reports began on a random channel ends by itself, or by INIT on that channel.
+    // An exchange begun on a random channel ends by itself, or by INIT on that channel.
     let echo = try client.request(.ping, [1, 2, 3]).flatMap { reports(device.machine.receive($0, at: device.now)) }
     #expect(echo.compactMap { client.receive($0) } == [.response(.ping, [1, 2, 3])], "seed \(seed)")
   }

@@ -4,7 +4,7 @@ import Testing
 
 struct MessageAssemblerTests {
   @Test(arguments: [0, 1, 57, 58, 116, 117, 1800, 7608, 7609])
-  func `every length survives being cut and joined`(length: Int) throws {
+  func `a message of every length is split and reassembled`(length: Int) throws {
     let payload = (0..<length).map { UInt8(truncatingIfNeeded: $0) }
     let message = CTAPHIDMessage(channel: ChannelID(rawValue: 7), command: .ping, payload: payload)
     let reports = try message.reports()
@@ -18,20 +18,20 @@ struct MessageAssemblerTests {
     #expect(assembler.message == message)
   }
 
-  @Test func `a message of 7610 bytes cannot be cut`() {
+  @Test func `a message of 7610 bytes cannot be split`() {
     let message = CTAPHIDMessage(channel: .broadcast, command: .ping, payload: [UInt8](repeating: 0, count: 7610))
     #expect(throws: CTAPHIDError.invalidLength) { try message.reports() }
   }
 
-  @Test func `a message does not begin with a continuation packet`() {
+  @Test func `a message cannot begin with a continuation packet`() {
     #expect(throws: CTAPHIDError.invalidSequence) { try MessageAssembler(report("0a0b0c01 00")) }
   }
 
-  @Test func `a message of 7610 bytes does not begin`() {
+  @Test func `a message of 7610 bytes is refused at its first packet`() {
     #expect(throws: CTAPHIDError.invalidLength) { try MessageAssembler(report("0a0b0c01 81 1dba")) }
   }
 
-  @Test func `nothing goes on after the end`() throws {
+  @Test func `a packet after the end of a message is refused`() throws {
     var assembler = try MessageAssembler(report("0a0b0c01 81 0001"))
     #expect(throws: CTAPHIDError.invalidSequence) { try assembler.append(sequence: 0, payload: [1]) }
   }
@@ -66,14 +66,15 @@ struct DeviceReportReplayTests {
   }
 
   @Test(arguments: try replays())
-  func `a recorded message is cut into the reports that the device sent`(replay: Vector) throws {
+  func `a recorded message is split into the reports that the device sent`(replay: Vector) throws {
     let cut = try replay.messages.array.flatMap { message in
       try CTAPHIDMessage(
         channel: ChannelID(rawValue: message.cid.bytes.reduce(0) { $0 << 8 | UInt32($1) }),
         command: CTAPHIDCommand(rawValue: message.cmd.integer()), payload: message.payload.bytes
       ).reports()
     }
-    // Behind a message's end stands the device's own padding, and one recording changes its channel in mid-message:
+    // A device pads the last report in its own way, and one recording changes its channel in mid-message: compare
+    // sequence, length and payload only.
     // compared is what BCNT counts, and how it is numbered.
     let recorded = try replay.frames.array.map { try #require(Report($0.bytes)) }
     #expect(cut.count == recorded.count)

@@ -5,7 +5,7 @@ import Testing
 struct ReportTests {
   // Holds: HID-29
   @Test(arguments: [0, 1, 63, 65, 128])
-  func `only 64 bytes are a report`(count: Int) {
+  func `a report has exactly 64 bytes`(count: Int) {
     #expect(Report([UInt8](repeating: 0, count: count)) == nil)
     #expect(Report([UInt8](repeating: 0, count: 64)) != nil)
   }
@@ -26,17 +26,17 @@ struct ReportTests {
     #expect(written.packet == .continuation(sequence: 127, payload: written.bytes[5...]))
   }
 
-  @Test func `payload that does not fit does not make a report longer`() {
+  @Test func `a payload that is too long does not make a report longer`() {
     let written = Report(
       channel: .broadcast, packet: .initialization(.ping, length: 99, payload: [UInt8](repeating: 7, count: 99)[...]))
     #expect(written.bytes.count == 64)
   }
 
-  @Test func `a channel id is told as eight digits`() {
+  @Test func `a channel id is printed as eight digits`() {
     #expect(ChannelID(rawValue: 0x00ab_cdef).description == "00abcdef")
   }
 
-  @Test func `an instant stops at the end of time`() {
+  @Test func `an instant saturates at its maximum`() {
     #expect(Instant(nanoseconds: .max).advanced(by: .seconds(1)) == Instant(nanoseconds: .max))
     #expect(Instant(nanoseconds: 5).advanced(by: .milliseconds(80)) == Instant(nanoseconds: 80_000_005))
     #expect(Instant(nanoseconds: 5).advanced(by: .seconds(Int64.max)) == Instant(nanoseconds: .max))

@@ -2,9 +2,9 @@ import CTAPHID
 import TestVectors
 import Testing
 
-/// A request while the authenticator works on it.
+/// A request while the authenticator handles it.
 struct TransactionTests {
-  @Test func `a CBOR message is dispatched once it is whole, without its padding`() throws {
+  @Test func `a CBOR message is dispatched when complete, without its padding`() throws {
     var device = Device.open()
     #expect(device.receive("0a0b0c01 90 003b" + String(repeating: "aa", count: 57)) == [])
     guard case .dispatch(let request) = device.receive("0a0b0c01 00 bbcc").first else { throw Device.NotDispatched() }
@@ -29,7 +29,7 @@ struct TransactionTests {
   }
 
   // Holds: HID-24
-  @Test func `a change of status is told at once, and no status twice`() throws {
+  @Test func `a change of status is sent at once, and no status twice`() throws {
     var device = Device.open()
     let transaction = try device.request()
     device.wait(.milliseconds(30))
@@ -61,14 +61,14 @@ struct TransactionTests {
     #expect(device.receive("0a0b0c01 91 0000") == [], "nor has it a CANCEL")
     #expect(device.machine.awaitsAnswer(to: request.transaction))
     #expect(device.machine.respond([0x69, 0x85], to: request.transaction) == sent("0a0b0c01 83 0002 6985"))
-    // The next request of CTAP2 on the same channel has its KEEPALIVE again.
+    // The next CTAP2 request on the same channel gets KEEPALIVE again.
     let next = try device.request()
     #expect(device.machine.setStatus(.upNeeded, of: next, at: device.now) == sent("0a0b0c01 bb 0001 02"))
     device.wait(CTAPHIDStateMachine.keepaliveInterval)
     #expect(device.tick() == sent("0a0b0c01 bb 0001 02"))
   }
 
-  @Test func `the answer ends the transaction, and nothing follows it`() throws {
+  @Test func `the answer ends the transaction`() throws {
     var device = Device.open()
     let transaction = try device.request()
     #expect(device.machine.respond([0, 0xa0], to: transaction) == sent("0a0b0c01 90 0002 00a0"))
@@ -92,7 +92,7 @@ struct TransactionTests {
   }
 
   // Holds: HID-26
-  @Test func `CANCEL has no answer of its own and is told once (CHK-010, 015)`() throws {
+  @Test func `CANCEL has no answer of its own, and cancels once (CHK-010, 015)`() throws {
     var device = Device.open()
     let transaction = try device.request()
     #expect(device.receive("0a0b0c01 91 0000") == [.cancel(transaction)])
@@ -114,7 +114,7 @@ struct TransactionTests {
     #expect(device.receive("0a0b0c01 91 0000") == [.cancel(transaction)])
   }
 
-  @Test func `a CANCEL does not outlive its request`() throws {
+  @Test func `a CANCEL applies to its own request only`() throws {
     var device = Device.open()
     let first = try device.request()
     #expect(device.receive("0a0b0c01 91 0000") == [.cancel(first)])
@@ -130,7 +130,7 @@ struct TransactionTests {
     #expect(device.machine.deadline == nil)
   }
 
-  @Test func `a long answer is cut into numbered reports`() throws {
+  @Test func `a long answer is split into numbered reports`() throws {
     var device = Device.open()
     let transaction = try device.request()
     let sent = reports(device.machine.respond([UInt8](repeating: 3, count: 1800), to: transaction))

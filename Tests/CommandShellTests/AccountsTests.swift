@@ -33,7 +33,7 @@ import Testing
         """)
   }
 
-  @Test func `the address that signs in and signs is marked`() {
+  @Test func `the address in use is marked`() {
     let list = AccountList(account: 0, first: 0, addresses: [Self.address, "B"])
     #expect(
       list.text == """
@@ -48,7 +48,7 @@ import Testing
     #expect(!AccountList(account: 0, first: 1, addresses: [Self.address]).text.contains("in use"))
   }
 
-  @Test func `a code is a square with finder patterns, and quiet around it`() throws {
+  @Test func `a QR code has finder patterns and a quiet zone`() throws {
     let code = try #require(QRCode(Self.address))
     // Version 3 is enough for 58 letters and digits at level M.
     #expect(code.modules.count == 29)
@@ -69,17 +69,17 @@ import Testing
     #expect(lines[2].dropFirst(4).prefix(8) == "█▀▀▀▀▀█ ")
   }
 
-  @Test func `a code in colour is black on white, and leaves nothing behind`() throws {
+  @Test func `a coloured QR code is black on white, and resets the colours`() throws {
     let code = try #require(QRCode("A"))
     #expect(zip(code.coloured, code.lines).allSatisfy { $0 == "\u{1B}[30;107m\($1)\u{1B}[0m" })
   }
 
-  @Test func `what fits no code is none`() {
+  @Test func `text that does not fit in a QR code gives none`() {
     #expect(QRCode("") == nil)
     #expect(QRCode(String(repeating: "a", count: 3000)) == nil)
   }
 
-  @Test func `a drawing has the address in letters beneath it`() throws {
+  @Test func `the address is printed below its QR code`() throws {
     let list = AccountList(account: 0, first: 0, addresses: [Self.address])
     #expect(try list.drawing(inColour: false).hasSuffix("\n\(Self.address)"))
     #expect(try !list.drawing(inColour: false).contains("\u{1B}"))
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test func `there are no 25 words, and an exit code of its own says so`() throws {
+  @Test func `export fails with its own exit code, because there are no 25 words`() throws {
     let export = try #require(
       try LiquidAuthCommand.parseAsRoot(["accounts", "export", "--state-dir", "/s"]) as? AccountsCommand.Export)
     let failure = #expect(throws: CommandFailure.self) { try export.run() }
@@ -103,7 +103,7 @@ import Testing
       (["accounts", "--qr", "5"], 0, 1, 5), (["accounts", "list", "--qr", "--control", "/c"], 0, 1, 0),
       (["accounts", "--account", "2147483647", "--qr", "1"], 2_147_483_647, 1, 1),
     ] as [([String], UInt32, UInt32, UInt32?)])
-  func `the command line is read`(
+  func `the options of accounts are parsed`(
     _ arguments: [String], _ account: UInt32, _ count: UInt32, _ qr: UInt32?
   ) throws {
     let list = try #require(try LiquidAuthCommand.parseAsRoot(arguments) as? AccountsCommand.List)
@@ -138,7 +138,7 @@ import Testing
 
   // Holds: INPUT-12
   @Test(arguments: refused)
-  func `what cannot be is refused by its name, and nothing else is drawn`(
+  func `an invalid option is refused by name`(
     _ options: [String], _ sentence: String
   ) throws {
     let error = #expect(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(["accounts"] + options) }

@@ -48,7 +48,7 @@ import Testing
 
   // Holds: INPUT-11
   @Test(arguments: refused)
-  func `a command that is written wrong ends with 64 and says how it is written`(_ arguments: [String]) {
+  func `a wrong command line ends with 64 and shows the usage`(_ arguments: [String]) {
     do {
       _ = try LiquidAuthCommand.parseAsRoot(arguments)
       Issue.record("it is accepted")
@@ -91,7 +91,7 @@ import Testing
 
   // Holds: INPUT-11
   @Test(arguments: told)
-  func `a mistake says what would be right`(_ arguments: [String], _ sentence: String) throws {
+  func `the error for a wrong value names the right ones`(_ arguments: [String], _ sentence: String) throws {
     let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(arguments) }
     #expect(LiquidAuthCommand.mistake(error).description == sentence)
   }
@@ -101,7 +101,7 @@ import Testing
     (["conect", "liquid://a.example"], "conect"), (["help", "conect"], "conect"), (["Init"], "Init"),
     (["\u{1B}[2J"], "\\u{1B}[2J"), (["", "--json"], ""),
   ])
-  func `a word that is no command is called that, also behind help`(_ arguments: [String], _ name: String) throws {
+  func `an unknown command is named in the error, also after help`(_ arguments: [String], _ name: String) throws {
     let failure = try #require(LiquidAuthCommand.unknownCommand(in: arguments))
     #expect(failure.code == .usage)
     let text = "liquid-auth: unknown command '\(name)'\nUsage: liquid-auth <subcommand>\n  See 'liquid-auth --help'"
@@ -112,12 +112,12 @@ import Testing
     [], ["--help"], ["help"], ["help", "connect"], ["help", "keyri", "qr"], ["init", "conect"], ["---completion"],
     ["--json", "conect"],
   ])
-  func `all else is left to the parser`(_ arguments: [String]) {
+  func `other command lines are left to the parser`(_ arguments: [String]) {
     #expect(LiquidAuthCommand.unknownCommand(in: arguments) == nil)
   }
 
   // Holds: INPUT-11
-  @Test func `a mistake acts on no terminal`() throws {
+  @Test func `control characters in an error are escaped`() throws {
     let error = try #require(throws: (any Error).self) { try LiquidAuthCommand.parseAsRoot(["lock", "--\u{1B}[2J"]) }
     let text = LiquidAuthCommand.mistake(error).text
     #expect(text.hasPrefix("liquid-auth: unknown option '--\\u{1B}[2J'\nUsage: liquid-auth lock "))
@@ -125,13 +125,13 @@ import Testing
   }
 
   // Holds: INPUT-13
-  @Test func `a program reads a failure in one line`() throws {
+  @Test func `a failure is one line of JSON`() throws {
     #expect(
       CommandFailure("it is not \"there\"\nat all", code: .absent).json.line
         == #"{"error": "it is not \"there\"\nat all", "exitCode": 4}"#)
   }
 
-  @Test func `what a failure says to type works in the same place`() {
+  @Test func `a suggested command names the same state directory and socket`() {
     let failure = CommandFailure("it is not running; start it with: liquid-authenticator", code: .notRunning)
     #expect(failure.completed(by: nil) == failure)
     var place = PlaceOptions()
@@ -181,7 +181,7 @@ import Testing
   ]
 
   @Test(arguments: taken)
-  func `what the help promises is accepted`(_ arguments: [String]) throws {
+  func `every documented command line is accepted`(_ arguments: [String]) throws {
     _ = try LiquidAuthCommand.parseAsRoot(arguments)
   }
 
@@ -212,7 +212,7 @@ import Testing
       ("/s", nil, "/s/control.sock"),
       ("/s", "/c", "/c"),
     ] as [(String?, String?, String)])
-  func `the control socket is where the authenticator listens`(
+  func `the control path follows the options and XDG_RUNTIME_DIR`(
     _ stateDirectory: String?, _ control: String?, _ path: String
   ) throws {
     var place = PlaceOptions()

@@ -18,12 +18,12 @@ import Testing
       }
     }
     #expect(failed.isEmpty)
-    // What an answer without a check, or a step that was left out, would make fewer.
+    // The counts are lower if an answer has no check, or a step is left out.
     #expect(events.withLock { $0.count { if case .check = $0 { true } else { false } } } == 52)
     #expect(events.withLock { $0.count { if case .step = $0 { true } else { false } } } == 12)
   }
 
-  @Test func `what a check found is shown, and is in JSON`() {
+  @Test func `the results of checks are printed, and are in the JSON`() {
     let transcript = Transcript(isQuiet: true)
     let events: [Demonstration.Event] = [
       .step("begin"), .note("so"), .check("good", holds: true), .check("bad", holds: false), .step("end"),
@@ -49,7 +49,7 @@ import Testing
   }
 }
 
-/// The demo's site must refuse what is not right: otherwise its checks would show nothing.
+/// The demo's site must refuse wrong answers: otherwise its checks would prove nothing.
 @Suite struct DemoRelyingPartyTests {
   let creation = DemoRelyingParty.CreationRequest(userID: [7], isDiscoverable: true)
   let registration: CBORMap
@@ -74,7 +74,7 @@ import Testing
     try DemoRelyingParty.verify(assertion, of: request, with: account, userID: userID).filter { !$0.holds }.map(\.name)
   }
 
-  @Test func `what the key answers is right`() throws {
+  @Test func `the answers of the authenticator pass all checks`() throws {
     #expect(try failures(registration: registration).isEmpty)
     #expect(try failures(assertion: assertion).isEmpty)
   }
@@ -83,12 +83,13 @@ import Testing
     (0, "rpIdHash is that of demo.example"), (31, "rpIdHash is that of demo.example"),
     (36, "the signature counter is 0"), (37, "the AAGUID is ours"),
   ])
-  func `a changed byte of a registration is found, twice`(_ offset: Int, _ name: String) throws {
+  func `a changed byte in a registration fails its own check and the signature's`(_ offset: Int, _ name: String) throws
+  {
     let changed = try registration.flipping(member: 0x02, byte: offset)
     #expect(try failures(registration: changed) == [name, "the attestation's signature is valid"])
   }
 
-  @Test func `flags that did not happen are found`() throws {
+  @Test func `wrong flags are found`() throws {
     var data = try registration.requiredBytes(0x02)
     data[32] &= ~0x04  // UV
     var changed = registration
@@ -97,7 +98,7 @@ import Testing
       try failures(registration: changed) == ["the flags are UP UV BE BS", "the attestation's signature is valid"])
   }
 
-  @Test func `a registration by another statement is found`() throws {
+  @Test func `a registration with another attestation format is found`() throws {
     var changed = registration
     changed[0x01] = "none"
     #expect(try failures(registration: changed) == ["the attestation is packed, by the key itself"])
@@ -118,7 +119,7 @@ import Testing
   @Test(arguments: [
     (0, "rpIdHash is that of demo.example"), (32, "the flags are UP UV BE BS"), (33, "the signature counter is 0"),
   ])
-  func `a changed byte of an assertion is found, twice`(_ offset: Int, _ name: String) throws {
+  func `a changed byte in an assertion fails its own check and the signature's`(_ offset: Int, _ name: String) throws {
     let mask: UInt8 = offset == 32 ? 0x04 : 0x01
     let changed = try assertion.flipping(member: 0x02, byte: offset, mask: mask)
     #expect(try failures(assertion: changed) == [name, "the signature is valid"])
@@ -136,7 +137,7 @@ import Testing
     #expect(try failures(assertion: assertion.flipping(member: 0x03, byte: last)) == ["the signature is valid"])
   }
 
-  @Test func `data that cannot be read are an error`() throws {
+  @Test func `malformed data are an error`() throws {
     var changed = assertion
     changed[0x02] = .bytes([1, 2, 3])
     #expect(throws: CBORError.self) { try failures(assertion: changed) }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct DeriveTests {
   @Test(arguments: try Vector("deterministic-p256").computed.domainKeys.array)
-  func `deterministic-p256: the public key and the id are those of the vector`(_ key: Vector) throws {
+  func `deterministic-p256: the public key and the id match the vector`(_ key: Vector) throws {
     let derived = try DeriveCommand.derive(
       from: Self.phrase(), origin: key.origin.text, userHandle: Array(key.userHandle.text.utf8),
       counter: key.counter.integer())
@@ -28,7 +28,7 @@ import Testing
         """)
   }
 
-  @Test func `a handle that is no UTF-8 is taken as its base64url`() throws {
+  @Test func `a user handle that is not UTF-8 is used as its base64url`() throws {
     let raw = try DeriveCommand.derive(from: Self.phrase(), origin: "a", userHandle: [0xFF, 0xFE], counter: 0)
     let text = try DeriveCommand.derive(from: Self.phrase(), origin: "a", userHandle: Array("__4".utf8), counter: 0)
     #expect(raw == text)
@@ -38,7 +38,7 @@ import Testing
     "example.com", "localhost", "a", "login.example.com", "测试.example.com", "ssh:", "ssh:work", "ssh:443",
     "pam://host.example.com", "io.systemd.cryptsetup",
   ])
-  func `a relying party id is taken`(origin: String) throws {
+  func `a relying party id is accepted`(origin: String) throws {
     let command = try LiquidAuthCommand.parseAsRoot(["derive", "--origin", origin, "--user-handle", "a"])
     #expect((command as? DeriveCommand)?.origin == origin)
   }
@@ -50,7 +50,7 @@ import Testing
     "example.com?a=b", "example.com#top", "anna@example.com", "example.com ", " example.com", "example\n.com",
     "pam://host/path", "pam://host.example.com:22", "pam://",
   ])
-  func `an address is no relying party id, and gives no key`(origin: String) throws {
+  func `an address is refused as a relying party id`(origin: String) throws {
     let error = #expect(throws: (any Error).self) {
       try LiquidAuthCommand.parseAsRoot(["derive", "--origin", origin, "--user-handle", "a"])
     }

@@ -34,12 +34,12 @@ import Testing
     #expect(value.description.utf8.elementsEqual(text.utf8))
   }
 
-  @Test func `a value has one line too`() {
+  @Test func `a value has a one-line form`() {
     let value: JSON = ["a\n": [1.json, ["b": .null], [:]], "c": []]
     #expect(value.line == #"{"a\n": [1, {"b": null}, {}], "c": []}"#)
   }
 
-  @Test func `another reader finds the scalars of all planes again`() throws {
+  @Test func `another JSON reader decodes scalars of all planes`() throws {
     var text = ""
     for value in Array(0..<0x300) + Array(stride(from: 0x300, through: 0x10FFFF, by: 61)) {
       Unicode.Scalar(UInt32(value)).map { text.unicodeScalars.append($0) }

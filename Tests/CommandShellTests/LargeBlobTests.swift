@@ -11,7 +11,7 @@ import Testing
   static let other = SecretBytes.random(count: 32)
   static let content = Array("a large blob, a large blob, a large blob".utf8)
 
-  /// What Python's zlib and cryptography made of `content` under `key`.
+  /// The ciphertext of `content` under `key`, computed with Python's zlib and cryptography.
   static func entry() throws -> CBORValue {
     let ciphertext = try #require(Hex("034f162f55a319cb76a896a7083422398bc106cd595e4d95a196538adc2f94f1bc1f2c"))
     return [1: .bytes(ciphertext.bytes), 2: .bytes(Array(100..<112)), 3: 40]
@@ -22,14 +22,16 @@ import Testing
     return array + SHA256.hash(array).prefix(16)
   }
 
-  @Test func `an entry of another program opens with its key only`() throws {
+  @Test func `an entry of another program opens with its own key only`() throws {
     let array = try LargeBlobArray(serialized: Self.serialized([Self.entry()]))
     #expect(array.content(key: Self.key) == Self.content)
     #expect(array.content(key: Self.other) == nil)
   }
 
   // Holds: CONTROL-12
-  @Test(arguments: [0, 1, 40, 8000]) func `content is kept, and what others keep stays as it is`(_ count: Int) throws {
+  @Test(arguments: [0, 1, 40, 8000]) func `content is stored, and entries of other programs are kept`(_ count: Int)
+    throws
+  {
     let strange: CBORValue = ["of": "another kind"]
     var array = try LargeBlobArray(serialized: Self.serialized([Self.entry(), strange]))
     let content = [UInt8](repeating: 7, count: count)
@@ -45,7 +47,7 @@ import Testing
     #expect(array.entries == [try Self.entry(), strange])
   }
 
-  /// Sealed as the standard has it, of something that is no DEFLATE.
+  /// An entry sealed as in the standard, whose plaintext is not DEFLATE.
   static func uncompressed() throws -> CBORValue {
     let nonce = [UInt8](repeating: 1, count: 12)
     let size: [UInt8] = [3, 0, 0, 0, 0, 0, 0, 0]
@@ -53,7 +55,7 @@ import Testing
     return [1: .bytes(sealed), 2: .bytes(nonce), 3: 3]
   }
 
-  @Test func `what a key opens is its credential's, also where it cannot be expanded`() throws {
+  @Test func `an entry that its key opens belongs to that credential, even if it cannot be expanded`() throws {
     let serialized = Self.serialized([try Self.uncompressed()])
     var array = try LargeBlobArray(serialized: serialized)
     #expect(array.content(key: Self.key) == nil)
@@ -64,7 +66,7 @@ import Testing
     #expect(removals == [false, true])
   }
 
-  @Test func `content that stays larger than any array is refused`() throws {
+  @Test func `content too large for the array is refused`() throws {
     var array = try LargeBlobArray(serialized: Self.serialized([]))
     var generator = SystemRandomNumberGenerator()
     let random = (0..<10_000).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -75,7 +77,7 @@ import Testing
   }
 
   // Holds: CONTROL-12
-  @Test func `what does not end with its digest, or is no array, is refused`() throws {
+  @Test func `data without the right digest, or that are not an array, are refused`() throws {
     let whole = Self.serialized([try Self.entry()])
     for count in 0..<whole.count {
       #expect(throws: CommandFailure.self) { try LargeBlobArray(serialized: Array(whole.prefix(count))) }
@@ -95,11 +97,11 @@ import Testing
     [1: .bytes([UInt8](repeating: 0, count: 17)), 2: .bytes(Array(100..<112))],
   ]
 
-  @Test(arguments: malformed) func `an entry that is none is read by nobody`(_ entry: CBORValue) {
+  @Test(arguments: malformed) func `a malformed entry is not read`(_ entry: CBORValue) {
     #expect(LargeBlob(entry) == nil)
   }
 
-  @Test func `an entry that tells another size does not open`() throws {
+  @Test func `an entry with a wrong size does not open`() throws {
     guard case .map(var map) = try Self.entry() else { return }
     map[3] = 41
     #expect(try #require(LargeBlob(.map(map))).content(key: Self.key) == nil)
@@ -107,7 +109,7 @@ import Testing
 }
 
 @Suite struct DeflateTests {
-  @Test func `what Python's zlib deflated expands, to its size and no other`() throws {
+  @Test func `data deflated by Python's zlib expand, to their exact size only`() throws {
     let compressed = try #require(Hex("4b54c8492c4a4f5548cac94fd25148c4c90300")).bytes
     #expect(Deflate.expand(compressed, to: 40) == LargeBlobArrayTests.content)
     for size in [0, 39, 41] { #expect(Deflate.expand(compressed, to: size) == nil) }
@@ -131,7 +133,7 @@ import Testing
       holders: [try holder()])
   }
 
-  @Test func `each entry has its passkey, or none`() throws {
+  @Test func `each entry is listed with its passkey, if any`() throws {
     let report = try Self.report([
       LargeBlobArrayTests.entry(), LargeBlobArrayTests.uncompressed(), ["of": "another kind"],
     ])
@@ -155,7 +157,7 @@ import Testing
       ])
   }
 
-  @Test func `nothing is told as nothing`() throws {
+  @Test func `an empty array is reported as no large blobs`() throws {
     #expect(try Self.report([]).text == "17 of 8192 bytes are used; there are no large blobs")
   }
 

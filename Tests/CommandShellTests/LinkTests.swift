@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct LinkTests {
   // Holds: INPUT-14
-  @Test func `white space around a link came along when it was copied`() throws {
+  @Test func `white space around a link is ignored`() throws {
     let link = try Vector("fido-uri").uris[0].uri.text
     let read = try LinkCommand.read(link)
     #expect(try LinkCommand.read(" \t\u{A0}\(link)\r\n") == read)
@@ -25,7 +25,7 @@ import Testing
 
   // Holds: INPUT-14
   @Test(arguments: others)
-  func `a link of another kind is named, with the command that follows it`(_ text: String, _ sentence: String) {
+  func `a link of another kind is named, with the command that opens it`(_ text: String, _ sentence: String) {
     #expect(throws: CommandFailure(sentence)) { try LinkCommand.read(text) }
   }
 
@@ -39,7 +39,7 @@ import Testing
       (["connect", "help"], ["connect", "help"]),
       ([], []),
     ])
-  func `the wallet's program tells of its own commands`(_ typed: [String], _ meant: [String]) {
+  func `help before a wallet command becomes its --help option`(_ typed: [String], _ meant: [String]) {
     #expect(WalletProgram.withHelpAsked(typed) == meant)
   }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import liquid_auth
 
-/// getInfo as the key answers, as far as it is looked at.
+/// The members of getInfo that the reports read.
 private func information(
   pin: Bool = true, uv: Bool? = true, alwaysUV: Bool = false, minimum: CBORValue = 4, forced: Bool = false
 ) -> KeyInformation {
@@ -16,7 +16,7 @@ private func information(
 }
 
 @Suite struct PINReportTests {
-  @Test func `a PIN that is set is told with its tries`() {
+  @Test func `a PIN that is set is shown with its tries`() {
     let report = PINReport(
       information: information(), tries: TriesLeft(pin: 8, needsReplug: false, verification: 7))
     #expect(
@@ -28,7 +28,7 @@ private func information(
         """)
   }
 
-  @Test func `no PIN has no tries, in text and JSON`() {
+  @Test func `without a PIN no tries are shown, in text and JSON`() {
     let report = PINReport(
       information: information(pin: false, uv: nil, minimum: 6),
       tries: TriesLeft(pin: 8, needsReplug: false, verification: nil))
@@ -59,7 +59,7 @@ private func information(
   ]
 
   @Test(arguments: locks)
-  func `a PIN that is locked says what to do`(_ left: Int, _ replug: Bool, _ forced: Bool, _ todo: [String]) {
+  func `a locked PIN shows what to do`(_ left: Int, _ replug: Bool, _ forced: Bool, _ todo: [String]) {
     let report = PINReport(
       information: information(forced: forced), tries: TriesLeft(pin: left, needsReplug: replug, verification: 8))
     #expect(report.problems == todo)
@@ -68,7 +68,7 @@ private func information(
 }
 
 @Suite struct SettingsReportTests {
-  @Test func `what everybody may know leaves out the sites`() {
+  @Test func `the public settings leave out the sites`() {
     #expect(
       SettingsReport(information(alwaysUV: true)).text == """
         always verify           on
@@ -79,7 +79,7 @@ private func information(
     #expect(SettingsReport(information()).json.description.contains("\"minimumPinLengthSites\": null"))
   }
 
-  @Test func `what the owner may know names them, with nothing that a terminal obeys`() {
+  @Test func `the owner's settings name the sites, with control characters escaped`() {
     let report = SettingsReport(
       OwnerSettings(
         alwaysUV: false, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example", "\u{1B}[2J"], forcePINChange: true,
@@ -101,7 +101,7 @@ private func information(
   }
 
   @Test(arguments: [(true, false, false), (false, false, false), (true, true, false), (true, false, true)])
-  func `verification that nothing can give is told, with what to do`(_ always: Bool, _ pin: Bool, _ uv: Bool) {
+  func `alwaysUv without a way to verify is a problem, with its remedy`(_ always: Bool, _ pin: Bool, _ uv: Bool) {
     let told = information(pin: pin, uv: uv ? true : nil, alwaysUV: always)
     let settings = OwnerSettings(
       alwaysUV: always, minimumPINLength: 4, minimumPINLengthRPIDs: [], forcePINChange: false, isPINSet: pin)
@@ -120,20 +120,20 @@ private func information(
     ("12\t34", 4, false), (String(repeating: "x", count: 63), 4, true), (String(repeating: "x", count: 64), 4, false),
     (String(repeating: "ż", count: 32), 4, false), ("", 4, false),
   ])
-  func `the rule counts code points at least, and bytes at most`(_ pin: String, _ minimum: Int, _ isTaken: Bool) {
+  func `a PIN has a minimum in code points and a maximum in bytes`(_ pin: String, _ minimum: Int, _ isTaken: Bool) {
     let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
     #expect((PINRule.objection(to: secret, minimum: minimum) == nil) == isTaken)
   }
 
-  @Test func `what is no text is no PIN`() {
+  @Test func `a PIN that is not UTF-8 is refused`() {
     let secret = ([0x31, 0x32, 0x33, 0xFF] as [UInt8]).withUnsafeBytes { SecretBytes(copying: $0) }
     #expect(PINRule.objection(to: secret, minimum: 4) == "a PIN must be UTF-8")
   }
 
-  // "ż" and "é" in two code points each, an accent alone, and the sign of a unit that NFC makes a letter.
+  // "ż" and "é" as two code points each, a single accent, and a unit sign that NFC changes to a letter.
   // Holds: CONTROL-11
   @Test(arguments: ["z\u{307}1234", "e\u{301}e\u{301}e\u{301}e\u{301}", "1234\u{301}", "123\u{212B}"])
-  func `what a platform could not give again, in NFC, is no PIN`(_ pin: String) {
+  func `a PIN with combining characters, or one that NFC changes, is refused`(_ pin: String) {
     let secret = Array(pin.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
     #expect(
       PINRule.objection(to: secret, minimum: 4)
@@ -152,7 +152,7 @@ private func information(
     return (result, person.shown())
   }
 
-  @Test func `a PIN is typed twice and not shown; a short one, or another one, is asked for again`() throws {
+  @Test func `a PIN is typed twice and not shown; a short or different one is asked for again`() throws {
     let (result, shown) = try Self.choose([
       ("New PIN: ", "12\n"), ("New PIN: ", "4711\n"), ("again: ", "4712\n"), ("New PIN: ", "8157\n"),
       ("again: ", "8157\n"),
@@ -164,7 +164,7 @@ private func information(
   }
 
   // Holds: INPUT-20
-  @Test func `three tries are all`() throws {
+  @Test func `after three tries no PIN is chosen`() throws {
     let (result, _) = try Self.choose(Array(repeating: ("New PIN: ", "1\n"), count: 3))
     #expect(result == .failure(CommandFailure("no PIN was chosen; nothing was changed")))
   }

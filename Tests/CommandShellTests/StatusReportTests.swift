@@ -16,7 +16,7 @@ import Testing
       credentials: vault == .unlocked ? 3 : nil)
   }
 
-  @Test func `all is well`() {
+  @Test func `a running authenticator without problems`() {
     let report = StatusReport(running: Self.running(), system: Self.fine)
     #expect(report.problems.isEmpty)
     #expect(
@@ -32,7 +32,7 @@ import Testing
         """)
   }
 
-  @Test func `what accounts have signed is told in one line`() {
+  @Test func `the signature counts are one line`() {
     var status = Self.running()
     (status.algorandSignatures, status.associationSignatures) = (12, 3)
     let report = StatusReport(running: status, system: Self.fine)
@@ -41,7 +41,7 @@ import Testing
     #expect(report.json.description.contains(#""associationSignatures": 3"#))
   }
 
-  @Test func `who may list passkeys for good is told, and how to end it`() {
+  @Test func `a program that can list passkeys is shown, with the command to revoke it`() {
     var status = Self.running()
     let row =
       "\nreaders        a program can list your passkeys; to revoke that, run: liquid-auth config forget-readers\n"
@@ -54,14 +54,14 @@ import Testing
     }
   }
 
-  @Test func `a locked vault is no problem: the first ceremony asks`() {
+  @Test func `a locked vault is not a problem`() {
     let report = StatusReport(running: Self.running(vault: .locked), system: Self.fine)
     #expect(report.problems.isEmpty)
     #expect(report.text.contains("vault          locked\n"))
     #expect(!report.text.contains("passkeys"))
   }
 
-  @Test func `a prompt that waits is told`() {
+  @Test func `a waiting prompt is shown`() {
     var status = Self.running()
     status.waiting = true
     #expect(
@@ -69,7 +69,7 @@ import Testing
         "prompts        pinentry, one is waiting for you\n"))
   }
 
-  @Test func `what the authenticator names comes first and alone`() {
+  @Test func `problems that the authenticator reports are the only ones shown`() {
     let report = StatusReport(
       running: Self.running(vault: .unusable, attached: false, problems: ["the vault /s/vault is damaged"]),
       system: Self.fine)
@@ -77,7 +77,7 @@ import Testing
     #expect(report.text.hasSuffix("\n\nto do\n- the vault /s/vault is damaged"))
   }
 
-  @Test func `a detached device names why it cannot appear, else how to attach it`() {
+  @Test func `a detached device gives the reason if there is one, and else how to attach it`() {
     var system = Self.fine
     #expect(
       StatusReport(running: Self.running(attached: false), system: system).problems
@@ -88,7 +88,7 @@ import Testing
         == ["there is no /dev/uhid; load its driver with: sudo modprobe uhid"])
   }
 
-  @Test func `a device that has stepped aside says for whom, and how to have it all the same`() {
+  @Test func `a device that has stepped aside names the other key, and how to attach anyway`() {
     var status = Self.running(attached: false)
     status.steppedAsideFor = "/dev/hidraw4 Example Key"
     var system = Self.fine
@@ -103,7 +103,7 @@ import Testing
     #expect(report.json.description.contains(#""steppedAsideFor": "/dev/hidraw4 Example Key""#))
   }
 
-  @Test func `without an authenticator, vault, device and authenticator are looked at in this order`() {
+  @Test func `without an authenticator the problems are in order: vault, device, authenticator`() {
     var system = Self.fine
     system.uhid = .absent
     let report = StatusReport(
@@ -117,7 +117,7 @@ import Testing
         "authenticator  not running\nvault          missing\nstate          /s\n\nto do\n- no vault\n"))
   }
 
-  @Test func `what cannot be found out is said to be unknown`() {
+  @Test func `unknown facts are shown as unknown`() {
     let report = StatusReport(
       stateDirectory: "/s", vault: VaultFinding(isThere: nil, problem: "cannot open /s"),
       failure: CommandFailure("cannot reach the authenticator"), system: Self.fine)
@@ -161,7 +161,7 @@ import Testing
   ]
 
   @Test(arguments: forbidden)
-  func `a device that may not be opened has its own remedy`(
+  func `each reason for a forbidden device has its own remedy`(
     _ groupExists: Bool, _ isMember: Bool, _ sessionHasGroup: Bool, _ remedy: String
   ) {
     let findings = SystemFindings(
@@ -169,7 +169,7 @@ import Testing
     #expect(findings.uhidProblem?.contains(remedy) == true)
   }
 
-  @Test func `a device that can be opened is no problem, whatever the groups`() {
+  @Test func `a usable device is not a problem, whatever the groups`() {
     #expect(
       SystemFindings(uhid: .usable, groupExists: false, isMember: false, sessionHasGroup: false).uhidProblem == nil)
   }

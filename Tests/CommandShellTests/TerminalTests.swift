@@ -8,15 +8,15 @@ import Testing
 
 @testable import liquid_auth
 
-/// A pseudo terminal with a person at its other end, who types a line when a prompt has come.
+/// A pseudo terminal with a user at its other end, who types a line when a prompt appears.
 final class Person: Sendable {
   private let controller: Int32
   private let shownBytes = Mutex<[UInt8]>([])
   private let finished = DispatchSemaphore(value: 0)
-  /// The side that a program opens.
+  /// The side that the program opens.
   let terminal: Int32
 
-  /// - Parameter answers: what to wait for, and what is typed then, Enter included.
+  /// - Parameter answers: each prompt to wait for, and the keys to type then, Enter included.
   convenience init(_ answers: [(prompt: String, keys: String)]) throws {
     let rest = Mutex(answers[...])
     try self.init { shown in
@@ -27,7 +27,7 @@ final class Person: Sendable {
     }
   }
 
-  /// - Parameter react: what is typed at the sight of what was shown since the last answer, or nothing yet.
+  /// - Parameter react: returns the keys to type, from the text shown since the last answer; `nil` to wait.
   init(_ react: @escaping @Sendable (String) -> String?) throws {
     var controller: Int32 = -1
     var terminal: Int32 = -1
@@ -36,7 +36,7 @@ final class Person: Sendable {
     self.controller = controller
     self.terminal = terminal
     _ = fcntl(controller, F_SETFL, 0)  // reading waits
-    // As a terminal window has it: lines are edited and echoed.
+    // As in a terminal window: lines are edited and echoed.
     var settings = termios()
     tcgetattr(terminal, &settings)
     settings.c_iflag |= tcflag_t(ICRNL)
@@ -63,7 +63,7 @@ final class Person: Sendable {
     finished.signal()
   }
 
-  /// Everything that was shown, once the program has closed its side.
+  /// All text shown, after the program has closed its side.
   func shown() -> String {
     finished.wait()
     close(controller)
@@ -99,7 +99,7 @@ final class Person: Sendable {
   ]
 
   @Test(arguments: typed)
-  func `a secret is edited as it is typed, and not shown`(_ keys: String, _ line: String) throws {
+  func `a hidden line can be edited, and is not shown`(_ keys: String, _ line: String) throws {
     let (result, shown) = try Self.ask(keys)
     #expect(result == .success(Array(line.utf8)))
     #expect(shown == "Say: \r\n")
@@ -119,7 +119,7 @@ final class Person: Sendable {
     #expect(result == .failure(CommandFailure("the line is longer than 1024 bytes; nothing was changed")))
   }
 
-  /// The bytes that wait for whoever reads the terminal next: a shell would run them.
+  /// The number of bytes left for the next reader of the terminal: a shell would run them.
   private static func left(
     of keys: String, at prompt: String = "Say: ", _ ask: (TerminalDevice) throws -> Void
   ) throws -> Int32 {
@@ -139,19 +139,19 @@ final class Person: Sendable {
 
   // Holds: INPUT-23
   @Test(arguments: ["legal winner\nthank year\nwave sausage\n", "legal\u{3}winner\n", longLine + "\nthank year\n"])
-  func `what is pasted behind a secret is not left for the shell`(_ keys: String) throws {
+  func `input pasted after a hidden line is discarded`(_ keys: String) throws {
     #expect(try Self.left(of: keys) { _ = try $0.askSecret("Say: ") } == 0)
   }
 
   // Holds: INPUT-23
   @Test(arguments: ["legal\u{3}winner\nthank\n", longLine + "\nthank year\n"])
-  func `nor is what is pasted behind an open line that is refused`(_ keys: String) throws {
+  func `input pasted after a refused visible line is discarded`(_ keys: String) throws {
     #expect(try Self.left(of: keys) { _ = try $0.askLine("Say: ") } == 0)
   }
 
   private static let longLine = String(repeating: "x", count: 1025)
 
-  @Test func `the next open line may be typed ahead`() throws {
+  @Test func `the next visible line can be typed ahead`() throws {
     let person = try Person([("Say: ", "legal\nwinner\n")])
     func lines() throws -> [[UInt8]] {
       let terminal = TerminalDevice(owning: person.terminal)
@@ -161,21 +161,21 @@ final class Person: Sendable {
     _ = person.shown()
   }
 
-  @Test func `an open line is echoed`() throws {
+  @Test func `a visible line is echoed`() throws {
     let (result, shown) = try Self.ask("abandon\n", hidden: false)
     #expect(result == .success(Array("abandon".utf8)))
     #expect(shown == "Say: abandon\r\n")
   }
 
   @Test(arguments: ["\u{3}", "aban\u{3}"])
-  func `Control-C at an open line cancels, and ends nothing else`(_ keys: String) throws {
+  func `Control-C at a visible line cancels, and the process goes on`(_ keys: String) throws {
     let (result, _) = try Self.ask(keys, hidden: false)
     #expect(result == .failure(CommandFailure("cancelled; nothing was changed")))
   }
 
   // Holds: INPUT-16
   @Test(arguments: ["secret\n", "\u{3}"], [true, false])
-  func `the terminal is afterwards as it was`(_ keys: String, hidden: Bool) throws {
+  func `the terminal settings are restored`(_ keys: String, hidden: Bool) throws {
     let person = try Person([("Say: ", keys)])
     let other = dup(person.terminal)
     var before = termios()
@@ -215,7 +215,7 @@ final class Person: Sendable {
   }
 
   // Holds: INPUT-20
-  @Test func `what is too weak, or not the same twice, is asked for again`() throws {
+  @Test func `a weak or mistyped passphrase is asked for again`() throws {
     let (result, shown) = try Self.choose([
       ("vault: ", "short\n"), ("vault: ", "correct horse\n"), ("again: ", "correct house\n"),
       ("vault: ", "battery staple\n"), ("again: ", "battery staple\n"),
@@ -226,7 +226,7 @@ final class Person: Sendable {
   }
 
   // Holds: INPUT-20
-  @Test func `three tries are all`() throws {
+  @Test func `after three tries no passphrase is chosen`() throws {
     let (result, _) = try Self.choose(Array(repeating: ("vault: ", "short\n"), count: 3))
     #expect(result == .failure(CommandFailure("no passphrase was chosen; nothing was made")))
   }
@@ -236,7 +236,7 @@ final class Person: Sendable {
     ("用户é1", false), ("用户é1用户é1", true), ("日本日本日本日本", false), (String(repeating: "abcd", count: 64), true),
     (String(repeating: "abcd", count: 64) + "e", false),
   ])
-  func `the rule asks for length and some variety`(_ passphrase: String, _ isTaken: Bool) {
+  func `a passphrase needs enough length and variety`(_ passphrase: String, _ isTaken: Bool) {
     let secret = Array(passphrase.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
     #expect((PassphraseRule.objection(to: secret) == nil) == isTaken)
   }
@@ -246,7 +246,7 @@ final class Person: Sendable {
   static let words =
     "legal winner thank year wave sausage worth useful legal winner thank yellow".split(separator: " ").map(String.init)
 
-  /// Picks what a hand-made sequence says.
+  /// Random numbers from a seed.
   struct Sequence: RandomNumberGenerator {
     var state: UInt64
     mutating func next() -> UInt64 {
@@ -278,7 +278,7 @@ final class Person: Sendable {
   }
 
   @Test(arguments: [1, 2, 3, 4] as [UInt64])
-  func `the words are shown in order, and three of them asked back`(_ seed: UInt64) throws {
+  func `the words are shown in order, and three of them are asked for`(_ seed: UInt64) throws {
     let (failure, shown) = try Self.confirm(seed: seed) { Self.words[$0] }
     #expect(failure == nil)
     let listed = shown.matches(of: #/(\d+)\. ([a-z]+)/#).map { (Int($0.1), String($0.2)) }
@@ -289,7 +289,7 @@ final class Person: Sendable {
     #expect(asked == Set(asked).sorted())
   }
 
-  @Test func `other chance asks for other words`() throws {
+  @Test func `another seed asks for other words`() throws {
     let asked = try (1...8).map { seed in
       try Self.confirm(seed: seed) { Self.words[$0] }.shown.matches(of: #/Word (\d+): /#).map { String($0.1) }
     }
@@ -309,7 +309,7 @@ final class Person: Sendable {
   }
 
   // Holds: INPUT-23
-  @Test func `words that are pasted where one is asked back are not left for the shell`() throws {
+  @Test func `words pasted at a prompt for one word are not left for the shell`() throws {
     let phrase = Self.words.joined(separator: " ")
     let person = try Person { shown in
       if shown.contains("written down: ") { return "\n" }

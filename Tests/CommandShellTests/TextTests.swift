@@ -16,23 +16,23 @@ import Testing
     ("zero\u{200B}width", "zero\\u{200B}width"),
     ("\u{2029}\u{E000}\u{378}", "\\u{2029}\\u{E000}\\u{378}"),
   ])
-  func `what would act on a terminal is spelled out`(_ text: String, _ shown: String) {
+  func `characters that act on a terminal are escaped`(_ text: String, _ shown: String) {
     #expect(text.printable == shown)
   }
 
-  @Test func `a table has its columns under each other`() {
+  @Test func `the columns of a table are aligned`() {
     #expect(table([["a", "bb", "c"], ["aaaa", "b", ""]]) == "a     bb  c\naaaa  b   ")
     #expect(table([]) == "")
   }
 
   @Test(arguments: [("", []), ("00fF", [0x00, 0xFF]), ("a0B1", [0xA0, 0xB1])] as [(String, [UInt8])])
-  func `hexadecimal digits are read in either case`(_ text: String, _ bytes: [UInt8]) {
+  func `hexadecimal digits are read in upper and lower case`(_ text: String, _ bytes: [UInt8]) {
     #expect([UInt8](hexadecimal: text) == bytes)
     #expect(bytes.hexadecimal == text.lowercased())
   }
 
   @Test(arguments: ["0", "0g", "0x00", " 00", "00 ", "００", "-1"])
-  func `anything else is no hexadecimal`(_ text: String) {
+  func `other texts are not hexadecimal`(_ text: String) {
     #expect([UInt8](hexadecimal: text) == nil)
   }
 
@@ -41,7 +41,7 @@ import Testing
       0, 1_000, 951_782_400_000, 951_868_799_999, 4_107_542_400_000, 1_700_000_000_000, 1_795_219_200_000,
       253_402_300_799_999,
     ] as [UInt64])
-  func `a time is the one of the calendar`(_ milliseconds: UInt64) {
+  func `a time matches the calendar's`(_ milliseconds: UInt64) {
     let formatter = DateFormatter()
     formatter.locale = Locale(identifier: "en_US_POSIX")
     formatter.timeZone = TimeZone(secondsFromGMT: 0)
@@ -51,7 +51,7 @@ import Testing
     #expect(UTCTime(milliseconds: milliseconds).date == String(expected.prefix(10)))
   }
 
-  @Test func `days from 1970 to 2400 have their dates`() throws {
+  @Test func `days from 1970 to 2400 have the right dates`() throws {
     var calendar = Calendar(identifier: .gregorian)
     calendar.timeZone = try #require(TimeZone(secondsFromGMT: 0))
     for day in stride(from: 0, to: 157_055, by: 53) {
@@ -87,7 +87,7 @@ import Testing
     #expect(CredentialText.list([]) == "no passkeys are stored on this machine")
   }
 
-  @Test func `one passkey is told in full`() {
+  @Test func `one passkey is shown in full`() {
     var credential = Self.credential(name: "alice\u{1B}")
     credential.publicKey = [0xBE, 0xEF]
     #expect(
@@ -108,7 +108,7 @@ import Testing
         """)
   }
 
-  @Test func `the kind says what brings a passkey back, and the extensions what it holds`() {
+  @Test func `the kind shows how a passkey can be restored, and the extensions what it holds`() {
     var credential = Self.credential(id: [UInt8](repeating: 1, count: 127))
     credential.policy = 0b1101
     credential.hasCredBlob = true
@@ -125,7 +125,7 @@ import Testing
     #expect(credential.json.description.contains("\"idForm\": null"))
   }
 
-  @Test func `JSON has every member, and null for names that are absent`() {
+  @Test func `JSON has every member, with null for absent names`() {
     #expect(
       Self.credential().json.description == """
         {
@@ -157,7 +157,7 @@ import Testing
       ("01ab", "2 passkeys have an id that begins with 01ab; give more digits", .failed),
       ("0000", "no passkey has an id that begins with 0000; see: liquid-auth credentials list", .absent),
     ] as [(String, String, CommandFailure.Code)])
-  func `digits that name no passkey, or several, are refused`(
+  func `an id prefix that matches none or several passkeys is refused`(
     _ digits: String, _ reason: String, _ code: CommandFailure.Code
   ) {
     let all = [Self.credential(), Self.credential(id: [0x01, 0xAB, 0xCE])]

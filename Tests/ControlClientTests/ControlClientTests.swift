@@ -5,7 +5,7 @@ import Testing
 
 struct ControlClientTests {
   // Holds: CONTROL-10
-  @Test func `a peer of another user, root included, is not spoken to`() throws {
+  @Test func `a peer of another user is refused, even root`() throws {
     var ends: [Int32] = [-1, -1]
     #expect(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0)
     defer { ends.forEach { close($0) } }
@@ -18,7 +18,7 @@ struct ControlClientTests {
         == "user \(geteuid()) listens at /run/c, not you; do not trust it, and give another path with --control")
   }
 
-  @Test func `a path that no socket can have is named`() {
+  @Test func `the error for an invalid socket path names the path`() {
     for path in ["", "/" + String(repeating: "x", count: 107)] {
       let error = #expect(throws: ControlClientError.self) { _ = try ControlClient.open(path, onPrompt: {}) }
       #expect(error?.description.contains("has 1 to 107 bytes: \(path); ") == true)

@@ -7,19 +7,19 @@ import Testing
 @testable import ControlClient
 
 // Holds: DAPP-16
-/// A wait for an authenticator that does not answer is given up from another thread, at whatever it waits.
+/// A wait for an authenticator that does not answer can be cancelled from another thread, at any step.
 struct GivingUpTests {
   private static let givenUp = ControlClientError.failed(
     "the request to the authenticator was cancelled")
 
-  @Test func `before it began, it does not begin`() throws {
+  @Test func `a client disconnected before it connects does not connect`() throws {
     let listener = try Listener(backlog: 1)
     let client = ControlClient(listener.path, onPrompt: {})
     client.disconnect()
     #expect(throws: Self.givenUp) { try client.connect() }
   }
 
-  @Test func `while the listener lets nobody in`() async throws {
+  @Test func `a connect that the listener does not accept can be cancelled`() async throws {
     let listener = try Listener(backlog: 0)
     try listener.fill()
     let client = ControlClient(listener.path, onPrompt: {})
@@ -28,7 +28,7 @@ struct GivingUpTests {
     #expect(await outcome == Self.givenUp)
   }
 
-  @Test func `while the greeting is not answered`() async throws {
+  @Test func `a hello without an answer can be cancelled`() async throws {
     let listener = try Listener(backlog: 1)
     let client = ControlClient(listener.path, onPrompt: {})
     async let outcome = onThread { try client.connect() }
@@ -40,7 +40,7 @@ struct GivingUpTests {
     #expect(received(server) == [])
   }
 
-  @Test func `while a question is not answered, and whether a person is asked is not told either`() async throws {
+  @Test func `a request without an answer can be cancelled, with the status query beside it`() async throws {
     let listener = try Listener(backlog: 1)
     let client = ControlClient(listener.path, onPrompt: {})
     async let outcome = onThread {
@@ -53,7 +53,7 @@ struct GivingUpTests {
     let hello = Hello.Answer(processID: 1).encoded
     #expect(send(server, hello, hello.count, 0) == hello.count)
     #expect(!received(server).isEmpty)
-    // The look whether a prompt waits, a second later.
+    // The query for a waiting prompt, a second later.
     let look = listener.accepted()
     defer { close(look) }
     _ = received(look)
@@ -62,7 +62,7 @@ struct GivingUpTests {
     #expect(received(server) == [] && received(look) == [])
   }
 
-  /// What a body that blocks has thrown, on a thread that may block.
+  /// Runs a blocking body on another thread, and returns the error that it throws.
   private func onThread(_ body: @escaping @Sendable () throws -> Void) async -> ControlClientError? {
     await withCheckedContinuation { continuation in
       DispatchQueue.global().async {
@@ -83,7 +83,7 @@ struct GivingUpTests {
   }
 }
 
-/// A control socket behind which a test stands.
+/// A control socket whose server is the test.
 private final class Listener: Sendable {
   let path: String
   private let descriptor: Int32
@@ -106,7 +106,7 @@ private final class Listener: Sendable {
     rmdir(String(path.dropLast(2)))
   }
 
-  /// Takes the last place, so that who comes now waits.
+  /// Takes the last place in the backlog, so that the next client waits.
   func fill() throws {
     let address = try #require(SocketAddress(path))
     try #require(address.connect(guest))
@@ -115,6 +115,6 @@ private final class Listener: Sendable {
     try #require(!address.connect(another) && errno == EAGAIN)
   }
 
-  /// The next that came.
+  /// The next connection.
   func accepted() -> Int32 { accept(descriptor, nil, nil) }
 }

@@ -6,7 +6,7 @@ import Testing
   static let credential = CredentialDescription(
     rpID: "a.example", userID: [7], name: "al", credentialID: [0xC0, 0xDE], algorithm: -7, counter: 1, policy: 0b101,
     created: 2, changed: 3, source: 1, publicKey: [0xAB])
-  /// The members 1 to 11 of `credential`, without the map's head.
+  /// The members 1 to 11 of `credential`, without the head of the map.
   static let credentialMembers: [UInt8] =
     [0x01, 0x69] + Array("a.example".utf8)
     + [
@@ -20,13 +20,13 @@ import Testing
     stateDirectory: "/s", credentials: 3, steppedAsideFor: "h", algorandSignatures: 4, associationSignatures: 300,
     hasReaders: true)
 
-  @Test func `an answer that has nothing to tell is its status byte`() throws {
+  @Test func `an answer without members is its status byte`() throws {
     #expect(Done().encoded == [0x00])
     #expect(try Done(decoding: [0x00]) == Done())
     #expect(try Done(decoding: [0x00, 0xA1, 0x09, 0xF5]) == Done())  // members that it does not know are ignored
   }
 
-  @Test func `hello tells the version and the process`() throws {
+  @Test func `the answer to hello has the version and the process id`() throws {
     let packet: [UInt8] = [0x00, 0xA2, 0x01, 0x04, 0x02, 0x19, 0x01, 0x02]
     #expect(Hello.Answer(processID: 258).encoded == packet)
     #expect(try Hello.Answer(decoding: packet) == Hello.Answer(version: 4, processID: 258))
@@ -40,7 +40,7 @@ import Testing
     #expect(Self.credential.reference == CredentialReference(rpID: "a.example", credentialID: [0xC0, 0xDE]))
   }
 
-  @Test func `its largeBlobKey is 15, and that it has a credBlob 16`() throws {
+  @Test func `member 15 is the largeBlobKey, and member 16 that there is a credBlob`() throws {
     var credential = Self.credential
     (credential.largeBlobKey, credential.hasCredBlob) = ([0xB0], true)
     let packet: [UInt8] =
@@ -65,7 +65,7 @@ import Testing
     }
   }
 
-  @Test func `a page is a list, and where the next one starts`() throws {
+  @Test func `a page is a list and the start of the next page`() throws {
     var listed = Self.credential
     listed.publicKey = nil
     let last: [UInt8] = [0x00, 0xA1, 0x01, 0x81, 0xAA] + Self.credentialMembers
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 7, 700, 10_000])
-  func `pages give every credential once, in order, and each fits one message`(_ count: Int) throws {
+  func `the pages have every credential once, in order, and each fits one message`(_ count: Int) throws {
     let all = (0..<count).map { number in
       var credential = Self.credential
       credential.counter = UInt32(number)
@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test(arguments: [1, 7, UInt64.max])
-  func `a page that starts behind the end is empty and the last`(_ start: UInt64) {
+  func `a page that starts after the end is empty and the last`(_ start: UInt64) {
     #expect(ListCredentials.Answer(of: [Self.credential], start: start) == ListCredentials.Answer(credentials: []))
   }
 
@@ -111,7 +111,7 @@ import Testing
     #expect(try AuthenticatorStatus(decoding: packet) == Self.status)
   }
 
-  @Test func `status of a locked, detached device leaves out what it does not know`() throws {
+  @Test func `the status of a locked, detached device leaves out unknown members`() throws {
     let status = AuthenticatorStatus(
       processID: 1, vault: .locked, transport: "pty", attached: false, verification: "passphrase", prompt: "pinentry",
       stateDirectory: "/s")
@@ -131,7 +131,7 @@ import Testing
     }
   }
 
-  @Test func `a failure says which transaction it is about, and which group that is`() {
+  @Test func `a failure names its transaction and group`() {
     let failure = ControlFailure(.wrongGroup, "no", transaction: 2, group: [0xAA, 0xBB])
     #expect(failure.encoded == [0xF5, 0xA3, 0x01, 0x62, 0x6E, 0x6F, 0x02, 0x02, 0x03, 0x42, 0xAA, 0xBB])
     do throws(ControlFailure) {
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  /// Every answer of the wallet's requests, and its packet.
+  /// Each answer of the wallet's requests, with its packet.
   @Test func `the wallet's answers have their exact bytes`() throws {
     try check(GetAccount.Answer("AB"), [0x00, 0xA1, 0x01, 0x62, 0x41, 0x42])
     try check(GetAddresses.Answer(["A", "B"]), [0x00, 0xA1, 0x01, 0x82, 0x61, 0x41, 0x61, 0x42])
@@ -194,7 +194,7 @@ import Testing
   ]
 
   @Test(arguments: malformed)
-  func `an answer that is no hello is a failure`(_ name: String, _ packet: [UInt8], _ status: ControlStatus) {
+  func `an answer that is not a hello is a failure`(_ name: String, _ packet: [UInt8], _ status: ControlStatus) {
     #expect(throws: ControlFailure(status, "")) { try Hello.Answer(decoding: packet) }
   }
 
@@ -205,7 +205,7 @@ import Testing
     #expect(throws: ControlFailure(.unexpectedType, "")) { try CredentialDescription(members) }
   }
 
-  @Test func `a page of what are no credentials is refused`() {
+  @Test func `a page with invalid credentials is refused`() {
     #expect(throws: ControlFailure(.unexpectedType, "")) { try ListCredentials.Answer([1: [1]]) }
     #expect(throws: ControlFailure(.missingParameter, "")) { try ListCredentials.Answer([1: [[:]]]) }
     #expect(throws: ControlFailure(.missingParameter, "")) { try ListCredentials.Answer([:]) }
@@ -218,7 +218,7 @@ import Testing
     #expect(throws: ControlFailure(.unexpectedType, "")) { try AuthenticatorStatus(members) }
   }
 
-  @Test func `a condition of the vault that nobody knows is refused`() {
+  @Test func `an unknown condition of the vault is refused`() {
     var members = Self.status.members
     members[2] = 4
     #expect(throws: ControlFailure(.invalidParameter, "")) { try AuthenticatorStatus(members) }

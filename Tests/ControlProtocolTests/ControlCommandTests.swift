@@ -4,7 +4,7 @@ import CryptoPrimitives
 import Testing
 
 @Suite struct ControlCommandTests {
-  /// A request, and the packet that it is.
+  /// A request and its packet.
   struct Case: CustomTestStringConvertible {
     let name: String
     let request: any ControlCommand
@@ -100,13 +100,13 @@ import Testing
   }
 
   @Test(arguments: cases)
-  func `a packet is read as the request that it was`(_ example: Case) throws {
+  func `a packet decodes to its request`(_ example: Case) throws {
     #expect(try decode(example.packet).encoded.bytes == example.packet)
   }
 
   // Holds: CONTROL-1
   @Test(arguments: cases)
-  func `a request that is cut off anywhere is refused`(_ example: Case) {
+  func `a truncated request is refused`(_ example: Case) {
     for count in 0..<example.packet.count {
       switch try? decode(Array(example.packet.prefix(count))) {
       case nil: break
@@ -118,16 +118,16 @@ import Testing
 
   // Holds: CONTROL-1
   @Test(arguments: cases.filter { $0.packet.count > 1 })
-  func `bytes behind a request are refused`(_ example: Case) {
+  func `bytes after a request are refused`(_ example: Case) {
     #expect(throws: ControlFailure(.invalidCBOR, "")) { try decode(example.packet + [0x00]) }
   }
 
-  @Test func `the passphrase that is read is the one that was sent`() throws {
+  @Test func `the passphrase arrives byte for byte`() throws {
     let unlock = try #require(try decode([0x53, 0xA1, 0x00, 0x43, 0x61, 0xFF, 0x00]) as? Unlock)
     #expect(unlock.secret.bytes == [0x61, 0xFF, 0x00])  // bytes as typed, no text
   }
 
-  @Test func `members that a request does not know are ignored`() throws {
+  @Test func `unknown members of a request are ignored`() throws {
     #expect(try decode([0x50, 0xA2, 0x01, 0x01, 0x18, 0x63, 0xF5]).encoded.bytes == [0x50, 0xA1, 0x01, 0x01])
     #expect(try decode([0x51, 0xA1, 0x01, 0x01]).encoded.bytes == [0x51])
     #expect(
@@ -207,7 +207,7 @@ import Testing
     ("no counter", [1: "a", 2: .bytes([7]), 4: -7, 5: 1], .missingParameter),
   ]
 
-  /// What a wallet may ask, each with a fault; `long` is one byte longer than the limit.
+  /// Requests of a wallet, each with a fault; `long` is one byte longer than the limit.
   static let walletFaults: [(String, UInt8, CBORMap, ControlStatus)] = [
     ("a passkey of no site", 0x62, [:], .missingParameter),
     ("a passkey of a site without a name", 0x62, [1: ""], .invalidLength),
@@ -268,13 +268,13 @@ import Testing
 
   // Holds: WALLET-1, WALLET-16
   @Test(arguments: walletFaults)
-  func `a wallet's request with a fault is refused`(
+  func `a wallet request with a fault is refused`(
     _ name: String, _ command: UInt8, _ members: CBORMap, _ status: ControlStatus
   ) {
     #expect(throws: ControlFailure(status, "")) { try decode([command] + members.packet) }
   }
 
-  /// The same limits, reached and not exceeded.
+  /// The same limits, reached but not exceeded.
   static let walletLimits: [(String, UInt8, CBORMap)] = [
     ("a site's name", 0x62, [1: .text(String(repeating: "x", count: 255))]),
     (
@@ -292,7 +292,7 @@ import Testing
 
   // Holds: WALLET-1
   @Test(arguments: walletLimits)
-  func `what is as long as allowed is taken`(_ name: String, _ command: UInt8, _ members: CBORMap) throws {
+  func `a wallet request at its limits is accepted`(_ name: String, _ command: UInt8, _ members: CBORMap) throws {
     #expect(try decode([command] + members.packet).encoded.bytes == [command] + members.packet)
   }
 
@@ -302,7 +302,7 @@ import Testing
   }
 }
 
-/// The commands of the cases; which of them is served the authenticator's own table says.
+/// The commands of the cases; the authenticator has its own table of the commands that it serves.
 private let commands = ControlCommandTests.cases.map { type(of: $0.request) }
 
 private func decode(_ packet: [UInt8]) throws(ControlFailure) -> any ControlCommand {

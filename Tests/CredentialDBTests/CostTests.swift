@@ -5,9 +5,9 @@ import Testing
 @testable import CredentialDB
 @testable import Recovery
 
-/// What a store does for an answer, counted in turns of SQLite's machine: as much with 600 passkeys as with 12.
+/// The cost of a store's answers, in steps of SQLite's virtual machine: the same with 600 passkeys as with 12.
 @Suite struct `Cost of a store that grows` {
-  /// A store of so many passkeys, a third of them at the first site, the others each at a site of its own.
+  /// A store of `count` passkeys: a third at the first site, and each other one at its own site.
   private func session(of count: Int, in directory: TemporaryDirectory) throws -> Session {
     try CredentialDB.create(at: directory.path(), keys: Given.keys, state: Given.state)
     let session = try open(directory)
@@ -25,7 +25,7 @@ import Testing
       opening: StoreFile(path: directory.path()), keys: Given.keys, storeID: Given.storeID, rows: .asTheyWereLeft)
   }
 
-  /// How many turns of a statement's loop SQLite takes meanwhile.
+  /// The number of steps that SQLite runs during `body`.
   private func turns(of session: Session, _ body: () throws -> Void) rethrows -> Int {
     var turns = 0
     try withUnsafeMutablePointer(to: &turns) { pointer in
@@ -40,7 +40,7 @@ import Testing
     return turns
   }
 
-  /// Does the same with few and with many passkeys, after the store was opened.
+  /// Runs the same with few and with many passkeys, in a newly opened store.
   private func expectEqual(_ what: String, _ body: (Session) throws -> Void) throws {
     let counts = try [12, 600].map { count in
       let directory = try TemporaryDirectory()
@@ -51,7 +51,7 @@ import Testing
     #expect(counts[0] == counts[1], "\(what)")
   }
 
-  @Test func `how many there are is known from the opening on`() throws {
+  @Test func `the totals are known once the store is open`() throws {
     let directory = try TemporaryDirectory()
     _ = try session(of: 30, in: directory)
     let session = try open(directory)
@@ -60,7 +60,7 @@ import Testing
     #expect(totals == StoreRows.Totals(records: 30, relyingParties: 21))
   }
 
-  @Test func `a registration costs the same`() throws {
+  @Test func `a registration costs the same at any size`() throws {
     try expectEqual("at a new site") { session in
       let new = try Given.source(site: 5000)
       try session.durably { () throws(StoreFault) in try session.write(new) }
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  @Test func `a passkey that only its id names is looked for as far as it stands`() throws {
+  @Test func `the search for a passkey by id alone stops at its place`() throws {
     for (what, user) in [("the newest", 0), ("the one before it", -1)] {
       let costs = try [12, 600].map { count in
         let directory = try TemporaryDirectory()
@@ -88,14 +88,14 @@ import Testing
     }
   }
 
-  @Test func `the relying parties are told at the same cost each`() throws {
+  @Test func `each relying party is listed at the same cost`() throws {
     try expectEqual("the first two") { session in
       let first = try #require(try session.relyingParty(after: .min))
       _ = try #require(try session.relyingParty(after: first.place))
     }
   }
 
-  @Test func `the passkeys of a site are looked for once`() throws {
+  @Test func `the passkeys of a site are searched for once`() throws {
     let directory = try TemporaryDirectory()
     let session = try session(of: 600, in: directory)
     let tag = Given.keys.rpTag(Given.rp(1))
@@ -112,7 +112,7 @@ import Testing
 
   // MARK: - Opening
 
-  /// Puts content into a row that does not open, under a hash that counts it.
+  /// Replaces the content of a row with one that does not open, and counts it in the hash.
   private func spoilRow(of directory: TemporaryDirectory) throws {
     let session = try open(directory)
     let record = try Given.source(site: 2, user: 1)
@@ -135,12 +135,12 @@ import Testing
       .run(.blob(nonce), .blob(Given.keys.seal(rows, nonce: nonce)))
   }
 
-  /// Changes a row behind the store's back.
+  /// Changes a row with another connection.
   private func change(_ directory: TemporaryDirectory, _ columns: String) throws {
     try Connection(path: directory.path()).execute("UPDATE credential SET \(columns) WHERE sequence = 7")
   }
 
-  @Test func `rows that are those that were left are not opened to know it`() throws {
+  @Test func `unchanged rows are not opened to check them`() throws {
     let directory = try TemporaryDirectory()
     _ = try session(of: 12, in: directory)
     try spoilRow(of: directory)
@@ -149,7 +149,7 @@ import Testing
     #expect(throws: RecoveryError.self, "nobody gets what does not open") { try store.allCredentials() }
   }
 
-  @Test func `a row that does not open is told from one that was put back`() throws {
+  @Test func `a row that does not open is distinguished from one that was put back`() throws {
     let directory = try TemporaryDirectory()
     _ = try session(of: 12, in: directory)
     try change(directory, "sealed = zeroblob(144)")
@@ -161,7 +161,7 @@ import Testing
     "credentialTag = CAST(credentialTag || substr(keyTag, 1, 1) AS BLOB), keyTag = substr(keyTag, 2)",
     "nonce = substr(nonce, 1, 23), sealed = CAST(substr(nonce, 24) || sealed AS BLOB)",
   ])
-  func `a column that gives a byte to the next is found`(columns: String) throws {
+  func `a byte moved from one column to the next is found`(columns: String) throws {
     let directory = try TemporaryDirectory()
     _ = try session(of: 12, in: directory)
     try change(directory, columns)

@@ -3,12 +3,12 @@ import Recovery
 import TestSupport
 import Testing
 
-/// The two stores that the same tests run against.
+/// The two stores that the same tests run with.
 enum StoreKind: CaseIterable {
   case inMemory, sqlite
 }
 
-/// What the port promises, of the SQLite store and of the fake that other tests trust.
+/// The contract of `CredentialStore`, for the SQLite store and for the fake that other tests use.
 @Suite struct `Credential store` {
   let directory: TemporaryDirectory
 
@@ -24,7 +24,7 @@ enum StoreKind: CaseIterable {
   }
 
   @Test(arguments: StoreKind.allCases)
-  func `a new store is empty and has the state that it was made with`(kind: StoreKind) throws {
+  func `a new store is empty and has its initial state`(kind: StoreKind) throws {
     let store = try make(kind)
     #expect(try store.state() == Given.state)
     #expect(try store.allCredentials() == [])
@@ -59,7 +59,7 @@ enum StoreKind: CaseIterable {
   }
 
   @Test(arguments: StoreKind.allCases)
-  func `records come newest first`(kind: StoreKind) throws {
+  func `records are in order, the newest first`(kind: StoreKind) throws {
     let store = try make(kind)
     let sources = try (1...5).map { try Given.source(user: $0) }
     for source in sources { try store.save(source, state: nil) }
@@ -78,7 +78,7 @@ enum StoreKind: CaseIterable {
   }
 
   @Test(arguments: StoreKind.allCases)
-  func `without verification only those of credProtect level 1 count`(kind: StoreKind) throws {
+  func `without verification only records with credProtect 1 count`(kind: StoreKind) throws {
     let store = try make(kind)
     var sources = try (1...5).map { try Given.source(user: $0) }
     let levels: [Int: CredProtectLevel] = [
@@ -100,7 +100,7 @@ enum StoreKind: CaseIterable {
     #expect(try store.credentials(rpIDHash: Given.rp(1)) == [sources[4], sources[2], sources[1], sources[0]])
   }
 
-  /// The relying parties of a store, as an enumeration has them.
+  /// The relying parties of a store, in the order of an enumeration.
   private func relyingParties(of store: any CredentialStore) throws -> [String] {
     var told: [String] = []
     var place: Int64?
@@ -113,7 +113,7 @@ enum StoreKind: CaseIterable {
   }
 
   @Test(arguments: StoreKind.allCases)
-  func `relying parties come once, the one with the oldest record first`(kind: StoreKind) throws {
+  func `each relying party is listed once, ordered by its oldest record`(kind: StoreKind) throws {
     let store = try make(kind)
     #expect(try relyingParties(of: store) == [])
     for (site, user) in [(3, 1), (1, 1), (3, 2), (2, 1), (1, 2)] {
@@ -141,7 +141,7 @@ enum StoreKind: CaseIterable {
   }
 
   @Test(arguments: StoreKind.allCases)
-  func `a changed name leaves a credential in its place, a new credential is the newest`(kind: StoreKind) throws {
+  func `a renamed credential keeps its place, and a new one is the newest`(kind: StoreKind) throws {
     let store = try make(kind)
     for user in 1...3 { try store.save(Given.source(user: user), state: nil) }
 
@@ -155,7 +155,7 @@ enum StoreKind: CaseIterable {
   }
 
   @Test(arguments: StoreKind.allCases)
-  func `an account has one record, and the one before is not found any more`(kind: StoreKind) throws {
+  func `an account has one record, and the previous one is not found`(kind: StoreKind) throws {
     let store = try make(kind)
     let (first, second) = (try Given.source(counter: 0), try Given.source(counter: 1))
     try store.save(first, state: nil)
@@ -179,7 +179,7 @@ enum StoreKind: CaseIterable {
   }
 
   @Test(arguments: StoreKind.allCases)
-  func `a deletion leaves the counter and the time, and nothing that finds the site`(kind: StoreKind) throws {
+  func `a deletion leaves the counter and the time only`(kind: StoreKind) throws {
     let store = try make(kind)
     let source = try Given.source(counter: 65_541)
     try store.save(source, state: nil)
@@ -202,7 +202,7 @@ enum StoreKind: CaseIterable {
   }
 
   @Test(arguments: StoreKind.allCases)
-  func `a deletion keeps the counter that the store has`(kind: StoreKind) throws {
+  func `a deletion keeps the stored counter`(kind: StoreKind) throws {
     let store = try make(kind)
     try store.save(Given.source(counter: 5), state: nil)
     try store.remove(Given.source(counter: 2), changed: 99)
@@ -211,7 +211,7 @@ enum StoreKind: CaseIterable {
   }
 
   @Test(arguments: StoreKind.allCases)
-  func `a deletion of what was never there leaves nothing`(kind: StoreKind) throws {
+  func `a deletion of an unknown record leaves nothing`(kind: StoreKind) throws {
     let store = try make(kind)
     try store.remove(Given.source(), changed: 99)
     #expect(try store.account(rpIDHash: Given.rp(1), userID: Given.source().userID) == nil)
@@ -232,7 +232,7 @@ enum StoreKind: CaseIterable {
 
   // Holds: INFO-10
   @Test(arguments: StoreKind.allCases)
-  func `the revision is another after each record that is saved or removed, and after nothing else`(
+  func `the revision changes with each saved or removed record only`(
     kind: StoreKind
   ) throws {
     let store = try make(kind)
@@ -257,7 +257,7 @@ enum StoreKind: CaseIterable {
   }
 
   // Holds: INFO-10
-  @Test func `the revision survives the process`() throws {
+  @Test func `the revision survives a restart`() throws {
     var revision: [UInt8] = []
     do {
       let store = try make(.sqlite)

@@ -4,10 +4,10 @@ import Testing
 
 @testable import CredentialDB
 
-/// An index that does not have the entries of its rows, each in its place, is found though no row was changed.
+/// An index that does not match its rows is found, though no row was changed.
 @Suite struct `Damaged index` {
   let directory: TemporaryDirectory
-  /// A copy of the sound store.
+  /// A copy of the undamaged store.
   let old: TemporaryDirectory
 
   init() throws {
@@ -26,7 +26,7 @@ import Testing
 
   static let indexes = Schema.indexes.map(\.name)
 
-  /// What is done to the table while an index has to follow, and undone while it does not.
+  /// Statements that change the table with the index attached, and undo it with the index detached.
   static let damages: [(what: String, seen: String, unseen: String)] = [
     ("an entry is missing", "DELETE FROM credential WHERE rowid = 3", "\(insert) WHERE rowid = 3"),
     (
@@ -59,7 +59,7 @@ import Testing
     "UPDATE credential SET \(columns.map { "\($0) = \(value($0))" }.joined(separator: ", ")) WHERE rowid = 3"
   }
 
-  /// Runs statements on the table `credential` while it has no index but one, or none, and neither types nor rules.
+  /// Runs statements on the table `credential` with one index or none, and without types and constraints.
   private func run(_ sql: String, seenBy index: String?) throws {
     let key = index == "sqlite_autoindex_credential_1" ? " PRIMARY KEY" : ""
     try runRaw(
@@ -70,13 +70,13 @@ import Testing
         nonce, sealed)' WHERE name = 'credential'
       """)
     try runRaw("ATTACH '\(old.path())' AS old; \(sql)")
-    // The first page has the schema, behind the header of the file.
+    // The first page has the schema, after the file header.
     for (offset, byte) in try old.bytes().prefix(4096).enumerated().dropFirst(100) {
       try directory.patch(offset, byte)
     }
   }
 
-  /// By a connection that may damage a file, as ours may not.
+  /// Runs statements on a connection that may damage the file, unlike ours.
   private func runRaw(_ sql: String) throws {
     var handle: OpaquePointer?
     try #require(sqlite3_open_v2(directory.path(), &handle, SQLITE_OPEN_READWRITE, nil) == SQLITE_OK)
@@ -85,7 +85,7 @@ import Testing
     try #require(result == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle))): \(sql)")
   }
 
-  // MARK: - What is found
+  // MARK: - Detection
 
   private func ask(_ sql: String) throws -> [String] { try Connection(path: directory.path()).texts(sql) }
 
@@ -97,7 +97,7 @@ import Testing
       """)
   }
 
-  /// SQLite's quick check and the rows say nothing of the damage; its integrity check, which is not run, would.
+  /// Expects that the rows and the quick check do not show the damage, and that opening the store finds it.
   private func expectFound(_ index: String, _ what: String) throws {
     #expect(try rows(of: directory) == rows(of: old), "\(what)")
     #expect(try ask("PRAGMA quick_check") == ["ok"], "\(what)")
@@ -113,7 +113,7 @@ import Testing
 
   // Holds: FILE-3
   @Test(arguments: indexes, damages.indices)
-  func `an index with other entries than its rows have is found`(index: String, damage: Int) throws {
+  func `an index with entries that differ from its rows is found`(index: String, damage: Int) throws {
     let (what, seen, unseen) = Self.damages[damage]
     try run(seen, seenBy: index)
     try run(unseen, seenBy: nil)
@@ -126,7 +126,7 @@ import Testing
     let root = try ask("SELECT rootpage FROM sqlite_schema WHERE name = '\(index)'").first.flatMap(Int.init)
     let page = (try #require(root) - 1) * 4096
     let bytes = try directory.bytes()
-    // A leaf of an index; where its cells are stands behind 8 bytes.
+    // A leaf page of an index: the offsets of its cells follow 8 bytes of header.
     #expect(bytes[page] == 10)
     let (first, second) = (page + 8, page + 10)
     for place in 0..<2 {
@@ -137,7 +137,7 @@ import Testing
   }
 
   // Holds: FILE-3
-  @Test func `a column that ends early and goes on in the next is found`() throws {
+  @Test func `a column boundary moved into the next column is found`() throws {
     let (first, rest) = ([UInt8](repeating: 7, count: 20), [UInt8](repeating: 9, count: 11))
     let tag = first + [3] + rest
     var sound = IndexCheck.Entry()
@@ -150,7 +150,7 @@ import Testing
     #expect(made.bytes == [2, 2])
   }
 
-  @Test func `the same is done to no index, and the store opens`() throws {
+  @Test func `the same statements without an index do no damage`() throws {
     for (_, seen, unseen) in Self.damages {
       try run(seen, seenBy: nil)
       try run(unseen, seenBy: nil)
@@ -159,9 +159,9 @@ import Testing
     #expect(try CredentialDB.open(directory).allCredentials().count == 5)
   }
 
-  // MARK: - What is read
+  // MARK: - Reading
 
-  @Test func `each index is read, as it is, and no row for it`() throws {
+  @Test func `the check reads each index alone, without its rows`() throws {
     let connection = try Connection(path: directory.path())
     for index in Schema.indexes {
       var plan: [String] = []

@@ -4,12 +4,12 @@ import Testing
 
 @testable import CredentialDB
 
-/// Damage to a store is told with the file's name and left as it is, or it is where nothing is stored.
+/// Damage to a store is refused with the file's name and leaves the file unchanged, unless it is in unused space.
 @Suite struct `Damaged store` {
   let good: [UInt8]
   let content: Content
 
-  /// Everything that can be asked of a store.
+  /// The complete content of a store.
   struct Content: Equatable {
     let state: StoreState
     let all: [CredentialSource]
@@ -35,7 +35,7 @@ import Testing
     good = try directory.bytes()
   }
 
-  /// Opens what is in the directory; `nil` when it is refused as it should be.
+  /// Opens the store in the directory; `nil` if it is refused correctly.
   private func open(_ directory: TemporaryDirectory, _ what: String) throws -> Content? {
     let before = try directory.bytes()
     do {
@@ -54,7 +54,7 @@ import Testing
     return try open(directory, what)
   }
 
-  /// Opens the store with one bit changed, and changes it back.
+  /// Opens the store with one bit flipped, and flips it back.
   private func open(_ directory: TemporaryDirectory, flipping bit: Int, of index: Int) throws -> Content? {
     try directory.patch(index, good[index] ^ 1 << UInt8(bit))
     defer { try? directory.patch(index, good[index]) }
@@ -71,10 +71,10 @@ import Testing
     #expect(try open(good + [UInt8](repeating: 0, count: 4096), "one page more") == nil)
   }
 
-  @Test func `every changed bit of the header is refused, but for two fields that mean nothing`() throws {
+  @Test func `every changed bit of the header is refused, except in two fields without meaning`() throws {
     let directory = try TemporaryDirectory()
     try directory.write(good)
-    // The schema cookie and the version of SQLite that wrote the file.
+    // The schema cookie, and the version of SQLite that wrote the file.
     let free = Set(Array(40..<44) + Array(96..<100))
     for index in 0..<100 {
       for bit in 0..<8 {
@@ -85,16 +85,16 @@ import Testing
   }
 
   // Holds: FILE-3
-  /// Each 11th byte, each with another bit than its neighbour, in four parts that run beside one another.
+  /// Every 11th byte, each with another bit than the one before, in four parts that run in parallel.
   @Test(arguments: 0..<4)
-  func `a changed bit anywhere is refused, or changes nothing that is read`(part: Int) throws {
+  func `a changed bit anywhere is refused, or does not change the content`(part: Int) throws {
     let directory = try TemporaryDirectory()
     try directory.write(good)
     var (inUse, unnoticed) = (0, 0)
     for index in stride(from: 100 + part * 11, to: good.count, by: 44) {
       let opened = try open(directory, flipping: index / 11 % 8, of: index)
       if let opened { #expect(opened == content, "byte \(index)") }
-      // Zeros are unused space, for the most part; everything else means something.
+      // Zero bytes are mostly unused space; other bytes have a meaning.
       if good[index] != 0 {
         inUse += 1
         if opened != nil { unnoticed += 1 }
@@ -120,7 +120,7 @@ import Testing
     "UPDATE credential SET keyTag = zeroblob(32) WHERE sequence = 1",
     "PRAGMA journal_mode = DELETE", "PRAGMA user_version = 0",
   ])
-  func `what another program changed is refused`(sql: String) throws {
+  func `a change by another program is refused`(sql: String) throws {
     let directory = try TemporaryDirectory()
     try directory.write(good)
     try Connection(path: directory.path()).execute(sql)
@@ -132,7 +132,7 @@ import Testing
     #expect(try open(bytes, "\(bytes.count) bytes") == nil)
   }
 
-  @Test func `a damaged store with changes in its log stays as it is, log and all`() throws {
+  @Test func `a damaged store with changes in its log stays as it is, with the log`() throws {
     let directory = try TemporaryDirectory()
     try directory.write(good)
     let connection = try Connection(path: directory.path())

@@ -4,10 +4,10 @@ import Testing
 @testable import CredentialDB
 @testable import Recovery
 
-/// An old row that is put back alone is found when the store opens, and so is one that was taken out.
+/// An old row that is put back is found when the store opens, and so is a removed row.
 @Suite struct `Rows that were put back` {
   let directory: TemporaryDirectory
-  /// A copy of the store as it was before the last changes.
+  /// A copy of the store before the last changes.
   let old: TemporaryDirectory
 
   init() throws {
@@ -66,7 +66,7 @@ import Testing
 
   // Holds: FILE-4
   @Test(arguments: changes.indices)
-  func `a row that is put back, taken out or changed alone is found`(_ index: Int) throws {
+  func `a row that is put back, removed or changed alone is found`(_ index: Int) throws {
     let (what, sql) = Self.changes[index]
     let left = try CredentialDB.open(directory).revision()
     try change(sql)
@@ -80,7 +80,7 @@ import Testing
     #expect(try directory.bytes() == before, "\(what): the file stays as it is")
     #expect(try directory.names == ["credentials.sqlite"], "\(what)")
 
-    // Whoever accepts it loses nothing of what it has, and is not asked again.
+    // Accepting the store loses none of its content, and is needed once only.
     var accepted: [CredentialSource] = []
     do {
       let store = try CredentialDB.open(directory, rows: .accepted)
@@ -93,12 +93,12 @@ import Testing
     #expect(try store.revision() != left)
   }
 
-  @Test func `all old rows together are an old store, which is not found`() throws {
+  @Test func `an old copy of the whole store is not found`() throws {
     try directory.write(old.bytes())
     #expect(try CredentialDB.open(directory).allCredentials().count == 3)
   }
 
-  @Test func `who only looks opens it, and leaves it to be found`() throws {
+  @Test func `opening without judging the rows reports nothing, and leaves the store as it is`() throws {
     try change(Self.changes[0].sql)
     #expect(try CredentialDB.open(directory, rows: .unjudged).credentialCount() == 3)
     _ = refusal { _ = try CredentialDB.open(directory) }
@@ -106,14 +106,14 @@ import Testing
     _ = refusal { _ = try CredentialDB.open(directory, rows: .unjudged) }
   }
 
-  @Test func `an unmodified store is not accepted, and stays as it is`() throws {
+  @Test func `accepting an unmodified store is refused, and changes nothing`() throws {
     let before = try directory.bytes()
     let said = refusal { _ = try CredentialDB.open(directory, rows: .accepted) }
     #expect(said == "the store credentials.sqlite is unmodified: there is nothing to accept")
     #expect(try directory.bytes() == before)
   }
 
-  @Test func `another phrase or vault, or damage, is accepted by nobody`() throws {
+  @Test func `a store of another phrase or vault, or a damaged one, cannot be accepted`() throws {
     #expect(throws: RecoveryError.self) { try CredentialDB.open(directory, keys: Given.otherKeys, rows: .accepted) }
     #expect(throws: RecoveryError.self) {
       try CredentialDB.open(directory, storeID: [UInt8](repeating: 1, count: 16), rows: .accepted)
@@ -123,7 +123,7 @@ import Testing
       refusal { _ = try CredentialDB.open(directory, rows: .accepted) }.contains("is damaged: a row does not open"))
   }
 
-  @Test func `the sum is that of the rows after each kind of change`() throws {
+  @Test func `the sum matches the rows after each kind of change`() throws {
     let store = try CredentialDB.open(directory)
     let changes: [() throws -> Void] = [
       { try store.save(Given.source(user: 9), state: nil) },
@@ -145,7 +145,7 @@ import Testing
   }
 
   // Holds: FILE-4
-  @Test func `a change that fails half-way leaves the sum as it was`() throws {
+  @Test func `a change that fails half-way leaves the sum unchanged`() throws {
     let connection = try Connection(path: directory.path())
     try Session.configure(connection)
     let session = try Session(connection, keys: Given.keys)
@@ -166,11 +166,11 @@ import Testing
   }
 }
 
-/// Stores of version 1, which had no sum.
+/// Stores of version 1, which have no sum.
 @Suite struct `Old stores` {
   let directory: TemporaryDirectory
 
-  /// As version 1 made it: the same tables but one, and a state row that knows of no sum.
+  /// Makes a store of version 1: without the table of the sum, and with a state row that does not mention it.
   init() throws {
     directory = try TemporaryDirectory()
     try CredentialDB.create(at: directory.path(), keys: Given.keys, state: Given.state)
@@ -192,7 +192,7 @@ import Testing
   }
 
   // Holds: FILE-5
-  @Test func `an old store opens with all that it has, and keeps a sum from then on`() throws {
+  @Test func `an old store opens with all its content, and has a sum from then on`() throws {
     var revision: [UInt8] = []
     do {
       let store = try CredentialDB.open(directory)
@@ -209,19 +209,19 @@ import Testing
     #expect(throws: RecoveryError.self) { try CredentialDB.open(directory) }
   }
 
-  @Test func `who only looks makes it one of today too`() throws {
+  @Test func `opening without judging the rows upgrades the store too`() throws {
     #expect(try CredentialDB.open(directory, rows: .unjudged).credentialCount() == 2)
     #expect(try CredentialDB.open(directory).allCredentials().count == 2)
   }
 
-  @Test func `its settings are told before it is opened`() {
+  @Test func `the settings of an old store can be read before it is opened`() {
     #expect(CredentialDB.reportedSettings(at: directory.path()) == ReportedSettings())
   }
 
   // Holds: FILE-5
-  @Test func `the way from version 1 to 2 is one transaction, wherever it stops`() throws {
+  @Test func `the upgrade from version 1 to 2 is one transaction, wherever it stops`() throws {
     let before = try directory.bytes()
-    // Opened and changed, but not yet moved into the file: as the disk is when the power goes.
+    // The log before it is moved into the file, as on disk after a power failure.
     var log: [UInt8] = []
     do {
       let connection = try Connection(path: directory.path())
@@ -242,7 +242,7 @@ import Testing
   }
 }
 
-/// After a reset the file is as small as it was.
+/// After a reset the file is as small as a new one.
 @Suite struct `A store that shrinks` {
   let directory: TemporaryDirectory
 
@@ -252,7 +252,7 @@ import Testing
   }
 
   // Holds: FILE-6
-  @Test func `a reset leaves no more than a new store has`() throws {
+  @Test func `a reset shrinks the file to the size of a new store`() throws {
     let size = try directory.bytes().count
     let store = try CredentialDB.open(directory)
     for user in 1...300 { try store.save(Given.source(user: user), state: nil) }
@@ -270,7 +270,7 @@ import Testing
   }
 
   // Holds: FILE-6
-  @Test func `a store that a crash left long shrinks when it is opened`() throws {
+  @Test func `a store that a crash left large shrinks when it is opened`() throws {
     let size = try directory.bytes().count
     do {
       let store = try CredentialDB.open(directory)
@@ -295,8 +295,8 @@ import Testing
   }
 
   // Holds: FILE-6
-  /// What is left after the removal is in the file all the time.
-  @Test func `a crash while it shrinks loses nothing`() throws {
+  /// The content that remains after the removal is in the file at every moment.
+  @Test func `a crash while the file shrinks loses nothing`() throws {
     do {
       let store = try CredentialDB.open(directory)
       for user in 1...200 { try store.save(Given.source(user: user), state: nil) }

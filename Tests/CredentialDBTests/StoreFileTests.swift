@@ -18,7 +18,7 @@ import Testing
     try FileManager.default.attributesOfItem(atPath: directory.path(name))[.posixPermissions] as? Int
   }
 
-  /// The one error, which has to name the file.
+  /// The error's text without the directory; checks that it names the file.
   private func refusal(
     _ name: String = "credentials.sqlite", _ body: () throws -> Void, location: SourceLocation = #_sourceLocation
   ) -> String {
@@ -28,14 +28,14 @@ import Testing
     return text.replacingOccurrences(of: directory.path(""), with: "")
   }
 
-  // MARK: Making
+  // MARK: Creating
 
-  @Test func `a new store is one file, for its owner alone`() throws {
+  @Test func `a new store is one file, accessible to its owner only`() throws {
     #expect(try directory.names == ["credentials.sqlite"])
     #expect(try mode("credentials.sqlite") == 0o600)
   }
 
-  @Test func `its settings are told without its keys, and nothing is written for that`() throws {
+  @Test func `the settings can be read without the keys, and nothing is written`() throws {
     #expect(CredentialDB.reportedSettings(at: directory.path()) == ReportedSettings())
     var state = Given.state
     state.settings.pin = StoredPIN(hash: [UInt8](repeating: 1, count: 16), length: 4, retries: 5)
@@ -53,13 +53,13 @@ import Testing
     #expect(CredentialDB.reportedSettings(at: directory.path("no store?#%.sqlite")) == nil)
   }
 
-  @Test func `a name that a URI would read otherwise is told too`() throws {
+  @Test func `the settings can be read from a file name with URI characters`() throws {
     let name = "a b?c#d%20é.sqlite"
     try CredentialDB.create(at: directory.path(name), keys: Given.keys, state: Given.state)
     #expect(CredentialDB.reportedSettings(at: directory.path(name)) == ReportedSettings())
   }
 
-  @Test func `while it is open the log is for its owner alone, and there is no shared memory`() throws {
+  @Test func `the log of an open store is for its owner only, and there is no shared memory`() throws {
     let store = try CredentialDB.open(directory)
     try store.save(Given.source(), state: nil)
     #expect(try directory.names == ["credentials.sqlite", "credentials.sqlite-wal"])
@@ -77,7 +77,7 @@ import Testing
     #expect(try directory.names == ["credentials.sqlite"])
   }
 
-  @Test func `what a crash left of making a store is no obstacle`() throws {
+  @Test func `files that a crash left while creating a store are replaced`() throws {
     for name in ["new.sqlite.new", "new.sqlite.new-wal", "new.sqlite.new-journal"] {
       try directory.write([1, 2, 3], name)
     }
@@ -85,7 +85,7 @@ import Testing
     #expect(try directory.names == ["credentials.sqlite", "new.sqlite"])
   }
 
-  @Test func `a directory that is not there is told`() {
+  @Test func `the error for a missing directory names it`() {
     let text = refusal("none/store") {
       try CredentialDB.create(at: directory.path("none/store"), keys: Given.keys, state: Given.state)
     }
@@ -116,7 +116,7 @@ import Testing
     #expect(text.contains("its state does not open: its seal is broken, or was made with another phrase"))
   }
 
-  @Test func `only one connection has the store`() throws {
+  @Test func `only one connection can use the store`() throws {
     let store = try CredentialDB.open(directory)
     withExtendedLifetime(store) {
       let text = refusal { _ = try CredentialDB.open(directory) }
@@ -137,7 +137,7 @@ import Testing
     }
   }
 
-  @Test func `a rollback journal beside the store is never played back`() throws {
+  @Test func `a rollback journal beside the store is never applied`() throws {
     try directory.write([UInt8](repeating: 1, count: 600), "credentials.sqlite-journal")
     let before = try directory.bytes()
     #expect(refusal { _ = try CredentialDB.open(directory) }.contains("there is a journal beside it"))
@@ -145,14 +145,14 @@ import Testing
     #expect(try directory.names == ["credentials.sqlite", "credentials.sqlite-journal"])
   }
 
-  @Test func `a store of a newer version is told`() throws {
+  @Test func `a store of a newer version is refused as such`() throws {
     try Connection(path: directory.path()).execute("PRAGMA user_version = 3")
     #expect(refusal { _ = try CredentialDB.open(directory) }.contains("was written by a newer version"))
   }
 
-  // MARK: What stands in it
+  // MARK: Content
 
-  @Test func `no name of a site or person and no id can be read in the file`() throws {
+  @Test func `the file contains no readable site, user name or id`() throws {
     let source = try Given.source(name: "a very telling name")
     try CredentialDB.open(directory).save(source, state: nil)
     let bytes = Data(try directory.bytes())
@@ -161,7 +161,7 @@ import Testing
     }
   }
 
-  @Test func `columns are the tags of the contract, and a sealed row opens by hand`() throws {
+  @Test func `the columns are the tags of RECOVERY, and a sealed row opens with the keys`() throws {
     let source = try Given.source()
     try CredentialDB.open(directory).save(source, state: nil)
 
@@ -201,7 +201,7 @@ import Testing
     }
   }
 
-  @Test func `every writing draws a new nonce`() throws {
+  @Test func `every write uses a new nonce`() throws {
     let store = try CredentialDB.open(directory)
     var nonces: Set<String> = []
     for _ in 0..<3 {
@@ -213,7 +213,7 @@ import Testing
     #expect(nonces.count == 6)
   }
 
-  @Test func `what is deleted is overwritten`() throws {
+  @Test func `deleted content is overwritten`() throws {
     let store = try CredentialDB.open(directory)
     try store.save(Given.source(), state: nil)
     try directory.write(directory.bytes(), "copy")
@@ -229,7 +229,7 @@ import Testing
 
   // MARK: Durability
 
-  @Test func `when a change returns, the file alone has it`() throws {
+  @Test func `when a change returns, the file alone contains it`() throws {
     let store = try CredentialDB.open(directory)
     try store.save(Given.source(), state: nil)
     #expect(try directory.bytes("credentials.sqlite-wal") == [])
@@ -240,14 +240,14 @@ import Testing
     #expect(try store.allCredentials() == [Given.source()])
   }
 
-  @Test func `what a crash left in the log is not lost`() throws {
+  @Test func `changes that a crash left in the log are not lost`() throws {
     try CredentialDB.open(directory).save(Given.source(user: 1), state: nil)
     let connection = try Connection(path: directory.path())
     try Session.configure(connection)
     let session = try Session(connection, keys: Given.keys)
     try session.change { () throws(StoreFault) in try session.write(source(user: 2)) }
 
-    // As the disk is when the power goes before the log is moved into the file.
+    // The files on disk if the power fails before the log is moved into the file.
     let crashed = try TemporaryDirectory()
     try crashed.write(directory.bytes())
     try crashed.write(directory.bytes("credentials.sqlite-wal"), "credentials.sqlite-wal")
@@ -261,7 +261,7 @@ import Testing
     do { return try Given.source(user: user) } catch { throw .missing }
   }
 
-  @Test func `half a transaction in the log is none`() throws {
+  @Test func `an incomplete transaction in the log is ignored`() throws {
     let connection = try Connection(path: directory.path())
     try Session.configure(connection)
     let session = try Session(connection, keys: Given.keys)

@@ -3,7 +3,7 @@ import CryptoPrimitives
 import Foundation
 import Recovery
 
-/// A directory of its own for one test, gone with the value.
+/// A temporary directory for one test, removed with the value.
 final class TemporaryDirectory {
   let url: URL
 
@@ -37,7 +37,7 @@ final class TemporaryDirectory {
   }
 }
 
-/// What every store of these tests has.
+/// The keys and ids of every store in these tests.
 enum Given {
   static let storeID: [UInt8] = Array(0xa0...0xaf)
   static let keys = CredentialKeys(

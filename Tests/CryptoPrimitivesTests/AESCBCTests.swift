@@ -22,7 +22,9 @@ import Testing
   private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex(hex)).bytes }
   private func secret(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes(SecretBytes.init(copying:)) }
 
-  @Test(arguments: vectors) func `both keys, both ways`(key: String, ciphertext: String) throws {
+  @Test(arguments: vectors) func `AES-CBC with both key sizes matches the vectors, both ways`(
+    key: String, ciphertext: String
+  ) throws {
     let (key, ciphertext) = (secret(try bytes(key)), try bytes(ciphertext))
     let (plaintext, vector) = (try bytes(Self.plaintext), try bytes(Self.vector))
     #expect(
@@ -46,7 +48,7 @@ import Testing
     }
   }
 
-  @Test func `nothing encrypts to nothing`() throws {
+  @Test func `an empty plaintext encrypts to an empty ciphertext`() throws {
     let key = secret([UInt8](repeating: 1, count: 32))
     #expect(try AESCBC.encrypt(secret([]), key: key, initializationVector: bytes(Self.vector)) == [])
   }

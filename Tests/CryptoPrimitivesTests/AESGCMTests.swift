@@ -29,7 +29,7 @@ import Testing
   private func bytes(_ hex: String) throws -> [UInt8] { try #require(Hex(hex)).bytes }
   private func secret(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes(SecretBytes.init(copying:)) }
 
-  @Test(arguments: cases) func `both ways`(_ example: Case) throws {
+  @Test(arguments: cases) func `sealing and opening match the vectors`(_ example: Case) throws {
     let key = secret(try bytes(example.key))
     let (nonce, ad) = (try bytes(example.nonce), try bytes(example.ad))
     let (plaintext, sealed) = (try bytes(example.plaintext), try bytes(example.sealed))

@@ -2,7 +2,7 @@ import CryptoPrimitives
 import TestVectors
 import Testing
 
-/// The samples of FIPS 180-4 ("abc") and of the empty message, and inputs in parts.
+/// The samples of FIPS 180-4 ("abc" and the empty message), and inputs in parts.
 @Suite struct DigestTests {
   private let abc = Array("abc".utf8)
 
@@ -42,7 +42,7 @@ import Testing
     #expect(SHA512_256.hash() == hex("c672b8d1ef56ed28ab87c3622c5114069bdd3ad7b8f9737498d0c01ecef0967a"))
   }
 
-  @Test func `parts are hashed as if they were joined`() {
+  @Test func `parts are hashed as if joined`() {
     let (a, b) = ([UInt8](repeating: 1, count: 127), [UInt8](repeating: 2, count: 2))
     #expect(SHA256.hash(a, [], b) == SHA256.hash(a + b))
     #expect(SHA512.hash(a, [], b) == SHA512.hash(a + b))

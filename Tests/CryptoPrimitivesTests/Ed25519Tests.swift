@@ -29,7 +29,7 @@ import Testing
         + "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a"),
   ]
 
-  @Test(arguments: samples) func `keys and signatures are those of RFC 8032`(_ sample: Sample) throws {
+  @Test(arguments: samples) func `keys and signatures match RFC 8032`(_ sample: Sample) throws {
     let key = try Ed25519.PrivateKey(seed: SecretBytes(hex: sample.seed))
     let message = hex(sample.message)
     #expect(key.publicKey == hex(sample.publicKey))
@@ -53,8 +53,8 @@ import Testing
   }
 
   // Holds: CTAP2-8
-  /// One bit of a good signature, of its message or of its key.
-  @Test func `only a signature that verifies is given out`() throws {
+  /// Flips one bit of a valid signature, or changes its message or its key.
+  @Test func `only a signature that verifies is returned`() throws {
     let key = try Ed25519.PrivateKey(seed: .random(count: 32))
     let message = Array("message".utf8)
     let good = try key.signature(for: message)
@@ -74,13 +74,13 @@ import Testing
   }
 
   // Holds: CTAP2-8
-  /// Bits of seed ‖ public key flip, one at a time, in the key's own memory, as memory that fails would flip them.
-  @Test func `a key whose memory fails gives no signature`() throws {
+  /// Flips bits of seed ‖ public key one at a time in the key's own memory, as failing memory would.
+  @Test func `a key whose memory fails returns no signature`() throws {
     let key = try Ed25519.PrivateKey(seed: .random(count: 32))
     let secret = try #require(Mirror(reflecting: key).descendant("secretKey") as? SecretBytes)
     let good = try key.signature(for: [1])
     for bit in stride(from: 0, to: 8 * secret.count, by: 5) {
-      // The seed's hash is scalar and nonce key: another seed signs for another public key.
+      // The seed's hash is the scalar and the nonce key: another seed signs for another public key.
       secret.withFlippedBit(bit) {
         #expect(throws: CryptoError.faultySignature, "bit \(bit)") { try key.signature(for: [1]) }
       }
@@ -100,22 +100,22 @@ import Testing
     }
   }
 
-  @Test func `points add as their scalars do`() throws {
+  @Test func `the sum of points is the point of the sum of scalars`() throws {
     let points = try (1...5).map { try multiplyBase(by: UInt8($0)) }
     #expect(try Ed25519.add(points[0], points[1]) == points[2])
     #expect(try Ed25519.add(points[1], points[2]) == points[4])
     #expect(points[0] == hex("5866666666666666666666666666666666666666666666666666666666666666"))
   }
 
-  @Test func `what is no point is not added`() throws {
+  @Test func `an invalid point is not added`() throws {
     let point = try multiplyBase(by: 1)
-    // y = 2 is on no point of the curve.
+    // No point of the curve has y = 2.
     #expect(throws: CryptoError.invalidPoint) { try Ed25519.add(point, [2] + Array(repeating: 0, count: 31)) }
     #expect(throws: CryptoError.invalidLength) { try Ed25519.add(point, point + [0]) }
     #expect(throws: CryptoError.invalidLength) { try Ed25519.add([], point) }
   }
 
-  @Test func `scalars are computed modulo the order`() {
+  @Test func `scalars are reduced modulo the order`() {
     var (reduced, sum) = ([UInt8](repeating: 9, count: 32), [UInt8](repeating: 9, count: 32))
     let wide = Self.order + [UInt8](repeating: 0, count: 32)
     wide.withUnsafeBytes { wide in reduced.withUnsafeMutableBytes { Ed25519.reduce(wide, into: $0) } }

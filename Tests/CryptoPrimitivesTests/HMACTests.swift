@@ -2,7 +2,7 @@ import CryptoPrimitives
 import TestVectors
 import Testing
 
-/// RFC 4231 §4.2, §4.3 and §4.7: keys shorter than, and longer than, a block.
+/// RFC 4231 §4.2, §4.3 and §4.7: keys shorter and longer than a block.
 @Suite struct HMACTests {
   struct Sample: Sendable {
     let key: [UInt8]
@@ -30,7 +30,7 @@ import Testing
         + "6b56d037e05f2598bd0fd2215d6a1e5295e64f73f63f0aec8b915a985d786598"),
   ]
 
-  @Test(arguments: samples) func `tags are those of RFC 4231`(_ sample: Sample) {
+  @Test(arguments: samples) func `tags match RFC 4231`(_ sample: Sample) {
     let key = SecretBytes(sample.key)
     #expect(HMACSHA256.authenticate(sample.message, key: key) == hex(sample.sha256))
     #expect(HMACSHA512.authenticate(sample.message, key: key) == hex(sample.sha512))
@@ -38,7 +38,7 @@ import Testing
     for _ in 0..<2 { #expect(kept.authenticate(sample.message) == hex(sample.sha512)) }
   }
 
-  @Test(arguments: samples) func `a secret tag is the first bytes of the tag`(_ sample: Sample) {
+  @Test(arguments: samples) func `a secret tag is a prefix of the tag`(_ sample: Sample) {
     let key = SecretBytes(sample.key)
     for count in [0, 16, 32] {
       #expect(

@@ -29,7 +29,7 @@ import Testing
         == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8")
   }
 
-  @Test func `HKDF-SHA-512 gives the subkeys of the recovery contract`() throws {
+  @Test func `HKDF-SHA-512 gives the subkeys of the recovery vectors`() throws {
     let vectors = try Vector("keys-and-recovery")
     #expect(vectors.subkeys.members.count == 10)
     for (label, expected) in vectors.subkeys.members {
@@ -52,7 +52,7 @@ import Testing
     #expect(Array(longest.suffix(64)) == last)
   }
 
-  @Test func `PBKDF2-SHA-512 gives what Python's hashlib gives`() throws {
+  @Test func `PBKDF2-SHA-512 matches Python's hashlib`() throws {
     let password = SecretBytes(Array("password".utf8))
     #expect(
       try PBKDF2SHA512.derive(password: password, salt: Array("salt".utf8), iterations: 1, count: 64).revealed
@@ -81,7 +81,7 @@ import Testing
     #expect(key.revealed == vault.argon2id.key.hex)
   }
 
-  @Test func `Argon2id takes an empty passphrase`() throws {
+  @Test func `Argon2id accepts an empty passphrase`() throws {
     let (a, b) = ([UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: 16))
     let first = try Argon2id.derive(passphrase: SecretBytes([]), salt: a, opsLimit: 1, memLimit: 8192, count: 32)
     let second = try Argon2id.derive(passphrase: SecretBytes([]), salt: b, opsLimit: 1, memLimit: 8192, count: 32)

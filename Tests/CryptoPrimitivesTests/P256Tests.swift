@@ -93,12 +93,12 @@ import Testing
     #expect(valid == 64)
   }
 
-  @Test func `a thousand keys live at once`() throws {
+  @Test func `a thousand keys can exist at once`() throws {
     let keys = try (0..<1000).map { _ in try P256.PrivateKey.random() }
     #expect(Set(keys.map(\.publicKey)).count == 1000)
   }
 
-  @Test func `coordinates that are no point are refused`() throws {
+  @Test func `invalid coordinates are refused`() throws {
     let point = try P256.PrivateKey.random().publicKey
     #expect(try P256.PublicKey(x: point.x, y: point.y) == point)
     var y = point.y

@@ -6,7 +6,7 @@ import Testing
   private let vectors: Vector
   init() throws { vectors = try Vector("keys-and-recovery") }
 
-  @Test func `the store's rows seal and open to the vectors`() throws {
+  @Test func `the store's rows seal and open as in the vectors`() throws {
     let key = SecretBytes(vectors.subkeys.record.bytes)
     #expect(!vectors.rows.array.isEmpty)
     for row in vectors.rows.array {
@@ -28,7 +28,7 @@ import Testing
         .isEqual(to: payload))
   }
 
-  @Test func `every flipped bit keeps the box shut`() throws {
+  @Test func `a box with any bit flipped does not open`() throws {
     let key = SecretBytes(Array(0..<32))
     let (nonce, ad): ([UInt8], [UInt8]) = (Array(0..<24), [7])
     let sealed = try XChaCha20Poly1305.seal([1, 2, 3], key: key, nonce: nonce, ad: ad)
@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test func `another key, nonce or additional data keeps the box shut`() throws {
+  @Test func `another key, nonce or additional data does not open the box`() throws {
     let (key, nonce): (SecretBytes, [UInt8]) = (SecretBytes(Array(0..<32)), Array(0..<24))
     let sealed = try XChaCha20Poly1305.seal([], key: key, nonce: nonce, ad: [])
     #expect(try XChaCha20Poly1305.open(sealed, key: key, nonce: nonce, ad: []) == [])
@@ -61,7 +61,7 @@ import Testing
   }
 
   @Test(arguments: [(31, 24, 16), (33, 24, 16), (32, 23, 16), (32, 25, 16), (32, 24, 15), (32, 24, 0)])
-  func `lengths that the algorithm does not have are refused`(_ key: Int, _ nonce: Int, _ sealed: Int) {
+  func `wrong lengths are refused`(_ key: Int, _ nonce: Int, _ sealed: Int) {
     let (secret, nonceBytes) = (SecretBytes.random(count: key), [UInt8](repeating: 0, count: nonce))
     #expect(throws: CryptoError.invalidLength) {
       try XChaCha20Poly1305.open(Array(repeating: 0, count: sealed), key: secret, nonce: nonceBytes, ad: [])

@@ -4,24 +4,24 @@ import TestVectors
 import Testing
 
 @Suite struct SecretBytesTests {
-  @Test func `what the closure writes is what is lent`() {
+  @Test func `a secret holds the bytes that the closure writes`() {
     let secret = SecretBytes(count: 4) { $0.copyBytes(from: [1, 2, 3, 4]) }
     #expect(secret.count == 4)
     #expect(secret.revealed == Hex([1, 2, 3, 4]))
   }
 
-  @Test func `bytes that the closure leaves alone are zero`() {
+  @Test func `bytes that the closure does not write are zero`() {
     #expect(SecretBytes(count: 5) { $0[2] = 7 }.revealed == Hex([0, 0, 7, 0, 0]))
   }
 
-  @Test func `nothing of a secret is left for the next one of its size`() {
+  @Test func `the memory of a secret is cleared before reuse`() {
     for _ in 0..<20 {
       _ = SecretBytes.random(count: 48)
       #expect(SecretBytes(count: 48) { _ in }.revealed == Hex([UInt8](repeating: 0, count: 48)))
     }
   }
 
-  @Test func `two secrets never share memory, nor after one that was given up`() {
+  @Test func `secrets do not share memory, even after a failed initialization`() {
     _ = try? SecretBytes(count: 32) { _ throws(CryptoError) in throw .invalidLength }
     let secrets = (0..<20).map { number in SecretBytes([UInt8](repeating: number, count: 32)) }
     for (number, secret) in secrets.enumerated() {
@@ -29,12 +29,12 @@ import Testing
     }
   }
 
-  @Test func `a secret may be empty`() {
+  @Test func `a secret can be empty`() {
     #expect(SecretBytes([]).count == 0)
     #expect(SecretBytes([]).isEqual(to: SecretBytes([])))
   }
 
-  @Test func `the error of the closure is thrown on`() {
+  @Test func `an error of the closure is rethrown`() {
     #expect(throws: CryptoError.invalidLength) {
       try SecretBytes(count: 8) { _ throws(CryptoError) in throw .invalidLength }
     }
@@ -47,7 +47,7 @@ import Testing
     #expect(secret.revealed == Hex([1, 2, 3]))
   }
 
-  @Test func `equality is by all bytes and by length`() {
+  @Test func `equality compares all bytes and the length`() {
     let secret = SecretBytes([1, 2, 3])
     #expect(secret.isEqual(to: SecretBytes([1, 2, 3])))
     #expect(!secret.isEqual(to: SecretBytes([1, 2, 4])))
@@ -82,7 +82,7 @@ import Testing
   @Test func `a secret is left out of core dumps`() throws {
     let secret = SecretBytes.random(count: 32)
     let address = secret.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) }
-    // The flags of the mapping that holds the address: "dd" is "do not dump".
+    // The flags of the mapping that contains the address: "dd" is "do not dump".
     var isMapping = false
     var flags: [Substring] = []
     let mappings = try #require(try FileHandle(forReadingFrom: URL(filePath: "/proc/self/smaps")).readToEnd())
@@ -100,14 +100,14 @@ import Testing
     withExtendedLifetime(secret) {}
   }
 
-  @Test func `chance gives other bytes each time`() {
+  @Test func `random bytes differ each time`() {
     #expect(!SecretBytes.random(count: 32).isEqual(to: SecretBytes.random(count: 32)))
     #expect(randomBytes(32) != randomBytes(32))
     #expect(randomBytes(0) == [])
   }
 
   @Test(arguments: [([1, 2], [1, 2], true), ([1, 2], [1, 3], false), ([1, 2], [1], false), ([], [], true)])
-  func `public bytes are compared by all bytes and by length`(_ a: [UInt8], _ b: [UInt8], _ expected: Bool) {
+  func `public bytes are compared by all bytes and the length`(_ a: [UInt8], _ b: [UInt8], _ expected: Bool) {
     #expect(constantTimeEqual(a, b) == expected)
   }
 }

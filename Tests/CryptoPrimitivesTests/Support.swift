@@ -2,16 +2,16 @@ import CryptoPrimitives
 import Glibc
 import TestVectors
 
-/// Bytes written as hexadecimal in a test; a typing error stops the test by way of an empty result.
+/// Bytes from hexadecimal; invalid text gives an empty result, and so fails the test.
 func hex(_ text: String) -> [UInt8] { Hex(text)?.bytes ?? [] }
 
 extension SecretBytes {
-  /// A secret of a test, which is none.
+  /// A test value, which is not secret.
   convenience init(_ bytes: [UInt8]) {
     self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
   }
 
-  /// A secret of a test, written as hexadecimal.
+  /// A test value, from hexadecimal.
   convenience init(hex text: String) { self.init(hex(text)) }
 
   /// The bytes, for comparison.
@@ -19,7 +19,7 @@ extension SecretBytes {
 }
 
 extension SecretBytes {
-  /// Changes one bit of the secret's own memory while `body` runs, as memory that fails would.
+  /// Flips one bit of the secret's own memory while `body` runs, as failing memory would.
   func withFlippedBit(_ bit: Int, _ body: () throws -> Void) rethrows {
     flip(bit)
     defer { flip(bit) }

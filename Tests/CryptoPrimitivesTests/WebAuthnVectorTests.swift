@@ -2,7 +2,7 @@ import CryptoPrimitives
 import TestVectors
 import Testing
 
-/// WebAuthn Level 3, "Test vectors": each ES256 and Ed25519 credential's key, and its assertion's signature.
+/// WebAuthn Level 3, "Test vectors": the key of each ES256 and Ed25519 credential, and its assertion's signature.
 @Suite struct WebAuthnVectorTests {
   static func cases(containing name: String) throws -> [Vector] {
     try Vector("webauthn-l3").vectors.array.filter { $0.id.text.contains(name) }
@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test(arguments: try cases(containing: "es256"))
-  func `an ES256 credential's key and signature fit`(_ vector: Vector) throws {
+  func `an ES256 credential's key and signature match the vector`(_ vector: Vector) throws {
     let (registration, assertion) = (vector.registration, vector.authentication)
     let publicKey = try P256.PrivateKey(scalar: SecretBytes(registration.credential_private_key.bytes)).publicKey
     let coordinates = hex("215820") + publicKey.x + hex("225820") + publicKey.y  // -2: X, -3: Y of the COSE key
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(arguments: try cases(containing: "eddsa"))
-  func `an Ed25519 credential's key and signature fit`(_ vector: Vector) throws {
+  func `an Ed25519 credential's key and signature match the vector`(_ vector: Vector) throws {
     let (registration, assertion) = (vector.registration, vector.authentication)
     let key = try Ed25519.PrivateKey(seed: SecretBytes(registration.private_key.bytes))
     #expect(registration.attestationObject.bytes.contains(hex("215820") + key.publicKey))

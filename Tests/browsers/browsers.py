@@ -1,6 +1,6 @@
-"""Chromium and Firefox, each driven as its own test protocol wants it: open a page, run a script, click.
+"""Chromium and Firefox, each driven through its own test protocol: open a page, run a script, click.
 
-No virtual authenticator, no WebAuthn switch, no sandbox turned off: they find the key as they would a person's.
+No virtual authenticator, no WebAuthn switch, no disabled sandbox: they find the key as on a person's machine.
 """
 
 import json
@@ -23,7 +23,7 @@ class BrowserError(Exception):
 
 
 def wait_for(what, condition, seconds):
-    """The first truthy answer of `condition`, asked ten times a second."""
+    """Poll `condition` ten times a second; return its first truthy result."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := condition():
@@ -34,13 +34,13 @@ def wait_for(what, condition, seconds):
 
 @dataclass
 class Person:
-    """Who sits at the browser: what they type and choose where it asks. Of each answered dialog a picture is left."""
+    """The person at the browser: what they type and choose in its dialogs. Each answered dialog leaves a picture."""
 
     picture: pathlib.Path
     pins: list[str] = field(default_factory=list)
-    # The place in a list of accounts, the newest first; whoever has no wish takes the one that is proposed.
+    # The index in a list of accounts, newest first; None takes the proposed one.
     account: int | None = None
-    # Wants to sign in by what the browser proposes at the field for the name.
+    # Sign in through the browser's suggestion at the name field.
     at_field: bool = False
     answered: list[str] = field(default_factory=list)
 
@@ -54,7 +54,7 @@ class Person:
         return any("PIN" in dialog for dialog in self.answered)
 
     def next_pin(self, wrong: bool) -> str | None:
-        """`None` while the dialog is still to be seen that was answered: only after a wrong PIN there is a second."""
+        """Return `None` while the answered dialog is still visible: a second dialog comes only after a wrong PIN."""
         return self.pins.pop(0) if self.pins and self.has_typed is wrong else None
 
 
@@ -64,7 +64,7 @@ def width(box) -> int:
 
 
 class Browser:
-    """What the steps need of a browser."""
+    """The interface of a browser to the steps."""
 
     name: str
 
@@ -74,7 +74,7 @@ class Browser:
         self.begin()
 
     def begin(self):
-        """Start it with an empty profile of its own."""
+        """Start the browser with an empty profile of its own."""
         self.starts += 1
         self.profile = self.folder / f"profile-{self.starts}"
         self.profile.mkdir()
@@ -92,7 +92,7 @@ class Browser:
     def click(self, selector: str): ...
 
     def attend(self, person: Person):
-        """Answer what the browser itself shows and waits with, if anything."""
+        """Answer the browser's own dialog, if one is open."""
 
     def close(self): ...
 
@@ -102,15 +102,15 @@ class Browser:
         return seen
 
     def run(self, origin: str, request: dict, person: Person | None = None, seconds: int = 180) -> dict:
-        """One ceremony of page.html, which is opened anew only for another site.
+        """Run one ceremony of page.html, which is reloaded only for another site.
 
-        `person` is there when the browser may want something itself in between; see `attend`.
+        `person` is given when the browser may show a dialog of its own; see `attend`.
         """
         if self.at != origin:
             try:
                 self.open(origin + "/")
             except (BrowserError, OSError) as error:
-                # The renderer of a slow guest may hang at its first page. A person would start the browser again.
+                # In a slow guest the renderer may hang at its first page. A person would restart the browser.
                 print(f"{self.name:9}started again: {error}", flush=True)
                 self.close()
                 self.begin()
@@ -125,7 +125,8 @@ class Browser:
         return wait_for("outcome", outcome, seconds)
 
     def spawn(self, *command):
-        # A guest has two slow processors: the browser gives way to the key and to the person, who has 10 s to begin.
+        # A guest has two slow processors: the browser runs at a lower priority than the key and the person, who has
+        # 10 s to begin.
         return subprocess.Popen(
             ["nice", "-n", "10", *command], env=self.screen.environment, stdin=subprocess.DEVNULL, stdout=self.log,
             stderr=self.log,
@@ -143,10 +144,10 @@ class Browser:
 
 
 class Chromium(Browser):
-    """Through chromedriver's HTTP (W3C WebDriver).
+    """Chromium, driven through chromedriver's HTTP (W3C WebDriver).
 
-    It tells of a refusal, and asks for a PIN and which account, in a sheet of its own, and the page hears nothing until
-    somebody answers there. Sheets are known by their colours.
+    It reports a refusal, and asks for a PIN and an account, in a sheet of its own; the page waits until the sheet is
+    answered. The sheets are recognised by their colours.
     """
 
     name = "chromium"
@@ -155,22 +156,22 @@ class Chromium(Browser):
         "--disable-dev-shm-usage", "--disable-sync", "--disable-background-networking", "--disable-component-update",
         "--disable-extensions", "--disable-breakpad", "--disable-default-apps", "--password-store=basic",
         "--renderer-process-limit=1",
-        # Each starts a process or a model of its own, which an emulated guest feels.
+        # Each starts a process or a model of its own, which slows an emulated guest.
         "--disable-features=OptimizationGuideOnDeviceModel,OptimizationGuideModelDownloading,OptimizationHints,"
         "MediaRouter,Translate,SpareRendererForSitePerProcess",
     ]
-    # On sheets, the colour of a button that is not the proposed one, and of lines. The bars above the page have it too.
+    # On sheets, the colour of a button that is not the default, and of lines. The bars above the page have it too.
     quiet, bars = "#D3E3FD", 90
-    # In the middle of a sheet's last button; less than the width of a list; the height of an account in it.
+    # The middle of a sheet's last button; less than the width of a list; the height of an account in it.
     last_button, list_width, account_height = 550, 300, 65
-    # The line below a field for a PIN, more than its width, and what is said of a wrong PIN; more than the width of
+    # The line below a PIN field, more than its width, and the message about a wrong PIN; more than the width of
     # "Incorrect PIN".
     entry, entry_width, wrong, wrong_width = "#185ABC", 150, "#D93025", 100
-    # The text of what is proposed at a field of a page, which is there above this line.
+    # The text colour of a suggestion at a page's field; suggestions are above this line.
     proposal, fields = "#474747", 120
 
     def start(self):
-        # Started by us and not by chromedriver, which does not wait long enough for a slow guest.
+        # Started here and not by chromedriver, which does not wait long enough for a slow guest.
         self.process = self.spawn(
             "chromium", *self.flags, f"--user-data-dir={self.profile}", "--remote-debugging-port=9222", "about:blank"
         )
@@ -231,13 +232,13 @@ class Chromium(Browser):
             self.screen.press("Return")
 
     def _click(self, person, seen, box):
-        """In a sheet that waits for a person and not for the key."""
+        """Click in a sheet that waits for the person and not for the key."""
         left, top, right, bottom = box
-        if right < self.last_button:  # what closes a refusal, left of "Try again"; also the end of a dialog for a PIN
+        if right < self.last_button:  # closes a refusal, left of "Try again"; also ends a PIN dialog
             if not person.has_typed:
                 person.answers("refusal", seen)
                 self.screen.click((left + right) // 2, (top + bottom) // 2)
-        elif width(box) < self.list_width:  # "Cancel" alone, while the key is waited for
+        elif width(box) < self.list_width:  # "Cancel" alone, while the browser waits for the key
             pass
         elif person.account is None:  # the account between two lines, above "Cancel" and "Continue"
             person.answers("account", seen)
@@ -263,7 +264,7 @@ class Chromium(Browser):
 
 
 class Firefox(Browser):
-    """Through Marionette on port 2828."""
+    """Firefox, driven through Marionette on port 2828."""
 
     name = "firefox"
     preferences = {
@@ -281,7 +282,7 @@ class Firefox(Browser):
         "network.captive-portal-service.enabled": False,
         "network.connectivity-service.enabled": False,
         "extensions.update.enabled": False,
-        # What a start would fetch or show, and a guest without network only waits for.
+        # Things that Firefox fetches or shows at a start; a guest without network would wait for them.
         "app.normandy.enabled": False,
         "messaging-system.rsexperimentloader.enabled": False,
         "services.settings.server": "data:,",
@@ -292,21 +293,21 @@ class Firefox(Browser):
         "browser.aboutConfig.showWarning": False,
         "toolkit.startup.max_resumed_crashes": -1,
     }
-    # Below the bars, the proposed button of a dialog; while the dialog appears, it has another colour.
+    # Below the bars, the default button of a dialog; while the dialog appears, it has another colour.
     proposed, bars = "#0062FA", 90
 
     def start(self):
         lines = [f'user_pref("{name}", {json.dumps(value)});\n' for name, value in self.preferences.items()]
         (self.profile / "user.js").write_text("".join(lines))
         self.process = self.spawn(
-            # "System access" is Marionette's own, to look at what Firefox shows outside of pages.
+            # Marionette's "system access" shows what Firefox displays outside of pages.
             "firefox-esr", "--marionette", "--remote-allow-system-access", "--no-remote", "--width", str(Screen.width),
             "--height", str(Screen.height), "--profile", str(self.profile),
         )
         self.marionette = wait_for("Marionette", self._connect, 600)
-        # A dialog is left for the person.
+        # Leave dialogs to the person.
         self._call("WebDriver:NewSession", {"unhandledPromptBehavior": "ignore"})
-        # Marionette turns this off, and with it all that is proposed at a field.
+        # Marionette turns this off, and with it all suggestions at a field.
         self._chrome("Services.prefs.setBoolPref('signon.rememberSignons', true)")
 
     @staticmethod
@@ -326,12 +327,12 @@ class Firefox(Browser):
         self._call("WebDriver:Navigate", {"url": address})
 
     def script(self, body):
-        # Without a sandbox of its own the script sees the page's window itself.
+        # Without a sandbox of its own, the script sees the page's window.
         parameters = {"script": body, "args": [], "sandbox": None}
         try:
             return self._call("WebDriver:ExecuteScript", parameters)["value"]
         except BrowserError as error:
-            if "unexpected alert open" in str(error):  # the page waits, and so do its scripts
+            if "unexpected alert open" in str(error):  # the page waits, and its scripts too
                 return None
             raise
 
@@ -343,7 +344,7 @@ class Firefox(Browser):
         return next(iter(found.values()))
 
     def _chrome(self, body, *arguments):
-        """A script that sees Firefox's own window, and not the page's."""
+        """Run a script in Firefox's own window, not the page's."""
         self._call("Marionette:SetContext", {"value": "chrome"})
         try:
             return self._call("WebDriver:ExecuteScript", {"script": body, "args": arguments})["value"]
@@ -351,7 +352,7 @@ class Firefox(Browser):
             self._call("Marionette:SetContext", {"value": "content"})
 
     def set_pin(self, pin: str, picture: pathlib.Path):
-        """On the page that Firefox has for it: it does not ask for a new one as Chromium does."""
+        """Set a PIN on Firefox's page for security keys: unlike Chromium, Firefox does not ask for a new PIN."""
         self.at = None
         self.open("about:webauthn")
         shown = "return document.getElementById('pin-tab-button').style.display == 'flex'"
@@ -397,7 +398,7 @@ class Firefox(Browser):
         elif not person.answered:
             self.click("#name")
 
-    # The first account is a button, beside which another opens the menu of all others.
+    # The first account is a button; a second button opens the menu of all others.
     account_place = """
         const dialog = document.getElementById("webauthn-prompt-select-sign-result-notification");
         const menu = dialog?.querySelector("menupopup");

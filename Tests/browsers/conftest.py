@@ -1,4 +1,4 @@
-"""Each step prints its own line: pytest's dots would stand between them."""
+"""Suppress pytest's dots: each step prints its own line."""
 
 
 def pytest_report_teststatus(report, config):

@@ -1,4 +1,4 @@
-"""A screen that nobody looks at, for the dialogs of a browser's own: Xvfb, xdotool, and ImageMagick to see with."""
+"""A virtual screen for a browser's own dialogs: Xvfb, xdotool, and ImageMagick to read pictures."""
 
 import os
 import pathlib
@@ -6,13 +6,13 @@ import subprocess
 
 
 class Screen:
-    """Without a window manager: a window stays where its program puts it."""
+    """An X server without a window manager: a window stays where its program puts it."""
 
     width, height = 800, 600
 
     def __init__(self, log):
         reading, writing = os.pipe()
-        # The server takes a number that is free, and tells it once it answers.
+        # The server picks a free display number and prints it when it is ready.
         self.server = subprocess.Popen(
             ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{self.width}x{self.height}x24", "-nolisten", "tcp"],
             pass_fds=[writing], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -28,15 +28,15 @@ class Screen:
         self._run("xdotool", "mousemove", x, y, "click", 1)
 
     def type(self, text: str):
-        """As fast as a person: what comes faster, a slow program may lose."""
+        """Type at a person's speed: a slow program may lose faster input."""
         self._run("xdotool", "type", "--delay", 80, text)
 
     def press(self, *keys: str):
         self._run("xdotool", "key", "--delay", 80, *keys)
 
     def find(self, colour: str, picture: pathlib.Path, below: int):
-        """The smallest box that holds all of this colour below that line: (left, top, right, bottom), or None."""
-        # Everything else is made black, and "%@" is the box without the black around it.
+        """Find the smallest box with all of this colour below a line: (left, top, right, bottom), or None."""
+        # Everything else becomes black; "%@" is the box without the black around it.
         seen = self._run(
             "convert", picture, "-crop", f"{self.width}x{self.height}+0+{below}", "+repage", "-fill", "black",
             "+opaque", colour, "-format", "%@", "info:",

@@ -1,7 +1,7 @@
-"""The whole way: a page, a browser, hidraw, uhid, our daemon, a person who answers, and back to the relying party.
+"""The whole path: a page, a browser, hidraw, uhid, our daemon, a person who answers, and back to the relying party.
 
-Each browser has its own vault directory and its own sites, and goes through the steps in this order against both
-relying parties; each step prints one line. `PHRASE` is all that the recovery steps keep of the first directory.
+Each browser has its own state directory and its own sites, and runs the steps in this order against both relying
+parties; each step prints one line. The recovery steps keep only `PHRASE` of the first directory.
 """
 
 import os
@@ -27,18 +27,18 @@ LIBRARY_NAMES = [kind.library for kind in LIBRARIES]
 SECOND_FACTOR = {"account": "second-factor"}
 PASSKEY = {"account": "passkey", "rk": "required", "uv": "required"}
 
-# The site's two values for PRF, which the authenticator gets as two salts.
+# The site's two PRF values, which the authenticator gets as two salts.
 PRF_VALUES = {"first": b"to encrypt with", "second": b"to sign with"}
 PRF = {"prf": {"eval": {name: b64(value) for name, value in PRF_VALUES.items()}}}
 
 BLOB = b"what a site keeps in the key"
 PIN, WRONG_PIN = "4711", "0815"
 
-# What a page says when an answer came and was wrong: trying again would hide that. "Error" is what the page throws when
-# the relying party does not accept the response.
+# The page's errors after a wrong answer: trying again would hide them. The page throws "Error" when the relying party
+# does not accept the response.
 WRONG = ("Error", "InvalidStateError", "SecurityError", "TypeError")
 
-# What the daemon logs when it answers so that a browser must raise this error.
+# The daemon's log line for an answer that makes a browser raise this error.
 ANSWERED = {"InvalidStateError": "credentialExcluded", "NotAllowedError": "operationDenied"}
 
 
@@ -47,14 +47,14 @@ def sites(name):
 
 
 class Visit:
-    """One browser, the authenticator that is plugged in, and sites of each library."""
+    """One browser, the attached authenticator, and sites of each library."""
 
     def __init__(self, browser_class):
         self.name = browser_class.name
         self.folder = WORK / self.name
         self.phrase = Phrase(PHRASE)
         self.sites = sites(self.name)
-        # For what would be in the way of a sign-in that names no account.
+        # For accounts that would disturb a sign-in that names no account.
         self.other_sites = sites(f"other.{self.name}")
         began = time.monotonic()
         self.browser = browser_class(self.folder)
@@ -63,8 +63,8 @@ class Visit:
         self.plug_in("first")
 
     def plug_in(self, name, **options):
-        """Pull the key that is there, and plug in another: a daemon on a state directory into which only the phrase was
-        put (support/machines.py)."""
+        """Pull the key and plug in another: a daemon on a state directory made from the phrase alone
+        (support/machines.py)."""
         if self.authenticator:
             assert self.authenticator.stop() == 0
         began = time.monotonic()
@@ -83,13 +83,13 @@ class Visit:
         return WORK / (re.sub(r"[^\w-]+", "-", f"{self.name}-{library}-{name}") + ".png")
 
     def step(self, library, name, expected_error=None, site=None, pins=(), choice=None, at_field=False, **request):
-        """One ceremony, its line, and what holds for each; returns the page's outcome and the number of prompts.
+        """Run one ceremony, print its line, and check what every ceremony must meet.
 
-        `pins`, `choice` and `at_field` are what the person does who sits at the browser; what it asked them is added to
-        the outcome.
+        Return the page's outcome and the number of prompts. `pins`, `choice` and `at_field` are the person's actions at
+        the browser; the browser's questions are added to the outcome.
         """
         site = site or self.sites[library]
-        # Where a browser may have something to say itself: a refusal, the PIN, or which account.
+        # Cases where a browser may show a dialog of its own: a refusal, the PIN, or the choice of an account.
         talkative = expected_error or pins or (request["ceremony"] == "sign in" and "account" not in request)
         for is_last_try in (False, True):
             before = self.authenticator.pinentry.asked()
@@ -106,10 +106,10 @@ class Visit:
                     raise
             if stood_still is None or is_last_try:
                 break
-            # An emulated guest on a busy machine can stand still for seconds, and the browser gives up.
+            # An emulated guest on a busy machine can stall for seconds, and the browser gives up.
             print(f"{self.name:9}{library:14}{name:52}FAILED, is tried once more: {stood_still}", flush=True)
             self.wait_for_quiet()
-            self.browser.at = None  # the page is opened anew
+            self.browser.at = None  # reload the page
         asked = self.authenticator.pinentry.asked() - before
         verdict = self.verdict(site, request, outcome)
         answered = f"; answered {', '.join(person.answered)}: {person.picture.name}" if person.answered else ""
@@ -123,7 +123,7 @@ class Visit:
         else:
             verified = bool(int(outcome["flags"], 16) & UV)
             asks = self.authenticator.pinentry.events("ask")
-            # What goes along has a dialog of its own after that of the passphrase.
+            # Extension output has a dialog of its own after the passphrase dialog.
             dialogs = [ask["command"] for ask in asks[before:] or asks[-1:]]
             by_person = "GETPIN" in dialogs or bool(pins)
             assert verified is by_person, f"UV is {verified}, but the dialogs were {dialogs}, and the PINs {pins}"
@@ -131,16 +131,16 @@ class Visit:
         return {**outcome, "answered": person.answered}, asked
 
     def wait_for_quiet(self):
-        """Until no dialog is open and the authenticator has logged nothing for two seconds."""
+        """Wait until no dialog is open and the authenticator has logged nothing for two seconds."""
         self.authenticator.pinentry.wait_for_no_dialog(60)
         said = None
         while said != (said := self.authenticator.said()):
             time.sleep(2)
 
     def verdict(self, site, request, outcome):
-        """In a word; a registration and the outputs of PRF are held against what the phrase gives."""
+        """Return the result in one word; compare a registration and PRF outputs with the derivation from the phrase."""
         if "error" in outcome:
-            # "Error" is what the page throws when the relying party does not accept the response.
+            # The page throws "Error" when the relying party does not accept the response.
             return outcome["message"] if outcome["error"] == "Error" else outcome["error"]
         secret = ", PRF as derived" if self.prf_as_derived(site, request, outcome) else ""
         if request["ceremony"] != "register":
@@ -150,7 +150,7 @@ class Visit:
         return judge(self.phrase, site.rp_id, made.id, made.public_key, account.id) + secret
 
     def prf_as_derived(self, site, request, outcome) -> bool:
-        """Whether there are outputs; that they are others than the phrase gives is an AssertionError."""
+        """Return whether there are outputs; raise AssertionError if they differ from the derivation."""
         results = outcome["extensions"].get("prf", {}).get("results")
         if results is None:
             return False
@@ -191,14 +191,14 @@ class TestFirstMachine:
         assert asked == 1, "verification and presence are one dialog"
 
     # Holds: MC-13
-    def test_excluded(self, visit, library):
+    def test_an_excluded_credential_is_not_made_again(self, visit, library):
         for account in (SECOND_FACTOR, PASSKEY):
             known = len(visit.sites[library].account(account["account"]).credentials)
             visit.step(library, f"register again, {account['account']} excluded", "InvalidStateError",
                        ceremony="register", exclude=True, **account)
             assert len(visit.sites[library].account(account["account"]).credentials) == known
 
-    def test_denied(self, visit, library):
+    def test_a_refusal_reaches_the_page(self, visit, library):
         visit.authenticator.pinentry.set("deny")
         try:
             for name, wanted in {
@@ -214,7 +214,7 @@ class TestFirstMachine:
 
 
 class Common:
-    """Sites that both browsers visit, and the PRF outputs that they were given there: by library and account."""
+    """Sites that both browsers visit, and the PRF outputs they got there, by library and account."""
 
     def __init__(self):
         self.sites = sites("common")
@@ -231,7 +231,7 @@ def common():
 
 @pytest.mark.parametrize("library", LIBRARY_NAMES)
 class TestPRF:
-    """Each browser registers an account under its own name. Each step compares the outputs with the derivation."""
+    """Each browser registers an account under its own name; each step compares the outputs with the derivation."""
 
     def test_register(self, visit, common, library):
         outcome, _ = visit.step(
@@ -239,11 +239,11 @@ class TestPRF:
             rk="required", uv="required", extensions=PRF,
         )
         assert outcome["extensions"]["prf"]["enabled"] is True
-        # Through hmac-secret-mc (CTAP 2.2), which Firefox does not know yet.
+        # Through hmac-secret-mc (CTAP 2.2), which Firefox does not support yet.
         assert ("results" in outcome["extensions"]["prf"]) is (visit.name == "chromium")
 
     def test_sign_in(self, visit, common, library):
-        """To its own account, and to those of the browsers that were here before."""
+        """Sign in to the browser's own account, and to those of the earlier browsers."""
         site = common.sites[library]
         for account in site.accounts:
             outcome, _ = visit.step(
@@ -275,8 +275,8 @@ class TestDialogsOfTheBrowser:
         assert outcome["account"] == "older" and "accounts" in outcome["answered"]
         assert asked == 1
 
-    def test_at_the_field(self, visit, library):
-        """What the page asks for waits until the person takes what the browser proposes at the field for the name."""
+    def test_sign_in_at_the_name_field(self, visit, library):
+        """The page's request waits until the person takes the browser's suggestion at the name field."""
         outcome, asked = visit.step(library, "sign in at the field for the name", at_field=True, ceremony="sign in",
                                     uv="required", mediation="conditional")
         assert outcome["account"] == PASSKEY["account"] and "proposal at the field" in outcome["answered"]
@@ -284,7 +284,7 @@ class TestDialogsOfTheBrowser:
 
 
 @pytest.mark.parametrize("library", LIBRARY_NAMES)
-def test_large_blob(visit, library):
+def test_a_large_blob_is_written_and_read(visit, library):
     if visit.name != "chromium":
         pytest.skip("Firefox has no largeBlob for security keys")
     at_site = {"site": visit.other_sites[library], "account": "large blob", "uv": "required"}
@@ -301,22 +301,22 @@ def test_large_blob(visit, library):
 
 @pytest.fixture(scope="module")
 def second_machine(visit):
-    """The browser stays; the key is pulled, and another, made from the phrase alone, is plugged in."""
+    """Keep the browser; replace the key with another one made from the phrase alone."""
     visit.plug_in("second")
 
 
 @pytest.mark.parametrize("library", LIBRARY_NAMES)
 class TestSecondMachine:
-    def test_recovers_what_the_site_names(self, visit, second_machine, library):
+    def test_recovers_credentials_that_the_site_lists(self, visit, second_machine, library):
         visit.step(library, "second machine: sign in, not discoverable", ceremony="sign in", **SECOND_FACTOR)
         visit.step(library, "second machine: sign in, sealed discoverable id", ceremony="sign in",
                    account=PASSKEY["account"], uv="required")
 
-    def test_then_has_the_passkey_back(self, visit, second_machine, library):
+    def test_then_lists_the_passkey_again(self, visit, second_machine, library):
         outcome, _ = visit.step(library, "second machine: sign in, empty allow list", ceremony="sign in", uv="required")
         assert outcome["account"] == PASSKEY["account"]
 
-    def test_has_the_same_prf(self, visit, common, second_machine, library):
+    def test_gives_the_same_prf_outputs(self, visit, common, second_machine, library):
         outcome, _ = visit.step(
             library, "second machine: sign in, PRF", site=common.sites[library], ceremony="sign in", account=visit.name,
             uv="required", extensions=PRF,
@@ -326,19 +326,19 @@ class TestSecondMachine:
 
 @pytest.fixture(scope="module")
 def machine_without_verification(visit):
-    """A key that verifies by its PIN alone, which is not set yet."""
+    """A key that verifies by PIN only, with no PIN set yet."""
     visit.plug_in("third", verification="none")
     return visit.authenticator
 
 
 @pytest.mark.parametrize("library", LIBRARY_NAMES)
 class TestPIN:
-    def test_not_needed(self, visit, machine_without_verification, library):
+    def test_ceremonies_without_verification_need_no_pin(self, visit, machine_without_verification, library):
         visit.step(library, "PIN: register, not verified", ceremony="register", account="without PIN")
         visit.step(library, "PIN: sign in, not verified", ceremony="sign in", account="without PIN")
 
-    def test_set(self, visit, machine_without_verification, library):
-        """Chromium asks for a new PIN when a site wants verification; Firefox has a page for it."""
+    def test_a_pin_is_set(self, visit, machine_without_verification, library):
+        """Chromium asks for a new PIN when a site requires verification; Firefox has a page for it."""
         new = library == LIBRARY_NAMES[0]
         if new and visit.name == "firefox":
             began = time.monotonic()
@@ -352,7 +352,7 @@ class TestPIN:
         assert outcome["answered"] == ["new PIN" if sets else "PIN"]
         assert asked == 1 + sets, "nothing else verifies here, so that a new PIN has a dialog of its own"
 
-    def test_wrong_then_right(self, visit, machine_without_verification, library):
+    def test_a_wrong_pin_then_the_right_one(self, visit, machine_without_verification, library):
         known = machine_without_verification.said().count("a wrong PIN")
         outcome, asked = visit.step(
             library, "PIN: sign in, a wrong one, then the right one", pins=[WRONG_PIN, PIN], ceremony="sign in",
@@ -364,7 +364,7 @@ class TestPIN:
 
 
 def spend_tries(authenticator, number):
-    """Say a wrong PIN, as any program on this machine could; after three the key wants a power cycle."""
+    """Send a wrong PIN, as any program on this machine could; after three the key requires a power cycle."""
     for try_ in range(number):
         device = wait_for("device", lambda: next(CtapHidDevice.list_devices(), None))
         with device, pytest.raises(CtapError, match="PIN_(INVALID|AUTH_BLOCKED)"):
@@ -373,8 +373,8 @@ def spend_tries(authenticator, number):
             authenticator.power_cycle()
 
 
-def test_few_tries_left(visit, machine_without_verification):
-    """Both browsers say how many there are, from three on; of them the first is wrong here, and the next is right."""
+def test_the_browser_shows_the_tries_left(visit, machine_without_verification):
+    """Both browsers show the tries left, from three on; here the first try is wrong and the next one right."""
     spend_tries(machine_without_verification, 5)
     outcome, _ = visit.step(
         LIBRARY_NAMES[0], "PIN: sign in, a wrong one leaves two tries", pins=[WRONG_PIN, PIN], ceremony="sign in",

@@ -1,4 +1,4 @@
-// agree: a pinentry whose person agrees at once, and that starts as fast as a program can.
+// agree: a pinentry that approves at once, and starts as fast as possible.
 
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@ int main(void) {
   ssize_t count;
   if (write(1, "OK\n", 3) < 0) return 1;
   while ((count = read(0, bytes, sizeof bytes)) > 0) {
-    // One OK for each line, however they come.
+    // One OK for each line, even if lines arrive in pieces.
     for (char *end = bytes; (end = memchr(end, '\n', bytes + count - end)); end++)
       if (write(1, "OK\n", 3) < 0) return 1;
   }

@@ -1,10 +1,10 @@
-// canned UNIQ GETINFO ASSERTION [--sign] [--pinentry PROGRAM]: a security key that always gives the same answers, for
-// `scripts/bench --guest` to compare the authenticator with. One thread, nothing parsed that need not be, no sleep.
-//   UNIQ       the device's HID_UNIQ; all else that the kernel is told is as of liquid-authenticator
+// canned UNIQ GETINFO ASSERTION [--sign] [--pinentry PROGRAM]: a security key with fixed answers, with which
+// `scripts/bench --guest` compares the authenticator. One thread, minimal parsing, no sleep.
+//   UNIQ       the device's HID_UNIQ; its other properties are those of liquid-authenticator
 //   GETINFO    a file: the answer to authenticatorGetInfo, status byte first
 //   ASSERTION  a file: the answer to authenticatorGetAssertion
-//   --sign     make one ECDSA signature before each assertion, and throw it away
-//   --pinentry have a dialog of this program agreed to before each assertion
+//   --sign     make one ECDSA signature before each assertion, and discard it
+//   --pinentry show a dialog of this program before each assertion
 
 #include <fcntl.h>
 #include <openssl/ec.h>
@@ -74,7 +74,7 @@ static void send_message(uint32_t channel, unsigned char command, const unsigned
   cuhid_write_reports(uhid, reports[0], count);
 }
 
-// What no ECDSA signer can do without: the floor below an assertion.
+// The unavoidable cost of an ECDSA signature: the floor of an assertion.
 static void sign(void) {
   unsigned char data[37 + 32] = {1}, signature[80];
   size_t size = sizeof signature;
@@ -98,7 +98,7 @@ static void await_ok(int output) {
   exit(1);
 }
 
-// The dialog of a sign-in, in the words and steps of liquid-authenticator. Returns the program, which is about to end.
+// The dialog of a sign-in, with the texts and steps of liquid-authenticator. Returns the program, which is about to end.
 static pid_t ask(void) {
   static const char *lines[] = {
       "OPTION lc-ctype=C.UTF-8\n", "SETTIMEOUT 120\n", "SETTITLE Liquid Auth\n", "SETDESC Sign in to localhost?\n",
@@ -162,7 +162,7 @@ static void serve(uint32_t channel, unsigned char command, const unsigned char *
   }
 }
 
-// One message at a time is enough: in the measurement nobody interrupts another.
+// One message at a time is enough: the measurement has no concurrent clients.
 static void receive(const unsigned char *report) {
   static uint32_t channel;
   static unsigned char command, message[message_size + next_part];

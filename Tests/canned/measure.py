@@ -1,11 +1,11 @@
-"""Our authenticator and one that always gives the same answers, side by side on one /dev/uhid: what ours takes longer.
+"""Compare our authenticator with a key of fixed answers ("canned") on one /dev/uhid: how much longer ours takes.
 
-The fixed answers are what ours answered once, so that both send as many reports. `canned.c` reads nothing of a request
-but which command it is, and signs only where it is told to.
+The fixed answers are recorded from ours, so both send the same number of reports. `canned.c` reads only the command
+of a request, and signs only with `--sign`.
 
-A sign-in in a browser wants presence, so that a dialog belongs to the time that the page sees: `agree.c` is a pinentry
-that agrees at once. The canned key opens that same program, with the same number of lines, and once more no dialog at
-all: what lies between the two is the price of asking a person, whoever asks.
+A sign-in in a browser requires presence, so the time that the page measures includes a dialog: `agree.c` is a
+pinentry that agrees at once. The canned key runs once with that program and the same number of lines, and once
+without a dialog: the difference is the cost of a prompt.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from support.ceremonies import OWN, check_assertion, client_data_hash, register
 
 GET_ASSERTION, GET_INFO = b"\x02", b"\x04"
 RP_ID = "localhost"
-# Milliseconds in which a traced key becomes idle, in an emulated guest.
+# Milliseconds after which a traced key is idle, in an emulated guest.
 IDLE = 50
 WORK = pathlib.Path(os.environ["BROWSERS_WORK"])
 PAGE = b"""<!doctype html>
@@ -66,7 +66,7 @@ document.getElementById("go").addEventListener("click", async () => {
 
 
 def table(title, rows):
-    """As the tables of Benchmarks."""
+    """Print a table in the format of Benchmarks."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     print(f"{title}\n")
     for number, row in enumerate(rows):
@@ -87,7 +87,7 @@ def ratio(ours, theirs):
 
 
 class Ours:
-    """The daemon, with a vault that was made from the phrase; nobody is verified, and everybody agrees."""
+    """The daemon with a vault made from the phrase, without verification; every prompt is approved."""
 
     def __init__(self, folder, programs, wrapper=()):
         self.authenticator = Authenticator(WORK / folder, transport="uhid", verification="none", wrapper=wrapper)
@@ -108,7 +108,7 @@ class Ours:
 
     @contextlib.contextmanager
     def plugged_in(self):
-        """For whoever uses every key that is there."""
+        """Attach the device while a program uses every key it finds."""
         known = self.authenticator.said().count("the device is ")
         self.authenticator.ask("device", "attach")
         wait_for("device", lambda: self.authenticator.said().count("the device is ") > known, 60)
@@ -123,7 +123,7 @@ class Ours:
 
 
 class Canned:
-    """The one with fixed answers; plugged in until it is stopped."""
+    """The key with fixed answers; attached until it is stopped."""
 
     def __init__(self, programs, *options):
         self.serial = f"canned{time.monotonic_ns()}"
@@ -149,16 +149,16 @@ class Canned:
 
 
 def record(ours):
-    """Registers, signs in, and writes what ours answered for the canned key to say: WORK/info and WORK/assertion.
+    """Register, sign in, and record our answers for the canned key: WORK/info and WORK/assertion.
 
-    WORK/request is the sign-in without presence, WORK/asking the one with a dialog, WORK/nothing is none.
+    WORK/request is the sign-in without presence, WORK/asking the one with a dialog; WORK/nothing is empty.
     """
     with ours.client() as device:
         made = register(Ctap2(device), OWN, RP_ID)
         challenge = client_data_hash()
         request = {1: RP_ID, 2: challenge, 3: [made.descriptor]}
         answer = device.call(CTAPHID.CBOR, GET_ASSERTION + cbor.encode(request))
-        # Only what signs rightly is worth measuring.
+        # Check the signature first: a wrong answer is not worth measuring.
         check_assertion(AssertionResponse.from_dict(cbor.decode(answer[1:])), made, challenge)
         (WORK / "info").write_bytes(device.call(CTAPHID.CBOR, GET_INFO))
     (WORK / "assertion").write_bytes(answer)
@@ -169,7 +169,7 @@ def record(ours):
 
 
 def round_trips(programs, count, nodes, request="request", pause=0):
-    """Median and 99th percentile in nanoseconds, by node and by what was asked."""
+    """Return median and 99th percentile in nanoseconds, by node and kind of request."""
     done = subprocess.run(
         [programs / "roundtrips", str(count), str(pause), WORK / request, *nodes], check=True, stdout=subprocess.PIPE,
         text=True)
@@ -198,7 +198,7 @@ def over_hidraw(programs, ours, count):
 
 
 def calls_in(trace):
-    """How often each system call was made, once the process sleeps."""
+    """Count each system call, once the process sleeps."""
     size = None
     while size != (size := trace.stat().st_size):
         time.sleep(2)
@@ -207,9 +207,12 @@ def calls_in(trace):
 
 
 def system_calls(programs, count):
-    """What one PING and one sign-in make over uhid: strace sees all from the start, as it may not come later."""
+    """Count the system calls of one PING and one sign-in over uhid.
+
+    strace runs from the start, because it may not attach later.
+    """
     trace = WORK / "strace.log"
-    # -D: the daemon is our own child and takes our signals.
+    # -D: the daemon is a direct child and gets the signals.
     ours = Ours("second", programs, wrapper=["strace", "-D", "-f", "-ttt", "-o", str(trace)])
     try:
         round_trips(programs, 20, [ours.node])
@@ -232,7 +235,7 @@ def system_calls(programs, count):
 
 
 class Site:
-    """http://localhost, which browsers take for secure."""
+    """A site on http://localhost, which browsers treat as secure."""
 
     def __init__(self):
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -252,7 +255,7 @@ class Site:
 
 
 def sign_in(browser, site, credential, count):
-    """Milliseconds of so many sign-ins, one after the other. While they last nobody asks the browser anything often."""
+    """Time `count` sign-ins in a row, in milliseconds. Meanwhile the browser is rarely polled."""
     browser.open(site.origin)
     browser.script(f"window.request = {json.dumps({'id': credential, 'count': count})}; window.outcome = null")
     browser.click("#go")
@@ -282,11 +285,11 @@ def in_chromium(programs, ours, credential, rounds, each):
                     try:
                         new = sign_in(browser, site, b64(credential), each)
                     except BrowserError as error:
-                        # An emulated guest on a busy machine can stand still for seconds.
+                        # An emulated guest on a busy machine can stall for seconds.
                         print(f"{name} is tried once more: {error}", file=sys.stderr, flush=True)
                         new = sign_in(browser, site, b64(credential), each)
                 print(f"{name}: {' '.join(f'{value:.0f}' for value in new)} ms", file=sys.stderr, flush=True)
-                # The first round is for the browser to get warm.
+                # The first round warms up the browser.
                 if number > 0:
                     taken[name] += new
     except BrowserError:

@@ -1,10 +1,10 @@
-// roundtrips COUNT PAUSE ASSERTION NODE...: how long keys take to answer over hidraw, in turns within one run.
-//   COUNT      how often each thing is done
-//   PAUSE      milliseconds before each, for a key that is traced to become idle
+// roundtrips COUNT PAUSE ASSERTION NODE...: measure how long keys take to answer over hidraw, in turns within one run.
+//   COUNT      number of repetitions of each operation
+//   PAUSE      milliseconds before each, so that a traced key becomes idle
 //   ASSERTION  a file: a request of authenticatorGetAssertion, command byte first
 //   NODE       /dev/hidraw* of a key
-// Prints a line for each node and thing: NODE ping|assertion MEDIAN P99, in nanoseconds.
-// An empty ASSERTION asks for none.
+// Prints a line for each node and operation: NODE ping|assertion MEDIAN P99, in nanoseconds.
+// With an empty ASSERTION, only pings are sent.
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum { report_size = 64, first_part = 57, next_part = 59, message_size = 7609, most_keys = 8 };
-// So many of one kind are measured before the turn passes.
+// The number of measurements of one kind in a turn.
 enum { turn = 10 };
 enum { PING = 0x81, INIT = 0x86, CBOR = 0x90, KEEPALIVE = 0xBB };
 
@@ -31,12 +31,12 @@ static void fail(const char *action) {
   exit(1);
 }
 
-// Writes a message, and reads the whole answer, keepalives left out; returns how many bytes of it `answer` holds.
+// Writes a message, and reads the whole answer without keepalives; returns the number of bytes in `answer`.
 static size_t exchange(
     const struct key *key, unsigned char command, const unsigned char *bytes, size_t size, unsigned char *answer) {
   unsigned char sequence = 0;
   for (size_t sent = 0, first = 1; first || sent < size; first = 0) {
-    unsigned char report[1 + report_size] = {0}; // hidraw wants the report's number first
+    unsigned char report[1 + report_size] = {0}; // hidraw expects the report number first
     size_t head = first ? 8 : 6, part = first ? first_part : next_part;
     if (part > size - sent) part = size - sent;
     memcpy(report + 1, key->channel, 4);

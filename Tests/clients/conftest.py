@@ -1,4 +1,4 @@
-"""What the client tests share: an authenticator on `unix:`, and one on `pty`."""
+"""Fixtures of the client tests: an authenticator on `unix:`, and one on `pty`."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +10,7 @@ from support.authenticator import Authenticator
 
 @pytest.fixture(scope="module")
 def key(tmp_path_factory):
-    """One that is unlocked and answers "yes", on a socket; a test that changes its person puts it back."""
+    """An unlocked authenticator on a socket whose person says yes; `willing_person` resets the person."""
     with Authenticator(tmp_path_factory.mktemp("unix")).install() as made:
         made.unlock()
         yield made
@@ -18,7 +18,7 @@ def key(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def willing_person(request):
-    """Every test begins with a person who says yes at once."""
+    """Make the person say yes at once, for every test."""
     if "key" in request.fixturenames:
         request.getfixturevalue("key").pinentry.set("approve")
 
@@ -33,7 +33,7 @@ def pty_key(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def waits(request, tmp_path_factory):
-    """What takes half a minute begins with the run and is looked at by its last module, test_waits.py."""
+    """Start a wait of half a minute at the beginning of the run; test_waits.py, the last module, checks the result."""
     if not any(item.path.name == "test_waits.py" for item in request.session.items):
         yield None
         return
@@ -41,11 +41,11 @@ def waits(request, tmp_path_factory):
     with Authenticator(folder / "alone").install() as alone, ThreadPoolExecutor() as threads:
         alone.unlock()
         alone.pinentry.set("never")
-        yield alone, threads.submit(request_that_nobody_answers, alone)
+        yield alone, threads.submit(unanswered_request, alone)
 
 
-def request_that_nobody_answers(key):
-    """Its answer, the seconds until then, and the keepalives."""
+def unanswered_request(key):
+    """Return the answer, the seconds until it came, and the keepalives."""
     with wire.Channel(key.socket) as channel:
         channel.send(wire.CBOR, b"\x0b")
         return channel.final()

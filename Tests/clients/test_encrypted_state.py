@@ -11,7 +11,7 @@ PIN, OTHER_PIN = "4711-hidden", "4712-hidden"
 
 
 class Reader:
-    """One platform that keeps its token, whatever becomes of the device."""
+    """A platform that keeps its token across restarts and resets of the device."""
 
     def __init__(self, key):
         self.key = key
@@ -48,7 +48,7 @@ def replug(key):
 
 
 # Holds: INFO-8
-def test_not_told_while_locked(key):
+def test_absent_while_the_vault_is_locked(key):
     reader = Reader(key)
     key.run("lock", "--control", key.control_socket)
     assert reader.info().enc_identifier is None and reader.info().enc_cred_store_state is None
@@ -57,8 +57,8 @@ def test_not_told_while_locked(key):
 
 
 # Holds: INFO-8
-def test_random_to_who_has_no_token(key):
-    """Before there is a token and after: no block comes twice, so that nobody can follow the device by them."""
+def test_random_without_a_token(key):
+    """No block repeats, before and after a token is issued, so the device cannot be tracked by them."""
     reader, blocks = Reader(key), []
     ClientPin(reader.connect()).set_pin(PIN)
     reader.device.close()
@@ -73,7 +73,7 @@ def test_random_to_who_has_no_token(key):
 
 # Holds: INFO-9
 def test_identifier(key):
-    """The same for one store, whatever is done with it; another after a reset."""
+    """The identifier stays the same for one store, and changes after a reset."""
     reader = Reader(key)
     ClientPin(reader.connect()).set_pin(PIN)
     reader.device.close()
@@ -122,7 +122,7 @@ def test_another_machine_is_another_device(key, tmp_path):
 
 # Holds: INFO-10
 def test_credential_store_state(key):
-    """Another after each passkey that is made, changed or removed; the same until then, over a restart too."""
+    """The state changes when a passkey is made, changed or removed, and survives a restart."""
     reader = Reader(key)
     ClientPin(reader.connect()).set_pin(PIN)
     reader.device.close()

@@ -1,4 +1,4 @@
-"""The extensions, by python-fido2's CTAP2 client, and PRF by its WebAuthn client."""
+"""The extensions through python-fido2's CTAP2 client, and PRF through its WebAuthn client."""
 
 import secrets
 
@@ -26,7 +26,7 @@ def ctap(key):
 
 
 def refusal(call, *arguments, **calling):
-    """The status with which a call is refused."""
+    """Return the CTAP status of a refused call."""
     with pytest.raises(CtapError) as caught:
         call(*arguments, **calling)
     return caught.value.code
@@ -47,7 +47,7 @@ class TestHMACSecret:
 
     @pytest.mark.parametrize("version", [1, 2])
     @pytest.mark.parametrize("uv", [False, True])
-    def test_outputs_with_the_registration(self, ctap, version, uv):
+    def test_outputs_at_registration(self, ctap, version, uv):
         platform = Platform(ctap, version)
         made = register(
             ctap, OWN, uv=uv, extensions={"hmac-secret": True, "hmac-secret-mc": platform.input(ONE, TWO)}
@@ -55,7 +55,7 @@ class TestHMACSecret:
         outputs = platform.outputs(made.extensions["hmac-secret-mc"])
         assert outputs == expected(OWN, made.rp_id, made.id, uv, ONE, TWO)
 
-    def test_every_account_has_its_own(self, ctap):
+    def test_every_account_has_its_own_outputs(self, ctap):
         made = [register(ctap, OWN, "prf-many.example", user, rk=True, uv=True) for user in (b"one", b"two")]
         platform = Platform(ctap, 2)
         extensions = {"hmac-secret": platform.input(ONE)}
@@ -66,7 +66,7 @@ class TestHMACSecret:
 
     # Holds: CTAP2-11, EXT-2
     @pytest.mark.parametrize("version", [1, 2])
-    def test_malformed_input(self, key, ctap, version):
+    def test_malformed_input_is_refused(self, key, ctap, version):
         made = register(ctap, OWN)
         platform = Platform(ctap, version)
         asked = key.pinentry.asked()
@@ -94,7 +94,7 @@ class TestHMACSecret:
 
 @pytest.mark.parametrize("verification", ["discouraged", "required"])
 def test_prf_in_create_and_get(key, verification):
-    """The library's client and server between them decide; the phrase says what the page must have got."""
+    """The outputs through the library's client and server equal those derived from the phrase."""
     device = wire.fido2_device(key.socket)
     client = Fido2Client(device, DefaultClientDataCollector("https://prf.example"), user_interaction=UserInteraction())
     server = Fido2Server(PublicKeyCredentialRpEntity(id="prf.example", name="Example"))
@@ -118,8 +118,8 @@ def test_prf_in_create_and_get(key, verification):
 
 
 # Holds: EXT-12
-def test_a_silent_sign_in_gives_nothing_away(key, ctap):
-    """up = false asks nobody: whoever may open the device gets a signature that sites refuse, and no more."""
+def test_a_silent_sign_in_gives_no_extension_outputs(key, ctap):
+    """up = false shows no prompt: any program with the device gets only a signature that sites refuse."""
     asking = {"credBlob": True, "largeBlobKey": True}
     wishes = {"credBlob": b"secret of the site", "largeBlobKey": True}
     made = register(ctap, OWN, "silent.example", rk=True, uv=True, extensions=wishes)
@@ -134,7 +134,7 @@ def test_a_silent_sign_in_gives_nothing_away(key, ctap):
 
 
 class TestCredBlob:
-    def test_kept_and_told(self, ctap):
+    def test_the_blob_is_kept_and_returned(self, ctap):
         blob = secrets.token_bytes(ctap.info.max_cred_blob_length)
         made = register(ctap, OWN, "blob.example", rk=True, uv=True, extensions={"credBlob": blob})
         assert made.extensions == {"credBlob": True}
@@ -142,7 +142,7 @@ class TestCredBlob:
             answer = sign_in(ctap, made, listed=listed, extensions={"credBlob": True})
             assert answer.auth_data.extensions == {"credBlob": blob}
 
-    def test_not_kept(self, ctap):
+    def test_a_blob_that_cannot_be_kept_is_reported(self, ctap):
         too_long = bytes(ctap.info.max_cred_blob_length + 1)
         for rk, blob in ((True, too_long), (False, b"short")):
             made = register(ctap, OWN, "no-blob.example", rk=rk, uv=True, extensions={"credBlob": blob})
@@ -165,7 +165,7 @@ class TestLargeBlobKey:
         assert answer.large_blob_key == made.large_blob_key
         assert ctap.get_assertion("large.example", client_data_hash()).large_blob_key is None
 
-    def test_refused(self, ctap):
+    def test_an_invalid_large_blob_key_request_is_refused(self, ctap):
         wishes = dict(rp_id="large.example", rk=True, uv=True)
         assert refusal(register, ctap, OWN, extensions={"largeBlobKey": True}) == ERR.INVALID_OPTION
         assert refusal(register, ctap, OWN, extensions={"largeBlobKey": False}, **wishes) == ERR.INVALID_OPTION
@@ -181,7 +181,7 @@ def test_third_party_payment(ctap):
         assert answer.auth_data.extensions == {"thirdPartyPayment": wanted}
 
 
-def test_minimum_pin_length_is_told_to_nobody_who_is_not_listed(ctap):
+def test_minimum_pin_length_is_withheld_from_sites_not_listed(ctap):
     made = register(ctap, OWN, extensions={"minPinLength": True})
     assert not made.extensions
     assert refusal(register, ctap, OWN, extensions={"minPinLength": False}) == ERR.INVALID_OPTION

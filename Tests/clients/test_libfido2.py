@@ -1,4 +1,4 @@
-"""libfido2's own programs on the daemon's pty: getInfo, make, verify, assert, verify."""
+"""libfido2's programs on the daemon's pty: getInfo, make, verify, assert, verify."""
 
 import base64
 import re
@@ -21,7 +21,7 @@ def b64(data):
 
 @pytest.fixture
 def device(pty_key):
-    """The path to give to libfido2: a pty through which everything that the daemon sends is read strictly."""
+    """Return a pty path for libfido2; everything that the daemon sends through it is parsed strictly."""
     pty_key.pinentry.set("approve")
     tap = wire.PtyTap(pty_key.pty)
     yield tap.path
@@ -29,10 +29,10 @@ def device(pty_key):
 
 
 def run(*command, stdin="", status=0):
-    """A program of libfido2, with a time limit; returns what it printed.
+    """Run a program of libfido2 with a time limit; return its output.
 
-    A shell leads the session: otherwise the device, which is a pty, would become the program's terminal, and it would
-    ask there for the PIN.
+    A shell leads the session: otherwise the device, a pty, would become the program's terminal, and the program would
+    ask for the PIN there.
     """
     done = subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *command], input=stdin, text=True, capture_output=True,
                           timeout=60, start_new_session=True)
@@ -41,7 +41,7 @@ def run(*command, stdin="", status=0):
 
 
 class Credential:
-    """Made and verified by fido2-cred."""
+    """A credential made and verified by fido2-cred."""
 
     def __init__(self, folder, device, *options, algorithm="es256", rp_id="example.org"):
         self.folder, self.device, self.algorithm, self.rp_id = folder, device, algorithm, rp_id
@@ -79,7 +79,7 @@ class Credential:
 
 
 def test_token_info_straight_on_the_pty(pty_key):
-    """Nothing stands between here."""
+    """No tap between libfido2 and the daemon."""
     told = run("fido2-token", "-I", pty_key.pty)
     assert "proto: 0x02" in told
     assert re.search(r"version strings: U2F_V2, FIDO_2_0, FIDO_2_1, FIDO_2_3\n", told)
@@ -103,7 +103,7 @@ def test_make_verify_assert_verify(tmp_path, device, options, algorithm):
     made.verify(made.sign("-p", "-t", "uv=true"), "-p", "-v")
 
 
-def test_resident_without_allow_list(tmp_path, device):
+def test_a_resident_credential_needs_no_allow_list(tmp_path, device):
     made = Credential(tmp_path, device, "-r", "-v", rp_id="resident.example")
     assertion = made.sign("-p", listed=False)
     made.verify("\n".join(assertion.split("\n")[:4]) + "\n", "-p")
@@ -147,7 +147,7 @@ class TestManagement:
 
     @pytest.fixture(params=["passphrase", "PIN"])
     def managed(self, request, tmp_path):
-        """The path of a device with two passkeys, and a function that runs fido2-token on it."""
+        """Return the path of a device with two passkeys, and a function that runs fido2-token on it."""
         verification = "none" if request.param == "PIN" else "passphrase"
         pins = ["1234-pin"] if request.param == "PIN" else []
         with Authenticator(tmp_path / "key", transport="pty", verification=verification).install() as key:
@@ -183,7 +183,7 @@ class TestManagement:
         token("-D", "-i", one.id_text)
         assert "FIDO_ERR_NO_CREDENTIALS" in token("-L", "-r", status=1)
 
-    def test_settings(self, managed):
+    def test_fido2_token_changes_settings(self, managed):
         _, token = managed
         assert "noalwaysUv" in token("-I", pins=[])
         token("-S", "-u")
@@ -196,7 +196,7 @@ class TestManagement:
         assert "FIDO_ERR_PIN_POLICY_VIOLATION" in token("-S", "-l", "5", status=1)
 
     # Holds: PIN-15
-    def test_forced_change(self, managed, request):
+    def test_a_forced_pin_change(self, managed, request):
         _, token = managed
         if "passphrase" in request.node.name:
             assert "FIDO_ERR_PIN_NOT_SET" in token("-S", "-f", status=1)
@@ -207,14 +207,14 @@ class TestManagement:
         assert "pin change required: false" in token("-I", pins=[])
 
     # Holds: MGMT-23
-    def test_enterprise_attestation_is_not_for_consumers(self, managed):
+    def test_enterprise_attestation_is_refused(self, managed):
         _, token = managed
         assert "FIDO_ERR" in token("-S", "-a", status=1)
 
-    def test_large_blobs(self, managed, tmp_path, request):
-        """By the credential, whose key fido2-token asks for, and by a key in a file.
+    def test_fido2_token_writes_and_reads_large_blobs(self, managed, tmp_path, request):
+        """The blob is named by a credential, whose key fido2-token gets, or by a key in a file.
 
-        Its list (-L -b) wants a PIN whatever the key verifies by, and 1.12 names no credential in it.
+        The list (-L -b) requires a PIN even if the key verifies by passphrase, and 1.12 names no credential in it.
         """
         (one, two), token = managed
         blob, read, key = tmp_path / "blob", tmp_path / "read", tmp_path / "large-blob-key"
@@ -235,7 +235,7 @@ class TestManagement:
 
 
 class TestPIN:
-    """fido2-token sets, uses and changes the PIN, and hears how it went."""
+    """fido2-token sets, uses and changes the PIN, and reports the result."""
 
     @pytest.fixture
     def token(self, tmp_path):
@@ -278,8 +278,8 @@ class TestPIN:
         assert "pin retries: 5" in token("-I")
         assert "FIDO_ERR_NO_CREDENTIALS" in token("-L", "-r", pins=["4321-pin"], status=1)
 
-    def test_reset(self, token, tmp_path):
-        """Within ten seconds of power-up; PIN and settings go with the passkeys."""
+    def test_a_reset_removes_passkeys_pin_and_settings(self, token, tmp_path):
+        """Within ten seconds of power-up, a reset removes PIN, settings and passkeys."""
         token("-S", pins=["1234-pin", "1234-pin"])
         token("-S", "-l", "6", pins=["1234-pin"])
         token.power_cycle()
@@ -290,13 +290,13 @@ class TestPIN:
         assert "FIDO_ERR_NO_CREDENTIALS" in token("-L", "-r", pins=["4321-pin"], status=1)
 
 
-def test_denied(tmp_path, device, pty_key):
+def test_a_refused_prompt_makes_no_credential(tmp_path, device, pty_key):
     made = Credential(tmp_path, device)
     pty_key.pinentry.set("deny")
     assert "FIDO_ERR_OPERATION_DENIED" in made.sign("-p", status=1)
 
 
-def test_signature_over_something_else_is_not_verified(tmp_path, device):
+def test_fido2_assert_rejects_a_signature_over_other_data(tmp_path, device):
     made = Credential(tmp_path, device)
     lines = made.sign("-p").split("\n")
     lines[0] = b64(bytes(32))

@@ -1,4 +1,4 @@
-"""The extension `liquid` through python-fido2's low-level client; its signatures verified by PyNaCl (Recovery §11)."""
+"""The extension `liquid` through python-fido2's low-level client; PyNaCl verifies the signatures (Recovery §11)."""
 
 import base64
 import hashlib
@@ -48,7 +48,7 @@ def options(**wishes):
 
 
 def output(response, **expected):
-    """The one extension output, read strictly from the signed bytes; returns its signature."""
+    """Read the only extension output strictly from the signed bytes; return its signature."""
     *_, extensions = authenticator_data(bytes(response.auth_data))
     assert set(extensions) == {"liquid"}
     found = dict(extensions["liquid"])
@@ -64,7 +64,7 @@ def client_data(kind, challenge, origin, tail=""):
 
 
 def bound(ceremony, rp_id, client_data_hash, credential_id):
-    """The 117 bytes of the bound form."""
+    """Return the 117 bytes of the bound form."""
     message = b"liquid-auth/ctap/v1\0" + ceremony + sha256(rp_id.encode()) + client_data_hash + sha256(credential_id)
     assert len(message) == 117
     return message
@@ -74,7 +74,7 @@ def verify(message, signature):
     VerifyKey(PUBLIC_KEY).verify(message, signature)
 
 
-def test_the_address_is_the_one_of_the_phrase():
+def test_the_address_follows_from_the_phrase():
     assert ADDRESS == VECTORS["address"] and PUBLIC_KEY.hex() == VECTORS["publicKey"]
 
 
@@ -100,7 +100,7 @@ class TestChallengeForm:
         assert shown["command"] == "GETPIN"
         assert "wallet.shown.example" in shown["description"] and ADDRESS in shown["description"]
 
-    def test_the_prompt_says_when_a_site_is_used_first(self, key, ctap):
+    def test_the_prompt_marks_the_first_use_of_a_site(self, key, ctap):
         for warned in (True, False):
             data = client_data("create", secrets.token_bytes(32), "https://first.example")
             make(ctap, "first.example", sha256(data), {"clientDataJSON": data}, rk=True, user_id=ADDRESS.encode())
@@ -133,7 +133,7 @@ class TestBoundForm:
         signature = output(get(ctap, "bound.example", hash_, True, made))
         verify(bound(GET, "bound.example", hash_, made.id), signature)
 
-    def test_each_account_has_its_own(self, ctap):
+    def test_each_account_has_its_own_signature(self, ctap):
         made = {}
         for user in (b"one", b"two"):
             passkey = register(ctap, OWN, "accounts.example", user, rk=True, uv=True)
@@ -149,7 +149,7 @@ class TestBoundForm:
 
 
 class TestTokens:
-    """A pinUvAuthToken, whatever gave it, is no verification: who gave it saw neither origin nor address."""
+    """A pinUvAuthToken does not verify the user here: its prompt showed neither origin nor address."""
 
     @staticmethod
     def make(ctap, token, rp_id, user_id=b"liquid"):
@@ -169,13 +169,13 @@ class TestTokens:
         assert f"It signs for: https://wallet.{rp_id}" in dialog["description"] and ADDRESS in dialog["description"]
 
     # Holds: PERSON-5
-    def test_by_passphrase(self, key, ctap):
+    def test_a_token_by_passphrase_does_not_verify(self, key, ctap):
         token = ClientPin(ctap).get_uv_token(PERMISSION.MAKE_CREDENTIAL, "token.example")
         assert ADDRESS not in key.pinentry.events("ask")[-1]["description"]
         self.shows_and_verifies(key, ctap, token, "token.example")
 
     # Holds: PERSON-5
-    def test_by_pin(self, tmp_path):
+    def test_a_token_by_pin_does_not_verify(self, tmp_path):
         with Authenticator(tmp_path).install() as key:
             key.unlock()
             ctap = Ctap2(wire.fido2_device(key.socket))
@@ -190,7 +190,7 @@ class TestTokens:
             assert caught.value.code == CtapError.ERR.OPERATION_DENIED
 
     # Holds: PERSON-5
-    def test_where_only_a_pin_verifies(self, tmp_path):
+    def test_without_a_passphrase_a_token_by_pin_is_refused(self, tmp_path):
         with Authenticator(tmp_path, verification="none").install() as key:
             key.unlock()
             ctap = Ctap2(wire.fido2_device(key.socket))
@@ -207,7 +207,7 @@ class TestTokens:
 class TestRefusals:
     @pytest.mark.parametrize("case", VECTORS["refused"], ids=lambda case: f"{case['status']}-{case['why']}")
     def test_vector(self, key, ctap, case):
-        """Before anybody is asked; nothing is signed."""
+        """A refused input shows no prompt and gets no signature."""
         wish, hash_ = cbor.decode(bytes.fromhex(case["input"])), bytes.fromhex(case["clientDataHash"])
         asked = key.pinentry.asked()
         with pytest.raises(CtapError) as caught:
@@ -218,14 +218,14 @@ class TestRefusals:
 
     @pytest.mark.parametrize("tag", VECTORS["reservedTags"])
     def test_every_reserved_tag(self, ctap, tag):
-        """No challenge can be the beginning of something that Algorand signs; in registrations too."""
+        """A challenge must not begin with a prefix that Algorand signs, in registrations too."""
         challenge = tag.encode() + secrets.token_bytes(32 - len(tag))
         data = client_data("create", challenge, "https://tags.example")
         with pytest.raises(CtapError) as caught:
             make(ctap, "tags.example", hashlib.sha256(data).digest(), {"clientDataJSON": data})
         assert int(caught.value.code) == 0xE4
 
-    def test_denied(self, key, ctap):
+    def test_a_refused_prompt_signs_nothing(self, key, ctap):
         data = client_data("create", secrets.token_bytes(32), "https://denied.example")
         key.pinentry.set("deny")
         with pytest.raises(CtapError) as caught:

@@ -1,4 +1,4 @@
-"""A vault that is locked: the device is there, and the first command that needs the vault asks for its passphrase."""
+"""A locked vault: the device is there, and the first command that needs the vault asks for the passphrase."""
 
 import itertools
 import time
@@ -39,7 +39,7 @@ def refused(code, call, *arguments, **wishes):
 
 
 # Holds: HID-4
-def test_what_needs_no_vault_never_prompts(locked, ctap):
+def test_commands_that_need_no_vault_never_prompt(locked, ctap):
     started = time.monotonic()
     with wire.Channel(locked.socket) as channel:
         channel.send(wire.PING, b"x")
@@ -66,15 +66,15 @@ def test_first_ceremony_asks_for_the_passphrase_and_then_names_the_site(locked, 
 
 
 # Holds: PERSON-4
-def test_the_passphrase_that_unlocks_verifies_too(locked, ctap):
-    """For that request alone; and it is no consent, which is asked for by itself."""
+def test_the_unlocking_passphrase_also_verifies(locked, ctap):
+    """It verifies that request alone; consent has a prompt of its own."""
     made = register(ctap, OWN, "verified.example", uv=True)
     assert dialogs(locked) == ["GETPIN", "CONFIRM"]
     sign_in(ctap, made, uv=True)
     assert dialogs(locked) == ["GETPIN", "CONFIRM", "GETPIN"]
 
 
-def test_silent_request_needs_the_vault_too(locked, ctap):
+def test_a_silent_request_unlocks_the_vault_too(locked, ctap):
     with wire.Channel(locked.socket) as channel:
         request = {1: "example.com", 2: bytes(32), 3: [{"type": "public-key", "id": bytes(32)}], 5: {"up": False}}
         channel.send(wire.CBOR, b"\x02" + cbor.encode(request))
@@ -84,9 +84,9 @@ def test_silent_request_needs_the_vault_too(locked, ctap):
 
 
 def test_keepalives_go_on_while_the_vault_is_opened(locked):
-    """Over the dialog, and over Argon2id after it; and at every change of the status (CTAP §11.2.9.1.7).
+    """Keepalives go on during the dialog and Argon2id, and come at every change of the status (CTAP §11.2.9.1.7).
 
-    How many come depends on the machine. The 100 ms between them are held by Tests/CTAPHIDTests, by a clock moved by hand.
+    Their number depends on the machine. Tests/CTAPHIDTests checks the 100 ms between them with a manual clock.
     """
     locked.pinentry.set(delay=0.5)
     with wire.Channel(locked.socket) as channel:
@@ -106,7 +106,7 @@ def test_keepalives_go_on_while_the_vault_is_opened(locked):
     figures.note("keepalives meanwhile", f"{len(beats)}, the longest gap {max(gaps) * 1000:.0f} ms")
 
 
-def test_wrong_passphrase_and_then_the_right_one(locked, ctap):
+def test_a_wrong_passphrase_then_the_right_one(locked, ctap):
     locked.pinentry.set(wrong=1)
     register(ctap, OWN)
     tries = locked.pinentry.events("ask")
@@ -114,7 +114,7 @@ def test_wrong_passphrase_and_then_the_right_one(locked, ctap):
     assert "error" not in tries[0] and "wrong" in tries[1]["error"].lower()
 
 
-def test_wrong_passphrase_three_times(locked, ctap):
+def test_three_wrong_passphrases_end_the_request(locked, ctap):
     locked.pinentry.set(passphrase="not the passphrase")
     refused(ERR.OPERATION_DENIED, register, ctap, OWN)
     assert dialogs(locked) == ["GETPIN"] * 3
@@ -123,7 +123,7 @@ def test_wrong_passphrase_three_times(locked, ctap):
     assert dialogs(locked) == ["GETPIN"] * 4 + ["CONFIRM"]
 
 
-def test_dialog_closed(locked, ctap):
+def test_a_closed_dialog_ends_the_request(locked, ctap):
     locked.pinentry.set("cancel")
     refused(ERR.OPERATION_DENIED, register, ctap, OWN)
     refused(ERR.OPERATION_DENIED, ctap.get_assertion, "example.com", client_data_hash())
@@ -141,7 +141,7 @@ def test_cancel_in_the_passphrase_dialog(locked):
 
 
 def test_cancel_while_the_vault_is_being_opened(locked, ctap):
-    """Argon2id cannot be stopped, but nobody waits for it; the next ceremony works."""
+    """The client gets its answer although Argon2id cannot be stopped; the next ceremony works."""
     with wire.Channel(locked.socket) as channel:
         channel.send(wire.CBOR, registration())
         wait_for("passphrase", lambda: locked.pinentry.events("answer"))
@@ -162,7 +162,7 @@ def test_lock_and_unlock_by_the_command(locked, ctap):
 
 
 def test_verification_blocked_after_too_many_wrong_passphrases(locked, ctap):
-    """Eight wrong tries in a row lock the vault; opening it anew, with Argon2id's cost a try, is the only way on."""
+    """Eight wrong tries in a row lock the vault; it must be unlocked again, with Argon2id's cost for each try."""
     locked.unlock()
     locked.pinentry.set(passphrase="not the passphrase")
     for _ in range(2):
@@ -196,8 +196,8 @@ class TestWithoutVerification:
         refused(ERR.INVALID_OPTION, ctap.get_assertion, "example.com", client_data_hash(), options={"uv": True})
 
     # Holds: CTAP2-17
-    def test_nothing_changes_without_a_dialog(self, key, ctap):
-        """Whatever a program tries while nobody agrees; then it is shown what changes."""
+    def test_every_change_needs_an_approved_dialog(self, key, ctap):
+        """Nothing changes while every prompt is refused; then each prompt shows what changes."""
         made = register(ctap, OWN, rk=True)
         before = ctap.get_info()
         key.pinentry.set("deny")

@@ -1,4 +1,4 @@
-"""Passkeys listed, renamed and removed, and settings changed, by python-fido2."""
+"""python-fido2 lists, renames and removes passkeys, and changes settings."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from fido2.ctap2.pin import PinProtocolV1, PinProtocolV2
 from support import wire
 from support.authenticator import Authenticator
 from support.ceremonies import OWN, register, sign_in
-from support.control_door import FORGET_READERS, PASSPHRASE_REQUIRED, ControlProtocol
+from support.control_socket import FORGET_READERS, PASSPHRASE_REQUIRED, ControlProtocol
 
 ERR, RESULT, PERMISSION = CtapError.ERR, CredentialManagement.RESULT, ClientPin.PERMISSION
 PIN = "4711-hidden"
@@ -21,7 +21,7 @@ LIMIT = 10_000
 
 @pytest.fixture
 def key(tmp_path):
-    """One of its own, whose person is verified by passphrase."""
+    """An authenticator of its own that verifies by passphrase."""
     with Authenticator(tmp_path / "key").install() as made:
         made.unlock()
         made.pinentry.set("approve")
@@ -30,7 +30,7 @@ def key(tmp_path):
 
 @pytest.fixture
 def key_with_pin(tmp_path):
-    """One that verifies by PIN only."""
+    """An authenticator that verifies by PIN only."""
     with Authenticator(tmp_path / "key", verification="none").install() as made:
         made.unlock()
         made.pinentry.set("approve")
@@ -77,7 +77,7 @@ def hash_of(rp_id):
 class TestCredentialManagement:
     # Holds: PIN-25
     @pytest.mark.parametrize("protocol", [PinProtocolV1(), PinProtocolV2()], ids=["one", "two"])
-    def test_list(self, key, ctap, protocol):
+    def test_list_passkeys(self, key, ctap, protocol):
         made = three_passkeys(ctap)
         manager = management(ctap, protocol=protocol)
         asked = key.pinentry.asked()
@@ -98,8 +98,8 @@ class TestCredentialManagement:
         assert key.pinentry.asked() == asked, "the token was agreed to, what it does is not asked again"
 
     # Holds: PIN-24
-    def test_who_reads_for_good_is_forgotten(self, key, ctap):
-        """pcmr without a PIN: only the owner's command ends it, and `status` tells that there is one."""
+    def test_forgetting_readers_ends_the_persistent_token(self, key, ctap):
+        """pcmr without a PIN: only the command `liquid-auth` ends it, and `status` reports it."""
         def status():
             return json.loads(key.run("status", "--json", "--control", key.control_socket).stdout)["readers"]
 
@@ -113,8 +113,8 @@ class TestCredentialManagement:
         assert status() is None
         key.unlock()
         assert reader.get_metadata()[RESULT.EXISTING_CRED_COUNT] == 3
-        with ControlProtocol(key.control_socket) as door:
-            assert door.ask(FORGET_READERS)[0] == PASSPHRASE_REQUIRED
+        with ControlProtocol(key.control_socket) as control:
+            assert control.ask(FORGET_READERS)[0] == PASSPHRASE_REQUIRED
         key.run("config", "forget-readers", "--control", key.control_socket, stdin="another\n", status=3)
         assert reader.get_metadata()[RESULT.EXISTING_CRED_COUNT] == 3
         assert "revoked" in key.ask("config", "forget-readers")
@@ -123,7 +123,7 @@ class TestCredentialManagement:
         assert status() is False
 
     # Holds: MGMT-6
-    def test_nothing_to_list(self, ctap):
+    def test_an_empty_store_lists_no_credentials(self, ctap):
         manager = management(ctap)
         assert manager.get_metadata() == {RESULT.EXISTING_CRED_COUNT: 0, RESULT.MAX_REMAINING_COUNT: LIMIT}
         assert manager.enumerate_rps() == []
@@ -131,7 +131,7 @@ class TestCredentialManagement:
             manager.enumerate_rps_next()
 
     # Holds: MGMT-9
-    def test_rename_and_remove(self, key, ctap):
+    def test_rename_and_remove_a_passkey(self, key, ctap):
         one, two, _ = three_passkeys(ctap)
         manager = management(ctap)
         manager.update_user_info(one.descriptor, {"id": b"one", "name": "other"})
@@ -149,7 +149,7 @@ class TestCredentialManagement:
         assert "other" in listed and "two.example" in listed
 
     # Holds: MGMT-4
-    def test_token_of_one_site(self, key, ctap):
+    def test_a_token_for_one_site_manages_no_other(self, key, ctap):
         one, two, _ = three_passkeys(ctap)
         manager = management(ctap, rp_id="two.example")
         shown = key.pinentry.events("ask")[-1]["description"]
@@ -161,7 +161,7 @@ class TestCredentialManagement:
         assert len(manager.enumerate_creds(hash_of("two.example"))) == 2
         manager.delete_cred(two.descriptor)
 
-    def test_token_that_lasts(self, key, ctap):
+    def test_a_persistent_token_only_reads(self, key, ctap):
         made = three_passkeys(ctap)
         assert CredentialManagement.is_readonly_supported(ctap.info)
         client = ClientPin(ctap)
@@ -173,7 +173,7 @@ class TestCredentialManagement:
         with refused(ERR.PIN_AUTH_INVALID):
             manager.delete_cred(made[0].descriptor)
 
-    def test_refused_by_the_person(self, key, ctap):
+    def test_a_refused_prompt_gives_no_token(self, key, ctap):
         key.pinentry.set("deny")
         with refused(ERR.OPERATION_DENIED):
             management(ctap)
@@ -200,7 +200,7 @@ class TestConfig:
         assert ctap.get_info().options["alwaysUv"] is False
         sign_in(ctap, made)
 
-    def test_always_uv_is_told_while_locked_and_after_a_restart(self, key, ctap):
+    def test_always_uv_is_reported_while_locked_and_after_a_restart(self, key, ctap):
         configuration(ctap).toggle_always_uv()
         key.stop()
         key.start()
@@ -225,14 +225,14 @@ class TestConfig:
         ClientPin(ctap).change_pin(PIN, PIN + "-longer")
         assert not ctap.get_info().force_pin_change
 
-    def test_minimum_pin_length_is_told_to_the_sites_on_the_list(self, ctap_with_pin):
+    def test_minimum_pin_length_is_sent_to_the_sites_on_the_list(self, ctap_with_pin):
         configuration(ctap_with_pin, PIN).set_min_pin_length(5, rp_ids=["one.example", "two.example"])
         for site, told in (("one.example", {"minPinLength": 5}), ("three.example", None), ("example", None)):
             made = register(ctap_with_pin, OWN, site, extensions={"minPinLength": True})
             assert (made.extensions or None) == told, site
 
     # Holds: PIN-15
-    def test_forced_change(self, ctap_with_pin):
+    def test_a_forced_pin_change(self, ctap_with_pin):
         configuration(ctap_with_pin, PIN).set_min_pin_length(force_change_pin=True)
         assert ctap_with_pin.get_info().force_pin_change
         with refused(ERR.PIN_POLICY_VIOLATION):
@@ -246,7 +246,7 @@ class TestConfig:
         assert ctap_with_pin.get_info().options["alwaysUv"] is False
 
     # Holds: MGMT-23
-    def test_enterprise_attestation_is_not_for_consumers(self, ctap):
+    def test_enterprise_attestation_is_refused(self, ctap):
         with refused(ERR.INVALID_PARAMETER):
             ctap.config(Config.CMD.ENABLE_ENTERPRISE_ATT)
         with pytest.raises(ValueError):

@@ -1,4 +1,4 @@
-"""ssh-keygen on the daemon's pty. Signing finds a key by hidraw only: Tests/tools does that in a guest."""
+"""ssh-keygen on the daemon's pty. OpenSSH finds a signing key by hidraw only: Tests/tools covers that in a guest."""
 
 import base64
 import re
@@ -12,12 +12,12 @@ from support.authenticator import Authenticator, on_terminal
 from support.ceremonies import OWN
 from support.openssh import PIN, KeyFile, Person
 
-USER_ID = bytes(32)  # which OpenSSH gives to every key, but for what -O user= puts first
+USER_ID = bytes(32)  # OpenSSH's user.id of every key; -O user= replaces its beginning
 KINDS = {"ecdsa-sk": "es256", "ed25519-sk": "eddsa"}
 
 
 class Desk:
-    """A key on a pty, and somebody who runs ssh-keygen with it."""
+    """A key on a pty, and a person who runs ssh-keygen with it."""
 
     def __init__(self, folder, vault=0, **settings):
         self.folder = folder
@@ -36,7 +36,7 @@ class Desk:
         assert status == 0, shown
 
     def keygen(self, name, kind, *options, status=0):
-        """Makes a key pair in two files, or fails with this status; returns what is in the private one."""
+        """Make a key pair in two files, or fail with this status; return the content of the private one."""
         wishes = [word for option in (f"device={self.tap.path}", *options) for word in ("-O", option)]
         path = self.folder / name
         self.person.run("ssh-keygen", "-q", "-t", kind, "-N", "", "-f", path, *wishes, status=status)
@@ -45,7 +45,7 @@ class Desk:
 
 @pytest.fixture(params=["passphrase", "none"])
 def desk(request, tmp_path):
-    """A person verified by passphrase, and one who has a PIN only."""
+    """Return a desk that verifies by passphrase, or one with a PIN only."""
     made = Desk(tmp_path, verification=request.param)
     yield made
     made.close()
@@ -71,8 +71,8 @@ def test_resident_and_verified_by_pin(desk, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_resident_key_is_downloaded_again(desk, kind):
-    """ssh-keygen -K lists the key by credentialManagement, in libfido2 1.12 under the number of its drafts."""
+def test_a_resident_key_is_downloaded_again(desk, kind):
+    """ssh-keygen -K lists the key by credentialManagement, in libfido2 1.12 by the command number of the drafts."""
     desk.set_pin()
     made = desk.keygen("key", kind, "resident", "verify-required")
     desk.person.run("ssh-keygen", "-K", "-N", "", "-O", f"device={desk.tap.path}", cwd=desk.folder)
@@ -82,8 +82,8 @@ def test_resident_key_is_downloaded_again(desk, kind):
 
 
 # Holds: MC-9
-def test_resident_without_a_pin_is_refused(desk):
-    """OpenSSH asks for a discoverable key without `uv`, and for a PIN if it is refused (CTAP 2.1 section 6.1.2)."""
+def test_a_resident_key_without_a_pin_is_refused(desk):
+    """OpenSSH requests a discoverable key without `uv`, and a PIN if that is refused (CTAP 2.1 section 6.1.2)."""
     if desk.key.verification == "none":
         assert desk.keygen("key", "ecdsa-sk", "resident")
         return
@@ -92,8 +92,8 @@ def test_resident_without_a_pin_is_refused(desk):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_signs_on_a_second_machine(tmp_path, kind):
-    """With the key file and the phrase alone; libfido2's program stands for ssh, which would look for hidraw."""
+def test_a_second_machine_signs_with_the_key_file(tmp_path, kind):
+    """It needs the key file and the phrase only; libfido2's program replaces ssh, which would look for hidraw."""
     first, second = (Desk(tmp_path / name, vault=number) for number, name in enumerate(("first", "second")))
     try:
         made = first.keygen("key", kind)
@@ -109,7 +109,7 @@ def test_signs_on_a_second_machine(tmp_path, kind):
 
 
 def as_pem(key):
-    """A bare public key, as fido2-assert takes it."""
+    """Encode a bare public key for fido2-assert."""
     if len(key) == 32:
         public = ed25519.Ed25519PublicKey.from_public_bytes(key)
     else:

@@ -28,7 +28,7 @@ def phrase():
 
 
 def refused(code):
-    """The command ends with this status."""
+    """Expect the command to end with this status."""
 
     class Expecting:
         def __enter__(self):
@@ -43,7 +43,7 @@ def refused(code):
 
 
 # Holds: INFO-1, INFO-2
-def test_get_info_tells_only_what_is_whole(key, ctap):
+def test_get_info_lists_only_complete_features(key, ctap):
     asked = key.pinentry.asked()
     info = ctap.get_info()
     assert info.versions == ["U2F_V2", "FIDO_2_0", "FIDO_2_1", "FIDO_2_3"]
@@ -69,9 +69,9 @@ def test_get_info_tells_only_what_is_whole(key, ctap):
 
 
 def test_high_level_client_and_server(tmp_path):
-    """The library's client and server between them decide; ours is only the device.
+    """The library's client and server decide; only the device is ours.
 
-    Without verification: of a key that has it the library's client asks for a PIN/UV auth protocol too, which comes
+    The device is without verification: otherwise the library's client also requires a PIN/UV auth protocol, which comes
     with clientPIN.
     """
     origin = "https://example.com"
@@ -104,7 +104,7 @@ def test_register_and_sign_in(ctap, phrase, rk, algorithm):
 
 # Holds: MC-21
 @pytest.mark.parametrize("algorithm", [ES256, EDDSA])
-def test_empty_user_id(ctap, phrase, algorithm):
+def test_an_empty_user_id_needs_a_non_discoverable_credential(ctap, phrase, algorithm):
     made = register(ctap, phrase, user_id=b"", algorithms=[algorithm])
     for uv in (False, True):
         assert sign_in(ctap, made, uv=uv).user is None
@@ -123,14 +123,14 @@ def test_two_registrations_of_one_account_never_share_a_key(ctap, phrase):
 
 
 # Holds: MC-4
-def test_algorithm_is_the_first_that_we_have(ctap, phrase):
+def test_the_first_supported_algorithm_is_used(ctap, phrase):
     assert register(ctap, phrase, algorithms=[-257, EDDSA, ES256]).key.ALGORITHM == EDDSA
     assert register(ctap, phrase, algorithms=[ES256, EDDSA]).key.ALGORITHM == ES256
     with refused(ERR.UNSUPPORTED_ALGORITHM):
         register(ctap, phrase, algorithms=[-257])
 
 
-def test_several_accounts_newest_first(ctap, phrase):
+def test_several_accounts_are_returned_newest_first(ctap, phrase):
     made = [register(ctap, phrase, "many.example", user, rk=True, uv=True) for user in (b"one", b"two", b"three")]
     challenge = client_data_hash()
     first = ctap.get_assertion("many.example", challenge, options={"uv": True})
@@ -145,7 +145,7 @@ def test_several_accounts_newest_first(ctap, phrase):
 
 
 # Holds: GA-16
-def test_names_only_with_verification(ctap, phrase):
+def test_names_are_returned_only_with_verification(ctap, phrase):
     for user in (b"one", b"two"):
         register(ctap, phrase, "names.example", user, rk=True, uv=True)
     challenge = client_data_hash()
@@ -155,7 +155,7 @@ def test_names_only_with_verification(ctap, phrase):
 
 # Holds: GA-12
 @pytest.mark.parametrize("rk", [False, True])
-def test_silent_assertion(key, ctap, phrase, rk):
+def test_a_silent_assertion_shows_no_prompt(key, ctap, phrase, rk):
     made = register(ctap, phrase, rp_id="silent.example", rk=rk, uv=rk)
     asked = key.pinentry.asked()
     sign_in(ctap, made, up=False)
@@ -164,7 +164,7 @@ def test_silent_assertion(key, ctap, phrase, rk):
 
 # Holds: MC-13
 @pytest.mark.parametrize("rk", [False, True])
-def test_excluded(key, ctap, phrase, rk):
+def test_an_excluded_credential_is_not_made_again(key, ctap, phrase, rk):
     made = register(ctap, phrase, rp_id="excluded.example", rk=rk, uv=rk)
     for behaviour in ("approve", "deny"):
         key.pinentry.set(behaviour)
@@ -178,7 +178,7 @@ class TestCredProtect:
     # Holds: GA-9
     @pytest.mark.parametrize("level", [1, 2, 3])
     @pytest.mark.parametrize("rk", [False, True])
-    def test_level_is_kept_and_told(self, ctap, phrase, level, rk):
+    def test_the_level_is_kept_and_reported(self, ctap, phrase, level, rk):
         rp_id = f"protect-{level}-{rk}.example".lower()
         made = register(ctap, phrase, rp_id, rk=rk, uv=rk, extensions={"credProtect": level})
         assert made.extensions == {"credProtect": level}
@@ -212,17 +212,17 @@ class TestCredProtect:
 
 
 class TestAnotherSite:
-    """An id is worth nothing elsewhere."""
+    """A credential id works only for its own site."""
 
     # Holds: CTAP2-9
-    def test_id_of_another_site(self, ctap, phrase):
+    def test_an_id_of_another_site_is_unknown(self, ctap, phrase):
         made = register(ctap, phrase, "mine.example")
         made.rp_id = "yours.example"
         with refused(ERR.NO_CREDENTIALS):
             sign_in(ctap, made)
 
     # Holds: CTAP2-9
-    def test_edited_id(self, ctap, phrase):
+    def test_an_edited_id_is_unknown(self, ctap, phrase):
         made = register(ctap, phrase, "mine.example")
         for at in (0, 1, 24, 25, 60, 126):
             edited = bytearray(made.id)
@@ -232,10 +232,10 @@ class TestAnotherSite:
 
 
 class TestPerson:
-    """What the person does is what the client is told, and no dialog outlives its ceremony."""
+    """The client gets the person's answer, and no dialog outlives its ceremony."""
 
     # Holds: PERSON-1, MC-15
-    def test_deny(self, key, ctap, phrase):
+    def test_a_refused_prompt_is_operation_denied(self, key, ctap, phrase):
         made = register(ctap, phrase)
         key.pinentry.set("deny")
         with refused(ERR.OPERATION_DENIED):
@@ -245,7 +245,7 @@ class TestPerson:
         with refused(ERR.OPERATION_DENIED):
             ctap.selection()
 
-    def test_prompt_names_site_account_and_what_will_happen(self, key, ctap, phrase):
+    def test_the_prompt_names_site_account_and_effect(self, key, ctap, phrase):
         made = register(ctap, phrase, "shop.example", name="alice", rk=True, uv=True)
         shown = key.pinentry.events("ask")[-1]
         assert "shop.example" in shown["description"] and "alice" in shown["description"]
@@ -254,14 +254,14 @@ class TestPerson:
         shown = key.pinentry.events("ask")[-1]
         assert "shop.example" in shown["description"] and shown["description"] != registering
 
-    def test_one_dialog_a_ceremony(self, key, ctap, phrase):
+    def test_a_ceremony_shows_one_dialog(self, key, ctap, phrase):
         for uv in (False, True):
             asked = key.pinentry.asked()
             sign_in(ctap, register(ctap, phrase, uv=uv), uv=uv)
             commands = [event["command"] for event in key.pinentry.events("ask")[asked:]]
             assert commands == ["GETPIN" if uv else "CONFIRM"] * 2
 
-    def test_wrong_passphrase_is_not_verification(self, key, ctap, phrase):
+    def test_a_wrong_passphrase_does_not_verify(self, key, ctap, phrase):
         key.pinentry.set("approve", wrong=1)
         register(ctap, phrase, uv=True)  # the second try in the same dialog is right
         key.pinentry.set("cancel")
@@ -270,8 +270,8 @@ class TestPerson:
 
     # Holds: PERSON-1, HID-26, MC-15
     @pytest.mark.parametrize("uv", [False, True], ids=["presence", "verification"])
-    def test_cancel_in_mid_prompt(self, key, uv):
-        """CTAPHID_CANCEL by hand, so that the delay is ours and not python-fido2's."""
+    def test_cancel_closes_the_prompt(self, key, uv):
+        """The test sends CTAPHID_CANCEL itself, so the delay measured is ours and not python-fido2's."""
         key.pinentry.set("never")
         with wire.Channel(key.socket) as channel:
             asked = key.pinentry.asked()
@@ -310,16 +310,16 @@ class TestPerson:
         figures.note("keepalives in a dialog of 1.5 s",
                      f"{len(beats)}, gaps of {median * 1000:.0f} ms, the longest {longest * 1000:.0f} ms")
         assert len(beats) >= 14 and median <= 0.101
-        # A change of status is told at once: the last one says that the person has answered.
+        # A change of status is sent at once: the last one follows the person's answer.
         assert sum(status == 2 for _, status in beats) >= 14, "the status is not UPNEEDED while the person is asked"
 
 
-def test_selection(ctap):
+def test_selection_succeeds_after_a_prompt(ctap):
     ctap.selection()
 
 
 def make_credential_bytes(uv=False):
-    """A request that needs nothing of what is stored."""
+    """Encode a request that uses no stored credential."""
     from fido2 import cbor
 
     request = {1: bytes(32), 2: {"id": "example.com"}, 3: {"id": b"u", "name": "u"}, 4: parameters(ES256)}

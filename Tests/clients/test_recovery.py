@@ -1,4 +1,4 @@
-"""What comes back from the phrase alone, over `unix:` (Recovery §7 to §9)."""
+"""Recovery from the phrase alone, over `unix:` (Recovery §7 to §9)."""
 
 import pytest
 from fido2.cose import CoseKey
@@ -13,7 +13,7 @@ from support.hmac_secret import Platform, expected
 
 
 class Machine:
-    """One machine that has the phrase: state directory, daemon, client."""
+    """One machine with the phrase: state directory, daemon, client."""
 
     def __init__(self, folder, number, *options):
         self.key = Authenticator(folder).install(*options, vault=number)
@@ -26,7 +26,7 @@ class Machine:
         self.ctap = Ctap2(self.device)
 
     def power_cycle(self):
-        """CTAP lets a reset in only soon after power-up."""
+        """Power-cycle the device: CTAP allows a reset only soon after power-up."""
         self.device.close()
         self.key.power_cycle()
         self.device = wire.fido2_device(self.key.socket)
@@ -50,7 +50,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path):
-    """Makes machines; all are unplugged at the end."""
+    """Return a function that makes machines; unplug all of them at the end."""
     made = []
 
     def make(name, *options):
@@ -63,7 +63,7 @@ def machine(tmp_path):
             each.unplug()
 
 
-def test_second_empty_state_directory(machine):
+def test_a_second_state_directory_recovers_the_passkeys(machine):
     first = machine("first")
     factor = first.register()
     passkey = first.register(rp_id="passkey.example", rk=True, uv=True)
@@ -83,7 +83,7 @@ def test_second_empty_state_directory(machine):
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_what_was_encrypted_with_prf_is_readable_again(machine, version):
+def test_data_encrypted_with_prf_is_readable_again(machine, version):
     salt = bytes(range(32))
     first = machine("first")
     made = [first.register(extensions={"hmac-secret": True}), first.register(rp_id="passkey.example", rk=True, uv=True)]
@@ -98,7 +98,7 @@ def test_what_was_encrypted_with_prf_is_readable_again(machine, version):
             assert outputs == expected(OWN, each.rp_id, each.id, uv, salt)
 
 
-def test_what_was_agreed_at_registration_travels_in_the_id(machine):
+def test_the_id_carries_the_policy_of_the_registration(machine):
     first = machine("first")
     wishes = {"credProtect": 3, "largeBlobKey": True, "thirdPartyPayment": True, "credBlob": b"stays"}
     made = first.register(rp_id="policy.example", rk=True, uv=True, extensions=wishes)
@@ -121,7 +121,7 @@ def test_two_machines_make_the_same_passkey(machine):
     assert one.register(**wishes).id == two.register(**wishes).id
 
 
-def test_id_that_a_phone_wallet_made(machine):
+def test_the_id_of_a_phone_wallet_signs_in(machine):
     here = machine("here")
     for counter in (0, 15):
         rp_id = b"debug.liquidauth.com"
@@ -134,7 +134,7 @@ def test_id_that_a_phone_wallet_made(machine):
     here.refuses(beyond)
 
 
-def test_hash_id_comes_back_through_exclude_list(machine):
+def test_a_hash_id_comes_back_through_the_exclude_list(machine):
     first = machine("first", "--credential-ids", "hash")
     made = first.register(rp_id="hash.example", user_id=b"alice", rk=True, uv=True)
     assert made.verdict == "hash id, counter 0" and len(made.id) == 32
@@ -149,7 +149,7 @@ def test_hash_id_comes_back_through_exclude_list(machine):
     assert second.sign_in(made, listed=False, uv=True).user["id"] == b"alice"
 
 
-def test_hash_id_comes_back_by_hand(machine):
+def test_a_hash_id_comes_back_by_command(machine):
     first = machine("first", "--credential-ids", "hash")
     made = first.register(rp_id="hash.example", user_id=b"alice", rk=True, uv=True)
     first.unplug()
@@ -172,11 +172,11 @@ def test_reset_and_accept_before_reset(machine):
 
     here.key.ask("recover", "--accept-before-reset")
     here.sign_in(factor)
-    here.refuses(passkey)  # its account has a newer one
+    here.refuses(passkey)  # its account has a newer passkey
     here.sign_in(after, listed=False)
 
 
-def test_reset_is_a_promise_of_one_machine(machine):
+def test_a_reset_applies_to_one_machine_only(machine):
     one, two = machine("one"), machine("two")
     factor = one.register()
     one.power_cycle()
@@ -185,7 +185,7 @@ def test_reset_is_a_promise_of_one_machine(machine):
     two.sign_in(factor)
 
 
-def test_removed_credential_stays_dead(machine):
+def test_a_removed_credential_stays_removed(machine):
     here = machine("here")
     made = here.register(rp_id="gone.example", user_id=b"alice", rk=True, uv=True)
     here.key.ask("credentials", "remove", made.id.hex()[:16])

@@ -1,4 +1,4 @@
-"""The relying parties of the browser tests, without a browser: this file writes the client data itself."""
+"""The relying parties of the browser tests, without a browser: these tests write the client data themselves."""
 
 import hashlib
 import json
@@ -91,8 +91,8 @@ def test_passkey(site, ctap):
     assert sign_in(site, ctap, uv="required")["account"].startswith("alice")
 
 
-class TestTheyRefuse:
-    """What the browser tests believe of them."""
+class TestRefusals:
+    """The refusals that the browser tests rely on."""
 
     def test_another_origin(self, site, ctap):
         with pytest.raises(Exception, match="(?i)origin"):
@@ -101,12 +101,12 @@ class TestTheyRefuse:
         with pytest.raises(Exception, match="(?i)origin"):
             sign_in(site, ctap, account="alice", origin="http://evil.localhost")
 
-    def test_a_spoilt_signature(self, site, ctap):
+    def test_a_damaged_signature(self, site, ctap):
         register(site, ctap, account="alice")
         with pytest.raises(Exception, match="(?i)signature"):
             sign_in(site, ctap, account="alice", spoil=True)
 
-    def test_verification_that_was_not_done(self, site, ctap, monkeypatch):
+    def test_missing_verification(self, site, ctap, monkeypatch):
         register(site, ctap, account="alice")
         monkeypatch.setattr(f"{__name__}.wishes", lambda **_: None)
         with pytest.raises(Exception, match="(?i)verif"):

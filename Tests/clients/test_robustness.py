@@ -1,6 +1,6 @@
-"""A client that does everything wrong. The daemon answers it with errors, and the next client as if nothing were.
+"""A client that breaks every rule. The daemon answers with errors, and serves the next client normally.
 
-CTAPHID's timing and order are held byte by byte in Tests/CTAPHIDTests; here it is the whole daemon behind a socket.
+Tests/CTAPHIDTests checks CTAPHID's timing and order byte by byte; these tests run the whole daemon behind a socket.
 """
 
 import os
@@ -17,13 +17,13 @@ SEED = int(os.environ.get("LIQUID_TEST_SEED") or random.SystemRandom().randrange
 
 
 def own_kilobytes(pid):
-    """What it has allocated: pages of the program and its libraries come in as they are first used."""
+    """Return the allocated memory. Pages of the program and its libraries are left out: they load on first use."""
     return int(next(line.split()[1] for line in open(f"/proc/{pid}/status") if line.startswith("RssAnon")))
 
 
 # Holds: REPORT-12
 def test_ten_thousand_random_reports(key):
-    """Noise, and noise with a good head on a channel of its own; both must leave nothing behind."""
+    """Noise, and noise with a valid header on a channel of its own; neither leaks memory."""
     chance = random.Random(SEED)
     figures.note("10,000 random reports", f"seed {SEED}; LIQUID_TEST_SEED={SEED} repeats them")
     before = own_kilobytes(key.process.pid)
@@ -41,7 +41,7 @@ def test_ten_thousand_random_reports(key):
             if shape > 2:
                 report[7] = chance.randrange(16)  # a command of CTAP2
             if report[4] == wire.LOCK and report[7] <= 10:
-                report[7] = 0  # a lock that holds would only make the next client wait
+                report[7] = 0  # a lock would only delay the next client
             send_and_drain(channel, bytes(report))
     assert key.process.poll() is None, key.said()
     wait_for("an answer", lambda: wire.answers(key.socket), 30)
@@ -51,7 +51,7 @@ def test_ten_thousand_random_reports(key):
 
 
 def send_and_drain(channel, report):
-    """The socket holds few reports: read what has come before more goes in."""
+    """Send a report and read pending answers, because the socket buffers few reports."""
     for _ in range(5000):
         try:
             channel.connection.socket.send(report)
@@ -71,8 +71,8 @@ def drain(channel):
 
 
 # Holds: PERSON-2
-def test_client_that_leaves_in_mid_prompt(key):
-    """Its dialog is withdrawn, and not when it times out: the log tells which. The next one is served."""
+def test_a_client_that_disconnects_during_a_prompt(key):
+    """Its dialog is withdrawn at once, not by the time-out, as the log shows. The next client is served."""
     key.pinentry.set("never")
     logged = len(key.said())
     asked = key.pinentry.asked()
@@ -87,8 +87,8 @@ def test_client_that_leaves_in_mid_prompt(key):
 
 # Holds: HID-15
 @pytest.mark.parametrize("reports", [1, 2, 17, 30])
-def test_half_a_message(key, reports):
-    """The client that sent it gets ERROR 05 in its time; if it is gone, nobody waits for it."""
+def test_an_incomplete_message_times_out(key, reports):
+    """Its client gets ERROR 05 after the time-out; if the client has left, other clients do not wait."""
     with wire.Channel(key.socket) as channel:
         channel.send(wire.PING, bytes(1800), reports)
         (kind, content), delay, _ = channel.final(5)
@@ -103,7 +103,7 @@ def test_half_a_message(key, reports):
 
 # Holds: HID-10
 @pytest.mark.parametrize("size", [0, 1, 57, 58, 116, 117, 1024, 7608, 7609])
-def test_echo(key, size):
+def test_ping_echoes_any_size(key, size):
     content = random.Random(size).randbytes(size)
     with wire.Channel(key.socket) as channel:
         channel.send(wire.PING, content)
@@ -123,14 +123,14 @@ def test_echo(key, size):
     ],
     ids=lambda value: f"{value:02x}" if isinstance(value, int) else value.hex() or "empty",
 )
-def test_wrong_command(key, kind, content, error):
+def test_an_invalid_command_gets_an_error(key, kind, content, error):
     with wire.Channel(key.socket) as channel:
         channel.send(kind, content)
         assert channel.receive() == (wire.ERROR, bytes([error]))
 
 
 # Holds: HID-25
-def test_other_channels_wait(key):
+def test_other_channels_get_channel_busy(key):
     key.pinentry.set("approve", delay=1)
     asked = key.pinentry.asked()
     with wire.Channel(key.socket) as first, wire.Channel(key.socket) as second:
@@ -171,7 +171,7 @@ MALFORMED = {
 
 # Holds: CTAP2-4, MSG-8
 @pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_request(key, name):
+def test_a_malformed_request_gets_an_error(key, name):
     request, status = MALFORMED[name]
     asked = key.pinentry.asked()
     with wire.Channel(key.socket) as channel:

@@ -1,4 +1,4 @@
-"""U2F over CTAPHID_MSG: python-fido2's CTAP1 and pyu2f register and sign in, and python-fido2's library verifies."""
+"""U2F over CTAPHID_MSG: python-fido2's CTAP1 and pyu2f register and sign in; python-fido2 verifies."""
 
 import hashlib
 import time
@@ -15,7 +15,7 @@ CHALLENGE, APPLICATION = hashlib.sha256(b"challenge").digest(), hashlib.sha256(b
 
 
 def polled(ask, timeout=30):
-    """As every host of U2F does: again, until somebody has agreed."""
+    """Repeat the request until the person agrees, as every U2F host does."""
     end = time.monotonic() + timeout
     while True:
         try:
@@ -53,7 +53,7 @@ def test_register_and_sign_in(key, u2f):
     assert error.value.code == APDU.WRONG_DATA
 
 
-def test_refused(key, u2f):
+def test_a_refused_prompt_fails_the_request(key, u2f):
     key.pinentry.set("deny")
     try:
         with pytest.raises(ApduError) as error:
@@ -63,7 +63,7 @@ def test_refused(key, u2f):
         key.pinentry.set("approve")
 
 
-def test_comes_back_from_the_phrase_alone(tmp_path, u2f):
+def test_a_registration_is_recovered_from_the_phrase(tmp_path, u2f):
     made = polled(lambda: u2f.register(CHALLENGE, APPLICATION))
     with Authenticator(tmp_path / "second").install(vault=1) as second:
         second.unlock()
@@ -72,8 +72,8 @@ def test_comes_back_from_the_phrase_alone(tmp_path, u2f):
     signed.verify(APPLICATION, CHALLENGE, made.public_key)
 
 
-def test_locked(tmp_path):
-    """The first message opens the passphrase's dialog, and the host goes on asking."""
+def test_a_message_to_a_locked_vault_opens_the_passphrase_dialog(tmp_path):
+    """The first message opens the passphrase dialog, and the host keeps polling."""
     with Authenticator(tmp_path / "locked").install(vault=2) as locked, wire.fido2_device(locked.socket) as device:
         made = polled(lambda: Ctap1(device).register(CHALLENGE, APPLICATION))
         made.verify(APPLICATION, CHALLENGE)
@@ -85,7 +85,7 @@ def digest(text: str) -> bytes:
 
 
 class Device(HidDevice):
-    """The daemon's socket, as pyu2f sees a HID device."""
+    """The daemon's socket as a HID device for pyu2f."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -105,7 +105,7 @@ class Device(HidDevice):
 
 
 class TestPyu2f:
-    """Written for keys of U2F alone: whatever comes before the answer, a KEEPALIVE too, fails the request."""
+    """pyu2f supports U2F keys only: any report before the answer, a KEEPALIVE too, fails the request."""
 
     ORIGIN = APP = "https://pyu2f.example"
 
@@ -137,7 +137,7 @@ class TestPyu2f:
         assert error.value.code == errors.U2FError.DEVICE_INELIGIBLE, "of another site"
         assert key.pinentry.asked() == asked + 2
 
-    def test_pyu2f_is_told_a_refusal(self, key, host):
+    def test_pyu2f_reports_a_refusal(self, key, host):
         key.pinentry.set("deny")
         with pytest.raises(errors.U2FError) as error:
             host.Register(self.APP, b"refused", [])

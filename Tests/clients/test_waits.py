@@ -1,11 +1,11 @@
-"""Nobody answers. It was begun with the run (conftest.py), so that it costs it little."""
+"""Prompts without an answer. The wait begins with the run (conftest.py), so it adds little time."""
 
 from support import figures, wire
 
 
 # Holds: PERSON-1, MGMT-30, TIME-1
-def test_time_out(waits):
-    """Half a minute, CTAP §6's USER_ACTION_TIMEOUT, and the dialog is gone."""
+def test_a_prompt_times_out_after_half_a_minute(waits):
+    """After half a minute, CTAP §6's USER_ACTION_TIMEOUT, the dialog closes."""
     key, asked = waits
     (kind, content), seconds, beats = asked.result()
     figures.note("time-out of a dialog", f"status {content.hex().upper()} after {seconds:.1f} s, {len(beats)} keepalives")

@@ -1,4 +1,4 @@
-"""What a wallet asks at the control door; judged by py-algorand-sdk, PyNaCl and cryptography."""
+"""A wallet's requests at the control socket, judged by py-algorand-sdk, PyNaCl and cryptography."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ from nacl.signing import VerifyKey
 from support import on_screen, wire
 from support.authenticator import Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN
-from support.control_door import (
+from support.control_socket import (
     ACCOUNT, ACCOUNTS, ASSOCIATION_KEY, CANNOT_BE_SHOWN, DENIED, INVALID_PARAMETER, NOT_OUR_SIGNER, OK,
     SIGN_ASSOCIATION, SIGN_MESSAGE, SIGN_TRANSACTIONS, STATUS, WALLET_PASSKEY, WRONG_GROUP, WRONG_PASSPHRASE,
     ControlProtocol,
@@ -32,7 +32,7 @@ VECTORS = vectors.load("keys-and-recovery")
 
 
 def address(account, index):
-    """That of m/44'/283'/account'/0/index, derived here."""
+    """Derive the address of m/44'/283'/account'/0/index."""
     return algorand_address(algorand_public_key(OWN.ed25519_root, account, index)).decode()
 
 
@@ -40,9 +40,9 @@ ADDRESS = address(0, 0)
 
 
 @pytest.fixture
-def door(key):
-    with ControlProtocol(key.control_socket) as door:
-        yield door
+def control(key):
+    with ControlProtocol(key.control_socket) as control:
+        yield control
 
 
 def payment(sender=ADDRESS, receiver=OTHER, amount=1_500_000, **members):
@@ -53,13 +53,13 @@ def payment(sender=ADDRESS, receiver=OTHER, amount=1_500_000, **members):
 
 
 def packed(txn):
-    """The transaction's canonical msgpack, as the SDK writes it."""
+    """Return the transaction's canonical msgpack, as the SDK writes it."""
     return base64.b64decode(encoding.msgpack_encode(txn))
 
 
-def ask_to_sign(door, txns, signed=None, origin=ORIGIN):
+def ask_to_sign(control, txns, signed=None, origin=ORIGIN):
     signed = signed or [True] * len(txns)
-    return door.ask(SIGN_TRANSACTIONS, {1: [[packed(txn), wish] for txn, wish in zip(txns, signed)], 2: origin})
+    return control.ask(SIGN_TRANSACTIONS, {1: [[packed(txn), wish] for txn, wish in zip(txns, signed)], 2: origin})
 
 
 def dialogs(key, since=0):
@@ -67,33 +67,33 @@ def dialogs(key, since=0):
 
 
 def unbroken(dialog):
-    """What a dialog says, with what goes on in another line behind its beginning."""
+    """Return a dialog's text with continued lines joined."""
     return dialog["description"].replace("\n+ ", "")
 
 
 class TestAccounts:
-    def test_the_account_in_use_is_the_first_of_the_phrase(self, door):
-        assert door.ask(ACCOUNT) == (OK, {1: ADDRESS})
+    def test_the_default_account_is_the_first_of_the_phrase(self, control):
+        assert control.ask(ACCOUNT) == (OK, {1: ADDRESS})
         assert encoding.is_valid_address(ADDRESS)
-        status, answer = door.ask(ACCOUNTS, {1: 0, 2: 32, 3: 0})
+        status, answer = control.ask(ACCOUNTS, {1: 0, 2: 32, 3: 0})
         assert status == OK and answer[1][0] == ADDRESS and len(set(answer[1])) == 32
         assert all(map(encoding.is_valid_address, answer[1]))
 
     # Holds: WALLET-2
     @pytest.mark.parametrize("account", [0, 1, 2, 300, LAST])
-    def test_every_account_has_its_addresses(self, door, account):
+    def test_every_account_has_its_addresses(self, control, account):
         for first, count in ((0, 3), (31, 1), (256, 2), (LAST, 1)):
             derived = [address(account, index) for index in range(first, first + count)]
-            assert door.ask(ACCOUNTS, {1: first, 2: count, 3: account}) == (OK, {1: derived})
+            assert control.ask(ACCOUNTS, {1: first, 2: count, 3: account}) == (OK, {1: derived})
 
     # Holds: WALLET-2
     @pytest.mark.parametrize("members", [{1: LAST, 2: 2, 3: 0}, {1: 0, 2: 1, 3: LAST + 1}, {1: 0, 2: 1, 3: 1 << 32},
                                          {1: 0, 2: 0, 3: 0}, {1: 0, 2: 33, 3: 0}])
-    def test_addresses_that_there_are_not(self, door, members):
-        assert door.ask(ACCOUNTS, members)[0] == INVALID_PARAMETER
+    def test_addresses_out_of_range_are_refused(self, control, members):
+        assert control.ask(ACCOUNTS, members)[0] == INVALID_PARAMETER
 
     @pytest.mark.parametrize("account", [0, 1])
-    def test_the_command_lists_them(self, key, account):
+    def test_the_command_lists_the_addresses(self, key, account):
         derived = [address(account, index) for index in range(3)]
         command = ["accounts", "--count", "3", "--account", str(account), "--control", key.control_socket]
         said = key.run(*command).stdout.split("\n")
@@ -103,12 +103,12 @@ class TestAccounts:
             {"index": i, "path": f"m/44'/283'/{account}'/0/{i}", "address": a, "inUse": (account, i) == (0, 0)}
             for i, a in enumerate(derived)]
 
-    def test_its_passkey_is_the_phones(self, door):
+    def test_its_passkey_is_that_of_a_phone_wallet(self, control):
         phone = VECTORS["phoneCandidates"]
-        assert door.ask(WALLET_PASSKEY, {1: phone["rpId"]}) == (OK, {1: bytes.fromhex(phone["ids"]["0"]), 2: False})
+        assert control.ask(WALLET_PASSKEY, {1: phone["rpId"]}) == (OK, {1: bytes.fromhex(phone["ids"]["0"]), 2: False})
 
     @pytest.mark.parametrize("account, index", [(0, 0), (0, 7), (2, 1)])
-    def test_zbar_reads_the_code_on_paper_and_on_a_terminal(self, key, tmp_path, account, index):
+    def test_zbar_reads_the_printed_and_the_terminal_code(self, key, tmp_path, account, index):
         wanted = address(account, index)
         command = ["accounts", "--qr", str(index), "--account", str(account), "--control", str(key.control_socket)]
         paper = key.run(*command).stdout
@@ -116,20 +116,20 @@ class TestAccounts:
         assert on_screen.read_by_zbar(on_screen.pixels(paper), tmp_path) == wanted
         status, shown = on_terminal(key.command(*command), [], key.environment)
         assert status == 0
-        # Whatever is the colour of the terminal: the code brings its own, and what it leaves is the terminal's.
+        # The code sets its own colours on any terminal, and leaves the terminal's colours afterwards.
         for background in (on_screen.BLACK, on_screen.WHITE):
             assert on_screen.read_by_zbar(on_screen.pixels(shown, background), tmp_path) == wanted
 
-    def test_there_are_no_25_words(self, key):
+    def test_there_is_no_25_word_export(self, key):
         said = key.run("accounts", "export", status=4)
         assert said.stdout == "" and "25 words" in said.stderr and "ARC-52" in said.stderr
 
 
 class TestTransactions:
-    def test_a_signed_transaction_is_what_the_sdk_makes(self, key, door):
+    def test_a_signed_transaction_equals_the_sdks(self, key, control):
         shown = key.pinentry.asked()
         txn = payment()
-        status, answer = ask_to_sign(door, [txn])
+        status, answer = ask_to_sign(control, [txn])
         assert status == OK and len(answer[1]) == 1
         VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(txn), answer[1][0])
         (dialog,) = dialogs(key, shown)
@@ -137,17 +137,17 @@ class TestTransactions:
         for text in (ORIGIN, ADDRESS, OTHER, "1.500000 ALGO", "0.001000 ALGO", "payment", "testnet-v1.0"):
             assert text in dialog["description"]
 
-        # The SDK has no xHD keys; the signature is put where its own would stand, and it judges the whole.
+        # The SDK has no xHD keys; the test inserts the signature, and the SDK judges the whole.
         signed = transaction.SignedTransaction(txn, base64.b64encode(answer[1][0]).decode())
         ours = b"\x82\xa3sig\xc4\x40" + answer[1][0] + b"\xa3txn" + packed(txn)
         assert base64.b64decode(encoding.msgpack_encode(signed)) == ours
         again = encoding.msgpack_decode(base64.b64encode(ours).decode())
         assert again.transaction.get_txid() == txn.get_txid() and again == signed
 
-    def test_a_group_of_which_another_signs_one(self, key, door):
-        before, shown = door.signatures(), key.pinentry.asked()
+    def test_a_group_with_one_transaction_for_another_signer(self, key, control):
+        before, shown = control.signatures(), key.pinentry.asked()
         group = transaction.assign_group_id([payment(), payment(OTHER, ADDRESS, 7), payment(amount=2)])
-        status, answer = ask_to_sign(door, group, [True, False, True])
+        status, answer = ask_to_sign(control, group, [True, False, True])
         assert status == OK and answer[1][1] == b""
         for index in (0, 2):
             VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(group[index]), answer[1][index])
@@ -156,13 +156,13 @@ class TestTransactions:
         for page in (pages[0], pages[-1]):
             for text in ("You send: 1.500002 ALGO", "You receive: 0.000007 ALGO", "Fees: 0.002000 ALGO", "2 of the 3"):
                 assert text in page["description"]
-        assert door.signatures() == (before[0] + 2, before[1])
+        assert control.signatures() == (before[0] + 2, before[1])
 
     # Holds: WALLET-9
-    def test_sixteen_are_one_reading_and_one_passphrase(self, key, door):
-        before, shown = door.signatures(), key.pinentry.asked()
+    def test_sixteen_transactions_take_one_review_and_one_passphrase(self, key, control):
+        before, shown = control.signatures(), key.pinentry.asked()
         group = transaction.assign_group_id([payment(amount=number) for number in range(1, 17)])
-        status, answer = ask_to_sign(door, group)
+        status, answer = ask_to_sign(control, group)
         assert status == OK and len(answer[1]) == 16
         for txn, signature in zip(group, answer[1]):
             VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(txn), signature)
@@ -173,12 +173,12 @@ class TestTransactions:
         last = unbroken(pages[-1])
         for said in (f"You send: 0.000136 ALGO to {OTHER}", "Fees: 0.016000 ALGO", "Your account signs all 16."):
             assert said in last
-        assert door.signatures() == (before[0] + 16, before[1])
+        assert control.signatures() == (before[0] + 16, before[1])
 
     # Holds: WALLET-9
-    def test_a_long_one_says_again_what_it_does_where_the_passphrase_is_typed(self, key, door):
+    def test_a_long_transaction_repeats_its_effect_in_the_passphrase_dialog(self, key, control):
         shown = key.pinentry.asked()
-        assert ask_to_sign(door, [payment(note=b"x" * 1000, close_remainder_to=OTHER)])[0] == OK
+        assert ask_to_sign(control, [payment(note=b"x" * 1000, close_remainder_to=OTHER)])[0] == OK
         pages = dialogs(key, shown)
         assert len(pages) > 2 and [page["command"] for page in pages[-2:]] == ["CONFIRM", "GETPIN"]
         last = unbroken(pages[-1])
@@ -188,28 +188,28 @@ class TestTransactions:
 
     # Holds: WALLET-14
     @pytest.mark.parametrize("agreed", [0, 1])
-    def test_who_denies_one_denies_all(self, key, door, agreed):
-        before, shown = door.signatures(), key.pinentry.asked()
+    def test_refusing_one_transaction_refuses_all(self, key, control, agreed):
+        before, shown = control.signatures(), key.pinentry.asked()
         group = transaction.assign_group_id([payment(), payment(amount=2)])
         key.pinentry.set(["approve"] * agreed + ["deny"])
-        status, answer = ask_to_sign(door, group)
+        status, answer = ask_to_sign(control, group)
         assert status == DENIED and 1 in answer
         assert key.pinentry.asked() == shown + agreed + 1
-        assert door.signatures() == before
+        assert control.signatures() == before
 
-    def test_what_takes_the_account_away_is_a_warning(self, key, door):
+    def test_closing_or_rekeying_the_account_is_a_warning(self, key, control):
         shown = key.pinentry.asked()
-        status, _ = ask_to_sign(door, [payment(close_remainder_to=OTHER, rekey_to=OTHER)])
+        status, _ = ask_to_sign(control, [payment(close_remainder_to=OTHER, rekey_to=OTHER)])
         assert status == OK
         text = "".join(map(unbroken, dialogs(key, shown)))
         assert f"WARNING Rekey: gives the control of the account to {OTHER}" in text
         assert f"WARNING Close account: sends ALL that is left to {OTHER}" in text
 
     # Holds: WALLET-15
-    def test_a_note_cannot_pose_as_a_line_of_ours(self, key, door):
+    def test_a_note_cannot_imitate_a_line_of_the_dialog(self, key, control):
         shown = key.pinentry.asked()
         hostile = "x\nAmount: 0.000001 ALGO\n\u202eFrom: nobody<b>\x00%0A"
-        assert ask_to_sign(door, [payment(note=hostile.encode())], origin="https://d.example\nAmount: 0")[0] == OK
+        assert ask_to_sign(control, [payment(note=hostile.encode())], origin="https://d.example\nAmount: 0")[0] == OK
         text = "".join(dialog["description"] for dialog in dialogs(key, shown))
         lines = text.splitlines()
         assert [line for line in lines if line.startswith("Amount")] == ["Amount: 1.500000 ALGO"]
@@ -222,12 +222,12 @@ class TestTransactions:
         [
             ("another group", WRONG_GROUP), ("another order", WRONG_GROUP), ("a part of a group", WRONG_GROUP),
             ("another's", NOT_OUR_SIGNER), ("not msgpack", CANNOT_BE_SHOWN), ("cut off", CANNOT_BE_SHOWN),
-            ("not canonical", CANNOT_BE_SHOWN), ("a member that nobody knows", CANNOT_BE_SHOWN),
-            ("a type that nobody knows", CANNOT_BE_SHOWN),
+            ("not canonical", CANNOT_BE_SHOWN), ("an unknown member", CANNOT_BE_SHOWN),
+            ("an unknown type", CANNOT_BE_SHOWN),
         ],
     )
-    def test_what_is_refused_unasked(self, key, door, case, expected):
-        before, shown = door.signatures(), key.pinentry.asked()
+    def test_invalid_transactions_are_refused_without_a_prompt(self, key, control, case, expected):
+        before, shown = control.signatures(), key.pinentry.asked()
         group = transaction.assign_group_id([payment(), payment(amount=2)])
         good = packed(payment())
         items = {
@@ -238,45 +238,45 @@ class TestTransactions:
             "not msgpack": [b"hello"],
             "cut off": [good[:-1]],
             "not canonical": [good.replace(b"\xa3fee\xcd\x03\xe8", b"\xa3fee\xce\x00\x00\x03\xe8")],
-            "a member that nobody knows": [bytes([good[0] + 1]) + good[1:] + b"\xa3zzz\x01"],
-            "a type that nobody knows": [good.replace(b"\xa3pay", b"\xa3yap")],
+            "an unknown member": [bytes([good[0] + 1]) + good[1:] + b"\xa3zzz\x01"],
+            "an unknown type": [good.replace(b"\xa3pay", b"\xa3yap")],
         }[case]
-        status, answer = door.ask(SIGN_TRANSACTIONS, {1: [[item, True] for item in items], 2: ORIGIN})
+        status, answer = control.ask(SIGN_TRANSACTIONS, {1: [[item, True] for item in items], 2: ORIGIN})
         assert status == expected, answer
         if expected == WRONG_GROUP:
             assert len(answer[3]) == 32
         else:
             assert answer[2] == 0
-        assert key.pinentry.asked() == shown and door.signatures() == before
+        assert key.pinentry.asked() == shown and control.signatures() == before
 
     # Holds: WALLET-4
-    def test_the_group_that_a_refusal_tells_is_the_right_one(self, door):
+    def test_a_refusal_names_the_right_group_id(self, control):
         txns = [payment(), payment(amount=2)]
         right = transaction.calculate_group_id(txns)
         for txn in txns:
             txn.group = bytes(32)[:-1] + b"\x01"
-        status, answer = ask_to_sign(door, txns)
+        status, answer = ask_to_sign(control, txns)
         assert (status, answer[3]) == (WRONG_GROUP, right)
 
     # Holds: WALLET-5
-    def test_a_rekeyed_account_is_signed_for_when_asked_by_name(self, key, door):
+    def test_a_rekeyed_account_is_signed_for_when_named(self, key, control):
         shown = key.pinentry.asked()
         txn = payment(OTHER, ADDRESS)
-        status, answer = door.ask(SIGN_TRANSACTIONS, {1: [[packed(txn), True, ADDRESS]], 2: ORIGIN})
+        status, answer = control.ask(SIGN_TRANSACTIONS, {1: [[packed(txn), True, ADDRESS]], 2: ORIGIN})
         assert status == OK
         VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(txn), answer[1][0])
         assert f"WARNING Signer: your account {ADDRESS}" in unbroken(dialogs(key, shown)[0])
 
 
 class TestMessages:
-    def test_a_message_is_signed_as_the_sdk_would(self, key, door):
+    def test_a_message_signature_verifies_with_the_sdk(self, key, control):
         shown = key.pinentry.asked()
         message = "Sign in to dapp.example\nNonce: 5 €".encode()
-        status, answer = door.ask(SIGN_MESSAGE, {1: message, 2: ORIGIN})
+        status, answer = control.ask(SIGN_MESSAGE, {1: message, 2: ORIGIN})
         assert status == OK
         VerifyKey(PUBLIC_KEY).verify(b"MX" + message, answer[1])
         assert verify_bytes(message, base64.b64encode(answer[1]).decode(), ADDRESS)
-        # A message is no transaction, and no challenge.
+        # A message is neither a transaction nor a challenge.
         for prefix in (b"TX", b""):
             with pytest.raises(BadSignatureError):
                 VerifyKey(PUBLIC_KEY).verify(prefix + message, answer[1])
@@ -284,10 +284,10 @@ class TestMessages:
         assert "> Nonce: 5 €" in dialog["description"].splitlines() and ORIGIN in dialog["description"]
 
     # Holds: WALLET-15
-    def test_a_long_one_is_read_whole(self, key, door):
+    def test_a_long_message_is_shown_whole(self, key, control):
         shown = key.pinentry.asked()
         message = "".join(f"line {number}\n" for number in range(100)).encode()[:1024]
-        status, answer = door.ask(SIGN_MESSAGE, {1: message, 2: ORIGIN})
+        status, answer = control.ask(SIGN_MESSAGE, {1: message, 2: ORIGIN})
         assert status == OK
         VerifyKey(PUBLIC_KEY).verify(b"MX" + message, answer[1])
         text = [line for dialog in dialogs(key, shown) for line in dialog["description"].splitlines()]
@@ -298,40 +298,40 @@ class TestMessages:
     @pytest.mark.parametrize(
         ("message", "expected"), [(b"x" * 1025, 0x03), (b"", 0x03), (b"\xff", CANNOT_BE_SHOWN)]
     )
-    def test_what_cannot_be_shown_is_refused(self, key, door, message, expected):
-        before, shown = door.signatures(), key.pinentry.asked()
-        status, answer = door.ask(SIGN_MESSAGE, {1: message, 2: ORIGIN})
+    def test_a_message_that_cannot_be_shown_is_refused(self, key, control, message, expected):
+        before, shown = control.signatures(), key.pinentry.asked()
+        status, answer = control.ask(SIGN_MESSAGE, {1: message, 2: ORIGIN})
         assert status == expected and answer[1]
-        assert key.pinentry.asked() == shown and door.signatures() == before
+        assert key.pinentry.asked() == shown and control.signatures() == before
 
-    def test_denied(self, key, door):
-        before = door.signatures()
+    def test_a_refused_prompt_signs_no_message(self, key, control):
+        before = control.signatures()
         key.pinentry.set("deny")
-        assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == DENIED
-        assert door.signatures() == before
+        assert control.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == DENIED
+        assert control.signatures() == before
 
     # Holds: WALLET-12
-    def test_a_wrong_passphrase_is_no_refusal(self, key, door):
-        before = door.signatures()
+    def test_a_wrong_passphrase_is_reported_as_such(self, key, control):
+        before = control.signatures()
         key.pinentry.set(passphrase="not the passphrase")
-        status, answer = door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
+        status, answer = control.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
         key.pinentry.set()
         assert (status, answer[1]) == (
             WRONG_PASSPHRASE, "the passphrase was wrong in every try; nothing was done, try again"
         )
-        assert door.signatures() == before
-        assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
+        assert control.signatures() == before
+        assert control.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
 
 
 class TestKeyri:
-    def test_an_association_key_signs_what_was_shown(self, key, door):
+    def test_an_association_key_signs_the_text_shown(self, key, control):
         vector = VECTORS["keyri"]
         user = vector["publicUserIdText"]
-        status, answer = door.ask(ASSOCIATION_KEY, {1: user})
+        status, answer = control.ask(ASSOCIATION_KEY, {1: user})
         assert (status, answer[1].hex()) == (OK, vector["publicKey"])
-        before, shown = door.signatures(), key.pinentry.asked()
+        before, shown = control.signatures(), key.pinentry.asked()
         data = b"1700000000000_4711"
-        status, signed = door.ask(SIGN_ASSOCIATION, {1: user, 2: data, 3: "https://s.example"})
+        status, signed = control.ask(SIGN_ASSOCIATION, {1: user, 2: data, 3: "https://s.example"})
         assert status == OK
         point = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), b"\x04" + answer[1])
         point.verify(signed[1], data, ec.ECDSA(hashes.SHA256()))
@@ -340,47 +340,47 @@ class TestKeyri:
         (dialog,) = dialogs(key, shown)
         for text in (user, "https://s.example", data.decode()):
             assert text in dialog["description"]
-        assert door.signatures() == (before[0], before[1] + 1)
+        assert control.signatures() == (before[0], before[1] + 1)
 
-    def test_denied(self, key, door):
-        before = door.signatures()
+    def test_a_refused_prompt_signs_no_message(self, key, control):
+        before = control.signatures()
         key.pinentry.set("deny")
-        assert door.ask(SIGN_ASSOCIATION, {1: "al", 2: b"1", 3: "s"})[0] == DENIED
-        assert door.signatures() == before
+        assert control.ask(SIGN_ASSOCIATION, {1: "al", 2: b"1", 3: "s"})[0] == DENIED
+        assert control.signatures() == before
 
 
 class TestTurns:
     # Holds: WALLET-25
-    def test_a_client_that_goes_away_withdraws_its_dialog(self, key):
+    def test_a_client_that_disconnects_withdraws_its_dialog(self, key):
         key.pinentry.set("never")
         shown = key.pinentry.asked()
-        with ControlProtocol(key.control_socket) as door:
-            door.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
+        with ControlProtocol(key.control_socket) as control:
+            control.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
             wait_for("dialog", lambda: key.pinentry.asked() > shown)
         key.pinentry.wait_for_no_dialog()
-        with ControlProtocol(key.control_socket) as door:
-            assert door.signatures()[0] >= 0
+        with ControlProtocol(key.control_socket) as control:
+            assert control.signatures()[0] >= 0
             key.pinentry.set("approve")
-            assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
+            assert control.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
 
-    def test_a_wallet_waits_behind_a_ceremony(self, key, door):
+    def test_a_wallet_request_waits_for_a_ceremony(self, key, control):
         key.pinentry.set("wait")
         shown = key.pinentry.asked()
         with wire.Channel(key.socket) as channel, ControlProtocol(key.control_socket) as other:
             channel.send(wire.CBOR, b"\x0b")
             wait_for("dialog", lambda: key.pinentry.asked() > shown)
-            door.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
+            control.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
             assert other.ask(STATUS)[1][10] is True
             key.pinentry.set("approve")
             assert channel.final()[0] == (wire.CBOR, b"\x00")
-            assert door.receive()[0] == OK
+            assert control.receive()[0] == OK
         ceremony, signing = dialogs(key, shown)
         assert "Sign this message?" in signing["description"]
         (ended,) = [event for event in key.pinentry.events("answer") if event["pid"] == ceremony["pid"]]
         assert ended["time"] < signing["time"]
 
     # Holds: WALLET-24
-    def test_a_platform_learns_of_the_key_while_a_wallets_dialog_is_open(self, key):
+    def test_get_info_works_while_a_wallet_dialog_is_open(self, key):
         get_info, version, selection = b"\x04", b"\x00\x03\x00\x00", b"\x0b"
         with wire.Channel(key.socket) as channel:
 
@@ -393,77 +393,79 @@ class TestTurns:
             before = cbor2.loads(answer(wire.CBOR, get_info)[1:])
             key.pinentry.set("never")
             shown = key.pinentry.asked()
-            with ControlProtocol(key.control_socket) as door:
-                door.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
+            with ControlProtocol(key.control_socket) as control:
+                control.send(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})
                 wait_for("dialog", lambda: key.pinentry.asked() > shown)
                 told = cbor2.loads(answer(wire.CBOR, get_info)[1:])
-                for identifier in (0x19, 0x1E):  # sealed anew each time
+                for identifier in (0x19, 0x1E):  # sealed again each time
                     assert len(told.pop(identifier)) == len(before.pop(identifier)) == 32
                 assert told == before
                 assert answer(wire.MSG, version) == b"U2F_V2\x90\x00"
-                # What needs the person waits, and is asked for when the wallet has gone.
+                # A request that needs the person waits until the wallet disconnects.
                 channel.send(wire.CBOR, selection)
                 assert key.pinentry.asked() == shown + 1
                 key.pinentry.set("approve")
             assert channel.final()[0] == (wire.CBOR, b"\x00")
 
     # Holds: WALLET-26
-    def test_a_locked_vault_is_opened_by_its_own_prompt(self, tmp_path):
-        with Authenticator(tmp_path).install() as locked, ControlProtocol(locked.control_socket) as door:
+    def test_a_locked_vault_has_a_prompt_of_its_own(self, tmp_path):
+        with Authenticator(tmp_path).install() as locked, ControlProtocol(locked.control_socket) as control:
             locked.pinentry.set("deny")
-            assert door.ask(ACCOUNT)[0] == DENIED
+            assert control.ask(ACCOUNT)[0] == DENIED
             locked.pinentry.set("approve")
-            assert door.ask(WALLET_PASSKEY, {1: "a.example"})[0] == OK
+            assert control.ask(WALLET_PASSKEY, {1: "a.example"})[0] == OK
             opening = locked.pinentry.events("ask")[-1]
             assert "Algorand account" in opening["description"] and "a.example" in opening["description"]
             locked.run("lock", "--control", locked.control_socket)
-            assert door.ask(WALLET_PASSKEY, {1: "a.example", 2: "wallet.a.example"})[0] == OK
+            assert control.ask(WALLET_PASSKEY, {1: "a.example", 2: "wallet.a.example"})[0] == OK
             lines = locked.pinentry.events("ask")[-1]["description"].split("\n")
             assert lines[2:4] == ["Site: a.example", "For: wallet.a.example"]
             asked = locked.pinentry.asked()
-            assert door.ask(ACCOUNT) == (OK, {1: ADDRESS})
+            assert control.ask(ACCOUNT) == (OK, {1: ADDRESS})
             assert locked.pinentry.asked() == asked
 
-            # What was counted before a locking is counted after it.
-            assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
+            # Locking the vault keeps the counts.
+            assert control.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
             locked.run("lock", "--control", locked.control_socket)
-            assert door.signatures() == (1, 0)
-            assert door.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
-            assert door.signatures() == (2, 0)
+            assert control.signatures() == (1, 0)
+            assert control.ask(SIGN_MESSAGE, {1: b"hello", 2: ORIGIN})[0] == OK
+            assert control.signatures() == (2, 0)
             said = locked.run("status", "--control", locked.control_socket, "--state-dir", locked.state).stdout
             assert "2 by Algorand accounts, 0 for Keyri" in said
 
-    def test_a_locked_vault_is_opened_for_what_is_to_be_signed(self, tmp_path):
-        with Authenticator(tmp_path).install() as locked, ControlProtocol(locked.control_socket) as door:
-            assert door.ask(SIGN_TRANSACTIONS, {1: [[b"\xc0garbage", True]], 2: ORIGIN})[0] == CANNOT_BE_SHOWN
+    def test_a_locked_vault_is_opened_only_for_valid_transactions(self, tmp_path):
+        with Authenticator(tmp_path).install() as locked, ControlProtocol(locked.control_socket) as control:
+            assert control.ask(SIGN_TRANSACTIONS, {1: [[b"\xc0garbage", True]], 2: ORIGIN})[0] == CANNOT_BE_SHOWN
             assert locked.pinentry.asked() == 0
 
             locked.pinentry.set("approve")
-            status, answer = ask_to_sign(door, [payment()])
+            status, answer = ask_to_sign(control, [payment()])
             assert status == OK
             VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(payment()), answer[1][0])
             opening, question = locked.pinentry.events("ask")
             assert "Algorand transactions signed" in opening["description"] and "dapp.example" in opening["description"]
             assert "Sign this transaction?" in question["description"]
 
-    def test_without_verification_a_button_is_all_there_is(self, tmp_path):
-        with Authenticator(tmp_path, verification="none").install() as none, ControlProtocol(none.control_socket) as door:
+    def test_without_verification_a_button_approves(self, tmp_path):
+        key = Authenticator(tmp_path, verification="none").install()
+        with key as none, ControlProtocol(none.control_socket) as control:
             none.unlock()
-            status, answer = ask_to_sign(door, [payment()])
+            status, answer = ask_to_sign(control, [payment()])
             assert status == OK
             VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(payment()), answer[1][0])
             assert [dialog["command"] for dialog in none.pinentry.events("ask")] == ["CONFIRM"]
 
     # Holds: PERSON-6
-    def test_a_click_at_once_does_not_count(self, tmp_path):
-        with Authenticator(tmp_path, verification="none").install() as none, ControlProtocol(none.control_socket) as door:
+    def test_an_immediate_click_does_not_count(self, tmp_path):
+        key = Authenticator(tmp_path, verification="none").install()
+        with key as none, ControlProtocol(none.control_socket) as control:
             none.unlock()
             none.pinentry.set(hasty=2)
-            status, answer = ask_to_sign(door, [payment()])
+            status, answer = ask_to_sign(control, [payment()])
             assert status == OK
             VerifyKey(PUBLIC_KEY).verify(b"TX" + packed(payment()), answer[1][0])
             asks = none.pinentry.events("ask")
             assert len(asks) == 3 and len({(ask["pid"], ask["description"]) for ask in asks}) == 1
-            # Half a second from one question of the daemon's to the next; this is when they arrived.
+            # The daemon asks again after half a second; these are the arrival times.
             assert all(later["time"] - sooner["time"] >= 0.4 for sooner, later in zip(asks, asks[1:]))
-            assert door.signatures() == (1, 0)
+            assert control.signatures() == (1, 0)

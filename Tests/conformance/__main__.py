@@ -1,7 +1,7 @@
 """Run python-fido2's own device tests against our daemon: `python -m conformance FOLDER [PYTEST ARGUMENT...]`.
 
-FOLDER is the unpacked source distribution. Every report of the daemon is read strictly on the way (support/wire.py).
-What the daemon logged is left beside FOLDER. Exit status 0 only if each test ended as Tests/README.md says.
+FOLDER is the unpacked source distribution. Every report of the daemon is parsed strictly (support/wire.py). The
+daemon's log is left beside FOLDER. The exit status is 0 only if each test ended as Tests/README.md says.
 """
 
 import pathlib
@@ -20,19 +20,19 @@ from .controller import PORT, Controller
 
 DOCUMENT = pathlib.Path(__file__).parents[1] / "README.md"
 TESTS = "tests/device/"
-# Their name in the tables, from the mildest: a test ends as the worst of its set-up, its call and its tear-down.
+# The outcomes in the tables, mildest first: a test's outcome is the worst of its set-up, call and tear-down.
 OUTCOMES = ["passed", "skipped", "failed"]
 
 
 def plug_in(socket: pathlib.Path):
-    """python-fido2 finds our device as long as its socket is there, and no other of this machine."""
+    """Make python-fido2 find our device while its socket exists, and no other device of this machine."""
     hid.list_descriptors = lambda: [wire.descriptor(socket)] if socket.exists() else []
     hid.get_descriptor = wire.descriptor
     hid.open_connection = lambda descriptor: wire.SocketConnection(descriptor.path)
 
 
 class Results:
-    """A pytest plugin: how each test ended."""
+    """A pytest plugin that records the outcome of each test."""
 
     def __init__(self):
         self.outcomes: dict[str, str] = {}
@@ -43,7 +43,7 @@ class Results:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_teardown(self, item):
-        """A test that fails may stop between its reset and the PIN that every other test begins with."""
+        """Restore the PIN that every test expects: a failed test may have stopped right after a reset."""
         if self.outcomes[item.nodeid.removeprefix(TESTS)] == "failed" and "dev_manager" in item.funcargs:
             manager = item.funcargs["dev_manager"]
             if not manager.info.options["clientPin"]:
@@ -51,7 +51,7 @@ class Results:
 
 
 def run(folder: str, arguments: list[str]) -> tuple[int, Results]:
-    """The tests on a key of their own, made for this run. Nobody is asked for a passphrase: the vault is open."""
+    """Run the tests on a key made for this run. Its vault is open, so no passphrase is needed."""
     results = Results()
     with tempfile.TemporaryDirectory(prefix="liquid-auth-") as state:
         key = Authenticator(pathlib.Path(state), verification="none")

@@ -1,8 +1,8 @@
-"""The hand on the key, over HTTP: python-fido2's device tests ask for a touch or a re-plug, and here it happens.
+"""Touch and re-plug the key for python-fido2's device tests, over HTTP.
 
-They speak to a Raspberry Pi Pico that closes a real key's contact and cuts its power, and name a port of it: `GET /`
-shows that it is there, `GET /usb{N}/touch/on|off` and `GET /usb{N}/power/on|off` do it. An answer other than 200, or
-none within five seconds, fails their test.
+The tests expect a Raspberry Pi Pico that closes a real key's contact and cuts its power, and name one of its ports:
+`GET /` shows that it is there, `GET /usb{N}/touch/on|off` and `GET /usb{N}/power/on|off` act. An answer other than
+200, or none within five seconds, fails their test.
 """
 
 import re
@@ -12,19 +12,19 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from support.authenticator import Authenticator
 
-# A prompt waits for a touch. That for a first PIN does not: the standard asks for none, and these tests give none.
+# A prompt waits for a touch, except for a first PIN: the standard requires no touch there, and these tests give none.
 UNTOUCHED = {"CONFIRM": "wait", "GETPIN": "wait", "Set PIN": "approve"}
 
-# Where the tests believe that the key is plugged in: their `--pico-port`.
+# The port of the key: the tests' `--pico-port`.
 PORT = 1
 
 
 class Controller:
-    """Serves on a free port of loopback as long as it is entered.
+    """Serve on a free loopback port inside a `with` statement.
 
-    A touch is a finger that stays: while it is on, each prompt is granted; while it is off, a prompt waits for it. It
-    stays at least until one is granted: the tests leave a clock running, which takes their finger away ten seconds
-    after the touch before, be the key just asking again or not.
+    While touch is on, each prompt is granted; while it is off, prompts wait. Touch stays on at least until one prompt
+    is granted: a timer of the tests turns it off ten seconds after the previous touch, even if the key has just asked
+    again.
     """
 
     def __init__(self, key: Authenticator):
@@ -50,7 +50,7 @@ class Controller:
             self.key.ask("device", "detach")
 
     def perform(self, path: str) -> HTTPStatus:
-        """What a request asks for has happened when this returns."""
+        """Perform a request's action completely before returning."""
         if path == "/":
             return HTTPStatus.OK
         request = re.fullmatch(rf"/usb{PORT}/(touch|power)/(on|off)", path)

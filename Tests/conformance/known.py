@@ -1,8 +1,8 @@
-"""What Tests/README.md says of outside tests, and where a run differs from it.
+"""The outcomes of outside tests in Tests/README.md, and a run's differences from them.
 
-A table there whose first heading is `Fails` or `Skipped` names tests in the back quotes of its first column; whatever no
-table names must pass. `file.py` stands for all tests of that file, `file.py::test` for that test with every parameter,
-and `*` for anything.
+A table whose first heading is `Fails` or `Skipped` names tests in back quotes in its first column; every other test
+must pass. `file.py` means all tests of that file, `file.py::test` that test with every parameter, and `*` matches
+anything.
 """
 
 import re
@@ -11,7 +11,7 @@ OUTCOMES = {"Fails": "failed", "Skipped": "skipped"}
 
 
 def listed(document: str) -> dict[str, str]:
-    """The outcome that the tables give for each name."""
+    """Return the outcome that the tables give for each name."""
     names: dict[str, str] = {}
     outcome = None
     for line in document.splitlines():
@@ -32,10 +32,10 @@ def covers(name: str, test: str) -> bool:
 
 
 def differences(outcomes: dict[str, str], names: dict[str, str], whole: bool = True) -> list[str]:
-    """One line for each test that did not end as it must, and, in a whole run, for each name that stands for none."""
+    """Return a line for each unexpected outcome and, for a whole run, for each name that matches no test."""
     found = []
     for test, outcome in outcomes.items():
-        # Of several names the longest is the most particular.
+        # The longest matching name is the most specific.
         name = max((name for name in names if covers(name, test)), key=len, default=None)
         if name is None and outcome != "passed":
             found.append(f"{test} {outcome}, and is not listed")

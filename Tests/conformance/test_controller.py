@@ -1,4 +1,4 @@
-"""The controller: nothing is granted without a touch, and what cannot be done is not said to be done."""
+"""The controller grants nothing without a touch, and reports failures."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from .controller import PORT, Controller
 
 @pytest.fixture
 def key(tmp_path):
-    """The two things of an authenticator that a controller moves; `power` is what became of the device."""
+    """Return an authenticator as the controller uses it; `power` records what happened to the device."""
     made = types.SimpleNamespace(pinentry=Pinentry(tmp_path), control_socket=tmp_path / "control.sock", power=[])
 
     def noted(*arguments):
@@ -35,7 +35,7 @@ def ask(key):
 
 @pytest.fixture
 def confirm(key):
-    """Opens a dialog and leaves its answer to be read."""
+    """Open a dialog; its answer is read later."""
     environment = {**os.environ, **key.pinentry.environment}
     with contextlib.ExitStack() as dialogs:
 
@@ -68,7 +68,7 @@ def test_a_prompt_waits_for_the_touch(ask, confirm):
         assert ask(f"/usb{PORT}/touch/off") == 200
 
 
-def test_a_touch_lasts_until_it_is_felt(ask, confirm):
+def test_a_touch_lasts_until_a_prompt_is_granted(ask, confirm):
     ask(f"/usb{PORT}/touch/on")
     ask(f"/usb{PORT}/touch/off")
     assert confirm().readline() == b"OK\n"
@@ -85,18 +85,18 @@ def test_a_first_pin_needs_no_touch(ask, confirm):
     assert nothing_from(confirm(b"SETOK Reset\n"))
 
 
-def test_power(key, ask):
+def test_power_off_and_on(key, ask):
     assert [ask("/"), ask(f"/usb{PORT}/power/off"), ask(f"/usb{PORT}/power/on")] == [200] * 3
     assert key.power == [("device", "detach"), ("power cycle",)]
 
 
 @pytest.mark.parametrize("path", [f"/usb{PORT + 1}/touch/on", f"/usb{PORT}/touch/maybe", f"/usb{PORT}/touch/on/off"])
-def test_another_request_is_refused(ask, path):
+def test_an_unknown_request_is_refused(ask, path):
     with pytest.raises(urllib.error.HTTPError, match="404"):
         ask(path)
 
 
-def test_a_failure_is_told(key, ask):
+def test_a_failure_is_reported(key, ask):
     key.power = None
     with pytest.raises(urllib.error.HTTPError, match="500"):
         ask(f"/usb{PORT}/power/off")

@@ -1,4 +1,4 @@
-"""known.py finds each kind of difference, and nothing where there is none."""
+"""known.py reports each kind of difference, and nothing else."""
 
 import pytest
 
@@ -26,7 +26,7 @@ AS_LISTED = {
 }
 
 
-def test_names_of_the_tables():
+def test_the_tables_list_names():
     assert listed(DOCUMENT) == NAMES
 
 
@@ -40,11 +40,11 @@ def test_names_of_the_tables():
     ("test_a.py::test_x[*-EC]", "test_a.py::test_x[V1-EC2]", False),
     ("test_a_py", "test_a.py", False),
 ])
-def test_what_a_name_stands_for(name, test, expected):
+def test_a_name_matches_tests(name, test, expected):
     assert covers(name, test) is expected
 
 
-def test_as_listed():
+def test_listed_outcomes_make_no_difference():
     assert differences(AS_LISTED, NAMES) == []
 
 
@@ -56,17 +56,17 @@ def test_as_listed():
     ("test_a.py::test_any", "passed"),
     ("test_a.py::test_any", "failed"),
 ])
-def test_another_outcome_is_told(test, outcome):
+def test_another_outcome_is_a_difference(test, outcome):
     found = differences({**AS_LISTED, test: outcome}, NAMES)
     assert len(found) == 1 and test in found[0] and outcome in found[0]
 
 
-def test_a_name_without_a_test_is_told_of_a_whole_run():
+def test_a_name_without_a_test_is_a_difference_in_a_whole_run():
     outcomes = {"test_b.py::test_twofold": "passed"}
     assert len(differences(outcomes, NAMES)) == 3
     assert differences(outcomes, NAMES, whole=False) == []
 
 
-def test_the_more_particular_name_counts():
+def test_the_more_specific_name_wins():
     names = {"test_a.py": "skipped", "test_a.py::test_x": "failed"}
     assert differences({"test_a.py::test_x": "failed", "test_a.py::test_y": "skipped"}, names) == []

@@ -1,4 +1,4 @@
-"""An authenticator of one's own for each test: these tests break things."""
+"""An authenticator for each test, because these tests break things."""
 
 import os
 
@@ -12,9 +12,9 @@ from support.ceremonies import OWN, register
 
 @pytest.fixture(scope="session", autouse=True)
 def umask_of_debian_13():
-    """Files are born here as Debian 13 has it, group-writable; elsewhere, as whoever runs the tests has it.
+    """Create files group-writable, as on Debian 13, if the user's group is private.
 
-    Where the group is not theirs alone, the programs would be right to refuse such files.
+    With a shared group the umask is 0022, because the programs refuse files that others may write.
     """
     umask = os.umask(0o002 if own_group_is_private() else 0o022)
     figures.note("umask of the daemon's tests", "0002" if own_group_is_private() else "0022, for your group has others")
@@ -31,7 +31,7 @@ def key(tmp_path):
 
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory):
-    """A state directory with a vault and a store that holds one credential; only ever copied."""
+    """Return a state directory with a vault and a store of one credential; tests only copy it."""
     made = Authenticator(tmp_path_factory.mktemp("pristine") / "key").install()
     with made:
         made.unlock()

@@ -1,4 +1,4 @@
-"""The command `liquid-auth` as a person and as a script use it; every key that it prints is derived again in Python."""
+"""`liquid-auth` in interactive and scripted use; every key that it prints is derived again in Python."""
 
 import json
 import os
@@ -23,12 +23,12 @@ NEW = "a passphrase of my own"
 
 @pytest.fixture
 def empty(tmp_path):
-    """No vault yet."""
+    """Return an authenticator without a vault."""
     return Authenticator(tmp_path / "key")
 
 
 def fails(key, *arguments, status, stdin=""):
-    """The exit status, nothing on standard output, and one line of ours on standard error, which is returned."""
+    """Check the exit status, empty standard output, and one message on standard error, which is returned."""
     done = key.run(*arguments, status=status, stdin=stdin)
     assert done.stdout == ""
     if status != WRONG_USAGE:
@@ -37,10 +37,10 @@ def fails(key, *arguments, status, stdin=""):
 
 
 class TestInitOnTheTerminal:
-    """A new phrase: shown once, on the terminal only, and three words asked back."""
+    """A new phrase is shown once, on the terminal only, and three of its words are asked for."""
 
     def init(self, key, words=3 * ["right"], passphrases=(NEW, NEW), *options, status=0):
-        """`words` says of each question whether its answer is right; returns what went to the terminal and elsewhere."""
+        """Run `init`; `words` tells right from wrong answers. Return the terminal's output and other output."""
         phrase = {}
 
         def learn(match):
@@ -66,7 +66,7 @@ class TestInitOnTheTerminal:
         words = phrase.split()
         assert len(words) == count
         assert f"fingerprint {Phrase(phrase).fingerprint.hex()}" in elsewhere
-        for pair in zip(words, words[1:]):  # one word alone may be ours: a path, or the program's name, is English too
+        for pair in zip(words, words[1:]):  # a single word may come from a path or the program's name
             assert not re.search(rf"\b{pair[0]}\W+(\d+\W+)?{pair[1]}\b", elsewhere), "the phrase left the terminal"
         assert len(re.findall(rf"\b1\. +{words[0]}\b", shown)) == 1, "the phrase was shown again"
         assert NEW not in shown, "the passphrase was echoed"
@@ -84,12 +84,12 @@ class TestInitOnTheTerminal:
         assert (empty.state / "vault").exists()
 
     # Holds: INPUT-7
-    def test_wrong_words(self, empty):
+    def test_wrong_words_make_no_vault(self, empty):
         *_, elsewhere = self.init(empty, ["right", "wrong", "wrong", "wrong"], (), status=FAILED)
         assert elsewhere.startswith("liquid-auth: ") and "nothing was made" in elsewhere
         assert not empty.state.exists()
 
-    def test_passphrases_that_differ(self, empty):
+    def test_differing_passphrases_make_no_vault(self, empty):
         self.init(empty, 3 * ["right"], (NEW, "another passphrase", NEW, NEW))
         assert (empty.state / "vault").exists()
 
@@ -100,7 +100,7 @@ class TestInitOnTheTerminal:
         assert not empty.state.exists()
 
     # Holds: INPUT-7
-    def test_what_was_there_stays(self, empty):
+    def test_a_failed_import_keeps_the_directory(self, empty):
         empty.state.mkdir(0o700, parents=True)
         fails(empty, "init", "--import", "--state-dir", empty.state, status=FAILED, stdin="no phrase\n")
         assert [path.name for path in empty.state.iterdir()] == ["daemon.lock"]
@@ -114,7 +114,7 @@ class TestInitOnTheTerminal:
         assert OWN.fingerprint.hex() in shown
 
     # Holds: INPUT-23
-    def test_the_rest_of_a_pasted_phrase_is_not_left_for_the_shell(self, empty):
+    def test_the_rest_of_a_pasted_phrase_does_not_reach_the_shell(self, empty):
         words = PHRASE.split()
         pasted = "\n".join(" ".join(words[first : first + 8]) for first in (0, 8, 16))
         shell = ["bash", "-c", '"$0" "$@"; echo "status $?"; read -rt 1 line; echo "left: <$line>"']
@@ -140,14 +140,14 @@ class TestImport:
         ],
         ids=["unknown word", "not ASCII", "checksum", "23 words", "nothing"],
     )
-    def test_phrase_that_is_none(self, empty, phrase, said):
+    def test_an_invalid_phrase_is_refused(self, empty, phrase, said):
         said_instead = fails(empty, "init", "--import", "--state-dir", empty.state, status=FAILED,
                              stdin=f"{phrase}\n{NEW}\n")
         assert said in said_instead, said_instead
         assert not (empty.state / "vault").exists()
 
     @pytest.mark.parametrize("passphrase", ["", "short", "aaaaaaaaaaaa", "x" * 257])
-    def test_passphrase_that_is_none(self, empty, passphrase):
+    def test_an_invalid_passphrase_is_refused(self, empty, passphrase):
         fails(empty, "init", "--import", "--state-dir", empty.state, status=WRONG_PASSPHRASE,
               stdin=f"{PHRASE}\n{passphrase}\n")
         assert not (empty.state / "vault").exists()
@@ -165,7 +165,7 @@ class TestDerive:
 
     @pytest.mark.parametrize("case", vectors.load("deterministic-p256")["computed"]["domainKeys"])
     def test_vector(self, empty, case):
-        """Of an origin that is no relying party id the command gives no key; DeriveTests has those."""
+        """The command refuses an origin that is not an rp.id; DeriveTests covers those."""
         if case["origin"] == "" or "/" in case["origin"]:
             said = fails(empty, "derive", "--origin", case["origin"], "--user-handle", case["userHandle"],
                          status=WRONG_USAGE, stdin=PHRASE + "\n")
@@ -184,21 +184,21 @@ class TestDerive:
         expected = p256_public_key(scalar)
         assert found == {"publicKey": expected.hex(), "credentialId": sha256(expected).hex()}
 
-    def test_text_for_people(self, empty):
+    def test_text_output(self, empty):
         done = empty.run("derive", "--origin", "example.com", "--user-handle", "alice", stdin=PHRASE + "\n")
         expected = OWN.discoverable(b"example.com", b"alice")
         scalar = OWN.deterministic_p256(b"example.com", b"alice", 0)
         assert expected.public_key.hex() in done.stdout and expected.hash_id.hex() in done.stdout
         assert scalar.hex() not in done.stdout + done.stderr and OWN.main_key.hex() not in done.stdout + done.stderr
 
-    def test_a_line_that_ends_as_on_other_systems(self, empty):
+    def test_a_phrase_line_may_end_with_crlf(self, empty):
         done = empty.run("derive", "--origin", "example.com", "--user-handle", "alice", stdin=PHRASE + "\r\n")
         assert OWN.discoverable(b"example.com", b"alice").public_key.hex() in done.stdout
 
     # Holds: INPUT-8
     @pytest.mark.parametrize("origin", ["https://example.com", "example.com/login", "example.com:8443", "example.com ", ""])
-    def test_address(self, empty, origin):
-        """No key, for no site asks for it."""
+    def test_a_web_address_is_refused(self, empty, origin):
+        """There is no key, because no site can have such an rp.id."""
         said = fails(empty, "derive", "--origin", origin, "--user-handle", "a", status=WRONG_USAGE, stdin=PHRASE + "\n")
         assert f"--origin takes a relying party id, such as example.com, not an address: '{origin}'" in said
 
@@ -222,7 +222,7 @@ class TestStatus:
         assert self.status(empty, NOT_RUNNING)["vault"] == "missing"
 
     # Holds: FILE-8
-    def test_a_directory_that_cannot_be_read(self, empty):
+    def test_an_unreadable_directory(self, empty):
         empty.folder.mkdir(parents=True, exist_ok=True)
         loop = empty.folder / "loop"
         loop.symlink_to(loop)
@@ -246,7 +246,7 @@ class TestStatus:
             assert found["fingerprint"] == OWN.fingerprint.hex() and found["credentials"] == 0
             assert key.pinentry.asked() == 0
 
-    def test_text_for_people(self, key):
+    def test_text_output(self, key):
         with key:
             said = key.run("status", "--state-dir", key.state, "--control", key.control_socket).stdout
             assert str(key.process.pid) in said and str(key.state) in said and "locked" in said
@@ -265,7 +265,7 @@ class TestLock:
                       stdin="not the passphrase\n")
 
     def test_an_open_vault_does_not_spare_the_passphrase(self, key):
-        """Another program of the same user gets no list of accounts for nothing."""
+        """Another program of the same user gets no list of accounts without the passphrase."""
         with key:
             key.unlock()
             fails(key, "credentials", "list", "--control", key.control_socket, status=WRONG_PASSPHRASE,
@@ -280,7 +280,7 @@ class TestLock:
 
 # Holds: CONTROL-10
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
-def test_a_socket_that_another_user_planted_is_told_nothing():
+def test_a_socket_of_another_user_receives_nothing():
     with tempfile.TemporaryDirectory(prefix="liquid-auth-") as folder:
         os.chmod(folder, 0o1777)
         path = f"{folder}/control.sock"
@@ -295,7 +295,7 @@ def test_a_socket_that_another_user_planted_is_told_nothing():
         assert thief.communicate(timeout=60)[0] == "b''\n", "the planted socket was told something"
 
 
-def test_what_a_program_reads_of_set_up_and_of_the_running_key(empty):
+def test_json_output_of_set_up_and_status(empty):
     done = empty.init("--json", passphrase=PASSPHRASE)
     assert json.loads(done.stdout) == {
         "vault": str(empty.state / "vault"), "fingerprint": OWN.fingerprint.hex(), "keptPasskeys": None}
@@ -310,7 +310,7 @@ def test_what_a_program_reads_of_set_up_and_of_the_running_key(empty):
 class TestCredentials:
     @pytest.fixture
     def stocked(self, key):
-        """Two passkeys of one site and one of another, newest last."""
+        """Make two passkeys of one site and one of another, newest last."""
         with key:
             key.unlock()
             device = wire.fido2_device(key.socket)
@@ -360,7 +360,7 @@ class TestCredentials:
         removed = stocked.ask("credentials", "remove", last.id.hex()[:12], "--json")
         assert json.loads(removed) == {"removed": last.id.hex()}
 
-    def test_digits_that_name_none_or_several(self, stocked):
+    def test_digits_that_match_no_passkey_or_several(self, stocked):
         ask = ["--control", stocked.control_socket]
         fails(stocked, "credentials", "show", "ffffffff", *ask, status=ABSENT, stdin=PASSPHRASE + "\n")
         for digits in ("01", "zz"):
@@ -387,7 +387,7 @@ class TestLink:
         assert "security key" in text
 
     @pytest.mark.parametrize("link", [*(link["uri"] for link in vectors.load("fido-uri")["invalid"]), ""])
-    def test_others(self, empty, link):
+    def test_other_links_are_refused(self, empty, link):
         fails(empty, "link", link, status=FAILED)
         fails(empty, "link", status=FAILED, stdin=link)
 
@@ -398,8 +398,8 @@ class TestLink:
         assert fails(empty, "link", link, status=FAILED).endswith(f"open it with: {command}\n")
 
 
-class TestTheWalletsProgram:
-    """`connect` and `keyri` are another program's, which lies beside this one or is not installed."""
+class TestWalletCommands:
+    """`connect` and `keyri` run another program, which is in the same directory or not installed."""
 
     @pytest.fixture
     def alone(self, tmp_path):
@@ -410,7 +410,7 @@ class TestTheWalletsProgram:
 
     # Holds: INPUT-15
     @pytest.mark.parametrize("command", ["help connect", "help keyri qr", "connect --help", "keyri"])
-    def test_not_installed(self, alone, command):
+    def test_without_the_wallet_a_hint_is_printed(self, alone, command):
         done = self.run(alone, *command.split())
         assert (done.returncode, done.stdout) == (FAILED, "")
         assert done.stderr.endswith("build and install it with: scripts/run --wallet\n")
@@ -418,7 +418,7 @@ class TestTheWalletsProgram:
     @pytest.mark.parametrize("command, asked", [
         ("help connect", "connect --help"), ("help keyri qr", "keyri qr --help"), ("connect --help", "connect --help"),
         ("keyri", "keyri"), ("connect liquid://x --json", "connect liquid://x --json")])
-    def test_installed(self, alone, command, asked):
+    def test_the_wallet_is_started(self, alone, command, asked):
         other = pathlib.Path(f"{alone}-wallet")
         other.write_text('#!/bin/sh\necho "$@"\n')
         other.chmod(0o755)
@@ -435,12 +435,12 @@ class TestHelp:
                 "blobs get", "blobs set", "blobs delete", "blobs export", "blobs import"]
 
     @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command or "liquid-auth")
-    def test_help(self, empty, command):
+    def test_every_command_has_help(self, empty, command):
         done = empty.run(*command.split(), "--help")
         assert "USAGE:" in done.stdout and done.stderr == ""
 
     # Holds: INPUT-13
-    def test_a_program_reads_a_failure(self, empty):
+    def test_a_failure_is_json_with_json(self, empty):
         for arguments, code in ((["lock"], NOT_RUNNING), (["accounts", "export"], ABSENT), (["lock", "now"], WRONG_USAGE)):
             done = empty.run(*arguments, "--json", "--control", empty.control_socket, status=code)
             assert done.stdout == "" and done.stderr.count("\n") == 1
@@ -465,7 +465,7 @@ class TestHelp:
 
 
 def test_demo(empty):
-    """A registration and a sign-in in one process, with each step told; no device, vault or daemon."""
+    """A registration and a sign-in in one process, with each step printed; no device, vault or daemon."""
     done = empty.run("demo")
     assert done.stderr == ""
     said = done.stdout.lower()

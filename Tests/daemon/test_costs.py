@@ -1,6 +1,6 @@
-"""What a request costs, counted and not timed: system calls by strace, instructions by callgrind.
+"""The cost of a request, counted and not timed: system calls by strace, instructions by callgrind.
 
-Each count is the difference of two runs, so that starting, unlocking and ending are in neither.
+Each count is the difference of two runs, so starting, unlocking and ending cancel out.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ WARM = 20
 
 
 class AtOnce(wire.SocketConnection):
-    """Writes the reports of a message in one go, so that a slow daemon reads them together, as a fast one does."""
+    """Write the reports of a message at once, so that a slow daemon reads them together, as a fast one does."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -41,7 +41,7 @@ class AtOnce(wire.SocketConnection):
 
 
 class Client:
-    """One program, and one credential that it signs in with."""
+    """A client program, and one credential that it signs in with."""
 
     def __init__(self, key):
         key.unlock()
@@ -66,9 +66,9 @@ class Client:
 @pytest.mark.skipif(os.geteuid() != 0, reason="to trace a process that forbids it needs root")
 @pytest.mark.parametrize("request_name, reports, most", [("sign_in", 4, 5), ("get_info", 1, 2)])
 def test_system_calls(key, tmp_path, request_name, reports, most):
-    """No thread wakes another; besides waiting for reports and reading them, few calls are made.
+    """No thread wakes another; besides waiting for reports and reading them, the daemon makes few calls.
 
-    The client writes one report after the other: how many of a message are there at once is its own affair.
+    The client writes one report after the other, so the number of reports read at once may vary.
     """
     with key, contextlib.closing(Client(key)) as client:
         table = tmp_path / "calls"
@@ -85,7 +85,7 @@ def test_system_calls(key, tmp_path, request_name, reports, most):
     each = sum(calls.values()) / REPEATED
     figures.note(f"system calls of a {request_name.replace('_', '-')}", f"{each:.1f}: " + ", ".join(
         f"{name} {count / REPEATED:.1f}" for name, count in sorted(calls.items(), key=lambda call: -call[1])))
-    # What strace itself interrupts is no call of a request.
+    # A call that strace interrupts is not part of a request.
     few = REPEATED / 20
     assert calls.pop("futex", 0) < few, table.read_text()
     for name in ("poll", "recvmmsg"):
@@ -108,7 +108,7 @@ def stripped(name, folder) -> pathlib.Path:
 
 
 def of_the_daemon(folder, binary, request_name, times):
-    """Instructions of the whole process, with so many requests."""
+    """Count the instructions of the whole process with this many requests."""
     key = Authenticator(folder, wrapper=callgrind(folder)).install()
     key.binary = binary
     with key, contextlib.closing(Client(key)) as client:
@@ -119,7 +119,7 @@ def of_the_daemon(folder, binary, request_name, times):
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="needs valgrind, which scripts/test installs")
 @pytest.mark.parametrize("request_name, most", [("sign_in", 380_000), ("get_info", 80_000)])
 def test_instructions(tmp_path, request_name, most):
-    """The least of three counts: on a busy machine some requests are so slow that a KEEPALIVE is sent."""
+    """Use the lowest of three counts: on a busy machine a slow request adds a KEEPALIVE."""
     binary = stripped("liquid-authenticator", tmp_path)
     counts = []
     while len(counts) < 3 and min(counts, default=most + 1) > most:
@@ -132,7 +132,7 @@ def test_instructions(tmp_path, request_name, most):
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="needs valgrind, which scripts/test installs")
 def test_instructions_of_a_registration(tmp_path):
-    """One that stores nothing, without the dialog: a key pair and a signature, and little else."""
+    """A registration that stores nothing, without the dialog, costs a key pair and a signature, and little else."""
     binary = stripped("Benchmarks", tmp_path)
 
     def count(registrations, signatures):
@@ -141,7 +141,7 @@ def test_instructions_of_a_registration(tmp_path):
             check=True, stderr=subprocess.DEVNULL)
         return instructions(tmp_path)
 
-    # The first of each also sets OpenSSL up.
+    # The first of each also initialises OpenSSL.
     base = count(10, 10)
     registration, signature = (count(110, 10) - base) // 100, (count(10, 110) - base) // 100
     figures.note("instructions of a registration, of a signature", f"{registration}, {signature}")

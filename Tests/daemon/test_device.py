@@ -1,4 +1,4 @@
-"""`liquid-auth device`: pulled out and plugged in, the device has lost what a real key loses without power."""
+"""`liquid-auth device`: a detach and attach clears what a real key loses without power."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from fido2.ctap2 import ClientPin, Ctap2
 from support import figures, wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, register, sign_in
-from support.control_door import DEVICE, PASSPHRASE_REQUIRED, POWER_CYCLE, ControlProtocol
+from support.control_socket import DEVICE, PASSPHRASE_REQUIRED, POWER_CYCLE, ControlProtocol
 
 ERR = CtapError.ERR
 
@@ -37,7 +37,7 @@ def test_detach_and_attach(key):
         with pytest.raises(OSError):
             channel.send(wire.PING, b"x")
             channel.connection.read_packet()
-        device(key, "detach")  # what is out stays out
+        device(key, "detach")  # a detached device stays detached
         assert "attached" in device(key, "attach")
         assert key.socket.is_socket()
         device(key, "attach")
@@ -57,7 +57,7 @@ def test_channels_are_forgotten(key):
             assert channel.receive() == (wire.ERROR, b"\x0b")
 
 
-def test_assertions_that_wait_are_forgotten_but_the_vault_stays_open(key):
+def test_pending_assertions_are_forgotten_but_the_vault_stays_open(key):
     with key:
         key.unlock()
         client = wire.fido2_device(key.socket)
@@ -74,8 +74,8 @@ def test_assertions_that_wait_are_forgotten_but_the_vault_stays_open(key):
 
 
 # Holds: MGMT-33
-def test_reset_window(key):
-    """Open for ten seconds after power-up, whatever the person would say later; the owner opens it again."""
+def test_the_reset_window(key):
+    """A reset is possible for ten seconds after power-up; `device replug --power-cycle` allows it again."""
     with key:
         plugged_in = time.monotonic()
         key.unlock()
@@ -104,8 +104,8 @@ def test_reset_window(key):
 
 
 # Holds: PERSON-9, CONTROL-5, PIN-18
-def test_a_replug_is_no_power_cycle(key):
-    """Any program of the person's can replug the device: that opens no window for a reset, and forgets no wrong PIN."""
+def test_a_replug_is_not_a_power_cycle(key):
+    """Any program of the same user can replug the device: that allows no reset, and keeps the count of wrong PINs."""
     with key:
         started = time.monotonic()
         key.unlock()
@@ -123,8 +123,8 @@ def test_a_replug_is_no_power_cycle(key):
             statuses.append(caught.value.code)
         assert statuses == [ERR.PIN_INVALID] * 2 + [ERR.PIN_AUTH_BLOCKED] * 3
         assert ClientPin(Ctap2(client)).get_pin_retries() == (5, True)
-        with ControlProtocol(key.control_socket) as door:
-            assert door.ask(DEVICE, {1: POWER_CYCLE})[0] == PASSPHRASE_REQUIRED
+        with ControlProtocol(key.control_socket) as control:
+            assert control.ask(DEVICE, {1: POWER_CYCLE})[0] == PASSPHRASE_REQUIRED
         key.run("device", "replug", "--power-cycle", "--control", key.control_socket, stdin="another\n", status=3)
         assert ClientPin(Ctap2(client)).get_pin_retries() == (5, True)
 
@@ -146,7 +146,7 @@ def test_a_replug_is_no_power_cycle(key):
         client.close()
 
 
-def test_pulled_out_in_mid_prompt(key):
+def test_a_detach_closes_the_prompt(key):
     with key:
         key.unlock()
         key.pinentry.set("never")
@@ -164,8 +164,8 @@ def test_pulled_out_in_mid_prompt(key):
         client.close()
 
 
-def test_locking_ends_what_waits_for_nobody(key):
-    """`lock` is never behind a prompt."""
+def test_lock_withdraws_the_open_prompt(key):
+    """`lock` never waits for a prompt."""
     with key:
         key.unlock()
         key.pinentry.set("never")
@@ -180,7 +180,7 @@ def test_locking_ends_what_waits_for_nobody(key):
             channel.final()
 
 
-def test_pty_is_another_one(tmp_path):
+def test_a_replug_opens_another_pty(tmp_path):
     with Authenticator(tmp_path / "key", transport="pty").install() as key:
         first = node(key)
         descriptor = os.open(first, os.O_RDWR | os.O_NOCTTY)

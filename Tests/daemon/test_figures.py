@@ -1,4 +1,4 @@
-"""What the daemon costs: nothing while idle, little memory, a short start. README's table is made of these figures."""
+"""The daemon's costs: nothing while idle, little memory, a short start. README's table has these figures."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ STARTS = 15
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory):
-    """Unlocked, attached, and idle again after one ceremony."""
+    """Return a daemon that is unlocked, attached, and idle again after one ceremony."""
     with Authenticator(tmp_path_factory.mktemp("idle") / "key").install() as key:
         key.unlock()
         client = wire.fido2_device(key.socket)
@@ -40,7 +40,7 @@ def test_no_wake_ups_by_the_kernels_count(used):
 
 
 def test_no_system_calls_by_strace(used, tmp_path):
-    """The command of README's table. strace itself interrupts each thread once to attach, and that is not counted."""
+    """Run the command of README's table. The interrupt by which strace attaches to each thread is not counted."""
     prefix = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if prefix and not shutil.which("sudo"):
         pytest.skip("to trace a process that forbids it needs root")
@@ -63,7 +63,7 @@ def test_resident_memory(used):
 
 
 def test_start_up(key):
-    """From exec to the device being there."""
+    """Measure from exec until the device is there."""
     delays = []
     for _ in range(STARTS):
         started = time.perf_counter()
@@ -84,6 +84,6 @@ def test_size_and_libraries(tmp_path):
     figures.note("size of liquid-authenticator",
                  f"{daemon.stat().st_size / 1e6:.1f} MB, {stripped.stat().st_size / 1e6:.1f} MB stripped")
     assert "Foundation" not in libraries
-    # Linked statically it would show by its mangled names.
+    # A static link would show by its mangled names.
     content = daemon.read_bytes()
     assert b"$s10Foundation" not in content and b"$s20FoundationEssentials" not in content, "Foundation is in the daemon"

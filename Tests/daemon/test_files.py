@@ -1,4 +1,4 @@
-"""Damage to the vault or the store: an error that names the file and what to do, and not one byte of it changed."""
+"""A damaged vault or store: an error names the file and the remedy, and no byte of it changes."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ UNUSABLE_STATE = 78
 
 @pytest.fixture
 def damaged(pristine, tmp_path):
-    """A copy to damage."""
+    """Return a copy to damage."""
     key = Authenticator(tmp_path / "key")
     shutil.copytree(pristine.state, key.state)
     (key.state / "daemon.lock").unlink(missing_ok=True)
@@ -31,7 +31,7 @@ def damaged(pristine, tmp_path):
 
 
 class Harmless(Exception):
-    """It works: nothing that matters was damaged."""
+    """The daemon works: the damage did not matter."""
 
 
 def snapshot(key):
@@ -39,7 +39,7 @@ def snapshot(key):
 
 
 def starts(key, seconds=30):
-    """Whether it does; if not, it says by its exit status that starting again is of no use."""
+    """Return whether the daemon starts; if not, its exit status must say that a restart is useless."""
     key.start(wait=False)
     wait_for("end or device", lambda: key.process.poll() is not None or key.socket.is_socket(), seconds)
     assert key.process.poll() in (None, UNUSABLE_STATE), key.said()
@@ -47,7 +47,7 @@ def starts(key, seconds=30):
 
 
 def refuses_and_names(key, name, seconds=30):
-    """Start it and ask for something that needs the vault: it must not work, and must say which file."""
+    """Start the daemon and request something that needs the vault: it must fail and name the file."""
     before = snapshot(key)
     try:
         if starts(key, seconds):
@@ -92,7 +92,7 @@ def flip(path, at, bit):
 
 @pytest.mark.parametrize("position", range(12))
 def test_one_byte_of_the_vault_flipped(damaged, position):
-    """Twelve places over the whole file; every byte is flipped in Tests/VaultTests."""
+    """Flip a byte at twelve places over the whole file; Tests/VaultTests flips every byte."""
     path = damaged.state / "vault"
     flip(path, position * (path.stat().st_size - 1) // 11, random.Random(position).randrange(8))
     before = snapshot(damaged)
@@ -106,7 +106,7 @@ def test_one_byte_of_the_vault_flipped(damaged, position):
 
 
 def test_damage_that_looks_like_a_wrong_passphrase(damaged):
-    """In the salt of the slot. The dialog can only say "wrong"; the log says which file it may be."""
+    """Damage the slot's salt. The dialog can only say "wrong"; the log names the file that may be damaged."""
     path = damaged.state / "vault"
     salt = path.read_bytes().index(b"\xa6\x01\x01\x02\x50") + 5
     flip(path, salt, 0)
@@ -114,14 +114,14 @@ def test_damage_that_looks_like_a_wrong_passphrase(damaged):
 
 
 class TestStore:
-    """SQLite has no checksums of its own, so a flipped byte either was of no account or is found."""
+    """SQLite has no checksums, so a flipped byte must either be harmless or be found."""
 
     @pytest.fixture
     def passkey(self, pristine):
         return pristine.passkey
 
     def works(self, key, passkey):
-        """Everything is as before: the passkey signs, and without an allow list too."""
+        """Check that the passkey signs, with and without an allow list."""
         with key:
             key.unlock()
             device = wire.fido2_device(key.socket)
@@ -141,7 +141,7 @@ class TestStore:
             self.works(damaged, passkey)
 
     def test_sealed_row_flipped(self, damaged, pristine):
-        """Every blob of the credential's row, by SQL: well-formed for SQLite, wrong for us."""
+        """Damage each blob of the credential's row by SQL, so that only our checks can find it."""
         path = damaged.state / "credentials.sqlite"
         with contextlib.closing(sqlite3.connect(path)) as database:
             columns = [row[1] for row in database.execute("PRAGMA table_info(credential)") if row[2].upper() == "BLOB"]
@@ -158,7 +158,7 @@ class TestStore:
             refuses_and_names(damaged, "credentials.sqlite")
 
     def test_deleted(self, damaged):
-        """An absent store is never taken for an empty one: that would be a key without its PIN and its tombstones."""
+        """A missing store is not treated as empty: the key would lose its PIN and its tombstones."""
         for path in damaged.state.glob("credentials.sqlite*"):
             path.unlink()
         said = refuses_and_names(damaged, "credentials.sqlite")
@@ -191,7 +191,7 @@ class TestStore:
 
 
 def change(key, sql, old=None):
-    """By another program, in the store of a daemon that does not run."""
+    """Change the store with another program while the daemon does not run."""
     with contextlib.closing(sqlite3.connect(key.state / "credentials.sqlite")) as database:
         if old:
             database.execute("ATTACH ? AS old", [str(old)])
@@ -201,10 +201,10 @@ def change(key, sql, old=None):
 
 
 class TestOldRows:
-    """One old row that is put back alone is found when the vault opens, and nothing is lost by that."""
+    """A single old row put back is found when the vault opens, and nothing is lost."""
 
     def removed(self, key, tmp_path):
-        """A daemon that has stopped, one passkey that was removed, and the store as it was before."""
+        """Return a stopped daemon, a removed passkey, and the store as it was before the removal."""
         with key:
             key.unlock()
             with contextlib.closing(wire.fido2_device(key.socket)) as client:
@@ -221,7 +221,7 @@ class TestOldRows:
 
     # Holds: FILE-4
     @pytest.mark.parametrize("running", [False, True], ids=["at rest", "under the running daemon"])
-    def test_a_deleted_passkey_that_is_back(self, damaged, pristine, tmp_path, running):
+    def test_a_removed_passkey_put_back_is_found(self, damaged, pristine, tmp_path, running):
         made = self.removed(damaged, tmp_path)
         change(damaged, self.BACK, tmp_path / "old.sqlite")
         damaged.pinentry.set("approve")
@@ -252,7 +252,7 @@ class TestOldRows:
         assert "nothing to accept" in refused.stderr
 
     # Holds: FILE-4
-    def test_tries_of_the_pin_that_are_back(self, damaged, tmp_path):
+    def test_old_pin_tries_put_back_are_found(self, damaged, tmp_path):
         with damaged:
             damaged.ask("pin", "set", passphrase=f"{PASSPHRASE}\n4711\n4711")
             damaged.stop()
@@ -266,8 +266,8 @@ class TestOldRows:
         assert "was modified outside liquid-auth" in refuses_and_names(damaged, "credentials.sqlite")
 
     # Holds: FILE-4
-    def test_the_sum_is_what_the_phrase_says(self, damaged, tmp_path):
-        """By Tests/judges/store_rows.py, with the daemon's own store."""
+    def test_the_sum_follows_from_the_phrase(self, damaged, tmp_path):
+        """Tests/judges/store_rows.py computes it from the daemon's store."""
         self.removed(damaged, tmp_path)
         with contextlib.closing(sqlite3.connect(damaged.state / "credentials.sqlite")) as database:
             assert store_rows.stored(OWN, database) == store_rows.of_store(OWN, database)
@@ -275,7 +275,7 @@ class TestOldRows:
 
     # Holds: FILE-5
     def test_a_store_of_version_1(self, damaged, pristine):
-        """As it was before there was a sum; the state row that knows of none is sealed here."""
+        """A store from before the sum existed; the test seals its state row."""
         with contextlib.closing(sqlite3.connect(damaged.state / "credentials.sqlite")) as database:
             [(nonce, sealed)] = database.execute("SELECT nonce, sealed FROM state").fetchall()
             database.execute("UPDATE state SET sealed = ?", [store_rows.state_of_version_1(OWN, nonce, sealed)])
@@ -292,12 +292,12 @@ class TestOldRows:
             assert store_rows.stored(OWN, database) == store_rows.of_store(OWN, database)
 
 
-class TestVaultThatIsLost:
-    """Whoever has the phrase loses nothing: a new vault belongs to the store that is there."""
+class TestLostVault:
+    """With the phrase nothing is lost: a new vault works with the existing store."""
 
     LEGAL = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 
-    def test_made_anew_for_the_store_that_is_there(self, tmp_path):
+    def test_a_new_vault_for_the_existing_store(self, tmp_path):
         key = Authenticator(tmp_path / "key").install()
         key.pinentry.set("approve")
         with key, contextlib.closing(wire.fido2_device(key.socket)) as client:
@@ -317,7 +317,7 @@ class TestVaultThatIsLost:
 
 
 class TestStart:
-    """Without a sound vault and store there is no key, and whoever mends them has the directory for himself."""
+    """Without an intact vault and store the daemon exits, so that `init` and `recover` can use the directory."""
 
     def test_without_a_state_directory(self, tmp_path):
         key = Authenticator(tmp_path / "key")
@@ -338,7 +338,7 @@ class TestStart:
 
     # Holds: FILE-9
     @pytest.mark.parametrize("name, remedy", [("vault", "init --import"), ("credentials.sqlite", "recover --new-store")])
-    def test_with_a_damaged_file(self, damaged, name, remedy):
+    def test_a_damaged_file_prevents_the_start(self, damaged, name, remedy):
         path = damaged.state / name
         path.write_bytes(path.read_bytes()[:-1])
         before = snapshot(damaged)

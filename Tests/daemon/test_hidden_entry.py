@@ -1,4 +1,4 @@
-"""A signal that ends a program while it hides what is typed leaves the terminal as it was."""
+"""A signal that ends a program during a hidden entry restores the terminal."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from support.authenticator import Authenticator, wait_for
 
 
 class Hidden:
-    """A program on a terminal of its own, whose session outlives it: the kernel resets a terminal with its session."""
+    """A program on a terminal whose session outlives it, because the kernel resets a terminal with its session."""
 
     def __init__(self, command, environment, folder):
         self.terminal, self.slave = pty.openpty()
@@ -36,7 +36,7 @@ class Hidden:
         os.kill(int(pid), number)
 
     def ended(self):
-        """The exit status, as a shell has it."""
+        """Return the exit status as a shell reports it."""
         return int(wait_for("end", lambda: self.ending.exists() and self.ending.read_text()))
 
     def __enter__(self):
@@ -65,7 +65,7 @@ def test_signal_at_a_hidden_entry_of_the_command(tmp_path, number):
 
 # Holds: INPUT-16
 def test_signal_at_a_hidden_entry_of_the_daemon(key, tmp_path):
-    """Also on a terminal that takes no output."""
+    """The terminal is restored even if it accepts no output."""
     command = [key.binary, "--state-dir", key.state, "--control", key.control_socket, "--transport", key.transport,
                "--verification", "passphrase", "--prompt", "terminal"]
     with Hidden(["sh", "-c", 'exec "$@" 2>"$0"', key.log, *command], key.environment, tmp_path) as entry:

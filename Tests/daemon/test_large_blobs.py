@@ -1,4 +1,4 @@
-"""`liquid-auth blobs`, judged by python-fido2's LargeBlobs at the key itself."""
+"""`liquid-auth blobs`, checked with python-fido2's LargeBlobs on the same key."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def passkey(ctap, user, extension=True):
 
 
 def theirs(ctap):
-    """python-fido2's side, with a token that may write."""
+    """Return python-fido2's LargeBlobs with a token that may write."""
     client = ClientPin(ctap)
     return LargeBlobs(ctap, client.protocol, client.get_uv_token(ClientPin.PERMISSION.LARGE_BLOB_WRITE))
 
@@ -54,7 +54,7 @@ def asked(key, *arguments):
     return [*arguments, "--control", key.control_socket]
 
 
-def test_ours_is_read_by_them_and_theirs_by_us(key, ctap, tmp_path):
+def test_each_side_reads_the_blobs_of_the_other(key, ctap, tmp_path):
     alice, bob = passkey(ctap, b"alice"), passkey(ctap, b"bob")
     (tmp_path / "content").write_bytes(OURS)
     assert "1300 bytes" in key.ask("blobs", "set", digits(alice), tmp_path / "content")
@@ -81,7 +81,7 @@ def test_ours_is_read_by_them_and_theirs_by_us(key, ctap, tmp_path):
 
 
 # Holds: INPUT-22
-def test_no_terminal_obeys_a_blob(key, ctap, tmp_path):
+def test_a_blob_is_not_written_to_a_terminal(key, ctap, tmp_path):
     alice = passkey(ctap, b"alice")
     theirs(ctap).put_blob(alice.blob_key, b"\x1b]0;obeyed\x07")
     command = key.command(*asked(key, "blobs", "get", digits(alice)))
@@ -91,7 +91,7 @@ def test_no_terminal_obeys_a_blob(key, ctap, tmp_path):
     assert code == 0 and b"obeyed" in (tmp_path / "got").read_bytes()
 
 
-def test_entries_of_others_are_told_and_stay(key, ctap, tmp_path):
+def test_foreign_entries_are_listed_and_kept(key, ctap, tmp_path):
     alice = passkey(ctap, b"alice")
     theirs(ctap).put_blob(os.urandom(32), THEIRS)
     (tmp_path / "content").write_bytes(OURS)
@@ -100,7 +100,7 @@ def test_entries_of_others_are_told_and_stay(key, ctap, tmp_path):
         (len(THEIRS), None), (len(OURS), alice.id.hex())]
 
 
-def test_the_whole_array_goes_out_and_comes_back(key, ctap, tmp_path):
+def test_export_and_import_of_the_whole_array(key, ctap, tmp_path):
     alice = passkey(ctap, b"alice")
     content = random.Random(1).randbytes(6000)  # more than one fragment
     (tmp_path / "content").write_bytes(content)
@@ -126,13 +126,13 @@ def test_the_whole_array_goes_out_and_comes_back(key, ctap, tmp_path):
 
 
 # Holds: CONTROL-13
-def test_ours_ends_what_they_have_half_written(key, ctap, tmp_path):
+def test_our_write_ends_a_half_finished_write(key, ctap, tmp_path):
     alice = passkey(ctap, b"alice")
     (tmp_path / "content").write_bytes(OURS)
     platform, write = theirs(ctap), ctap.large_blobs
 
     def between(offset, **members):
-        """Our command, before the platform's last fragment."""
+        """Run our command before the platform's last fragment."""
         if offset > 0:
             key.ask("blobs", "set", digits(alice), tmp_path / "content")
         return write(offset, **members)
@@ -146,7 +146,7 @@ def test_ours_ends_what_they_have_half_written(key, ctap, tmp_path):
 
 @pytest.fixture
 def meanwhile(key, tmp_path):
-    """Gives a control socket that does something before it passes a request with this command byte on."""
+    """Make a control socket that acts before it forwards a request with this command byte."""
 
     def make(command, act):
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -175,7 +175,7 @@ def meanwhile(key, tmp_path):
 
 # Holds: CONTROL-13
 @pytest.mark.parametrize("command", ["set", "delete", "import"])
-def test_what_a_site_writes_meanwhile_stays(key, ctap, tmp_path, meanwhile, command):
+def test_a_concurrent_write_of_a_site_stays(key, ctap, tmp_path, meanwhile, command):
     alice, bob = passkey(ctap, b"alice"), passkey(ctap, b"bob")
     (tmp_path / "content").write_bytes(OURS)
     key.ask("blobs", "set", digits(alice), tmp_path / "content")
@@ -190,7 +190,7 @@ def test_what_a_site_writes_meanwhile_stays(key, ctap, tmp_path, meanwhile, comm
 
 
 @pytest.mark.parametrize("place", ["", "folder/"])
-def test_an_export_is_on_the_disk_or_not_there(key, ctap, tmp_path, monkeypatch, place):
+def test_an_export_is_durable_or_absent(key, ctap, tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     for number in (1, 2):  # the file, then its directory
@@ -204,7 +204,7 @@ def test_an_export_is_on_the_disk_or_not_there(key, ctap, tmp_path, monkeypatch,
 
 
 # Holds: CONTROL-12
-def test_what_is_refused(key, ctap, tmp_path):
+def test_invalid_commands_are_refused(key, ctap, tmp_path):
     alice, bob = passkey(ctap, b"alice"), passkey(ctap, b"bob", extension=False)
     (tmp_path / "content").write_bytes(OURS)
     (tmp_path / "large").write_bytes(random.Random(2).randbytes(8192))

@@ -1,4 +1,4 @@
-"""The manual: each page can be rendered, and has every option that `--help` has."""
+"""Each page of the manual can be rendered, and has every option of `--help`."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ from support.authenticator import BIN
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "Sources/Manual"
 PAGES = sorted(SOURCES.glob("*.scd"))
 COMMON = "liquid-auth.1"
-# The page of each command of liquid-auth; those of connect and keyri are the wallet's.
+# The page of each command of liquid-auth; the wallet's pages cover connect and keyri.
 PAGE = {
     "accounts": "accounts", "blobs": "blobs", "config": "config", "credentials": "credentials", "demo": "demo",
     "derive": "recover", "device": "device", "init": "init", "link": "link", "lock": "device", "pin": "pin",
@@ -28,7 +28,7 @@ def help_of(program, *words):
 
 
 def commands(program, *words):
-    """Each command and subcommand, with its help."""
+    """Return each command and subcommand with its help."""
     text = help_of(program, *words)
     yield words, text
     listed = re.search(r"^SUBCOMMANDS:\n(.*?)(?:\n\n|\Z)", text, re.M | re.S)
@@ -37,13 +37,13 @@ def commands(program, *words):
 
 
 def options(text):
-    """The options that the help lists, not those that its prose names."""
+    """Return the options that the help lists, without those that its prose names."""
     return set(re.findall(r"^  (?:-\w, )?(--[a-z][a-z-]+)", text, re.M))
 
 
 @pytest.mark.skipif(not shutil.which("scdoc") or not shutil.which("mandoc"), reason="scripts/test installs both")
 @pytest.mark.parametrize("source", PAGES, ids=lambda path: path.stem)
-def test_page_is_rendered(source, tmp_path):
+def test_a_page_is_rendered(source, tmp_path):
     page = tmp_path / source.stem
     page.write_bytes(subprocess.run(["scdoc"], stdin=source.open("rb"), capture_output=True, check=True).stdout)
     lint = subprocess.run(["mandoc", "-T", "lint", "-W", "error", page], capture_output=True, text=True)
@@ -68,14 +68,14 @@ def test_every_command_has_a_page_of_its_name(tmp_path):
 
 
 @pytest.mark.parametrize("source", PAGES, ids=lambda path: path.stem)
-def test_every_page_that_a_page_names_is_there(source):
+def test_see_also_names_existing_pages(source):
     ours = re.findall(r"\*((?:liquid-auth|wallet\.conf)[a-z.-]*)\*\((\d)\)", source.read_text("utf-8"))
     assert ours, "SEE ALSO names no page"
     for name, section in ours:
         assert (SOURCES / f"{name}.{section}.scd").exists(), f"{name}({section})"
 
 
-def test_liquid_auth():
+def test_liquid_auth_pages_have_every_option():
     common = options_of_page(COMMON)
     seen = set()
     for words, text in commands("liquid-auth"):
@@ -88,12 +88,12 @@ def test_liquid_auth():
     assert seen == set(PAGE)
 
 
-def test_liquid_auth_wallet():
+def test_liquid_auth_wallet_pages_have_every_option():
     page = options_of_page("liquid-auth-wallet.1")
     for words, text in commands("liquid-auth-wallet"):
         assert options(text) <= page, f"{' '.join(words)}: {options(text) - page}"
 
 
-def test_liquid_authenticator():
+def test_the_liquid_authenticator_page_has_every_option():
     text = help_of("liquid-authenticator")
     assert options(text) == options_of_page("liquid-authenticator.8") & options(text) and len(options(text)) == 10

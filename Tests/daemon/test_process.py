@@ -1,4 +1,4 @@
-"""What the daemon is to the system: one a store, private, quick to go, and durable before it answers."""
+"""The daemon as a process: one per store, private, quick to end, and durable before it answers."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ from support.ceremonies import OWN, register
 
 
 def run_second(key):
-    """The same daemon again, on the same state directory but another socket."""
+    """Start the daemon again, on the same state directory but another socket."""
     return subprocess.run(
         [str(BIN / "liquid-authenticator"), "--state-dir", str(key.state), "--control", str(key.folder / "c2.sock"),
          "--transport", f"unix:{key.folder / 'second.sock'}"],
@@ -27,7 +27,7 @@ def run_second(key):
 
 
 # Holds: FILE-11
-def test_second_daemon_is_refused_with_the_pid_of_the_first(key):
+def test_a_second_daemon_is_refused_with_the_pid_of_the_first(key):
     with key:
         second = run_second(key)
         assert second.returncode != 0
@@ -36,7 +36,7 @@ def test_second_daemon_is_refused_with_the_pid_of_the_first(key):
         channel_works(key)
 
 
-def test_after_kill_the_next_one_starts(key):
+def test_after_sigkill_the_next_daemon_starts(key):
     key.start()
     key.stop(signal.SIGKILL)
     with key:
@@ -45,7 +45,7 @@ def test_after_kill_the_next_one_starts(key):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "in mid-prompt"])
-def test_signal_leaves_no_device(key, number, busy):
+def test_a_signal_leaves_no_device(key, number, busy):
     key.start()
     if busy:
         key.unlock()
@@ -59,7 +59,7 @@ def test_signal_leaves_no_device(key, number, busy):
     key.pinentry.wait_for_no_dialog()
 
 
-def test_signal_leaves_no_pty(tmp_path):
+def test_a_signal_leaves_no_pty(tmp_path):
     key = Authenticator(tmp_path / "key", transport="pty").install()
     key.start()
     path = re.search(r"/dev/pts/\d+", key.said())[0]
@@ -70,22 +70,22 @@ def test_signal_leaves_no_pty(tmp_path):
     os.close(descriptor)
 
 
-def test_not_dumpable(tmp_path):
-    """Core limit 0; and /proc/PID/mem of a process that is not dumpable belongs to root, whoever runs it.
+def test_the_daemon_is_not_dumpable(tmp_path):
+    """The core limit is 0, and /proc/PID/mem of a process that is not dumpable belongs to root.
 
-    Root's own processes look alike either way, so root looks at a daemon of `nobody`.
+    Root's own processes look the same either way, so root checks a daemon of `nobody`.
     """
     with tempfile.TemporaryDirectory(prefix="liquid-auth-") as folder:
         wrapper = []
         if os.geteuid() == 0:
             wrapper = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
         key = Authenticator(pathlib.Path(folder) / "key", wrapper=wrapper)
-        key.binary = shutil.copy(BIN / "liquid-authenticator", folder)  # where anybody may run it
+        key.binary = shutil.copy(BIN / "liquid-authenticator", folder)  # any user may run it there
         key.install()
         if wrapper:
             for path in [pathlib.Path(folder), *pathlib.Path(folder).rglob("*")]:
                 shutil.chown(path, "nobody", "nogroup")
-                path.chmod(path.stat().st_mode & ~0o022)  # that group is nobody's own, whatever the umask
+                path.chmod(path.stat().st_mode & ~0o022)  # that group is not private, whatever the umask
         with key:
             pid = key.process.pid
             limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
@@ -94,7 +94,7 @@ def test_not_dumpable(tmp_path):
             assert os.stat(f"/proc/{pid}/mem").st_uid == 0, "the daemon is dumpable"
 
 
-def test_modes(key):
+def test_files_and_sockets_are_private(key):
     with key:
         key.unlock()
         device = wire.fido2_device(key.socket)
@@ -110,7 +110,7 @@ def test_modes(key):
 
 
 class Trace:
-    """`strace -f` of a daemon: its system calls in order."""
+    """The system calls of a daemon in order, by `strace -f`."""
 
     calls = "fsync,fdatasync,rename,renameat,renameat2,sendto,sendmsg,sendmmsg,write,writev,pwrite64,pwritev,openat,close,unlink"
 
@@ -122,8 +122,8 @@ class Trace:
         return self.path.read_text("utf-8", "replace").splitlines()
 
 
-def test_record_is_on_disk_before_the_answer_leaves(tmp_path):
-    """In the order of system calls: the store is written, then fsynced or fdatasynced, and only then the answer goes."""
+def test_a_record_is_on_disk_before_the_answer_is_sent(tmp_path):
+    """The daemon writes the store, then calls fsync or fdatasync, and only then sends the answer."""
     trace = Trace(tmp_path / "trace")
     key = Authenticator(tmp_path / "key", wrapper=trace.command).install()
     with key:
@@ -133,7 +133,7 @@ def test_record_is_on_disk_before_the_answer_leaves(tmp_path):
         register(ctap, OWN, rk=True, uv=True)
         before = len(trace.lines())
         register(ctap, OWN, rk=True, uv=True)
-        # Once this is answered, strace has written the line of the answer before it.
+        # After this answer, strace has written the line of the previous answer.
         ctap.get_info()
         during = trace.lines()[before:]
         device.close()
@@ -146,7 +146,7 @@ def test_record_is_on_disk_before_the_answer_leaves(tmp_path):
 
 
 def whole(lines, at):
-    """A call with what strace wrote of it later, where another thread came between."""
+    """Return a call joined with its later part, where strace interleaved another thread."""
     line = lines[at]
     if not line.endswith("<unfinished ...>"):
         return line
@@ -155,12 +155,12 @@ def whole(lines, at):
 
 
 def keepalive(line):
-    """The reports of a KEEPALIVE: channel (4 bytes), BB."""
+    """Match the report of a KEEPALIVE: channel (4 bytes), BB."""
     return bool(re.match(r"(?:\\[0-7]{1,3}|\\[^0-7]|[^\\]){4}\\273", line.partition('"')[2]))
 
 
-def test_vault_is_written_atomically(tmp_path):
-    """A temporary file, fsync, rename, and fsync of the directory."""
+def test_the_vault_is_written_atomically(tmp_path):
+    """The steps are a temporary file, fsync, rename, and fsync of the directory."""
     trace = Trace(tmp_path / "trace", "openat", "fsync", "fdatasync", "rename", "renameat", "renameat2", "linkat", "link")
     key = Authenticator(tmp_path / "key")
     key.init(wrapper=trace.command)
@@ -171,8 +171,8 @@ def test_vault_is_written_atomically(tmp_path):
     assert re.search(r"fsync\(\d+<[^>]*/state>", text[renamed.end() :]), "no fsync of the directory after the rename"
 
 
-def test_init_that_cannot_be_made_durable_leaves_nothing(tmp_path):
-    """Each fsync in turn fails once: then not even the directory is there, and the next try works."""
+def test_an_init_that_is_not_durable_leaves_nothing(tmp_path):
+    """Each fsync in turn fails once: not even the directory remains, and the next try works."""
     for number in range(1, 40):
         trace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync",
                  "-e", f"inject=fsync,fdatasync:error=EIO:when={number}"]
@@ -189,7 +189,7 @@ def test_init_that_cannot_be_made_durable_leaves_nothing(tmp_path):
 
 
 class TestPinentry:
-    """A person who cannot be asked has not agreed, and the log says why."""
+    """A prompt that cannot be shown counts as a refusal, and the log says why."""
 
     def deny_and_say(self, key, *words):
         with key:
@@ -204,22 +204,22 @@ class TestPinentry:
                 assert channel.receive() == (wire.PING, b"x")
             return delay
 
-    def test_missing(self, key):
+    def test_a_missing_pinentry(self, key):
         key.pinentry_program = key.folder / "no-such-pinentry"
         self.deny_and_say(key, str(key.pinentry_program).lower())
 
     @pytest.mark.parametrize("behaviour", ["die", "crash", "die-first", "garbage", "garbage-first", "refuse", "no-newline",
                                            "overlong"])
-    def test_dying_or_talking_nonsense(self, key, behaviour):
+    def test_a_pinentry_that_dies_or_breaks_the_protocol(self, key, behaviour):
         key.pinentry.set(behaviour)
         self.deny_and_say(key, "pinentry")
 
-    def test_hanging_before_its_greeting(self, key):
+    def test_a_pinentry_that_hangs_before_its_greeting(self, key):
         key.pinentry.set("silent")
         assert self.deny_and_say(key, "pinentry") < 35
 
-    def test_hanging_in_the_dialog_is_a_time_out(self, key):
-        """The dialog is there but nobody answers; it is ended even if it ignores SIGTERM."""
+    def test_a_pinentry_that_hangs_in_the_dialog_times_out(self, key):
+        """A dialog without an answer is ended even if pinentry ignores SIGTERM."""
         key.pinentry.set("deaf", child=True)
         with key:
             key.unlock()

@@ -107,7 +107,7 @@ def test_the_files_of_a_release(repository):
 
 def test_the_same_tag_gives_the_same_bytes(repository, tmp_path):
     first = [path.read_bytes() for path in repository.made()]
-    for path in repository.path.rglob("*"):  # nothing but the commit gives the time of a file
+    for path in repository.path.rglob("*"):  # file times come from the commit only
         os.utime(path, (1, 1), follow_symlinks=False)
     repository.git("gc", "--quiet")
     again = repository.made("--output", str(tmp_path / "again"), umask=0o077, TZ="Asia/Tokyo", LC_ALL="C")
@@ -184,7 +184,7 @@ def test_a_tag_that_points_to_no_commit(repository):
     repository.refused("v0.4.3", said="the tag v0.4.3 does not point to a commit")
 
 
-def test_a_tag_that_is_not_the_version(repository):
+def test_a_tag_that_differs_from_the_version(repository):
     repository.git("tag", "--annotate", "--message=Release", "v0.4.3")
     repository.refused(
         "v0.4.3", said=f"the tag is v0.4.3, but productVersion in {VERSION_FILE} is 0.4.2; make them equal")
@@ -207,7 +207,7 @@ def test_an_output_file_that_exists(repository, tmp_path, name):
 @pytest.mark.parametrize("arguments, said", [
     (["--nonsense"], "unknown option --nonsense"), (["v0.4.2", "extra"], "unexpected argument extra"),
     (["--output"], "--output needs a directory"), (["--output="], "--output needs a directory")])
-def test_arguments_of_no_use(repository, arguments, said):
+def test_invalid_arguments(repository, arguments, said):
     repository.refused(*arguments, said=said)
 
 

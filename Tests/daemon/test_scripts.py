@@ -1,4 +1,4 @@
-"""What the scripts say where something cannot be had; the whole of scripts/run is walked in Tests/tools."""
+"""The scripts' messages about missing things; Tests/tools runs the whole of scripts/run."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 
 @pytest.mark.skipif(os.path.exists("/dev/uhid"), reason="uhid is there, and nothing need be loaded")
 @pytest.mark.parametrize("says, fault", [("FATAL: Module uhid not found", "FATAL: Module uhid not found"), ("", "")])
-def test_uhid_that_cannot_be_loaded_ends_no_script(tmp_path, says, fault):
+def test_a_script_goes_on_without_uhid(tmp_path, says, fault):
     for name in ("modprobe", "sudo"):
         program = tmp_path / name
         program.write_text(f"#!/bin/sh\necho 'something else'\necho '{says}' >&2\nexit 1\n")
@@ -25,7 +25,7 @@ def test_uhid_that_cannot_be_loaded_ends_no_script(tmp_path, says, fault):
 
 
 def shell(script, *arguments, **settings):
-    """What a script says that has sourced lib.sh, and needs no sudo."""
+    """Run a script that sources lib.sh and needs no sudo; return the result."""
     script = '. "$0/lib.sh"; as_root() { "$@"; }\n' + script
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script, SCRIPTS, *map(str, arguments)],
@@ -36,14 +36,14 @@ def shell(script, *arguments, **settings):
 @pytest.mark.parametrize("command, lock", [
     ("update", "lists/lock"), ("install", "lock-frontend"), ("install", "lock"),
     ("install --reinstall --download-only", "archives/lock")])
-def test_another_program_holds_a_lock_of_apt(tmp_path, command, lock):
-    """apt's own words, in a directory of the test's: whoever installs waits for the other, and says so once."""
+def test_the_script_waits_for_a_lock_of_apt(tmp_path, command, lock):
+    """With apt's own messages, in a directory of the test: the script waits, and says so once."""
     for directory in ("lists/partial", "archives/partial"):
         (tmp_path / directory).mkdir(parents=True)
     (tmp_path / "status").touch()
     places = " ".join(f"-o {name}={tmp_path}/{value}" for name, value in {
         "Dir::State": "", "Dir::State::status": "status", "Dir::Cache": "", "Dir::Etc": "", "Dir::Log": ""}.items())
-    if "archives" in lock:  # which apt locks when there is something to fetch
+    if "archives" in lock:  # apt takes this lock when it fetches packages
         package = tmp_path / "some.deb"
         made = tmp_path / "some/DEBIAN"
         made.mkdir(parents=True)
@@ -69,14 +69,14 @@ def test_another_program_holds_a_lock_of_apt(tmp_path, command, lock):
 
 
 # Holds: SCRIPT-6
-def test_what_apt_refuses_is_no_lock(tmp_path):
+def test_another_apt_error_is_not_a_lock(tmp_path):
     done = shell("apt_get install such-a-package-there-is-not; echo done")
     assert done.returncode == 1 and b"such-a-package-there-is-not" in done.stderr and b"waiting" not in done.stderr
 
 
 # Holds: SCRIPT-8
-def test_every_sh_reads_quoted_words_again():
-    """`sg` starts dash, and in the locale C bash's own quoting writes what dash does not read."""
+def test_every_sh_reads_quoted_words():
+    """`sg` starts dash, and in the locale C bash's own quoting is not readable by dash."""
     words = ["/home/andr\u00e9/.local/bin", "it's", "", " a  b ", "$HOME `id` \\n", "line\nline", "*", "''"]
     for locale in ("C", "C.UTF-8"):
         done = shell('sh -c "printf \'%s\\0\' $(single_quoted "$@")"', *words, env={**os.environ, "LC_ALL": locale})
@@ -84,8 +84,8 @@ def test_every_sh_reads_quoted_words_again():
 
 
 # Holds: SCRIPT-7
-def test_a_package_that_was_installed_after_a_build_is_found_by_the_next(tmp_path):
-    """SwiftPM asks pkg-config in the first two builds and then no more, whatever is installed."""
+def test_a_package_installed_after_a_build_is_found_by_the_next(tmp_path):
+    """SwiftPM runs pkg-config in the first two builds only, whatever is installed later."""
     package, library = tmp_path / "package", tmp_path / "library"
     files = {
         "Package.swift": """// swift-tools-version: 6.2
@@ -121,9 +121,9 @@ def test_a_package_that_was_installed_after_a_build_is_found_by_the_next(tmp_pat
 
 # Holds: SCRIPT-9
 @pytest.mark.parametrize("program", ["liquid-authenticator", "liquid-auth", *(
-    path.name for path in BIN.glob("liquid-auth-wallet"))])  # which `scripts/test daemon` alone does not build
-def test_a_program_looks_for_libraries_nowhere_else_and_binds_them_at_once(program):
-    """No RUNPATH, which names the builder's directories; `-z now`, so that the table of functions is read-only."""
+    path.name for path in BIN.glob("liquid-auth-wallet"))])  # not built by `scripts/test daemon` alone
+def test_programs_use_system_libraries_only_and_bind_them_at_once(program):
+    """No RUNPATH, which would name build directories; `-z now`, so that the table of functions is read-only."""
     dynamic = subprocess.run(["readelf", "-d", BIN / program], capture_output=True, text=True, check=True).stdout
     assert "RUNPATH" not in dynamic and "RPATH" not in dynamic, dynamic
     assert "BIND_NOW" in dynamic and "NOW" in dynamic.split("FLAGS_1", 1)[1], dynamic

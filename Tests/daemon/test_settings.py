@@ -1,4 +1,4 @@
-"""`liquid-auth pin` and `config`, judged by python-fido2 at the key itself."""
+"""`liquid-auth pin` and `config`, checked with python-fido2 on the same key."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ def ctap(running):
 
 
 def typed(key, *arguments, pin=PIN, status=0):
-    """With the passphrase and the PIN as the lines of standard input."""
+    """Run a command with the passphrase and the PIN as lines of standard input."""
     return key.run(*arguments, "--control", key.control_socket, status=status, stdin=f"{PASSPHRASE}\n{pin}\n")
 
 
@@ -43,7 +43,7 @@ def refused(status):
 
 
 class TestPIN:
-    def test_one_that_we_set_is_the_platforms(self, running, ctap):
+    def test_a_pin_set_by_the_command_works_for_platforms(self, running, ctap):
         assert told(running, "pin", "status")["set"] is False
         assert typed(running, "pin", "set").stdout == "the PIN is set\n"
         assert told(running, "pin", "status") == {
@@ -59,7 +59,7 @@ class TestPIN:
         assert client.get_pin_token(OTHER, PERMISSION.GET_ASSERTION, "a.example")
         assert running.pinentry.asked() == 0, "the passphrase is asked for where the command is"
 
-    def test_one_that_the_platform_set_is_changed_and_removed_by_us(self, running, ctap):
+    def test_the_command_changes_and_removes_a_platforms_pin(self, running, ctap):
         client = ClientPin(ctap)
         client.set_pin(OTHER)
         assert typed(running, "pin", "change", "--json").stdout == '{\n  "pin": "changed"\n}\n'
@@ -71,7 +71,7 @@ class TestPIN:
         with refused(ERR.PIN_NOT_SET):
             client.get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
 
-    def test_what_the_old_one_allowed_ends(self, running, ctap):
+    def test_a_new_pin_ends_old_tokens(self, running, ctap):
         typed(running, "pin", "set")
         client = ClientPin(ctap)
         for permission in (PERMISSION.CREDENTIAL_MGMT, PERMISSION.PERSISTENT_CREDENTIAL_MGMT):
@@ -81,7 +81,7 @@ class TestPIN:
             with refused(ERR.PIN_AUTH_INVALID):
                 manager.get_metadata()
 
-    def test_one_that_is_locked_and_then_blocked(self, running, ctap):
+    def test_the_command_replaces_a_locked_and_a_blocked_pin(self, running, ctap):
         typed(running, "pin", "set")
 
         def try_wrong_ones(count, status):
@@ -96,7 +96,7 @@ class TestPIN:
         status = told(running, "pin", "status")
         assert (status["triesLeft"], status["needsReplug"]) == (5, True)
         assert "liquid-auth device replug --power-cycle" in running.ask("pin", "status")
-        # The owner needs no power cycle, nor the old PIN.
+        # The command needs neither a power cycle nor the old PIN.
         typed(running, "pin", "change")
         assert ClientPin(ctap).get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
 
@@ -112,7 +112,7 @@ class TestPIN:
         assert ClientPin(Ctap2(device)).get_pin_token(PIN, PERMISSION.GET_ASSERTION, "a.example")
         device.close()
 
-    def test_set_and_change_know_which_is_meant(self, running):
+    def test_set_and_change_check_whether_a_pin_exists(self, running):
         ask = ["--control", running.control_socket]
         assert "pin set" in fails(running, "pin", "change", *ask, status=FAILED, stdin=f"{PASSPHRASE}\n{PIN}\n")
         fails(running, "pin", "remove", *ask, status=FAILED, stdin=PASSPHRASE + "\n")
@@ -121,7 +121,7 @@ class TestPIN:
 
     # Holds: CONTROL-11
     @pytest.mark.parametrize("pin", ["123", "żół", "12\t45", "x" * 64, "", "z\u0307o\u0301l1234"], ids=ascii)
-    def test_what_is_no_pin(self, running, pin):
+    def test_an_invalid_pin_is_refused(self, running, pin):
         said = fails(running, "pin", "set", "--control", running.control_socket, status=FAILED,
                      stdin=f"{PASSPHRASE}\n{pin}\n")
         assert "a PIN " in said
@@ -149,7 +149,7 @@ class TestPIN:
         assert OTHER not in running.said()
 
 
-def test_status_and_settings_are_told_while_locked(key):
+def test_status_and_settings_are_reported_while_locked(key):
     with key:
         assert told(key, "pin", "status")["set"] is False
         assert told(key, "config", "show") == {
@@ -167,13 +167,13 @@ class TestConfig:
 
     # Holds: INFO-7, GA-5
     def test_always_uv(self, running, ctap):
-        for _ in range(2):  # set, not toggled
+        for _ in range(2):  # it is set, not toggled
             assert told(running, "config", "always-uv", "on")["alwaysUv"] is True
             assert self.info(ctap).options["alwaysUv"] is True and "U2F_V2" not in self.info(ctap).versions
         assert told(running, "config", "always-uv", "off")["alwaysUv"] is False
         assert self.info(ctap).options["alwaysUv"] is False and "U2F_V2" in self.info(ctap).versions
 
-    def test_always_uv_and_nothing_that_verifies(self, running):
+    def test_always_uv_without_any_verification(self, running):
         hint = "nothing can verify you; set a PIN with: liquid-auth pin set"
         place = ["--state-dir", running.state, "--control", running.control_socket]
 
@@ -213,7 +213,7 @@ class TestConfig:
         assert not self.info(ctap).force_pin_change
         assert told(running, "config", "min-pin-length", "7", "--no-rp")["minimumPinLengthSites"] == []
 
-    def test_the_sites_are_told_the_length(self, running, ctap):
+    def test_listed_sites_get_the_minimum_length(self, running, ctap):
         running.ask("config", "min-pin-length", "5", "--rp", "told.example")
         assert told(running, "config", "show", "--sites")["minimumPinLengthSites"] == ["told.example"]
         assert "told.example" not in running.ask("config", "show")
@@ -234,7 +234,7 @@ class TestConfig:
         client.change_pin(PIN, OTHER)
         assert client.get_pin_token(OTHER, PERMISSION.GET_ASSERTION, "a.example")
 
-    def test_settings_outlive_a_restart(self, running):
+    def test_settings_survive_a_restart(self, running):
         running.ask("config", "always-uv", "on")
         typed(running, "pin", "set")
         running.stop()

@@ -1,4 +1,4 @@
-"""Too few descriptors: what cannot be served waits, costs nothing meanwhile, and is served when there is room again."""
+"""Too few descriptors: clients wait at no cost, and are served when descriptors are free again."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ def limit(key, count):
 
 
 def processor_seconds(key):
-    """What the daemon has used so far, by the kernel's count."""
+    """Return the processor time of the daemon so far, by the kernel's count."""
     fields = pathlib.Path(f"/proc/{key.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -27,8 +27,8 @@ def opened(key):
 
 
 # Holds: CONTROL-8
-def test_connections_that_idle_keep_nobody_out(key):
-    """A program that takes every place of the control socket, again and again, and does nothing with them."""
+def test_idle_connections_do_not_block_others(key):
+    """A program takes all connections of the control socket, again and again, and sends nothing."""
     with key, contextlib.ExitStack() as idle:
         for _ in range(100):
             client = idle.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
@@ -39,8 +39,8 @@ def test_connections_that_idle_keep_nobody_out(key):
 
 
 # Holds: CONTROL-14
-def test_a_connection_that_there_is_no_descriptor_for(key):
-    """On both sockets; accept(2) that fails leaves them readable, and poll(2) would tell so without end."""
+def test_a_connection_waits_for_a_descriptor(key):
+    """On both sockets: a failed accept(2) leaves them readable, and poll(2) would return without end."""
     with key:
         limit(key, opened(key))
         waiting = []
@@ -60,8 +60,8 @@ def test_a_connection_that_there_is_no_descriptor_for(key):
 
 
 # Holds: CONTROL-14
-def test_fewer_descriptors_than_are_waited_for(key):
-    """poll(2) refuses altogether then; its threads go on when it does not any more."""
+def test_poll_works_again_after_too_few_descriptors(key):
+    """poll(2) fails with too few descriptors; its threads continue when it succeeds again."""
     with key:
         limit(key, 1)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:

@@ -1,4 +1,4 @@
-"""A disk that takes its time, and a log that nobody reads, hold up nobody but the request that writes."""
+"""A slow disk or an unread log delays only the request that writes."""
 
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ from fido2.ctap2 import Ctap2
 from support import wire
 from support.authenticator import Authenticator, wait_for
 from support.ceremonies import OWN, client_data_hash, register
-from support.control_door import DENIED, OK, WITHDRAWN, ControlProtocol
+from support.control_socket import DENIED, OK, WITHDRAWN, ControlProtocol
 
 GET_INFO = 0x04
 SELECTION = b"\x0b"
@@ -24,7 +24,7 @@ CTRL_S, CTRL_Q = b"\x13", b"\x11"
 
 @contextlib.contextmanager
 def slow_disk(key, log):
-    """Each fdatasync of the daemon takes a second."""
+    """Delay each fdatasync of the daemon by a second."""
     tracer = subprocess.Popen(
         ["strace", "-f", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=1000000", "-o", log,
          "-p", str(key.process.pid)], stderr=subprocess.PIPE, text=True)
@@ -39,7 +39,7 @@ def slow_disk(key, log):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="to trace a process that forbids it needs root")
 def test_the_device_answers_while_a_passkey_is_written(key, tmp_path):
-    """Also when a program asks for getInfo at the control socket, which has to wait for the store."""
+    """Even when a program requests getInfo at the control socket, which has to wait for the store."""
     with key, slow_disk(key, tmp_path / "calls"):
         key.unlock()
         device = wire.fido2_device(key.socket)
@@ -50,20 +50,20 @@ def test_the_device_answers_while_a_passkey_is_written(key, tmp_path):
         wait_for("dialog", lambda: key.pinentry.asked() > asked)
         key.pinentry.wait_for_no_dialog()
         time.sleep(0.3)
-        with ControlProtocol(key.control_socket) as door, wire.Channel(key.socket) as other:
-            door.send(GET_INFO)
+        with ControlProtocol(key.control_socket) as control, wire.Channel(key.socket) as other:
+            control.send(GET_INFO)
             other.send(wire.INIT, b"12345678")
             assert other.receive()[0] == wire.INIT
             assert registration.is_alive(), "the disk was not slow"
-            assert door.receive()[0] == OK
+            assert control.receive()[0] == OK
         registration.join(60)
         assert not registration.is_alive(), key.said()
         device.close()
 
 
 # Holds: PERSON-12
-def test_a_terminal_that_its_person_has_stopped_holds_up_nobody(tmp_path):
-    """With Ctrl-S, before or behind the question."""
+def test_a_stopped_terminal_delays_no_other_request(tmp_path):
+    """The terminal is stopped with Ctrl-S, before or after the question."""
     terminal, slave = pty.openpty()
     key = Authenticator(
         tmp_path / "key", wrapper=["bash", "-c", 'exec setsid --ctty "$@" < "$0"', os.ttyname(slave)]).install()
@@ -76,7 +76,7 @@ def test_a_terminal_that_its_person_has_stopped_holds_up_nobody(tmp_path):
         return os.read(terminal, 65536) if select.select([terminal], [], [], 0)[0] else b""
 
     def answer(channel):
-        """Within five seconds, however many keepalives come."""
+        """Return the answer within five seconds, after any number of keepalives."""
         return wait_for("answer", lambda: (m := channel.receive(1)) and m[0] != wire.KEEPALIVE and m, 5)
 
     with key:
@@ -93,7 +93,7 @@ def test_a_terminal_that_its_person_has_stopped_holds_up_nobody(tmp_path):
                 assert answer(channel) == (wire.CBOR, bytes([WITHDRAWN]))
                 wait_for("echo", echoes)
                 assert shows() == b""
-                # The next is asked, and not told that the device is busy.
+                # The next request gets a prompt, not an error that the device is busy.
                 other.send(wire.CBOR, SELECTION)
                 assert other.receive() == (wire.KEEPALIVE, b"\x02")
                 os.write(terminal, CTRL_Q)
@@ -111,8 +111,8 @@ def test_a_terminal_that_its_person_has_stopped_holds_up_nobody(tmp_path):
     os.close(slave)
 
 
-def test_a_log_that_nobody_reads_holds_up_nobody(tmp_path):
-    """As a terminal that its person has stopped with Ctrl-S. What is lost meanwhile is counted."""
+def test_an_unread_log_delays_no_request(tmp_path):
+    """Like a terminal stopped with Ctrl-S. The lost lines are counted."""
     log = tmp_path / "log"
     os.mkfifo(log)
     reader = os.open(log, os.O_RDWR | os.O_NONBLOCK)

@@ -1,4 +1,4 @@
-"""What a test shows of a program that does not end: it must name each thread and what it waits for."""
+"""The report on a program that does not end names each thread and what it waits for."""
 
 import subprocess
 
@@ -21,7 +21,7 @@ def test_a_program_on_a_terminal_that_does_not_end():
         on_terminal(["sh", "-c", "ps -o tty= -p $$ | sed s,^,/dev/,; sleep 100"], [], seconds=1)
 
 
-def test_a_condition_that_does_not_come():
+def test_a_condition_that_stays_false():
     with subprocess.Popen(["sleep", "100"]) as program:
         with pytest.raises(AssertionError, match=f"(?s)no wonder within 0.1 s\nprocess {program.pid}: sleep 100"):
             wait_for(lambda: "wonder", lambda: False, 0.1, pid=program.pid)

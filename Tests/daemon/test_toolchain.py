@@ -1,6 +1,6 @@
-"""Swift, where there is none: fetched from a mirror on this machine that serves a toolchain of a few bytes.
+"""Fetching Swift where it is missing, from a mirror on this machine with a toolchain of a few bytes.
 
-The toolchain is a shell script, and the test's own key signs it. The whole, on a new Debian, is `Tests/fresh/run`.
+The toolchain is a shell script, signed by the test's own key. `Tests/fresh/run` does the same on a new Debian.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ NO_LIBRARY = "error while loading shared libraries: libncurses.so.6: cannot open
 
 
 class Key:
-    """A key of the test's, and what it signs; `at` is gpg's clock."""
+    """A signing key of the test; `at` is gpg's clock."""
 
     def __init__(self, home, expiry="never", at="20260401T120000"):
         self.home, self.at = home, at
@@ -47,7 +47,7 @@ class Key:
 
 
 class Mirror(http.server.BaseHTTPRequestHandler):
-    """Serves `files` by path, and goes on where a client has part of one. `cuts` counts the tarballs that end early."""
+    """Serves `files` by path and resumes partial transfers. `cuts` counts the tarballs to cut short."""
 
     files, cuts, asked = {}, 0, []
 
@@ -80,7 +80,7 @@ class Mirror(http.server.BaseHTTPRequestHandler):
 
 
 def toolchain(script, **more):
-    """A tarball as swift.org's are: one directory, with `usr/bin/swift` in it."""
+    """Return a tarball like swift.org's: one directory with `usr/bin/swift`."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         for path, content in {"bin/swift": f"#!/bin/sh\n{script}\n".encode(), **more}.items():
@@ -91,7 +91,7 @@ def toolchain(script, **more):
 
 
 class Machine:
-    """A home, and a PATH with all programs of this machine but Swift; its apt notes what it should install."""
+    """A home, and a PATH with this machine's programs except Swift; its apt records the packages to install."""
 
     def __init__(self, folder, mirror, key):
         self.home, self.mirror, self.key = folder / "home", mirror, key
@@ -109,7 +109,7 @@ class Machine:
         self.os_release(DEBIAN_13)
 
     def program(self, name, script):
-        (self.bin / name).unlink(missing_ok=True)  # a link to this machine's own would be written through
+        (self.bin / name).unlink(missing_ok=True)  # do not write through a link to this machine's program
         (self.bin / name).write_text(f"#!/bin/sh\n{script}\n")
         (self.bin / name).chmod(0o755)
 
@@ -182,7 +182,7 @@ def test_swift_is_fetched_once_and_found_again(machine):
     machine.serve(toolchain(SERVES))
     swift = machine.shelf / "swift-6.3.1/usr/bin/swift"
     assert machine.install() == f"Swift version 6.3.1 (swift-6.3.1-RELEASE)\n{swift}\n"
-    for words in ("there is no Swift here, and 6.2 or later is needed", f"fetching Swift 6.3.1 from {machine.mirror.url}",
+    for words in ("Swift is not installed; 6.2 or later is needed", f"fetching Swift 6.3.1 from {machine.mirror.url}",
                   f"to remove it: rm -r '{swift.parents[2]}'", "libncurses6", "libstdc++-14-dev"):
         assert words in machine.said, machine.said
     assert [path.name for path in machine.shelf.iterdir()] == ["swift-6.3.1"]
@@ -200,7 +200,7 @@ def test_a_machine_of_another_kind_asks_for_its_own(machine):
 @pytest.mark.parametrize("release, machine_name", [
     ("ID=debian\nVERSION_CODENAME=forky\n", "x86_64"), ("ID=ubuntu\nVERSION_CODENAME=focal\n", "x86_64"),
     ("ID=arch\n", "x86_64"), (DEBIAN_13, "riscv64")])
-def test_where_swift_org_has_none_nothing_is_installed(machine, release, machine_name):
+def test_without_a_toolchain_of_swift_org_nothing_is_installed(machine, release, machine_name):
     machine.os_release(release)
     machine.install(status=1, machine=machine_name)
     assert "swift.org has no toolchain for this distribution and machine" in machine.said
@@ -211,7 +211,7 @@ def test_where_swift_org_has_none_nothing_is_installed(machine, release, machine
     ("ID=debian\nVERSION_CODENAME=bookworm\n", "debian12"), (DEBIAN_13, "debian12"),
     ("ID=ubuntu\nVERSION_CODENAME=jammy\n", "ubuntu22.04"), ("ID=ubuntu\nVERSION_CODENAME=noble\n", "ubuntu24.04"),
     ("ID=linuxmint\nVERSION_CODENAME=wilma\nUBUNTU_CODENAME=noble\n", "ubuntu24.04")])
-def test_the_path_is_the_one_of_swift_org(machine, release, platform):
+def test_the_path_is_that_of_swift_org(machine, release, platform):
     machine.os_release(release)
     machine.install(status=1)
     assert machine.mirror.asked == [
@@ -234,7 +234,7 @@ def ends_with_nothing(machine, *words, status=1, **settings):
 
 
 # Holds: SCRIPT-2
-def test_a_tarball_that_was_changed(machine):
+def test_a_changed_tarball_is_refused(machine):
     content = toolchain(SERVES)
     machine.serve(content[:-1] + b"x", signature=machine.key.sign(content))
     ends_with_nothing(machine, "BAD signature", "is not a valid signature by the key", "nothing is installed")
@@ -242,13 +242,13 @@ def test_a_tarball_that_was_changed(machine):
 
 # Holds: SCRIPT-2
 @pytest.mark.parametrize("signature", [b"", b"no signature", b"-----BEGIN PGP SIGNATURE-----\n"])
-def test_what_is_no_signature(machine, signature):
+def test_an_invalid_signature_is_refused(machine, signature):
     machine.serve(toolchain(SERVES), signature=signature)
     ends_with_nothing(machine, "nothing is installed")
 
 
 # Holds: SCRIPT-2
-def test_another_key_signed_it(machine, tmp_path):
+def test_a_signature_by_another_key_is_refused(machine, tmp_path):
     content = toolchain(SERVES)
     with another_key(tmp_path) as other:
         machine.serve(content, signature=other.sign(content), keys=machine.key.public() + other.public())
@@ -256,7 +256,7 @@ def test_another_key_signed_it(machine, tmp_path):
 
 
 # Holds: SCRIPT-2
-def test_the_mirror_has_another_key(machine, tmp_path):
+def test_a_mirror_with_another_key_is_refused(machine, tmp_path):
     content = toolchain(SERVES)
     with another_key(tmp_path) as other:
         machine.serve(content, signature=other.sign(content), keys=other.public())
@@ -264,7 +264,7 @@ def test_the_mirror_has_another_key(machine, tmp_path):
 
 
 # Holds: SCRIPT-2
-def test_only_the_variable_of_its_own_names_another_key(machine):
+def test_only_liquid_swift_fingerprint_names_another_key(machine):
     machine.serve(toolchain(SERVES))
     ends_with_nothing(
         machine, "has no key with the fingerprint 52BB7E3DE28A71BE22EC05FFEF80A866B47A981F", LIQUID_SWIFT_FINGERPRINT=None)
@@ -273,8 +273,8 @@ def test_only_the_variable_of_its_own_names_another_key(machine):
 
 
 # Holds: SCRIPT-3
-def test_a_key_that_has_expired(machine, tmp_path):
-    """As swift.org's has, on 2026-09-16: what it signed before is good, what it signs later is not."""
+def test_an_expired_key_still_verifies_old_signatures(machine, tmp_path):
+    """Like swift.org's key after 2026-09-16: signatures made before the expiry are valid, later ones are not."""
     content = toolchain(SERVES)
     with another_key(tmp_path, expiry="2021-06-01", at="20210101T120000") as machine.key:
         machine.serve(content, signature=machine.key.sign(content, at="20210501T120000"))
@@ -284,7 +284,7 @@ def test_a_key_that_has_expired(machine, tmp_path):
 
 
 # Holds: SCRIPT-3
-def test_a_signature_made_after_the_key_had_expired(machine, tmp_path):
+def test_a_signature_made_after_the_expiry_is_refused(machine, tmp_path):
     content = toolchain(SERVES)
     with another_key(tmp_path, expiry="2021-06-01", at="20210101T120000") as machine.key:
         public = machine.key.public()
@@ -294,7 +294,7 @@ def test_a_signature_made_after_the_key_had_expired(machine, tmp_path):
 
 
 # Holds: SCRIPT-4
-def test_a_transfer_that_is_cut_goes_on_where_it_was(machine):
+def test_an_interrupted_transfer_is_resumed(machine):
     machine.serve(toolchain(SERVES))
     machine.mirror.cuts = 2
     assert machine.install()
@@ -302,7 +302,7 @@ def test_a_transfer_that_is_cut_goes_on_where_it_was(machine):
 
 
 # Holds: SCRIPT-4
-def test_a_transfer_that_is_always_cut(machine):
+def test_a_transfer_that_always_breaks_off_fails(machine):
     machine.serve(toolchain(SERVES))
     machine.mirror.cuts = 99
     ends_with_nothing(machine, "curl: (18)", "could not be fetched; nothing is installed")
@@ -325,14 +325,14 @@ def test_no_network(machine):
 # Holds: SCRIPT-4
 def test_too_little_room(machine):
     machine.serve(toolchain(SERVES))
-    ends_with_nothing(machine, "Swift 6.3.1 needs 3500 MB", "MB are free there", tmpfs="4m", unpacked_mb=3500)
+    ends_with_nothing(machine, "Swift 6.3.1 needs 3500 MB", "MB are free", tmpfs="4m", unpacked_mb=3500)
     assert [method for method, _ in machine.mirror.asked] == ["HEAD"]
 
 
 # Holds: SCRIPT-4
 def test_a_disk_that_fills_up(machine):
     machine.serve(toolchain(SERVES, **{"lib/large": bytes(8_000_000)}))
-    ends_with_nothing(machine, "Swift could not be unpacked, with 0 MB still free in ", "nothing of it is left", tmpfs="4m")
+    ends_with_nothing(machine, "Swift could not be unpacked, with 0 MB free in ", "its files are removed", tmpfs="4m")
     assert "swift-6.3.1" not in machine.said.splitlines()[-1]
 
 
@@ -342,22 +342,22 @@ def test_a_toolchain_that_cannot_start_here_does_not_stay(machine):
     ends_with_nothing(machine, f"swift cannot start: {NO_LIBRARY}")
 
 
-def test_what_is_no_toolchain(machine):
+def test_a_tarball_that_cannot_be_unpacked(machine):
     machine.serve(toolchain(SERVES).replace(b"\x1f\x8b", b"\0\0", 1))
     ends_with_nothing(machine, "could not be unpacked")
 
 
 # Holds: SCRIPT-1
-def test_one_that_is_too_old(machine):
+def test_a_swift_that_is_too_old_is_replaced(machine):
     machine.program("swift", "echo 'Swift version 6.0.3 (swift-6.0.3-RELEASE)'")
     machine.serve(toolchain(SERVES))
     machine.install()
     assert "swift is Swift 6.0.3, which is too old: 6.2 or later is needed" in machine.said
-    assert "there is no Swift" not in machine.said and "cannot start" not in machine.said
+    assert "Swift is not installed" not in machine.said and "cannot start" not in machine.said
 
 
 # Holds: SCRIPT-1
-def test_one_that_cannot_start_may_miss_a_library_that_is_then_installed(machine):
+def test_a_missing_library_of_swift_is_installed(machine):
     machine.program("swift", f"grep -qs libncurses6 {machine.apt_log} || {{ echo '{NO_LIBRARY}' >&2; exit 127; }}; {SERVES}")
     assert machine.install().endswith(f"{machine.bin}/swift\n")
     assert f"swift cannot start: {NO_LIBRARY}" in machine.said
@@ -365,15 +365,15 @@ def test_one_that_cannot_start_may_miss_a_library_that_is_then_installed(machine
 
 
 # Holds: SCRIPT-1
-def test_one_that_never_starts_is_replaced(machine):
+def test_a_swift_that_never_starts_is_replaced(machine):
     machine.program("swift", f"echo '{NO_LIBRARY}' >&2; exit 127")
     machine.serve(toolchain(SERVES))
     assert machine.install().endswith(f"{machine.shelf}/swift-6.3.1/usr/bin/swift\n")
     assert f"swift cannot start: {NO_LIBRARY}" in machine.said
 
 
-def test_one_that_was_fetched_may_miss_a_library_later(machine):
-    """As after an upgrade of the distribution; the older Swift in PATH is not what is wrong."""
+def test_a_fetched_swift_gets_its_missing_library(machine):
+    """As after an upgrade of the distribution; the error is not about the older Swift in PATH."""
     machine.program("swift", "echo 'Swift version 6.0.3 (swift-6.0.3-RELEASE)'")
     fetched = machine.shelf / "swift-6.3.1/usr/bin/swift"
     fetched.parent.mkdir(parents=True)
@@ -383,7 +383,7 @@ def test_one_that_was_fetched_may_miss_a_library_later(machine):
     assert f"{fetched} cannot start: {NO_LIBRARY}" in machine.said and machine.mirror.asked == []
 
 
-def test_the_distribution_has_one(machine):
+def test_the_distributions_swift_is_installed(machine):
     machine.program("apt-cache", "echo '  Candidate: 6.2.3-1'")
     machine.program("apt-get", f"""echo "$@" >>{machine.apt_log}
         case $* in *swiftlang*) printf '#!/bin/sh\\n{SERVES}\\n' >{machine.bin}/swift; chmod +x {machine.bin}/swift;; esac""")
@@ -391,7 +391,7 @@ def test_the_distribution_has_one(machine):
     assert "this distribution has 6.2.3" in machine.said and machine.mirror.asked == []
 
 
-def test_a_toolchain_that_the_person_names(machine, tmp_path):
+def test_liquid_swift_names_a_toolchain(machine, tmp_path):
     other = tmp_path / "other toolchain"
     (other / "usr/bin").mkdir(parents=True)
     (other / "usr/bin/swift").write_text(f"#!/bin/sh\n{SERVES}\n")
@@ -406,18 +406,18 @@ def test_a_toolchain_that_the_person_names(machine, tmp_path):
 @pytest.mark.parametrize("script, words", [
     ("echo 'Swift version 5.10.1'", "is Swift 5.10.1, which is too old: 6.2 or later is needed"),
     (f"echo '{NO_LIBRARY}' >&2; exit 127", f"cannot start: {NO_LIBRARY}"),
-    ("true", "cannot start: it does not say its version")])
-def test_a_toolchain_that_the_person_names_and_that_does_not_serve(machine, script, words):
+    ("true", "cannot start: it prints no version")])
+def test_a_named_toolchain_that_does_not_work_is_an_error(machine, script, words):
     machine.program("swift", SERVES)
     (machine.home / "bin").mkdir()
     (machine.home / "bin/swift").write_text(f"#!/bin/sh\n{script}\n")
     (machine.home / "bin/swift").chmod(0o755)
-    ends_with_nothing(machine, words, "LIQUID_SWIFT names this one, and no other is tried", LIQUID_SWIFT=str(machine.home))
+    ends_with_nothing(machine, words, "LIQUID_SWIFT names this toolchain, so no other is tried", LIQUID_SWIFT=str(machine.home))
 
 
 # Holds: SCRIPT-5
 @pytest.mark.parametrize("named", ["/nonexistent", "ftp://example.org", "."])
-def test_what_is_neither_a_toolchain_nor_a_mirror(machine, named):
+def test_liquid_swift_must_name_a_toolchain_or_a_mirror(machine, named):
     machine.program("swift", SERVES)
     ends_with_nothing(machine, f"LIQUID_SWIFT={named} has no usr/bin/swift", LIQUID_SWIFT=named)
     assert machine.installed() == ""

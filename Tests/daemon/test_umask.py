@@ -1,6 +1,6 @@
-"""Files that are born writable for a group: umask 0002 and a group of one's own, as Debian 13 gives every user.
+"""Files created group-writable: umask 0002 and a private group, as Debian 13 gives every user.
 
-Where the group of whoever runs them is private, all tests of this part have that umask (conftest.py).
+If the group of the user who runs the tests is private, all tests of this part have that umask (conftest.py).
 """
 
 import json
@@ -22,7 +22,7 @@ def cases(machines):
 
 @pytest.fixture
 def writable(tmp_path):
-    """A key whose files and directories, the sockets' too, its group may write."""
+    """Return a key whose files and directories, the sockets' too, are group-writable."""
     key = Authenticator(tmp_path / "key").install()
     for path in [key.folder, key.state]:
         path.chmod(0o770)
@@ -40,7 +40,7 @@ def problems(key, wrapper):
 
 # Holds: INPUT-4
 @cases(PRIVATE)
-def test_a_private_group_is_nobody_else(writable, tmp_path, accounts):
+def test_a_private_group_is_not_other_users(writable, tmp_path, accounts):
     writable.wrapper = on_machine(tmp_path / "machine", *accounts)
     assert "open to other users" not in problems(writable, writable.wrapper)
     with writable:
@@ -51,7 +51,7 @@ def test_a_private_group_is_nobody_else(writable, tmp_path, accounts):
 
 # Holds: INPUT-4
 @cases(PRIVATE)
-def test_with_an_acl_the_group_s_permissions_are_others(writable, tmp_path, accounts):
+def test_with_an_acl_the_group_is_other_users(writable, tmp_path, accounts):
     wrapper = on_machine(tmp_path / "machine", *accounts)
     vault = writable.state / "vault"
     vault.chmod(0o600)
@@ -62,7 +62,7 @@ def test_with_an_acl_the_group_s_permissions_are_others(writable, tmp_path, acco
 
 # Holds: INPUT-4
 @cases(SHARED)
-def test_any_other_group_is_others(writable, tmp_path, accounts):
+def test_any_other_group_is_other_users(writable, tmp_path, accounts):
     writable.wrapper = on_machine(tmp_path / "machine", *accounts)
     said = problems(writable, writable.wrapper)
     assert f"other users can access {writable.state} (mode 770); restrict access with: chmod 700 '{writable.state}'" in said
@@ -77,9 +77,9 @@ def test_any_other_group_is_others(writable, tmp_path, accounts):
     assert not writable.control_socket.exists() and not writable.socket.exists()
 
 
-def test_what_others_may_read_is_refused_under_umask_0002(tmp_path):
-    """A copy made by hand is 664: the group is no matter, the rest of the machine is."""
-    wrapper = on_machine(tmp_path / "machine", *PRIVATE["nobody in the list"])
+def test_files_readable_by_others_are_refused_under_umask_0002(tmp_path):
+    """A copy made by hand has mode 664: group access is fine, access by others is not."""
+    wrapper = on_machine(tmp_path / "machine", *PRIVATE["no member listed"])
     key = Authenticator(tmp_path / "key").install()
     (key.state / "vault").chmod(0o664)
     assert f"other users can access {key.state}/vault (mode 664)" in problems(key, wrapper)
@@ -87,7 +87,7 @@ def test_what_others_may_read_is_refused_under_umask_0002(tmp_path):
 
 # Holds: INPUT-5
 @pytest.mark.parametrize("umask", [0o002, 0o000, 0o777], ids="{:04o}".format)
-def test_what_we_make_is_private_under_any_umask(tmp_path, umask):
+def test_new_files_are_private_under_any_umask(tmp_path, umask):
     """Directories, vault, store, lock, both sockets, and an export."""
     key = Authenticator(tmp_path / "key", wrapper=["sh", "-c", f'umask {umask:04o} && exec "$@"', "sh"])
     key.state = tmp_path / "key" / "made" / "state"

@@ -1,1 +1,1 @@
-"""Judges: what our answers are held against, written from the contracts and sharing no code with the product."""
+"""Judges: independent checks of our answers, written from the contracts without code of the product."""

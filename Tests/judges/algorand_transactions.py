@@ -1,10 +1,9 @@
-"""Algorand transactions as py-algorand-sdk makes them, and what is wrong with others.
+"""Algorand transactions made by py-algorand-sdk, and malformed ones with their faults.
 
     python Tests/judges/algorand_transactions.py > Tests/Vectors/algorand-transactions.json
 
-Bytes, ids, signatures and group ids are the SDK's. The malformed ones are written here byte by byte; which fault each
-has is ours to say, but whether its form is canonical is judged by `canonical`, that is by msgpack's own reader and
-writer.
+Bytes, ids, signatures and group ids are the SDK's. The malformed ones are written here byte by byte. This file names
+the fault of each; `canonical`, that is msgpack's own reader and writer, decides whether its form is canonical.
 """
 
 import base64
@@ -45,7 +44,7 @@ def pay(amount: int = 1_000_000, to: str = BOB, **more) -> sdk.PaymentTxn:
 
 
 def transactions() -> dict[str, sdk.Transaction]:
-    """One of every kind that a wallet signs."""
+    """Return one transaction of every kind that a wallet signs."""
     sp = parameters()
     roles = {"manager": ALICE, "reserve": BOB, "freeze": CAROL, "clawback": ALICE}
     none = dict.fromkeys(roles, "")
@@ -112,12 +111,15 @@ def transactions() -> dict[str, sdk.Transaction]:
 
 
 def group(count: int) -> list[sdk.Transaction]:
-    """A whole group: each amount is another one, so that their order matters."""
+    """Return a whole group; the amounts differ, so the order matters."""
     return sdk.assign_group_id([pay(amount + 1, note=b"g") for amount in range(count)])
 
 
 def signed_in_other_ways() -> dict[str, bytes]:
-    """What a wallet posts and cannot make; what proves the last two is made up, as the network alone judges that."""
+    """Return signed forms that a wallet posts but cannot make.
+
+    The proofs of the last two are made up, because only the network checks them.
+    """
     keys = MultisigTransactionSigner(sdk.Multisig(1, 2, [ALICE, BOB, CAROL]), [KEYS[0], KEYS[2]])
     by_two = sign_transaction_with_signer(pay(), keys)
     program = sdk.LogicSigTransaction(pay(), sdk.LogicSigAccount(APPROVAL, [b"", b"argument"]))
@@ -125,13 +127,13 @@ def signed_in_other_ways() -> dict[str, bytes]:
     return {"two of three keys": raw(by_two), "a program": raw(program), "a Falcon key": raw(falcon)}
 
 
-# What is wrong. `PAYMENT` is the map of a payment; a fault is made in it, or in bytes that are written by hand.
+# Faults. `PAYMENT` is the map of a payment; each fault is made in it, or in bytes written by hand.
 
 PAYMENT = msgpack.unpackb(raw(pay()))
 
 
 def written(members: dict | list) -> bytes:
-    """As it stands: nothing is sorted, nothing left out, and a `Raw` value is its own bytes."""
+    """Encode without sorting or omitting members; a `Raw` value is copied."""
     pairs = list(members.items()) if isinstance(members, dict) else members
     head = bytes([0x80 | len(pairs)]) if len(pairs) < 16 else b"\xde" + len(pairs).to_bytes(2)
     pieces = (piece for pair in pairs for piece in pair)
@@ -139,11 +141,11 @@ def written(members: dict | list) -> bytes:
 
 
 class Raw(bytes):
-    """Bytes that are msgpack already."""
+    """Encoded msgpack."""
 
 
 def changed(**members) -> bytes:
-    """The payment with other members, in canonical order."""
+    """Return the payment with other members, in canonical order."""
     return written(dict(sorted((PAYMENT | members).items())))
 
 
@@ -152,12 +154,12 @@ def without(*keys: str, **members) -> bytes:
 
 
 def of_type(kind: str, **members) -> bytes:
-    """The payment's header with another type's members."""
+    """Return the payment's header with another type's members."""
     return without("amt", "rcv", type=kind, **members)
 
 
 def malformed_form() -> list[tuple[str, bytes, str]]:
-    """Bytes that a node would write differently, or not at all: name, bytes, fault."""
+    """Return bytes that no node would write: name, bytes, fault."""
     good = raw(pay())
     swapped = list(PAYMENT.items())
     swapped[0], swapped[1] = swapped[1], swapped[0]
@@ -224,7 +226,7 @@ def malformed_form() -> list[tuple[str, bytes, str]]:
 
 
 def malformed_content() -> list[tuple[str, bytes, str]]:
-    """Canonical msgpack that is no transaction, or none that we would sign: name, bytes, fault."""
+    """Return canonical msgpack that is not a transaction, or not one that we sign: name, bytes, fault."""
     address, zeros = PAYMENT["snd"], bytes(32)
     mainnet = base64.b64decode("wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=")
     keys = {"selkey": address, "votekd": 1, "votekey": address, "votelst": 9}
@@ -319,7 +321,7 @@ def malformed_content() -> list[tuple[str, bytes, str]]:
 
 
 def malformed_signed() -> list[tuple[str, bytes, str]]:
-    """What is no signed transaction; the maps' form is canonical."""
+    """Return canonical maps that are not signed transactions."""
     sig, address = bytes(63) + b"\x01", PAYMENT["snd"]
     return [
         ("the transaction alone", raw(pay()), 'missingMember("txn")'),
@@ -338,7 +340,7 @@ def malformed_signed() -> list[tuple[str, bytes, str]]:
 
 
 def malformed_groups() -> list[tuple[str, list[sdk.Transaction], str]]:
-    """Transactions that are not one whole group: name, transactions, fault."""
+    """Return transactions that are not one whole group: name, transactions, fault."""
     two, three, lone = group(2), group(3), group(1)
     foreign = [pay(1), pay(2)]
     for transaction in foreign:
@@ -361,10 +363,10 @@ def malformed_groups() -> list[tuple[str, list[sdk.Transaction], str]]:
 
 
 def canonical(data: bytes) -> bytes | None:
-    """What a node would write of what it reads, as far as msgpack's own reader and writer know; None if it reads none.
+    """Return the bytes that a node would write for this input, by msgpack's own reader and writer; None if unreadable.
 
-    No member takes what is no text, byte string, truth, map, list, or number from 0 on. They know nothing of lengths:
-    an address of zeros is left out by nodes, and not here.
+    Members are texts, byte strings, booleans, maps, lists and numbers from 0 on. Lengths are not checked: nodes omit an
+    address of zeros, this function does not.
     """
 
     def pruned(value):
@@ -381,7 +383,7 @@ def canonical(data: bytes) -> bytes | None:
 
 
 def computed_id(members: list[sdk.Transaction]) -> bytes | None:
-    """The id of a group of just these."""
+    """Return the id of a group of exactly these transactions."""
     if not 1 <= len(members) <= 16:
         return None
     bare = [encoding.msgpack_decode(encoding.msgpack_encode(member)) for member in members]
@@ -391,7 +393,7 @@ def computed_id(members: list[sdk.Transaction]) -> bytes | None:
 
 
 def vectors() -> dict:
-    """The whole file."""
+    """Return the whole file."""
 
     def entry(name: str, transaction: sdk.Transaction) -> dict:
         return {

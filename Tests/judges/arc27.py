@@ -1,7 +1,7 @@
-"""ARC-27 as Liquid Auth's dApps speak it: frames as cbor-x writes them, and the answers that they must get.
+"""ARC-27 as Liquid Auth's dApps use it: frames as cbor-x writes them, and their expected answers.
 
-Nothing here knows the Swift sources. `python -m judges.arc27` in Tests writes Vectors/arc27.json anew, and
-test_arc27.py fails where the two differ.
+Nothing here depends on the Swift sources. `python -m judges.arc27` in Tests rewrites Vectors/arc27.json;
+test_arc27.py fails if the two differ.
 """
 
 import base64
@@ -18,10 +18,10 @@ from .vectors import FOLDER, load
 PAYMENT = load("algorand")["payment"]
 MESSAGE = load("algorand")["bytesSign_computed"]
 PROVIDER = "e62ef06c-3439-45fd-bf9f-a02cef6b0237"
-# What a provider draws whose random bytes are 00 01 02 ...
+# The UUID of a provider whose random bytes are 00 01 02 ...
 FIRST_UUID = "00010203-0405-4607-8809-0a0b0c0d0e0f"
 SECOND_UUID = "10111213-1415-4617-9819-1a1b1c1d1e1f"
-# Liquid Auth's client draws UUIDv7, and says that it means this provider, whoever it talks to.
+# Liquid Auth's client makes UUIDv7, and names this provider to every peer.
 REQUEST = "01936b5e-7c3a-7def-8123-456789abcdef"
 SOMEBODY = "02657eaf-be17-4efc-b0a4-19d654b2448e"
 UNDEFINED = cbor2.undefined
@@ -62,7 +62,7 @@ MAINNET = base64.b64decode("wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=")
 NETWORKS = [(TESTNET, "testnet-v1.0"), (DEVNET, "devnet-v33.0")]
 
 
-# Msgpack, as much of it as payments need (Algorand's canonical form: keys in order, nothing that is zero).
+# Msgpack for payments only (Algorand's canonical form: keys in order, no zero values).
 
 
 def msgpack(value) -> bytes:
@@ -113,7 +113,7 @@ def signature(transaction: bytes) -> bytes:
 
 
 def signed(transaction: dict) -> bytes:
-    """What nodes take; `sgnr` where the sender was rekeyed to us."""
+    """Encode the signed transaction for nodes; `sgnr` is set if the sender was rekeyed to us."""
     members = {"sig": signature(msgpack(transaction)), "txn": transaction}
     return msgpack(members | ({"sgnr": OURS} if transaction["snd"] != OURS else {}))
 
@@ -122,9 +122,9 @@ def signed(transaction: dict) -> bytes:
 
 
 def like_cbor_x(value) -> bytes:
-    """cbor-x's encode(): each map's count in 16 bits and its members as the program has them, all else the shortest.
+    """Encode like cbor-x's encode(): a map's count has 16 bits, members keep the program's order, the rest is shortest.
 
-    encode.js of kriszyp/cbor-x: writeObject of an encoder that uses no records, as the exported encode() is one.
+    See encode.js of kriszyp/cbor-x: writeObject of an encoder without records, as the exported encode() is.
     """
     if isinstance(value, dict):
         return (
@@ -148,7 +148,7 @@ def frame(message) -> str:
 
 
 def reply(method: str, result=None, error=None, identity=REQUEST, own=FIRST_UUID) -> str:
-    """The answer, in CTAP2's canonical form, which is one that every reader takes."""
+    """Return the answer in CTAP2's canonical form, which every reader accepts."""
     members = (
         {"result": result | {"providerId": PROVIDER}} if error is None else {"error": error | {"providerId": PROVIDER}}
     )

@@ -1,7 +1,7 @@
-"""Every key, id and tag that the phrase gives, computed without a line of the product.
+"""Every key, id and tag of a phrase, computed without code of the product.
 
-From the recovery contract alone, over hashlib, hmac, cryptography (P-256) and PyNaCl (XChaCha20-Poly1305, Ed25519).
-`bytes` everywhere; rp ids and user ids are never decoded, except to ask whether they are UTF-8.
+Written from the recovery contract alone, with hashlib, hmac, cryptography (P-256) and PyNaCl (XChaCha20-Poly1305,
+Ed25519). All values are `bytes`; rp ids and user ids are decoded only to check whether they are UTF-8.
 """
 
 import base64
@@ -23,7 +23,7 @@ ED25519_ORDER = 2**252 + 27742317777372353535851937790883648493
 
 
 class ScalarOutOfRange(ValueError):
-    """A P-256 scalar of 0 or at least the group's order."""
+    """A P-256 scalar is 0 or not below the group's order."""
 
 
 def sha256(data: bytes) -> bytes:
@@ -31,7 +31,7 @@ def sha256(data: bytes) -> bytes:
 
 
 def p256_public_key(scalar: bytes) -> bytes:
-    """X ‖ Y, 64 bytes."""
+    """Return X ‖ Y, 64 bytes."""
     number = int.from_bytes(scalar, "big")
     if not 0 < number < P256_ORDER:
         raise ScalarOutOfRange
@@ -40,7 +40,7 @@ def p256_public_key(scalar: bytes) -> bytes:
 
 
 def user_id_text(user_id: bytes) -> bytes:
-    """Recovery §3: the bytes themselves if they are UTF-8, else the ASCII of their base64url."""
+    """Return the bytes if they are UTF-8, else the ASCII of their base64url (Recovery §3)."""
     try:
         user_id.decode("utf-8", "strict")
         return user_id
@@ -52,7 +52,7 @@ def user_id_text(user_id: bytes) -> bytes:
 
 
 def algorand_address(public_key: bytes) -> bytes:
-    """The 58 characters: base32 of the key and the last 4 bytes of its SHA-512/256."""
+    """Return 58 characters: base32 of the key and the last 4 bytes of its SHA-512/256."""
     checksum = hashlib.new("sha512_256", public_key).digest()[-4:]
     return base64.b32encode(public_key + checksum).rstrip(b"=")
 
@@ -67,7 +67,7 @@ def is_algorand_address(text: bytes) -> bool:
 
 
 def algorand_public_key(root: bytes, account: int = 0, index: int = 0) -> bytes:
-    """BIP32-Ed25519 with g = 9 along m/44'/283'/account'/0/index; the last two steps are soft."""
+    """Derive by BIP32-Ed25519 with g = 9 along m/44'/283'/account'/0/index; the last two steps are soft."""
     hardened = 1 << 31
     node = root
     for step in (44 | hardened, 283 | hardened, account | hardened, 0, index):
@@ -76,7 +76,7 @@ def algorand_public_key(root: bytes, account: int = 0, index: int = 0) -> bytes:
 
 
 def ed25519_root(seed: bytes) -> bytes:
-    """The xHD root, kL ‖ kR ‖ chain code, of a 64-byte BIP39 seed."""
+    """Return the xHD root, kL ‖ kR ‖ chain code, of a 64-byte BIP39 seed."""
     key = hashlib.sha512(seed).digest()
     while key[31] & 0x20:
         key = hmac.digest(key[:32], key[32:], "sha512")
@@ -110,7 +110,7 @@ def _scalar(left: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class SealedID:
-    """What stands in a sealed id (Recovery §4), all its fields in range."""
+    """The content of a sealed id (Recovery §4), with all fields in range."""
 
     kind: int
     algorithm: int
@@ -162,7 +162,7 @@ def counter_instance(counter: int) -> bytes:
 
 @dataclass(frozen=True)
 class Phrase:
-    """One phrase, and everything that comes from it."""
+    """One phrase, and everything derived from it."""
 
     words: str
 
@@ -187,11 +187,11 @@ class Phrase:
     # Private and public keys (Recovery §3).
 
     def deterministic_p256(self, origin: bytes, user_handle: bytes, counter: int = 0) -> bytes:
-        """The scalar."""
+        
         return hashlib.sha512(self.main_key + origin + user_handle + counter.to_bytes(4, "big")).digest()[:32]
 
     def private_key(self, rp_id_hash: bytes, fields: SealedID, rp_id: bytes | None = None) -> bytes:
-        """The P-256 scalar or Ed25519 seed. Kind 1 with ES256 needs the rp id itself."""
+        """Return the P-256 scalar or Ed25519 seed. Kind 1 with ES256 needs the rp id itself."""
         if (fields.kind, fields.algorithm) == (DISCOVERABLE, ES256):
             assert rp_id is not None
             return self.deterministic_p256(rp_id, user_id_text(fields.user_id), fields.counter)
@@ -199,14 +199,14 @@ class Phrase:
         return self.mac("credential-key", message)
 
     def public_key(self, rp_id_hash: bytes, fields: SealedID, rp_id: bytes | None = None) -> bytes:
-        """X ‖ Y (64 bytes) of ES256, 32 bytes of EdDSA."""
+        """Return X ‖ Y (64 bytes) of ES256, or 32 bytes of EdDSA."""
         private = self.private_key(rp_id_hash, fields, rp_id)
         if fields.algorithm == EDDSA:
             return sodium.crypto_sign_seed_keypair(private)[0]
         return p256_public_key(private)
 
     def phone_id(self, rp_id: bytes, counter: int = 0, account: int = 0) -> bytes:
-        """The id of what a phone wallet makes for an Algorand account of this phrase."""
+        """Return the id of a phone wallet's passkey for an Algorand account of this phrase."""
         return sha256(p256_public_key(self.phone_scalar(rp_id, counter, account)))
 
     def phone_scalar(self, rp_id: bytes, counter: int = 0, account: int = 0) -> bytes:
@@ -214,7 +214,7 @@ class Phrase:
         return self.deterministic_p256(rp_id, address, counter)
 
     def association_public_key(self, public_user_id: bytes) -> bytes:
-        """X ‖ Y of the key with which this user signs in by Keyri."""
+        """Return X ‖ Y of this user's key for Keyri."""
         for attempt in range(256):
             try:
                 return p256_public_key(self.mac("keyri", bytes([attempt]) + public_user_id))
@@ -233,7 +233,7 @@ class Phrase:
         return b"\x01" + nonce + sealed
 
     def open(self, rp_id_hash: bytes, credential_id: bytes) -> SealedID | None:
-        """`None` for anything that is not ours, whatever the reason."""
+        """Return `None` for any id that is not ours."""
         if len(credential_id) != 127 or credential_id[0] != 1:
             return None
         try:
@@ -249,7 +249,7 @@ class Phrase:
     def discoverable(
         self, rp_id: bytes, user_id: bytes, counter: int = 0, algorithm: int = ES256, policy: int = 1
     ) -> "Expected":
-        """What registering this account must have given. An address as user.id always makes a hash id."""
+        """Return the expected result of registering this account. An address as user.id always makes a hash id."""
         fields = SealedID(DISCOVERABLE, algorithm, policy, counter >> 16, counter_instance(counter), user_id)
         public = self.public_key(sha256(rp_id), fields, rp_id)
         sealed = None if is_algorand_address(user_id) else self.seal(sha256(rp_id), fields.plaintext)
@@ -258,7 +258,7 @@ class Phrase:
     # Tags and secrets (Recovery §5, §6).
 
     def tag(self, number: int, message: bytes) -> bytes:
-        """1 relying party, 2 account, 3 credential, 4 public key."""
+        """Return a tag: 1 relying party, 2 account, 3 credential, 4 public key."""
         return self.mac("look-up", bytes([number]) + message)
 
     def cred_random(self, rp_id_hash: bytes, credential_id: bytes, verified: bool) -> bytes:
@@ -278,7 +278,7 @@ class Expected:
 
 
 def judge(phrase: Phrase, rp_id: str, credential_id: bytes, public_key: bytes, user_id: bytes | None = None) -> str:
-    """Hold a registered credential against the phrase; return in a word what it is, or raise AssertionError.
+    """Compare a registered credential with the phrase; return its kind, or raise AssertionError.
 
     A sealed id must open, seal again to the same bytes, and its fields must derive this public key. A hash id must be
     that of this public key, which must be the account's at a counter below 16.

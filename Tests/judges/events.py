@@ -1,4 +1,4 @@
-"""Sources/EVENTS.md, read: which events `--json` writes, and with which members."""
+"""Read Sources/EVENTS.md: the events that `--json` writes, and their members."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ TYPES = {
 
 
 def documented(*sections: str) -> dict[str, dict[str, tuple]]:
-    """Event to its members and their types, of the sections whose headings end so."""
+    """Map each event to its members and their types, for the sections whose headings end so."""
     events: dict[str, dict[str, tuple]] = {}
     for section in DOCUMENT.read_text("utf-8").split("\n## ")[1:]:
         heading, _, text = section.partition("\n")
@@ -26,7 +26,7 @@ def documented(*sections: str) -> dict[str, dict[str, tuple]]:
 
 
 def check(event: dict, events: dict[str, dict[str, tuple]]):
-    """One event that was written is as the document says."""
+    """Check a written event against the document."""
     assert event["event"] in events, f"{DOCUMENT.name} has no {event}"
     members = {name: value for name, value in event.items() if name not in ("event", "ms")}
     types = events[event["event"]]

@@ -1,7 +1,7 @@
-"""Keyri's formats, from their description alone, over `cryptography`: what the product writes is read here.
+"""Keyri's formats, written from their description alone with `cryptography`, to read the product's output.
 
-SubjectPublicKeyInfo of association keys, the signed `{13 digits of milliseconds}_{nonce}`, and the payload that is sealed
-for a browser: ECDH on P-256, HKDF-SHA-256 without info, AES-256-GCM without additional data.
+SubjectPublicKeyInfo of association keys, the signed `{13 digits of milliseconds}_{nonce}`, and the payload sealed for a
+browser: ECDH on P-256, HKDF-SHA-256 without info, AES-256-GCM without additional data.
 """
 
 import base64
@@ -21,7 +21,7 @@ DATA = re.compile(r"([0-9]{13})_([\x21-\x7e]{16,128})", re.ASCII)
 
 
 class Refused(ValueError):
-    """Bytes that a careful reader does not take."""
+    """A strict reader refuses these bytes."""
 
 
 def b64(data: bytes) -> str:
@@ -29,7 +29,7 @@ def b64(data: bytes) -> str:
 
 
 def unb64(text: str) -> bytes:
-    """Padded standard base64 in its one form."""
+    """Decode padded standard base64 in its canonical form."""
     try:
         data = base64.b64decode(text, validate=True)
     except (ValueError, TypeError) as error:
@@ -40,7 +40,7 @@ def unb64(text: str) -> bytes:
 
 
 def canonical_json(value) -> bytes:
-    """The one spelling that the product has: members in order, no white space."""
+    """Encode as the product does: members in order, no white space."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -48,7 +48,7 @@ def canonical_json(value) -> bytes:
 
 
 def raw(key: ec.EllipticCurvePublicKey) -> bytes:
-    """X ‖ Y."""
+    """Return X ‖ Y."""
     return key.public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)[1:]
 
 
@@ -70,7 +70,7 @@ def spki(key: ec.EllipticCurvePublicKey) -> bytes:
 
 
 def association_key(text: str) -> ec.EllipticCurvePublicKey:
-    """A key as it is registered: SubjectPublicKeyInfo of P-256, uncompressed, in base64."""
+    """Read a registered key: SubjectPublicKeyInfo of P-256, uncompressed, in base64."""
     try:
         key = serialization.load_der_public_key(unb64(text))
     except ValueError as error:

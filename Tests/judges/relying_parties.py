@@ -1,8 +1,8 @@
 """Two relying parties on http://*.localhost: one on py_webauthn, one on python-fido2's server.
 
-Each library makes the options and checks challenge, origin, rpIdHash, signature and UP in its own way. What neither
-asks, and what we promise, is checked here for both: UV if it was required, BE and BS set, signCount 0, the id and
-user handle those of the account, and the bytes of authData canonical to the last.
+Each library makes the options and checks challenge, origin, rpIdHash, signature and UP in its own way. This file
+checks for both what we promise and neither library checks: UV if it was required, BE and BS set, signCount 0, the
+account's id and user handle, and authData canonical to the last byte.
 """
 
 import base64
@@ -36,7 +36,7 @@ def unb64(text: str) -> bytes:
 
 @dataclass
 class Credential:
-    """What a relying party keeps of a registration."""
+    """A relying party's record of a registration."""
 
     id: bytes
     public_key: bytes  # X ‖ Y, or 32 bytes of EdDSA
@@ -53,7 +53,7 @@ class Account:
 
 
 class Refused(Exception):
-    """The relying party does not accept a response."""
+    """The relying party refuses a response."""
 
 
 def demand(condition: bool, otherwise: str):
@@ -81,7 +81,7 @@ class RelyingParty:
                 try:
                     found = site.options(**request) if self.path == "/options" else site.verify(request)
                     self.answer(200, "application/json", json.dumps(found).encode())
-                except Exception as error:  # whatever a library raises is its refusal
+                except Exception as error:  # any exception of a library is a refusal
                     self.answer(400, "application/json", json.dumps(f"{type(error).__name__}: {error}").encode())
 
             def answer(self, status, kind, body):
@@ -109,7 +109,7 @@ class RelyingParty:
         self, ceremony: str, account: str = "", uv: str = "discouraged", rk: str = "discouraged", exclude=False,
         extensions: dict | None = None,
     ):
-        """Options as JSON. To sign in without `account` is to send no allowCredentials."""
+        """Return options as JSON. A sign-in without `account` sends no allowCredentials."""
         if ceremony == "register":
             of = self.account(account)
             options, state = self.registration_options(of, rk, uv, of.credentials if exclude else [])
@@ -120,7 +120,7 @@ class RelyingParty:
         return {**options, "extensions": extensions} if extensions else options
 
     def verify(self, response: dict):
-        """Check the response to the options made last; a registration is kept. What extensions gave is for the test."""
+        """Check the response to the latest options; keep a registration. The test checks extension outputs."""
         demand(self._pending is not None, "no ceremony is under way")
         (ceremony, account, uv, extensions, state), self._pending = self._pending, None
         results = response["clientExtensionResults"]
@@ -132,7 +132,7 @@ class RelyingParty:
             demand(all(credential_id != known.id for known in account.credentials), "this id is registered already")
             account.credentials.append(
                 Credential(
-                    credential_id, raw_key(key), fido2.cbor.encode(key), aaguid, attestation.fmt  # the client's, as sent
+                    credential_id, raw_key(key), fido2.cbor.encode(key), aaguid, attestation.fmt  # as sent by the client
                 )
             )
             return {"flags": f"{flags:02x}", "extensions": results}
@@ -155,14 +155,14 @@ class RelyingParty:
     def _check(data: bytes, uv: str, present: int, extensions: dict):
         found = authenticator_data(data)
         outputs = found[6]
-        # Chromium asks for credProtect by itself when a discoverable credential is made.
+        # Chromium itself requests credProtect for a discoverable credential.
         possible = {"credProtect"} if present == AT else set()
         if "prf" in extensions:
             demand(bool(outputs) and "hmac-secret" in outputs, f"outputs are {outputs}, without hmac-secret")
             possible |= {"hmac-secret", "hmac-secret-mc"} if present == AT else {"hmac-secret"}
         demand(set(outputs or {}) <= possible, f"outputs are {outputs}")
         expected = UP | BE | BS | present | (ED if outputs else 0)
-        # A browser may verify although the site does not ask for it; that UV is true is for the test to see.
+        # A browser may verify although the site does not require it; the test checks UV.
         allowed = [expected | UV] if uv == "required" else [expected, expected | UV]
         demand(found[1] in allowed, f"flags are {found[1]:02x}, not {' or '.join(f'{flags:02x}' for flags in allowed)}")
         demand(found[2] == 0, f"signCount is {found[2]}, not 0")
@@ -170,7 +170,7 @@ class RelyingParty:
 
 
 def raw_key(cose: dict) -> bytes:
-    """The bare bytes of a COSE key that has the standard members and no other."""
+    """Return the bare bytes of a COSE key that has only the standard members."""
     if cose.get(3) == -8:
         demand(set(cose) == {1, 3, -1, -2} and (cose[1], cose[-1]) == (1, 6), "not a bare Ed25519 key")
         return cose[-2]
@@ -180,7 +180,7 @@ def raw_key(cose: dict) -> bytes:
 
 
 class PyWebAuthn(RelyingParty):
-    """On `webauthn` from PyPI, which is what webauthn.io runs."""
+    """A relying party on `webauthn` from PyPI, which webauthn.io runs."""
 
     library = "py_webauthn"
     algorithms = [COSEAlgorithmIdentifier.ECDSA_SHA_256, COSEAlgorithmIdentifier.RSASSA_PKCS1_v1_5_SHA_256]
@@ -222,7 +222,7 @@ class PyWebAuthn(RelyingParty):
 
 
 class PythonFido2(RelyingParty):
-    """On the server of python-fido2."""
+    """A relying party on python-fido2's server."""
 
     library = "python-fido2"
 

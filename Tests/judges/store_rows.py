@@ -1,4 +1,4 @@
-"""The hash over the rows of a store (Recovery §6), computed without a line of the product.
+"""The hash over the rows of a store (Recovery §6), computed without code of the product.
 
 A keyed multiset hash: the sum of the rows' MACs modulo 2^256, sealed in the table `rowSet`.
 """
@@ -33,7 +33,7 @@ def multiset_hash(phrase: Phrase, messages) -> bytes:
 
 
 def open_row_set(phrase: Phrase, nonce: bytes, sealed: bytes) -> bytes:
-    """Both sums: that of `credential`, that of `state` and `blobs`."""
+    """Return both sums: that of `credential`, and that of `state` and `blobs`."""
     padded = sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(sealed, b"row-set", nonce, phrase.subkey("record"))
     plaintext = padded.rstrip(b"\x00")
     assert plaintext.endswith(b"\x80") and len(padded) == 128 and len(plaintext) == 65
@@ -46,7 +46,7 @@ def seal_row_set(phrase: Phrase, nonce: bytes, sums: bytes) -> bytes:
 
 
 def of_store(phrase: Phrase, database: sqlite3.Connection) -> bytes:
-    """Both sums over the rows that are there."""
+    """Compute both sums over the store's rows."""
     credentials = [
         credential_message(account, None if rp is None else (rp, credential, key), sequence, nonce, sealed)
         for account, rp, credential, key, sequence, nonce, sealed in database.execute(
@@ -58,13 +58,13 @@ def of_store(phrase: Phrase, database: sqlite3.Connection) -> bytes:
 
 
 def stored(phrase: Phrase, database: sqlite3.Connection) -> bytes:
-    """Both sums, as the store has them."""
+    """Return both sums as stored."""
     [(nonce, sealed)] = database.execute("SELECT nonce, sealed FROM rowSet").fetchall()
     return open_row_set(phrase, nonce, sealed)
 
 
 def state_of_version_1(phrase: Phrase, nonce: bytes, sealed: bytes) -> bytes:
-    """The state row of version 2 as version 1 had it: without member 20."""
+    """Turn a state row of version 2 into one of version 1: without member 20."""
     key, ad = phrase.subkey("record"), b"state"
     members = cbor.decode(
         sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(sealed, ad, nonce, key).rstrip(b"\x00")[:-1])

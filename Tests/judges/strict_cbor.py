@@ -1,17 +1,17 @@
-"""A decoder for CTAP2's canonical CBOR that refuses everything else (CTAP §8). Not the product's, not cbor2's.
+"""A decoder for CTAP2's canonical CBOR that refuses everything else (CTAP §8), independent of the product and cbor2.
 
-Shortest heads, definite lengths, no tags, no floats, no simple value but false and true, text in UTF-8, map keys
+Shortest heads, definite lengths, no tags, no floats, false and true as the only simple values, text in UTF-8, map keys
 strictly ascending by (major type, length of the encoding, bytes), containers nested at most 4 deep, nothing after the
-item. Floats and null are CBOR that CTAP2 could carry, but nothing of ours does: they are refused too.
+item. CTAP2 allows floats and null, but we never send them, so they are refused too.
 """
 
 
 class NotCanonical(ValueError):
-    """What is wrong, and at which byte."""
+    """The input is not canonical; the message names the fault and its byte."""
 
 
 def decode(data: bytes, maximum_depth: int = 4):
-    """The one item that `data` is: int, bytes, str, list, dict or bool."""
+    """Decode the only item of `data`: int, bytes, str, list, dict or bool."""
     value, end = _item(data, 0, maximum_depth)
     if end != len(data):
         raise NotCanonical(f"{len(data) - end} bytes after the item, at {end}")
@@ -58,7 +58,7 @@ def _map(data, at, count, depth):
         if last is not None and order <= last:
             raise NotCanonical(f"map key {key!r} out of order or twice at {start}")
         last = order
-        # Python takes True for 1 and False for 0, and CTAP has no boolean keys.
+        # In Python True equals 1 and False equals 0; CTAP has no boolean keys.
         if isinstance(key, bool):
             key = ("bool", key)
         pairs[key], at = _item(data, at, depth)
@@ -96,21 +96,21 @@ def _text(content, at):
 
 
 class Reader:
-    """Reads every message that a device sends, strictly, and counts them."""
+    """Reads a device's messages strictly, and counts them."""
 
     def __init__(self):
         self.messages = 0
         self.octets = 0
 
     def response(self, message: bytes):
-        """A CTAP2 response: the status byte, then nothing or one item. Returns both."""
+        """Read a CTAP2 response: the status byte, then nothing or one item. Return both."""
         if not message:
             raise NotCanonical("an empty response")
         if message[0] and len(message) > 1:
             raise NotCanonical(f"status {message[0]:02X} with {len(message) - 1} bytes after it")
         content = decode(message[1:]) if len(message) > 1 else None
-        # COSE keys and extension outputs stand inside authData, which CBOR sees as a byte string. A token of clientPIN is
-        # a byte string too, and the only member.
+        # COSE keys and extension outputs are inside authData, a byte string in CBOR. A token of clientPIN is a byte
+        # string too, and the only member.
         if isinstance(content, dict) and isinstance(content.get(2), bytes) and 3 in content:
             authenticator_data(content[2])
         self.messages += 1

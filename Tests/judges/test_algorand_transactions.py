@@ -1,4 +1,4 @@
-"""Tests/Vectors/algorand-transactions.json is what py-algorand-sdk makes, and its malformed cases are malformed."""
+"""Tests/Vectors/algorand-transactions.json equals py-algorand-sdk's output, and its malformed cases are malformed."""
 
 import msgpack
 import pytest
@@ -9,12 +9,12 @@ from .vectors import load
 VECTORS = load("algorand-transactions")
 
 
-def test_the_sdk_makes_these():
+def test_the_vectors_equal_the_sdks_output():
     assert judge.vectors() == VECTORS
 
 
 @pytest.mark.parametrize("case", VECTORS["transactions"], ids=lambda case: case["name"])
-def test_what_is_good_is_canonical(case):
+def test_valid_transactions_are_canonical(case):
     data = bytes.fromhex(case["bytes"])
     assert judge.canonical(data) == data
 

@@ -1,4 +1,4 @@
-"""arc27.py against what others say: the published payment, the transactions' vectors, and cbor2's own reading."""
+"""arc27.py against the published payment, the vectors of transactions, and cbor2."""
 
 import base64
 
@@ -17,7 +17,7 @@ CASES = VECTORS["answered"]
 
 
 def standard(text: str) -> str:
-    """base64 of any kind, in the alphabet and with the padding of RFC 4648 section 4."""
+    """Convert any base64 to the alphabet and padding of RFC 4648 section 4."""
     digits = text.rstrip("=").replace("-", "+").replace("_", "/")
     return digits + "=" * (-len(digits) % 4)
 
@@ -26,12 +26,12 @@ def message_of(frame: str) -> dict:
     return cbor2.loads(base64.b64decode(standard(frame)))
 
 
-def test_vectors_are_these():
+def test_the_vector_file_is_up_to_date():
     assert arc27.vectors() == VECTORS
 
 
-def test_payment_of_the_sdk():
-    """Its key, prefix and signed form are the SDK's: all three were published together."""
+def test_the_payment_equals_the_sdks():
+    """The payment's key, prefix and signed form equal the SDK's, which were published together."""
     key = nacl.signing.VerifyKey(arc27.OURS)
     assert key.verify(b"TX" + arc27.GOLDEN, bytes.fromhex(arc27.PAYMENT["signature"]))
     assert arc27.signature(arc27.GOLDEN).hex() == arc27.PAYMENT["signature"]
@@ -42,8 +42,8 @@ def test_payment_of_the_sdk():
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_frames(case):
-    """Each is a CBOR map to a reader of others; an answer names its request, and has a result or an error."""
+def test_frames_are_readable(case):
+    """cbor2 reads each frame as a map; an answer names its request, and has a result or an error."""
     request, reply = message_of(case["frame"]), message_of(case["reply"])
     assert reply["requestId"] == request["id"]
     assert reply["reference"] == request["reference"].replace(":request", ":response")
@@ -57,7 +57,7 @@ SIGNING = [case for case in CASES if any(isinstance(asked, list) for asked in ca
 
 
 @pytest.mark.parametrize("case", SIGNING, ids=[case["name"] for case in SIGNING])
-def test_what_the_sdk_would_give(case):
+def test_the_sdk_signs_the_same_bytes(case):
     """py-algorand-sdk reads each transaction, signs it with the same key, and gives the same bytes."""
     signer = AccountTransactionSigner(base64.b64encode(arc27.SEED + arc27.OURS).decode())
     items = message_of(case["frame"])["params"]["txns"]
@@ -75,7 +75,7 @@ def test_what_the_sdk_would_give(case):
         assert standard(stxns[index]) == (encoding.msgpack_encode(signed) if whole else signed.signature)
 
 
-def test_like_cbor_x():
+def test_encoding_like_cbor_x():
     assert arc27.like_cbor_x({"b": [1, None], "a": {}}).hex() == "b9000261628201f66161b90000"
     assert arc27.like_cbor_x({"u": arc27.UNDEFINED, "n": 2.0**40}).hex() == "b900026175f7616efb4270000000000000"
     assert arc27.like_cbor_x("é" * 20).hex() == "7828" + "c3a9" * 20

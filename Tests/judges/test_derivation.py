@@ -1,4 +1,4 @@
-"""The judge itself is judged: derivation.py against the published vectors, byte for byte."""
+"""derivation.py against the published vectors, byte for byte."""
 
 import hashlib
 from dataclasses import replace
@@ -143,7 +143,7 @@ def test_scalar_out_of_range(number):
 
 
 class TestJudge:
-    """What the relying parties' tests call: it must accept what is right and nothing else."""
+    """`judge`, which the tests of relying parties call, accepts only correct credentials."""
 
     rp_id, user_id = "example.com", b"alice"
 

@@ -1,4 +1,4 @@
-"""The events that the wallet's source names are those that the document has."""
+"""The document lists exactly the events that the wallet's source names."""
 
 import pathlib
 import re
@@ -9,7 +9,7 @@ SOURCES = pathlib.Path(__file__).parents[2] / "Sources"
 
 
 def named(path: str) -> set[str]:
-    """The strings of every `var name: String` in a file."""
+    """Return the strings of every `var name: String` in a file."""
     blocks = re.findall(r"var name: String \{\n(.*?)\n  \}\n", (SOURCES / path).read_text("utf-8"), re.S)
     assert blocks, path
     return {name for block in blocks for name in re.findall(r': "(\w+)"', block)}

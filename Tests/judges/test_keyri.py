@@ -1,4 +1,4 @@
-"""The judge of Keyri's formats against the vectors, and against what it must not take."""
+"""The judge of Keyri's formats against the vectors, and against malformed input."""
 
 import json
 
@@ -15,7 +15,7 @@ def named(cases):
     return pytest.mark.parametrize("case", cases, ids=[case["name"] for case in cases])
 
 
-def test_association_key_is_that_of_the_contract():
+def test_the_association_key_equals_the_contracts():
     contract = load("keys-and-recovery")["keyri"]
     key = k.private_key(bytes.fromhex(contract["privateKey"])).public_key()
     assert k.raw(key).hex() == contract["publicKey"] == FLOW["publicKey"] == VECTORS["keys"][0]["publicKey"]
@@ -64,7 +64,7 @@ def test_bad_browser_key(case):
     {"salt": bytes(15)}, {"salt": b"7309"}, {"salt": b""}, {"iv": bytes(11)}, {"iv": bytes(16)}, {"ciphertext": bytes(15)},
     {"public_key": bytes(64)}, {"public_key": bytes(63)},
 ])
-def test_sealed_otherwise(change):
+def test_a_changed_sealed_payload_is_refused(change):
     case = VECTORS["sealed"][2]
     sealed = k.Sealed.read(case["browserData"])
     with pytest.raises(k.Refused):
@@ -88,7 +88,7 @@ def test_every_changed_byte_of_a_sealed_payload():
     "1789000000123-" + "0" * 32, " 1789000000123_" + "0" * 32, "1789000000123_" + "0" * 15, "1789000000123_" + " " * 32,
     "１789000000123_" + "0" * 32, "1789000000123_" + "0" * 32 + "\n",
 ])
-def test_data_otherwise(data):
+def test_malformed_data_is_refused(data):
     with pytest.raises(k.Refused):
         k.milliseconds(data)
 
@@ -105,6 +105,6 @@ def test_signature_of_another_key_data_or_form():
 
 
 @pytest.mark.parametrize("change", [lambda key: key[:-1], lambda key: key + b"\0", lambda key: key[26:], lambda key: b""])
-def test_association_key_in_another_form(change):
+def test_a_malformed_association_key_is_refused(change):
     with pytest.raises(k.Refused):
         k.association_key(k.b64(change(bytes.fromhex(VECTORS["keys"][0]["spki"]))))

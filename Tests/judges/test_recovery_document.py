@@ -1,6 +1,6 @@
-"""The worked examples of Sources/RECOVERY.md, each computed again without a line of the product.
+"""The worked examples of Sources/RECOVERY.md, recomputed without code of the product.
 
-Also its list of reserved tags and its section numbers, which comments cite.
+Also its list of reserved tags, and its section numbers, which comments cite.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""strict_cbor.py against the published vectors: what it must read, and what it must refuse."""
+"""strict_cbor.py against the published vectors, valid and invalid."""
 
 import pytest
 
@@ -9,7 +9,7 @@ VECTORS = load("cbor-canonical")
 
 
 @pytest.mark.parametrize("encoded", VECTORS["valid_ctap2"])
-def test_reads_what_is_canonical(encoded):
+def test_reads_canonical_cbor(encoded):
     cbor.decode(bytes.fromhex(encoded))
 
 
@@ -63,5 +63,5 @@ def test_counts_messages_and_looks_into_authenticator_data():
 
 
 def response(authenticator_data):
-    """Members 2 and 3 of an answer that is signed: authData and the signature, here of no bytes."""
+    """Return members 2 and 3 of a signed answer: authData and an empty signature."""
     return b"\xa2\x02\x58" + bytes([len(authenticator_data)]) + authenticator_data + b"\x03\x40"

@@ -1,4 +1,4 @@
-"""Names every vector file with the test files that read it; fails if there is one that no test reads."""
+"""Print every vector file with the test files that read it; fail if no test reads one of them."""
 
 import pathlib
 import sys

@@ -1,7 +1,7 @@
-"""Machines that have other accounts and groups than this one: whose group is a person's own, and whose is not.
+"""Simulated machines with other accounts and groups: some where the user's group is private, some where it is not.
 
-A program that runs `on_machine` is run by uid 0 and group 0 there, whoever started it; what they are called, /etc/passwd
-and /etc/group of that machine say. It has a mount namespace of its own; as an ordinary user, one of users too.
+A program that runs `on_machine` runs with uid 0 and group 0; the /etc/passwd and /etc/group of that machine give them
+names. It has a mount namespace of its own and, for an ordinary user, a user namespace too.
 """
 
 import grp
@@ -11,13 +11,13 @@ import pwd
 ANNA = "anna:x:0:0::/:/bin/sh"
 BERT = "bert:x:4711:{}::/:/bin/sh"
 
-# Where a group is nobody else's, as Debian's adduser makes one: /etc/passwd and /etc/group.
+# /etc/passwd and /etc/group of machines where the group is private, as Debian's adduser makes it.
 PRIVATE = {
-    "nobody in the list": ([ANNA], ["anna:x:0:"]),
-    "the owner in the list": ([ANNA], ["anna:x:0:anna"]),
+    "no member listed": ([ANNA], ["anna:x:0:"]),
+    "the owner listed": ([ANNA], ["anna:x:0:anna"]),
     "beside other accounts": ([ANNA, BERT.format(4711)], ["anna:x:0:", "bert:x:4711:bert", "staff:x:50:bert"]),
 }
-# Where it is not, or where nobody knows. Without a line of its own, systemd calls uid 0 and its group root.
+# Machines where the group is shared or unknown. Without a line for them, systemd calls uid 0 and its group root.
 SHARED = {
     "another member": ([ANNA, BERT.format(4711)], ["anna:x:0:bert", "bert:x:4711:"]),
     "another member beside the owner": ([ANNA, BERT.format(4711)], ["anna:x:0:anna,bert", "bert:x:4711:"]),
@@ -31,7 +31,7 @@ SHARED = {
 
 
 def on_machine(folder, passwd, group):
-    """What stands before a command line, so that the program finds these accounts and groups."""
+    """Return the command prefix that gives a program these accounts and groups."""
     folder.mkdir(exist_ok=True)
     mounts = ""
     for name, lines in [("passwd", passwd), ("group", group)]:
@@ -42,7 +42,7 @@ def on_machine(folder, passwd, group):
 
 
 def own_group_is_private():
-    """Whether the group of whoever runs the tests is theirs alone, as the programs judge it."""
+    """Return whether the group of the user who runs the tests is private, by the programs' rules."""
     user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(os.getegid())
     others = [one.pw_name for one in pwd.getpwall() if one.pw_gid == group.gr_gid and one.pw_uid != user.pw_uid]
     return (user.pw_gid, user.pw_name) == (group.gr_gid, group.gr_name) and not {*group.gr_mem, *others} - {user.pw_name}

@@ -1,4 +1,4 @@
-"""Starts our programs as a person would, with a state directory and a pinentry of the test's own."""
+"""Start our programs as a person would, with a state directory and a pinentry of the test's own."""
 
 import atexit
 import contextlib
@@ -27,9 +27,9 @@ PASSPHRASE = "correct horse battery staple"
 
 
 def wait_for(what, condition, seconds=20.0, pid=None):
-    """The first truthy answer of `condition`.
+    """Wait for the first truthy result of `condition` and return it.
 
-    `what` is a text, or a function that gives it when the time is over. With `pid`, the failure shows the stacks of
+    `what` is a text, or a function that returns one after the time-out. With `pid`, the failure shows the stacks of
     that process and of its descendants.
     """
     end = time.monotonic() + seconds
@@ -42,7 +42,7 @@ def wait_for(what, condition, seconds=20.0, pid=None):
 
 
 class Pinentry:
-    """The test's hand on its pinentry program: what it answers from now on, and what it showed."""
+    """Controls the test's pinentry program: sets its answers, and reads what it showed."""
 
     def __init__(self, folder: pathlib.Path):
         self.control, self.log = folder / "pinentry.json", folder / "pinentry.log"
@@ -60,7 +60,7 @@ class Pinentry:
         fresh.replace(self.control)
 
     def events(self, name: str) -> list[dict]:
-        """Of every dialog so far. A line still being written is left for next time."""
+        """Return the events of every dialog so far. An incomplete line is left for the next call."""
         lines = self.log.read_text("utf-8").splitlines(keepends=True)
         found = [json.loads(line) for line in lines if line.endswith("\n")]
         return [event for event in found if event["event"] == name]
@@ -69,13 +69,13 @@ class Pinentry:
         return len(self.events("ask"))
 
     def wait_for_no_dialog(self, seconds=5):
-        """Until every pinentry that was started has ended, and what it may have started with it."""
+        """Wait until every started pinentry and its children have ended."""
         for event in self.events("start") + self.events("child"):
             wait_for("end of a dialog", lambda: not is_alive(event["pid"]), seconds)
 
 
 def is_alive(pid):
-    """A zombie is not."""
+    """Return whether the process runs; a zombie does not."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -83,17 +83,17 @@ def is_alive(pid):
 
 
 def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
-    """Run a command on a terminal of its own; type each answer when its prompt has come.
+    """Run a command on a terminal of its own; type each answer after its prompt.
 
     `answers` is a list of (pattern of the prompt, line to type); the line may be a function of the match. `output` is a
-    file that takes standard output and standard error, so that only what goes to the terminal itself is shown.
-    Returns the exit status and what the terminal showed.
+    file that takes standard output and standard error, so that only output to the terminal itself is shown. Returns the
+    exit status and what the terminal showed.
     """
     terminal, slave = pty.openpty()
     with contextlib.ExitStack() as files:
         files.callback(os.close, terminal)
         file = files.enter_context(open(output, "wb", opener=lambda *a: os.open(*a, 0o600))) if output else slave
-        # Not pty.fork: a child of a Python with threads may wait for ever for a lock that one of them held.
+        # Not pty.fork: with threads, its child may wait for ever for a lock that a thread held.
         process = subprocess.Popen(
             ["setsid", "--ctty", *map(str, command)], stdin=slave, stdout=file, stderr=file,
             env=environment or dict(os.environ),
@@ -108,7 +108,7 @@ def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
                 if select.select([terminal], [], [], 0.1)[0]:
                     try:
                         piece = os.read(terminal, 65536)
-                    except OSError:  # the other side has closed it
+                    except OSError:  # the other side closed it
                         break
                     shown += piece.decode("utf-8", "replace")
                 if answers and (match := re.compile(answers[0][0]).search(shown, searched)):
@@ -125,7 +125,7 @@ def on_terminal(command, answers, environment=None, seconds=60.0, output=None):
 
 
 class Authenticator:
-    """One state directory, its vault, and the daemon that works on it."""
+    """One state directory, its vault, and its daemon."""
 
     def __init__(self, folder: pathlib.Path, transport: str = "unix", verification: str = "passphrase", wrapper=()):
         self.folder = folder
@@ -146,7 +146,7 @@ class Authenticator:
 
     @property
     def environment(self):
-        # The modules of the tests are for Debian's python3, and pinentry.py runs under it too.
+        # The tests' modules are for Debian's python3, which also runs pinentry.py.
         return {**os.environ, **self.pinentry.environment, "XDG_STATE_HOME": str(self.folder / "xdg")}
 
     # The command.
@@ -155,7 +155,7 @@ class Authenticator:
         return [str(BIN / "liquid-auth"), *map(str, arguments)]
 
     def run(self, *arguments, stdin="", status=0, wrapper=()):
-        """`liquid-auth …` for this state directory and daemon; secrets go in as lines of standard input."""
+        """Run `liquid-auth …`; secrets are lines of standard input."""
         done = stacks.run([*wrapper, *self.command(*arguments)], input=stdin, seconds=300, env=self.environment)
         assert done.returncode == status, f"liquid-auth {arguments} ended with {done.returncode}: {done.stderr}"
         return done
@@ -167,9 +167,9 @@ class Authenticator:
     _made: dict[tuple, pathlib.Path] = {}
 
     def install(self, *options, vault: int = 0):
-        """As after `init`, with a vault that was made once in this run: Argon2id costs a second and 256 MiB each time.
+        """Install a vault made once in this run, as after `init`: Argon2id costs a second and 256 MiB each time.
 
-        Another number is another vault of the same phrase.
+        Each number is a different vault of the same phrase.
         """
         made = Authenticator._made.get((options, vault))
         if not made:
@@ -181,14 +181,14 @@ class Authenticator:
         return self
 
     def ask(self, *arguments, passphrase: str = PASSPHRASE, **settings):
-        """A command that asks the daemon; it gets the passphrase if it wants one."""
+        """Run a command that connects to the daemon; give it the passphrase if it asks for one."""
         return self.run(*arguments, "--control", self.control_socket, stdin=f"{passphrase}\n", **settings).stdout
 
     def unlock(self):
         self.ask("unlock")
 
     def power_cycle(self):
-        """As its owner: there is time for a reset again, and wrong PINs in a row are forgotten."""
+        """Power-cycle the device with the passphrase: allow a reset again, and clear the count of wrong PINs in a row."""
         return self.ask("device", "replug", "--power-cycle")
 
     # The daemon.
@@ -217,16 +217,16 @@ class Authenticator:
         return "the device is " in self.said()
 
     def listens(self):
-        """A file alone may be what a daemon that was killed has left."""
+        """Connect, because a killed daemon may have left the file."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
             return client.connect_ex(str(self.socket)) == 0
 
     def said(self) -> str:
-        """What the daemon logged since it was started last."""
+        """Return the daemon's log since its last start."""
         return self.log.read_bytes()[self.mark :].decode("utf-8", "replace") if self.log.exists() else ""
 
     def stop(self, number=signal.SIGTERM, seconds=10):
-        """End the daemon; returns its exit status."""
+        """End the daemon; return its exit status."""
         process, self.process = self.process, None
         if process is None:
             return None

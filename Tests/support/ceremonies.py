@@ -13,7 +13,7 @@ from judges.strict_cbor import authenticator_data
 from support.authenticator import PHRASE
 
 ES256, EDDSA = -7, -8
-# The phrase of every vault that the tests import, derived once a run: PBKDF2 takes its time.
+# The phrase of every vault that the tests import, derived once a run, because PBKDF2 is slow.
 OWN = Phrase(PHRASE)
 
 
@@ -45,7 +45,7 @@ def register(
     ctap: Ctap2, phrase: Phrase, rp_id="example.com", user_id=None, rk=False, uv=False, algorithms=(ES256,), exclude=None,
     extensions=None, name="alice", **calling,
 ) -> Made:
-    """makeCredential; then signature, flags, ids and keys are checked, the last two against the phrase."""
+    """Run makeCredential; check signature and flags, and compare id and key with the phrase."""
     user_id = secrets.token_bytes(32) if user_id is None else user_id
     challenge = client_data_hash()
     options = {name: True for name, wanted in (("rk", rk), ("uv", uv)) if wanted}
@@ -66,7 +66,7 @@ def register(
 
 
 def sign_in(ctap: Ctap2, made: Made, listed=True, uv=False, up=True, extensions=None, **calling):
-    """getAssertion with this credential; then signature and flags are checked. Returns the response."""
+    """Run getAssertion with this credential; check signature and flags. Return the response."""
     challenge = client_data_hash()
     options = {name: value for name, value in (("uv", uv or None), ("up", None if up else False)) if value is not None}
     response = ctap.get_assertion(

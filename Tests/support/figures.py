@@ -1,4 +1,4 @@
-"""What a run counted and measured: a test notes it, and the run's last lines show all of it (Tests/conftest.py)."""
+"""Figures of a run: tests note them, and the last lines of the run show them (Tests/conftest.py)."""
 
 import pathlib
 import re
@@ -15,7 +15,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def wake_ups(pid):
-    """How often the kernel has taken each thread off a processor: a thread that wakes is taken off once more."""
+    """Return how often the kernel took each thread off a processor: once for each wake-up."""
     found = {}
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         counts = re.findall(r"voluntary_ctxt_switches:\s+(\d+)", (task / "status").read_text())

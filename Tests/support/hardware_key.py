@@ -1,4 +1,4 @@
-"""A FIDO key that is plugged in beside ours: to udev and to every client it is a USB device, made through uhid."""
+"""A second FIDO key, made through uhid: to udev and every client it is a USB device."""
 
 import os
 import struct
@@ -10,7 +10,7 @@ REPORT_DESCRIPTOR = bytes.fromhex("06d0f10901a1010920150026ff0075089540810209211
 
 
 class HardwareKey:
-    """Plugged in until it is pulled out. It answers nothing: whoever asks it waits, as for a touch."""
+    """A plugged-in key until `pull_out`. It never answers: clients wait, as for a touch."""
 
     def __init__(self, name="Example Key", serial="0001", port="usb-0000:00:14.0-1/input0", product=0x0002):
         # struct uhid_create2_req of <linux/uhid.h>: name, phys, uniq, sizes, bus, ids and the descriptor.

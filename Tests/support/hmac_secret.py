@@ -1,4 +1,4 @@
-"""The platform's side of hmac-secret, by python-fido2; and what the phrase says that the outputs must be."""
+"""The platform's side of hmac-secret, by python-fido2, and the outputs derived from the phrase."""
 
 import hashlib
 import hmac
@@ -18,7 +18,7 @@ class Platform:
         self.key_agreement, self.secret = ClientPin(ctap, self.protocol)._get_shared_secret()
 
     def input(self, *salts: bytes) -> dict:
-        """Of hmac-secret in a sign-in, and of hmac-secret-mc."""
+        """Return the input of hmac-secret in a sign-in, and of hmac-secret-mc."""
         encrypted = self.protocol.encrypt(self.secret, b"".join(salts))
         authenticated = self.protocol.authenticate(self.secret, encrypted)
         return {1: self.key_agreement, 2: encrypted, 3: authenticated, 4: self.protocol.VERSION}
@@ -30,11 +30,11 @@ class Platform:
 
 
 def expected(phrase: Phrase, rp_id: str, credential_id: bytes, uv: bool, *salts: bytes) -> list[bytes]:
-    """Derived from the phrase and the id, without a line of the product."""
+    """Derive the outputs from the phrase and the id, without code of the product."""
     key = phrase.cred_random(sha256(rp_id.encode()), credential_id, uv)
     return [hmac.digest(key, salt, "sha256") for salt in salts]
 
 
 def prf_salt(value: bytes) -> bytes:
-    """The salt that a client makes of a page's value: WebAuthn Level 3, §10.1.4."""
+    """Return the salt that a client makes of a page's value (WebAuthn Level 3, §10.1.4)."""
     return hashlib.sha256(b"WebAuthn PRF\0" + value).digest()

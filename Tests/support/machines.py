@@ -1,4 +1,4 @@
-"""Makes state directories, each by `liquid-auth init` from the tests' phrase alone: FOLDER... for Authenticator(FOLDER)."""
+"""Make state directories by `liquid-auth init` from the tests' phrase: FOLDER... for Authenticator(FOLDER)."""
 
 import pathlib
 import sys

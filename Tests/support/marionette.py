@@ -1,4 +1,4 @@
-"""Marionette, the protocol that Firefox is driven by.
+"""A client of Marionette, the protocol that drives Firefox.
 
 `LENGTH:[0,ID,COMMAND,PARAMETERS]` is answered by `LENGTH:[1,ID,ERROR,RESULT]`.
 """

@@ -1,4 +1,4 @@
-"""What half blocks on a terminal look like, as an image, and what zbar reads in it."""
+"""Turn half blocks on a terminal into an image, and read its code with zbar."""
 
 import re
 import subprocess
@@ -9,9 +9,9 @@ BLOCKS = {" ": (False, False), "▀": (True, False), "▄": (False, True), "█"
 
 
 def pixels(text, background=WHITE):
-    """Rows of grey values. Letters that are no blocks are background; without colours, ink is black on white.
+    """Return rows of grey values. Other characters than blocks are background; without colours, ink is black on white.
 
-    Only SGR 30 (black ink), 107 (white ground) and 0 are known, which is what the command writes.
+    Only SGR 30 (black ink), 107 (white ground) and 0 are supported; the command writes no others.
     """
     rows = []
     for line in text.replace("\r", "").split("\n"):
@@ -30,7 +30,7 @@ def pixels(text, background=WHITE):
 
 
 def read_by_zbar(rows, folder):
-    """The text of the one code in an image."""
+    """Return the text of the only code in an image."""
     image = folder / "screen.pgm"
     scaled = [[value for value in row for _ in range(SCALE)] for row in rows for _ in range(SCALE)]
     head = f"P5 {len(scaled[0])} {len(scaled)} 255\n".encode()

@@ -1,4 +1,4 @@
-"""Runs OpenSSH's programs with somebody who says the PIN, and reads the key files that they leave."""
+"""Run OpenSSH's programs with a person who enters the PIN, and read their key files."""
 
 import os
 import pathlib
@@ -27,7 +27,7 @@ class Person:
         return self.log.read_text().splitlines()
 
     def run(self, *command, stdin="", status: int | None = 0, seconds=120, **settings):
-        """A program, with nobody at a terminal; returns the ended process. `status` None is any failure."""
+        """Run a program without a terminal; return the ended process. `status` None means any failure."""
         done = subprocess.run(
             [str(word) for word in command], input=stdin, text=True, capture_output=True, timeout=seconds,
             env=self.environment, **settings,
@@ -39,7 +39,7 @@ class Person:
 
 @dataclass
 class KeyFile:
-    """What OpenSSH's PROTOCOL.u2f says is in a key: where it is used, its public key, and the credential's id."""
+    """A key as in OpenSSH's PROTOCOL.u2f: its application, public key, and credential id."""
 
     application: str
     public_key: bytes  # 64 bytes x || y, or the 32 of Ed25519
@@ -48,7 +48,7 @@ class KeyFile:
 
     @classmethod
     def read(cls, path: pathlib.Path) -> "KeyFile":
-        """The private key file (PROTOCOL.key), which must not be encrypted."""
+        """Read a private key file (PROTOCOL.key), which must not be encrypted."""
         lines = path.read_text().splitlines()
         data = b64decode("".join(lines[1:-1]))
         assert data.startswith(MAGIC)
@@ -73,7 +73,7 @@ class KeyFile:
 
 
 def string(data: bytes) -> tuple[bytes, bytes]:
-    """The first string (RFC 4251 section 5: 4 bytes of length, then that many), and what follows it."""
+    """Return the first string (RFC 4251 section 5: 4 bytes of length, then that many), and the rest."""
     (length,) = struct.unpack_from(">I", data)
     assert len(data) >= 4 + length
     return data[4 : 4 + length], data[4 + length :]

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A pinentry for tests: it answers as a control file says and logs what the person would have seen.
+"""A pinentry for tests: it answers according to a control file and logs what the person would have seen.
 
-The daemon starts it anew for each dialog (`liquid-authenticator --pinentry Tests/support/pinentry.py`); the
-environment is inherited, so the test tells it where to look:
+The daemon starts it for each dialog (`liquid-authenticator --pinentry Tests/support/pinentry.py`). The test sets
+these variables in the inherited environment:
 
-  PINENTRY_CONTROL   a JSON file, read at each start (and so changeable while the daemon runs); see below
+  PINENTRY_CONTROL   a JSON file, read at each start, so it can change while the daemon runs; see below
   PINENTRY_LOG       a file to which each event is appended as one line of JSON; optional
 
-Without PINENTRY_CONTROL these stand for the members of the same name:
+Without PINENTRY_CONTROL these replace the members of the same name:
 
   PINENTRY_BEHAVIOUR, PINENTRY_PASSPHRASE, PINENTRY_DELAY, PINENTRY_WRONG, PINENTRY_HASTY, PINENTRY_CHILD
 
@@ -17,12 +17,12 @@ The control file is an object; every member is optional:
                 and for dialogs whose button has a given text, which goes before these;
                 or a list of either: one a dialog, the last is repeated (which dialog it is, is kept beside the
                 control file in CONTROL.count: remove it to begin again)
-  "passphrase"  what GETPIN answers, "" if absent
+  "passphrase"  the answer to GETPIN, "" if absent
   "passphraseHex"  the same in hex, for bytes that are not UTF-8
   "wrong"       how many GETPINs of this dialog answer a wrong passphrase before the right one, 0 if absent
-  "delay"       seconds before an answer to CONFIRM or GETPIN; if absent, none but for a page that is read first: 0.55
-  "hasty"       how many CONFIRMs of this dialog are answered at once, also where the page is read first, 0 if absent
-  "child"       true: start a child that sleeps, to show that the whole process group is ended
+  "delay"       seconds before an answer to CONFIRM or GETPIN; if absent, 0, or 0.55 for a page that must be read first
+  "hasty"       how many CONFIRMs of this dialog are answered at once, even if the page must be read first, 0 if absent
+  "child"       true: start a child that sleeps, to check that the whole process group is ended
 
   behaviour          CONFIRM                          GETPIN
   approve            OK                               D passphrase, OK
@@ -53,10 +53,10 @@ The control file is an object; every member is optional:
 Log lines: {"event": …, "pid": …, "time": CLOCK_MONOTONIC seconds, …} with the events
   start   behaviour, options of the environment {"DISPLAY": …, "WAYLAND_DISPLAY": …, "GPG_TTY": …}, openFiles
           (numbers of the inherited descriptors)
-  ask     command (CONFIRM or GETPIN) and what stood in the dialog: title, description, prompt, ok, notok, cancel,
+  ask     command (CONFIRM or GETPIN) and the texts of the dialog: title, description, prompt, ok, notok, cancel,
           error, timeout, and options (the OPTIONs received)
   answer  command, answer ("OK", "ERR 83886194", …); a passphrase is never logged
-  signal  the signal's number, when it is ended by one that it can catch
+  signal  the signal's number, when a signal that it can catch ends it
   eof     the other side closed standard input
   bye     BYE was received
 """
@@ -73,8 +73,8 @@ TIMED_OUT = "ERR 83886142 Timeout <Pinentry>"
 UNKNOWN = "ERR 83886254 Unknown option <Pinentry>"
 GARBAGE = b"\xff\xfe\x00HTTP/1.1 400 Bad Request\r\n\x01\x02\n"
 
-# The daemon takes no OK within half a second where something is destroyed, set, signed or goes along. These buttons are of
-# pages where it does, but for those with one of these lines; every other page is read first.
+# The daemon ignores an OK within half a second if something is destroyed, set, signed or passed on. It accepts an early
+# OK on pages with these buttons, unless they have one of these lines; every other page must be read first.
 AT_ONCE = {"Sign in", "Make passkey", "Make it", "Use this one", "OK", "Tell"}
 EXTRAS = ("The site also gets a ", "Other sites may start payments ", "This may confirm a payment ")
 READING = 0.55
@@ -96,7 +96,7 @@ def log(event, **members):
 
 
 def dialog_number(control):
-    """How many dialogs there were before this one."""
+    """Return the number of dialogs before this one."""
     import fcntl
     descriptor = os.open(control + ".count", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -164,7 +164,7 @@ def word_for(command, behaviour, button):
 
 
 class Dialog:
-    """The texts of one dialog and how it answers."""
+    """The texts of a dialog and its answer."""
 
     def __init__(self, behaviour, passphrase, delay, wrong, hasty):
         self.behaviours, self.passphrase, self.delay, self.wrong = behaviour, passphrase, delay, wrong
@@ -179,7 +179,7 @@ class Dialog:
     def ask(self, command):
         self.behaviour = word_for(command, self.behaviours, self.texts.get("ok"))
         log("ask", command=command, options=self.options, behaviour=self.behaviour, **self.texts)
-        # An error text stands for one try only, as in the real programs.
+        # An error text is for one try only, as in the real programs.
         self.texts.pop("error", None)
         time.sleep(self.seconds(command) if self.delay is None else self.delay)
         while self.behaviour == "wait":

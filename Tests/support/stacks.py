@@ -1,4 +1,4 @@
-"""What every thread of a program is doing, for the report of a test that waited too long."""
+"""The stacks of a program's threads, for the report of a test that waited too long."""
 
 import pathlib
 import shutil
@@ -6,7 +6,7 @@ import subprocess
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes that it has started, and theirs; zombies are not among them."""
+    """Return the descendants of a process, without zombies."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -19,12 +19,12 @@ def descendants(pid: int) -> list[int]:
 
 
 def of(pid: int) -> str:
-    """The stack of each thread of a process and of its descendants, and what the kernel says of each."""
+    """Return the stack and the kernel's state of each thread of a process and of its descendants."""
     return "\n".join(_of_one(one) for one in [pid, *descendants(pid)])
 
 
 def run(command, *, input=None, seconds: float = 60, **settings) -> subprocess.CompletedProcess:
-    """As subprocess.run with texts and captured output; a command that takes too long fails with its stacks."""
+    """Like subprocess.run with text and captured output; a command that takes too long fails with its stacks."""
     streams = {"stdin": subprocess.PIPE} if input is not None else {}
     process = subprocess.Popen(
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **streams, **settings)

@@ -1,4 +1,4 @@
-"""CTAPHID from the host's side over the daemon's sockets and ptys, with every report that it sends read strictly."""
+"""CTAPHID from the host's side over the daemon's sockets and ptys; the daemon's reports are parsed strictly."""
 
 import os
 import secrets
@@ -21,7 +21,7 @@ REPORTS = 0
 
 
 class Tap:
-    """Looks at the reports of one device: 64 bytes, in sequence, zero-padded, and canonical CBOR inside."""
+    """Checks the reports of a device: 64 bytes, in sequence, zero-padded, with canonical CBOR inside."""
 
     def __init__(self):
         self.open: dict[int, list] = {}
@@ -68,8 +68,8 @@ class Tap:
 class SocketConnection(CtapHidConnection):
     """The three methods that python-fido2's own HID client needs.
 
-    As with a hidraw node, whoever is connected sees the answers to all; python-fido2 takes another channel's for an
-    error, so they are left out here. What is ours is read strictly.
+    As with a hidraw node, every client sees the answers to all; python-fido2 treats another channel's answer as an
+    error, so those are dropped here. Our own are parsed strictly.
     """
 
     def __init__(self, path):
@@ -89,7 +89,7 @@ class SocketConnection(CtapHidConnection):
         self.socket.send(data)
 
     def forget(self):
-        """Drop what has come since nobody was reading."""
+        """Drop the reports that arrived while nothing was read."""
         while select.select([self.socket], [], [], 0)[0] and self.socket.recv(4096):
             pass
 
@@ -112,17 +112,17 @@ class SocketConnection(CtapHidConnection):
 
 
 def descriptor(path) -> HidDescriptor:
-    """Our socket, as python-fido2 tells of a HID device that it found."""
+    """Describe our socket as a HID device that python-fido2 found."""
     return HidDescriptor(str(path), 0x1209, 1, 64, 64, "unix", "0")
 
 
 def fido2_device(path) -> CtapHidDevice:
-    """python-fido2's HID device on our socket."""
+    """Open python-fido2's HID device on our socket."""
     return CtapHidDevice(descriptor(path), SocketConnection(path))
 
 
 class Channel:
-    """A client by hand, for what a well-behaved one would not do."""
+    """A low-level client that can break the rules."""
 
     def __init__(self, path, allocate=True):
         self.connection = SocketConnection(path)
@@ -135,11 +135,11 @@ class Channel:
             self.id = int.from_bytes(content[8:12], "big")
 
     def report(self, content: bytes):
-        """Exactly these bytes, filled up to 64."""
+        """Send exactly these bytes, padded to 64."""
         self.connection.write_packet(content.ljust(64, b"\0"))
 
     def send(self, kind: int, content: bytes = b"", reports: int | None = None):
-        """A message, or only its first reports."""
+        """Send a message, or only its first reports."""
         for report in self.split(kind, content)[:reports]:
             self.report(report)
 
@@ -151,7 +151,7 @@ class Channel:
         return pieces
 
     def receive(self, seconds=10.0) -> tuple[int, bytes] | None:
-        """The next message for this channel; None if none comes."""
+        """Return the next message for this channel, or None after the time-out."""
         end = time.monotonic() + seconds
         content, count, kind = b"", None, 0
         while count is None or len(content) < count:
@@ -170,7 +170,7 @@ class Channel:
         return kind, content[:count]
 
     def final(self, seconds=60.0):
-        """The next message that is no KEEPALIVE, the seconds it took, and the times of the keepalives before it."""
+        """Return the next message other than KEEPALIVE, its delay in seconds, and the times of the keepalives."""
         started, beats = time.monotonic(), []
         while True:
             message = self.receive(seconds)
@@ -190,7 +190,7 @@ class Channel:
 
 
 def answers(path) -> bool:
-    """Whether a new client gets a channel, an echo and getInfo."""
+    """Return whether a new client gets a channel, an echo and getInfo."""
     try:
         with Channel(path) as channel:
             channel.send(PING, b"still there")
@@ -204,14 +204,14 @@ def answers(path) -> bool:
 
 
 class PtyTap:
-    """A pty in front of the daemon's: what libfido2 writes goes through, what the daemon answers is read strictly."""
+    """A pty in front of the daemon's: it forwards libfido2's writes, and parses the daemon's answers strictly."""
 
     def __init__(self, device: str):
         self.device = os.open(device, os.O_RDWR | os.O_NOCTTY)
         tty.setraw(self.device)
         self.master, slave = os.openpty()
         tty.setraw(slave)
-        self.slave = slave  # kept open: a pty whose last slave is closed hangs up
+        self.slave = slave  # kept open: a pty hangs up when its last slave is closed
         self.path = os.ttyname(slave)
         self.tap = Tap()
         self.fault: Exception | None = None

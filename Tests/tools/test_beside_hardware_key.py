@@ -1,4 +1,4 @@
-"""`--beside-hardware-key`, with real hidraw nodes and real udev: ours goes when another key comes, and comes back."""
+"""`--beside-hardware-key` with real hidraw nodes and real udev: our device detaches beside another key, and returns."""
 
 import json
 import os
@@ -21,7 +21,7 @@ SECONDS = 60
 
 
 class Machine:
-    """One authenticator with a state directory of its own, and what is seen of it from outside."""
+    """An authenticator with a state directory of its own, seen from outside."""
 
     def __init__(self, name, policy=None):
         self.authenticator = Authenticator(WORK / name, transport="uhid")
@@ -30,7 +30,7 @@ class Machine:
 
     def __enter__(self):
         self.authenticator.start(wait=False)
-        wait_for("control door", self.authenticator.control_socket.exists, SECONDS)
+        wait_for("control socket", self.authenticator.control_socket.exists, SECONDS)
         return self
 
     def __exit__(self, *_):
@@ -43,11 +43,11 @@ class Machine:
     def status(self):
         try:
             return json.loads(self.run("status", "--json"))
-        except AssertionError:  # nothing that a browser could use
+        except AssertionError:  # no device that a browser could use
             return json.loads(self.run("status", "--json", status=1))
 
     def node(self):
-        """Where it is, once udev is done with it; None while it is nowhere."""
+        """Return the device node after udev has processed it; None while there is none."""
         return self.status()["node"]
 
     def wait_for_node(self):
@@ -64,7 +64,7 @@ class Machine:
 
 @pytest.fixture
 def plug_in():
-    """Plugs keys in, and pulls out those that are still there."""
+    """Return a function that plugs keys in; pull out the remaining ones at the end."""
     keys = []
 
     def one(**wishes):
@@ -93,7 +93,7 @@ def hid(node):
     return CtapHidDevice(descriptor, open_connection(descriptor))
 
 
-def test_it_goes_and_comes_back(plug_in):
+def test_it_detaches_beside_another_key_and_returns(plug_in):
     with Machine("beside", "step-aside") as machine:
         old = machine.wait_for_node()
         client = hid(old)
@@ -116,7 +116,7 @@ def test_it_goes_and_comes_back(plug_in):
         assert machine.said("is detached while another") == 1 and machine.said("is attached again") == 1, machine.authenticator.said()
 
 
-def test_one_that_was_there_before(plug_in):
+def test_a_key_that_was_there_first(plug_in):
     key = plug_in(name="Example Key")
     with Machine("beside", "step-aside") as machine:
         machine.wait_until_aside("Example Key")
@@ -125,8 +125,8 @@ def test_one_that_was_there_before(plug_in):
         machine.wait_for_node()
 
 
-def test_the_persons_own_word(plug_in):
-    """Pulled out by hand, it stays out; plugged in by hand, it is beside the other key."""
+def test_a_manual_detach_or_attach_wins(plug_in):
+    """After a manual detach it stays detached; after a manual attach it stays beside the other key."""
     with Machine("beside", "step-aside") as machine:
         machine.wait_for_node()
         machine.run("device", "detach")
@@ -142,7 +142,7 @@ def test_the_persons_own_word(plug_in):
         machine.wait_until_aside("Example Key")
 
 
-def test_two_of_ours_do_not_step_aside_for_each_other():
+def test_two_of_ours_stay_attached_together():
     with Machine("beside", "step-aside") as one:
         first = one.wait_for_node()
         with Machine("beside-too", "step-aside") as two:
@@ -151,7 +151,7 @@ def test_two_of_ours_do_not_step_aside_for_each_other():
             assert one.node() == first
 
 
-def test_nothing_wakes_while_it_watches():
+def test_watching_causes_no_wake_ups():
     with Machine("beside", "step-aside") as machine:
         machine.wait_for_node()
         pid = machine.authenticator.process.pid
@@ -166,7 +166,7 @@ def is_at_rest(pid, seconds=5):
 
 # Holds: MGMT-31
 def test_selection_beside_another_key(plug_in):
-    """Whoever refuses here may mean the other key: the request goes on until the client withdraws it."""
+    """A refusal may mean the other key: the request stays open until the client withdraws it."""
     with Machine("beside", "stay") as machine:
         node = machine.wait_for_node()
         plug_in(name="Example Key")
@@ -177,7 +177,7 @@ def test_selection_beside_another_key(plug_in):
         told = []
 
         class Withdrawing:
-            """Withdraws the request when the dialog is over and the key still says that it waits."""
+            """Withdraws the request after the dialog, while the key still reports that it waits."""
 
             def is_set(self):
                 return pinentry.asked() and not machine.status()["waiting"] and len(told) > 0

@@ -1,9 +1,9 @@
-"""README's first command as an ordinary user with sudo types it, on a machine that never saw us but has the build.
+"""README's first command, run by an ordinary user with sudo on a machine that has only the build of this project.
 
-The builds themselves stand in `.build/release` already: compiling Swift in an emulated guest would take hours, so the
-person's `swift` finds nothing to do. All else is as on a desktop without a window: the packages are looked for, the
-rule, the group and the module come with sudo, a new phrase is made on the terminal, the authenticator starts with the
-new group's rights in the old login, and libfido2 registers with it through udev's hidraw node.
+The programs are already in `.build/release`, because compiling Swift in an emulated guest would take hours; the user's
+`swift` does nothing. The rest is as on a machine without a window: the script looks for the packages, installs rule,
+group and module with sudo, makes a new phrase on the terminal, and starts the authenticator with the new group's
+rights in the old login; libfido2 registers with it through udev's hidraw node.
 """
 
 import base64
@@ -34,7 +34,7 @@ esac
 
 @pytest.fixture
 def clone():
-    """The person's own copy of the project, on a machine without our group, rule or module."""
+    """Return the user's copy of the project, on a machine without our group, rule or module."""
     for path in [RULE, *pathlib.Path("/etc").glob("*/liquid-auth.conf")]:
         path.unlink(missing_ok=True)
     subprocess.run(["groupdel", "liquid-auth"], check=True)
@@ -58,13 +58,13 @@ def clone():
 
 
 def as_person(*command):
-    """The command of a login of this moment's groups, with nothing of root's environment."""
+    """Return a command that runs in a login with the current groups, without root's environment."""
     path = f"{HOME}/bin:{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin"
     return ["runuser", "-u", "person", "--", "env", "-i", f"HOME={HOME}", f"PATH={path}", "LANG=C.UTF-8", *command]
 
 
 class FirstUse:
-    """What happens beside the terminal: another program of the person registers, and looks at the outcome."""
+    """The events beside the terminal: another program of the user registers, and checks the result."""
 
     def __init__(self):
         self.phrase = {}
@@ -79,7 +79,7 @@ class FirstUse:
         return self.phrase[int(match[1])]
 
     def register(self, match):
-        """Start libfido2 in the background: its prompt comes on the terminal that the authenticator has."""
+        """Start libfido2 in the background: its prompt appears on the authenticator's terminal."""
         texts = [base64.b64encode(os.urandom(32)).decode(), "setup.example", "person", base64.b64encode(b"u").decode()]
         done = subprocess.run(as_person("liquid-auth", "status"), capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and "locked" in done.stdout, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""The rule of udev-rules/ for browsers in a snap: our device is handed to snapd, and no other with the ids for tests."""
+"""The rule of udev-rules/ for browsers in a snap: it hands our device to snapd, and no other with the test ids."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ SECONDS = 60
 
 @pytest.fixture
 def snapd(tmp_path):
-    """In snapd's place, a program that notes what udev calls it with."""
+    """Replace snapd by a program that records udev's calls."""
     assert not HELPER.exists(), "this guest has a snapd"
     noted = tmp_path / "noted"
     HELPER.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""What Linux users do with a security key, on a machine, and again on a second that has the phrase alone.
+"""Linux tools with a security key, on one machine, and again on a second with only the phrase.
 
-The tools find the key by hidraw, as they would any other. Each step prints one line. `Home` is what stays when the
-machine is lost: key files, authorized_keys, the file of pam_u2f, a site's U2F registration, an encrypted disk.
+The tools find the key by hidraw, like any other. Each step prints one line. `Home` holds what remains when the machine
+is lost: key files, authorized_keys, the file of pam_u2f, a site's U2F registration, an encrypted disk.
 """
 
 import base64
@@ -30,7 +30,7 @@ KINDS = {
     "ed25519-sk, verified": ["-O", "verify-required"],
     "ecdsa-sk, resident, verified": ["-O", "resident", "-O", "verify-required", "-O", "application=ssh:guest"],
 }
-# What authorized_keys asks of each kind.
+# The options in authorized_keys for each kind.
 DEMANDS = {"no touch": "no-touch-required ", "verified": "verify-required "}
 DISK_KEY = "the key that the disk was made with"
 
@@ -40,7 +40,7 @@ def file_name(kind):
 
 
 class Home:
-    """The files of a person whom sshd, PAM, a site and a disk know."""
+    """The files by which sshd, PAM, a site and a disk recognise a person."""
 
     def __init__(self, folder: pathlib.Path):
         self.folder = folder
@@ -56,7 +56,7 @@ class Home:
 
 
 class Server:
-    """OpenSSH's sshd on a port of its own, which lets `person` in by the keys in one file."""
+    """OpenSSH's sshd on a port of its own, which accepts the keys in one file for `person`."""
 
     def __init__(self, home: Home):
         self.log = WORK / "sshd.log"
@@ -84,7 +84,7 @@ class Server:
 
 
 class Bench:
-    """The machine with its key plugged in, and what each step did to it."""
+    """The machine with its key plugged in, and its steps."""
 
     def __init__(self):
         self.home = Home(WORK / "home")
@@ -93,7 +93,7 @@ class Bench:
         self.server = Server(self.home)
 
     def plug_in(self, name):
-        """The key of another machine, whose state directory `liquid-auth init` made from the phrase."""
+        """Plug in the key of another machine; `liquid-auth init` made its state directory from the phrase."""
         if self.authenticator:
             assert self.authenticator.stop() == 0
         self.name = name
@@ -106,7 +106,7 @@ class Bench:
 
     @contextlib.contextmanager
     def step(self, what, prompts=None):
-        """One line, passed or failed; `prompts` is how often the person must have been asked."""
+        """Print one line, passed or failed; `prompts` is the expected number of prompts."""
         before, began, outcome = self.authenticator.pinentry.asked(), time.monotonic(), "FAILED"
         try:
             yield
@@ -141,19 +141,19 @@ def machine(request, bench):
 
 @pytest.fixture
 def first(machine):
-    """Only the first machine makes anything."""
+    """Return whether this is the first machine, the only one that makes credentials."""
     return machine.name == "first"
 
 
-def test_pin(machine):
-    """OpenSSH makes a discoverable key with a PIN only. It is this machine's own, and comes from no phrase."""
+def test_set_a_pin(machine):
+    """OpenSSH makes a discoverable key only with a PIN. The PIN belongs to this machine, not to the phrase."""
     with machine.step("fido2-token: set a PIN"):
         machine.home.run("fido2-token", "-S", machine.device, stdin=f"{PIN}\n{PIN}\n", start_new_session=True)
 
 
 class TestOpenSSH:
     def ssh(self, machine, kind, **settings):
-        """Log in with this key alone, and ask who one is."""
+        """Log in with this key alone, and run `whoami`."""
         return machine.home.run(
             "ssh", "-F", "none", "-i", machine.home.key(kind), "-p", PORT, "-o", "IdentitiesOnly=yes", "-o",
             "IdentityAgent=none", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
@@ -173,8 +173,8 @@ class TestOpenSSH:
             said = self.ssh(machine, kind)
             assert said.stdout == "person\n", said.stdout
 
-    def test_resident_keys_come_back_from_the_key(self, machine):
-        """To the second machine the login before has brought the passkey back."""
+    def test_resident_keys_are_downloaded_again(self, machine):
+        """On the second machine, the previous login has recovered the passkey."""
         home, found = machine.home, machine.home.folder / f"found-{machine.name}"
         found.mkdir()
         with machine.step("ssh-keygen -K: the resident key's files anew"):
@@ -183,10 +183,10 @@ class TestOpenSSH:
             expected = home.key("ecdsa-sk, resident, verified").with_suffix(".pub").read_text()
             assert public.read_text().split()[:2] == expected.split()[:2]
 
-    def test_log_in_refused(self, machine):
+    def test_a_refused_log_in(self, machine):
         machine.authenticator.pinentry.set("deny")
         try:
-            # OpenSSH takes the refusal for the wish for a PIN, and asks once more with that.
+            # OpenSSH treats the refusal as a demand for a PIN, and tries again with it.
             with machine.step("sshd: the person says no", prompts=2):
                 self.ssh(machine, "ecdsa-sk", status=255)
         finally:
@@ -226,7 +226,7 @@ class TestPAM:
     ORIGIN = "pam://guest"
 
     def register(self, machine):
-        """A line of the file that pam_u2f reads."""
+        """Return a line of the file that pam_u2f reads."""
         command = ["pamu2fcfg", "-u", "person", "-o", self.ORIGIN, "-i", self.ORIGIN]
         home, version = machine.home, machine.home.run("pamu2fcfg", "--version").stdout.split()[-1]
         if version != "1.1.0":
@@ -261,7 +261,7 @@ class TestPAM:
 
 
 class TestU2FHost:
-    """u2f-host speaks U2F only; what comes back is verified here as a site would (FIDO U2F Raw Message Formats)."""
+    """u2f-host supports U2F only; the test verifies its output as a site would (FIDO U2F Raw Message Formats)."""
 
     ORIGIN = "https://u2f.example"
 
@@ -301,23 +301,23 @@ def base64_text(data):
 
 
 class TestLUKS:
-    """The disk's key is an output of hmac-secret, of the one CredRandom or of the other (CTAP 2.1 section 12.5).
+    """The disk's key is an output of hmac-secret, from either CredRandom (CTAP 2.1 section 12.5).
 
-    Not with a PIN: systemd takes the secret without it and opens the disk with it, so that no key with two CredRandoms
-    opens the disk (systemd/systemd#31443).
+    PINs are not tested: systemd gets the secret without the PIN and opens the disk with it, so a key with two
+    CredRandoms cannot open the disk (systemd/systemd#31443).
     """
 
     @pytest.mark.parametrize("verified", [False, True], ids=["presence", "verification"])
     def test_disk(self, machine, first, verified, request):
         home, name = machine.home, request.node.callspec.id.split("-")[-1]
-        # The secret that goes along is named in a dialog of its own, after that of the passphrase.
+        # A dialog of its own names the secret, after the passphrase dialog.
         secret = 1 if verified else 0
         image, disk_key = home.folder / f"{name}.img", home.folder / "disk.key"
         if first:
             disk_key.write_text(DISK_KEY)
             with open(image, "wb") as file:
                 file.truncate(32 << 20)
-            # The guest is emulated: a key stretched for a second would take a minute.
+            # The guest is emulated: stretching a key for one second would take a minute.
             home.run(
                 "cryptsetup", "luksFormat", "-q", "--type", "luks2", "--pbkdf", "pbkdf2",
                 "--pbkdf-force-iterations", "1000", "--key-file", disk_key, image,

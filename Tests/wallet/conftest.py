@@ -1,4 +1,4 @@
-"""What the wallet's tests share: one loop, one authority, and servers that end with their test."""
+"""Fixtures of the wallet tests: one loop, one authority, and servers that end with their test."""
 
 import functools
 import json
@@ -13,7 +13,7 @@ from .doubles.loop import Loop
 from .doubles.page_dapp import Chromium, Firefox
 from .doubles.turn import TurnServer
 
-# What the run's own /etc/hosts sends to 127.0.0.1, see Tests/wallet/run. None of them is anybody's.
+# Names that the run's own /etc/hosts maps to 127.0.0.1, see Tests/wallet/run. None of them is in use.
 HOSTS = ["localhost", "liquid.example", "wallet.liquid.example", "other.example", "dapp.github.io"]
 
 
@@ -44,7 +44,7 @@ def servers(loop, authority):
 
 @pytest.fixture
 def serve(loop, authority):
-    """Starts a server over TLS; keywords as LiquidAuthServer's."""
+    """Return a function that starts a server over TLS, with LiquidAuthServer's keywords."""
     yield from servers(loop, authority)
 
 
@@ -75,19 +75,19 @@ def turn(tmp_path):
 
 
 class Key(Authenticator):
-    """An authenticator that tells what its Algorand accounts have signed."""
+    """An authenticator that reports the signatures of its Algorand accounts."""
 
     def signatures(self) -> int:
         return json.loads(self.ask("status", "--json"))["algorandSignatures"]
 
     def shown(self, mark: int) -> str:
-        """What stood in the dialogs after so many."""
+        """Return the texts of the dialogs from number `mark` on."""
         return "\n".join(event["description"] for event in self.pinentry.events("ask")[mark:])
 
 
 @pytest.fixture
 def key(tmp_path):
-    """One that has been nowhere yet; unlocked, and its person says yes until a test says otherwise."""
+    """Return an unlocked authenticator that has visited no site; its person says yes until a test changes that."""
     with Key(tmp_path / "key").install() as made:
         made.unlock()
         yield made
@@ -102,7 +102,7 @@ def module_key(tmp_path_factory):
 
 @pytest.fixture
 def shared_key(module_key):
-    """For tests that leave no passkey behind that another would stumble over."""
+    """Return a shared key, for tests that leave no passkey that disturbs others."""
     module_key.pinentry.set("approve")
     return module_key
 
@@ -122,7 +122,7 @@ def connections(authority):
 
 @pytest.fixture
 def connect(authority):
-    """Starts the wallet; whatever still runs at the end of the test is killed."""
+    """Return a function that starts the wallet; kill wallets that still run after the test."""
     yield from connections(authority)
 
 

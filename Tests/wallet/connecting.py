@@ -1,4 +1,4 @@
-"""`liquid-auth connect` as a person runs it, with what it said and what it held."""
+"""Run `liquid-auth connect` as a person does; record its output and its use of memory and sockets."""
 
 import json
 import os
@@ -16,30 +16,30 @@ EVENTS = events.documented("Of all commands", "Of `connect`")
 
 
 def command(key, link: str | None, *options, root, is_known=True) -> list[str]:
-    """It trusts the test's authority, and asks no server on the way unless a test names one."""
+    """Return a command that trusts the test's authority and uses no STUN or TURN server unless a test names one."""
     more = [*options, "--control", str(key.control_socket), "--ca-file", str(root)]
     more += ["--yes"] * is_known + ["--no-ice-servers"] * ("--ice-server" not in options)
     return key.command("connect", *([link] if link else []), *more)
 
 
-# What runs a command on the second machine of Tests/wallet/run, with the files of the first.
+# The prefix that runs a command on the second machine of Tests/wallet/run, with the files of the first.
 ON_SECOND_MACHINE = ["nsenter", "--target", os.environ.get("LIQUID_SECOND_MACHINE", ""), "--net", "--mount", "--"]
 
 
 class Connection:
-    """One run. Standard output is read as a stream of events with `--json`; the rest as text."""
+    """One run. With `--json`, standard output is read as a stream of events; the rest is text."""
 
     def __init__(
         self, key, link: str | None, *options, root=None, stdin=None, is_known=True, on_second_machine=False
     ):
-        """`is_known`: that the person means the host is said beforehand."""
+        """Start the wallet. With `is_known`, an option confirms the host beforehand."""
         arguments = command(key, link, "--json", *options, root=root, is_known=is_known)
         arguments = ON_SECOND_MACHINE * on_second_machine + arguments
         self.started = time.monotonic()
         self.process = subprocess.Popen(
             arguments, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=key.environment,
-            start_new_session=True,  # the terminal of who runs the tests is not asked
+            start_new_session=True,  # do not prompt on the terminal that runs the tests
         )
         if stdin is not None:
             self.process.stdin.write(stdin)
@@ -67,11 +67,11 @@ class Connection:
 
     @property
     def text(self) -> str:
-        """What went wrong in words, and whatever else was written to standard error."""
+        """Return the error messages and the rest of standard error."""
         return "".join(event["reason"] for event in self.events if event["event"] == "failed") + "".join(self.said)
 
     def wait_for_event(self, name: str, seconds: float = 60) -> dict:
-        """The first of this name, which may have come before."""
+        """Return the first event of this name, which may already have arrived."""
 
         def found():
             self._measure()
@@ -83,7 +83,7 @@ class Connection:
         return wait_for(lambda: f"event {name}; so far {self.events} {self.text}", found, seconds, self.process.pid)
 
     def _measure(self):
-        """The most that the wallet's program has held so far."""
+        """Record the peak memory of the wallet's program."""
         try:
             status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         except FileNotFoundError:
@@ -92,7 +92,7 @@ class Connection:
             self.peak_memory = max(self.peak_memory, int(peak[1]))
 
     def end(self, seconds: float = 60) -> int:
-        """The exit status, when it ends by itself."""
+        """Wait until it ends by itself; return the exit status."""
         wait_for(
             lambda: f"end of {self.process.args}; it said: {self.text} {self.events}", self._ended, seconds,
             self.process.pid)
@@ -108,18 +108,18 @@ class Connection:
         return self.process.poll() is not None
 
     def interrupt(self, seconds: float = 10) -> int:
-        """Control-C in its terminal; the exit status."""
+        """Send Control-C as its terminal would; return the exit status."""
         self.process.send_signal(signal.SIGINT)
         return self.end(seconds)
 
     def close(self):
-        """Nothing of a test that has failed is left."""
+        """End every process of a failed test."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
 
 
 def sockets(pid: int) -> int:
-    """How many it has open."""
+    """Return the number of open sockets of a process."""
     links = list(pathlib.Path(f"/proc/{pid}/fd").iterdir())
     return sum(os.path.realpath(link).rpartition("/")[2].startswith("socket:") for link in links)

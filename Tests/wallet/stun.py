@@ -1,4 +1,4 @@
-"""The connectivity checks that cross the first machine of Tests/wallet/run, read from its links: RFC 8489, RFC 8445."""
+"""Read the connectivity checks on the links of the first machine of Tests/wallet/run: RFC 8489, RFC 8445."""
 
 import select
 import socket
@@ -11,7 +11,7 @@ IPV4, IPV6, UDP, OUTGOING = 0x0800, 0x86DD, 17, 4
 
 
 def attributes(message: bytes) -> set[int]:
-    """The types of those of a STUN binding request; of another message, none."""
+    """Return the attribute types of a STUN binding request; none for another message."""
     if len(message) < 20 or struct.unpack_from(">HHI", message)[::2] != (BINDING_REQUEST, MAGIC_COOKIE):
         return set()
     found, at = set(), 20
@@ -31,7 +31,7 @@ def udp_payload(protocol: int, packet: bytes) -> bytes:
 
 
 class Checks:
-    """Those of who controls (the wallet: it makes the offer), while the context is open."""
+    """Counts the checks of the controlling agent (the wallet, which makes the offer) while the context is open."""
 
     def __enter__(self):
         self.nominating = self.others = 0
@@ -42,10 +42,10 @@ class Checks:
         return self
 
     def _read(self):
-        # What has come by the end is read, however late this thread has its turn.
+        # Read everything that arrived before the end, even if this thread runs late.
         while self.socket in (ready := select.select([self.socket, self.end], [], [])[0]) or self.end not in ready:
             packet, (_, protocol, direction, *_) = self.socket.recvfrom(65535)
-            # What loopback carries comes in as well.
+            # Packets on loopback arrive here too.
             if direction == OUTGOING or ICE_CONTROLLING not in (found := attributes(udp_payload(protocol, packet))):
                 continue
             self.nominating += USE_CANDIDATE in found

@@ -1,4 +1,4 @@
-"""The double of the Liquid Auth service, held against what was recorded of the real one."""
+"""The double of the Liquid Auth service against recordings of the real one."""
 
 import asyncio
 import copy
@@ -17,13 +17,13 @@ CONFIGURATION = VECTORS["configuration"]
 ANDROID = VECTORS["userAgentAndroid"][0]
 CHROME = VECTORS["userAgentChrome"]
 LINUX = "LiquidAuthLinux/1.0 (X11; Linux x86_64)"
-# The signer of the app with which the fixtures were recorded: what clientDataJSON.origin of all of them names.
+# The signer of the app that recorded the fixtures; clientDataJSON.origin of all of them names it.
 PACKAGE = "foundation.algorand.demo"
 FINGERPRINT = unb64("R8xO7rlQWaWL4BlFygptWRb5qcKWdfjzZIaSRit9XVw").hex(":").upper()
 
 
 class Client:
-    """Requests with a cookie jar, as a wallet makes them."""
+    """A client with a cookie jar, like a wallet."""
 
     def __init__(self, loop, server, authority=None, agent=LINUX):
         self.loop, self.server, self.agent = loop, server, agent
@@ -34,7 +34,7 @@ class Client:
         return aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
 
     def ask(self, method, path, body=None):
-        """The status and the body read as JSON (or as text if it is none)."""
+        """Return the status and the body, parsed as JSON or else as text."""
 
         async def exchange():
             async with self.http.request(
@@ -59,7 +59,7 @@ class Client:
 
 @pytest.fixture
 def recorded(loop):
-    """The service as it was configured when the fixtures were recorded."""
+    """Return the service as configured for the recording of the fixtures."""
     server = LiquidAuthServer(rp_id=CONFIGURATION["hostname"], origin=CONFIGURATION["origin"])
     server.rp_name = CONFIGURATION["rpName"]
     server.android[PACKAGE] = FINGERPRINT
@@ -86,7 +86,7 @@ def register(server, client, fixture=VECTORS["attestation"][0]):
 
 
 def known_user(server, fixture):
-    """As if the user of a sign-in's answer had registered."""
+    """Add the user of a sign-in's answer as if registered."""
     user = copy.deepcopy(fixture["responseResponse"])
     user["credentials"][0]["prevCounter"] = 0
     server.users[user["wallet"]] = user
@@ -116,7 +116,7 @@ class TestRecordedCeremonies:
         assert sign_in(recorded, client, fixture) == (201, fixture["responseResponse"]), recorded.last_fault
 
     # Holds: PEERSERVER-1
-    def test_with_every_demand_that_they_meet(self, recorded, client):
+    def test_with_every_demand_of_the_recordings(self, recorded, client):
         recorded.demands.counter = recorded.demands.verification = recorded.demands.address_is_username = True
         assert register(recorded, client)[0] == 201
         assert sign_in(recorded, client)[0] == 201
@@ -148,7 +148,7 @@ def client_data(**members):
 
 
 def longer_authenticator_data(attestation: bytes) -> bytes:
-    """By a byte that no flag announces; the length of authData is byte 29."""
+    """Append a byte that no flag announces; the length of authData is byte 29."""
     return attestation[:29] + bytes([attestation[29] + 1]) + attestation[30:] + b"\0"
 
 
@@ -166,7 +166,7 @@ TAMPERED_REGISTRATIONS = {
     "another origin": ("response", "clientDataJSON", client_data(origin="https://evil.example")),
     "rpIdHash": ("response", "attestationObject", flipped(30)),
     "no presence": ("response", "attestationObject", flipped(62)),
-    "bytes behind": ("response", "attestationObject", lambda text: b64(longer_authenticator_data(unb64(text)))),
+    "trailing bytes": ("response", "attestationObject", lambda text: b64(longer_authenticator_data(unb64(text)))),
     "liquid type": (*LIQUID, "type", lambda _: "solana"),
     "liquid signature": (*LIQUID, "signature", flipped(5)),
     "liquid address": (*LIQUID, "address", lambda _: VECTORS["attestation"][1]["requestBody"]["username"]),
@@ -192,7 +192,7 @@ class TestTamperedCeremonies:
         answer = client.post("/attestation/response", changed(fixture["responseBody"], *path, to=to))
         assert answer == (401, {"reason": "unauthorized", "error": "User verification failed"})
         assert not recorded.users
-        # The challenge is deleted only by a success.
+        # Only a success deletes the challenge.
         assert client.post("/attestation/response", fixture["responseBody"])[0] == 201
         answer = client.post("/attestation/response", fixture["responseBody"])
         assert answer == (401, {"reason": "unauthorized", "error": "Challenge not found"})
@@ -208,7 +208,7 @@ class TestTamperedCeremonies:
         assert answer == (401, {"reason": "unauthorized", "error": "Challenge not found."})
 
     # Holds: PEERSERVER-1
-    def test_counter_only_where_it_is_demanded(self, recorded, client):
+    def test_the_counter_is_checked_only_on_demand(self, recorded, client):
         fixture = VECTORS["assertion"][0]
         for demanded in (False, True):
             recorded.demands.counter = demanded
@@ -219,7 +219,7 @@ class TestTamperedCeremonies:
             assert client.post("/assertion/response", fixture["responseBody"])[0] == (401 if demanded else 201)
 
     # Holds: PEERSERVER-1
-    def test_another_user_name_only_where_it_is_demanded(self, recorded, client):
+    def test_the_user_name_is_checked_only_on_demand(self, recorded, client):
         fixture = copy.deepcopy(VECTORS["attestation"][0])
         fixture["requestBody"]["username"] = "somebody"
         fixture["requestResponse"]["user"] = dict.fromkeys(("id", "name", "displayName"), "somebody")
@@ -267,7 +267,7 @@ class TestAnswers:
         status, body = client.ask("GET", "/nowhere")
         assert (status, body["statusCode"], body["message"]) == (404, 404, "Cannot GET /nowhere")
 
-    def test_what_a_signed_in_wallet_may_ask(self, recorded, client):
+    def test_endpoints_for_a_signed_in_wallet(self, recorded, client):
         assert client.ask("GET", "/auth/user") == (
             403, {"message": "Forbidden resource", "error": "Forbidden", "statusCode": 403}
         )
@@ -293,7 +293,7 @@ class TestAnswers:
 
 class TestCookie:
     # Holds: PEERSERVER-1
-    def test_it_is_signed_and_kept(self, loop, recorded, client):
+    def test_a_cookie_is_signed_and_kept(self, loop, recorded, client):
         client.post("/attestation/request", VECTORS["attestation"][0]["requestBody"])
         value = client.cookies["connect.sid"]
         assert value.startswith("s%3A")
@@ -302,7 +302,7 @@ class TestCookie:
         assert recorded.received[0].session == recorded.received[1].session
 
     # Holds: PEERSERVER-1
-    def test_a_forged_one_is_another_session(self, loop, recorded, client):
+    def test_a_forged_cookie_is_another_session(self, loop, recorded, client):
         client.post("/attestation/request", VECTORS["attestation"][0]["requestBody"])
         forged = client.cookies["connect.sid"][:-4] + "AAAA"
         client.http.cookie_jar.update_cookies({"connect.sid": forged}, aiohttp.client.URL(recorded.address))
@@ -312,15 +312,15 @@ class TestCookie:
 
 class TestExpectedOrigin:
     @pytest.mark.parametrize("agent", [*CHROME, LINUX, "liquid-auth/1.0 (iPhone; iOS 18.5)"])
-    def test_what_is_no_android_app_is_on_the_site(self, recorded, agent):
+    def test_other_clients_have_the_sites_origin(self, recorded, agent):
         assert recorded.expected_origin(agent) == CONFIGURATION["origin"]
 
-    def test_an_android_app_is_its_signer(self, recorded):
+    def test_an_android_apps_origin_is_its_signer(self, recorded):
         assert recorded.expected_origin(ANDROID) == "android:apk-key-hash:R8xO7rlQWaWL4BlFygptWRb5qcKWdfjzZIaSRit9XVw"
         chrome = "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 Chrome/124.0.0.0 Mobile Safari/537.36"
         assert recorded.expected_origin(chrome) == CONFIGURATION["origin"]
 
-    def test_without_an_operating_system_it_throws(self, recorded, client):
+    def test_an_agent_without_an_operating_system_fails(self, recorded, client):
         fixture = VECTORS["attestation"][0]
         challenge_is(recorded, fixture["requestResponse"]["challenge"])
         client.post("/attestation/request", fixture["requestBody"])
@@ -330,7 +330,7 @@ class TestExpectedOrigin:
 
 
 class TestSocket:
-    """Two sockets of the same wallet, as a dApp and its wallet have them."""
+    """Two sockets of the same wallet, as for a dApp and its wallet."""
 
     @staticmethod
     async def open(server, cookie=None, transports=("websocket",)):
@@ -344,12 +344,12 @@ class TestSocket:
 
     @staticmethod
     async def close(*sockets):
-        """Without waiting for a poll that is under way, which the server ends after 25 s."""
+        """Close without waiting for a running poll, which the server ends after 25 s."""
         for socket in sockets:
             await socket.eio.disconnect(abort=True)
 
     @pytest.mark.parametrize("transport", ["websocket", "polling"])
-    def test_link_is_acknowledged_and_signals_reach_everyone_of_the_wallet(self, loop, recorded, client, transport):
+    def test_link_is_acknowledged_and_signals_reach_all_sockets_of_the_wallet(self, loop, recorded, client, transport):
         fixture = VECTORS["attestation"][0]
         liquid = fixture["responseBody"]["clientExtensionResults"]["liquid"]
 
@@ -382,7 +382,7 @@ class TestSocket:
         loop.run(exchange(dapp, acknowledged))
         assert recorded.handshakes[1]["Cookie"] == "connect.sid=" + client.cookies["connect.sid"]
 
-    def test_another_request_id_is_not_told(self, loop, recorded, client):
+    def test_another_request_id_is_not_notified(self, loop, recorded, client):
         async def dapp_links():
             socket = await self.open(recorded)
             text = str(VECTORS["attestation"][0]["responseBody"]["clientExtensionResults"]["liquid"]["requestId"])
@@ -391,7 +391,7 @@ class TestSocket:
         dapp, acknowledged = loop.run(dapp_links())
         loop.run(until(lambda: recorded.linked))
         assert register(recorded, client)[0] == 201
-        # Whoever links after the event hears nothing of it; the wait of the first is still under way.
+        # A link after the event is not notified; the first one is still waiting.
         assert not acknowledged.done() and client.ask("GET", "/auth/session")[0] == 200
         assert not acknowledged.done()
         loop.run(self.close(dapp))
@@ -409,7 +409,7 @@ async def until(condition, seconds=10):
 
 
 class TestMischief:
-    """Each way to misbehave does what it says; what the wallet makes of it is in test_hostile.py."""
+    """Each way to misbehave works; test_hostile_server.py tests the wallet against them."""
 
     def test_options(self, recorded, client):
         body = VECTORS["attestation"][0]["requestBody"]

@@ -1,6 +1,6 @@
-"""`liquid-auth connect` from the link to the signature, against a server and dApps that are not ours.
+"""`liquid-auth connect` from the link to the signature, against an independent server and dApps.
 
-One line a step stands at the end of the run, with its milliseconds.
+The end of the run has one line for each step, with its milliseconds.
 """
 
 import base64
@@ -28,7 +28,7 @@ ACCOUNT = Account(PHRASE)
 
 
 class Steps:
-    """Names each step and how long it took."""
+    """Records each step and its duration."""
 
     def __init__(self, story: str):
         self.story, self.last = story, time.monotonic()
@@ -41,7 +41,7 @@ class Steps:
 
 @pytest.fixture(params=["aiortc", "Chromium", "Firefox"])
 def make_dapp(request, loop, authority):
-    """Makes a dApp of one kind for a server, linked."""
+    """Return a function that makes a linked dApp of one kind for a server."""
     made = []
 
     def make(server, **settings):
@@ -58,8 +58,8 @@ def make_dapp(request, loop, authority):
         loop.run(dapp.close())
 
 
-def test_the_whole_story(key, loop, serve, connect, make_dapp):
-    """Register, link, channel, ping, two transactions approved and denied, a message, the end; then sign in."""
+def test_a_whole_session(key, loop, serve, connect, make_dapp):
+    """Register, link, open the channel, ping, approve and refuse two transactions, sign a message; then sign in."""
     server = serve(page=PAGE)
     server.demands.verification = server.demands.counter = server.demands.address_is_username = True
     steps, dapp = Steps(make_dapp.kind), make_dapp(server)
@@ -138,7 +138,7 @@ async def wait(awaitable):
 
 
 def check_session(server, paths):
-    """One session through every step and the socket; a User-Agent that servers know; only what was asked for."""
+    """Check for one session through every step and the socket, a known User-Agent, and only the expected requests."""
     steps = [entry for entry in server.received if entry.path.startswith(("/attestation", "/assertion"))]
     assert [entry.path for entry in steps if entry.status == 201] == paths
     assert len({entry.session for entry in steps if entry.status == 201}) == 1
@@ -150,7 +150,7 @@ def check_session(server, paths):
 
 
 class TestWaysIn:
-    """Each opens the channel."""
+    """Each way opens the channel."""
 
     def story(self, key, loop, serve, connect, authority, *options, server=None, **settings):
         server = server or serve()
@@ -162,8 +162,8 @@ class TestWaysIn:
         assert wallet.end() == 0, wallet.text
         return server, dapp, wallet
 
-    def test_second_machine_that_has_the_phrase_alone(self, key, loop, serve, connect, authority, tmp_path):
-        """It signs in with a passkey of which it has no record: what registered it was another machine."""
+    def test_a_second_machine_with_the_phrase_alone(self, key, loop, serve, connect, authority, tmp_path):
+        """It signs in with a passkey that another machine registered and that it has no record of."""
         server, _, _ = self.story(key, loop, serve, connect, authority)
         before = json.dumps(server.users)
         with Authenticator(tmp_path / "second").install(vault=2) as second:
@@ -193,7 +193,7 @@ class TestWaysIn:
         assert unb64(user["credentials"][0]["credId"]) == ACCOUNT.credential_id("liquid.example")
 
     def test_a_server_that_expects_the_rp_id_as_origin(self, key, loop, serve, connect, authority):
-        """As the iOS wallet sends it: without the port. The first answer is 401; the challenge serves again."""
+        """The origin has no port, as with the iOS wallet. The first answer is 401; the challenge is used again."""
         server = serve(host="liquid.example", origin="https://liquid.example")
         self.story(key, loop, serve, connect, authority, server=server)
         assert [entry.status for entry in server.requests("/attestation/response")] == [401, 201]
@@ -212,14 +212,14 @@ class TestWaysIn:
         assert wallet.end() == 0, wallet.text
 
     # Holds: DAPPSERVER-14
-    def test_an_offer_that_is_lost_is_made_again(self, key, loop, serve, connect, authority):
+    def test_a_lost_offer_is_sent_again(self, key, loop, serve, connect, authority):
         server = serve()
         server.mischief.lost_offers = 1
         self.story(key, loop, serve, connect, authority, server=server)
         assert [name for _, name, _ in server.signals].count("offer-description") >= 2
 
     # Holds: DAPPSERVER-15
-    def test_a_second_answer_is_passed_over(self, key, loop, serve, connect, authority):
+    def test_a_second_answer_is_ignored(self, key, loop, serve, connect, authority):
         server = serve()
         server.mischief.second_answer = "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n"
         self.story(key, loop, serve, connect, authority, server=server)
@@ -243,7 +243,7 @@ class TestWaysIn:
 
 
 def test_as_a_person_sees_it(key, loop, serve, authority, tmp_path, connect):
-    """On a terminal, from the link to the end; the run's last capture is left in .build/wallet."""
+    """A session on a terminal, from the link to the end; the last capture is left in .build/wallet."""
     server = serve()
     dapp = loop.run(DApp(server, authority.client_context()).link())
 
@@ -268,7 +268,7 @@ def test_as_a_person_sees_it(key, loop, serve, authority, tmp_path, connect):
 
 # Holds: SIGNAL-12
 def test_two_wallets_of_one_account(key, loop, serve, connect, authority):
-    """They share the server's room: a dApp's answer to one comes to the other too, which finds no path, and says why."""
+    """They share the server's room: the other wallet also gets a dApp's answer, finds no path, and reports why."""
     server = serve()
     idle = connect(key, server.link("of a page that was closed"), "--timeout", "20")
     idle.wait_for_event("signalled")
@@ -276,7 +276,7 @@ def test_two_wallets_of_one_account(key, loop, serve, connect, authority):
     theirs = [payload for _, name, payload in server.signals if name == "offer-description"][0]
 
     async def hear(sdp):
-        # It would take whichever offer it hears first; let that be its own wallet's.
+        # The dApp would take the first offer it gets; make that its own wallet's.
         if sdp != theirs:
             await dapp._offer(sdp)
 
@@ -290,7 +290,7 @@ def test_two_wallets_of_one_account(key, loop, serve, connect, authority):
 
 # Holds: DAPP-3
 def test_the_first_start_of_gstreamer_is_announced(key, loop, serve, connect, authority, tmp_path):
-    """It looks at all its plug-ins, through a program of its own; on a cold disk that takes seconds."""
+    """GStreamer scans all its plug-ins in a separate program; on a cold disk that takes seconds."""
     real, = pathlib.Path("/usr/lib").glob("*/gstreamer1.0/gstreamer-1.0/gst-plugin-scanner")
     scanner = tmp_path / "scanner"
     scanner.write_text(f'#!/bin/sh\nsleep 5\nexec {real} "$@"\n')

@@ -1,4 +1,4 @@
-"""The doubles against each other: what they agree on without the product is what the product must do."""
+"""The doubles against each other, without the product: they define what the product must do."""
 
 import asyncio
 import json
@@ -20,13 +20,13 @@ from .doubles.wallet import Account, Wallet
 ACCOUNT = Account(PHRASE)
 
 
-def test_the_account_is_the_one_of_the_contract():
+def test_the_account_equals_the_contracts():
     assert ACCOUNT.address == vectors.load("keys-and-recovery")["liquid"]["address"]
     VerifyKey(ACCOUNT.public_key).verify(b"MX any bytes", ACCOUNT.sign(b"MX any bytes"))
 
 
 @pytest.mark.parametrize("wide", [True, False])
-def test_arc27_there_and_back(wide):
+def test_arc27_encodes_and_decodes(wide):
     asked = arc27.request("sign_transactions", txns=[{"txn": "AAAA"}, {"txn": "BBBB", "signers": []}])
     text = arc27.encode(asked, wide)
     assert arc27.decode(text) == asked and "=" not in text
@@ -35,7 +35,7 @@ def test_arc27_there_and_back(wide):
 
 @pytest.mark.parametrize("trickles", [True, False], ids=["candidates one by one", "candidates in the answer"])
 def test_register_sign_in_and_talk(loop, serve, authority, trickles):
-    """With every demand of the server's."""
+    """The server makes every demand."""
     server = serve()
     server.demands.verification = server.demands.counter = server.demands.address_is_username = True
     tls = authority.client_context()
@@ -60,7 +60,7 @@ def test_register_sign_in_and_talk(loop, serve, authority, trickles):
     assert len({entry.session for entry in server.received}) == 1
 
 
-def test_a_request_id_that_is_a_number_stays_one(loop, serve, authority):
+def test_a_numeric_request_id_stays_a_number(loop, serve, authority):
     server, tls = serve(), authority.client_context()
 
     async def story():
@@ -74,7 +74,7 @@ def test_a_request_id_that_is_a_number_stays_one(loop, serve, authority):
     loop.run(story())
 
 
-def test_a_lost_offer_is_made_again(loop, serve, authority):
+def test_a_lost_offer_is_sent_again(loop, serve, authority):
     server, tls = serve(), authority.client_context()
     server.mischief.lost_offers = 1
 
@@ -92,7 +92,7 @@ def test_a_lost_offer_is_made_again(loop, serve, authority):
 
 
 class TestPage:
-    """The same story, with the browser's WebRTC."""
+    """The same session, with the browser's WebRTC."""
 
     def test_sign_in_and_talk(self, loop, serve, authority, chromium):
         server, tls = serve(page=PAGE), authority.client_context()

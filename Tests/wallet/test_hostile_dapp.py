@@ -1,4 +1,4 @@
-"""dApps that send what they should not, over an open channel: each gets an error or nothing, and no signature."""
+"""dApps that send invalid messages over an open channel: each gets an error or nothing, and no signature."""
 
 import base64
 import re
@@ -21,7 +21,7 @@ PRIVATE_NETWORK = base64.b64encode(bytes(range(32))).decode()
 
 @pytest.fixture(scope="module")
 def talk(loop, authority, module_key, module_connect, module_serve):
-    """One open channel for all of these."""
+    """Return one open channel for all these tests."""
     server = module_serve()
     dapp = loop.run(DApp(server, authority.client_context()).link())
     wallet = module_connect(module_key, server.link(dapp.request_id))
@@ -38,7 +38,7 @@ def talk(loop, authority, module_key, module_connect, module_serve):
 
 @pytest.fixture
 def nothing_is_signed(shared_key, talk, loop):
-    """Before and after; and the channel is alive afterwards."""
+    """Check that nothing is signed, and that the channel still works afterwards."""
     before, asked = shared_key.signatures(), shared_key.pinentry.asked()
     yield
     assert shared_key.signatures() == before
@@ -70,17 +70,17 @@ def long_group():
 
 REQUESTS = {
     "seventeen": (long_group(), 4200),
-    "no base64": ([{"txn": "%%%"}], 4200),
-    "no msgpack": ([{"txn": b64(b"not msgpack")}], 4200),
+    "not base64": ([{"txn": "%%%"}], 4200),
+    "not msgpack": ([{"txn": b64(b"not msgpack")}], 4200),
     "cut off": ([cut(pay())], 4200),
-    "bytes behind": ([{"txn": b64(transactions.raw(pay()) + b"\0")}], 4200),
+    "trailing bytes": ([{"txn": b64(transactions.raw(pay()) + b"\0")}], 4200),
     "with TX before it": ([{"txn": b64(b"TX" + transactions.raw(pay()))}], 4200),
     "a number in a longer form": ([longer(pay())], 4200),
     "another's transaction": ([transactions.item(pay(sender=OTHERS))], 4100),
     "another signer": ([transactions.item(pay(), signers=[OTHERS])], 4100),
     "another authAddr": ([transactions.item(pay(), authAddr=OTHERS)], 4100),
-    "a group id that is not theirs": (wrong_group(), 4201),
-    "one of a group beside one of none": (
+    "a wrong group id": (wrong_group(), 4201),
+    "one of a group and one of none": (
         [transactions.item(transactions.group(pay(1), pay(2))[0]), transactions.item(pay(3))], 4201
     ),
     "a multisignature": ([transactions.item(pay(), msig={"version": 1, "threshold": 1, "addrs": [OURS]})], 4200),
@@ -101,12 +101,12 @@ class TestRequests:
         assert error["message"] and len(error["message"]) < 500
 
     # Holds: DAPP-1
-    def test_the_right_group_id_is_told(self, loop, talk):
+    def test_the_error_has_the_right_group_id(self, loop, talk):
         error = loop.run(talk.ask("sign_transactions", txns=wrong_group()))
         right = transactions.group(pay(1), pay(2))[0].group
         assert either_base64(error["data"]["computedGroupId"]) == right
 
-    def test_nothing_to_sign_needs_nobody(self, loop, talk):
+    def test_nothing_to_sign_shows_no_prompt(self, loop, talk):
         for txns in ([], [transactions.item(pay(sender=OTHERS), signers=[])]):
             found = loop.run(talk.ask("sign_transactions", txns=txns))
             assert found["stxns"] == [None] * len(txns), found
@@ -120,25 +120,25 @@ class TestRequests:
         assert loop.run(talk.ask("sign_message", message="hello", signer=OTHERS))["code"] == 4100
 
     # Holds: DAPP-1
-    def test_a_message_that_is_none(self, loop, talk):
+    def test_a_message_that_is_not_text(self, loop, talk):
         assert loop.run(talk.ask("sign_message", message=7))["code"] == 4200
 
 
 FRAMES = {
     "empty": "",
     "ping": "ping",
-    "no base64": "{}!",
+    "not base64": "{}!",
     "JSON of an old dApp": '{"type":"transaction","txId":"X","txn":"AAAA"}',
-    "no CBOR": b64(b"\xff\xff"),
+    "not CBOR": b64(b"\xff\xff"),
     "a list": b64(cbor2.dumps(["arc0027:sign_transactions:request"])),
     "nested a thousand deep": b64(b"\x81" * 1000 + b"\x00"),
-    "a map that says to have 65535 members": b64(b"\xb9\xff\xff"),
-    "a text that says to be 4 GB long": b64(b"\x7a\xff\xff\xff\xff"),
+    "a map that claims 65535 members": b64(b"\xb9\xff\xff"),
+    "a text that claims 4 GB": b64(b"\x7a\xff\xff\xff\xff"),
     "no reference": b64(cbor2.dumps({"id": "1"})),
     "a response": arc27.encode({"id": "1", "reference": "arc0027:discover:response", "requestId": "2", "result": {}}),
-    "larger than is read": "A" * 400_000,
+    "larger than the limit": "A" * 400_000,
     "binary, empty": b"",
-    "binary, no CBOR": b"\xff\xff",
+    "binary, not CBOR": b"\xff\xff",
     "binary, a zero in it": b"\x00text",
     "binary, a list": cbor2.dumps(["arc0027:sign_transactions:request"]),
     "binary, no reference": cbor2.dumps({"id": "1"}),
@@ -150,10 +150,10 @@ FRAMES = {
 class TestFrames:
     # Holds: DAPP-2
     @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
-    def test_get_an_error_or_nothing(self, loop, talk, frame):
-        """What has no id of a request can only be passed over, or answered with an error to nobody."""
+    def test_invalid_frames_get_an_error_or_nothing(self, loop, talk, frame):
+        """A frame without a request id is ignored, or answered with an error without an id."""
 
-        # Whatever our offer says that we read at most.
+        # Ignore the maximum that our offer announces.
         talk.peer.sctp._remote_max_message_size = 0
 
         async def exchange():
@@ -169,7 +169,7 @@ class TestFrames:
         loop.run(exchange())
 
     # Holds: ARC27-3
-    def test_are_told_also_where_they_are_binary(self, loop, talk):
+    def test_binary_frames_are_reported_too(self, loop, talk):
         def told():
             return [event["reason"] for event in talk.wallet.events if event["event"] == "unanswered"]
 
@@ -185,7 +185,7 @@ class TestFrames:
 
 # Holds: ARC27-4
 @pytest.mark.usefixtures("nothing_is_signed")
-def test_a_request_in_a_binary_frame_is_answered_in_one(loop, talk):
+def test_a_request_in_a_binary_frame_gets_a_binary_answer(loop, talk):
     async def ask(method, **params):
         asked = arc27.request(method, **params)
         talk.send(cbor2.dumps(asked))
@@ -210,8 +210,8 @@ def another_fingerprint(sdp: str, functions: str) -> str:
 
 # Holds: DAPP-4
 @pytest.mark.parametrize("functions", ["sha-[0-9]+", "sha-512"], ids=["all", "the strongest"])
-def test_a_peer_whose_certificate_is_not_the_one_of_its_answer(shared_key, loop, serve, connect, authority, functions):
-    """GStreamer does not look; who sits between the two would read along. aiortc names its certificate three times."""
+def test_a_peer_with_another_certificate_than_in_its_answer(shared_key, loop, serve, connect, authority, functions):
+    """GStreamer does not check this; a man in the middle could read along. aiortc names its certificate three times."""
     server = serve()
     dapp = DApp(server, authority.client_context())
     dapp.on_the_way = lambda sdp: another_fingerprint(sdp, functions)
@@ -226,8 +226,8 @@ def test_a_peer_whose_certificate_is_not_the_one_of_its_answer(shared_key, loop,
 
 
 # Holds: DAPP-6
-def test_a_channel_of_its_own(shared_key, loop, serve, connect, authority):
-    """Each costs the wallet two threads, and nobody listens to it."""
+def test_a_channel_opened_by_the_dapp(shared_key, loop, serve, connect, authority):
+    """Each would cost the wallet two threads, and is never read."""
     server = serve()
     dapp = loop.run(DApp(server, authority.client_context()).link())
     wallet = connect(shared_key, server.link(dapp.request_id), "--register")

@@ -1,6 +1,6 @@
-"""Servers that cheat, fail or vanish: each ends with a sentence that says so, and with no signature that it could use.
+"""Servers that cheat, fail or vanish: the wallet ends with a clear message and gives no usable signature.
 
-How many signatures there were is what the authenticator itself counts.
+The authenticator itself counts the signatures.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ USER = {"_id": "0" * 24, "id": "AAAA", "wallet": ACCOUNT.address, "credentials":
 
 
 def refused(key, wallet, words, signed=0, before=None, code=1):
-    """It ended, said these words and nothing of the inside, and there are only so many signatures more."""
+    """Check that it ended with these words and no internal names, and the number of new signatures."""
     assert wallet.end() == code, wallet.text
     assert words in wallet.text, wallet.text
     assert "Error" not in wallet.text and "Fault(" not in wallet.text, wallet.text
@@ -34,7 +34,7 @@ def refused(key, wallet, words, signed=0, before=None, code=1):
 
 
 def way_to(step) -> list[str]:
-    """The shared key may have a passkey of this host by now, which `connect` alone does not replace."""
+    """The shared key may already have a passkey of this host, which `connect` alone does not replace."""
     return [] if step == FIRST else ["--register"]
 
 
@@ -45,7 +45,7 @@ def body(content) -> bytes:
 class TestChallenges:
     # Holds: DAPPSERVER-8
     @pytest.mark.parametrize("length", [0, 31, 33, 64])
-    def test_not_32_bytes(self, shared_key, serve, connect, length):
+    def test_challenges_of_other_than_32_bytes(self, shared_key, serve, connect, length):
         server = serve()
         server.mischief.challenge = lambda made: (made * 2)[:length]
         before = shared_key.signatures()
@@ -55,7 +55,7 @@ class TestChallenges:
 
     # Holds: DAPPSERVER-8
     @pytest.mark.parametrize("tag", ["TX", "TG", "MX", "Program", "ProgData", "appID"])
-    def test_that_begin_as_something_of_algorand(self, shared_key, serve, connect, tag):
+    def test_challenges_that_begin_like_algorand_data(self, shared_key, serve, connect, tag):
         assert tag in RESERVED
         server = serve()
         server.mischief.challenge = lambda made: tag.encode() + made[len(tag) :]
@@ -66,10 +66,10 @@ class TestChallenges:
 
 
 class TestRelayedChallenges:
-    """A hostile server hands out the challenge of an honest one, at which it would like to be us."""
+    """A hostile server relays the challenge of an honest one, to sign in there as us."""
 
     # Holds: DAPPSERVER-9
-    def test_with_the_honest_servers_name(self, shared_key, serve, connect):
+    def test_under_the_honest_servers_name(self, shared_key, serve, connect):
         honest, hostile = serve(host="other.example"), serve()
         hostile.mischief.rp_id = honest.rp_id
         before, asked = shared_key.signatures(), shared_key.pinentry.asked()
@@ -87,8 +87,8 @@ class TestRelayedChallenges:
         assert "First use" in shown, "that it is the first time there stands in the prompt"
 
     # Holds: SERVER-1
-    def test_of_its_parent_domain_it_gets_no_signature_for_that_origin(self, shared_key, serve, connect):
-        """A 401 is answered a second time, as phones would, only where the rp.id is the link's host."""
+    def test_no_signature_for_the_origin_of_its_parent_domain(self, shared_key, serve, connect):
+        """A 401 is answered a second time, as phones do, only if the rp.id is the link's host."""
         hostile = serve(host="wallet.liquid.example", rp_id="liquid.example", origin="https://liquid.example")
         before = shared_key.signatures()
         words = "may expect the origin of another host, liquid.example"
@@ -96,8 +96,8 @@ class TestRelayedChallenges:
         assert [entry.status for entry in hostile.requests(RESPONSE)] == [401]
 
     # Holds: DAPPSERVER-9
-    def test_what_it_gets_for_yes_is_refused_by_the_honest_one(self, loop, shared_key, serve, connect):
-        """Client data and authenticator data name the hostile host, whoever passes them on."""
+    def test_the_honest_server_refuses_the_relayed_answer(self, loop, shared_key, serve, connect):
+        """Client data and authenticator data name the hostile host, even when it relays them."""
         honest, hostile = serve(host="other.example"), serve(host="wallet.liquid.example")
         relayed = b"\x01" * 32
         hostile.mischief.challenge = honest.mischief.challenge = lambda _: relayed
@@ -133,7 +133,7 @@ class TestRelyingParties:
             ("liquid.example", "example", "is another site"),
         ],
     )
-    def test_that_are_not_its_own(self, shared_key, serve, connect, host, rp_id, words):
+    def test_an_rp_id_that_is_not_its_own(self, shared_key, serve, connect, host, rp_id, words):
         server = serve(host=host)
         server.mischief.rp_id = rp_id
         before, asked = shared_key.signatures(), shared_key.pinentry.asked()
@@ -153,14 +153,14 @@ class TestAnswers:
         assert not other.received
 
     REPLACED = {
-        "500 that says success": (RESPONSE, 500, body(USER), "status 500", 1),
+        "500 with a success body": (RESPONSE, 500, body(USER), "status 500", 1),
         "200 with an error": (RESPONSE, 200, body({"error": "no such luck"}), "no such luck", 1),
         "201 with an error of Nest": (
             RESPONSE, 201, body({"statusCode": 500, "message": "Internal server error"}), "Internal server error", 1
         ),
         "another's account": (RESPONSE, 201, body({**USER, "wallet": "A" * 58}), "and nothing of ours", 1),
-        "no JSON": (RESPONSE, 201, b"<html>", "cannot be read", 1),
-        "options that are no JSON": (OPTIONS, 201, b"{", "cannot be read", 0),
+        "not JSON": (RESPONSE, 201, b"<html>", "cannot be read", 1),
+        "options that are not JSON": (OPTIONS, 201, b"{", "cannot be read", 0),
         "options without a challenge": (OPTIONS, 201, body({"rp": {"id": "localhost"}}), "has no challenge", 0),
         "options without a relying party": (OPTIONS, 201, body({"challenge": "A" * 43}), "rp.id", 0),
         "501": (OPTIONS, 501, body({"reason": "not_implemented", "error": "no liquid here"}), "no liquid here", 0),
@@ -169,7 +169,7 @@ class TestAnswers:
 
     # Holds: DAPPSERVER-12
     @pytest.mark.parametrize("case", REPLACED.values(), ids=REPLACED)
-    def test_replaced(self, shared_key, serve, connect, case):
+    def test_replaced_answers(self, shared_key, serve, connect, case):
         step, status, content, words, signed = case
         server = serve()
         server.mischief.answers[step] = (status, content)
@@ -180,7 +180,7 @@ class TestAnswers:
 
     # Holds: DAPPSERVER-11
     @pytest.mark.parametrize("step", [FIRST, OPTIONS, RESPONSE])
-    def test_without_end(self, shared_key, serve, connect, step):
+    def test_answers_without_end(self, shared_key, serve, connect, step):
         server = serve()
         server.mischief.endless = step
         before = shared_key.signatures()
@@ -192,7 +192,7 @@ class TestAnswers:
     def test_another_authority(self, shared_key, serve, connect, tmp_path):
         server = serve(tls=Authority(tmp_path, ["localhost"]).server_context())
         before = shared_key.signatures()
-        refused(shared_key, connect(shared_key, server.link("one")), "with --ca-file", before=before)
+        refused(shared_key, connect(shared_key, server.link("one")), "give --ca-file", before=before)
         assert not server.received
 
     # Holds: DAPPSERVER-13
@@ -214,7 +214,7 @@ class TestVanishing:
 
     # Holds: SIGNAL-15, DAPPSERVER-14
     @pytest.mark.parametrize("stage", STAGES)
-    def test_in_mid_flow(self, shared_key, serve, connect, stage):
+    def test_a_server_that_vanishes(self, shared_key, serve, connect, stage):
         words, signed = self.STAGES[stage]
         server = serve()
         server.mischief.gone_at = stage
@@ -223,7 +223,7 @@ class TestVanishing:
         refused(shared_key, wallet, words, signed, before)
 
     # Holds: DAPPSERVER-14
-    def test_every_offer_lost(self, shared_key, loop, serve, connect, authority):
+    def test_every_offer_is_lost(self, shared_key, loop, serve, connect, authority):
         server = serve()
         server.mischief.lost_offers = 1000
         dapp = loop.run(DApp(server, authority.client_context()).link())
@@ -234,7 +234,7 @@ class TestVanishing:
         loop.run(dapp.close())
 
     # Holds: DAPPSERVER-14
-    def test_a_request_id_that_no_dapp_waits_for(self, shared_key, loop, serve, connect, authority):
+    def test_a_request_id_without_a_waiting_dapp(self, shared_key, loop, serve, connect, authority):
         server = serve()
         dapp = loop.run(DApp(server, authority.client_context(), request_id="another").link())
         before = shared_key.signatures()
@@ -245,8 +245,8 @@ class TestVanishing:
 
     # Holds: DAPPSERVER-15
     @pytest.mark.parametrize("answer", ["", "v=0\r\n", "x" * 2_000_000, "a=fingerprint:sha-256 00\r\n" * 100])
-    def test_answers_that_are_none(self, shared_key, loop, serve, connect, authority, answer):
-        """It goes on to wait for a right one until its time is over, or says what was wrong; it never crashes."""
+    def test_invalid_answers(self, shared_key, loop, serve, connect, authority, answer):
+        """The wallet waits for a valid answer until its time-out, or reports the fault; it never crashes."""
         server = serve()
 
         async def answer_badly():
@@ -263,7 +263,7 @@ class TestVanishing:
 
 # Holds: DAPPSERVER-16
 def test_a_turn_server_that_refuses(shared_key, loop, serve, connect, authority, turn, tmp_path):
-    """Neither side gets a relay, and there is no other way."""
+    """Neither side gets a relay, and there is no other path."""
     server = serve()
     relay = RTCIceServer(turn.url, turn_server.USER, "wrong")
     dapp = loop.run(DApp(server, authority.client_context(), ice_servers=[relay], relay_only=True).link())

@@ -1,6 +1,6 @@
-"""`liquid-auth keyri` against the doubles of Keyri's servers: the key is the daemon's, the judge Python's.
+"""`liquid-auth keyri` against the doubles of Keyri's servers, with the daemon's key and a judge in Python.
 
-The browser side decrypts what the wallet sends, and signs in with it.
+The browser side decrypts the wallet's payload and signs in with it.
 """
 
 import json
@@ -56,7 +56,7 @@ class Wallet:
         return done
 
     def events(self, *arguments, status=DONE, stdin=""):
-        """By name; the same name comes once."""
+        """Return the events by name; each name occurs once."""
         lines = self.run(*arguments, "--json", status=status, stdin=stdin).stdout.splitlines()
         for line in lines:
             events.check(json.loads(line), EVENTS)
@@ -80,7 +80,7 @@ def registered(wallet):
 
 
 def requests(server):
-    """Those of the session API."""
+    """Return the requests to the session API."""
     return [entry for entry in server.received if entry.path.startswith("/api/v1/")]
 
 
@@ -95,7 +95,7 @@ def test_register(wallet, server):
     assert wallet.signed() == wallet.signed_before, "a registration signs nothing"
 
 
-def test_the_key_is_the_phrase_s(wallet, server):
+def test_the_key_follows_from_the_phrase(wallet, server):
     wallet.run("register", ALICE)
     key = server.users[ALICE]
     assert keyri.raw(key) == derivation.Phrase(PHRASE).association_public_key(ALICE.encode())
@@ -130,7 +130,7 @@ def test_a_replay_is_refused(registered, server):
         server.login(login)
 
 
-def test_the_key_of_an_address_is_its_own(registered, server):
+def test_each_address_has_a_key_of_its_own(registered, server):
     registered.run("register", BOB)
     assert keyri.raw(server.users[ALICE]) != keyri.raw(server.users[BOB])
     registered.run("login", BOB)
@@ -141,7 +141,7 @@ def test_register_twice(registered, server):
     assert "has a key for this address already" in done.stderr and not done.stdout
 
 
-def test_login_of_nobody(wallet):
+def test_login_of_an_unknown_user(wallet):
     assert "did not accept the signature" in wallet.run("login", ALICE, status=FAILED).stderr
 
 
@@ -160,7 +160,7 @@ def test_a_refused_prompt(registered, server):
     (200, b"Could not register"), (200, b"{}"), (200, b""), (200, b'{"error":"no"}'), (500, b"a.b.c"),
     (200, b"<html></html>"), (200, b"x" * 9000), (200, b"\x1b[2J.b.c"),
 ])
-def test_an_answer_that_is_no_token(wallet, server, status, body):
+def test_an_answer_without_a_token(wallet, server, status, body):
     server.mischief.answers["/api/"] = (status, body)
     done = wallet.run("register", ALICE, status=FAILED)
     assert not done.stdout and "\x1b" not in done.stderr
@@ -174,12 +174,12 @@ def test_a_redirect_is_not_followed(registered, server):
     assert [entry.path for entry in server.received[before:]] == ["/api/keyrilogin"]
 
 
-def test_a_server_that_nobody_vouches_for(wallet, server):
+def test_a_server_with_an_untrusted_certificate(wallet, server):
     command = wallet.command("register", ALICE)
     command = command[: command.index("--ca-file")]
     done = stacks.run(command, env=wallet.key.environment)
     assert done.returncode == FAILED and "did not prove its identity" in done.stderr
-    assert "with --ca-file" in done.stderr
+    assert "give --ca-file" in done.stderr
     assert not server.received
 
 
@@ -198,7 +198,7 @@ def test_confirm(registered, server):
     assert server.user_of(browser.sign_in()) == ALICE
 
 
-def test_a_confirmation_is_for_its_browser_alone(registered, server):
+def test_only_its_browser_opens_a_confirmation(registered, server):
     browser, other = server.browser(), server.browser()
     registered.run("qr", browser.link, "--as", ALICE, "--confirm", PAGE)
     payload = browser.payload()
@@ -234,7 +234,7 @@ def test_deny(registered, server):
 
 
 # Holds: KEYRI-6
-def test_the_api_is_told_of_nobody_before_a_yes(registered, server):
+def test_the_api_learns_no_user_before_a_yes(registered, server):
     seen = set()
     for _ in range(2):
         registered.run("qr", server.browser().link, "--as", ALICE, "--deny")
@@ -248,7 +248,7 @@ def test_the_api_is_told_of_nobody_before_a_yes(registered, server):
 
 # Holds: KEYRI-10
 @pytest.mark.parametrize("answer, kind", [("y", "confirmed"), ("n", "denied"), ("", "denied")])
-def test_a_person_is_asked(registered, server, answer, kind):
+def test_the_person_confirms_or_denies(registered, server, answer, kind):
     browser = server.browser()
     mark = len(registered.key.pinentry.events("ask"))
     status, shown = on_terminal(
@@ -263,7 +263,7 @@ def test_a_person_is_asked(registered, server, answer, kind):
 # Holds: KEYRI-12
 def test_control_c_answers_nothing(registered, server):
     browser = server.browser()
-    # Behind Control-C, Control-V: the end of the line that is typed next is no answer.
+    # After Control-C, Control-V: the rest of the typed line is not an answer.
     status, _ = on_terminal(
         registered.command("qr", browser.link, "--as", ALICE), [(r"\[y/N\] ", "\x03\x16")],
         environment=registered.key.environment)
@@ -272,7 +272,7 @@ def test_control_c_answers_nothing(registered, server):
 
 
 # Holds: KEYRI-10
-def test_nobody_can_be_asked(registered, server):
+def test_without_a_terminal(registered, server):
     browser = server.browser()
     assert "--confirm" in registered.run("qr", browser.link, "--as", ALICE, status=REFUSED).stderr
     assert browser.answer is None
@@ -280,14 +280,14 @@ def test_nobody_can_be_asked(registered, server):
 
 # Holds: KEYRI-5
 @pytest.mark.parametrize("page", ["https://evil.example", "https://app.example:8443", "http://localhost"])
-def test_another_page_than_the_one_agreed_to(registered, server, page):
+def test_another_page_than_the_confirmed_one(registered, server, page):
     browser = server.browser(origin=page)
     done = registered.run("qr", browser.link, "--as", ALICE, "--confirm", PAGE, status=FAILED)
     assert "a different origin" in done.stderr
     assert browser.answer is None and registered.signed() == registered.signed_before
 
 
-def test_what_the_server_wants_denied(registered, server):
+def test_a_denial_required_by_the_server(registered, server):
     browser = server.browser(riskAnalytics={"riskStatus": "deny", "riskFlagString": "stolen"})
     done = registered.run("qr", browser.link, "--as", ALICE, "--confirm", PAGE, status=FAILED)
     assert "risk: deny, stolen" in done.stderr and "is to be denied" in done.stderr
@@ -296,7 +296,7 @@ def test_what_the_server_wants_denied(registered, server):
     assert browser.is_denied
 
 
-def test_as_whom_the_browser_says(registered, server):
+def test_the_browser_names_the_user(registered, server):
     browser = server.browser(publicUserId=ALICE)
     registered.run("qr", browser.link, "--confirm", PAGE)
     assert browser.payload()["email"] == ALICE
@@ -321,28 +321,28 @@ def test_a_refused_prompt_answers_no_browser(registered, server):
     {"browserPublicKey": ""}, {"WidgetOrigin": "http://app.example"}, {"WidgetOrigin": "null"}, {"error": "expired"},
     {"__hash": None}, {"padding": "x" * 20_000},
 ])
-def test_a_session_that_is_none(registered, server, told):
+def test_an_invalid_session(registered, server, told):
     browser = server.browser()
     server.mischief.session = told
     registered.run("qr", browser.link, "--as", ALICE, "--confirm", PAGE, status=FAILED)
     assert browser.answer is None and registered.signed() == registered.signed_before
 
 
-def test_a_session_of_nobody(registered, server):
+def test_an_unknown_session(registered, server):
     browser = server.browser()
     del server.browsers[browser.id]
     assert "no such session" in registered.run("qr", browser.link, "--deny", status=FAILED).stderr
 
 
 # Holds: KEYRI-9
-def test_a_page_s_words_act_on_no_terminal(registered, server):
+def test_a_pages_text_does_not_control_the_terminal(registered, server):
     browser = server.browser(WidgetUserAgent={"os": "\x1b[2J", "browser": "a\u202eb" + "x" * 500, "issue": "1\n2"})
     done = registered.run("qr", browser.link, "--deny")
     assert "\x1b" not in done.stderr and "\u202e" not in done.stderr and "x" * 201 not in done.stderr
     assert "remark: 1\\u{A}2" in done.stderr
 
 
-def test_a_code_in_a_picture_and_on_standard_input(registered, server, tmp_path):
+def test_a_link_from_a_picture_and_on_standard_input(registered, server, tmp_path):
     browser = server.browser()
     picture = tmp_path / "code.png"
     subprocess.run(["qrencode", "-o", picture, browser.link], check=True)
@@ -359,7 +359,7 @@ def test_a_code_in_a_picture_and_on_standard_input(registered, server, tmp_path)
     "https://me@acme.onekey.to?sessionId=abc", "https://acme.onekey.to?sessionId=a&sessionId=b", "liquid://acme",
     "https://other.onekey.to?sessionId=abc",
 ])
-def test_a_link_that_is_none(wallet, server, link):
+def test_an_invalid_link(wallet, server, link):
     wallet.run("qr", link, "--deny", status=FAILED)
     assert not server.received
 
@@ -383,7 +383,7 @@ def test_several_services(wallet, server):
     assert "cannot reach" in wallet.run("register", ALICE, "--service", "other", status=FAILED).stderr
 
 
-def test_nothing_is_asked_that_is_not_configured(wallet, server):
+def test_an_unconfigured_service_gets_no_request(wallet, server):
     wallet.configure("# nothing")
     assert "names no Keyri service" in wallet.run("register", ALICE, status=FAILED).stderr
     wallet.run("qr", server.browser().link, "--deny", status=FAILED)
@@ -398,7 +398,7 @@ def test_nothing_is_asked_that_is_not_configured(wallet, server):
     "keyri-api = https://a.example\nkeyri-api = https://b.example",
     "keyri acme = https://a.example\nkeyri acme = https://b.example", "keyri = https://a.example",
 ])
-def test_a_configuration_that_is_wrong(wallet, line):
+def test_an_invalid_configuration(wallet, line):
     wallet.configure(line)
     assert "line " in wallet.run("register", ALICE, status=FAILED).stderr
 
@@ -406,13 +406,13 @@ def test_a_configuration_that_is_wrong(wallet, line):
 @pytest.mark.parametrize("arguments", [
     [], ["register"], ["register", ALICE, BOB], ["qr"], ["qr", "x", "--image", "y"], ["qr", "x", "--deny", "--confirm", PAGE],
 ])
-def test_a_command_that_is_written_wrong(wallet, arguments):
+def test_wrong_usage(wallet, arguments):
     command = [str(BIN / "liquid-auth-wallet"), "keyri", *arguments]
     done = stacks.run(command)
     assert done.returncode == (DONE if not arguments else MISTAKE)
 
 
-def test_the_other_command_leads_here(registered, server):
+def test_connect_refers_to_keyri(registered, server):
     browser = server.browser()
     command = registered.command("qr", browser.link, "--deny")
     subprocess.run([str(BIN / "liquid-auth"), *command[1:]], check=True, timeout=60, env=registered.key.environment)
@@ -426,13 +426,13 @@ def test_without_an_authenticator(wallet, tmp_path):
     assert done.returncode == NOT_RUNNING and "is not running" in done.stderr
 
 
-def test_what_is_no_address(wallet, server):
+def test_an_invalid_address(wallet, server):
     for text in ("alice", "a b@c", "a@b\x1b"):
         wallet.run("register", text, status=FAILED)
     assert not server.received
 
 
-def test_a_locked_vault_is_opened_by_its_own_prompt(key, server, authority, tmp_path):
+def test_a_locked_vault_has_a_prompt_of_its_own(key, server, authority, tmp_path):
     wallet = Wallet(key, server, authority, tmp_path)
     key.ask("lock")
     key.pinentry.set("approve", passphrase=PASSPHRASE)

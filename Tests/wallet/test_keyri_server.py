@@ -1,4 +1,4 @@
-"""The doubles of Keyri's servers, proved by a phone in Python: what they take, and what they must not."""
+"""The doubles of Keyri's servers against a phone in Python: valid and invalid requests."""
 
 import json
 import secrets
@@ -15,7 +15,7 @@ NOW = 1_789_000_000_123
 
 
 class Phone:
-    """An association key, and the requests that a phone makes with it."""
+    """An association key, and a phone's requests with it."""
 
     def __init__(self, loop, server, email=ALICE):
         self.loop, self.server, self.email = loop, server, email
@@ -23,7 +23,7 @@ class Phone:
         self.public_key = keyri.b64(keyri.spki(self.key.public_key()))
 
     def ask(self, method, path, text=None, headers=None):
-        """Status and body."""
+        """Return status and body."""
 
         async def exchange():
             async with (
@@ -110,7 +110,7 @@ def test_register_and_login(phone, server):
     assert status == 200 and server.user_of(token) == ALICE
 
 
-def test_login_of_nobody(phone):
+def test_login_of_an_unknown_user(phone):
     assert phone.login() == (401, "Unauthorized")
 
 
@@ -121,7 +121,7 @@ def test_missing_data(phone, body):
 
 
 @pytest.mark.parametrize("key", ["", "text", keyri.b64(bytes(91)), keyri.b64(bytes(64))])
-def test_what_is_no_key(phone, server, key):
+def test_an_invalid_key(phone, server, key):
     status, text = phone.post("/api/keyriregistration", {"email": ALICE, "publicKey": key})
     assert (status, text) == (500, "Could not register") and not server.users
 
@@ -158,7 +158,7 @@ def test_the_same_key_again_needs_a_proof_too(phone):
     assert phone.register()[0] == 409, "a public key is no secret, and the answer would be a token"
 
 
-def test_a_login_is_taken_once(phone, server):
+def test_a_login_is_accepted_once(phone, server):
     phone.register()
     body = phone.login_body()
     assert [phone.login(body)[0] for _ in range(3)] == [200, 401, 401]
@@ -168,7 +168,7 @@ def test_a_login_is_taken_once(phone, server):
     assert phone.login(body)[0] == 401
 
 
-def test_a_login_that_was_refused_is_not_used_up(phone):
+def test_a_refused_login_is_not_used_up(phone):
     phone.register()
     body = phone.login_body()
     assert phone.login({**body, "signature": keyri.b64(bytes(70))})[0] == 401
@@ -176,12 +176,12 @@ def test_a_login_that_was_refused_is_not_used_up(phone):
 
 
 @pytest.mark.parametrize("offset, status", [(-WINDOW - 1, 401), (-WINDOW, 200), (WINDOW, 200), (WINDOW + 1, 401)])
-def test_a_login_has_its_time(phone, offset, status):
+def test_a_login_expires(phone, offset, status):
     phone.register()
     assert phone.login(phone.login_body(phone.data(at=NOW + offset)))[0] == status
 
 
-def test_nonces_are_forgotten_when_they_are_of_no_use(phone, server):
+def test_expired_nonces_are_forgotten(phone, server):
     phone.register()
     for _ in range(5):
         phone.login()
@@ -192,7 +192,7 @@ def test_nonces_are_forgotten_when_they_are_of_no_use(phone, server):
 
 
 @pytest.mark.parametrize("data", ["178900000012_" + "0" * 32, f"{NOW}", f"{NOW}_", f"{NOW}_7309", f"{NOW * 10}_" + "0" * 32])
-def test_data_in_another_form(phone, data):
+def test_malformed_data_is_refused(phone, data):
     phone.register()
     assert phone.login(phone.login_body(data))[0] == 401
 
@@ -265,7 +265,7 @@ def test_a_salt_that_is_too_short(phone, server, salt, monkeypatch):
     assert browser.answer is None
 
 
-def test_a_session_that_is_over(phone, server):
+def test_an_expired_session(phone, server):
     browser = server.browser()
     session = phone.look_up(browser)[1]
     server.clock.now += SESSION_LIFETIME + 1
@@ -273,7 +273,7 @@ def test_a_session_that_is_over(phone, server):
     assert phone.answer(browser, phone.confirmation(session)) == 410
 
 
-def test_a_session_of_nobody_and_another_app_key(phone, server):
+def test_an_unknown_session_and_another_app_key(phone, server):
     browser = server.browser()
     assert phone.look_up(browser, app_key="other")[0] == 401
     del server.browsers[browser.id]
@@ -292,7 +292,7 @@ def test_an_answer_for_another_session_or_from_another_phone(loop, phone, server
     {"errors": None}, {"errors": "false"}, {"browserData": None}, {"browserData": {}}, {"apiData": None}, {"apiData": {}},
     {"__hash": 1}, {"__salt": None},
 ])
-def test_a_confirmation_in_another_form(phone, server, change):
+def test_a_malformed_confirmation(phone, server, change):
     browser = server.browser()
     body = {**phone.confirmation(phone.look_up(browser)[1]), **change}
     assert phone.answer(browser, body) in (400, 401)

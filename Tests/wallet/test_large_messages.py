@@ -1,4 +1,4 @@
-"""Messages of the sizes that dApp libraries and browsers allow: several hundred packets of SCTP each way."""
+"""Messages up to the limits of dApp libraries and browsers: several hundred packets of SCTP each way."""
 
 import cbor2
 import pytest
@@ -12,13 +12,13 @@ from .doubles.page_dapp import PAGE, PageDApp
 from .doubles.wallet import Account
 
 ACCOUNT = Account(PHRASE)
-# What browsers send at most, and what we say that we take: 255,000 bytes of CBOR in base64.
+# The maximum that browsers send, and the one that we announce: 255,000 bytes of CBOR in base64.
 BROWSERS, OURS = 262_144, 340_000
 
 
 @pytest.fixture(scope="module", params=["aiortc", "chromium", "firefox"])
 def talk(request, loop, authority, module_key, module_connect, module_serve):
-    """One open channel for all of these."""
+    """Return one open channel for all these tests."""
     server = module_serve(page=PAGE)
     if request.param == "aiortc":
         dapp = DApp(server, authority.client_context())
@@ -34,7 +34,7 @@ def talk(request, loop, authority, module_key, module_connect, module_serve):
 
 
 def frame(asked: dict, size: int) -> str:
-    """The request with a member that nobody knows, so long that the frame has `size` characters, a multiple of 4."""
+    """Add an unknown member so long that the frame has `size` characters, a multiple of 4."""
     asked = {**asked, "padding": b""}
     missing = size // 4 * 3 - len(arc27._wide(asked))
     padding = b"\x5a" + (missing - 4).to_bytes(4, "big") + bytes(missing - 4)
@@ -46,9 +46,9 @@ def frame(asked: dict, size: int) -> str:
 # Holds: DAPP-12
 @pytest.mark.parametrize("size", [60_000, 65_532, 65_536, 65_540, 100_000, 131_072, 255_000, BROWSERS])
 def test_a_request_of_any_size_is_answered(loop, talk, size):
-    """Also where it comes in pieces; and what is said right behind it is another message.
+    """Even in pieces; the message right after it is separate.
 
-    After a lost packet, usrsctp delivers the short one before the last piece of the long one: it is answered first then.
+    After a lost packet, usrsctp delivers the short message before the last piece of the long one: it is answered first.
     """
     first, second = arc27.request("discover"), arc27.request("discover")
 
@@ -66,13 +66,13 @@ def test_a_request_of_any_size_is_answered(loop, talk, size):
 
 
 # Holds: DAPP-12
-def test_how_much_is_taken_is_announced(talk):
+def test_the_maximum_size_is_announced(talk):
     offers = talk.offers if talk.kind == "aiortc" else talk.browser.script("return dapp.offers")
     assert f"a=max-message-size:{OURS}" in offers[0].splitlines(), offers[0]
 
 
 def programs(size):
-    """A group of 16 that make applications of so many bytes."""
+    """Return a group of 16 that create applications of this many bytes."""
     return transactions.group(
         *(transactions.application(ACCOUNT.address, bytes([10, n]) * (size // 2)) for n in range(16))
     )
@@ -88,10 +88,10 @@ def test_sixteen_large_transactions_are_signed(loop, talk, shared_key):
 
 
 # Holds: DAPP-13
-def test_beyond_the_limits(shared_key, loop, serve, connect, authority):
-    """Too much in transactions is answered; what is too long altogether closes the channel, and the person is told why.
+def test_messages_beyond_the_limits(shared_key, loop, serve, connect, authority):
+    """Too many bytes of transactions get an error; a frame that is too long closes the channel with a message.
 
-    No browser sends as much; aiortc can be made to.
+    No browser sends that much, but aiortc can.
     """
     server = serve()
     dapp = loop.run(DApp(server, authority.client_context()).link())

@@ -1,4 +1,4 @@
-"""Control-C, at every stage: it ends at once, and leaves neither a process nor a socket nor a dialog behind."""
+"""Control-C at every stage: the wallet ends at once, and leaves no process, socket or dialog."""
 
 import json
 import socket
@@ -24,7 +24,7 @@ STAGES = [
 
 # Holds: DAPP-15
 @pytest.mark.parametrize("stage", STAGES)
-def test_control_c(shared_key, loop, serve, connect, authority, stage):
+def test_control_c_at_every_stage(shared_key, loop, serve, connect, authority, stage):
     server = serve()
     dapp = None
     if stage == STAGES[0]:
@@ -34,7 +34,7 @@ def test_control_c(shared_key, loop, serve, connect, authority, stage):
     if stage in STAGES[3:]:
         dapp = loop.run(DApp(server, authority.client_context()).link())
     before, asked = shared_key.signatures(), shared_key.pinentry.asked()
-    # The connection of the command that was just answered may still be open: the fewest of half a second.
+    # The previous command's connection may still be open: take the minimum over half a second.
     quiet = min(time.sleep(0.05) or sockets(shared_key.process.pid) for _ in range(10))
     wallet = connect(shared_key, server.link(dapp.request_id if dapp else "one"), "--register")
     if stage == STAGES[0]:
@@ -71,7 +71,7 @@ def test_control_c(shared_key, loop, serve, connect, authority, stage):
 
 
 class Unanswering:
-    """A control socket, and nobody who answers behind it."""
+    """A control socket that never answers."""
 
     def __init__(self, key, path):
         self.control_socket, self.command, self.environment = path, key.command, key.environment
@@ -81,14 +81,14 @@ class Unanswering:
         self.listener.settimeout(20)
 
     def occupy(self):
-        """Takes the one place there is: whoever comes now waits to be let in."""
+        """Take the only place: further clients wait to connect."""
         guest = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         guest.connect(str(self.control_socket))
         return guest
 
 
 # Holds: DAPP-16
-def test_control_c_while_an_authenticator_lets_nobody_in(shared_key, serve, connect, tmp_path):
+def test_control_c_while_waiting_to_connect_to_the_authenticator(shared_key, serve, connect, tmp_path):
     server, nobody = serve(), Unanswering(shared_key, tmp_path / "c")
     with nobody.listener, nobody.occupy():
         wallet = connect(nobody, server.link("one"))
@@ -112,8 +112,8 @@ def test_control_c_while_an_authenticator_does_not_answer(shared_key, serve, con
 
 
 # Holds: DAPP-18
-def test_a_reader_of_events_that_goes(shared_key, serve, connect):
-    """As `connect --json | head -1`: it ends in order, not by SIGPIPE, and says so by its status."""
+def test_a_reader_of_events_that_exits(shared_key, serve, connect):
+    """As with `connect --json | head -1`: it ends with an exit status, not by SIGPIPE."""
     server, asked = serve(), shared_key.pinentry.asked()
     server.mischief.silent = "/attestation/request"
     wallet = subprocess.Popen(
@@ -134,8 +134,8 @@ def test_a_reader_of_events_that_goes(shared_key, serve, connect):
 
 # Holds: DAPP-11
 @pytest.mark.parametrize("browser", ["chromium", "firefox"])
-def test_a_tab_that_is_closed(shared_key, loop, serve, connect, request, browser):
-    """Chromium says nothing to anybody; the wallet finds out within 20 seconds, and not while the page is there."""
+def test_a_closed_tab(shared_key, loop, serve, connect, request, browser):
+    """Chromium sends nothing; the wallet notices within 20 seconds, and not while the page is open."""
     server = serve(page=PAGE)
     dapp = loop.run(PageDApp(server, request.getfixturevalue(browser)).link())
     wallet = connect(shared_key, server.link(dapp.request_id), "--register")

@@ -1,7 +1,7 @@
-"""How long wallet and page look for a path to each other, where both have an address more than they need.
+"""The time until wallet and page find a path, where both have unusable addresses too.
 
-The browser hides its address behind a name that we cannot look up, so the wallet learns it from what comes; of the two
-machines' bridges, nothing reaches the other machine.
+The browser hides its address behind a name that we cannot look up, so the wallet learns it from incoming packets; the
+two machines' bridges do not reach each other.
 """
 
 import statistics
@@ -13,7 +13,7 @@ from .doubles.page_dapp import PAGE, PageDApp
 from .stun import Checks
 
 RUNS = 3
-# libnice gives a check up after 5 s at the earliest; nothing else on the way waits for more than half a second.
+# libnice gives up a check after 5 s at the earliest; no other step waits for more than half a second.
 LESS_THAN_A_FAILED_CHECK = 2.5
 
 
@@ -25,7 +25,7 @@ def browser(request):
 # Holds: DAPP-14
 @pytest.mark.parametrize("place", ["on one machine", "from another machine"])
 def test_the_first_path_that_works_is_taken(shared_key, loop, serve, connect, browser, place):
-    """Each check of the wallet's nominates: none is repeated later to do so, and no failure of another waited for."""
+    """Every check of the wallet nominates: none is repeated to nominate, and no failed check is waited for."""
     name, browser = browser
     server = serve(host="liquid.example", listen="0.0.0.0", page=PAGE)
     seconds = []

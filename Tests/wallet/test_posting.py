@@ -1,4 +1,4 @@
-"""Transactions that the wallet itself gives to a node; the node is a double on this machine."""
+"""Transactions that the wallet itself posts to a node, a double on this machine."""
 
 import pytest
 from support.authenticator import PHRASE
@@ -20,7 +20,7 @@ def algod(loop):
 
 @pytest.fixture
 def dapp(loop, serve, authority, connect, shared_key, algod, tmp_path):
-    """On an open channel of a wallet that knows a node of testnet."""
+    """Return a dApp on an open channel of a wallet with a testnet node."""
     configuration = tmp_path / "wallet.conf"
     configuration.write_text(f"# The tests' own node.\nalgod testnet-v1.0 = {algod.address} {TOKEN}\n")
     configuration.chmod(0o600)
@@ -59,7 +59,7 @@ def test_signed_and_posted_as_one_group(loop, shared_key, algod, dapp):
 
 
 # Holds: DAPP-8
-def test_what_the_node_refuses_is_told(loop, shared_key, algod, dapp):
+def test_the_nodes_refusal_is_reported(loop, shared_key, algod, dapp):
     algod.refusal = "overspend"
     error = loop.run(dapp.ask("sign_and_post_transactions", txns=[transactions.item(pay(3))]))
     assert error["code"] in (4000, 4300), error
@@ -69,13 +69,13 @@ def test_what_the_node_refuses_is_told(loop, shared_key, algod, dapp):
 
 
 # Holds: DAPP-8
-def test_denied_is_not_posted(loop, shared_key, algod, dapp):
+def test_a_refused_group_is_not_posted(loop, shared_key, algod, dapp):
     shared_key.pinentry.set("deny")
     error = loop.run(dapp.ask("sign_and_post_transactions", txns=[transactions.item(pay(4))]))
     assert error["code"] == 4001 and not algod.posted
 
 
-def test_it_says_that_it_can(loop, shared_key, dapp):
+def test_the_wallet_announces_posting(loop, shared_key, dapp):
     networks = {network["genesisId"]: network["methods"] for network in loop.run(dapp.ask("discover"))["networks"]}
     assert "sign_and_post_transactions" in networks["testnet-v1.0"]
     assert "sign_and_post_transactions" not in networks["mainnet-v1.0"]

@@ -1,6 +1,6 @@
 """Registration and sign-in at the double of the service, with the authenticator's own keys and a client in Python.
 
-What the authenticator answers, the extension `liquid` in its signed data, is what servers take, whoever sends it.
+Servers accept the authenticator's answer, with the extension `liquid` in its signed data, from any client.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import cbor2
 from judges import strict_cbor
 from judges.relying_parties import b64
 from support.authenticator import PHRASE, wait_for
-from support.control_door import OK, WALLET_PASSKEY, ControlProtocol
+from support.control_socket import OK, WALLET_PASSKEY, ControlProtocol
 
 from .doubles.wallet import Account, Wallet
 
@@ -18,13 +18,13 @@ OURS = Account(PHRASE)
 MAKE_CREDENTIAL, GET_ASSERTION = 0x01, 0x02
 
 
-class DoorWallet(Wallet):
-    """Signs nothing itself: CTAP messages over the control socket (CTAP §6.1, §6.2, Recovery §11)."""
+class ControlSocketWallet(Wallet):
+    """Sends CTAP messages over the control socket and signs nothing itself (CTAP §6.1, §6.2, Recovery §11)."""
 
     more_extensions: dict = {}  # of registrations
 
     def _ask(self, command, members):
-        status, found = self.door.ask(command, members)
+        status, found = self.control.ask(command, members)
         assert status == OK, (status, found)
         return found
 
@@ -88,9 +88,9 @@ def test_register_and_sign_in(loop, key, serve, authority):
     server.demands.verification = server.demands.counter = server.demands.address_is_username = True
 
     async def story():
-        with ControlProtocol(key.control_socket) as door:
-            wallet = await DoorWallet(server, OURS, "one", authority.client_context()).start()
-            wallet.door = door
+        with ControlProtocol(key.control_socket) as control:
+            wallet = await ControlSocketWallet(server, OURS, "one", authority.client_context()).start()
+            wallet.control = control
             user = await wallet.register()
             assert user["credentials"][0]["credId"] == b64(OURS.credential_id(server.rp_id))
             assert await wallet.sign_in() == user
@@ -101,8 +101,8 @@ def test_register_and_sign_in(loop, key, serve, authority):
 
 
 # Holds: WALLET-19
-def test_a_phone_s_passkey_is_known_from_the_first_sign_in_on(loop, key, serve, connect, authority):
-    """A machine that has only the phrase: it keeps no passkey of the site, and keeps the phone's from then on."""
+def test_a_phones_passkey_is_known_after_the_first_sign_in(loop, key, serve, connect, authority):
+    """A machine with only the phrase has no passkey of the site, and stores the phone's at the first sign-in."""
     server = serve()
 
     async def register_on_the_phone():
@@ -124,14 +124,14 @@ def test_a_phone_s_passkey_is_known_from_the_first_sign_in_on(loop, key, serve, 
 
 
 # Holds: WALLET-23
-def test_a_passkey_that_its_site_protects_is_told_after_a_dialog(loop, key, serve, connect, authority):
-    """Such a passkey is made by browsers; the wallet gets its id by a yes more, and by no nothing."""
+def test_the_id_of_a_protected_passkey_needs_a_dialog(loop, key, serve, connect, authority):
+    """Browsers make such passkeys; the wallet gets the id after an extra yes, and nothing after a no."""
     server = serve()
 
     async def register():
-        with ControlProtocol(key.control_socket) as door:
-            wallet = await DoorWallet(server, OURS, "one", authority.client_context()).start()
-            wallet.door, wallet.more_extensions = door, {"credProtect": 3}
+        with ControlProtocol(key.control_socket) as control:
+            wallet = await ControlSocketWallet(server, OURS, "one", authority.client_context()).start()
+            wallet.control, wallet.more_extensions = control, {"credProtect": 3}
             await wallet.register()
             await wallet.close()
 
@@ -160,7 +160,7 @@ def test_a_passkey_that_its_site_protects_is_told_after_a_dialog(loop, key, serv
 
 
 # Holds: WALLET-12
-def test_a_wrong_passphrase_is_told_as_that(key, serve, connect):
+def test_a_wrong_passphrase_is_reported_as_such(key, serve, connect):
     server = serve()
     key.ask("lock")
     key.pinentry.set(passphrase="not the passphrase")

@@ -1,4 +1,4 @@
-"""How a link comes to the wallet, and the links that it does not follow."""
+"""The ways to give the wallet a link, and the links that it does not follow."""
 
 import json
 import pathlib
@@ -36,7 +36,7 @@ def dapp_of(loop, authority):
     return make
 
 
-def test_from_a_picture(key, loop, serve, connect, dapp_of, tmp_path):
+def test_a_link_from_a_picture(key, loop, serve, connect, dapp_of, tmp_path):
     server = serve()
     dapp, picture = dapp_of(server), tmp_path / "-link.png"
     subprocess.run(["qrencode", "-o", str(picture), server.link(dapp.request_id)], check=True, timeout=30)
@@ -48,8 +48,8 @@ HOSTS = ["dapp.example", "auth.dapp.example:8443", "liquid-auth.dapp.example", "
 
 # Holds: INPUT-9
 @pytest.mark.parametrize("has_background", [True, False], ids=["white", "transparent"])
-def test_from_pictures_as_dapps_draw_them(shared_key, connect, chromium, tmp_path, has_background):
-    """Of the transparent ones zbarimg itself reads none."""
+def test_pictures_in_the_style_of_dapps(shared_key, connect, chromium, tmp_path, has_background):
+    """zbarimg itself reads none of the transparent pictures."""
     chance, read = random.Random(22), []
     for number in range(25):
         host = HOSTS[number % 5]
@@ -80,14 +80,14 @@ def test_a_link_that_says_https(key, loop, serve, connect, dapp_of):
 
 
 # Holds: DAPPSERVER-13
-def test_a_server_without_tls_whose_link_wants_it(key, serve, connect):
+def test_a_server_without_tls_behind_a_tls_link(key, serve, connect):
     server = serve(tls=None)
     wallet = connect(key, server.link("one").replace("liquid://http://", "liquid://"))
     assert wallet.end() == 1
     assert "liquid://http://localhost:PORT/" in wallet.text, wallet.text
 
 
-def test_once(key, loop, serve, connect, dapp_of):
+def test_once_ends_the_wallet_after_one_session(key, loop, serve, connect, dapp_of):
     server = serve()
     dapp = dapp_of(server)
     wallet = connect(key, server.link(dapp.request_id), "--once")
@@ -106,14 +106,14 @@ def test_once(key, loop, serve, connect, dapp_of):
     ("help connect", "connect [<options>] [<link>]"), ("connect --help", "connect [<options>] [<link>]"),
     ("help keyri", "keyri <subcommand>"), ("help keyri qr", "keyri qr [<link>]"),
 ])
-def test_help_names_what_was_typed(key, command, usage):
+def test_help_names_the_typed_command(key, command, usage):
     said = key.run(*command.split()).stdout
     assert f"\nUSAGE: liquid-auth {usage}" in said and "liquid-auth-wallet" not in said
 
 
 @pytest.fixture
 def configuration(tmp_path):
-    """As an editor makes it under umask 0002, first without a secret, then with one."""
+    """Return a function that writes a configuration like an editor under umask 0002, without or with a secret."""
     def make(line, mode):
         path = tmp_path / "wallet.conf"
         path.write_text(line)
@@ -130,8 +130,8 @@ NOT_RUNNING = 2
 # Holds: INPUT-4
 @pytest.mark.parametrize("file", [PLAIN, SECRET], ids=["plain", "secret"])
 @pytest.mark.parametrize("accounts", PRIVATE.values(), ids=list(PRIVATE))
-def test_a_configuration_that_a_private_group_may_write(tmp_path, configuration, file, accounts):
-    """It is read, and then there is no authenticator."""
+def test_a_configuration_writable_by_a_private_group(tmp_path, configuration, file, accounts):
+    """The wallet reads it, and then finds no authenticator."""
     key = Authenticator(tmp_path / "key")
     said = key.run("connect", "liquid://a.example/?requestId=1", "--config", configuration(*file), "--control", "/no/where",
                    status=NOT_RUNNING, wrapper=on_machine(tmp_path / "machine", *accounts)).stderr
@@ -144,7 +144,7 @@ def test_a_configuration_that_a_private_group_may_write(tmp_path, configuration,
     (SECRET, "has a password or a token, and other users can read it; run: chmod 600"),
 ], ids=["plain", "secret"])
 @pytest.mark.parametrize("accounts", SHARED.values(), ids=list(SHARED))
-def test_a_configuration_that_any_other_group_may_write(tmp_path, configuration, file, fault, accounts):
+def test_a_configuration_writable_by_any_other_group(tmp_path, configuration, file, fault, accounts):
     key, path = Authenticator(tmp_path / "key"), configuration(*file)
     said = key.run("connect", "liquid://a.example/?requestId=1", "--config", path, "--control", "/no/where", status=1,
                    wrapper=on_machine(tmp_path / "machine", *accounts)).stderr
@@ -153,14 +153,14 @@ def test_a_configuration_that_any_other_group_may_write(tmp_path, configuration,
 
 class TestFirstUse:
     # Holds: DAPPSERVER-5
-    def test_nobody_is_there_to_say_that_the_host_is_meant(self, key, serve, connect):
+    def test_a_new_host_needs_a_terminal_to_confirm(self, key, serve, connect):
         server = serve()
         wallet = connect(key, server.link("one"), is_known=False)
         assert wallet.end() == 4, wallet.text
         assert not server.received and key.signatures() == 0
 
     # Holds: DAPPSERVER-5
-    def test_a_person_says_no(self, key, serve, connect):
+    def test_a_new_host_is_refused(self, key, serve, connect):
         server = serve()
         command = connect.command(key, server.link("one"), is_known=False)
         status, shown = on_terminal(command, [(r"Sign in at localhost.*\[y/N\] ", "n")], key.environment)
@@ -169,7 +169,7 @@ class TestFirstUse:
         assert not server.received and key.signatures() == 0
 
     # Holds: DAPPSERVER-6
-    def test_a_locked_vault_is_not_opened_for_a_host_that_is_not_meant(self, key, serve, connect):
+    def test_a_locked_vault_is_not_opened_for_a_refused_host(self, key, serve, connect):
         server = serve()
         key.ask("lock")
         command = connect.command(key, server.link("one"), is_known=False)
@@ -179,7 +179,7 @@ class TestFirstUse:
         assert json.loads(key.ask("status", "--json"))["vault"] == "locked"
 
     # Holds: DAPPSERVER-6
-    def test_a_person_is_asked_once(self, key, serve, connect):
+    def test_a_new_host_is_confirmed_once(self, key, serve, connect):
         server = serve()
         key.ask("lock")
         command = connect.command(key, server.link("one"), "--timeout", "1", is_known=False)
@@ -195,7 +195,7 @@ LINKS = {
     "without TLS to elsewhere": "liquid://http://other.example/?requestId=one",
     "a user before the host": "liquid://localhost@other.example/?requestId=one",
     "no host": "liquid:///?requestId=one",
-    "a port that is none": "liquid://localhost:99999/?requestId=one",
+    "an invalid port": "liquid://localhost:99999/?requestId=one",
     "nothing": "-",
 }
 
@@ -203,7 +203,7 @@ LINKS = {
 class TestLinks:
     # Holds: DAPPSERVER-1
     @pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
-    def test_that_are_not_followed(self, shared_key, connect, link):
+    def test_invalid_links_are_not_followed(self, shared_key, connect, link):
         before = shared_key.signatures()
         wallet = connect(shared_key, link, stdin="")
         assert wallet.end() == 1, wallet.text
@@ -211,27 +211,27 @@ class TestLinks:
         assert shared_key.signatures() == before
 
     # Holds: DAPPSERVER-3
-    def test_of_browsers_are_an_event_for_programs(self, shared_key, connect):
+    def test_a_browsers_link_is_an_event(self, shared_key, connect):
         wallet = connect(shared_key, FIDO["uris"][0]["uri"])
         assert wallet.end() == 1 and [event["event"] for event in wallet.events] == ["failed"]
         assert "liquid-auth link" in wallet.events[0]["reason"] and not wallet.said
 
     # Holds: DAPPSERVER-3
-    def test_of_keyri_are_for_another_command(self, shared_key, connect):
+    def test_a_keyri_link_is_for_another_command(self, shared_key, connect):
         wallet = connect(shared_key, "https://acme.onekey.to?sessionId=1")
         assert wallet.end() == 1 and "liquid-auth keyri qr" in wallet.text
 
     # Holds: DAPPSERVER-4
     @pytest.mark.parametrize("case", FIDO["uris"], ids=lambda case: case["source"][:20])
-    def test_of_browsers_are_explained(self, shared_key, connect, case):
+    def test_a_browsers_link_is_explained(self, shared_key, connect, case):
         done = stacks.run(connect.command(shared_key, case["uri"]), env=shared_key.environment)
         assert done.returncode == 0, done.stderr
         assert case["map"]["0"] in done.stdout and case["map"]["1"] not in done.stdout, "the key, and not the secret"
 
 
 # Holds: DAPPSERVER-4
-def test_the_secret_of_a_browser_s_code_stands_in_no_command_line(shared_key, tmp_path):
-    """`connect` has `liquid-auth link` explain it; a command line can be read by others."""
+def test_the_secret_of_a_browsers_link_is_on_no_command_line(shared_key, tmp_path):
+    """`connect` runs `liquid-auth link` to explain it; other users can read a command line."""
     connect, explain = tmp_path / "liquid-auth-wallet", tmp_path / "liquid-auth"
     shutil.copy(pathlib.Path(shared_key.command()[0]).with_name("liquid-auth-wallet"), connect)
     explain.write_text('#!/bin/sh\necho "$*"\ncat\n')
@@ -242,7 +242,7 @@ def test_the_secret_of_a_browser_s_code_stands_in_no_command_line(shared_key, tm
 
 
 # Holds: DAPPSERVER-3
-def test_a_command_that_is_written_wrong_is_an_event_for_programs(shared_key, connect):
+def test_wrong_usage_is_an_event(shared_key, connect):
     wallet = connect(shared_key, "liquid://localhost/?requestId=one", "--timeout", "0")
     assert wallet.end() == 64 and not wallet.said
     assert [(event["event"], event["code"]) for event in wallet.events] == [("failed", 64)]
@@ -250,7 +250,7 @@ def test_a_command_that_is_written_wrong_is_an_event_for_programs(shared_key, co
 
 
 def nobody(key, tmp_path):
-    """As a key, but none listens there."""
+    """Return a place like a key's where no authenticator listens."""
     made = type("Nobody", (), {})()
     made.control_socket, made.command, made.environment = tmp_path / "nobody.sock", key.command, key.environment
     return made

@@ -1,4 +1,4 @@
-"""Transactions as py-algorand-sdk makes them, and signed transactions that are held against it."""
+"""Transactions made by py-algorand-sdk, and checks of signed ones against it."""
 
 import base64
 
@@ -20,7 +20,7 @@ def payment(
 
 
 def application(sender: str, program: bytes, genesis_hash: str = TESTNET, genesis_id="testnet-v1.0"):
-    """A new application with this program."""
+    """Return a transaction that creates an application with this program."""
     parameters = transaction.SuggestedParams(1000, 1, 1001, genesis_hash, genesis_id, flat_fee=True)
     empty = transaction.StateSchema(0, 0)
     return transaction.ApplicationCreateTxn(
@@ -33,7 +33,7 @@ def group(*members) -> list:
 
 
 def raw(txn) -> bytes:
-    """Its canonical msgpack, as it is signed after "TX"."""
+    """Return its canonical msgpack, which is signed after "TX"."""
     return base64.b64decode(encoding.msgpack_encode(txn))
 
 
@@ -42,7 +42,7 @@ def item(txn, **members) -> dict:
 
 
 def check_signature(txn, signature: str, public_key: bytes):
-    """PyNaCl verifies it, and the signed transaction is to the byte what the SDK writes and reads."""
+    """Verify the signature with PyNaCl; compare the signed transaction byte for byte with the SDK's."""
     octets = unb64(signature)
     VerifyKey(public_key).verify(b"TX" + raw(txn), octets)
     made = encoding.msgpack_encode(transaction.SignedTransaction(txn, base64.b64encode(octets).decode()))

@@ -5,9 +5,9 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// The key between a host, a clock and an authenticator that are all in the test's hand.
+/// The driver, between a host, a clock and an authenticator that the test controls.
 struct CTAPHIDDriverTests {
-  /// Requests as they reach the authenticator, each answered when the test says so.
+  /// Collects the requests that reach the authenticator, for the test to answer.
   final class RequestRouter: Sendable {
     struct Call: Sendable {
       let kind: CTAPHIDStateMachine.Request.Kind
@@ -23,7 +23,7 @@ struct CTAPHIDDriverTests {
 
     init() { (calls, incoming) = AsyncStream.makeStream(of: Call.self) }
 
-    /// Answers with what the test says, or with 2D when the request is withdrawn.
+    /// Returns the test's answer, or 2D when the request is withdrawn.
     var respond: CTAPHIDDriver.Responder {
       { kind, message, channel, times in
         let (answers, answer) = AsyncStream.makeStream(of: [UInt8].self)
@@ -37,7 +37,7 @@ struct CTAPHIDDriverTests {
     }
   }
 
-  /// The channels whose clients were said to be gone, in order.
+  /// The channels that were reported as closed, in order.
   final class Left: Sendable {
     private let channels = Mutex<[ChannelID?]>([])
     var all: [ChannelID?] { channels.withLock { $0 } }
@@ -65,7 +65,7 @@ struct CTAPHIDDriverTests {
     return host
   }
 
-  @Test func `a request reaches the authenticator with its channel, and its answer the host`() async throws {
+  @Test func `a request reaches the authenticator with its channel, and the host gets the answer`() async throws {
     let start = timepiece.now
     timepiece.advance(by: .seconds(7))
     var host = try await openHost()
@@ -80,7 +80,7 @@ struct CTAPHIDDriverTests {
   }
 
   // Holds: HID-1
-  @Test func `nothing sleeps while nothing is under way`() async throws {
+  @Test func `an idle device has no sleeping task`() async throws {
     var host = try await openHost()
     try host.ask(.ping, [1])
     #expect(await host.event() == .response(.ping, [1]))
@@ -88,7 +88,7 @@ struct CTAPHIDDriverTests {
   }
 
   // Holds: HID-22
-  @Test func `keepalives go on while the authenticator works, and end with the answer`() async throws {
+  @Test func `keepalives are sent while the authenticator works, and end with the answer`() async throws {
     var host = try await openHost()
     var calls = router.calls.makeAsyncIterator()
     try host.ask(.cbor, [1])
@@ -102,26 +102,26 @@ struct CTAPHIDDriverTests {
     #expect(await host.event() == .keepalive(.upNeeded))
     call.answer([0])
     #expect(await host.event() == .response(.cbor, [0]))
-    // The last alarm may still ring once; then nothing does.
+    // The last timer may still fire once; after that no keepalive is sent.
     timepiece.advance(by: .seconds(1))
     try host.ask(.ping, [2])
     #expect(await host.event() == .response(.ping, [2]))
     #expect(timepiece.sleeperCount == 0)
   }
 
-  @Test func `a half message times out on the key's clock`() async throws {
+  @Test func `an incomplete message times out on the device's clock`() async throws {
     var host = try await openHost()
     for report in try host.client.request(.ping, [UInt8](repeating: 1, count: 200)).dropLast() {
       host.link.events.send(.report(report))
     }
     await timepiece.sleepers(1)
-    // The alarm of the first report rings too early for the last one: it is set anew.
+    // The timer of the first report fires too early for the last one, and is set again.
     timepiece.advance(by: .milliseconds(500))
     #expect(await host.event() == .failed(.messageTimeout))
   }
 
   // Holds: HID-26
-  @Test func `CANCEL cancels the request's task, and the client hears 2D`() async throws {
+  @Test func `CANCEL cancels the request's task, and the client gets 2D`() async throws {
     var host = try await openHost()
     var calls = router.calls.makeAsyncIterator()
     try host.ask(.cbor, [1])
@@ -131,7 +131,7 @@ struct CTAPHIDDriverTests {
   }
 
   // Holds: PERSON-2
-  @Test func `a request whose client has left is withdrawn, and that of another channel is not`() async throws {
+  @Test func `a request whose client has left is withdrawn, and one on another channel goes on`() async throws {
     var host = try await openHost()
     var calls = router.calls.makeAsyncIterator()
     try host.ask(.cbor, [1])
@@ -152,14 +152,14 @@ struct CTAPHIDDriverTests {
     #expect(left.all == [.broadcast, host.client.channel, nil], "what stays open between messages goes with them")
   }
 
-  @Test func `CANCEL right behind the request is not lost`() async throws {
+  @Test func `CANCEL immediately after the request is not lost`() async throws {
     var host = try await openHost()
     try host.ask(.cbor, [1])
     host.cancel()
     #expect(await host.event() == .response(.cbor, [0x2D]))
   }
 
-  @Test func `INIT on a busy channel withdraws the request, and its late answer reaches nobody`() async throws {
+  @Test func `INIT on a busy channel withdraws the request, and its late answer is dropped`() async throws {
     var host = try await openHost()
     var calls = router.calls.makeAsyncIterator()
     try host.ask(.cbor, [1])
@@ -172,7 +172,7 @@ struct CTAPHIDDriverTests {
     #expect(await host.event() == .response(.cbor, [0, 2]))
   }
 
-  @Test func `detach withdraws the request and ends the link; attach is a new device`() async throws {
+  @Test func `detach withdraws the request and ends the link; attach makes a new device`() async throws {
     var host = try await openHost()
     var calls = router.calls.makeAsyncIterator()
     try host.ask(.cbor, [1])
@@ -191,7 +191,7 @@ struct CTAPHIDDriverTests {
     #expect(transport.attachments == 2)
   }
 
-  @Test func `a late answer of the device before does not reach the one after`() async throws {
+  @Test func `a late answer of the previous device does not reach the next one`() async throws {
     var host = try await openHost()
     var calls = router.calls.makeAsyncIterator()
     try host.ask(.cbor, [1])
@@ -209,7 +209,7 @@ struct CTAPHIDDriverTests {
     _ = await host.event()
   }
 
-  @Test func `where the device is, and who may open it, is said and remembered until it is gone`() async throws {
+  @Test func `the node and its access are logged, and remembered until the device is gone`() async throws {
     _ = try await openHost()
     while await key.node == nil { await Task.yield() }
     #expect(await key.node?.path == "/dev/null")
@@ -219,7 +219,7 @@ struct CTAPHIDDriverTests {
     #expect(await key.node == nil)
   }
 
-  @Test func `attach and detach may be said twice`() async throws {
+  @Test func `a second attach or detach changes nothing`() async throws {
     try await key.attach()
     try await key.attach()
     #expect(transport.attachments == 1)
@@ -231,13 +231,13 @@ struct CTAPHIDDriverTests {
   static let other = OtherKey(node: "/dev/hidraw4", name: "Example Key")
   static let second = OtherKey(node: "/dev/hidraw5", name: "")
 
-  @Test func `beside no other key it begins at once`() async throws {
+  @Test func `without another key the device is attached at once`() async throws {
     try await key.begin(beside: [])
     #expect(transport.attachments == 1)
     #expect(await key.steppedAsideFor == nil)
   }
 
-  @Test func `it begins when the other key, which was there before, is gone`() async throws {
+  @Test func `with another key present at the start, the device is attached when that key is gone`() async throws {
     try await key.begin(beside: [Self.other])
     #expect(transport.attachments == 0)
     #expect(await key.steppedAsideFor == Self.other)
@@ -250,7 +250,7 @@ struct CTAPHIDDriverTests {
   }
 
   // Holds: PERSON-9
-  @Test func `only a start and the owner's power cycle power it up`() async throws {
+  @Test func `only a start and the owner's power cycle count as power-up`() async throws {
     let start = timepiece.now
     try await key.begin(beside: [Self.other])
     #expect(await key.times == CTAPHIDDriver.Times(pluggedInAt: Instant(nanoseconds: 0), poweredUpAt: start))
@@ -282,7 +282,7 @@ struct CTAPHIDDriverTests {
     #expect(transport.attachments == 6)
   }
 
-  @Test func `it steps aside as if pulled out, and comes back as when plugged in`() async throws {
+  @Test func `stepping aside closes the device, and coming back counts as plugging in`() async throws {
     try await key.begin(beside: [])
     var host = Host(try #require(transport.link))
     #expect(await host.open() != nil)
@@ -313,7 +313,7 @@ struct CTAPHIDDriverTests {
     #expect(said.last?.contains("is attached again") == true)
   }
 
-  @Test func `pulled out by hand it stays out, and plugged in by hand it is beside the other`() async throws {
+  @Test func `a manual detach lasts, and a manual attach works beside another key`() async throws {
     try await key.begin(beside: [])
     await key.detach()
     await key.see([Self.other])
@@ -328,7 +328,7 @@ struct CTAPHIDDriverTests {
     #expect(transport.attachments == 2)
   }
 
-  @Test func `a transport that ends leaves the key unplugged`() async throws {
+  @Test func `a transport that ends leaves the device detached`() async throws {
     let host = try await openHost()
     host.link.events.finish()
     while await key.isAttached { await Task.yield() }

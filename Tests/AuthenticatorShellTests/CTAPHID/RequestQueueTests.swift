@@ -4,7 +4,7 @@ import Testing
 @testable import liquid_authenticator
 
 struct RequestQueueTests {
-  @Test func `requests are served one after another, in their order`() async throws {
+  @Test func `requests are served one after another, in order`() async throws {
     let queue = RequestQueue<[Int]>([])
     let (gates, gate) = AsyncStream.makeStream(of: Void.self)
     let first = Task {
@@ -14,7 +14,7 @@ struct RequestQueueTests {
         return served
       }
     }
-    // Only a request that waits in line can be behind the first.
+    // Only a request in the queue can come after the first.
     var others: [Task<[Int], any Error>] = []
     for number in 2...4 {
       let before = queue.waitingCount
@@ -32,7 +32,7 @@ struct RequestQueueTests {
     #expect(try await others[2].value == [1, 2, 3, 4])
   }
 
-  @Test func `a request that is withdrawn in line is not served, and the line goes on`() async throws {
+  @Test func `a request withdrawn from the queue is not served, and the queue goes on`() async throws {
     let queue = RequestQueue<[Int]>([])
     let (gates, gate) = AsyncStream.makeStream(of: Void.self)
     let first = Task { try await queue.submit { _ in for await _ in gates { break } } }
@@ -47,7 +47,7 @@ struct RequestQueueTests {
     #expect(try await queue.submit { $0 } == [])
   }
 
-  @Test func `cancelling the task of a request reaches the work itself`() async throws {
+  @Test func `cancelling the task of a request cancels its work`() async throws {
     let queue = RequestQueue<Bool>(false)
     let task = Task {
       try await queue.submit { wasCancelled in
@@ -60,7 +60,7 @@ struct RequestQueueTests {
     while queue.isTaken { await Task.yield() }
   }
 
-  @Test func `a task that is cancelled already does not take a turn`() async {
+  @Test func `a task that is already cancelled takes no turn`() async {
     let queue = RequestQueue<Int>(0)
     let task = Task {
       while !Task.isCancelled { await Task.yield() }
@@ -72,7 +72,7 @@ struct RequestQueueTests {
   }
 
   // Holds: WALLET-24
-  @Test func `a copy is as the last request left it, and changing it changes nothing`() async throws {
+  @Test func `a copy has the state after the last request, and changing it changes nothing`() async throws {
     let queue = RequestQueue<Int>(0)
     try await queue.submit { served in
       served = 1
@@ -83,7 +83,7 @@ struct RequestQueueTests {
     #expect(queue.copy == 1)
   }
 
-  @Test func `who does not want to wait is told at once that somebody is being served`() async throws {
+  @Test func `a caller that does not wait gets nil at once while a request is served`() async throws {
     let queue = RequestQueue<Int>(0)
     #expect(queue.ifFree { 7 } == 7)
     #expect(!queue.isTaken)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// Hosts of U2F poll: each message is answered at once, and the dialog stands open in between.
+/// U2F hosts poll: each message is answered at once, and the dialog stays open in between.
 struct U2FRequestHandlerTests {
   private static let message: [UInt8] =
     [0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x40] + [UInt8](repeating: 7, count: 64)
@@ -23,7 +23,7 @@ struct U2FRequestHandlerTests {
     func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
   }
 
-  /// A person who answers each dialog when the test says so.
+  /// A user who answers each dialog when the test does.
   private final class Person: UserInteraction {
     let canVerify = false
     var verificationTriesLeft: Int { 0 }
@@ -77,7 +77,7 @@ struct U2FRequestHandlerTests {
     await handler.respond(to: message, in: RequestContext(channel: channel, poweredUpAt: .zero))
   }
 
-  /// Asks again, as hosts do, until the answer is another one.
+  /// Repeats the request, as hosts do, until the answer satisfies the condition.
   private func poll(until isDone: ([UInt8]) -> Bool) async -> [UInt8] {
     while true {
       let answer = await send()
@@ -87,7 +87,7 @@ struct U2FRequestHandlerTests {
   }
 
   // Holds: U2F-3
-  @Test func `a host that asks again gets its answer once the person has agreed, and only once`() async {
+  @Test func `a polling host gets the answer once, after the user agrees`() async {
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
     #expect(await send() == [0x69, 0x85], "one dialog, however often it is asked")
@@ -100,7 +100,7 @@ struct U2FRequestHandlerTests {
     await handler.withdraw()
   }
 
-  @Test func `a refusal ends the asking, for a while`() async {
+  @Test func `after a refusal, requests are refused for a while`() async {
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
     person.answer(false)
@@ -115,7 +115,7 @@ struct U2FRequestHandlerTests {
     await handler.withdraw()
   }
 
-  @Test func `a consent that nobody comes for is forgotten`() async {
+  @Test func `a consent that no host collects expires`() async {
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
     person.answer(true)
@@ -126,7 +126,7 @@ struct U2FRequestHandlerTests {
     await handler.withdraw()
   }
 
-  @Test func `a host that has gone makes room for another`() async {
+  @Test func `a host that stops polling makes room for another`() async {
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
     #expect(await send(Self.other, channel: 2) == [0x69, 0x85])
@@ -137,7 +137,7 @@ struct U2FRequestHandlerTests {
     await handler.withdraw()
   }
 
-  @Test func `a host that is gone takes its dialog with it, and another one's stays`() async {
+  @Test func `a host that disconnects closes its own dialog only`() async {
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
     await handler.withdraw(2)
@@ -148,7 +148,7 @@ struct U2FRequestHandlerTests {
     #expect(person.withdrawals == 1, "nothing is open")
   }
 
-  @Test func `a device that is pulled out leaves no dialog, whosever it is`() async {
+  @Test func `a detached device closes the dialog of any channel`() async {
     #expect(await send(channel: 5) == [0x69, 0x85])
     await person.isAsked()
     await handler.withdraw()
@@ -158,7 +158,7 @@ struct U2FRequestHandlerTests {
     await handler.withdraw()
   }
 
-  @Test func `what needs nobody is answered at once`() async {
+  @Test func `requests without user presence are answered at once`() async {
     #expect(await send([0x00, 0x03, 0x00, 0x00]) == Array("U2F_V2".utf8) + [0x90, 0x00])
     #expect(await send([0x00, 0x09, 0x00, 0x00]) == [0x6D, 0x00])
   }

@@ -19,12 +19,12 @@ struct CeremonyLogTests {
         == "authenticatorSelection no (operationDenied), 1234 ms")
   }
 
-  @Test func `getInfo, which clients ask all the time, is no ceremony`() {
+  @Test func `getInfo is logged only when it fails`() {
     #expect(CeremonyLog.line(report(GetInfo.name, nil, nil)) == nil)
     #expect(CeremonyLog.line(report(GetInfo.name, nil, CTAPError(.invalidCBOR, "x"))) != nil)
   }
 
-  @Test func `a message that names no command is refused, and the line says why`() {
+  @Test func `a message without a command is logged only when it is refused`() {
     #expect(CeremonyLog.line(report(nil, nil, nil)) == nil)
     #expect(
       CeremonyLog.line(report(nil, nil, CTAPError(.invalidCommand, "command 6", file: "M/F.swift", line: 7)))
@@ -47,7 +47,7 @@ struct CeremonyLogTests {
 
   // Holds: WALLET-13
   @Test(arguments: refusals)
-  func `what is refused before anybody is asked is one line without its content`(
+  func `a refusal before any prompt is one line without the content`(
     _ request: any WalletCommand, _ failure: ControlFailure, _ reason: String
   ) {
     #expect(
@@ -55,7 +55,7 @@ struct CeremonyLogTests {
         == "sign for a wallet https://d.example refused before a prompt: \(reason)")
   }
 
-  @Test func `what the authenticator reports by itself has no second line`() {
+  @Test func `a failure that the authenticator reports gets no second line`() {
     #expect(CeremonyLog.line(Self.transactions, refusedBeforeQuestion: ControlFailure(.operationDenied, "")) == nil)
     #expect(CeremonyLog.line(GetAccount(), refusedBeforeQuestion: ControlFailure(.cannotBeShown, "")) == nil)
   }

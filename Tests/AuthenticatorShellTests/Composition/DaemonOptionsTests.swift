@@ -3,7 +3,7 @@ import Testing
 @testable import liquid_authenticator
 
 struct DaemonOptionsTests {
-  @Test func `without options it is the kernel's device, asked for in a window, verified by the passphrase`() throws {
+  @Test func `the defaults are the kernel's device, pinentry and the vault's passphrase`() throws {
     let options = try DaemonOptions([])
     #expect(options.transport == .uhid)
     #expect(options.verification == .passphrase)
@@ -19,7 +19,7 @@ struct DaemonOptionsTests {
     ("uhid", TransportChoice.uhid), ("pty", .pty), ("unix:/run/key.sock", .unix("/run/key.sock")),
     ("unix:a=b", .unix("a=b")),
   ])
-  func `a transport is read as it is told`(text: String, transport: TransportChoice) throws {
+  func `each transport is parsed from its name`(text: String, transport: TransportChoice) throws {
     #expect(try DaemonOptions(["--transport", text]).transport == transport)
     #expect(try DaemonOptions(["--transport=" + text]).transport == transport)
     #expect(transport.name == text)
@@ -44,20 +44,20 @@ struct DaemonOptionsTests {
     (["--presence-timeout", "1"], "unknown option '--presence-timeout'"),
     (["extra"], "unexpected argument 'extra'"), ([""], "unexpected argument ''"), (["-x"], "unknown option '-x'"),
   ])
-  func `what is no option is refused, and the reason told`(arguments: [String], reason: String) {
+  func `an invalid option is refused with its reason`(arguments: [String], reason: String) {
     #expect(throws: DaemonOptions.Refusal.usage(reason)) { try DaemonOptions(arguments) }
   }
 
   @Test(arguments: [["--help"], ["-h"], ["--prompt", "terminal", "--help"]])
-  func `help is help wherever it stands`(arguments: [String]) {
+  func `--help counts at any position`(arguments: [String]) {
     #expect(throws: DaemonOptions.Refusal.help) { try DaemonOptions(arguments) }
   }
 
-  @Test func `the version is asked for by itself`() {
+  @Test func `--version is recognized`() {
     #expect(throws: DaemonOptions.Refusal.version) { try DaemonOptions(["--version"]) }
   }
 
-  @Test func `all options are taken, and of two the last counts`() throws {
+  @Test func `all options are parsed, and the last of a repeated option counts`() throws {
     let options = try DaemonOptions([
       "--verification", "none", "--prompt", "terminal", "--pinentry", "/bin/false", "--pinentry=/bin/true",
       "--state-dir", "/s", "--control", "/c", "--beside-hardware-key", "stay", "--beside-hardware-key=step-aside",
@@ -72,7 +72,7 @@ struct DaemonOptionsTests {
     #expect(options.maximumPasskeys == 1_000_000)
   }
 
-  @Test func `help fits into a terminal, and says who waits on a pty for ever`() {
+  @Test func `help fits in 80 columns and mentions setsid`() {
     #expect(DaemonOptions.help.contains("(setsid)"))
     for line in DaemonOptions.help.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
   }

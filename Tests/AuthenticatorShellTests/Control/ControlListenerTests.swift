@@ -5,9 +5,9 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// A door in a directory of its own.
+/// A listener on a socket in a directory of its own.
 final class OpenDoor: Sendable {
-  /// As in the daemon; the pool of the tests may be busy with other tests.
+  /// The loop that all listeners share, as in the daemon; other tests may keep the pool busy.
   private static let loop = Result { () throws(TransportError) in try EventLoop() }
 
   let service = ScriptedService()
@@ -16,9 +16,9 @@ final class OpenDoor: Sendable {
   let listener: ControlListener
   let lines = Lines()
 
-  /// - Parameter loop: another than all doors share.
+  /// - Parameter loop: its own loop; `nil` for the one that all listeners share.
   init(on loop: EventLoop? = nil) throws {
-    // Short: the path of a socket has at most 107 bytes.
+    // Short, because the path of a socket has at most 107 bytes.
     directory = "/tmp/liquid-auth-door-" + UUID().uuidString.prefix(8)
     path = directory + "/control.sock"
     let (service, lines) = (service, lines)
@@ -35,7 +35,7 @@ final class OpenDoor: Sendable {
   func connect() throws -> Client { try #require(Client(path)) }
 }
 
-/// The other end of the door.
+/// A client of the control socket.
 final class Client: Sendable {
   let descriptor: Int32
 
@@ -53,7 +53,7 @@ final class Client: Sendable {
       close(descriptor)
       return nil
     }
-    // A test that would hang fails instead; on a busy machine other tests may keep the pool for a while.
+    // A test that would hang fails instead. On a busy machine other tests may hold the pool for a while.
     var limit = timeval(tv_sec: 180, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
   }
@@ -65,9 +65,9 @@ final class Client: Sendable {
     Glibc.send(descriptor, packet, packet.count, Int32(MSG_NOSIGNAL)) == packet.count
   }
 
-  /// The next packet; empty at the end of the connection, `nil` when none comes.
+  /// The next packet; empty at the end of the connection, `nil` at the timeout.
   ///
-  /// Waits on a thread of its own: the few of the pool are the door's.
+  /// Waits on its own thread, because the listener needs the few threads of the pool.
   func receive() async -> [UInt8]? {
     let descriptor = descriptor
     return await OwnThread.run {
@@ -83,7 +83,7 @@ final class Client: Sendable {
 }
 
 @Suite struct ControlListenerTests {
-  @Test func `the socket is for its owner alone, and so is its directory`() async throws {
+  @Test func `the socket and its directory are accessible to their owner only`() async throws {
     let door = try OpenDoor()
     var status = stat()
     #expect(lstat(door.path, &status) == 0)
@@ -94,7 +94,7 @@ final class Client: Sendable {
     #expect(lstat(door.path, &status) != 0)
   }
 
-  @Test func `a request is answered, and the next one too`() async throws {
+  @Test func `consecutive requests on one connection are all answered`() async throws {
     let door = try OpenDoor()
     let client = try door.connect()
     #expect(await client.ask([0x51])?.first == 0xF0)
@@ -104,7 +104,7 @@ final class Client: Sendable {
     #expect(await client.ask([0x04]) == [0x00, 0x04])
   }
 
-  @Test func `connections do not share what they were told`() async throws {
+  @Test func `each connection has its own state`() async throws {
     let door = try OpenDoor()
     let (one, two) = (try door.connect(), try door.connect())
     await one.greet()
@@ -118,7 +118,7 @@ final class Client: Sendable {
   }
 
   // Holds: CONTROL-7
-  @Test func `a request that waits holds up nobody else`() async throws {
+  @Test func `a waiting request does not delay other connections`() async throws {
     let door = try OpenDoor()
     door.service.gate.close()
     let (waiting, other) = (try door.connect(), try door.connect())
@@ -131,7 +131,7 @@ final class Client: Sendable {
     #expect(await waiting.receive() == [0x00, 0x01])
   }
 
-  @Test func `requests of one connection are answered one after another`() async throws {
+  @Test func `requests of one connection are answered in order`() async throws {
     let door = try OpenDoor()
     door.service.gate.close()
     let client = try door.connect()
@@ -141,7 +141,7 @@ final class Client: Sendable {
     for number in 1...9 as ClosedRange<UInt8> { #expect(await client.receive() == [0x00, number]) }
   }
 
-  @Test func `who goes away withdraws the request`() async throws {
+  @Test func `a client that disconnects withdraws its request`() async throws {
     let door = try OpenDoor()
     door.service.gate.close()
     var client: Client? = try door.connect()
@@ -153,12 +153,12 @@ final class Client: Sendable {
   }
 
   // Holds: CONTROL-7
-  @Test func `a program that never reads its answers loses its connection, and no other does`() async throws {
+  @Test func `a client that never reads its answers loses its connection, and others stay`() async throws {
     let door = try OpenDoor()
     let (deaf, other) = (try door.connect(), try door.connect())
     await other.greet()
     await deaf.greet()
-    // Nothing waits for ever: at last the door hangs up, or takes no more.
+    // In the end the listener closes the connection, or accepts no more data.
     let ended = Mutex(false)
     Thread {
       while deaf.send([0x51]) {}
@@ -194,7 +194,7 @@ final class Client: Sendable {
     let client = try door.connect()
     await client.greet()
     #expect(await client.ask(example.packet)?.first == example.status)
-    // The line is written behind the answer.
+    // The line is written after the answer.
     try await eventually { door.lines.all.count == 1 }
     #expect(door.lines.all.first?.hasPrefix("the control socket refused a request: ") == true)
     #expect(await client.ask([0x52]) == [0x00])
@@ -210,7 +210,7 @@ final class Client: Sendable {
     #expect(await client.receive()?.isEmpty != false)
   }
 
-  /// A request whose members are no CBOR, of so many bytes in all.
+  /// A request of `count` bytes whose members are not CBOR.
   static func unreadable(_ command: UInt8, count: Int) -> [UInt8] {
     [command] + [UInt8](repeating: 0, count: count - 1)
   }
@@ -218,28 +218,28 @@ final class Client: Sendable {
   // Holds: CONTROL-15
   @Test(
     arguments: [
-      // 12: it was decoded.
+      // Status 12: the request was decoded.
       (false, 0x63, 8192, 0x12), (false, 0x63, 8193, 0xF0), (false, 0x63, ControlMessage.maximumSize, 0xF0),
       (false, 0x51, 8193, 0xF0), (true, 0x63, ControlMessage.maximumSize, 0x12), (true, 0x60, 16_384, 0x12),
       (true, 0x60, 16_385, 0x03), (true, 0x64, 8192, 0x12), (true, 0x64, 8193, 0x03), (true, 0x6F, 8193, 0x01),
     ] as [(Bool, UInt8, Int, UInt8)])
-  func `a request that is longer than its command is not decoded`(
+  func `a request longer than its command allows is not decoded`(
     isGreeted: Bool, command: UInt8, count: Int, status: UInt8
   ) async throws {
     let door = try OpenDoor()
     let client = try door.connect()
-    // A request that is refused is no hello.
+    // A refused request does not count as a hello.
     if isGreeted { await client.greet() } else { _ = await client.ask([0x51]) }
     #expect(await client.ask(Self.unreadable(command, count: count))?.first == status)
     await client.greet()
     #expect(await client.ask([0x52]) == [0x00], "the connection goes on")
   }
 
-  /// An unlock with the door's passphrase.
+  /// An unlock with the service's passphrase.
   private static let unlock: [UInt8] = [0x53, 0xA1, 0x00, 0x4D] + ScriptedService.passphrase
 
   // Holds: CONTROL-8
-  @Test func `where every place is taken, the connection that is idle longest goes`() async throws {
+  @Test func `when every place is taken, the connection that is idle longest is closed`() async throws {
     let door = try OpenDoor()
     let clients = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
     for client in clients { await client.greet() }
@@ -253,16 +253,16 @@ final class Client: Sendable {
       #expect(await late.ask([0x52]) == [0x00])
       #expect(await gone.receive()?.isEmpty == true, "that end was closed, without a word")
     }
-    // Nothing but the one behind it was ended for either.
+    // Each newcomer closed one connection only.
     for client in Array(clients[..<2]) + Array(clients[4...]) + newcomers {
       #expect(await client.ask([0x52]) == [0x00])
     }
   }
 
   // Holds: CONTROL-8
-  @Test func `however many connections idle, the owner is let in`() async throws {
+  @Test func `however many connections are idle, the owner can connect`() async throws {
     let door = try OpenDoor()
-    // They do not even greet.
+    // They do not even send a hello.
     let idle = try (0..<3 * ControlListener.maximumConnections).map { _ in try door.connect() }
     let owner = try door.connect()
     await owner.greet()
@@ -324,7 +324,7 @@ final class Client: Sendable {
   }
 
   // Holds: CONTROL-7
-  @Test func `more connections than there are places are told so, while none is idle without the passphrase`()
+  @Test func `when no connection can be closed, a new one gets busy`()
     async throws
   {
     let door = try OpenDoor()
@@ -343,7 +343,7 @@ final class Client: Sendable {
     let late = try door.connect()
     #expect(await late.receive()?.first == ControlStatus.busy.rawValue)
     #expect(await verified[0].ask([0x52]) == [0x00])
-    // A wrong passphrase takes back what the right one gave.
+    // A wrong passphrase revokes what the right one granted.
     #expect(await verified[0].ask([0x53, 0xA1, 0x00, 0x41, 0x00])?.first == 0xF2)
     let last = try door.connect()
     await last.greet()
@@ -354,7 +354,7 @@ final class Client: Sendable {
   }
 
   // Holds: CONTROL-7
-  @Test func `ten thousand random packets leave the door open`() async throws {
+  @Test func `ten thousand random packets leave the listener working`() async throws {
     let door = try OpenDoor()
     var generator = SeededGenerator(state: 42)
     for round in 0..<100 {
@@ -378,7 +378,7 @@ final class Client: Sendable {
     #expect(await client.ask([0x52]) == [0x00])
   }
 
-  @Test func `ending the door withdraws requests and closes connections`() async throws {
+  @Test func `stopping the listener withdraws requests and closes connections`() async throws {
     let door = try OpenDoor()
     door.service.gate.close()
     let client = try door.connect()
@@ -398,7 +398,7 @@ final class Client: Sendable {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  @Test func `what a crash left is replaced`() async throws {
+  @Test func `a socket left by a crash is replaced`() async throws {
     let path = path
     func crash() throws { _ = try ControlSocket(listeningAt: path) }
     try crash()
@@ -408,7 +408,7 @@ final class Client: Sendable {
     socket.removeFile()
   }
 
-  @Test func `a socket at which somebody listens is not taken over`() async throws {
+  @Test func `a socket in use is not taken over`() async throws {
     let door = try OpenDoor()
     let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: door.path) }
     #expect(
@@ -417,19 +417,19 @@ final class Client: Sendable {
     #expect(Client(door.path) != nil)
   }
 
-  @Test func `a file that is no socket is not removed`() async throws {
+  @Test func `a file that is not a socket is kept`() async throws {
     try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
     #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
     #expect(FileManager.default.contents(atPath: path) == Data([1, 2, 3]))
   }
 
-  @Test func `a path that is too long is an error that names it`() {
+  @Test func `the error for a path that is too long names the path`() {
     let path = "/tmp/" + String(repeating: "x", count: 104)
     let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: path) }
     #expect(error?.description.contains(path) == true)
   }
 
-  @Test func `a directory that is not there, and cannot be made, is named`() {
+  @Test func `the error for a missing directory names the directory`() {
     let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: "/no/such/control.sock") }
     #expect(error?.description == "cannot find the directory /no/such: No such file or directory")
   }
@@ -445,7 +445,7 @@ final class Client: Sendable {
   }
 }
 
-/// Chance that is the same in every run.
+/// Random numbers that are the same in every run.
 private struct SeededGenerator: RandomNumberGenerator {
   var state: UInt64
 
@@ -457,7 +457,7 @@ private struct SeededGenerator: RandomNumberGenerator {
   }
 }
 
-/// Waits until something is so, at most two minutes.
+/// Waits until the condition holds, for at most two minutes.
 private func eventually(_ condition: () -> Bool) async throws {
   for _ in 0..<12_000 {
     if condition() { return }

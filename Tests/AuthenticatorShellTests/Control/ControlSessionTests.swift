@@ -31,7 +31,7 @@ import Testing
 
   // Holds: CONTROL-4
   @Test(arguments: others.indices)
-  func `before hello nothing is done`(_ index: Int) async {
+  func `before hello every request is refused`(_ index: Int) async {
     #expect(await ask(Self.others[index]) == .versionMismatch)
     #expect(service.calls.withLock { $0 }.isEmpty)
   }
@@ -43,13 +43,13 @@ import Testing
     #expect(await ask(GetStatus()) == .versionMismatch)
   }
 
-  @Test func `hello tells version and process`() async throws {
+  @Test func `hello returns version and process id`() async throws {
     let hello = try Hello.Answer(decoding: await session.answer(to: .command(Hello())))
     #expect(hello.version == ControlMessage.version)
     #expect(hello.processID > 1)
   }
 
-  @Test func `what needs no passphrase is passed on`() async throws {
+  @Test func `requests that need no passphrase reach the service`() async throws {
     _ = await ask(Hello())
     #expect(await session.answer(to: .ctap([0x04])) == [0x00, 0x04])
     #expect(try AuthenticatorStatus(decoding: await session.answer(to: .command(GetStatus()))).processID == 7)
@@ -89,7 +89,7 @@ import Testing
   ]
 
   @Test(arguments: wallet.indices)
-  func `a wallet needs no passphrase on its connection, and waits for its turn`(_ index: Int) async throws {
+  func `a wallet request needs no passphrase on its connection, and waits for its turn`(_ index: Int) async throws {
     #expect(await ask(Self.wallet[index]) == .versionMismatch)
     _ = await ask(Hello())
     #expect(await ask(Self.wallet[index]) == .operationDenied)
@@ -97,7 +97,7 @@ import Testing
   }
 
   // Holds: WALLET-13
-  @Test func `what a wallet is refused before anybody is asked is one line in the log`() async {
+  @Test func `a wallet request refused before any prompt is one line in the log`() async {
     let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
     service.vault.withLock {
       $0 = OpenVault(
@@ -117,7 +117,9 @@ import Testing
 
   // Holds: CONTROL-6
   @Test(arguments: managing.indices)
-  func `credentials need the passphrase on this connection, also while the vault is open`(_ index: Int) async throws {
+  func `managing credentials needs the passphrase on this connection, even with an open vault`(_ index: Int)
+    async throws
+  {
     let keys = CredentialKeys(mainKey: SecretBytes.random(count: 64))
     let vault = OpenVault(
       keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
@@ -128,18 +130,18 @@ import Testing
     #expect(await ask(Self.managing[index]) == .passphraseRequired)
     #expect(await ask(Unlock(Self.passphrase())) == .ok)
     #expect(await ask(Self.managing[index]) != .passphraseRequired)
-    // A vault that was locked and opened by somebody else is another matter.
+    // A vault that was locked and unlocked again needs the passphrase again.
     service.vault.withLock { vault in
       vault = OpenVault(
         keys: keys, ed25519Root: SecretBytes.random(count: 96), store: InMemoryCredentialStore(keys: keys))
     }
     #expect(await ask(Self.managing[index]) == .passphraseRequired)
-    // A wrong passphrase takes back what the right one gave.
+    // A wrong passphrase revokes what the right one granted.
     #expect(await ask(Unlock(Self.passphrase([1, 2, 3]))) == .wrongPassphrase)
     #expect(await ask(Self.managing[index]) == .passphraseRequired)
   }
 
-  @Test func `every command has a byte of its own, and waits as it must`() {
+  @Test func `every command has its own code and its kind of wait`() {
     let codes = ControlRequest.commands.map { $0.code }
     #expect(codes.sorted() == Array(0x50...0x68) + [0x6A])
     #expect(ControlRequest.commands.filter { $0.wait == .none }.map { $0.code }.sorted() == [0x50, 0x51, 0x52])
@@ -147,7 +149,7 @@ import Testing
   }
 
   @Test(arguments: [[0x04], [0x02, 0xA0], [0x41]] as [[UInt8]])
-  func `a message of CTAP2, or a vendor command that is not ours, stays as it is`(_ message: [UInt8]) throws {
+  func `a CTAP2 message or an unknown vendor command is passed on unchanged`(_ message: [UInt8]) throws {
     let request = try message.withUnsafeBytes { bytes throws(ControlFailure) in
       try ControlRequest(decoding: bytes, isGreeted: true)
     }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// Turns of the loop, by hand.
+/// Runs the turns of the loop one by one.
 @Suite struct ControlTurnTests {
-  /// A door whose loop stands still: only the test serves it.
+  /// A listener whose loop is blocked: only the test serves it.
   private final class HeldDoor {
     let door: OpenDoor
     private let goesOn = DispatchSemaphore(value: 0)
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  /// Those of the clients that have an answer, which is taken.
+  /// The indices of the clients that have an answer; takes the answers.
   private func answered(_ clients: [Client]) -> Set<Int> {
     Set(
       clients.indices.filter { index in
@@ -41,7 +41,7 @@ import Testing
   }
 
   // Holds: CONTROL-16
-  @Test func `so much is read in one turn, and the next begins with who has waited`() throws {
+  @Test func `a turn reads a limited number of bytes, and the next begins with the clients that waited`() throws {
     let held = try HeldDoor()
     let clients = try (0..<10).map { _ in try held.door.connect() }
     held.turn()
@@ -67,7 +67,7 @@ import Testing
   }
 
   // Holds: CONTROL-16
-  @Test func `a packet longer than that has a turn of its own, and short ones share one`() throws {
+  @Test func `a packet above the limit of a turn gets its own turn, and short ones share one`() throws {
     let held = try HeldDoor()
     let clients = try (0..<10).map { _ in try held.door.connect() }
     held.turn()

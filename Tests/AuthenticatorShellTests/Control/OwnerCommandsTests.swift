@@ -7,7 +7,7 @@ import Testing
 @testable import liquid_authenticator
 
 extension OpenVault {
-  /// Asks as its owner does.
+  /// Sends the command as the owner.
   @discardableResult
   fileprivate func ask<Command: OwnerCommand>(
     _ command: Command, now: UInt64 = 0
@@ -30,7 +30,7 @@ extension OpenVault {
   private static let reference = CredentialReference(rpID: "a.example", credentialID: [1])
 
   @Test(arguments: [-7, -8] as [Int64])
-  func `a credential is recovered from what its owner knows`(_ algorithm: Int64) throws {
+  func `a credential is recovered from its rpID, user handle, counter and algorithm`(_ algorithm: Int64) throws {
     var recovery = Self.recovery
     recovery.algorithm = algorithm
     let found = try vault.ask(recovery, now: 5)
@@ -48,7 +48,7 @@ extension OpenVault {
     #expect(try vault.ask(ListCredentials()) == ListCredentials.Answer(credentials: [listed]))
   }
 
-  @Test func `recovery goes only over a lower counter`() throws {
+  @Test func `recovery only replaces a lower counter`() throws {
     _ = try vault.ask(Self.recovery, now: 5)
     for counter in 0...2 as ClosedRange<UInt32> {
       var recovery = Self.recovery
@@ -61,7 +61,7 @@ extension OpenVault {
     #expect(try vault.ask(ListCredentials()).credentials.count == 1)
   }
 
-  @Test func `a deletion is not undone by recovery`() throws {
+  @Test func `recovery does not undo a deletion`() throws {
     let found = try vault.ask(Self.recovery, now: 5)
     try vault.ask(RemoveCredential(found.reference), now: 6)
     #expect(throws: ControlFailure(.notAllowed, "")) { try vault.ask(Self.recovery, now: 7) }
@@ -71,7 +71,7 @@ extension OpenVault {
         == .tombstone(counter: 2, changed: 6))
   }
 
-  @Test func `names change one by one, and an empty one goes`() throws {
+  @Test func `names change one by one, and an empty one is removed`() throws {
     let reference = try vault.ask(Self.recovery, now: 5).reference
     try vault.ask(RenameCredential(reference, name: "alice"), now: 6)
     try vault.ask(RenameCredential(reference, displayName: "Alice"), now: 7)
@@ -83,7 +83,7 @@ extension OpenVault {
     #expect((found.name, found.displayName) == (nil, "Al"))
   }
 
-  @Test func `a clock that went back does not make a change older`() throws {
+  @Test func `a change after the clock went back still gets a later time`() throws {
     let reference = try vault.ask(Self.recovery, now: 5_000).reference
     try vault.ask(RenameCredential(reference, name: "alice"), now: 6)
     #expect(try vault.ask(ShowCredential(reference)).changed == 5_001)
@@ -92,7 +92,7 @@ extension OpenVault {
       try vault.store.account(rpIDHash: RPIDHash(rpID: "a.example"), userID: [7])?.changed == 5_002)
   }
 
-  @Test func `a record from the end of time is changed and removed as any other`() throws {
+  @Test func `a record with the latest possible time can be changed and removed`() throws {
     let reference = try vault.ask(Self.recovery, now: .max).reference
     try vault.ask(RenameCredential(reference, name: "alice"), now: 6)
     #expect(try vault.ask(ShowCredential(reference)).changed == .max)
@@ -100,7 +100,7 @@ extension OpenVault {
     #expect(try vault.ask(ListCredentials()).credentials.isEmpty)
   }
 
-  @Test func `what is not there cannot be shown, renamed or removed`() throws {
+  @Test func `an unknown credential cannot be shown, renamed or removed`() throws {
     let found = try vault.ask(Self.recovery, now: 5)
     for reference in [Self.reference, CredentialReference(rpID: "b.example", credentialID: found.credentialID)] {
       #expect(throws: ControlFailure(.noCredentials, "")) { try vault.ask(ShowCredential(reference)) }
@@ -112,7 +112,7 @@ extension OpenVault {
     #expect(try vault.ask(ShowCredential(found.reference)) == found)
   }
 
-  @Test func `a store that cannot be written says so`() throws {
+  @Test func `a store that cannot be written reports unavailable`() throws {
     let found = try vault.ask(Self.recovery, now: 5)
     let store = try #require(vault.store as? InMemoryCredentialStore)
     store.isFull = true
@@ -126,7 +126,7 @@ extension OpenVault {
     #expect(throws: ControlFailure(.unavailable, "")) { try vault.ask(next, now: 6) }
   }
 
-  @Test func `a reset is taken back`() throws {
+  @Test func `acceptBeforeReset lowers the floor to 0`() throws {
     var state = try vault.store.state()
     try state.reset()
     try vault.store.setState(state)
@@ -165,7 +165,7 @@ extension OpenVault {
   static let refused = ["123", "żół", "1234\u{0}", String(repeating: "x", count: 64)]
 
   // Holds: CONTROL-11
-  @Test(arguments: refused) func `what is no PIN is refused, and changes nothing`(_ pin: String) throws {
+  @Test(arguments: refused) func `an invalid PIN is refused, and changes nothing`(_ pin: String) throws {
     try vault.ask(SetPIN(Self.secret("1234")))
     let before = try vault.settings()
     #expect(throws: Self.policyViolation) { try vault.ask(SetPIN(Self.secret(pin))) }
@@ -173,7 +173,7 @@ extension OpenVault {
   }
 
   // Holds: CONTROL-11
-  @Test func `settings change as they are asked for, all or none`() throws {
+  @Test func `settings change together or not at all`() throws {
     let told = try vault.ask(
       ChangeSettings(alwaysUV: true, minimumPINLength: 6, minimumPINLengthRPIDs: ["a.example"]))
     #expect(
@@ -191,7 +191,7 @@ extension OpenVault {
     #expect(try vault.ask(ChangeSettings(alwaysUV: false)).minimumPINLengthRPIDs == ["a.example"])
   }
 
-  @Test func `a PIN that is too short now, or that the owner says, must become another`() throws {
+  @Test func `a PIN must be changed if it is too short, or if the owner requests it`() throws {
     try vault.ask(SetPIN(Self.secret("1234")))
     #expect(try vault.ask(ChangeSettings(minimumPINLength: 5)).forcePINChange)
     try vault.ask(SetPIN(Self.secret("12345")))
@@ -202,7 +202,7 @@ extension OpenVault {
     #expect(try !vault.ask(GetSettings()).forcePINChange)
   }
 
-  @Test func `the large-blob array is kept if it ends with its digest`() throws {
+  @Test func `the large-blob array is stored only if it ends with its digest`() throws {
     let array: [UInt8] = [0x81, 0xA0] + SHA256.hash([0x81, 0xA0]).prefix(16)
     try vault.ask(SetLargeBlobArray(array, changedFrom: nil))
     let integrityFailure = ControlFailure(ControlStatus(rawValue: 0x3D), "")

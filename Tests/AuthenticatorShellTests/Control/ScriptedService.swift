@@ -6,13 +6,13 @@ import Synchronization
 
 @testable import liquid_authenticator
 
-/// A service under the test's control: a passphrase, a vault in memory, and CTAP2 requests that wait until they are let go.
+/// A service that the test controls: a passphrase, a vault in memory, and a gate at which CTAP2 requests wait.
 final class ScriptedService: ControlService {
   static let passphrase: [UInt8] = Array("correct horse".utf8)
 
-  /// The requests that came, in order.
+  /// The requests received, in order.
   let calls = Mutex<[String]>([])
-  /// The vault, open or not.
+  /// The vault; `nil` while it is locked.
   let vault: Mutex<OpenVault?>
   /// CTAP2 requests wait here.
   let gate = Gate()
@@ -61,7 +61,7 @@ final class ScriptedService: ControlService {
 }
 
 extension Authenticator {
-  /// One whose vault is open, and that nobody has asked anything yet.
+  /// An authenticator with an open vault and no request so far.
   static func quiet(
     _ vault: OpenVault,
     _ interaction: any UserInteraction = UserPrompter(testing: ScriptedBackEnd())
@@ -69,7 +69,7 @@ extension Authenticator {
     quiet(OpenVaultSource(vault: vault), interaction)
   }
 
-  /// One with this vault, open or not.
+  /// An authenticator with a key source, whose vault is open or locked.
   static func quiet(_ keySource: any KeySource, _ interaction: any UserInteraction) -> Self {
     Authenticator(
       keySource: keySource, interaction: interaction, extensions: [],
@@ -84,7 +84,7 @@ private struct OpenVaultSource: KeySource {
   func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
-/// Lets requests through, now or later; a cancelled one is told so at once.
+/// Lets requests through, now or later; a cancelled request returns at once.
 final class Gate: Sendable {
   private struct State {
     var isOpen = true
@@ -95,7 +95,7 @@ final class Gate: Sendable {
 
   private let state = Mutex(State())
 
-  /// How many requests wait.
+  /// The number of waiting requests.
   var count: Int { state.withLock { $0.waiting.count } }
 
   func close() { state.withLock { $0.isOpen = false } }
@@ -109,7 +109,7 @@ final class Gate: Sendable {
     for request in waiting { request.resume(returning: true) }
   }
 
-  /// Whether the request may go on; `false` when it was cancelled.
+  /// Waits until the gate is open; `false` when the request was cancelled.
   func wait() async -> Bool {
     let number = state.withLock { state in
       state.last += 1

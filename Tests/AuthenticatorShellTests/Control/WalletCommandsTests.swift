@@ -9,7 +9,7 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// What a wallet asks, from the packet to the dialogs and back.
+/// Wallet requests, from the packet to the dialogs and back.
 @Suite struct WalletCommandsTests {
   typealias Item = SignTransactions.Item
 
@@ -27,7 +27,7 @@ import Testing
     Ed25519.isValidSignature(signature ?? [], for: Array(prefix.utf8) + bytes, publicKey: world.account.publicKey)
   }
 
-  /// What a refusal tells.
+  /// The failure that a command throws, or `nil`.
   private func refusal(_ command: some WalletCommand) async -> ControlFailure? {
     do throws(ControlFailure) {
       _ = try await world.ask(command)
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func `account and addresses are told without a question`() async throws {
+  @Test func `account and addresses are returned without a prompt`() async throws {
     let account = try await world.ask(GetAccount())
     #expect(account.address == world.account.text)
     let accounts = try await world.ask(GetAddresses(account: 0, first: 0, count: 3))
@@ -77,7 +77,7 @@ import Testing
     #expect([read.agree, read.refuse] == ["Sign", "Deny"])
   }
 
-  @Test func `what takes the account away is a warning`() async throws {
+  @Test func `closing the account and rekeying are shown as warnings`() async throws {
     var payment = payment
     payment.closeRemainderTo = world.other
     payment.rekeyTo = world.other
@@ -189,7 +189,7 @@ import Testing
     #expect(try #require(read.first).details.contains("From: \(world.account) (you)"))
   }
 
-  @Test func `transactions of no group are said to stand each for itself`() async throws {
+  @Test func `transactions without a group are described as independent`() async throws {
     var second = payment
     second.amount = 2
     _ = try await world.ask(
@@ -199,7 +199,7 @@ import Testing
   }
 
   // Holds: WALLET-9
-  @Test func `the last page of a long transaction says again what it does`() async throws {
+  @Test func `the last page of a long transaction repeats its summary`() async throws {
     var payment = payment
     payment.note = String(repeating: "x", count: 1024)
     payment.closeRemainderTo = world.other
@@ -218,7 +218,7 @@ import Testing
 
   // Holds: WALLET-14
   @Test(arguments: 0..<3)
-  func `a denial of any of them denies all`(_ agreed: Int) async throws {
+  func `refusing any page signs nothing`(_ agreed: Int) async throws {
     var payments = [payment, payment, payment]
     for index in payments.indices { payments[index].amount = UInt64(index + 1) }
     let group = try WrittenTransaction.group(payments)
@@ -231,7 +231,7 @@ import Testing
     #expect(world.counts.algorand == 0)
   }
 
-  @Test func `without verification set up each dialog is one button`() async throws {
+  @Test func `without verification each dialog has one button`() async throws {
     let world = try WalletWorld(verifies: false)
     let payment = WrittenTransaction(sender: world.account, receiver: world.other)
     let signatures = try await world.ask(request([Item(payment.bytes, isToBeSigned: true)]))
@@ -240,10 +240,10 @@ import Testing
     #expect(world.dialogs.read.count == 1)
   }
 
-  // MARK: What is refused before anybody is asked
+  // MARK: Refused before any prompt
 
   // Holds: WALLET-5
-  @Test func `another account is signed for only when its own key is asked for`() async throws {
+  @Test func `a transaction of another sender is signed only with our key as its signer`() async throws {
     var foreign = payment
     foreign.sender = world.other
     for signer in [nil, world.other.text, "", world.account.text.lowercased()] {
@@ -252,7 +252,7 @@ import Testing
       #expect(failure == ControlFailure(.notOurSigner, ""))
       #expect(failure?.transaction == 1)
     }
-    // Nor is ours signed for as another's.
+    // Our own transaction is not signed for another signer either.
     #expect(
       await refusal(request([Item(payment.bytes, isToBeSigned: true, signer: world.other.text)]))
         == ControlFailure(.notOurSigner, ""))
@@ -268,7 +268,7 @@ import Testing
   }
 
   // Holds: WALLET-3
-  @Test func `what cannot be decoded is refused, by its number`() async {
+  @Test func `a transaction that cannot be decoded is refused by its number`() async {
     let faults: [[UInt8]] = [
       [], [0x80], payment.bytes + [0], [0x81, 0xA1, 0x61, 0x01], Array(payment.bytes.dropLast()),
     ]
@@ -284,7 +284,7 @@ import Testing
   }
 
   // Holds: WALLET-4
-  @Test func `another group is refused, with the id of this one`() async throws {
+  @Test func `a wrong group is refused, with the id of the right one`() async throws {
     var second = payment
     second.amount = 7
     let group = try WrittenTransaction.group([payment, second])
@@ -304,7 +304,7 @@ import Testing
   // MARK: A locked vault
 
   // Holds: WALLET-6
-  @Test func `a locked vault is opened for what is to be signed, and by whom`() async throws {
+  @Test func `the unlock prompt of a locked vault names the request and its dApp`() async throws {
     let locked = try WalletWorld(isOpen: false)
     let payment = WrittenTransaction(sender: locked.account, receiver: locked.other)
     _ = try await locked.ask(request([Item(payment.bytes, isToBeSigned: true)]))
@@ -317,7 +317,7 @@ import Testing
   }
 
   // Holds: WALLET-6, WALLET-8
-  @Test func `what cannot be signed does not open a locked vault`() async throws {
+  @Test func `a request that cannot be signed does not unlock a locked vault`() async throws {
     let locked = try WalletWorld(isOpen: false)
     let payment = WrittenTransaction(sender: locked.account, receiver: locked.other)
     let garbage: [(any WalletCommand, ControlStatus)] = [
@@ -340,7 +340,7 @@ import Testing
   }
 
   // Holds: WALLET-9
-  @Test func `whatever fits into a request is shown, on as many pages as it takes`() async throws {
+  @Test func `whatever fits into a request is shown, on as many pages as needed`() async throws {
     var payment = payment
     payment.note = String(repeating: "\u{200B}", count: 1_200)
     var payments = Array(repeating: payment, count: 16)
@@ -357,7 +357,7 @@ import Testing
 
   // MARK: Messages
 
-  @Test func `a message is shown whole, each line behind a mark`() async throws {
+  @Test func `a message is shown whole, each line after a mark`() async throws {
     let text = "Sign in\ndApp: https://bank.example\n\nNonce: 5"
     let signature = try await world.ask(
       SignMessage(Array(text.utf8), origin: "https://d.example"))
@@ -381,13 +381,13 @@ import Testing
 
   // Holds: WALLET-16
   @Test(arguments: [[0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80]] as [[UInt8]])
-  func `a message that is no text is refused by name`(_ message: [UInt8]) async {
+  func `a message that is not text is refused as cannotBeShown`(_ message: [UInt8]) async {
     #expect(
       await refusal(SignMessage(message, origin: "o")) == ControlFailure(.cannotBeShown, ""))
     #expect(world.dialogs.read.isEmpty)
   }
 
-  @Test func `a message that is denied is not signed`() async {
+  @Test func `a denied message is not signed`() async {
     world.dialogs.agree(to: 0)
     #expect(
       await refusal(SignMessage([0x61], origin: "o")) == ControlFailure(.operationDenied, ""))
@@ -396,7 +396,7 @@ import Testing
 
   // MARK: Keyri
 
-  @Test func `data are signed for a service by the key that is told`() async throws {
+  @Test func `data for a service are signed by the key that GetAssociationKey returned`() async throws {
     let key = try await world.ask(GetAssociationKey(publicUserID: "al@example.com"))
     #expect(world.dialogs.read.isEmpty)
     let association = SignAssociation(

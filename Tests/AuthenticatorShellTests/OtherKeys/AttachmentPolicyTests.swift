@@ -20,7 +20,7 @@ struct AttachmentPolicyTests {
     }
   }
 
-  /// What happens after the start, whether the device is there in the end, and for whom it is not.
+  /// Events after the start, whether the device is attached in the end, and the key that it is aside for.
   static let stories: [(String, [OtherKey], [Event], isWanted: Bool, aside: OtherKey?)] = [
     ("alone from the start", [], [], true, nil),
     ("a key was there before", [one], [], false, one),
@@ -44,7 +44,7 @@ struct AttachmentPolicyTests {
   ]
 
   @Test(arguments: stories)
-  func `the person's word comes first, then the rule`(
+  func `manual attach and detach take precedence over the rule`(
     _ name: String, _ others: [OtherKey], _ events: [Event], _ isWanted: Bool, _ aside: OtherKey?
   ) {
     var attendance = AttachmentPolicy()
@@ -54,15 +54,15 @@ struct AttachmentPolicyTests {
     #expect(attendance.steppedAsideFor == aside)
   }
 
-  @Test func `before the start nothing is wanted`() {
+  @Test func `before the start the device is not wanted`() {
     var attendance = AttachmentPolicy()
     attendance.see([])
     #expect(!attendance.isWanted)
     #expect(attendance.steppedAsideFor == nil)
   }
 
-  /// All events in every order, up to five of them.
-  @Test func `in every order, the device is there exactly when nobody wants it away`() {
+  /// All sequences of up to five events.
+  @Test func `after any sequence of events the device is attached exactly when the policy allows it`() {
     let events: [Event] = [.see([]), .see([Self.one]), .see([Self.one, Self.two]), .plugIn, .pullOut]
     var reached = [AttachmentPolicy()]
     reached[0].begin(beside: [])

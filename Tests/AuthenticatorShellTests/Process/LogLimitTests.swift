@@ -25,7 +25,7 @@ struct LogLimitTests {
     #expect(lines.all.suffix(2) == ["the door: 100001 further lines were suppressed", "next"])
   }
 
-  @Test func `what is rare is written, and nothing else`() {
+  @Test func `slow lines are all written, and nothing else`() {
     for number in 0..<100 {
       limit.write("\(number)")
       timepiece.advance(by: .seconds(7))
@@ -33,7 +33,7 @@ struct LogLimitTests {
     #expect(lines.all == (0..<100).map(String.init))
   }
 
-  @Test func `ten lines, and none left out, are no flood`() {
+  @Test func `exactly ten lines are not reported as suppressed`() {
     for _ in 0..<10 { limit.write("a") }
     timepiece.advance(by: .seconds(60))
     limit.write("b")

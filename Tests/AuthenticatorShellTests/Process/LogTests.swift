@@ -12,7 +12,7 @@ struct LogTests {
     #expect(Log.printable(text) == shown)
   }
 
-  @Test func `the journal reads the level from the line, a terminal the name of the program`() {
+  @Test func `journal lines begin with the level, terminal lines with the program's name`() {
     let lines = Lines()
     let journal = Log(isJournal: true, output: lines.add)
     journal.info("one")
@@ -24,14 +24,14 @@ struct LogTests {
       lines.all == ["<6>one\n", "<5>two\n", "<4>three\n", "<3>four\n", "liquid-authenticator: five\\u{A}\n"])
   }
 
-  @Test func `a line of the log has an end`() {
+  @Test func `a line of the log is cut at 1000 characters`() {
     #expect(Log.printable(String(repeating: "x", count: 100_000)).count == 1000)
   }
 
-  @Test func `a pipe that has room takes a line of escapes whole`() {
+  @Test func `a line of escapes fits into a pipe's atomic write`() {
     let lines = Lines()
     Log(isJournal: false, output: lines.add).info(String(repeating: "\u{E0001}", count: 100_000))
-    // Each has 9 bytes; none is cut in two.
+    // Each escape has 9 bytes; none is cut.
     #expect(lines.all == ["liquid-authenticator: " + String(repeating: "\\u{E0001}", count: 448) + "\n"])
     #expect(lines.all[0].utf8.count <= PIPE_BUF)
     #expect(Log.printable(String(repeating: "\u{10FFFF}", count: 1000)).utf8.count == 403 * 10)

@@ -14,7 +14,7 @@ import Testing
     #expect(try AssuanLine.command(name, text) == Array(line.utf8))
   }
 
-  @Test func `a line has at most a thousand bytes with its end`() throws {
+  @Test func `a line has at most 1000 bytes with its line end`() throws {
     #expect(try AssuanLine.command("SETDESC", String(repeating: "x", count: 991)).count == 1000)
     #expect(throws: AssuanLine.Fault.tooLong) {
       try AssuanLine.command("SETDESC", String(repeating: "x", count: 992))
@@ -32,7 +32,7 @@ import Testing
       ("ERR 99", .error(code: 99, text: "")), ("ERR 99 ", .error(code: 99, text: "")),
       ("ERR 1 a\u{1B}[2Jb\u{E9}", .error(code: 1, text: "a[2Jb")),
     ] as [(String, AssuanLine.Reply)])
-  func `a reply is read`(line: String, reply: AssuanLine.Reply) throws {
+  func `a reply is parsed`(line: String, reply: AssuanLine.Reply) throws {
     #expect(try Self.reply(line) == reply)
   }
 
@@ -40,11 +40,11 @@ import Testing
     "", "ok", "OKAY", "OK\tx", "D", "Dabc", "ERR", "ERR ", "ERR x", "ERR -1", "ERR 4294967296 x", "END",
     "INQUIRE KEY", "HTTP/1.1 400", " OK", "\u{FF}\u{FE}",
   ])
-  func `what is no reply is refused`(line: String) {
+  func `a malformed reply is refused`(line: String) {
     #expect(throws: AssuanLine.Fault.malformed) { try Self.reply(line) }
   }
 
-  @Test func `a line that is too long is refused`() throws {
+  @Test func `a reply line over the limit is refused`() throws {
     #expect(try Self.reply("S " + String(repeating: "x", count: 997)) == .remark)
     #expect(throws: AssuanLine.Fault.tooLong) { try Self.reply("S " + String(repeating: "x", count: 998)) }
   }
@@ -55,21 +55,21 @@ import Testing
       ("a%20b", [0x61, 0x20, 0x62]),
       ("%c3%A9", [0xC3, 0xA9]), ("é", [0xC3, 0xA9]), ("%FF", [0xFF]), ("%2525", [0x25, 0x32, 0x35]), ("+", [0x2B]),
     ] as [(String, [UInt8])])
-  func `escapes are undone`(escaped: String, bytes: [UInt8]) throws {
+  func `escapes are decoded`(escaped: String, bytes: [UInt8]) throws {
     #expect(try Self.unescape(escaped) == bytes)
   }
 
   @Test(arguments: ["%", "%2", "a%", "%G1", "%1G", "%%41", "% 1", "%-1"])
-  func `a percent sign without two digits is refused`(escaped: String) {
+  func `a percent sign without two hex digits is refused`(escaped: String) {
     #expect(throws: AssuanLine.Fault.malformed) { try Self.unescape(escaped) }
   }
 
-  @Test func `what does not fit is refused`() throws {
+  @Test func `text that exceeds the buffer is refused`() throws {
     #expect(try Self.unescape("%41%41%41", room: 3) == [0x41, 0x41, 0x41])
     #expect(throws: AssuanLine.Fault.tooLong) { try Self.unescape("%41%41%41%41", room: 3) }
   }
 
-  @Test func `every byte survives`() throws {
+  @Test func `every byte value can be decoded`() throws {
     let all = (0...255).map { UInt8($0) }
     let text = all.map { "%" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     #expect(try Self.unescape(text) == all)
@@ -91,7 +91,7 @@ import Testing
 
 @Suite struct AssuanLineBufferTests {
   @Test(arguments: [1, 2, 3, 7, 1000, 2000])
-  func `lines come out whole, however they come in`(pieceSize: Int) throws {
+  func `lines are whole, whatever the size of the pieces`(pieceSize: Int) throws {
     let lines = ["OK hello", "", "D abc%0A", String(repeating: "x", count: 999), "OK"]
     let stream = Array((lines.joined(separator: "\n") + "\n").utf8)
     var found: [String] = []
@@ -110,7 +110,7 @@ import Testing
     #expect(found == lines)
   }
 
-  @Test func `a line without an end is refused at a thousand bytes`() throws {
+  @Test func `a line without an end is refused at 1000 bytes`() throws {
     try Self.withBuffer { (buffer: inout AssuanLineBuffer) throws in
       buffer.free.copyBytes(from: [UInt8](repeating: 0x78, count: 999))
       buffer.received(999)
@@ -122,7 +122,7 @@ import Testing
     }
   }
 
-  @Test func `what was taken out is wiped when the rest moves up`() throws {
+  @Test func `lines already read are wiped when the rest moves up`() throws {
     var memory = [UInt8](repeating: 0, count: 2000)
     try memory.withUnsafeMutableBytes { memory throws in
       var buffer = AssuanLineBuffer(memory: memory)

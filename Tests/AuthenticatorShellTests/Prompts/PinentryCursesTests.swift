@@ -6,7 +6,7 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// The real program of the distribution, with a person at its terminal.
+/// The distribution's real program, with a user at its terminal.
 @Suite(.serialized, .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/pinentry-curses")))
 struct PinentryCursesTests {
   let terminal: PseudoTerminal
@@ -20,13 +20,13 @@ struct PinentryCursesTests {
     return UserPrompter(testing: pinentry) { line in Issue.record("\(line)") }
   }
 
-  /// Waits until the dialog shows these words: it takes keys by then.
+  /// Waits until the dialog shows the words: it accepts keys by then.
   private func awaitDialog(_ words: String) async throws {
     for _ in 0..<6000 where !terminal.screen.contains(words) { try await Task.sleep(for: .milliseconds(10)) }
     #expect(terminal.screen.contains(words), "\(terminal.screen.debugDescription)")
   }
 
-  @Test func `a passphrase is typed`() async throws {
+  @Test func `a passphrase is read`() async throws {
     let prompter = prompter
     let task = Task {
       try await prompter.passphrase(PromptText.unlock()) { passphrase, _ -> PassphraseVerdict<[UInt8]> in
@@ -69,7 +69,7 @@ struct PinentryCursesTests {
   // Holds: WALLET-15
   /// A terminal of 24 rows and 80 columns.
   @Test(arguments: fullest)
-  func `the fullest dialogs of a wallet fit, also with a wrong passphrase`(_ purpose: UserPrompt.Purpose) async throws {
+  func `the largest dialogs of a wallet fit, also with a wrong passphrase`(_ purpose: UserPrompt.Purpose) async throws {
     let address = String(repeating: "A", count: 58)
     let host = "https://" + String(repeating: "d", count: 300)
     let pages = PromptPages(UserPrompt(purpose: purpose, algorandAddress: address, origin: host))
@@ -85,11 +85,11 @@ struct PinentryCursesTests {
     try await awaitDialog("Wrong passphrase, 2 tries left")
     terminal.type("right\r")
     try await task.value
-    // What is in a line of ours is in one line of the window.
+    // Each line of a dialog is one line of the window.
     for line in fullest.details { #expect(terminal.screen.contains(line.drop { $0 == " " })) }
   }
 
-  @Test func `a cancelled task ends it, and the terminal echoes again`() async throws {
+  @Test func `a cancelled task ends the program, and the terminal echoes again`() async throws {
     let prompter = prompter
     let task = Task { try await prompter.confirm(UserPrompt(purpose: .select)) }
     try await awaitDialog("Is this the authenticator you mean?")

@@ -11,14 +11,14 @@ import Testing
     purpose: .register, rpID: "example.com", accountName: "50% \u{E9}", accountDisplayName: "A\nB")
   static let text = PromptText(prompt)
 
-  /// What a passphrase dialog gives, whatever is typed.
+  /// The bytes that a passphrase dialog returns; accepts any passphrase.
   private static func typed(_ prompter: UserPrompter, _ text: PromptText = text) async throws -> [UInt8] {
     try await prompter.passphrase(text) { typed, _ in .accepted(typed.withUnsafeBytes { Array($0) }) }
   }
 
-  // MARK: What is said and answered
+  // MARK: Texts and answers
 
-  @Test func `the dialog says the words and agrees`() async throws {
+  @Test func `a dialog shows its text, and OK agrees`() async throws {
     let scripted = try ScriptedPinentry()
     let environment = ["DISPLAY": ":7", "TERM": "xterm", "LANG": "C.UTF-8", "LC_ALL": ""]
     try await scripted.prompter(environment: environment, terminal: "/dev/pts/9").confirm(Self.prompt)
@@ -36,14 +36,14 @@ import Testing
     #expect(try await scripted.ends())
   }
 
-  @Test func `the terminal that GPG_TTY names goes before the daemon's own`() {
+  @Test func `GPG_TTY takes precedence over the daemon's own terminal`() {
     let pinentry = Pinentry(
       program: "pinentry", environment: { ["GPG_TTY": "/dev/pts/3"][$0] }, terminal: "/dev/tty1",
       executor: globalConcurrentExecutor)
     #expect(pinentry.options == ["ttyname=/dev/pts/3"])
   }
 
-  @Test func `it inherits the environment and three descriptors, no more`() async throws {
+  @Test func `the program inherits the environment and three descriptors only`() async throws {
     let scripted = try ScriptedPinentry()
     try await scripted.prompter().confirm(Self.prompt)
     let start = try #require(try scripted.events("start").first)
@@ -52,7 +52,7 @@ import Testing
   }
 
   @Test(arguments: ["deny", "cancel"])
-  func `who refuses has declined, which is nothing to log`(behaviour: String) async throws {
+  func `a refusal is declined, and is not logged`(behaviour: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour])
     await #expect(throws: UserInteractionError.declined) { try await scripted.prompter().confirm(Self.prompt) }
     await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.prompter()) }
@@ -61,14 +61,14 @@ import Testing
   }
 
   // Holds: WALLET-11
-  @Test func `a dialog that closes itself has timed out`() async throws {
+  @Test func `a dialog that closes itself counts as timed out`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "timeout"])
     await #expect(throws: UserInteractionError.timedOut) { try await scripted.prompter().confirm(Self.prompt) }
     #expect(scripted.lines.isEmpty)
   }
 
   @Test(arguments: ["old", "comments", "split"])
-  func `older and chattier programs are understood`(behaviour: String) async throws {
+  func `older and chattier programs are supported`(behaviour: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour, "passphrase": "p"])
     try await scripted.prompter(environment: ["DISPLAY": ":0"]).confirm(Self.prompt)
     #expect(try await Self.typed(scripted.prompter()) == Array("p".utf8))
@@ -89,7 +89,7 @@ import Testing
   @Test(arguments: [
     ("split", "C3A9250A0D20"), ("split", String(repeating: "25", count: 256)), ("escape-all", "00FF0A0D25414261"),
   ])
-  func `a passphrase arrives byte for byte, however it is coded`(behaviour: String, hex: String) async throws {
+  func `a passphrase arrives byte for byte in any encoding`(behaviour: String, hex: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour, "passphraseHex": hex])
     let bytes = stride(from: 0, to: hex.count, by: 2).compactMap { UInt8(hex.dropFirst($0).prefix(2), radix: 16) }
     #expect(try await Self.typed(scripted.prompter()) == bytes)
@@ -100,12 +100,11 @@ import Testing
   private static let grave = UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example")
 
   // Holds: PERSON-6
-  @Test func `an OK within half a second of a page's opening does not count, and the page is shown again`() async throws
-  {
+  @Test func `an OK within half a second of a page's opening is ignored, and the page is shown again`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "wait", "delay": 0])
     let timepiece = ManualTimepiece()
     let task = Task { try await scripted.prompter(timepiece: timepiece).confirm(Self.grave) }
-    // A key that is held down: an OK at once, and one at the last moment at which it does not count.
+    // A held key: an OK at once, and one at the last moment that does not count.
     for (showing, late) in [(1, Duration.zero), (2, .milliseconds(499))] {
       try await scripted.awaitEvent("ask", count: showing)
       timepiece.advance(by: late)
@@ -143,7 +142,7 @@ import Testing
     #expect(try typing.events("ask").count == 1)
   }
 
-  @Test func `who gives up between two showings has cancelled`() async throws {
+  @Test func `a request cancelled between two showings ends as cancelled`() async throws {
     let scripted = try ScriptedPinentry(["delay": 0])
     let timepiece = ManualTimepiece()
     let task = Task { try await scripted.prompter(timepiece: timepiece).confirm(Self.grave) }
@@ -154,7 +153,7 @@ import Testing
   }
 
   // Holds: PERSON-7
-  @Test func `an empty passphrase is no try: it is asked for again`() async throws {
+  @Test func `an empty passphrase is not a try, and the dialog is shown again`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "wait", "passphrase": "right"])
     let timepiece = ManualTimepiece()
     let tried = Lines()
@@ -181,7 +180,7 @@ import Testing
   }
 
   // Holds: PERSON-7
-  @Test func `who types nothing until the limit has timed out`() async throws {
+  @Test func `empty passphrases until the limit end as timed out`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "empty"])
     let timepiece = ManualTimepiece()
     let task = Task { try await Self.typed(scripted.prompter(timepiece: timepiece)) }
@@ -195,7 +194,7 @@ import Testing
     #expect(try await scripted.ends())
   }
 
-  @Test func `a passphrase that is too long denies`() async throws {
+  @Test func `a passphrase that is too long is declined`() async throws {
     let scripted = try ScriptedPinentry(
       ["behaviour": "split", "passphraseHex": String(repeating: "41", count: ControlMessage.maximumPassphraseSize + 1)])
     await #expect(throws: UserInteractionError.declined) { try await Self.typed(scripted.prompter()) }
@@ -203,7 +202,7 @@ import Testing
     #expect(try await scripted.ends())
   }
 
-  @Test func `a wrong passphrase is said in the same dialog`() async throws {
+  @Test func `a wrong passphrase is reported in the same dialog`() async throws {
     let scripted = try ScriptedPinentry(["passphrase": "right", "wrong": 2])
     let answer: String = try await scripted.prompter().passphrase(Self.text) { passphrase, _ in
       passphrase.withUnsafeBytes { Array($0) } == Array("right".utf8)
@@ -232,7 +231,7 @@ import Testing
 
   // Holds: PERSON-3
   @Test(arguments: ["/nonexistent/pinentry", "pinentry-that-nobody-has"])
-  func `a missing program denies, and the log says what to install`(program: String) async throws {
+  func `a missing program declines, and the log names the packages`(program: String) async throws {
     let scripted = try ScriptedPinentry()
     await #expect(throws: UserInteractionError.declined) {
       try await scripted.prompter(program: program).confirm(Self.prompt)
@@ -244,7 +243,7 @@ import Testing
       ])
   }
 
-  @Test func `a program that is none denies`() async throws {
+  @Test func `a program that is not executable declines`() async throws {
     let scripted = try ScriptedPinentry()
     await #expect(throws: UserInteractionError.declined) {
       try await scripted.prompter(program: scripted.folder.path + "/control.json").confirm(Self.prompt)
@@ -262,7 +261,9 @@ import Testing
     ("bad-escape", "does not speak the Assuan protocol"),
     ("refuse", "cannot show a dialog: no display"),
   ])
-  func `a program that dies or talks nonsense denies, and the log says so`(behaviour: String, words: String)
+  func `a program that exits or breaks the protocol declines, and the log gives the reason`(
+    behaviour: String, words: String
+  )
     async throws
   {
     let scripted = try ScriptedPinentry(["behaviour": behaviour, "passphrase": "secret-words"])
@@ -274,7 +275,7 @@ import Testing
   }
 
   // Holds: PERSON-3
-  @Test func `a program that hangs before its dialog is ended, and denies`() async throws {
+  @Test func `a program that hangs before its dialog is stopped, and declines`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "silent"])
     let limits = Pinentry.Limits(setUp: .seconds(1))
     await #expect(throws: UserInteractionError.declined) {
@@ -289,7 +290,7 @@ import Testing
   }
 
   @Test(arguments: ["never", "missing-ok"])
-  func `a program that never answers has timed out at the limit`(behaviour: String) async throws {
+  func `a program that never answers times out at the limit`(behaviour: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour])
     let timepiece = ManualTimepiece()
     let task = Task { try await Self.typed(scripted.prompter(timepiece: timepiece)) }
@@ -306,7 +307,7 @@ import Testing
   @Test(arguments: ["never", "deaf", "missing-ok"])
   func `a cancelled task ends the dialog and all its processes at once`(behaviour: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour, "child": true])
-    // One that ignores the signal is killed; the others get the time that a loaded machine needs.
+    // A program that ignores the signal is killed; the others get the time that a loaded machine needs.
     let limits = behaviour == "deaf" ? Pinentry.Limits() : Pinentry.Limits(ending: .seconds(60))
     let task = Task { try await Self.typed(scripted.prompter(limits: limits)) }
     try await scripted.awaitEvent("ask")
@@ -325,7 +326,7 @@ import Testing
   }
 
   @Test(arguments: ["silent", "approve"])
-  func `a task that is cancelled before the dialog is there shows none`(behaviour: String) async throws {
+  func `a task cancelled before the dialog opens shows none`(behaviour: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour])
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
@@ -335,7 +336,7 @@ import Testing
     #expect(try scripted.events.isEmpty)
   }
 
-  @Test func `a task that is cancelled while the program starts ends it`() async throws {
+  @Test func `a task cancelled while the program starts ends the program`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "silent"])
     let task = Task { try await scripted.prompter().confirm(Self.prompt) }
     try await scripted.awaitEvent("start")
@@ -344,17 +345,17 @@ import Testing
     #expect(try await scripted.ends())
   }
 
-  @Test func `many dialogs leave no descriptor behind`() async throws {
+  @Test func `many dialogs leak no descriptor`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "die-first"])
     let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
     for _ in 0..<40 { try? await scripted.prompter().confirm(Self.prompt) }
     for _ in 0..<40 { try? await scripted.prompter(program: "/nonexistent").confirm(Self.prompt) }
     let after = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-    // Other tests run beside this one; a leak would be 80 at least.
+    // Other tests run at the same time; a leak would be at least 80.
     #expect(after - before < 40)
   }
 
-  /// The child of a dialog is reaped by the init process of this machine, which may be slow or absent.
+  /// Whether the process is a zombie: init reaps the child of a dialog, and may be slow or absent.
   private static func isZombie(_ pid: pid_t) -> Bool {
     let status = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
     return status?.split(separator: ")").last?.hasPrefix(" Z") ?? false

@@ -18,7 +18,7 @@ import Testing
   }
 
   // Holds: PERSON-6
-  @Test func `every page of what destroys, sets or signs needs reading, and no other`() {
+  @Test func `only the pages of prompts that destroy, set or sign need reading`() {
     func needsReading(_ prompt: UserPrompt) -> Set<Bool> {
       let pages = PromptPages(prompt)
       return Set(pages.all.map(\.needsReading))
@@ -31,7 +31,7 @@ import Testing
     #expect(needsReading(UserPrompt(purpose: .register, rpID: "a", replacesPasskey: true)) == [true])
   }
 
-  /// Texts of a kind that take most room, or that would pose as something else.
+  /// Texts that take the most room, or imitate other lines.
   static let hostile = [
     "a", "%", "\u{1F600}", "\u{202E}", "e\u{301}\u{302}\u{303}\u{304}", "\"", "\\", "\u{0}", "\t", "\u{2028}", "\r",
     "\u{A0}", "<b>", "\n", "a\n", "%0A",
@@ -39,7 +39,7 @@ import Testing
 
   // Holds: WALLET-15
   @Test(arguments: hostile)
-  func `a message of any characters fits, dialog by dialog, and none is left out`(_ unit: String) throws {
+  func `a message of any characters is shown in full, over as many dialogs as needed`(_ unit: String) throws {
     let message = String(repeating: unit, count: 1024 / unit.utf8.count)
     let pages = Self.pages(.wallet(.signMessage(message)), origin: String(repeating: unit, count: 300))
     for page in pages {
@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test(arguments: ["a", "%", "\u{1F600}", "\n"])
-  func `the sites of a change fit, dialog by dialog, and none is left out`(_ unit: String) throws {
+  func `the sites of a settings change are all shown, over as many dialogs as needed`(_ unit: String) throws {
     let rpIDs = (0..<8).map { String(repeating: unit, count: 300) + "\($0).example" }
     let pages = Self.pages(.change(.minimumPINLength(from: 4, to: 63, rpIDs: rpIDs)))
     for page in pages {
@@ -72,7 +72,7 @@ import Testing
     #expect(pages.last?.agree == "Change")
   }
 
-  @Test func `no character but the line end makes a line`() {
+  @Test func `only the line end begins a new line`() {
     for unit in Self.hostile where !unit.contains("\n") {
       #expect(WalletText.quoted(unit).count == 1)
       #expect(!WalletText.quoted(unit)[0].unicodeScalars.contains { $0.properties.generalCategory == .control })
@@ -81,7 +81,7 @@ import Testing
   }
 
   // Holds: WALLET-15
-  @Test func `no two texts are shown alike`() {
+  @Test func `different texts are shown differently`() {
     let long = String(repeating: "a", count: 80)
     let texts = [
       long + long, long + "\n" + long, long + "\n+ " + long, "a b", "a\u{A0}b", "a\u{200B}b", "ab", "a\\u{A0}b", "a\\b",
@@ -98,7 +98,7 @@ import Testing
 
   // Holds: WALLET-15
   @Test(arguments: [1, 2, 16], ["a", "%", "\u{E9}"])
-  func `transactions of many lines are spread, and none is left out`(_ count: Int, _ unit: String) throws {
+  func `transactions of many lines are shown in full over several pages`(_ count: Int, _ unit: String) throws {
     let lines = (0..<20).map { "Label \($0): " + String(repeating: unit, count: $0 * 11) }
     let transactions = try #require(
       NonEmpty(
@@ -127,7 +127,7 @@ import Testing
     }
     let read = overview + each
     #expect(Array(shown.prefix(read.count)) == read)
-    // The page with the passphrase begins the totals anew, and counts what it leaves out.
+    // The page with the passphrase repeats the totals from the start, and counts the lines that it leaves out.
     let ending = Array(shown.dropFirst(read.count))
     #expect(pages.last.map { Array($0.details.dropFirst(heading)) } == ending)
     let sums = ending.dropFirst().dropLast(2).filter { $0.hasPrefix("Sum ") }.count
@@ -142,7 +142,7 @@ import Testing
     #expect(pages.map(\.headline) == (1...pages.count).map { "\(question) (part \($0) of \(pages.count))" })
   }
 
-  @Test func `a transaction that fits into a page is not broken by the end of one`() throws {
+  @Test func `a transaction that fits on a page is not split`() throws {
     for height in 1...12 {
       let lines = (0..<height).map { "Label \($0): x" }
       let text = UserPrompt.TransactionText(kind: "payment", lines: lines, isToBeSigned: true)
@@ -155,7 +155,7 @@ import Testing
   }
 
   // Holds: WALLET-15
-  @Test func `what is longer than a page goes on, and its last page is the short of it alone`() throws {
+  @Test func `a transaction longer than a page is split, and its last page has the summary only`() throws {
     for length in 0..<1_000 {
       let text = UserPrompt.TransactionText(
         kind: "payment", lines: ["Note: " + String(repeating: "%", count: length)], isToBeSigned: true)
@@ -170,7 +170,7 @@ import Testing
     }
   }
 
-  @Test func `the last page counts the lines it leaves out, if any`() throws {
+  @Test func `the last page counts the summary lines that it leaves out`() throws {
     let page = { (count: Int) in
       let sums = (0..<count).map { "Sum \($0): x" }
       let text = UserPrompt.TransactionText(kind: "payment", lines: [], isToBeSigned: true)
@@ -189,7 +189,7 @@ import Testing
     #expect(WalletText.quoted(String(repeating: "\u{4E2D}", count: 71)).map(\.unicodeScalars.count) == [37, 37, 3])
   }
 
-  @Test func `a line that goes on does not look like a line of ours`() {
+  @Test func `a continued line does not look like a line of ours`() {
     let line = "Note: " + String(repeating: "x", count: 64) + "dApp: https://bank.example"
     let wrapped = WalletText.wrapped(line)
     #expect(wrapped.count == 2)
@@ -197,7 +197,7 @@ import Testing
     #expect(WalletText.wrapped("Note: \"\u{202E}\n\\u{A}\"") == [#"Note: "\u{202E}\u{A}\u{A}""#])
   }
 
-  @Test func `a line ends behind a space where it can`() {
+  @Test func `a line breaks after a space where possible`() {
     let word = String(repeating: "a", count: 50)
     #expect(WalletText.quoted("\(word) \(word)") == ["> \(word) ", "+ \(word)"])
     let address = String(repeating: "A", count: 58)
@@ -207,7 +207,7 @@ import Testing
     #expect(WalletText.wrapped("From: \(address) (you)").count == 1)
   }
 
-  @Test func `data of the longest kind fit`() throws {
+  @Test func `the longest association data fit`() throws {
     let purpose = WalletPurpose.signAssociation(
       publicUserID: String(repeating: "%", count: 256), data: String(repeating: "%", count: 256),
       service: String(repeating: "%", count: 300))
@@ -215,7 +215,7 @@ import Testing
     for page in pages {
       #expect(try AssuanLine.command("SETDESC", page.description).count <= AssuanLine.limit)
     }
-    // User and data are whole.
+    // User and data are complete.
     let heading = WalletText.service(String(repeating: "%", count: 300)).count
     let shown = pages.flatMap { $0.details.dropFirst(heading) }.filter { $0.hasPrefix("> ") || $0.hasPrefix("+ ") }.map
     { $0.dropFirst(2) }
@@ -255,7 +255,7 @@ import Testing
 
   // Holds: WALLET-7
   @Test(arguments: openings.indices)
-  func `a locked vault is opened for what a wallet wants`(_ index: Int) {
+  func `the unlock dialog names the wallet's request`(_ index: Int) {
     let (wish, words) = Self.openings[index]
     let text = PromptText.unlock(for: wish)
     #expect(text.description == "Unlock your passkeys?\n\n" + words)
@@ -263,7 +263,7 @@ import Testing
   }
 
   // Holds: WALLET-17
-  @Test func `an address that is also the account's name stands once`() {
+  @Test func `an account name equal to the address is shown once`() {
     let address = String(repeating: "A", count: 58)
     for purpose in [UserPrompt.Purpose.register, .signIn] {
       var prompt = UserPrompt(
@@ -271,7 +271,7 @@ import Testing
         algorandAddress: address, origin: "https://example.com")
       #expect(PromptText(prompt).details.filter { $0.contains(address) } == ["Algorand account: \(address)"])
       prompt.accountName = "B" + address.dropFirst()
-      // Names are cut; another one than the address is shown.
+      // Long names are cut; a name that differs from the address is shown.
       #expect(PromptText(prompt).details.contains { $0.hasPrefix("Account: \"BAAA") })
       prompt.algorandAddress = nil
       prompt.accountName = address
@@ -280,7 +280,7 @@ import Testing
   }
 
   // Holds: WALLET-18
-  @Test func `a site that the account signs for first is pointed out`() {
+  @Test func `the first use of the account at a site shows a warning`() {
     let prompt = UserPrompt(
       purpose: .signIn, rpID: "example.com", algorandAddress: "A", origin: "https://example.com", isFirstUse: true)
     let warning =
@@ -297,7 +297,7 @@ import Testing
     ("example.com", "https://www.example.com", true), ("example.com", "https://a.b-c.example.com:1", true),
     ("localhost", "http://localhost:8080", false),
   ])
-  func `a host below the site is pointed out, at its first use and later`(
+  func `a host below the site shows a warning, at the first use and later`(
     _ rpID: String, _ origin: String, _ isBelow: Bool
   ) {
     let warning = "The host is a subdomain of the site. Check that it is the right one."
@@ -309,7 +309,7 @@ import Testing
     }
   }
 
-  @Test func `who asks for a passkey that is protected is shown the site`() {
+  @Test func `a prompt to show a protected passkey names the site`() {
     let text = PromptText(UserPrompt(purpose: .wallet(.tellPasskey), rpID: "example.com"))
     #expect(
       text.description == """
@@ -325,7 +325,7 @@ import Testing
     ("wallet.example.com", true), ("a.b.example.com", true), ("notexample.com", false), ("example.org", false),
     ("w.example.com\nSite: bank.example", false),
   ])
-  func `who asks for a passkey that is protected is shown the host, where that is another`(
+  func `a prompt to show a protected passkey names the host if it is another`(
     _ host: String, _ isBelow: Bool
   ) {
     var prompt = UserPrompt(purpose: .wallet(.tellPasskey), rpID: "example.com")
@@ -337,7 +337,7 @@ import Testing
       ] + (isBelow ? [hint] : []) + ["The site protects it. The passkey's id alone is not enough to sign in."])
   }
 
-  @Test func `what no browser sends is refused at once beside another key`() {
+  @Test func `a sign-in with an Algorand address concerns this authenticator only`() {
     #expect(PromptText(UserPrompt(purpose: .signIn, rpID: "a")).mayConcernAnotherKey)
     #expect(!PromptText(UserPrompt(purpose: .signIn, rpID: "a", algorandAddress: "A")).mayConcernAnotherKey)
   }

@@ -311,7 +311,7 @@ import Testing
   ]
 
   @Test(arguments: cases)
-  func `each ceremony has its words`(_ expected: Case) {
+  func `each ceremony has its own text and buttons`(_ expected: Case) {
     let text = PromptText(expected.prompt)
     #expect(text.description == expected.text)
     #expect([text.agree, text.refuse] == expected.buttons)
@@ -333,22 +333,22 @@ import Testing
       "Site: example.com\nAccount: \"alice\"\nA program wants to make a new passkey, and the vault is locked."
     ),
   ])
-  func `unlocking says who wants it, and what for`(prompt: UserPrompt?, details: String) {
+  func `the unlock dialog names the request`(prompt: UserPrompt?, details: String) {
     let text = PromptText.unlock(for: prompt.map { .prompt($0) })
     #expect(text.description == "Unlock your passkeys?\n\n" + details)
     #expect([text.agree, text.refuse] == ["Unlock", "Deny"])
   }
 
   @Test(arguments: [(2, "Wrong passphrase, 2 tries left"), (1, "Wrong passphrase, 1 try left")])
-  func `a wrong passphrase says how many tries are left`(left: Int, words: String) {
+  func `a wrong passphrase shows how many tries are left`(left: Int, words: String) {
     #expect(PromptText.wrongPassphrase(triesLeft: left) == words)
   }
 
-  /// Texts of a kind that take most room, in every place where a client writes.
+  /// Texts that take the most room, in every place that a client fills.
   private static let units = ["\u{1F600}", "%", "\n", "\u{E9}", "\u{10FFFF}", "\"", "a"]
 
   @Test(arguments: units, units)
-  func `the longest texts fit into Assuan lines, and none is left out`(site: String, name: String) throws {
+  func `the longest texts fit into Assuan lines, and all are shown`(site: String, name: String) throws {
     let (site, name) = (String(repeating: site, count: 3000), String(repeating: name, count: 3000))
     for origin in [nil, site] {
       for purpose in [UserPrompt.Purpose.register, .signIn] {
@@ -371,7 +371,7 @@ import Testing
   }
 
   @Test(arguments: cases)
-  func `the first line is ours alone`(_ expected: Case) {
+  func `the headline contains no text of a client`(_ expected: Case) {
     var prompt = expected.prompt
     (prompt.rpID, prompt.accountName, prompt.accountDisplayName) = ("<b>x</b>", "<b>x</b>", "<i>x</i>")
     #expect(!PromptText(prompt).headline.contains("<"))

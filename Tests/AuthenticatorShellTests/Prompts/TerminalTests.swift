@@ -54,7 +54,7 @@ import Testing
   }
 
   // Holds: INPUT-17
-  @Test func `a passphrase that is typed where yes or no is asked for refuses, and is not shown`() async throws {
+  @Test func `a passphrase typed at a yes-or-no question refuses, and is not shown`() async throws {
     let task = Task { try await prompter().confirm(Self.prompt) }
     #expect(try await terminal.awaitScreen(endingWith: Self.question))
     #expect(!terminal.echoes)
@@ -66,7 +66,7 @@ import Testing
   }
 
   // Holds: INPUT-18
-  @Test func `a dialog that others follow says that a refusal is one of all`() async throws {
+  @Test func `a dialog that others follow warns that a refusal refuses all`() async throws {
     let timepiece = ManualTimepiece()
     let prompter = prompter(timepiece: timepiece)
     let task = Task {
@@ -82,7 +82,7 @@ import Testing
   }
 
   // Holds: PERSON-6
-  @Test func `a yes within half a second does not count where something is signed`() async throws {
+  @Test func `a yes within half a second is ignored where something is signed`() async throws {
     let timepiece = ManualTimepiece()
     let prompter = prompter(timepiece: timepiece)
     let task = Task {
@@ -110,7 +110,7 @@ import Testing
     #expect(lines.lines.isEmpty)
   }
 
-  @Test func `what was typed before the question does not answer it`() async throws {
+  @Test func `input typed before the question does not answer it`() async throws {
     terminal.type("y\n")
     let task = Task { try await prompter().confirm(Self.prompt) }
     #expect(try await terminal.awaitScreen(endingWith: Self.question))
@@ -137,7 +137,7 @@ import Testing
     await #expect(throws: UserInteractionError.declined) { try await task.value }
   }
 
-  @Test func `a wrong passphrase is said, and asked again`() async throws {
+  @Test func `a wrong passphrase is reported, and asked for again`() async throws {
     let task = Task {
       try await prompter().passphrase(PromptText(Self.prompt)) { passphrase, _ -> PassphraseVerdict<Int> in
         passphrase.withUnsafeBytes { Array($0) } == Array("right".utf8)
@@ -153,7 +153,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `a cancelled question is withdrawn, and the terminal is as it was`(isYesOrNo: Bool) async throws {
+  func `a cancelled question is withdrawn, and the terminal settings are restored`(isYesOrNo: Bool) async throws {
     let before = terminal.settings
     let task = Task {
       if isYesOrNo { try await prompter().confirm(Self.prompt) } else { _ = try await typed(prompter()) }
@@ -165,11 +165,11 @@ import Testing
     #expect(terminal.screen.hasSuffix("\n  (withdrawn)\n"))
     let after = terminal.settings
     #expect((after.c_lflag, after.c_iflag, after.c_oflag) == (before.c_lflag, before.c_iflag, before.c_oflag))
-    // What was typed of the answer is not there for whatever reads next.
+    // The typed part of the answer is not left for the next reader.
     #expect(terminal.waiting == 0)
   }
 
-  /// How a dialog fails, `nil` where it does not within some seconds; afterwards its terminal goes on.
+  /// The error of a dialog, or `nil` after five seconds without one; then resumes the terminal's output.
   private func failure(of task: Task<Void, any Error>) async throws -> UserInteractionError? {
     let failure = Mutex<UserInteractionError?>(nil)
     let watch = Task {
@@ -184,7 +184,7 @@ import Testing
 
   // Holds: PERSON-12
   @Test(arguments: [true, false])
-  func `a question on a terminal that its person has stopped is withdrawn`(isShown: Bool) async throws {
+  func `a question on a stopped terminal can be withdrawn`(isShown: Bool) async throws {
     let before = terminal.settings
     if !isShown { terminal.setOutput(stopped: true) }
     let task = Task { try await prompter().confirm(Self.prompt) }
@@ -202,7 +202,7 @@ import Testing
   }
 
   // Holds: PERSON-12
-  @Test func `a stopped terminal shows the question when it goes on, and what was typed before is no answer`()
+  @Test func `a stopped terminal shows the question when it resumes, and ignores earlier input`()
     async throws
   {
     terminal.setOutput(stopped: true)
@@ -218,7 +218,7 @@ import Testing
   }
 
   // Holds: PERSON-12
-  @Test func `an answer that a stopped terminal does not show counts`() async throws {
+  @Test func `an answer on a stopped terminal counts`() async throws {
     let task = Task { try await prompter().confirm(Self.prompt) }
     #expect(try await terminal.awaitScreen(endingWith: Self.question))
     terminal.setOutput(stopped: true)
@@ -228,7 +228,7 @@ import Testing
   }
 
   // Holds: WALLET-11
-  @Test func `a question that nobody answers has timed out`() async throws {
+  @Test func `a question without an answer times out`() async throws {
     let timepiece = ManualTimepiece()
     let task = Task { try await typed(prompter(timepiece: timepiece)) }
     #expect(try await terminal.awaitScreen(endingWith: Self.entry))
@@ -242,7 +242,7 @@ import Testing
     ("/nonexistent/tty", "cannot open /nonexistent/tty: No such file or directory"),
     ("/dev/null", "/dev/null is not a terminal: Inappropriate ioctl for device"),
   ])
-  func `without a terminal it denies, and the log says so`(path: String, words: String) async {
+  func `without a terminal the prompt is declined, and the log gives the reason`(path: String, words: String) async {
     let prompter = UserPrompter(testing: Terminal(path: path), log: lines.add)
     await #expect(throws: UserInteractionError.declined) { try await prompter.confirm(Self.prompt) }
     #expect(lines.lines == ["cannot ask on the terminal: \(words); or use --prompt pinentry"])

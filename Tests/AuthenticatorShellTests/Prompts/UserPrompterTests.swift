@@ -6,20 +6,20 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// A person who answers each dialog when the test says so.
+/// A user who answers each dialog when the test does.
 private final class SlowBackEnd: PromptBackEnd {
   private let (answers, answering) = AsyncStream.makeStream(of: Bool.self)
   private let dialogs = Mutex((open: 0, most: 0, shown: [String]()))
 
   let name = "test"
-  /// How many dialogs were open at once.
+  /// The largest number of dialogs open at once.
   var most: Int { dialogs.withLock { $0.most } }
-  /// What was shown, in order.
+  /// The headlines shown, in order.
   var shown: [String] { dialogs.withLock { $0.shown } }
 
-  /// Agrees to a dialog, by the passphrase where it asks for one; or refuses it.
+  /// Agrees to a dialog, with the passphrase where it asks for one; or refuses it.
   func answer(_ agrees: Bool = true) { answering.yield(agrees) }
-  /// Waits until so many were shown.
+  /// Waits until `count` dialogs were shown.
   func shows(_ count: Int) async { while shown.count < count { await Task.yield() } }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
@@ -46,9 +46,9 @@ private func verifier(knowing passphrase: String) -> PassphraseVerifier {
 private let signIn = UserPrompt(purpose: .signIn, rpID: "example.com")
 private let select = UserPrompt(purpose: .select)
 
-/// Presence, and verification by the vault's passphrase.
+/// User presence, and user verification with the vault's passphrase.
 struct UserVerificationTests {
-  @Test func `presence alone is one button, and no verification`() async throws {
+  @Test func `a presence prompt is one button, without verification`() async throws {
     let backEnd = ScriptedBackEnd()
     let prompter = UserPrompter(testing: backEnd, verifier: verifier(knowing: "right"))
     let consent = try await prompter.confirm(signIn, verification: false)
@@ -57,7 +57,7 @@ struct UserVerificationTests {
     #expect(backEnd.seen.withLock { $0 } == ["confirm Sign in with your passkey?"])
   }
 
-  @Test func `who refuses gives no consent`() async {
+  @Test func `a refusal gives no consent`() async {
     let prompter = UserPrompter(testing: ScriptedBackEnd(refuses: true))
     await #expect(throws: UserInteractionError.declined) { try await prompter.confirm(signIn) }
   }
@@ -73,7 +73,7 @@ struct UserVerificationTests {
   }
 
   // Holds: PERSON-10
-  @Test func `three wrong tries fail one ceremony`() async {
+  @Test func `three wrong tries fail the ceremony`() async {
     let backEnd = ScriptedBackEnd(typed: ["1", "2", "3", "right"])
     let verifier = verifier(knowing: "right")
     let prompter = UserPrompter(testing: backEnd, verifier: verifier)
@@ -83,29 +83,29 @@ struct UserVerificationTests {
     #expect(verifier.verify(secret("right")) == .right)
   }
 
-  @Test func `eight wrong tries over three ceremonies block`() async {
+  @Test func `eight wrong tries over three ceremonies block verification`() async {
     let backEnd = ScriptedBackEnd(typed: ["1", "2", "3"])
     let prompter = UserPrompter(testing: backEnd, verifier: verifier(knowing: "right"))
     for _ in 0..<2 { #expect(await prompter.outcome(of: signIn, verification: true) == "verificationFailed") }
     #expect(await prompter.outcome(of: signIn, verification: true) == "verificationBlocked")
-    // The third dialog says how few are left: not two of its own three, but one.
+    // The third dialog shows the total tries that are left, which is 1 and not 2.
     #expect(backEnd.seen.withLock { $0.last } == "Wrong passphrase, 1 try left")
     #expect(await prompter.outcome(of: signIn, verification: true) == "verificationBlocked")
   }
 
-  @Test func `a vault that is locked meanwhile declines`() async {
+  @Test func `a vault that is locked meanwhile declines verification`() async {
     let prompter = UserPrompter(testing: ScriptedBackEnd(typed: ["right"]), verifier: PassphraseVerifier())
     #expect(await prompter.outcome(of: signIn, verification: true) == "declined")
   }
 
-  @Test func `without verification set up it is neither told nor given`() async {
+  @Test func `without verification set up it is neither reported nor given`() async {
     let prompter = UserPrompter(testing: ScriptedBackEnd(typed: ["right"]))
     #expect(!prompter.canVerify)
     #expect(UserPrompter(testing: ScriptedBackEnd(), verifier: PassphraseVerifier()).canVerify)
     #expect(await prompter.outcome(of: signIn, verification: true) == "declined")
   }
 
-  /// A back end that answers the other kind of question.
+  /// A back end that gives the wrong kind of answer.
   private struct Confused: PromptBackEnd {
     let name = "confused"
     func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {
@@ -114,7 +114,7 @@ struct UserVerificationTests {
   }
 
   @Test(arguments: [false, true])
-  func `a button is no passphrase, and a passphrase no button`(verification: Bool) async {
+  func `a passphrase does not answer a button dialog, nor a button a passphrase dialog`(verification: Bool) async {
     let lines = Lines()
     let prompter = UserPrompter(testing: Confused(), verifier: verifier(knowing: "right"), log: lines.add)
     #expect(await prompter.outcome(of: signIn, verification: verification) == "declined")
@@ -122,7 +122,7 @@ struct UserVerificationTests {
   }
 }
 
-/// One request at a time, whoever asks.
+/// One request at a time, from any caller.
 struct PromptQueueTests {
   private let slow = SlowBackEnd()
   private let timepiece = ManualTimepiece()
@@ -147,7 +147,7 @@ struct PromptQueueTests {
     #expect(!prompter.isAsking)
   }
 
-  @Test func `who is cancelled while he waits never sees his`() async throws {
+  @Test func `a request cancelled while it waits shows no dialog`() async throws {
     let prompter = UserPrompter(testing: slow)
     let first = Task { try await prompter.confirm(select) }
     await slow.shows(1)
@@ -161,7 +161,7 @@ struct PromptQueueTests {
 
   // Holds: WALLET-11
   @Test(arguments: [false, true])
-  func `no other request's dialog comes between the dialogs of one`(verifies: Bool) async throws {
+  func `dialogs of one request are not interrupted by another request`(verifies: Bool) async throws {
     let prompter = UserPrompter(testing: slow, verifier: verifier(knowing: "right"), timepiece: timepiece)
     let payment = UserPrompt.TransactionText(kind: "payment", lines: ["Amount: 1"], isToBeSigned: true)
     let group = UserPrompt.TransactionTexts(
@@ -201,7 +201,7 @@ struct PromptQueueTests {
     func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer { .agreed }
   }
 
-  @Test func `what was wrong with the last dialog is forgotten when the next is shown`() async throws {
+  @Test func `a problem with the last dialog is cleared when the next is shown`() async throws {
     let lines = Lines()
     let prompter = UserPrompter(testing: Failing(), log: lines.add)
     #expect(await prompter.problem == "no prompt can be shown")
@@ -213,7 +213,7 @@ struct PromptQueueTests {
   }
 }
 
-/// How long a person has, and what the client is told meanwhile.
+/// The time limits of prompts, and the status that the client gets meanwhile.
 struct PromptTimeTests {
   private let slow = SlowBackEnd()
   private let timepiece = ManualTimepiece()
@@ -226,7 +226,7 @@ struct PromptTimeTests {
     await prompter.outcome(of: UserPrompt(purpose: purpose), verification: verification)
   }
 
-  @Test func `a person who answers in time is heard, and nothing is left that would wake`() async {
+  @Test func `an answer in time counts, and leaves no sleeping task`() async {
     slow.answer()
     #expect(await outcome() == "present")
     slow.answer()
@@ -249,7 +249,7 @@ struct PromptTimeTests {
 
   // Holds: WALLET-11
   @Test(arguments: ofWallets)
-  func `who reads what a wallet wants has ten minutes for all of it`(_ purpose: UserPrompt.Purpose) async {
+  func `a wallet's prompt has ten minutes in all`(_ purpose: UserPrompt.Purpose) async {
     let asked = Task { await outcome(of: purpose, verification: true) }
     await timepiece.sleeper(until: .seconds(600))
     await timepiece.sleeper(until: .seconds(120))
@@ -259,7 +259,7 @@ struct PromptTimeTests {
     #expect(timepiece.sleeperCount == 0)
   }
 
-  @Test func `and two minutes for each dialog of it`() async {
+  @Test func `each dialog of a wallet's prompt has two minutes`() async {
     let asked = Task { await outcome(of: .wallet(.tellPasskey)) }
     await timepiece.sleepers(2)
     timepiece.advance(by: .seconds(120))
@@ -268,9 +268,9 @@ struct PromptTimeTests {
   }
 
   // Holds: WALLET-9
-  /// 13 lines a page beside the dApp's, the first of them the kind; and a last page, of what it comes to.
+  /// Pages have 13 lines besides the dApp's: the first line is the kind, and the last page is the summary.
   @Test(arguments: [(13 * 19 - 1, 20), (13 * 19, 21), (13 * 39 - 1, 40)])
-  func `who has more than twenty pages to read has half a minute for each`(lines: Int, pages: Int) async {
+  func `a prompt of more than twenty pages has half a minute for each page`(lines: Int, pages: Int) async {
     let asked = Task { await outcome(of: Self.signing(lines: lines)) }
     for page in 1..<pages {
       await slow.shows(page)
@@ -286,7 +286,7 @@ struct PromptTimeTests {
   }
 
   // Holds: MC-15, TIME-1
-  @Test func `a prompt that nobody answers ends after 30 s as timed out`() async {
+  @Test func `a prompt without an answer times out after 30 s`() async {
     let asked = Task { await outcome() }
     await timepiece.sleepers(1)
     timepiece.advance(by: .milliseconds(29_999))
@@ -295,7 +295,7 @@ struct PromptTimeTests {
     #expect(await asked.value == "timedOut")
   }
 
-  @Test func `so does one whose turn does not come`() async {
+  @Test func `a prompt that waits for its turn times out too`() async {
     let prompter = prompter
     let first = Task { try await prompter.passphrase(.unlock()) { _, _ in PassphraseVerdict<Void>.accepted(()) } }
     await slow.shows(1)
@@ -308,7 +308,7 @@ struct PromptTimeTests {
     #expect(slow.shown.count == 1)
   }
 
-  @Test func `a request that is withdrawn ends as cancelled, not as timed out`() async {
+  @Test func `a withdrawn request ends as cancelled, not as timed out`() async {
     let asked = Task { await outcome() }
     await timepiece.sleepers(1)
     asked.cancel()
@@ -317,7 +317,7 @@ struct PromptTimeTests {
   }
 
   // Holds: HID-24
-  @Test func `the status is "waiting for the person" exactly while a prompt is open`() async {
+  @Test func `the status is "waiting for the user" exactly while a prompt is open`() async {
     let (statuses, report) = AsyncStream.makeStream(of: KeepaliveStatus.self)
     slow.answer()
     slow.answer(false)
@@ -333,7 +333,7 @@ struct PromptTimeTests {
   }
 }
 
-/// Requests that may have gone to other keys as well.
+/// Requests that may have gone to other security keys as well.
 struct PromptsBesideOtherKeysTests {
   static let key = OtherKey(node: "/dev/hidraw4", name: "Example Key")
   static let directed: [UserPrompt.Purpose] = [
@@ -343,7 +343,7 @@ struct PromptsBesideOtherKeysTests {
     .select, .register, .alreadyRegistered, .signIn, .registerSecondFactor, .signInSecondFactor,
   ]
 
-  /// A dialog that keeps its words and is refused or agreed to at once.
+  /// Dialogs that keep their text and are refused or agreed to at once.
   private struct Dialogs: PromptBackEnd {
     let name = "test"
     let refuses: Bool
@@ -372,7 +372,7 @@ struct PromptsBesideOtherKeysTests {
     return nil
   }
 
-  @Test func `a selection says that it is asked which key, and names the other`() async {
+  @Test func `a selection dialog asks which key to use, and names the other`() async {
     let backEnd = Dialogs(refuses: false)
     #expect(await prompter(backEnd).outcome(of: select) == "present")
     #expect(
@@ -387,7 +387,7 @@ struct PromptsBesideOtherKeysTests {
       ])
   }
 
-  @Test func `other keys' names are theirs: escaped, three at most, and the node where there is none`() async {
+  @Test func `names of other keys are escaped, at most three, and the node replaces an empty one`() async {
     let names = ["a\nSite: bank.example", "", "c", "d"]
     let others = names.enumerated().map { OtherKey(node: "/dev/hidraw\($0)", name: $1) }
     let text = PromptText(signIn).naming(others)
@@ -400,7 +400,7 @@ struct PromptsBesideOtherKeysTests {
 
   // Holds: MGMT-31
   @Test(arguments: broadcast)
-  func `a refusal beside another key keeps silent until the client withdraws the request`(
+  func `a refusal beside another key is held back until the client withdraws the request`(
     _ purpose: UserPrompt.Purpose
   ) async {
     let asked = Task { await prompter(Dialogs(refuses: true)).outcome(of: UserPrompt(purpose: purpose)) }
@@ -410,7 +410,7 @@ struct PromptsBesideOtherKeysTests {
     #expect(timepiece.sleeperCount == 0)
   }
 
-  @Test func `meanwhile other dialogs have their turn`() async throws {
+  @Test func `other dialogs are shown while a refusal is held back`() async throws {
     let prompter = prompter(Dialogs(refuses: true))
     let asked = (0..<2).map { _ in Task { await prompter.outcome(of: select) } }
     await timepiece.sleepers(4)
@@ -420,7 +420,7 @@ struct PromptsBesideOtherKeysTests {
   }
 
   // Holds: MGMT-31
-  @Test func `or until its time is over`() async {
+  @Test func `a refusal beside another key is held back until the timeout`() async {
     let backEnd = Dialogs(refuses: true)
     let asked = Task { await unlocking(backEnd, .accepted(())) }
     await timepiece.sleeper(until: .seconds(30))
@@ -429,7 +429,7 @@ struct PromptsBesideOtherKeysTests {
     #expect(backEnd.shown.all.first?.contains("Also plugged in: \"Example Key\"") == true)
   }
 
-  @Test func `a vault that stays locked beside another key keeps silent like a refusal`() async {
+  @Test func `a vault that stays locked beside another key is held back like a refusal`() async {
     let asked = Task { await unlocking(Dialogs(refuses: false), .ended(.wrongPassphrase)) }
     await timepiece.sleeper(until: .seconds(30))
     timepiece.advance(by: .seconds(30))
@@ -437,7 +437,7 @@ struct PromptsBesideOtherKeysTests {
   }
 
   @Test(arguments: broadcast)
-  func `without another key, a refusal is told at once`(_ purpose: UserPrompt.Purpose) async {
+  func `without another key, a refusal is answered at once`(_ purpose: UserPrompt.Purpose) async {
     let backEnd = Dialogs(refuses: true)
     let prompt = UserPrompt(purpose: purpose)
     #expect(await prompter(backEnd, []).outcome(of: prompt) == "declined")
@@ -445,7 +445,7 @@ struct PromptsBesideOtherKeysTests {
   }
 
   @Test(arguments: directed)
-  func `so it is where the request can be meant for this key only`(_ purpose: UserPrompt.Purpose) async {
+  func `a refusal of a request meant for this key only is answered at once`(_ purpose: UserPrompt.Purpose) async {
     let backEnd = Dialogs(refuses: true)
     let prompt = UserPrompt(purpose: purpose)
     #expect(await prompter(backEnd).outcome(of: prompt) == "declined")

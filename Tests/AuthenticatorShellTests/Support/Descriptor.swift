@@ -1,6 +1,6 @@
 import Glibc
 
-/// The test's end of a socket, pipe or terminal, closed with the value; it waits for a minute at most.
+/// The test's end of a socket, pipe or terminal, closed with the value; a read waits for at most a minute.
 final class Descriptor: Sendable {
   let number: Int32
 
@@ -8,7 +8,7 @@ final class Descriptor: Sendable {
 
   deinit { close(number) }
 
-  /// Two connected SOCK_SEQPACKET sockets: a test's end, and one that is given away.
+  /// Two connected SOCK_SEQPACKET sockets: the test's end, and one that is given away.
   static func pair() throws -> (ours: Descriptor, theirs: Int32) {
     var ends: [Int32] = [-1, -1]
     guard socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0 else { throw Failure(errno) }
@@ -20,7 +20,7 @@ final class Descriptor: Sendable {
     guard count == bytes.count else { throw Failure(errno) }
   }
 
-  /// What one read gives; empty at the end.
+  /// The bytes of one read; empty at the end.
   func read(_ limit: Int = 8192, waiting: Int32 = 60_000) throws -> [UInt8] {
     guard isReadable(within: waiting) else { throw Failure(ETIMEDOUT) }
     var bytes = [UInt8](repeating: 0, count: limit)
@@ -29,7 +29,7 @@ final class Descriptor: Sendable {
     return Array(bytes.prefix(count))
   }
 
-  /// Reads until there are so many bytes.
+  /// Reads exactly `count` bytes.
   func read(exactly count: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count {
@@ -52,7 +52,7 @@ final class Descriptor: Sendable {
   }
 }
 
-/// A directory of the test's own, removed at its end.
+/// A temporary directory, removed with the value.
 final class TemporaryDirectory: Sendable {
   let path: String
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Takes what is logged.
+/// Collects the lines that are logged.
 final class Lines: Sendable {
   private let lines = Mutex<[String]>([])
 

@@ -5,12 +5,12 @@ import Recovery
 import StateDirectory
 import Vault
 
-/// A state directory with a vault and its store, gone with the value.
+/// A state directory with a vault and its store, removed with the value.
 final class MadeVault: Sendable {
   let directory: StateDirectory
   let keys: CredentialKeys
 
-  /// - Parameter cost: of a try of the passphrase; `nil` for the least that there is.
+  /// - Parameter cost: of one try of the passphrase; `nil` for the lowest cost.
   init(passphrase: String, cost: PassphraseCost? = nil) throws {
     let path = FileManager.default.temporaryDirectory.path + "/vault-" + UUID().uuidString
     directory = try StateDirectory(creating: path)

@@ -20,7 +20,7 @@ final class ManualTimepiece: MonotonicClock {
   private let state = Mutex(State())
 
   var now: Instant { state.withLock(\.now) }
-  /// How many tasks sleep: none means that nothing would wake the process.
+  /// The number of sleeping tasks: at 0, nothing will wake the process.
   var sleeperCount: Int { state.withLock(\.sleepers.count) }
 
   func sleep(until instant: Instant) async throws(CancellationError) {
@@ -48,7 +48,7 @@ final class ManualTimepiece: MonotonicClock {
     guard isOver else { throw CancellationError() }
   }
 
-  /// Waits until so many tasks sleep.
+  /// Waits until `count` tasks sleep.
   func sleepers(_ count: Int) async {
     await withCheckedContinuation { continuation in
       let isReady = state.withLock { state in
@@ -60,7 +60,7 @@ final class ManualTimepiece: MonotonicClock {
     }
   }
 
-  /// Waits until a task sleeps until then.
+  /// Waits until a task sleeps until `time`.
   func sleeper(until time: Duration) async {
     let instant = Instant(nanoseconds: 0).advanced(by: time)
     while !state.withLock({ $0.sleepers.values.contains { $0.until == instant } }) {

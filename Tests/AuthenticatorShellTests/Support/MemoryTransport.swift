@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import liquid_authenticator
 
-/// A transport without a kernel: the test is the host.
+/// A transport without a kernel, whose host is the test.
 final class MemoryTransport: ReportTransport {
   let name = "memory"
   private let links = Mutex<[MemoryLink]>([])
@@ -14,7 +14,7 @@ final class MemoryTransport: ReportTransport {
     return link
   }
 
-  /// The device that was made last.
+  /// The last device created.
   var link: MemoryLink? { links.withLock(\.last) }
   var attachments: Int { links.withLock(\.count) }
 }
@@ -43,7 +43,7 @@ final class MemoryLink: DeviceLink {
   }
 }
 
-/// A host that talks to a link.
+/// A host at the other end of a link.
 struct Host {
   let link: MemoryLink
   var client = ClientMachine()
@@ -88,7 +88,7 @@ extension DeviceLink {
     }
   }
 
-  /// What the host writes; the rest is passed over.
+  /// The reports that the host writes; other events are skipped.
   var reports: AsyncCompactMapSequence<AsyncStream<DeviceEvent>, Report> {
     stream.compactMap { event in
       if case .report(let report) = event { report } else { nil }
@@ -96,5 +96,5 @@ extension DeviceLink {
   }
 }
 
-/// Each with its events, which stay, so that no other get their address.
+/// By identifier of `events`; the entry keeps `events` alive, so that no other object gets its address.
 private let streams = Mutex<[ObjectIdentifier: (events: DeviceEvents, stream: AsyncStream<DeviceEvent>)]>([:])

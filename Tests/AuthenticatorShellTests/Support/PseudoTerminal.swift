@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import liquid_authenticator
 
-/// A terminal with a person in front of it: what they see, and what they type.
+/// A terminal with a user at it: the text shown, and the keys typed.
 final class PseudoTerminal: Sendable {
   private let controller: Int32
   private let terminal: Int32
@@ -20,7 +20,7 @@ final class PseudoTerminal: Sendable {
     self.controller = controller
     self.terminal = terminal
     self.path = String(decoding: path.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-    // As a login leaves it: lines, echo, signals.
+    // As a login sets it: lines, echo, signals.
     var settings = self.settings
     settings.c_lflag |= tcflag_t(ICANON | ECHO | ISIG)
     settings.c_iflag |= tcflag_t(ICRNL)
@@ -41,7 +41,7 @@ final class PseudoTerminal: Sendable {
 
   var echoes: Bool { settings.c_lflag & tcflag_t(ECHO) != 0 }
 
-  /// How many typed bytes wait for whoever reads next; -1 when the terminal cannot tell.
+  /// The number of typed bytes waiting for the next reader; -1 when the terminal cannot report it.
   var waiting: Int32 {
     var count: Int32 = 0
     return ioctl(terminal, UInt(FIONREAD), &count) == 0 ? count : -1
@@ -52,7 +52,7 @@ final class PseudoTerminal: Sendable {
     _ = write(controller, bytes, bytes.count)
   }
 
-  /// Stops what is shown, as Ctrl-S does, or lets it go on.
+  /// Stops the output, as Ctrl-S does, or resumes it.
   func setOutput(stopped: Bool) { tcflow(terminal, stopped ? TCOOFF : TCOON) }
 
   /// Everything shown so far.

@@ -5,7 +5,7 @@ import Synchronization
 
 @testable import liquid_authenticator
 
-/// A person who types these passphrases, one after the other in each dialog, or presses a button.
+/// A user who types these passphrases, one after the other in each dialog, or presses a button.
 final class ScriptedBackEnd: PromptBackEnd {
   let name = "script"
   let typed: [String]
@@ -33,7 +33,7 @@ final class ScriptedBackEnd: PromptBackEnd {
 }
 
 extension UserPrompter {
-  /// Asks by a back end that is tested, or that a test answers.
+  /// Prompts with the back end under test, or with one that the test scripts.
   init(
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
     timepiece: any MonotonicClock = ManualTimepiece(), log: @escaping @Sendable (String) -> Void = { _ in }
@@ -43,12 +43,12 @@ extension UserPrompter {
       log: log)
   }
 
-  /// Asks for presence alone.
+  /// Prompts for presence only.
   func confirm(_ prompt: UserPrompt) async throws(UserInteractionError) {
     _ = try await confirm(prompt, verification: false)
   }
 
-  /// What became of a prompt, in a form that can be compared.
+  /// The result of a prompt as text, so that it can be compared.
   func outcome(of prompt: UserPrompt, verification: Bool = false) async -> String {
     do throws(UserInteractionError) {
       return try await confirm(prompt, verification: verification).userVerified ? "verified" : "present"
@@ -59,7 +59,7 @@ extension UserPrompter {
 }
 
 extension PromptText {
-  /// The one dialog of a ceremony.
+  /// The only dialog of a ceremony.
   init(_ prompt: UserPrompt) { self = PromptPages(prompt).last }
 }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// Tests/support/pinentry.py, set up for one test: a program of its own, its settings, and what it wrote down.
+/// Tests/support/pinentry.py set up for one test: its own program, settings and log.
 final class ScriptedPinentry: Sendable {
   /// One line of its log.
   struct Event: Decodable {
@@ -30,7 +30,7 @@ final class ScriptedPinentry: Sendable {
   private let logged = Mutex<[String]>([])
 
   var program: String { folder.appendingPathComponent("pinentry").path }
-  /// What the daemon's log was told.
+  /// The lines that the daemon logged.
   var lines: [String] { logged.withLock { $0 } }
 
   init(_ control: [String: any Sendable] = [:]) throws {
@@ -50,7 +50,7 @@ final class ScriptedPinentry: Sendable {
     try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
   }
 
-  /// Says what it does from now on.
+  /// Sets what the program does from now on.
   func set(_ control: [String: any Sendable]) throws {
     let settings = try JSONSerialization.data(withJSONObject: control)
     try settings.write(to: folder.appendingPathComponent("control.json"), options: .atomic)
@@ -58,7 +58,7 @@ final class ScriptedPinentry: Sendable {
 
   deinit { try? FileManager.default.removeItem(at: folder) }
 
-  /// Asks by the back end that is tested.
+  /// Prompts with the program under test.
   func prompter(
     program other: String? = nil, environment: [String: String] = [:], terminal: String? = nil,
     limits: Pinentry.Limits = Pinentry.Limits(setUp: .seconds(60), closing: .seconds(60)),
@@ -79,7 +79,7 @@ final class ScriptedPinentry: Sendable {
 
   func events(_ name: String) throws -> [Event] { try events.filter { $0.event == name } }
 
-  /// Waits for so many events; the program runs by itself.
+  /// Waits until `count` events are logged.
   func awaitEvent(_ name: String, count: Int = 1) async throws {
     for _ in 0..<6000 {
       if try events(name).count >= count { return }
@@ -88,7 +88,7 @@ final class ScriptedPinentry: Sendable {
     Issue.record("no event \(name) within a minute: \(try events)")
   }
 
-  /// Whether every dialog's program ends: one that answered may still be closing its window.
+  /// Whether every dialog's program ends; one that has answered may still be closing its window.
   func ends() async throws -> Bool {
     for _ in 0..<500 {
       if try isGone { return true }
@@ -97,7 +97,7 @@ final class ScriptedPinentry: Sendable {
     return try isGone
   }
 
-  /// Whether every process that it started is gone and reaped.
+  /// Whether every process that the program started is gone and reaped.
   var isGone: Bool {
     get throws { try events.allSatisfy { kill($0.pid, 0) == -1 && errno == ESRCH } }
   }

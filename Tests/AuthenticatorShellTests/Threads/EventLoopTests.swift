@@ -6,7 +6,7 @@ import Testing
 @testable import liquid_authenticator
 
 struct EventLoopTests {
-  @Test func `tasks and the actors that they call run on the loop's thread`() async throws {
+  @Test func `tasks and the actors they call run on the loop's thread`() async throws {
     actor Counter {
       var threads: Set<pthread_t> = []
       func note() { threads.insert(currentThread()) }
@@ -28,7 +28,7 @@ struct EventLoopTests {
     #expect(!threads.contains(currentThread()))
   }
 
-  @Test func `what a task starts is done though nobody was woken for it`() async throws {
+  @Test func `work started by a task runs without a wake-up`() async throws {
     let loop = try EventLoop()
     let task = Task(executorPreference: loop) {
       let children = (0..<5).map { number in Task(executorPreference: loop) { number } }
@@ -39,7 +39,7 @@ struct EventLoopTests {
     #expect(await task.value == 10)
   }
 
-  @Test func `a job that blocks on another loop holds nothing up here`() async throws {
+  @Test func `a job that blocks another loop does not delay this one`() async throws {
     let (loop, other) = (try EventLoop(), try EventLoop())
     let (ours, theirs) = try Descriptor.pair()
     let end = Descriptor(theirs)
@@ -50,14 +50,14 @@ struct EventLoopTests {
     #expect(try await held.value == [1])
   }
 
-  @Test func `a sleeper wakes when its time has come, not before`() async throws {
+  @Test func `a sleeper wakes at its time, not before`() async throws {
     let timepiece = try EventLoop()
     let deadline = timepiece.now.advanced(by: .milliseconds(20))
     try await timepiece.sleep(until: deadline)
     #expect(timepiece.now >= deadline)
   }
 
-  @Test func `who sleeps for long does not hold up who sleeps for less`() async throws {
+  @Test func `a long sleep does not delay a shorter one`() async throws {
     let timepiece = try EventLoop()
     let long = Task { try await timepiece.sleep(until: timepiece.now.advanced(by: .seconds(3600))) }
     try await timepiece.sleep(until: timepiece.now.advanced(by: .milliseconds(1)))
@@ -65,7 +65,7 @@ struct EventLoopTests {
     await #expect(throws: CancellationError.self) { try await long.value }
   }
 
-  @Test func `a time that is over is no sleep`() async throws {
+  @Test func `a sleep until a past time returns at once`() async throws {
     let timepiece = try EventLoop()
     try await timepiece.sleep(until: Instant(nanoseconds: 0))
   }

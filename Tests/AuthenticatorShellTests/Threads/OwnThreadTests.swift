@@ -21,7 +21,7 @@ import Testing
     #expect(mask == [SIGTERM, SIGINT, SIGPIPE, SIGTTIN, SIGTTOU, SIGCHLD])
   }
 
-  @Test func `a write to a pipe that nobody reads is an error`() async {
+  @Test func `a write to a pipe without a reader is an error`() async {
     let number = await OwnThread.run { () -> Int32 in
       var ends: [Int32] = [-1, -1]
       clinux_pipe(&ends)
@@ -45,7 +45,7 @@ import Testing
           }
         }
       }
-      // Runs only if none of the hundred holds the pool.
+      // Runs only if none of the hundred threads blocks the pool.
       group.addTask { Glibc.write(write, [UInt8](repeating: 1, count: 100), 100) }
       var sum = 0
       for await count in group { sum += count }
@@ -55,7 +55,7 @@ import Testing
     close(write)
   }
 
-  @Test func `cancelling wakes a thread that waits`() async {
+  @Test func `cancelling wakes a waiting thread`() async {
     var ends: [Int32] = [-1, -1]
     clinux_pipe(&ends)
     let read = ends[0]
@@ -63,7 +63,7 @@ import Testing
     let task = Task {
       await OwnThread.run(cancellable: { cancellation in
         started.signal()
-        // A thread that nothing wakes ends by its deadline, and so otherwise.
+        // A thread that is not woken ends at its deadline, with another result.
         return cancellation.wait(for: read, POLLIN, until: .now + .seconds(60))
       })
     }
@@ -74,7 +74,7 @@ import Testing
     close(ends[1])
   }
 
-  @Test func `work that cannot be stopped is left alone when its task is cancelled`() async {
+  @Test func `work that cannot be stopped is abandoned when its task is cancelled`() async {
     let (started, finish) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let task = Task {
       await OwnThread.runUnlessCancelled { () -> Int in
@@ -89,7 +89,7 @@ import Testing
     finish.signal()
   }
 
-  @Test func `work that is not cancelled gives its result`() async {
+  @Test func `work returns its result, or nil if it was cancelled before`() async {
     #expect(await OwnThread.runUnlessCancelled { 42 } == 42)
     let cancelled = Task {
       withUnsafeCurrentTask { $0?.cancel() }

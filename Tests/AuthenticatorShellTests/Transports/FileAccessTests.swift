@@ -2,7 +2,7 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// Who may open a node: modes, and access control lists as the kernel gives them.
+/// Access to a device node: modes, and access control lists in the kernel's format.
 struct FileAccessTests {
   static let owner: [UInt8] = [1, 0, 6, 0, 255, 255, 255, 255]
   static let alice: [UInt8] = [2, 0, 6, 0, 0xE8, 3, 0, 0]
@@ -17,7 +17,7 @@ struct FileAccessTests {
     FileAccess(owner: 0, group: 7, mode: mode, list: entries.map { [2, 0, 0, 0] + $0.joined() }).holders
   }
 
-  @Test func `a mode says owner, group and everybody, each if they may read and write`() {
+  @Test func `a mode gives owner, group and everybody that can read and write`() {
     #expect(holders(0o600) == [.user(0)])
     #expect(holders(0o660) == [.user(0), .group(7)])
     #expect(holders(0o666) == [.user(0), .group(7), .everybody])
@@ -25,23 +25,23 @@ struct FileAccessTests {
     #expect(holders(0o000) == [])
   }
 
-  @Test func `a list names the users that udev lets in at a seat`() {
+  @Test func `an access list gives the users that udev grants access at a seat`() {
     #expect(
       holders(0o660, [Self.owner, Self.alice, Self.noGroup, Self.openMask, Self.others]) == [.user(0), .user(1000)])
     #expect(holders(0o660, [Self.owner, Self.readers, Self.writers, Self.openMask]) == [.user(0), .group(51)])
   }
 
-  @Test func `the mask of a list limits all but the owner`() {
+  @Test func `the mask of an access list limits all but the owner`() {
     #expect(holders(0o640, [Self.owner, Self.alice, Self.writers, Self.closedMask]) == [.user(0)])
   }
 
   @Test(arguments: [[], [1, 0, 0, 0], [2, 0, 0, 0, 1], [2, 0, 0]] as [[UInt8]])
-  func `what is no list leaves the mode`(list: [UInt8]) {
+  func `an invalid access list falls back to the mode`(list: [UInt8]) {
     #expect(
       FileAccess(owner: 0, group: 7, mode: 0o600, list: list).holders == (list == [2, 0, 0, 0] ? [] : [.user(0)]))
   }
 
-  @Test func `who may is told in words`() {
+  @Test func `the holders are described in words`() {
     #expect(FileAccess(owner: 0, group: 7, mode: 0o600, list: nil).description == "root")
     #expect(FileAccess(owner: 0, group: 987_654, mode: 0o660, list: nil).description == "root and the group 987654")
     #expect(FileAccess(owner: 0, group: 7, mode: 0, list: nil).description == "nobody")

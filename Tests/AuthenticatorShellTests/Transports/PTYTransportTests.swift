@@ -29,7 +29,7 @@ struct PTYTransportTests {
     }
   }
 
-  @Test func `an answer is bare 64 bytes, and every byte value passes unchanged`() async throws {
+  @Test func `an answer is 64 bytes, and every byte value passes unchanged`() async throws {
     let terminal = try await Terminal()
     defer { terminal.link.close() }
     for start in stride(from: 0, to: 256, by: 64) {
@@ -39,7 +39,7 @@ struct PTYTransportTests {
     }
   }
 
-  @Test func `a report that comes in pieces is whole at its end`() async throws {
+  @Test func `a report in pieces is assembled`() async throws {
     let terminal = try await Terminal()
     defer { terminal.link.close() }
     let frame = [0] + Self.payload
@@ -64,16 +64,16 @@ struct PTYTransportTests {
     #expect(try terminal.client.read(exactly: 64 * all.count) == all.flatMap(\.bytes))
   }
 
-  @Test func `a client that does not read keeps nobody waiting`() async throws {
+  @Test func `a client that does not read does not block the device`() async throws {
     let terminal = try await Terminal()
     defer { terminal.link.close() }
     let report = try #require(Report(Self.payload))
     for _ in 0..<10_000 { terminal.link.send([report]) }
-    // What came through is whole reports.
+    // Only whole reports came through.
     #expect(try terminal.client.read(exactly: 64 * 32) == (0..<32).flatMap { _ in Self.payload })
   }
 
-  @Test func `clients come and go`() async throws {
+  @Test func `clients connect and disconnect in turn`() async throws {
     let link = try PTYTransport(loop: EventLoop()).attach()
     defer { link.close() }
     var reports = link.reports.makeAsyncIterator()
@@ -84,14 +84,14 @@ struct PTYTransportTests {
     }
   }
 
-  @Test func `what a client did not read is not the next one's`() async throws {
+  @Test func `reports that a client did not read do not reach the next one`() async throws {
     let link = try PTYTransport(loop: EventLoop()).attach()
     defer { link.close() }
     var reports = link.reports.makeAsyncIterator()
     let path = try #require(await link.node()).path
     let (stale, fresh) = (try #require(Report(Self.payload)), try #require(Report([UInt8](repeating: 7, count: 64))))
     let client = Descriptor(open(path, O_RDWR | O_NOCTTY))
-    // More than the terminal holds, the last of them in part.
+    // More than the terminal's buffer holds; the last report is cut.
     for _ in 0..<200 { link.send([stale]) }
     #expect(try client.read(exactly: 10) == Array(Self.payload.prefix(10)))
     let begin = try CTAPHIDMessage(
@@ -103,14 +103,14 @@ struct PTYTransportTests {
     #expect(try client.read(exactly: 64) == fresh.bytes)
   }
 
-  @Test func `the terminal is for its owner alone, and gone after close`() async throws {
+  @Test func `the terminal is accessible to its owner only, and gone after close`() async throws {
     let link = try PTYTransport(loop: EventLoop()).attach()
     let node = try #require(await link.node()).path
     var status = stat()
     #expect(stat(node, &status) == 0)
     #expect(status.st_mode & 0o777 == 0o600)
     link.close()
-    // A poll(2) that is under way on the loop's thread keeps the terminal until it returns.
+    // A poll(2) on the loop's thread keeps the terminal until it returns.
     for _ in 0..<1000 where access(node, F_OK) == 0 { try await Task.sleep(for: .milliseconds(10)) }
     #expect(access(node, F_OK) != 0)
   }
@@ -119,25 +119,25 @@ struct PTYTransportTests {
 struct PTYInputTests {
   static let frame = [0] + (0..<64).map { UInt8($0) }
 
-  @Test func `several reports in one read are all taken`() {
+  @Test func `several reports in one read are all returned`() {
     var input = PTYInput()
     #expect(input.append(Self.frame + Self.frame, at: Instant(nanoseconds: 0)).count == 2)
   }
 
-  @Test func `byte by byte it is the same report`() {
+  @Test func `a report byte by byte is the same report`() {
     var input = PTYInput()
     for byte in Self.frame.dropLast() { #expect(input.append([byte], at: Instant(nanoseconds: 0)) == []) }
     #expect(input.append([63], at: Instant(nanoseconds: 0)).map(\.bytes) == [Array(Self.frame.dropFirst())])
   }
 
-  @Test func `what a client left half written does not shift what the next one writes`() {
+  @Test func `a report that a client left half written does not shift the next one`() {
     var input = PTYInput()
     #expect(input.append(Self.frame.prefix(30), at: Instant(nanoseconds: 0)) == [])
     let later = Instant(nanoseconds: 500_000_000)
     #expect(input.append(Self.frame, at: later).map(\.bytes) == [Array(Self.frame.dropFirst())])
   }
 
-  @Test func `a report with a number other than 0 is passed over`() {
+  @Test func `a report with a number other than 0 is skipped`() {
     var input = PTYInput()
     #expect(input.append([1] + Self.frame.dropFirst() + Self.frame, at: Instant(nanoseconds: 0)).count == 1)
   }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import liquid_authenticator
 
-/// The uhid transport against a test that plays the kernel: what it writes to the socket pair is one event a packet.
+/// The uhid transport with the test as the kernel: each packet on the socket pair is one event.
 struct UHIDTransportTests {
   struct Kernel {
     let end: Descriptor
@@ -15,7 +15,7 @@ struct UHIDTransportTests {
     init(timepiece: (any MonotonicClock)? = nil) throws {
       let (ours, theirs) = try Descriptor.pair()
       end = ours
-      // As `UHIDTransport` opens the real one.
+      // As `UHIDTransport` opens the real device.
       try #require(fcntl(theirs, F_SETFL, O_NONBLOCK) == 0)
       let loop = try EventLoop()
       let transport = UHIDTransport(
@@ -43,7 +43,7 @@ struct UHIDTransportTests {
 
   static let payload = (0..<64).map { UInt8($0) }
 
-  @Test func `the device is created as a USB device with the descriptor of a FIDO key`() throws {
+  @Test func `the device is created as a USB device with a FIDO report descriptor`() throws {
     let kernel = try Kernel()
     defer { kernel.link.close() }
     let event = kernel.created
@@ -68,7 +68,7 @@ struct UHIDTransportTests {
     #expect(await kernel.firstReport()?.bytes == Self.payload)
   }
 
-  @Test func `OUTPUT of 64 bytes is taken as it is`() async throws {
+  @Test func `OUTPUT of 64 bytes is taken unchanged`() async throws {
     let kernel = try Kernel()
     defer { kernel.link.close() }
     try kernel.output(Self.payload)
@@ -77,7 +77,7 @@ struct UHIDTransportTests {
 
   // Holds: REPORT-1
   @Test(arguments: [0, 1, 63, 66, 4096])
-  func `OUTPUT of another size is passed over, and the next is read`(size: Int) async throws {
+  func `OUTPUT of another size is skipped, and the next is read`(size: Int) async throws {
     let kernel = try Kernel()
     defer { kernel.link.close() }
     try kernel.output([UInt8](repeating: 0, count: size))
@@ -85,7 +85,7 @@ struct UHIDTransportTests {
     #expect(await kernel.firstReport()?.bytes == Self.payload)
   }
 
-  @Test func `OUTPUT that claims more than it can hold is passed over`() async throws {
+  @Test func `OUTPUT with a size above its buffer is skipped`() async throws {
     let kernel = try Kernel()
     defer { kernel.link.close() }
     var event = [UInt8](repeating: 0, count: 4380)
@@ -106,15 +106,15 @@ struct UHIDTransportTests {
   }
 
   // Holds: HID-29
-  @Test func `an answer is INPUT2 of bare 64 bytes`() throws {
+  @Test func `an answer is INPUT2 of 64 bytes`() throws {
     let kernel = try Kernel()
     defer { kernel.link.close() }
     kernel.link.send([try #require(Report(Self.payload))])
     #expect(try kernel.end.read() == [12, 0, 0, 0, 64, 0] + Self.payload)
   }
 
-  /// A socket makes one packet of what the kernel takes for one event each.
-  @Test func `the reports of an answer are written in one system call, each an event`() throws {
+  /// A socket makes one packet of events that the kernel would take one by one.
+  @Test func `the reports of an answer are written in one system call, one event each`() throws {
     let kernel = try Kernel()
     defer { kernel.link.close() }
     let reports = try (1...3).map { try #require(Report([UInt8](repeating: $0, count: 64))) }
@@ -131,7 +131,7 @@ struct UHIDTransportTests {
     #expect(Array(answer.prefix(10)) == [reply, 0, 0, 0, 0x78, 0x56, 0x34, 0x12, UInt8(EIO), 0])
   }
 
-  @Test func `CLOSE, when the last client has closed the node, is told behind what was written before`() async throws {
+  @Test func `CLOSE, sent when the last client closes the node, is reported after earlier reports`() async throws {
     let kernel = try Kernel()
     defer { kernel.link.close() }
     try kernel.output([0] + Self.payload)
@@ -141,7 +141,7 @@ struct UHIDTransportTests {
     #expect(await events.next() == .left(nil))
   }
 
-  @Test func `START, OPEN, CLOSE, STOP and unknown events are taken without an answer`() async throws {
+  @Test func `START, OPEN, CLOSE, STOP and unknown events get no answer`() async throws {
     let kernel = try Kernel()
     defer { kernel.link.close() }
     for type: UInt8 in [2, 4, 5, 3, 99] { try kernel.end.write([type] + [UInt8](repeating: 0, count: 4379)) }
@@ -150,7 +150,7 @@ struct UHIDTransportTests {
     #expect(!kernel.end.isReadable(within: 0))
   }
 
-  @Test func `an answer of 32 reports goes at once, a longer one in bursts that a reader can follow`() async throws {
+  @Test func `an answer of 32 reports is sent at once, a longer one in bursts`() async throws {
     let timepiece = ManualTimepiece()
     let kernel = try Kernel(timepiece: timepiece)
     defer { kernel.link.close() }
@@ -161,11 +161,11 @@ struct UHIDTransportTests {
     #expect(try kernel.end.read().count == 32 * 70, "one system call, of as many events")
     #expect(!kernel.end.isReadable(within: 50), "the clock stands still")
     timepiece.advance(by: .milliseconds(20))
-    // The thread sleeps by the system's clock: it finds the pause over when that has run.
+    // The thread sleeps on the system's clock, and sees the end of the pause when that has run.
     #expect(try kernel.end.read().count == 18 * 70)
   }
 
-  @Test func `close destroys the device, ends the stream and may be said twice`() async throws {
+  @Test func `close destroys the device, ends the stream, and a second close does nothing`() async throws {
     let kernel = try Kernel()
     kernel.link.close()
     kernel.link.close()
@@ -175,7 +175,7 @@ struct UHIDTransportTests {
     kernel.link.send([try #require(Report(Self.payload))])
   }
 
-  @Test func `a kernel that goes away ends the stream`() async throws {
+  @Test func `a kernel that closes the connection ends the stream`() async throws {
     let (ours, theirs) = try Descriptor.pair()
     let loop = try EventLoop()
     let transport = UHIDTransport(
@@ -193,7 +193,7 @@ struct ReportPacerTests {
     (0..<count).map { Report(channel: .broadcast, packet: .continuation(sequence: UInt8($0 % 128), payload: [])) }
   }
 
-  @Test func `up to 32 reports are not held back`() {
+  @Test func `up to 32 reports are sent at once`() {
     var pacer = ReportPacer()
     #expect(pacer.admit(reports(32), at: Instant(nanoseconds: 0)).count == 32)
     #expect(pacer.admit(reports(32), at: Instant(nanoseconds: 0)).count == 32)
@@ -218,7 +218,7 @@ struct ReportPacerTests {
     #expect(written == all)
   }
 
-  @Test func `what is sent meanwhile waits behind`() {
+  @Test func `reports sent during the pause wait behind the others`() {
     var pacer = ReportPacer()
     _ = pacer.admit(reports(40), at: Instant(nanoseconds: 0))
     #expect(pacer.admit(reports(1), at: Instant(nanoseconds: 0)) == [])
@@ -226,7 +226,7 @@ struct ReportPacerTests {
   }
 
   // Holds: REPORT-13
-  @Test func `what nobody reads does not pile up`() {
+  @Test func `reports that are not read do not pile up`() {
     var pacer = ReportPacer()
     for _ in 0..<100 { _ = pacer.admit(reports(129), at: Instant(nanoseconds: 0)) }
     var count = 0

@@ -28,7 +28,7 @@ struct UnixSocketTransportTests {
 
   static let payload = (0..<64).map { UInt8($0) }
 
-  @Test func `the socket is there while the device is, for its owner alone`() async throws {
+  @Test func `the socket exists while the device is attached, for its owner only`() async throws {
     let link = try transport.attach()
     #expect(await link.node()?.path == path)
     #expect(mode() == 0o600)
@@ -36,7 +36,7 @@ struct UnixSocketTransportTests {
     #expect(access(path, F_OK) != 0)
   }
 
-  @Test func `a packet of 64 bytes is a report, one of 65 with a leading 0 too`() async throws {
+  @Test func `a packet of 64 bytes is a report, and one of 65 with a leading 0`() async throws {
     let link = try transport.attach()
     defer { link.close() }
     let client = try connect()
@@ -48,7 +48,7 @@ struct UnixSocketTransportTests {
   }
 
   // Holds: REPORT-1
-  @Test func `packets of other sizes are passed over`() async throws {
+  @Test func `packets of other sizes are skipped`() async throws {
     let link = try transport.attach()
     defer { link.close() }
     let client = try connect()
@@ -59,11 +59,11 @@ struct UnixSocketTransportTests {
     #expect(await reports.next()?.bytes == Self.payload)
   }
 
-  @Test func `all clients see all answers, as on hidraw`() async throws {
+  @Test func `all clients get all answers, as on hidraw`() async throws {
     let link = try transport.attach()
     defer { link.close() }
     let clients = [try connect(), try connect(), try connect()]
-    // A report of each shows that all were accepted.
+    // A report from each client shows that it was accepted.
     var reports = link.reports.makeAsyncIterator()
     for client in clients {
       try client.write(Self.payload)
@@ -74,7 +74,7 @@ struct UnixSocketTransportTests {
   }
 
   // Holds: REPORT-13
-  @Test func `a client that does not read keeps nobody waiting, and others are served`() async throws {
+  @Test func `a client that does not read delays no other client`() async throws {
     let link = try transport.attach()
     defer { link.close() }
     let slow = try connect()
@@ -91,7 +91,7 @@ struct UnixSocketTransportTests {
     }
   }
 
-  @Test func `a client that goes away is told with the channel that it wrote on last`() async throws {
+  @Test func `a client that disconnects is reported with its last channel`() async throws {
     let link = try transport.attach()
     defer { link.close() }
     let silent = try connect()
@@ -100,13 +100,13 @@ struct UnixSocketTransportTests {
     var events = link.stream.makeAsyncIterator()
     let report = try #require(Report(Self.payload))
     #expect(await events.next() == .report(report))
-    // Nothing is under way for a client that wrote nothing.
+    // A client that wrote nothing is not reported.
     shutdown(silent.number, Int32(SHUT_RDWR))
     shutdown(client.number, Int32(SHUT_RDWR))
     #expect(await events.next() == .left(report.channel))
   }
 
-  @Test func `a client that goes away is forgotten`() async throws {
+  @Test func `a client that disconnects frees its place`() async throws {
     let link = try transport.attach()
     defer { link.close() }
     var reports = link.reports.makeAsyncIterator()
@@ -117,12 +117,12 @@ struct UnixSocketTransportTests {
     }
   }
 
-  @Test func `more clients than the limit are turned away, and the rest served`() async throws {
+  @Test func `clients over the limit are closed, and the others served`() async throws {
     let link = try transport.attach()
     defer { link.close() }
     var clients: [Descriptor] = []
     for _ in 0..<UnixSocketDevice.clientLimit { clients.append(try connect()) }
-    // The last one to be accepted answers for all before it.
+    // When the last client's report arrives, all were accepted.
     var reports = link.reports.makeAsyncIterator()
     try clients.last?.write(Self.payload)
     _ = await reports.next()
@@ -131,14 +131,14 @@ struct UnixSocketTransportTests {
     #expect(await reports.next() != nil)
   }
 
-  @Test func `a stale socket is taken over`() throws {
+  @Test func `a stale socket is replaced`() throws {
     let left = Descriptor(socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0))
     #expect(try #require(SocketAddress(path)).bind(left.number))
     let link = try transport.attach()
     link.close()
   }
 
-  @Test func `a socket on which somebody listens is left alone`() throws {
+  @Test func `a socket in use is left alone`() throws {
     let link = try transport.attach()
     defer { link.close() }
     #expect {
@@ -177,17 +177,17 @@ struct UnixSocketTransportTests {
         == "other users can write to \(directory.path) (mode 702); restrict access with: chmod go-w '\(directory.path)', "
         + "or name another path"
     }
-    // As in /tmp, where nobody can take away what is another's.
+    // As in /tmp, where the sticky bit protects the files of other users.
     chmod(directory.path, 0o1777)
     try transport.attach().close()
   }
 
   @Test(arguments: ["", String(repeating: "x", count: 108)])
-  func `a path that no socket can have is refused`(name: String) {
+  func `an empty path, and one too long for a socket, are refused`(name: String) {
     #expect(throws: TransportError.self) { try UnixSocketTransport(path: name, loop: EventLoop()).attach() }
   }
 
-  @Test func `a directory that is not there is named`() {
+  @Test func `the error for a missing directory names the directory`() {
     #expect {
       try UnixSocketTransport(path: directory.path + "/no/key.sock", loop: EventLoop()).attach()
     } throws: {
@@ -195,7 +195,7 @@ struct UnixSocketTransportTests {
     }
   }
 
-  @Test func `reattached is a new socket, and the clients of the old one are gone`() async throws {
+  @Test func `reattaching makes a new socket and closes the old clients`() async throws {
     let first = try transport.attach()
     let client = try connect()
     var reports = first.reports.makeAsyncIterator()

@@ -28,9 +28,9 @@ import Vault
     VaultKeySource(directory: made.directory, prompter: prompter, verifier: verifier, log: lines.add)
   }
 
-  // MARK: Asking
+  // MARK: Prompts
 
-  @Test func `a locked vault is opened by its passphrase, and asked for once`() async throws {
+  @Test func `a locked vault is opened with its passphrase, which is prompted for once`() async throws {
     let dialogs = ScriptedBackEnd(typed: ["right"])
     let source = source(dialogs)
     #expect(source.current == nil)
@@ -47,27 +47,27 @@ import Vault
     #expect(source.status == VaultStatus(isUnlocked: true, fingerprint: made.keys.fingerprint, fault: nil))
   }
 
-  @Test func `a wrong passphrase is said, and tried again`() async throws {
+  @Test func `a wrong passphrase is reported, and can be tried again`() async throws {
     let dialogs = ScriptedBackEnd(typed: ["wrong", " ", "right"])
     _ = try await source(dialogs).open(for: nil)
     #expect(
       dialogs.seen.withLock { $0.dropFirst() } == ["Wrong passphrase, 2 tries left", "Wrong passphrase, 1 try left"])
   }
 
-  @Test func `three wrong passphrases decline the command, and leave the vault locked`() async {
+  @Test func `three wrong passphrases end the command, and the vault stays locked`() async {
     let source = source(ScriptedBackEnd(typed: ["1", "2", "3", "right"]))
     await #expect(throws: UserInteractionError.wrongPassphrase) { try await source.open(for: nil) }
     #expect(source.current == nil)
-    // A slot that is damaged looks like a wrong passphrase, so the file is named.
+    // A damaged slot looks like a wrong passphrase, so the log names the file.
     #expect(lines.lines.count == 1)
     #expect(lines.lines.first?.hasPrefix("\(made.directory.vaultPath): the passphrase is wrong; ") == true)
   }
 
-  @Test func `who closes the dialog declines the command`() async {
+  @Test func `closing the dialog declines the command`() async {
     await #expect(throws: UserInteractionError.declined) { try await source(ScriptedBackEnd()).open(for: nil) }
   }
 
-  @Test func `through a pinentry it is one dialog`() async throws {
+  @Test func `with a pinentry it is one dialog`() async throws {
     let scripted = try ScriptedPinentry(["passphrase": "right", "wrong": 1])
     let prompt = UserPrompt(purpose: .signIn, rpID: "example.com")
     _ = try await source(scripted.prompter()).open(for: .prompt(prompt))
@@ -104,7 +104,7 @@ import Vault
   }
 
   @Test(arguments: ["vault", "credentials.sqlite"])
-  func `a missing file declines without a dialog, and the log says what to do`(name: String) async throws {
+  func `a missing file declines without a dialog, and the log names a remedy`(name: String) async throws {
     try FileManager.default.removeItem(atPath: "\(made.directory.path)/\(name)")
     let dialogs = ScriptedBackEnd(typed: ["right"])
     let source = source(dialogs)
@@ -119,7 +119,7 @@ import Vault
   @Test func `a damaged store declines after one dialog, and the log names the file`() async throws {
     let path = made.directory.storePath
     var bytes = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path)))
-    // The end of the state row; behind it are the pages of the large blobs, which is empty, and of the sum of the rows.
+    // The last byte of the state row. The empty page of the large blobs and the page of the row sum follow it.
     bytes[bytes.count - 2 * 4096 - 1] ^= 1
     try Data(bytes).write(to: URL(fileURLWithPath: path))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
@@ -131,9 +131,9 @@ import Vault
     #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: path))) == bytes)
   }
 
-  // MARK: The control door
+  // MARK: The control socket
 
-  @Test func `unlocking and locking by command`() async throws {
+  @Test func `the vault can be unlocked and locked by command`() async throws {
     let source = source(ScriptedBackEnd())
     try await source.unlock(passphrase: secret("right"))
     #expect(source.current?.keys.fingerprint == made.keys.fingerprint)
@@ -144,7 +144,7 @@ import Vault
     #expect(source.status == VaultStatus(isUnlocked: false, fingerprint: nil, fault: nil))
   }
 
-  @Test func `a wrong passphrase by command is an error, also while it is open`() async throws {
+  @Test func `a wrong passphrase by command is an error, also while the vault is open`() async throws {
     let source = source(ScriptedBackEnd())
     for _ in 0..<2 {
       let error = await #expect(throws: StateDirectoryError.self) {
@@ -156,8 +156,7 @@ import Vault
     #expect(source.current != nil)
   }
 
-  @Test func `a ceremony that goes on while the vault is locked keeps its store, and unlocking finds it`() async throws
-  {
+  @Test func `a ceremony keeps its store while the vault is locked, and unlocking finds the same store`() async throws {
     let source = source(ScriptedBackEnd())
     try await source.unlock(passphrase: secret("right"))
     let inCeremony = try #require(source.current)
@@ -166,7 +165,7 @@ import Vault
     #expect(try inCeremony.store.state() == source.current?.store.state())
   }
 
-  @Test func `another vault in the place of the open one's file does not pass for it`() async throws {
+  @Test func `another vault in the file of the open one is refused`() async throws {
     let source = source(ScriptedBackEnd())
     try await source.unlock(passphrase: secret("right"))
     let unlocking = try #require(source.current).unlocking
@@ -182,8 +181,8 @@ import Vault
     #expect(verifier.verify(secret("other")) == .wrong(triesLeft: 7))
   }
 
-  @Test func `an unlocking that began before a locking comes too late`() async throws {
-    // The passphrase is typed and tried; the vault is locked before it is kept.
+  @Test func `an unlock that began before a lock has no effect`() async throws {
+    // The passphrase is typed and checked; the vault is locked before the keys are stored.
     let source = source(ScriptedBackEnd())
     let unlocking = try await source.unlock(passphrase: secret("right"))
     source.lock()
@@ -200,7 +199,7 @@ import Vault
     #expect(verifier.verify(secret("right")) == .locked)
   }
 
-  @Test func `who goes away while others unlock is not served`() async throws {
+  @Test func `a cancelled unlock opens nothing`() async throws {
     let source = source(ScriptedBackEnd())
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
@@ -210,7 +209,7 @@ import Vault
     #expect(source.current == nil)
   }
 
-  @Test func `many unlockings at once open one store`() async throws {
+  @Test func `concurrent unlocks open one store`() async throws {
     let source = source(ScriptedBackEnd(typed: ["right"]))
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<8 {
@@ -231,7 +230,7 @@ import Vault
   // MARK: Verification
 
   // Holds: PERSON-10
-  @Test func `eight wrong passphrases in a row lock the vault, and unlocking gives eight more`() async throws {
+  @Test func `eight wrong passphrases in a row lock the vault, and unlocking restores the tries`() async throws {
     let source = source(ScriptedBackEnd(typed: ["right"]))
     _ = try await source.open(for: nil)
     for left in (1...7).reversed() { #expect(verifier.verify(secret("wrong")) == .wrong(triesLeft: left)) }
@@ -243,9 +242,9 @@ import Vault
     #expect(verifier.verify(secret("wrong")) == .wrong(triesLeft: 7))
   }
 
-  // MARK: What it costs
+  // MARK: Cost
 
-  /// A person whose passphrase is tried while another task waits for the one thread that there is.
+  /// A user whose passphrase is tried while another task waits for the only thread.
   private struct TriedBesideAnother: PromptBackEnd {
     let name = "test"
     let workers: EventLoop
@@ -256,7 +255,7 @@ import Vault
         lines.add("the try has ended")
         throw .noAnswer(.declined)
       }
-      // Its turns outlast the way to the try, and are over long before the try is.
+      // Its turns outlast the way to the try, and end long before the try does.
       Task(executorPreference: workers) {
         for _ in 0..<200 { await Task.yield() }
         lines.add("another task")
@@ -265,8 +264,8 @@ import Vault
     }
   }
 
-  @Test func `a try of the passphrase leaves its thread to others`() async throws {
-    // The thread takes its tasks in the order in which they came.
+  @Test func `a passphrase try does not occupy its thread`() async throws {
+    // The thread runs its tasks in order of arrival.
     let workers = try EventLoop()
     let made = try MadeVault(passphrase: "right", cost: .standard)
     let prompter = UserPrompter(
@@ -283,7 +282,7 @@ import Vault
     let source = VaultKeySource(directory: made.directory, prompter: prompter, log: lines.add)
     let before = try Self.residentMebibytes()
     _ = try await source.open(for: nil)
-    // Other tests of this process may be in the middle of an Argon2 of their own.
+    // Other tests of this process may be running Argon2.
     for _ in 0..<1000 where try Self.residentMebibytes() - before >= 64 { try await Task.sleep(for: .milliseconds(20)) }
     #expect(try Self.residentMebibytes() - before < 64)
   }

@@ -7,7 +7,7 @@ import Synchronization
 
 @testable import liquid_authenticator
 
-/// An authenticator with an open vault, dialogs that a test answers, and the account that signs.
+/// An authenticator with an open vault, dialogs that the test answers, and the account that signs.
 struct WalletWorld {
   static let passphrase = "correct horse"
 
@@ -31,14 +31,14 @@ struct WalletWorld {
       keySource, UserPrompter(testing: dialogs, verifier: verifies ? verifier : nil, timepiece: dialogs.timepiece))
   }
 
-  /// Asks, and reads the answer.
+  /// Handles the command and returns its answer.
   @discardableResult
   func ask<Command: WalletCommand>(_ command: Command) async throws(ControlFailure) -> Command.Answer {
     do { return try await command.handle(authenticator) } catch { throw ControlFailure(error) }
   }
 }
 
-/// A vault that opens when it is asked to, and keeps what for.
+/// A vault that opens on request, and keeps the reasons.
 final class LockedOrOpen: KeySource {
   private let vault: OpenVault
   private let state: Mutex<(isOpen: Bool, wishes: [UnlockReason?])>
@@ -50,7 +50,7 @@ final class LockedOrOpen: KeySource {
 
   var current: OpenVault? { state.withLock { $0.isOpen } ? vault : nil }
   var reported: ReportedSettings { ReportedSettings() }
-  /// What it was opened for.
+  /// The reasons it was opened for.
   var wishes: [UnlockReason?] { state.withLock { $0.wishes } }
 
   func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
@@ -62,7 +62,7 @@ final class LockedOrOpen: KeySource {
   }
 }
 
-/// A person who reads every dialog, and agrees to all of them, or to so many.
+/// A user who reads every dialog, and agrees to all or to the first ones.
 final class ReadDialogs: PromptBackEnd {
   private struct State {
     var read: [PromptText] = []
@@ -74,12 +74,12 @@ final class ReadDialogs: PromptBackEnd {
   let timepiece = ManualTimepiece()
   private let state = Mutex(State())
 
-  /// What was shown, in order.
+  /// The dialogs shown, in order.
   var read: [PromptText] { state.withLock(\.read) }
-  /// How many of them asked for the passphrase.
+  /// The number of dialogs that asked for the passphrase.
   var verified: Int { state.withLock(\.verified) }
 
-  /// Refuses the dialog after so many.
+  /// Agrees to the first `count` dialogs, and refuses the next.
   func agree(to count: Int) { state.withLock { $0.agreesTo = count } }
 
   func ask(_ dialog: PromptText) async throws(PromptFailure) -> PromptAnswer {

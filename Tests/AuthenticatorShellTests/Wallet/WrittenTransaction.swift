@@ -2,7 +2,7 @@ import AlgorandTransaction
 import DeterministicKeys
 import Foundation
 
-/// A payment as a dApp writes it: canonical msgpack, by hand.
+/// A payment as a dApp encodes it: canonical msgpack, written by hand.
 struct WrittenTransaction {
   var sender: AlgorandAddress
   var receiver: AlgorandAddress

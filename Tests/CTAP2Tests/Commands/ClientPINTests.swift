@@ -16,7 +16,9 @@ import Testing
   // MARK: Keys and retries
 
   // Holds: PIN-4
-  @Test(arguments: versions) func `the key agreement key has five members and stays`(version: PINUVAuthProtocol) async {
+  @Test(arguments: versions) func `the key agreement key has five members and stays the same until a replug`(
+    version: PINUVAuthProtocol
+  ) async {
     var world = TestWorld(isOpen: false)
     let answer = await world.send(0x06, [1: .unsigned(version.rawValue), 2: 0x02])
     let key = answer.map?[1]?.map
@@ -30,7 +32,7 @@ import Testing
   }
 
   // Holds: PIN-6
-  @Test func `retries are told without a PIN, and while locked`() async {
+  @Test func `retries are returned without a PIN, and while locked`() async {
     var world = TestWorld(isOpen: false)
     #expect(await world.send(0x06, [2: 0x01]).description == "00a10308")
     #expect(world.keySource.openings == 0)
@@ -39,7 +41,8 @@ import Testing
   // MARK: Setting and changing
 
   // Holds: INFO-6, PIN-8
-  @Test(arguments: versions) func `a PIN is set once, and told by getInfo`(version: PINUVAuthProtocol) async throws {
+  @Test(arguments: versions) func `a PIN is set once, and reported by getInfo`(version: PINUVAuthProtocol) async throws
+  {
     var world = TestWorld()
     let platform = try TestPlatform(version)
     #expect(await world.send([0x04]).map?[4]?.map?["clientPin"] == false)
@@ -64,8 +67,9 @@ import Testing
   ]
 
   // Holds: PIN-9, PIN-10
-  @Test(arguments: policy) func `a PIN has four code points and 63 bytes`(pin: [UInt8], status: CTAPStatus) async throws
-  {
+  @Test(arguments: policy) func `a PIN has at least four code points and at most 63 bytes`(
+    pin: [UInt8], status: CTAPStatus
+  ) async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     #expect(try await platform.setPIN(pin, in: &world).status == status)
@@ -73,7 +77,7 @@ import Testing
   }
 
   // Holds: PIN-8
-  @Test(arguments: versions) func `setPIN with another MAC is refused`(version: PINUVAuthProtocol) async throws {
+  @Test(arguments: versions) func `setPIN with a wrong MAC is refused`(version: PINUVAuthProtocol) async throws {
     var world = TestWorld()
     let platform = try TestPlatform(version)
     try await platform.agree(with: &world)
@@ -88,7 +92,7 @@ import Testing
   }
 
   // Holds: PIN-11, PIN-14
-  @Test(arguments: versions) func `changing takes the old PIN`(version: PINUVAuthProtocol) async throws {
+  @Test(arguments: versions) func `changePIN needs the old PIN`(version: PINUVAuthProtocol) async throws {
     var world = TestWorld()
     let platform = try TestPlatform(version)
     #expect(try await platform.changePIN("1234", to: "4321", in: &world).status == .pinNotSet)
@@ -103,7 +107,7 @@ import Testing
   }
 
   // Holds: PIN-12
-  @Test func `a wrong MAC over a change spends no try`() async throws {
+  @Test func `a change with a wrong MAC uses no try`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
@@ -120,7 +124,7 @@ import Testing
   }
 
   // Holds: PIN-7
-  @Test(arguments: refusals) func `where a passphrase verifies, setting a PIN takes it`(
+  @Test(arguments: refusals) func `with verification, setting a PIN needs the passphrase`(
     error: UserInteractionError, status: CTAPStatus
   ) async throws {
     var world = TestWorld()
@@ -137,7 +141,7 @@ import Testing
     (UserInteractionError.declined, CTAPStatus.operationDenied), (.timedOut, .userActionTimeout),
     (.cancelled, .keepaliveCancel),
   ])
-  func `where nothing verifies, setting a PIN takes presence`(
+  func `without verification, setting a PIN needs presence`(
     error: UserInteractionError, status: CTAPStatus
   ) async throws {
     var world = TestWorld(canVerify: false)
@@ -155,7 +159,7 @@ import Testing
   // MARK: Wrong PINs
 
   // Holds: PIN-6, PIN-11, PIN-13, PIN-14, PIN-17
-  @Test(arguments: versions) func `three wrong PINs want a power cycle, eight end the PIN`(
+  @Test(arguments: versions) func `three wrong PINs need a power cycle, and eight block the PIN`(
     version: PINUVAuthProtocol
   ) async throws {
     var world = TestWorld()
@@ -187,7 +191,7 @@ import Testing
   }
 
   // Holds: PERSON-9, PIN-18
-  @Test func `however often the device is plugged in, three wrong PINs are all`() async throws {
+  @Test func `replugging the device gives no more tries after three wrong PINs`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
@@ -198,12 +202,12 @@ import Testing
     }
     #expect(statuses == [.pinInvalid, .pinInvalid] + [CTAPStatus?](repeating: .pinAuthBlocked, count: 6))
     #expect(await retries(&world) == [3: 5, 4: true])
-    // A request of the control door while the device is pulled out is of no life of its own.
+    // A request over the control socket while the device is detached does not count as a power cycle.
     world.context = RequestContext(channel: 9, poweredUpAt: world.context.poweredUpAt, pluggedInAt: .zero)
     #expect(await retries(&world) == [3: 5, 4: true])
   }
 
-  @Test func `a request that waited while the device was powered up anew opens no lock`() async throws {
+  @Test func `a request that waited during a power cycle unlocks nothing`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
@@ -218,7 +222,7 @@ import Testing
   }
 
   // Holds: PIN-13
-  @Test func `a wrong PIN ends the key agreement`() async throws {
+  @Test func `a wrong PIN renews the key agreement key`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
@@ -228,7 +232,7 @@ import Testing
   }
 
   // Holds: PIN-13
-  @Test func `a try is spent before it is compared, durably`() async throws {
+  @Test func `a try is counted and stored before the PIN is compared`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
@@ -239,7 +243,7 @@ import Testing
   // MARK: Tokens
 
   // Holds: MC-11, MC-12, MC-16, GA-6, PIN-20
-  @Test(arguments: versions) func `a token registers and signs in, once`(version: PINUVAuthProtocol) async throws {
+  @Test(arguments: versions) func `a token registers and signs in, once each`(version: PINUVAuthProtocol) async throws {
     var world = TestWorld()
     let platform = try TestPlatform(version)
     _ = try await platform.setPIN("1234", in: &world)
@@ -261,7 +265,7 @@ import Testing
       await world.getAssertion(Requests.getAssertion(changes: second.getAssertion())).status == .pinAuthInvalid)
   }
 
-  @Test func `a silent assertion leaves the token as it is, and its UV flag is set`() async throws {
+  @Test func `a silent assertion keeps the token, and its UV flag is set`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
@@ -277,7 +281,7 @@ import Testing
     #expect(await world.getAssertion(Requests.getAssertion(changes: second.getAssertion())).status == .success)
   }
 
-  @Test(arguments: versions) func `verification gives a token with presence: one dialog in all`(
+  @Test(arguments: versions) func `verification gives a token with presence, in one dialog`(
     version: PINUVAuthProtocol
   ) async throws {
     var world = TestWorld()
@@ -297,7 +301,7 @@ import Testing
   }
 
   // Holds: PIN-28
-  @Test func `the presence of a token lasts 30 s, the token longer`() async throws {
+  @Test func `the presence of a token lasts 30 s, and the token longer`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     let token = try platform.token(
@@ -330,7 +334,7 @@ import Testing
   ]
 
   // Holds: GA-6, PIN-28, TIME-6
-  @Test(arguments: lives) func `a token waits 30 s for its first use, and lives for 10 minutes`(
+  @Test(arguments: lives) func `a token must be used within 30 s, and lasts 10 minutes`(
     first: Duration, second: Duration, status: CTAPStatus
   ) async throws {
     var world = TestWorld()
@@ -349,7 +353,7 @@ import Testing
   }
 
   // Holds: PIN-16, PIN-26, PIN-29
-  @Test func `a fresh token, a changed PIN, a replug and a lock each end the one before`() async throws {
+  @Test func `a new token, a changed PIN, a replug or a lock each end the earlier token`() async throws {
     for event in 0..<4 {
       var world = TestWorld()
       let platform = try TestPlatform(.two)
@@ -367,7 +371,7 @@ import Testing
   }
 
   // Holds: MC-2, MC-11
-  @Test func `a token is for its protocol, permission and relying party`() async throws {
+  @Test func `a token is bound to its protocol, permission and relying party`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
@@ -401,7 +405,7 @@ import Testing
   ]
 
   // Holds: PIN-22, PIN-23
-  @Test(arguments: permissions) func `permissions are asked for by the rules`(
+  @Test(arguments: permissions) func `permissions are checked by the rules of the standard`(
     members: CBORMap, status: CTAPStatus
   ) async throws {
     for subcommand: CBORValue in [0x06, 0x09] {
@@ -417,7 +421,7 @@ import Testing
   }
 
   // Holds: PIN-19
-  @Test func `getPinToken takes no permissions`() async throws {
+  @Test func `getPinToken refuses permissions`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
@@ -429,7 +433,7 @@ import Testing
     }
   }
 
-  @Test func `the token of pcmr lasts until the PIN is changed`() async throws {
+  @Test func `the pcmr token lasts until the PIN is changed`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
@@ -450,7 +454,7 @@ import Testing
     (.verificationFailed, .uvInvalid), (.verificationBlocked, .uvBlocked),
   ]
 
-  @Test(arguments: refusals) func `who is not verified gets no token`(
+  @Test(arguments: refusals) func `a user who is not verified gets no token`(
     error: UserInteractionError, status: CTAPStatus
   ) async throws {
     var world = TestWorld()
@@ -460,7 +464,7 @@ import Testing
     #expect(answer.bytes == [status.rawValue])
   }
 
-  @Test func `without tries left nobody is asked`() async throws {
+  @Test func `without tries left no prompt is shown`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     world.person.hasTriesLeft(0)
@@ -471,7 +475,7 @@ import Testing
   }
 
   // Holds: PIN-27
-  @Test func `without verification its sub-commands are not there`() async throws {
+  @Test func `without verification its subcommands are invalid`() async throws {
     var world = TestWorld(canVerify: false)
     let platform = try TestPlatform(.two)
     #expect(await world.send(0x06, [2: 0x07]).status == .invalidSubcommand)
@@ -482,13 +486,13 @@ import Testing
   // MARK: Malformed
 
   // Holds: PIN-2
-  @Test(arguments: [0x00, 0x08, 0x0A, 0x3E, 0xFF]) func `other sub-commands are not there`(number: Int) async {
+  @Test(arguments: [0x00, 0x08, 0x0A, 0x3E, 0xFF]) func `other subcommands are invalid`(number: Int) async {
     var world = TestWorld()
     #expect(await world.send(0x06, [1: 2, 2: CBORValue(number)]).status == .invalidSubcommand)
   }
 
   // Holds: MSG-4, PIN-1, PIN-2
-  @Test func `each member that is missing is missed, before anybody is asked`() async throws {
+  @Test func `each missing member is reported before any prompt`() async throws {
     let needed: [(CBORValue, [CBORValue])] = [
       (0x02, [1]), (0x03, [1, 3, 4, 5]), (0x04, [1, 3, 4, 5, 6]), (0x05, [1, 3, 6]), (0x06, [1, 3, 9]),
       (0x09, [1, 3, 6, 9]),
@@ -515,7 +519,7 @@ import Testing
   // MARK: Ceremonies of a protected device
 
   // Holds: GA-1
-  @Test func `an empty pinUvAuthParam tells whether a PIN is set`() async throws {
+  @Test func `an empty pinUvAuthParam reports whether a PIN is set`() async throws {
     var world = TestWorld()
     let question = Requests.getAssertion(changes: [(6, .bytes([])), (7, 2)])
     #expect(await world.getAssertion(question).status == .pinNotSet)
@@ -526,7 +530,7 @@ import Testing
   }
 
   // Holds: MC-8, MC-11
-  @Test func `with a PIN and without verification, a passkey wants a token`() async throws {
+  @Test func `with a PIN and without verification, a discoverable credential needs a token`() async throws {
     var world = TestWorld(canVerify: false)
     let platform = try TestPlatform(.two)
     let param: [(CBORValue, CBORValue?)] = [(8, .bytes([UInt8](repeating: 0, count: 32))), (9, 2)]
@@ -539,7 +543,7 @@ import Testing
   }
 
   // Holds: PIN-30, MGMT-34, MGMT-35
-  @Test func `a reset takes the PIN and all tokens`() async throws {
+  @Test func `a reset removes the PIN and all tokens`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
@@ -557,7 +561,7 @@ import Testing
     #expect(try await platform.askToken(pin: "1234", in: &world).status == .success, "the lock went too")
   }
 
-  @Test func `a verification that fails asks for the PIN, where there is one`() async throws {
+  @Test func `a failed verification falls back to the PIN, if there is one`() async throws {
     for hasPIN in [false, true] {
       for error in [UserInteractionError.verificationFailed, .verificationBlocked, .timedOut, .declined, .cancelled] {
         var world = TestWorld()
@@ -570,7 +574,7 @@ import Testing
     }
   }
 
-  @Test func `a passkey that is replaced is told of, though the token brought presence`() async throws {
+  @Test func `a replaced passkey is shown, even if the token already gave presence`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     for shown in [1, 3] {

@@ -9,7 +9,7 @@ import Testing
 @Suite struct ConfigTests {
   private func settings(_ world: TestWorld) throws -> AuthenticatorSettings { try world.store.state().settings }
 
-  /// A world with a PIN and without verification, and a token of permission acfg.
+  /// A world with a PIN and without verification, and a token with permission acfg.
   private func worldWithPIN(_ version: PINUVAuthProtocol = .two) async throws -> (TestWorld, TestToken) {
     var world = TestWorld(canVerify: false)
     let platform = try TestPlatform(version)
@@ -28,7 +28,7 @@ import Testing
 
   // Holds: INFO-7, MC-7, MGMT-25
   @Test(arguments: PINUVAuthProtocol.allCases)
-  func `alwaysUv goes on and off, and getInfo tells it`(version: PINUVAuthProtocol) async throws {
+  func `alwaysUv is toggled, and getInfo reports it`(version: PINUVAuthProtocol) async throws {
     var (world, token) = try await worldWithPIN(version)
     #expect(await options(&world)?["alwaysUv"] == false)
     #expect(await world.send(0x0D, token.configure(0x02)).bytes == [0x00])
@@ -48,7 +48,7 @@ import Testing
   }
 
   // Holds: MC-7
-  @Test func `verification lets a platform set things up`() async throws {
+  @Test func `a token from verification authorizes authenticatorConfig`() async throws {
     var world = TestWorld()
     #expect(await options(&world)?["uvAcfg"] == true)
     let platform = try TestPlatform(.two)
@@ -60,7 +60,7 @@ import Testing
   }
 
   // Holds: MGMT-25
-  @Test func `where nobody can be verified, only toggleAlwaysUv ends alwaysUv`() async throws {
+  @Test func `without verification, only toggleAlwaysUv ends alwaysUv`() async throws {
     var world = TestWorld(canVerify: false)
     #expect(await world.send(0x0D, [1: 2]).bytes == [0x00])
     #expect(try settings(world).alwaysUV)
@@ -74,7 +74,7 @@ import Testing
   // MARK: setMinPINLength
 
   // Holds: CTAP2-19, MGMT-26
-  @Test func `the minimum grows, never shrinks`() async throws {
+  @Test func `the minimum PIN length only grows`() async throws {
     var (world, token) = try await worldWithPIN()
     let lengths: [(CBORValue, CTAPStatus)] = [
       (3, .pinPolicyViolation), (4, .success), (6, .success), (6, .success), (5, .pinPolicyViolation),
@@ -88,7 +88,7 @@ import Testing
   }
 
   // Holds: PIN-16, PIN-21, MGMT-29
-  @Test func `a PIN that is too short now must be changed`() async throws {
+  @Test func `a PIN that is now too short must be changed`() async throws {
     var (world, token) = try await worldWithPIN()
     let platform = try TestPlatform(.two)
     let pcmr = try platform.token(
@@ -108,7 +108,7 @@ import Testing
   }
 
   // Holds: PIN-15, MGMT-27
-  @Test func `a change of the PIN is forced, where there is one`() async throws {
+  @Test func `a PIN change can be forced if a PIN is set`() async throws {
     var (world, token) = try await worldWithPIN()
     #expect(await world.send(0x0D, token.configure(0x03, [3: false])).bytes == [0x00])
     #expect(await world.send([0x04]).map?[0x0C] == false)
@@ -124,7 +124,7 @@ import Testing
   }
 
   // Holds: MGMT-28
-  @Test func `the list of relying parties is replaced, up to what getInfo tells`() async throws {
+  @Test func `the list of relying parties is replaced, up to the limit in getInfo`() async throws {
     var (world, token) = try await worldWithPIN()
     let most = try #require(await world.send([0x04]).map?[0x10]?.unsigned)
     let list = (0..<most).map { CBORValue.text("\($0).example") }
@@ -142,7 +142,7 @@ import Testing
   // MARK: Tokens
 
   // Holds: CTAP2-16, MGMT-22
-  @Test func `a protected device wants a token of permission acfg`() async throws {
+  @Test func `authenticatorConfig on a protected device needs a token with permission acfg`() async throws {
     for canVerify in [true, false] {
       var world = TestWorld(canVerify: canVerify)
       let platform = try TestPlatform(.two)
@@ -170,19 +170,19 @@ import Testing
     }
   }
 
-  @Test func `without a token nobody is asked for the passphrase`() async throws {
+  @Test func `a request without a token does not prompt for the passphrase`() async throws {
     var world = TestWorld(isOpen: false)
     #expect(await world.send(0x0D, [1: 2]).status == .puatRequired)
     #expect(world.keySource.openings == 0)
   }
 
-  @Test func `a locked vault that is not protected is opened for it`() async throws {
+  @Test func `authenticatorConfig unlocks the vault if the device is not protected`() async throws {
     var world = TestWorld(canVerify: false, isOpen: false)
     #expect(await world.send(0x0D, [1: 2]).bytes == [0x00])
     #expect(world.keySource.wishes == [.prompt(UserPrompt(purpose: .authorize(.authenticatorConfiguration)))])
   }
 
-  // MARK: Presence, where nobody can be verified
+  // MARK: Presence, without verification
 
   static let changes: [(params: CBORMap?, change: UserPrompt.Change?)] = [
     (nil, .alwaysUV(true)), ([1: 20], .minimumPINLength(from: 4, to: 20, rpIDs: nil)), ([1: 4], nil), ([:], nil),
@@ -192,7 +192,7 @@ import Testing
 
   // Holds: CTAP2-17, MGMT-24
   @Test(arguments: changes.indices)
-  func `where nobody can be verified, a person agrees to what changes`(_ index: Int) async throws {
+  func `without verification, the user agrees to each change`(_ index: Int) async throws {
     let (params, change) = Self.changes[index]
     var request: CBORMap = [1: params == nil ? 2 : 3]
     request[2] = params.map { .map($0) }
@@ -218,7 +218,7 @@ import Testing
   }
 
   // Holds: MGMT-24
-  @Test func `what is refused is asked of nobody`() async {
+  @Test func `a refused change shows no prompt`() async {
     let refused: [CBORMap] = [[1: 3], [1: 64], [3: true], [2: .array((0..<9).map { .text("\($0)") })], [4: true]]
     for params in refused {
       var world = TestWorld(canVerify: false)
@@ -230,7 +230,7 @@ import Testing
   // MARK: Malformed
 
   // Holds: CTAP2-19, MGMT-23
-  @Test func `what is not offered or malformed is refused`() async throws {
+  @Test func `unsupported and malformed requests are refused`() async throws {
     let cases: [(CBORMap, CTAPStatus)] = [
       ([:], .missingParameter), ([1: 0], .invalidParameter), ([1: 1], .invalidParameter), ([1: 4], .invalidParameter),
       ([1: 0xFF], .invalidParameter), ([1: "2"], .cborUnexpectedType), ([1: 3, 2: 6], .cborUnexpectedType),

@@ -9,7 +9,7 @@ import Testing
 
 /// authenticatorCredentialManagement: CTAP §6.8.
 @Suite struct CredentialManagementTests {
-  /// A world with three passkeys, of which the last two are of one site, and a token of permission cm.
+  /// A world with three passkeys, the last two for the same site, and a token with permission cm.
   private func managedWorld(
     _ version: PINUVAuthProtocol = .two, rpID: String? = nil
   ) async throws -> (TestWorld, TestToken, [ParsedAuthenticatorData]) {
@@ -34,10 +34,11 @@ import Testing
 
   private static let two: CBORMap = [1: .bytes(RPIDHash(rpID: "two.example").bytes)]
 
-  // MARK: Telling
+  // MARK: Reading
 
   @Test(arguments: PINUVAuthProtocol.allCases)
-  func `metadata count the passkeys and the room for more`(version: PINUVAuthProtocol) async throws {
+  func `getCredsMetadata returns the number of passkeys and the room for more`(version: PINUVAuthProtocol) async throws
+  {
     var (world, token, _) = try await managedWorld(version)
     #expect(await world.send(0x0A, token.manage(0x01)).map == [1: 3, 2: 9997])
     world.store.pretendToHold(10_001)
@@ -45,7 +46,7 @@ import Testing
   }
 
   // Holds: MGMT-5, MGMT-6
-  @Test func `an empty store counts, and has nothing to list`() async throws {
+  @Test func `an empty store has a count of 0 and nothing to list`() async throws {
     var world = TestWorld()
     let token = try await token(.credentialManagement, in: &world)
     #expect(await world.send(0x0A, token.manage(0x01)).description == "00a2010002192710")
@@ -55,7 +56,7 @@ import Testing
   }
 
   // Holds: MGMT-10
-  @Test func `relying parties are told once each, the total at first`() async throws {
+  @Test func `each relying party is listed once, the total with the first`() async throws {
     var (world, token, _) = try await managedWorld()
     let hashes = ["one.example", "two.example"].map { RPIDHash(rpID: $0).bytes }
     #expect(
@@ -65,7 +66,7 @@ import Testing
   }
 
   // Holds: MGMT-10
-  @Test func `relying parties are told in the order of their registration, the oldest first`() async throws {
+  @Test func `relying parties are listed in the order of registration, the oldest first`() async throws {
     var world = TestWorld()
     let sites = ["m.example", "z.example", "a.example"]
     for (user, site) in zip(UInt8(1)..., sites + ["m.example"]) {
@@ -78,7 +79,7 @@ import Testing
     #expect(await world.send(0x0A, [1: 3]).bytes == [0x30])
   }
 
-  @Test func `an enumeration reads one record for each answer`() async throws {
+  @Test func `an enumeration reads one record per answer`() async throws {
     var (world, token, _) = try await managedWorld()
     let read = world.store.recordsRead
     #expect(await world.send(0x0A, token.manage(0x01)).map?[1] == 3)
@@ -102,7 +103,7 @@ import Testing
   }
 
   // Holds: MGMT-10
-  @Test func `passkeys are told whole, the newest first, the total at first`() async throws {
+  @Test func `passkeys are listed in full, the newest first, the total with the first`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let first = await world.send(0x0A, token.manage(0x04, Self.two)).map
     #expect(
@@ -120,7 +121,7 @@ import Testing
   }
 
   // Holds: MGMT-10
-  @Test func `a large blob key and payment are told of who asked for them`() async throws {
+  @Test func `a large-blob key and thirdPartyPayment are listed for the passkeys that have them`() async throws {
     var world = TestWorld()
     let source = CredentialSource(
       rpID: "two.example", userID: [9], id: [UInt8](repeating: 9, count: 32), algorithm: .es256, counter: 0,
@@ -134,7 +135,7 @@ import Testing
     #expect(answer[6] == ["id": .bytes([9])])
   }
 
-  @Test func `the number of the drafts is the same command`() async throws {
+  @Test func `the command number of the drafts works too`() async throws {
     var (world, token, _) = try await managedWorld()
     #expect(await world.send(0x41, token.manage(0x01)).map == [1: 3, 2: 9997])
     #expect(await world.send(0x41, token.manage(0x04, Self.two)).map?[9] == 2)
@@ -142,7 +143,7 @@ import Testing
     #expect(await world.send(0x41, [1: 1]).status == .puatRequired)
   }
 
-  // MARK: What ends an enumeration
+  // MARK: The end of an enumeration
 
   private func begunEnumeration() async throws -> (TestWorld, TestToken) {
     var (world, token, _) = try await managedWorld()
@@ -151,7 +152,7 @@ import Testing
   }
 
   // Holds: CTAP2-18, TIME-5
-  @Test func `an enumeration waits for 30 s, each time`() async throws {
+  @Test func `an enumeration waits for 30 s before each answer`() async throws {
     var (world, token) = try await begunEnumeration()
     world.clock.advance(by: .seconds(30))
     #expect(await world.send(0x0A, [1: 5]).status == .success)
@@ -163,14 +164,14 @@ import Testing
 
   // Holds: CTAP2-18, MGMT-5
   @Test(arguments: [[0x04], [0x0B], [0x40], [0x01], [0x08], [0x0A, 0xA1, 0x01, 0x03], [0x0A, 0xA1, 0x01, 0x01]])
-  func `any other message in between ends an enumeration`(message: [UInt8]) async throws {
+  func `any other message ends an enumeration`(message: [UInt8]) async throws {
     var (world, _) = try await begunEnumeration()
     _ = await world.send(message)
     #expect(await world.send(0x0A, [1: 5]).bytes == [0x30])
   }
 
   // Holds: CTAP2-18, MGMT-5
-  @Test func `a change, a lock, a replug and another client end an enumeration`() async throws {
+  @Test func `a change, a lock, a replug or another client ends an enumeration`() async throws {
     for event in 0..<5 {
       var (world, _) = try await begunEnumeration()
       switch event {
@@ -190,7 +191,7 @@ import Testing
   // MARK: Removing and renaming
 
   // Holds: MGMT-7
-  @Test func `a removed passkey is gone, and its id stays dead`() async throws {
+  @Test func `a removed passkey is gone, and its id stays invalid`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let id = registrations[1].credentialID
     #expect(await world.send(0x0A, token.manage(0x06, [2: descriptor(id)])).bytes == [0x00])
@@ -203,7 +204,7 @@ import Testing
   }
 
   // Holds: MGMT-9
-  @Test func `a passkey takes other names, and stays what it is`() async throws {
+  @Test func `renaming a passkey changes its names only`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let id = registrations[1].credentialID
     let before = try #require(try world.store.credential(id: id, rpIDHash: RPIDHash(rpID: "two.example")))
@@ -225,7 +226,7 @@ import Testing
   }
 
   // Holds: MGMT-7, MGMT-8
-  @Test func `only the account of a passkey is renamed`() async throws {
+  @Test func `renaming a passkey needs its own user.id`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let writes = world.store.writes
     let params: CBORMap = [2: descriptor(registrations[1].credentialID), 3: ["id": .bytes([3]), "name": "other"]]
@@ -238,7 +239,7 @@ import Testing
   // MARK: Tokens
 
   // Holds: CTAP2-16, MGMT-1
-  @Test func `a MAC, its protocol and each parameter are missed in this order`() async throws {
+  @Test func `missing members are reported in order: MAC, protocol, parameters`() async throws {
     let (_, token, registrations) = try await managedWorld()
     let id = descriptor(registrations[0].credentialID)
     let params: [(UInt8, CBORMap?)] = [
@@ -265,7 +266,7 @@ import Testing
   }
 
   // Holds: CTAP2-16, MGMT-2
-  @Test func `a wrong MAC, another protocol or no permission is refused`() async throws {
+  @Test func `a wrong MAC, another protocol or a missing permission is refused`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let id = descriptor(registrations[0].credentialID)
     let requests: [(UInt8, CBORMap?)] = [
@@ -288,7 +289,7 @@ import Testing
   }
 
   // Holds: MGMT-3
-  @Test func `the MAC is over the bytes as they came, unknown members and all`() async throws {
+  @Test func `the MAC covers the received bytes, unknown members included`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let params: CBORMap = [
       2: [
@@ -307,7 +308,7 @@ import Testing
   }
 
   // Holds: CTAP2-16, MGMT-4
-  @Test func `a token for one relying party is for its passkeys only`() async throws {
+  @Test func `a token bound to a relying party is valid for its passkeys only`() async throws {
     var (world, token, registrations) = try await managedWorld(rpID: "two.example")
     let ids = registrations.map { descriptor($0.credentialID) }
     #expect(await world.send(0x0A, token.manage(0x01)).bytes == [0x33])
@@ -323,7 +324,7 @@ import Testing
   }
 
   // Holds: PIN-24
-  @Test(arguments: [true, false]) func `the owner ends the token of pcmr`(isByPIN: Bool) async throws {
+  @Test(arguments: [true, false]) func `the owner can revoke the pcmr token`(isByPIN: Bool) async throws {
     var world = TestWorld(canVerify: !isByPIN)
     let platform = try TestPlatform(.two)
     let pcmr = TokenPermissions.persistentCredentialManagementReadOnly
@@ -353,7 +354,7 @@ import Testing
   }
 
   // Holds: PIN-29, MGMT-2
-  @Test func `the token of pcmr reads, after a replug and a lock too, and changes nothing`() async throws {
+  @Test func `the pcmr token can read after a replug and a lock, and change nothing`() async throws {
     for version in PINUVAuthProtocol.allCases {
       var (world, _, registrations) = try await managedWorld(version)
       let token = try await token(.persistentCredentialManagementReadOnly, version, in: &world)
@@ -372,7 +373,7 @@ import Testing
   }
 
   // Holds: PIN-16
-  @Test func `another PIN ends the token of pcmr`() async throws {
+  @Test func `a changed PIN ends the pcmr token`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     _ = try await platform.setPIN("1234", in: &world)
@@ -386,7 +387,7 @@ import Testing
   // MARK: Malformed
 
   // Holds: MSG-3
-  @Test func `what is malformed is refused, and asks nobody`() async throws {
+  @Test func `malformed requests are refused without a prompt`() async throws {
     let cases: [(CBORMap, CTAPStatus)] = [
       ([:], .missingParameter), ([1: 0], .invalidSubcommand), ([1: 8], .invalidSubcommand),
       ([1: "1"], .cborUnexpectedType), ([1: 1, 2: 1], .cborUnexpectedType), ([1: 1, 3: "2"], .cborUnexpectedType),
@@ -401,7 +402,7 @@ import Testing
     }
   }
 
-  @Test func `a store that fails is told as such`() async throws {
+  @Test func `a failed write to the store is reported`() async throws {
     var (world, token, registrations) = try await managedWorld()
     let id = descriptor(registrations[0].credentialID)
     world.store.fill()

@@ -4,9 +4,9 @@ import CryptoPrimitives
 import Recovery
 import Testing
 
-/// Registrations of a test, with what the relying party keeps of them.
+/// Registrations, with the data that a relying party keeps.
 extension TestWorld {
-  /// Registers an account and answers what was attested.
+  /// Registers an account, and returns the attested data.
   mutating func register(
     rk: Bool = true, userID: [UInt8] = Requests.userID, name: String = "alice", rpID: String = Requests.rpID,
     credProtect: Int? = nil, algorithms: [Int] = [-7]
@@ -21,7 +21,7 @@ extension TestWorld {
 }
 
 @Suite struct GetAssertionTests {
-  /// Checks an answer as a relying party does, and gives its parsed authenticator data.
+  /// Checks an answer as a relying party does, and returns its parsed authenticator data.
   private func verify(_ answer: Answer, of registration: ParsedAuthenticatorData) throws -> ParsedAuthenticatorData {
     let members = try #require(answer.map)
     #expect(members[1] == ["id": .bytes(registration.credentialID), "type": "public-key"])
@@ -35,7 +35,7 @@ extension TestWorld {
 
   // Holds: PEERSIGNIN-1, GA-14, GA-16, GA-17
   @Test(arguments: [-7, -8])
-  func `an id that is sent signs in, with presence`(algorithm: Int) async throws {
+  func `a credential id in allowList signs in with presence`(algorithm: Int) async throws {
     for rk in [true, false] {
       var world = TestWorld()
       let registration = try await world.register(rk: rk, algorithms: [algorithm])
@@ -52,7 +52,7 @@ extension TestWorld {
 
   // Holds: MC-21
   @Test(arguments: [-7, -8])
-  func `an empty user.id signs in, and no user is answered`(algorithm: Int) async throws {
+  func `a credential with an empty user.id signs in, and the answer has no user`(algorithm: Int) async throws {
     var world = TestWorld()
     let registration = try await world.register(rk: false, userID: [], algorithms: [algorithm])
     for verified in [false, true] {
@@ -65,7 +65,7 @@ extension TestWorld {
   }
 
   // Holds: PEERSIGNIN-1, GA-13, GA-16
-  @Test func `with verification the names are told too`() async throws {
+  @Test func `with verification the answer includes the names`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
     for ids in [[registration.credentialID], []] {
@@ -80,7 +80,7 @@ extension TestWorld {
   }
 
   // Holds: GA-12
-  @Test func `a silent request asks nobody, writes nothing and tells neither presence nor verification`() async throws {
+  @Test func `a silent request shows no prompt, writes nothing, and sets neither UP nor UV`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
     var other = TestWorld()
@@ -89,14 +89,14 @@ extension TestWorld {
     #expect(other.person.shown.isEmpty)
     #expect(other.store.writes == 0)
 
-    // Without ids it tells what every key tells: accounts of level 1.
+    // Without ids it finds what any program may find: credentials with credProtect 1.
     let found = await world.getAssertion(Requests.getAssertion(up: false))
     #expect(try verify(found, of: registration).flags == 0x18)
     #expect(found.map?[4] == ["id": .bytes(Requests.userID)])
   }
 
   // Holds: GA-15
-  @Test func `the only account of a site was selected in our prompt, so that no browser asks once more`() async throws {
+  @Test func `userSelected is true for the only account of a site, so that no browser prompts again`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
     #expect(await world.getAssertion(Requests.getAssertion()).map?[6] == true)
@@ -108,7 +108,7 @@ extension TestWorld {
     #expect(several.map?[6] == nil)
   }
 
-  @Test func `verification without presence being asked for still has both`() async throws {
+  @Test func `verification with up false sets both flags`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
     let answer = await world.getAssertion(
@@ -118,7 +118,7 @@ extension TestWorld {
   }
 
   // Holds: PEERSIGNIN-2, GA-7, GA-13
-  @Test func `of several ids the first that is live signs, and only one`() async throws {
+  @Test func `the first valid id of several signs, and only that one`() async throws {
     var world = TestWorld()
     let registrations = [
       try await world.register(rk: false), try await world.register(userID: [1]), try await world.register(rk: false),
@@ -134,7 +134,7 @@ extension TestWorld {
   }
 
   // Holds: MSG-9
-  @Test func `entries of an unknown type are passed over`() async throws {
+  @Test func `allowList entries of an unknown type are skipped`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
     let id = CBORValue.bytes(registration.credentialID)
@@ -146,7 +146,7 @@ extension TestWorld {
   }
 
   // Holds: GA-8
-  @Test func `an empty allowList is none`() async throws {
+  @Test func `an empty allowList counts as absent`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
     _ = try verify(await world.getAssertion(Requests.getAssertion(changes: [(3, [])])), of: registration)
@@ -168,7 +168,7 @@ extension TestWorld {
   @Test(arguments: [
     (1, true, true), (2, true, false), (3, false, false),
   ])
-  func `a level keeps its credential from requests without verification`(
+  func `credProtect hides a credential from requests without verification`(
     level: Int, sentID: Bool, noID: Bool
   ) async throws {
     var world = TestWorld()
@@ -183,7 +183,7 @@ extension TestWorld {
     #expect(await world.getAssertion(Requests.getAssertion(uv: true)).status == .success)
   }
 
-  @Test func `the level travels inside a sealed id`() async throws {
+  @Test func `the credProtect level is stored in a sealed id`() async throws {
     var world = TestWorld()
     for rk in [true, false] {
       let id = try await world.register(rk: rk, credProtect: 3).credentialID
@@ -193,10 +193,10 @@ extension TestWorld {
     }
   }
 
-  // MARK: nothing found
+  // MARK: No credential found
 
   // Holds: GA-10
-  @Test func `with nothing found nobody is asked, so that another key can be`() async throws {
+  @Test func `if no credential is found, no prompt is shown, so that another key can answer`() async throws {
     var world = TestWorld()
     for uv in [nil, true] as [Bool?] {
       #expect(await world.getAssertion(Requests.getAssertion(allowing: [[1]], uv: uv)).bytes == [0x2E])
@@ -205,7 +205,7 @@ extension TestWorld {
     #expect(world.person.shown.isEmpty)
   }
 
-  @Test func `verification comes before the word that a site has no account here`() async throws {
+  @Test func `a request with uv verifies the user before it reports that no account exists`() async throws {
     var world = TestWorld()
     let prompt = UserPrompt(purpose: .signIn, rpID: "example.com", accountCount: 0)
     #expect(await world.getAssertion(Requests.getAssertion(uv: true)).bytes == [0x2E])
@@ -228,9 +228,9 @@ extension TestWorld {
     #expect(other.store.writes == 0)
   }
 
-  // MARK: recovery
+  // MARK: Recovery
 
-  @Test func `a sealed discoverable id comes back as a record with the first consent`() async throws {
+  @Test func `a sealed discoverable id is written back as a record with the first consent`() async throws {
     var world = TestWorld()
     let registration = try await world.register()
     var other = TestWorld()
@@ -247,7 +247,7 @@ extension TestWorld {
     #expect(other.store.writes == 1)
   }
 
-  @Test func `a non-discoverable id needs no record and leaves none`() async throws {
+  @Test func `a non-discoverable credential has no record, before or after`() async throws {
     var world = TestWorld()
     let registration = try await world.register(rk: false)
     var other = TestWorld()
@@ -256,7 +256,7 @@ extension TestWorld {
     #expect(other.store.writes == 0)
   }
 
-  @Test func `an id of a higher epoch raises the epoch with consent, the floor never`() async throws {
+  @Test func `an id of a higher epoch raises the epoch with consent, and never the floor`() async throws {
     for rk in [true, false] {
       var world = TestWorld(state: StoreState(storeID: [], epoch: 5))
       let id = try await world.register(rk: rk).credentialID
@@ -270,7 +270,7 @@ extension TestWorld {
   }
 
   // Holds: GA-17
-  @Test func `what U2F registered signs in with a counter that grows, and without BE and BS`() async throws {
+  @Test func `a U2F credential signs in with a growing counter, and without BE and BS`() async throws {
     var world = TestWorld()
     let rpIDHash = RPIDHash(rpID: Requests.rpID)
     let parameters = try #require(CredentialParameters.u2f(salt: [UInt8](repeating: 5, count: 16), epoch: 0))
@@ -289,7 +289,7 @@ extension TestWorld {
     #expect(world.store.writes == 0)
   }
 
-  @Test func `a write-back that fails makes no answer`() async throws {
+  @Test func `a write-back that fails fails the request`() async throws {
     var world = TestWorld()
     let id = try await world.register().credentialID
     var other = TestWorld()
@@ -299,7 +299,7 @@ extension TestWorld {
     #expect(await other.getAssertion(Requests.getAssertion(allowing: [id], up: false)).status == .success)
   }
 
-  @Test func `a store that cannot be read ends the command before the person is asked`() async throws {
+  @Test func `a store that cannot be read ends getAssertion before any prompt`() async throws {
     var world = TestWorld()
     world.store.fail(with: RecoveryError(.store, "cannot read the store"))
     for ids in [[], [[1]]] as [[[UInt8]]] {
@@ -345,7 +345,7 @@ extension TestWorld {
 
   // Holds: CTAP2-4, CTAP2-5, MSG-8, GA-2, GA-3
   @Test(arguments: refused)
-  func `is refused, locked or not, before anybody is asked`(of request: RequestCase) async {
+  func `an invalid getAssertion request is refused before any prompt, locked or not`(of request: RequestCase) async {
     for isOpen in [true, false] {
       var world = TestWorld(isOpen: isOpen)
       let answer = await world.getAssertion(Requests.getAssertion(changes: request.changes))
@@ -366,20 +366,20 @@ extension TestWorld {
 
   // Holds: CTAP2-6, MSG-6
   @Test(arguments: served)
-  func `is served`(_ request: RequestCase) async throws {
+  func `a getAssertion with unknown or default members succeeds`(_ request: RequestCase) async throws {
     var world = TestWorld()
     _ = try await world.register()
     #expect(await world.getAssertion(Requests.getAssertion(changes: request.changes)).status == .success)
   }
 
   // Holds: GA-4
-  @Test func `uv where verification is not set up is an invalid option`() async {
+  @Test func `uv without verification set up is an invalid option`() async {
     var world = TestWorld(canVerify: false)
     #expect(await world.getAssertion(Requests.getAssertion(uv: true)).bytes == [0x2C])
   }
 
   // Holds: GA-1
-  @Test func `an empty pinUvAuthParam asks which key is meant`() async {
+  @Test func `an empty pinUvAuthParam prompts for the selection of a key`() async {
     var world = TestWorld(isOpen: false)
     #expect(await world.getAssertion(Requests.getAssertion(changes: [(6, .bytes([]))])).bytes == [0x35])
     world.person.will(.fail(.declined))

@@ -5,7 +5,7 @@ import TestVectors
 import Testing
 
 @Suite struct GetInfoTests {
-  /// The answer without its two members that are other each time.
+  /// The answer without the two members that are different each time.
   private func told(by world: inout TestWorld) async throws -> String {
     let answer = await world.send([0x04])
     var map = try #require(answer.map)
@@ -17,7 +17,7 @@ import Testing
   }
 
   // Holds: INFO-1, INFO-2, INFO-3, INFO-4, INFO-5, EXT-16
-  @Test func `tells what is whole, byte for byte`() async throws {
+  @Test func `getInfo lists all features, byte for byte`() async throws {
     var world = TestWorld()
     // {1: ["U2F_V2", "FIDO_2_0", "FIDO_2_1", "FIDO_2_3"], 2: ["credProtect", "credBlob", "largeBlobKey",
     //  "minPinLength", "hmac-secret", "hmac-secret-mc", "thirdPartyPayment", "liquid"], 3: aaguid,
@@ -39,7 +39,7 @@ import Testing
   }
 
   // Holds: INFO-3, INFO-5
-  @Test func `without verification and extensions names neither`() async throws {
+  @Test func `getInfo without verification and extensions lists neither`() async throws {
     var world = TestWorld(canVerify: false, extensions: [])
     #expect(
       try await told(by: &world) == """
@@ -52,7 +52,7 @@ import Testing
         """)
   }
 
-  @Test func `asks nobody, though the vault is locked`() async {
+  @Test func `getInfo needs no prompt, even if the vault is locked`() async {
     var world = TestWorld(isOpen: false)
     #expect(await world.send([0x04]).status == .success)
     #expect(await world.send([0x04]).map?[0x14] == nil, "how many passkeys there are, only the store knows")
@@ -60,7 +60,7 @@ import Testing
     #expect(world.person.shown.isEmpty)
   }
 
-  @Test func `tells how many passkeys there is room for`() async throws {
+  @Test func `getInfo reports the room for more passkeys`() async throws {
     var world = TestWorld()
     _ = try await world.register()
     #expect(await world.send([0x04]).map?[0x14] == 9999)
@@ -68,7 +68,7 @@ import Testing
     #expect(await world.send([0x04]).map?[0x14] == 0, "recovered ones are kept beyond the limit")
   }
 
-  @Test func `passes over a parameter map that a later edition may define`() async {
+  @Test func `getInfo ignores a parameter map, which a later edition may define`() async {
     var world = TestWorld(isOpen: false)
     let plain = await world.send([0x04])
     #expect(await world.send(0x04, [1: true]) == plain)

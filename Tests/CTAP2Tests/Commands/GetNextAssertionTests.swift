@@ -3,7 +3,7 @@ import CTAP2
 import Testing
 
 @Suite struct GetNextAssertionTests {
-  /// Three accounts of example.com, the last one the newest.
+  /// Three accounts of example.com, the newest last.
   private func threeAccounts() async throws -> (TestWorld, [ParsedAuthenticatorData]) {
     var world = TestWorld()
     var registrations: [ParsedAuthenticatorData] = []
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(arguments: [true, nil])
-  func `a request reads one account for each answer`(uv: Bool?) async throws {
+  func `a request reads one account per answer`(uv: Bool?) async throws {
     var (world, _) = try await threeAccounts()
     let read = world.store.recordsRead
     #expect(await world.getAssertion(Requests.getAssertion(uv: uv)).map?[5] == 3)
@@ -47,7 +47,7 @@ import Testing
     #expect(world.store.recordsRead == read + 2)
   }
 
-  @Test func `a silent request goes on silently`() async throws {
+  @Test func `a silent request continues silently`() async throws {
     var (world, _) = try await threeAccounts()
     let prompts = world.person.shown.count
     #expect(await world.getAssertion(Requests.getAssertion(up: false)).map?[5] == 3)
@@ -57,14 +57,14 @@ import Testing
   }
 
   // Holds: GA-19
-  @Test func `without a sign-in before there is nothing to go on from`() async {
+  @Test func `getNextAssertion without a getAssertion is not allowed`() async {
     var world = TestWorld()
     #expect(await world.getNextAssertion().bytes == [0x30])
     #expect(await world.send(0x08, [:]).bytes == [0x30])
   }
 
   // Holds: GA-19
-  @Test func `one account leaves nothing to go on from`() async throws {
+  @Test func `getNextAssertion after a single account is not allowed`() async throws {
     var world = TestWorld()
     _ = try await world.register()
     #expect(await world.getAssertion(Requests.getAssertion()).status == .success)
@@ -72,7 +72,7 @@ import Testing
   }
 
   // Holds: GA-20, TIME-5
-  @Test func `after more than 30 s the rest is gone`() async throws {
+  @Test func `getNextAssertion after more than 30 s is not allowed`() async throws {
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())
     world.clock.advance(by: .seconds(30) + .nanoseconds(1))
@@ -86,7 +86,7 @@ import Testing
 
   // Holds: GA-20
   @Test(arguments: interruptions)
-  func `any other message in between ends it`(message: [UInt8]) async throws {
+  func `any other message ends the sequence`(message: [UInt8]) async throws {
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())
     _ = await world.send(message)
@@ -94,14 +94,14 @@ import Testing
   }
 
   // Holds: GA-20
-  @Test func `another client gets nothing, and ends it`() async throws {
+  @Test func `another client gets nothing, and ends the sequence`() async throws {
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())
     #expect(await world.getNextAssertion(channel: 2).bytes == [0x30])
     #expect(await world.getNextAssertion().bytes == [0x30])
   }
 
-  @Test func `a replug ends it`() async throws {
+  @Test func `a replug ends the sequence`() async throws {
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())
     world.clock.advance(by: .seconds(1))
@@ -109,7 +109,7 @@ import Testing
     #expect(await world.getNextAssertion().bytes == [0x30])
   }
 
-  @Test func `a vault that is locked meanwhile is not opened for it`() async throws {
+  @Test func `getNextAssertion does not unlock a vault that was locked meanwhile`() async throws {
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())
     world.keySource.lock()
@@ -117,7 +117,7 @@ import Testing
     #expect(world.keySource.openings == 0)
   }
 
-  @Test func `a vault that was locked and opened again does not go on with it`() async throws {
+  @Test func `a lock ends the sequence, even if the vault is unlocked again`() async throws {
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())
     world.keySource.lock()
@@ -125,7 +125,7 @@ import Testing
     #expect(await world.getNextAssertion().bytes == [0x30])
   }
 
-  @Test func `what changes the credentials ends it`() async throws {
+  @Test func `a change of the credentials ends the sequence`() async throws {
     var (world, _) = try await threeAccounts()
     _ = await world.getAssertion(Requests.getAssertion())
     world.authenticator.forgetRemaining()

@@ -10,7 +10,7 @@ import Testing
 @Suite struct LargeBlobsTests {
   private static let initial = LargeBlobs.initialArray
 
-  /// An array with its digest, of so many bytes in all.
+  /// An array of `count` bytes, including its digest.
   private static func array(_ count: Int, byte: UInt8 = 0x55) -> [UInt8] {
     let content = [UInt8](repeating: byte, count: count - 16)
     return content + SHA256.hash(content).prefix(16)
@@ -20,7 +20,7 @@ import Testing
     await world.send(0x0C, [1: CBORValue(count), 3: CBORValue(offset)]).map?[1]?.bytes
   }
 
-  /// Writes an array in fragments; without a token the device must not be protected.
+  /// Writes an array in fragments; without a token, the device must be unprotected.
   private func set(
     _ array: [UInt8], fragment: Int = 1736, token: TestToken? = nil, in world: inout TestWorld
   ) async -> Answer {
@@ -74,7 +74,7 @@ import Testing
   }
 
   // Holds: MGMT-20
-  @Test func `it is there only when it is whole and its digest is right`() async {
+  @Test func `an array replaces the old one only if it is complete and its digest is right`() async {
     var world = TestWorld(canVerify: false)
     _ = await set(Self.array(17), in: &world)
     var wrong = Self.array(100)
@@ -101,14 +101,16 @@ import Testing
     ([2: .bytes([UInt8](repeating: 0, count: 18)), 3: 0, 4: 17], .invalidParameter), ([:], .invalidParameter),
   ]
 
-  @Test(arguments: refusals) func `is refused`(request: CBORMap, status: CTAPStatus) async {
+  @Test(arguments: refusals) func `an invalid authenticatorLargeBlobs request is refused`(
+    request: CBORMap, status: CTAPStatus
+  ) async {
     var world = TestWorld(canVerify: false)
     #expect(await world.send(0x0C, request).bytes == [status.rawValue])
     #expect(await get(in: &world) == Self.initial)
   }
 
   // Holds: MGMT-17
-  @Test func `only the client that began goes on, where it stopped, on the same life of the device`() async {
+  @Test func `a write is continued only by its client, at its offset, before a replug`() async {
     let array = Self.array(100)
     let (first, second) = (
       CBORMap([(2, .bytes(Array(array[..<50]))), (3, 0), (4, 100)]),
@@ -131,7 +133,7 @@ import Testing
 
   // Holds: MGMT-17
   @Test(arguments: [true, false])
-  func `what a person agreed to ends when the vault is locked`(isOpenedAgain: Bool) async {
+  func `a lock ends a write that the user agreed to`(isOpenedAgain: Bool) async {
     var world = TestWorld(canVerify: false)
     let array = Self.array(100)
     #expect(await world.send(0x0C, Self.fragment(Array(array[..<50]), 0, 100, nil)).status == .success)
@@ -142,14 +144,14 @@ import Testing
     #expect(world.keySource.wishes.isEmpty, "nobody is asked to unlock for it")
     #expect(await get(in: &world) == Self.initial)
     #expect(world.store.writes == 0)
-    // From the beginning, and asked anew.
+    // A write from the beginning, with its own prompt.
     #expect(await set(array, fragment: 50, in: &world).bytes == [0x00])
     #expect(world.person.shown.count == 2)
     #expect(await get(in: &world) == array)
   }
 
   // Holds: CONTROL-13
-  @Test func `the owner's write ends one that is half done`() async throws {
+  @Test func `the owner's write ends one in progress`() async throws {
     var world = TestWorld(canVerify: false)
     let (theirs, ours) = (Self.array(100), Self.array(100, byte: 0x66))
     let vault = try await world.keySource.open(for: nil)
@@ -162,7 +164,7 @@ import Testing
     }
   }
 
-  @Test func `the owner replaces the array that was read, and no other`() async throws {
+  @Test func `the owner replaces the array only if it was not changed since it was read`() async throws {
     var world = TestWorld(canVerify: false)
     let (theirs, ours) = (Self.array(100), Self.array(100, byte: 0x66))
     let vault = try await world.keySource.open(for: nil)
@@ -178,7 +180,7 @@ import Testing
   }
 
   // Holds: MGMT-18
-  @Test func `a protected device wants a token of lbw over what is written where`() async throws {
+  @Test func `a write on a protected device needs a token with permission lbw over fragment and offset`() async throws {
     var world = TestWorld()
     let array = Self.array(2000)
     #expect(await set(array, in: &world).status == .puatRequired)
@@ -201,7 +203,7 @@ import Testing
   }
 
   // Holds: CTAP2-17, MGMT-19
-  @Test func `where nobody can be verified, a person agrees to the array, once`() async throws {
+  @Test func `without verification, the user agrees once for the whole array`() async throws {
     var world = TestWorld(canVerify: false)
     let array = Self.array(4000)
     let refusals: [(UserInteractionError, CTAPStatus)] = [
@@ -225,7 +227,7 @@ import Testing
     }
     #expect(world.person.shown == shown, "the first fragment alone asks")
 
-    // Reading, and what is refused, asks nobody.
+    // Reading and refused requests show no prompt.
     let refused: CBORMap = [2: .bytes([UInt8](repeating: 0, count: 18)), 3: 0, 4: 17]
     #expect(await world.send(0x0C, refused).status == .invalidParameter)
     #expect(await get(in: &world) == Self.array(17))
@@ -233,7 +235,7 @@ import Testing
   }
 
   // Holds: MGMT-19
-  @Test func `a write that was agreed to goes on with a token, where a PIN is set meanwhile`() async throws {
+  @Test func `a write that the user agreed to needs a token once a PIN is set`() async throws {
     var world = TestWorld(canVerify: false)
     let array = Self.array(100)
     #expect(await world.send(0x0C, Self.fragment(Array(array[..<50]), 0, 100, nil)).status == .success)
@@ -243,7 +245,7 @@ import Testing
   }
 
   // Holds: MC-16, MGMT-21
-  @Test func `lbw outlives a ceremony`() async throws {
+  @Test func `permission lbw outlasts a registration`() async throws {
     var world = TestWorld()
     let token = try await token([.makeCredential, .largeBlobWrite], in: &world)
     #expect(
@@ -252,7 +254,7 @@ import Testing
   }
 
   // Holds: MGMT-35
-  @Test func `a full disk changes nothing, and a reset empties it`() async {
+  @Test func `a full disk changes nothing, and a reset empties the array`() async {
     var world = TestWorld(canVerify: false)
     _ = await set(Self.array(17), in: &world)
     world.replug()

@@ -92,7 +92,7 @@ import Testing
 
   // Holds: CTAP2-4, CTAP2-5, MSG-8, MC-2, MC-3, MC-4, MC-10, MC-21
   @Test(arguments: refused)
-  func `is refused, locked or not, before anybody is asked`(of request: RequestCase) async {
+  func `an invalid makeCredential request is refused before any prompt, locked or not`(of request: RequestCase) async {
     for isOpen in [true, false] {
       var world = TestWorld(isOpen: isOpen)
       let answer = await world.makeCredential(Requests.makeCredential(changes: request.changes))
@@ -130,7 +130,7 @@ import Testing
 
   // Holds: CTAP2-6, MSG-6, MC-6, MC-17, MC-20, MC-21
   @Test(arguments: served)
-  func `is served`(_ request: RequestCase) async {
+  func `a makeCredential with unknown or default members succeeds`(_ request: RequestCase) async {
     var world = TestWorld()
     let answer = await world.makeCredential(Requests.makeCredential(changes: request.changes))
     #expect(answer.status == .success)
@@ -143,7 +143,7 @@ import Testing
     RequestCase("rk and uv", 7, ["rk": true, "uv": true], .invalidOption),
     RequestCase("rk", 7, ["rk": true], .success),
   ])
-  func `where verification is not set up`(_ request: RequestCase) async {
+  func `without verification set up, uv is an invalid option`(_ request: RequestCase) async {
     var world = TestWorld(canVerify: false)
     #expect(await world.makeCredential(Requests.makeCredential(changes: request.changes)).status == request.status)
   }
@@ -153,8 +153,9 @@ import Testing
     (ScriptedPerson.Operation.agree, CTAPStatus.pinNotSet), (.fail(.declined), .operationDenied),
     (.fail(.timedOut), .userActionTimeout), (.fail(.cancelled), .keepaliveCancel),
   ])
-  func `an empty pinUvAuthParam asks which key is meant`(operation: ScriptedPerson.Operation, status: CTAPStatus) async
-  {
+  func `an empty pinUvAuthParam prompts for the selection of a key`(
+    operation: ScriptedPerson.Operation, status: CTAPStatus
+  ) async {
     for change: [(CBORValue, CBORValue?)] in [[(8, .bytes([]))], [(8, .bytes([])), (9, 1)]] {
       var world = TestWorld(isOpen: false)
       world.person.will(operation)

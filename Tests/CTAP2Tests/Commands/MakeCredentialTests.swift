@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct MakeCredentialTests {
   // Holds: MC-23, MC-24, MC-27, GA-8
-  @Test func `a non-discoverable credential lives in its id alone, attested by its own key`() async throws {
+  @Test func `a non-discoverable credential is stored in its id only, and attested by its own key`() async throws {
     var world = TestWorld()
     let answer = await world.makeCredential(Requests.makeCredential())
     let members = try #require(answer.map)
@@ -36,7 +36,7 @@ import Testing
   }
 
   // Holds: PEERSIGNIN-1, MC-27
-  @Test func `a discoverable credential is kept as a record that holds no key`() async throws {
+  @Test func `a discoverable credential is stored as a record without a key`() async throws {
     var world = TestWorld()
     let answer = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
     let parsed = try #require(ParsedAuthenticatorData(answer.map?[2]?.bytes ?? []))
@@ -59,7 +59,7 @@ import Testing
     #expect(world.store.writes == 1)
   }
 
-  @Test func `the person is told that the account's passkey is replaced, and of nothing else`() async {
+  @Test func `the prompt says if the account's passkey is replaced`() async {
     var world = TestWorld()
     for (rk, replaces) in [(true, false), (false, false), (true, true)] {
       #expect(await world.makeCredential(Requests.makeCredential(rk: rk, uv: true)).status == .success)
@@ -69,7 +69,7 @@ import Testing
 
   // Holds: MGMT-32
   @Test(arguments: [".dummy", "make.me.blink"])
-  func `a registration at nobody asks which key is meant, and is made all the same`(_ rpID: String) async throws {
+  func `a registration for a dummy site prompts for a selection, and succeeds`(_ rpID: String) async throws {
     var world = TestWorld()
     let answer = await world.makeCredential(Requests.makeCredential(rpID: rpID))
     #expect(ParsedAuthenticatorData(answer.map?[2]?.bytes ?? [])?.credentialID.count == 127)
@@ -77,7 +77,7 @@ import Testing
     #expect(world.store.writes == 0)
   }
 
-  @Test func `what stays, or does more, is asked for as what it is, and so is any site's`() async {
+  @Test func `only a plain registration for a dummy site prompts for a selection`() async {
     let requests = [
       Requests.makeCredential(rk: true, uv: true, rpID: ".dummy"), Requests.makeCredential(uv: true, rpID: ".dummy"),
       Requests.makeCredential(rpID: ".dummy", changes: [(6, ["credProtect": 2])]),
@@ -91,7 +91,7 @@ import Testing
   }
 
   // Holds: MC-24
-  @Test func `EdDSA makes keys of its own form`() async throws {
+  @Test func `EdDSA keys and signatures have their own form`() async throws {
     for rk in [false, true] {
       var world = TestWorld()
       let answer = await world.makeCredential(Requests.makeCredential(rk: rk, uv: true, algorithms: [-8]))
@@ -112,7 +112,7 @@ import Testing
 
   // Holds: MC-4
   @Test(arguments: choices)
-  func `the first algorithm of the list that we have is taken`(list: [Int], chosen: Int64) async {
+  func `the first supported algorithm of the list is used`(list: [Int], chosen: Int64) async {
     var world = TestWorld()
     let answer = await world.makeCredential(Requests.makeCredential(algorithms: list))
     #expect(answer.map?[3]?.map?["alg"]?.int == chosen)
@@ -126,7 +126,7 @@ import Testing
 
   // Holds: MC-26
   @Test(arguments: preferences)
-  func `the statement is the first of attestationFormatsPreference that we have`(
+  func `the attestation format is the first supported one of attestationFormatsPreference`(
     preference: [CBORValue], format: String
   ) async throws {
     var world = TestWorld()
@@ -137,7 +137,7 @@ import Testing
   }
 
   // Holds: MC-18
-  @Test func `the account's second registration takes another key and id, and ends the first`() async throws {
+  @Test func `a second registration of an account has another key and id, and invalidates the first`() async throws {
     var world = TestWorld()
     let answers = [
       await world.makeCredential(Requests.makeCredential(rk: true, uv: true)),
@@ -151,7 +151,7 @@ import Testing
     #expect(await world.getAssertion(Requests.getAssertion(allowing: [parsed[1].credentialID])).status == .success)
   }
 
-  @Test func `two non-discoverable registrations of one account have nothing in common`() async throws {
+  @Test func `two non-discoverable registrations of one account have different keys and ids`() async throws {
     var world = TestWorld()
     let answers = [
       await world.makeCredential(Requests.makeCredential()), await world.makeCredential(Requests.makeCredential()),
@@ -164,7 +164,7 @@ import Testing
     }
   }
 
-  @Test func `where ids are hashes the id is the hash of the key, for discoverable credentials only`() async throws {
+  @Test func `with hash ids, the id of a discoverable credential is the hash of its key`() async throws {
     var world = TestWorld(state: StoreState(storeID: [], credentialIDForm: .hash))
     let answer = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
     let parsed = try #require(ParsedAuthenticatorData(answer.map?[2]?.bytes ?? []))
@@ -188,7 +188,7 @@ import Testing
     #expect(record.name.map { Array($0.utf8) } == Array(kept.utf8))
   }
 
-  @Test func `a record that cannot be made durable makes no answer`() async throws {
+  @Test func `a record that cannot be written fails the request`() async throws {
     var world = TestWorld()
     world.store.fill()
     #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true)).bytes == [0x7F])
@@ -197,7 +197,7 @@ import Testing
     #expect(world.reports.all.last?.error?.reason.contains("no space left") == true)
   }
 
-  @Test func `a store that cannot be read ends the command before the person is asked`() async {
+  @Test func `a store that cannot be read ends makeCredential before any prompt`() async {
     var world = TestWorld()
     world.store.fail(with: RecoveryError(.store, "cannot read the store"))
     #expect(await world.makeCredential(Requests.makeCredential()).bytes == [0x7F])
@@ -205,7 +205,7 @@ import Testing
   }
 
   // Holds: MC-19
-  @Test func `an epoch whose counters are used up has no room`() async throws {
+  @Test func `an epoch without free counters is reported as a full store`() async throws {
     var world = TestWorld()
     let last = CredentialSource(
       rpID: Requests.rpID, userID: Requests.userID, id: [1], algorithm: .es256, counter: 65_535, created: 0, changed: 0,
@@ -227,14 +227,14 @@ import Testing
   }
 
   // Holds: PEERSIGNIN-2
-  @Test func `presence does not stand for verification, nor verification for presence`() async {
+  @Test func `presence does not replace verification, nor verification presence`() async {
     var world = TestWorld()
     world.person.will(.answer(userPresent: true, userVerified: false), .answer(userPresent: false, userVerified: true))
     #expect(await world.makeCredential(Requests.makeCredential(uv: true)).bytes == [0x27])
     #expect(await world.makeCredential(Requests.makeCredential(uv: true)).bytes == [0x27])
   }
 
-  @Test func `a person who was verified unasked is told as verified`() async throws {
+  @Test func `a user who was verified without a request is reported as verified`() async throws {
     var world = TestWorld()
     world.person.will(.answer(userPresent: true, userVerified: true))
     let answer = await world.makeCredential(Requests.makeCredential())
@@ -245,7 +245,7 @@ import Testing
 // MARK: - excludeList
 
 @Suite struct ExcludeListTests {
-  /// Registers once and answers the credential id.
+  /// Registers once, and returns the credential id.
   private func register(in world: inout TestWorld, rk: Bool = true, credProtect: Int? = nil) async throws -> [UInt8] {
     let extensions: [(CBORValue, CBORValue?)] = credProtect.map { [(6, ["credProtect": CBORValue($0)])] } ?? []
     let answer = await world.makeCredential(Requests.makeCredential(rk: rk, uv: true, changes: extensions))
@@ -257,7 +257,7 @@ import Testing
   }
 
   // Holds: CTAP2-20, MC-19
-  @Test func `a full store takes no other account, and each account again`() async throws {
+  @Test func `a full store refuses a new account, and accepts a new registration of a known one`() async throws {
     var world = TestWorld()
     _ = try await register(in: &world)
     world.store.pretendToHold(10_000)
@@ -273,7 +273,7 @@ import Testing
     ScriptedPerson.Operation.agree, .fail(.declined), .fail(.timedOut), .fail(.verificationFailed),
     .fail(.verificationBlocked), .answer(userPresent: false, userVerified: false),
   ])
-  func `a credential of ours excludes, whatever the person does`(operation: ScriptedPerson.Operation) async throws {
+  func `an own credential excludes, whatever the user answers`(operation: ScriptedPerson.Operation) async throws {
     for rk in [true, false] {
       var world = TestWorld()
       let id = try await register(in: &world, rk: rk)
@@ -288,7 +288,7 @@ import Testing
   }
 
   // Holds: MC-13
-  @Test func `a CANCEL is answered as such`() async throws {
+  @Test func `a cancelled prompt is answered as a CANCEL`() async throws {
     var world = TestWorld()
     let id = try await register(in: &world)
     world.person.will(.fail(.cancelled))
@@ -296,7 +296,7 @@ import Testing
   }
 
   // Holds: MSG-9
-  @Test func `another site's credentials, unknown ids and unknown types exclude nothing`() async throws {
+  @Test func `credentials of other sites, unknown ids and unknown types exclude nothing`() async throws {
     var world = TestWorld()
     let id = try await register(in: &world)
     #expect(await world.makeCredential(excluding(id, rpID: "example.org")).status == .success)
@@ -306,7 +306,7 @@ import Testing
   }
 
   // Holds: MC-14
-  @Test func `a credential of level 3 excludes only who verifies the person`() async throws {
+  @Test func `a credential with credProtect 3 excludes only with verification`() async throws {
     for rk in [true, false] {
       var world = TestWorld()
       let id = try await register(in: &world, rk: rk, credProtect: 3)
@@ -323,7 +323,8 @@ import Testing
     }
   }
 
-  @Test func `a hit that is not in the store comes back with consent, and with the names of the request`() async throws
+  @Test func `an excluded id without a record is written back with consent, with the names of the request`()
+    async throws
   {
     var world = TestWorld()
     let id = try await register(in: &world)
@@ -340,7 +341,7 @@ import Testing
     #expect(record.displayName == "Alice")
   }
 
-  @Test func `a hash id comes back too, with the credProtect that the request asks for`() async throws {
+  @Test func `a hash id is written back too, with the request's credProtect`() async throws {
     let state = StoreState(storeID: [], credentialIDForm: .hash)
     var world = TestWorld(state: state)
     let id = try await register(in: &world)
@@ -353,7 +354,7 @@ import Testing
     #expect(record.policy.credProtect == .userVerificationOptionalWithCredentialIDList)
   }
 
-  @Test func `an own id that is dead raises the next counter`() async throws {
+  @Test func `an own id that was replaced raises the next counter`() async throws {
     var world = TestWorld()
     let ids = [
       try await register(in: &world), try await register(in: &world), try await register(in: &world),

@@ -4,7 +4,7 @@ import Recovery
 import Testing
 
 // Holds: MC-5, MC-6, MC-9, GA-3
-/// Every product of rk, up and uv, with verification set up or not, against the rules said a second time.
+/// Every combination of rk, up and uv, with and without verification set up, against a second statement of the rules.
 @Suite struct OptionsTests {
   struct Choice: Sendable, CustomTestStringConvertible {
     let rk, up, uv: Bool?
@@ -25,7 +25,7 @@ import Testing
   }()
 
   @Test(arguments: choices)
-  func `a registration`(choice: Choice) async throws {
+  func `a registration follows the rules for its options`(choice: Choice) async throws {
     var world = TestWorld(canVerify: choice.canVerify)
     let answer = await world.makeCredential(Requests.makeCredential(rk: choice.rk, uv: choice.uv, up: choice.up))
     if choice.uv == true, !choice.canVerify { return #expect(answer.bytes == [0x2C]) }
@@ -40,7 +40,7 @@ import Testing
   }
 
   @Test(arguments: choices)
-  func `a sign-in`(choice: Choice) async throws {
+  func `a sign-in follows the rules for its options`(choice: Choice) async throws {
     var world = TestWorld(canVerify: choice.canVerify)
     let registration = try await world.register()
     var request = Requests.getAssertion(allowing: [registration.credentialID], up: choice.up, uv: choice.uv)

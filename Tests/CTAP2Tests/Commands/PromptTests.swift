@@ -4,7 +4,7 @@ import Testing
 
 @testable import CTAP2
 
-/// What a prompt says of itself, and what the extensions say in it.
+/// The properties of a prompt, and the extras that extensions add to it.
 @Suite struct PromptTests {
   static let transactions = UserPrompt.TransactionTexts(
     each: NonEmpty(last: .init(kind: "payment", lines: [], isToBeSigned: true)), isGroup: false, common: [], inShort: []
@@ -32,7 +32,7 @@ import Testing
   }
 
   // Holds: PERSON-8
-  @Test func `a prompt says what goes along`() async throws {
+  @Test func `a prompt lists the extras of the extensions`() async throws {
     var world = TestWorld()
     let salts = try await Self.salts(&world)
     let registered: [(CBORValue, UserPrompt.Extras)] = [
@@ -49,7 +49,7 @@ import Testing
       #expect(answer.status == .success)
       #expect(world.person.shown.last?.prompt.extras == extras, "\(input)")
     }
-    // The last registration has all of them.
+    // The last registration has all of these extensions.
     let signedIn: [(CBORValue, UserPrompt.Extras)] = [
       (["hmac-secret": salts], .secret), (["largeBlobKey": true], .largeBlobKey),
       (["thirdPartyPayment": true], .payment),
@@ -72,7 +72,7 @@ import Testing
   }
 
   // Holds: PERSON-8
-  @Test func `a large-blob key that no credential has does not go along`() async throws {
+  @Test func `a prompt does not list a large-blob key that the credential does not have`() async throws {
     var world = TestWorld()
     _ = try await world.register()
     let answer = await world.getAssertion(Requests.getAssertion(uv: true, changes: [(4, ["largeBlobKey": true])]))
@@ -81,7 +81,7 @@ import Testing
   }
 
   // Holds: PERSON-8
-  @Test func `extras have their own dialog, even with a token`() async throws {
+  @Test func `extras are prompted for even with a token`() async throws {
     var world = TestWorld()
     let salts = try await Self.salts(&world)
     let inputs: [(CBORValue, Int)] = [

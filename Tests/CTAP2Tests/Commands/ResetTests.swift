@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct ResetTests {
   // Holds: MGMT-35
-  @Test func `empties the store and goes on in the next epoch`() async throws {
+  @Test func `a reset empties the store and starts the next epoch`() async throws {
     var world = TestWorld()
     let before = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
     #expect(before.status == .success)
@@ -20,7 +20,7 @@ import Testing
       world.person.shown.last == .init(prompt: UserPrompt(purpose: .reset(importedPasskeys: 0)), verification: true),
       "the open vault spares nobody the passphrase")
 
-    // What was made before the reset is dead here, and what is made now is of epoch 1.
+    // Credentials from before the reset are invalid here, and new ones have epoch 1.
     let id = try #require(ParsedAuthenticatorData(before.map?[2]?.bytes ?? [])).credentialID
     #expect(await world.getAssertion(Requests.getAssertion(allowing: [id])).bytes == [0x2E])
     #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true)).status == .success)
@@ -28,7 +28,7 @@ import Testing
   }
 
   // Holds: PIN-30
-  @Test func `ends the token in use`() async throws {
+  @Test func `a reset ends the token in use`() async throws {
     var world = TestWorld()
     let platform = try TestPlatform(.two)
     let token = try platform.token(try await platform.askTokenByVerification(.credentialManagement, in: &world))
@@ -37,7 +37,7 @@ import Testing
     #expect(await world.send(0x0A, token.manage(0x01)).status == .pinAuthInvalid)
   }
 
-  @Test func `counts the passkeys that nothing brings back`() async throws {
+  @Test func `the prompt counts the imported passkeys, which cannot be restored`() async throws {
     var world = TestWorld()
     var scalar = [UInt8](repeating: 1, count: 32)
     let imported = CredentialSource(
@@ -50,7 +50,7 @@ import Testing
   }
 
   // Holds: PERSON-9, MGMT-33, TIME-4
-  @Test func `is taken for 10 s after power-up, and no replug gives it more time`() async {
+  @Test func `a reset is accepted for 10 s after power-up, and a replug does not extend that`() async {
     var world = TestWorld()
     world.clock.advance(by: .seconds(9))
     world.replug()
@@ -66,7 +66,7 @@ import Testing
   }
 
   // Holds: MGMT-34
-  @Test func `where nothing verifies, it asks for presence`() async {
+  @Test func `without verification, a reset needs presence`() async {
     var world = TestWorld(canVerify: false)
     #expect(await world.send([0x07]).bytes == [0x00])
     #expect(
@@ -74,7 +74,7 @@ import Testing
   }
 
   // Holds: MGMT-34
-  @Test func `a person who is there, and not verified, resets nothing`() async throws {
+  @Test func `a user who is present but not verified cannot reset`() async throws {
     var world = TestWorld()
     _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
     world.person.will(.answer(userPresent: true, userVerified: false))
@@ -82,7 +82,7 @@ import Testing
     #expect(try world.store.allCredentials().count == 1)
   }
 
-  @Test func `too late, does not even open the vault`() async {
+  @Test func `a late reset does not even unlock the vault`() async {
     var world = TestWorld(isOpen: false)
     world.clock.advance(by: .seconds(11))
     #expect(await world.send([0x07]).bytes == [0x30])
@@ -94,7 +94,7 @@ import Testing
     (UserInteractionError.declined, [UInt8(0x27)]), (.timedOut, [0x2F]), (.cancelled, [0x2D]),
     (.verificationFailed, [0x27]),
   ])
-  func `without the person's consent changes nothing`(error: UserInteractionError, answer: [UInt8]) async throws {
+  func `without consent a reset changes nothing`(error: UserInteractionError, answer: [UInt8]) async throws {
     var world = TestWorld()
     _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
     world.person.will(.fail(error))
@@ -103,13 +103,13 @@ import Testing
     #expect(try world.store.state().epoch == 0)
   }
 
-  @Test func `in the last epoch is refused before anybody is asked`() async {
+  @Test func `a reset in the last epoch is refused before any prompt`() async {
     var world = TestWorld(state: StoreState(storeID: [], epoch: .max, floor: 3))
     #expect(await world.send([0x07]).bytes == [0x7F])
     #expect(world.person.shown.isEmpty)
   }
 
-  @Test func `fails with the store`() async {
+  @Test func `a reset fails if the store fails`() async {
     var world = TestWorld()
     world.store.fail(with: RecoveryError(.store, "cannot read the store"))
     #expect(await world.send([0x07]).bytes == [0x7F])

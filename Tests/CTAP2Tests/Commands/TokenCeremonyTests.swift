@@ -29,7 +29,7 @@ import Testing
     return try #require(ParsedAuthenticatorData(data)).flags
   }
 
-  @Test func `an empty pinUvAuthParam of a registration asks the same question`() async throws {
+  @Test func `an empty pinUvAuthParam in a registration reports whether a PIN is set`() async throws {
     for (pin, status) in [(nil, CTAPStatus.pinNotSet), ("1234", .pinInvalid)] as [(String?, CTAPStatus)] {
       var world = try await world(pin: pin)
       let question = Requests.makeCredential(changes: [(8, .bytes([])), (9, 2)])
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test func `uv beside a token counts as false`() async throws {
+  @Test func `with a token, uv counts as false`() async throws {
     var world = try await world(canVerify: false, pin: "1234")
     let token = try await token(.makeCredential, in: &world)
     let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: token.makeCredential()))
@@ -47,7 +47,7 @@ import Testing
     #expect(world.person.shown.last?.verification == false)
   }
 
-  @Test func `alwaysUv wants a token where nothing else verifies`() async throws {
+  @Test func `alwaysUv needs a token if there is no other verification`() async throws {
     for pin in [nil, "1234"] {
       var world = try await world(canVerify: false, alwaysUV: true, pin: pin)
       #expect(await world.makeCredential(Requests.makeCredential()).status == .puatRequired)
@@ -57,19 +57,19 @@ import Testing
     }
   }
 
-  @Test func `alwaysUv verifies in the one dialog where the passphrase can`() async throws {
+  @Test func `alwaysUv verifies with the passphrase in the same dialog`() async throws {
     var world = try await world(alwaysUV: true)
     #expect(try flags(await world.makeCredential(Requests.makeCredential())) & 0x05 == 0x05)
     #expect(world.person.shown.map(\.verification) == [true])
     #expect(await world.send([0x04]).map?[4]?.map?["makeCredUvNotRqd"] == false)
   }
 
-  @Test func `alwaysUv guards large blobs, also without a PIN`() async throws {
+  @Test func `alwaysUv protects large blobs, even without a PIN`() async throws {
     var world = try await world(canVerify: false, alwaysUV: true)
     #expect(await world.send(0x0C, [2: .bytes([1]), 3: 0, 4: 17]).status == .puatRequired)
   }
 
-  @Test func `a sign-in takes a token of its permission and site only`() async throws {
+  @Test func `a sign-in accepts only a token with its permission and site`() async throws {
     var world = try await world(pin: "1234")
     let other = try await token(.makeCredential, in: &world)
     #expect(
@@ -84,7 +84,7 @@ import Testing
       await without.getAssertion(Requests.getAssertion(changes: fitting.getAssertion())).status == .pinNotSet)
   }
 
-  @Test func `a token without a site is bound to the first that it is used at`() async throws {
+  @Test func `a token without a site is bound to the first site that uses it`() async throws {
     var world = try await world(pin: "1234")
     let platform = try TestPlatform(.two)
     let token = try platform.token(try await platform.askToken(pin: "1234", in: &world))
@@ -96,7 +96,7 @@ import Testing
     #expect(await world.getAssertion(silent("first.example")).status == .noCredentials)
   }
 
-  @Test func `what is excluded is told at once where the token brought presence`() async throws {
+  @Test func `an excluded credential is reported at once if the token gave presence`() async throws {
     var world = try await world()
     let made = await world.makeCredential(Requests.makeCredential())
     let data = try #require(made.map?[2]?.bytes)
@@ -111,7 +111,7 @@ import Testing
     #expect(world.person.shown.count == shown)
   }
 
-  @Test func `a long rp.id is kept whole`() async throws {
+  @Test func `a long rpID is stored whole`() async throws {
     var world = try await world()
     let rpID = String(repeating: "a", count: 40) + ".example"
     #expect(await world.makeCredential(Requests.makeCredential(rk: true, uv: true, rpID: rpID)).status == .success)

@@ -6,14 +6,14 @@ import TestSupport
 import TestVectors
 import Testing
 
-/// The credentials of the contract's vectors, made and used by whole commands.
+/// The credentials of the vectors, made and used with complete commands.
 @Suite struct VectorCeremonyTests {
-  /// What the commands can ask for: U2F has no rp.id.
+  /// The cases that commands can request: those of U2F have no rp.id.
   private static func cases(_ kind: String) throws -> [Vector] {
     try KeysAndRecovery.load().credentials.array.filter { $0.kind.text == kind && $0.rpId.optional != nil }
   }
 
-  /// The extensions that ask for a policy.
+  /// The extensions that request a policy.
   private static func extensions(_ policy: UInt8) -> CBORMap {
     var extensions: CBORMap = ["credProtect": CBORValue(Int(policy & 0b11))]
     if policy & 0b100 != 0 { extensions["largeBlobKey"] = true }
@@ -63,7 +63,7 @@ import Testing
     #expect(try world.store.state().epoch == vector.epoch.integer())
   }
 
-  @Test func `a phone wallet's id signs in, names no user and leaves no record`() async throws {
+  @Test func `a phone wallet's id signs in, without a user and without a record`() async throws {
     let vectors = try KeysAndRecovery.load()
     for id in vectors.phoneCandidates.ids.members.values {
       var world = TestWorld()

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct UserConsentTests {
   @Test(arguments: try KeysAndRecovery.load().credentials.array)
-  func `a signature verifies with the published public key and with no other message`(_ vector: Vector)
+  func `a signature verifies with the published public key, and not for another message`(_ vector: Vector)
     throws
   {
     let (keys, parameters) = (try KeysAndRecovery.keys(), try #require(KeysAndRecovery.parameters(of: vector)))
@@ -25,14 +25,14 @@ import Testing
   }
 
   // Holds: CTAP2-8
-  @Test func `a key that fails is told, and no secret with it`() {
+  @Test func `a faulty signature is reported without a secret`() {
     let error = CTAPError(CryptoError.faultySignature)
     #expect(error.status == .other)
     #expect("\(error)".contains("did not verify and was discarded"))
   }
 
   @Test(arguments: [(false, false), (false, true), (true, false), (true, true)])
-  func `a consent says what the person did, and what verified the person before`(_ present: Bool, _ verified: Bool) {
+  func `a consent holds presence and verification, and a token adds verification`(_ present: Bool, _ verified: Bool) {
     let confirmation = Confirmation(userPresent: present, userVerified: verified)
     #expect(Self.flags(UserConsent(confirmation)) == [present, verified])
     #expect(Self.flags(UserConsent(confirmation).part()) == [present, verified])
@@ -41,7 +41,7 @@ import Testing
     #expect(Self.flags(UserConsent(confirmation, verified: true)) == [present, true])
   }
 
-  @Test(arguments: [false, true]) func `who was not asked was not there`(_ verified: Bool) {
+  @Test(arguments: [false, true]) func `a silent consent has no presence`(_ verified: Bool) {
     #expect(Self.flags(.silent(userVerified: verified)) == [false, verified])
   }
 

@@ -17,7 +17,7 @@ import Testing
 
   // Holds: EXT-9, EXT-10
   @Test(arguments: [0, 1, 32, 64])
-  func `bytes of a discoverable credential are kept and told`(count: Int) async throws {
+  func `a discoverable credential stores its blob and returns it`(count: Int) async throws {
     var world = TestWorld()
     let blob = [UInt8](repeating: 0xB0, count: count)
     let made = try #require(await Self.register(.bytes(blob), in: &world).data)
@@ -30,7 +30,7 @@ import Testing
   }
 
   // Holds: EXT-12
-  @Test func `a sign-in that nobody has agreed to is not told them`() async throws {
+  @Test func `a sign-in without consent does not return the blob`() async throws {
     var world = TestWorld()
     let made = try #require(await Self.register(.bytes([1, 2, 3]), in: &world).data)
     _ = await Self.register(.bytes([4]), name: "bob", in: &world)
@@ -41,7 +41,7 @@ import Testing
     }
     _ = await world.getAssertion(Requests.getAssertion(up: false, changes: Self.asking))
     #expect(await world.getNextAssertion().data?.extensions == nil)
-    // With a token, which says that the person was verified, and not that he is there for this.
+    // With a token: the user was verified, but is not present for this request.
     let platform = try TestPlatform(.two)
     let token = try platform.token(
       try await platform.askTokenByVerification(.getAssertion, rpID: Requests.rpID, in: &world))
@@ -53,7 +53,7 @@ import Testing
   }
 
   // Holds: CTAP2-15, EXT-9
-  @Test func `more than 64 bytes are not kept, and the output says so`() async throws {
+  @Test func `more than 64 bytes are not stored, and the output is false`() async throws {
     var world = TestWorld()
     let made = try #require(await Self.register(.bytes([UInt8](repeating: 1, count: 65)), in: &world).data)
     #expect(made.extensions == ["credBlob": false])
@@ -63,7 +63,7 @@ import Testing
   }
 
   // Holds: CTAP2-15, EXT-9
-  @Test func `a non-discoverable credential has no record for them`() async throws {
+  @Test func `a non-discoverable credential cannot store a blob`() async throws {
     var world = TestWorld()
     let made = try #require(await Self.register(.bytes([1, 2, 3]), rk: false, in: &world).data)
     #expect(made.extensions == ["credBlob": false])
@@ -73,14 +73,14 @@ import Testing
   }
 
   // Holds: EXT-10
-  @Test func `a credential that was made without is answered with no bytes`() async throws {
+  @Test func `a credential without a blob returns no bytes`() async throws {
     var world = TestWorld()
     _ = try await world.register()
     let answer = await world.getAssertion(Requests.getAssertion(changes: Self.asking))
     #expect(answer.data?.extensions == ["credBlob": .bytes([])])
   }
 
-  @Test func `each account is answered with its own, and a newer registration takes its place`() async throws {
+  @Test func `each account has its own blob, and a newer registration replaces it`() async throws {
     var world = TestWorld()
     for (name, blob) in [("alice", 1), ("bob", 2), ("alice", 3)] as [(String, UInt8)] {
       _ = await Self.register(.bytes([blob]), name: name, in: &world)
@@ -99,7 +99,7 @@ import Testing
 
   // Holds: CTAP2-12
   @Test(arguments: refusedRegistrations)
-  func `refuses in a registration`(_ request: RequestCase) async {
+  func `an invalid credBlob in a registration is refused`(_ request: RequestCase) async {
     var world = TestWorld(isOpen: false)
     let answer = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: request.changes))
     #expect(answer.bytes == [request.status.rawValue])
@@ -113,7 +113,7 @@ import Testing
   ]
 
   @Test(arguments: refusedSignIns)
-  func `refuses in a sign-in`(_ request: RequestCase) async {
+  func `an invalid credBlob in a sign-in is refused`(_ request: RequestCase) async {
     var world = TestWorld(isOpen: false)
     let answer = await world.getAssertion(Requests.getAssertion(changes: request.changes))
     #expect(answer.bytes == [request.status.rawValue])

@@ -7,7 +7,7 @@ import Testing
 @Suite struct CredProtectTests {
   // Holds: EXT-7
   @Test(arguments: 1...3)
-  func `a level is stored and told in the authenticator data`(level: Int) async throws {
+  func `a level is stored, and returned in the authenticator data`(level: Int) async throws {
     var world = TestWorld()
     let registration = try await world.register(credProtect: level)
     #expect(registration.flags == 0xDD)  // UP, UV, BE, BS, AT, ED
@@ -16,7 +16,7 @@ import Testing
   }
 
   // Holds: MC-17
-  @Test func `nothing is told that was not asked for`() async throws {
+  @Test func `without a request for credProtect there is no output`() async throws {
     var world = TestWorld()
     let answer = await world.makeCredential(Requests.makeCredential(changes: [(6, ["x": 1])]))
     let parsed = try #require(ParsedAuthenticatorData(answer.map?[2]?.bytes ?? []))
@@ -34,14 +34,14 @@ import Testing
   ]
 
   @Test(arguments: refused)
-  func `refuses`(_ request: RequestCase) async {
+  func `an invalid credProtect is refused`(_ request: RequestCase) async {
     var world = TestWorld(isOpen: false)
     let answer = await world.makeCredential(Requests.makeCredential(changes: request.changes))
     #expect(answer.bytes == [request.status.rawValue])
     #expect(world.keySource.openings == 0)
   }
 
-  @Test func `an authenticator without the extension passes it over`() async throws {
+  @Test func `an authenticator without the extension ignores credProtect`() async throws {
     var world = TestWorld(extensions: [])
     let registration = try await world.register(credProtect: 3)
     #expect(registration.extensions == nil)

@@ -18,7 +18,7 @@ import Testing
       ]))
   }
 
-  @Test func `each is answered in its place`() async throws {
+  @Test func `each extension has its own output`() async throws {
     let platform = try TestPlatform(.two)
     var world = TestWorld()
     let made = await world.makeCredential(try await registering(platform, in: &world))
@@ -47,7 +47,7 @@ import Testing
   }
 
   // Holds: CTAP2-7
-  @Test func `any change of one byte is answered, and only a whole answer is a success`() async throws {
+  @Test func `a request with any byte changed is answered, and only a complete answer is a success`() async throws {
     let platform = try TestPlatform(.one)
     var world = TestWorld()
     let request = [0x01] + CBOREncoder.encode(.map(try await registering(platform, in: &world)))

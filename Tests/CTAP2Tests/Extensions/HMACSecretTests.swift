@@ -20,7 +20,7 @@ import Testing
     [false, true].map { Choice(version: version, uv: $0) }
   }
 
-  /// The outputs of one sign-in, decrypted.
+  /// The decrypted outputs of one sign-in.
   private func outputs(
     _ salts: [UInt8], allowing ids: [[UInt8]] = [], uv: Bool = false, _ platform: TestPlatform,
     in world: inout TestWorld
@@ -42,7 +42,7 @@ import Testing
 
   // Holds: EXT-1, EXT-4
   @Test(arguments: choices)
-  func `the outputs are those of the contract, in the place of their salts`(choice: Choice) async throws {
+  func `the outputs match the vectors, in the order of their salts`(choice: Choice) async throws {
     let vectors = try KeysAndRecovery.load()
     let expected = choice.uv ? vectors.hmacSecretOutput.outputWithUV.hex : vectors.hmacSecretOutput.outputWithoutUV.hex
     let salt = vectors.hmacSecretOutput.salt1.bytes
@@ -63,7 +63,7 @@ import Testing
   }
 
   // Holds: EXT-3
-  @Test func `protocol one is meant where none is named`() async throws {
+  @Test func `protocol one is used if none is named`() async throws {
     let platform = try TestPlatform(.one)
     var world = TestWorld()
     _ = try await world.register()
@@ -77,7 +77,7 @@ import Testing
 
   // Holds: EXT-4
   @Test(arguments: PINUVAuthProtocol.allCases)
-  func `every credential has both secrets, whatever was asked for at registration`(
+  func `every credential has both secrets, whatever its registration requested`(
     version: PINUVAuthProtocol
   ) async throws {
     let platform = try TestPlatform(version)
@@ -90,7 +90,7 @@ import Testing
       #expect(plain != verified)
       #expect(plain.count == 32)
 
-      // A machine that has the phrase and the id gives the same.
+      // Another machine with the phrase and the id returns the same.
       var other = TestWorld()
       #expect(try await outputs(Self.one, allowing: ids, platform, in: &other) == plain)
       #expect(try await outputs(Self.one, allowing: ids, uv: true, platform, in: &other) == verified)
@@ -98,7 +98,7 @@ import Testing
   }
 
   // Holds: GA-18
-  @Test func `each account of a sign-in has outputs of its own`() async throws {
+  @Test func `each account of a sign-in has its own outputs`() async throws {
     let platform = try TestPlatform(.two)
     var world = TestWorld()
     let names = ["alice", "bob", "carol"]
@@ -121,7 +121,7 @@ import Testing
 
   // Holds: EXT-6
   @Test(arguments: choices)
-  func `a registration with salts tells what a sign-in will tell`(choice: Choice) async throws {
+  func `a registration with salts returns the same outputs as a sign-in`(choice: Choice) async throws {
     let platform = try TestPlatform(choice.version)
     for salts in [Self.one, Self.one + Self.two] {
       var world = TestWorld()
@@ -139,7 +139,7 @@ import Testing
     }
   }
 
-  @Test func `a token's verification counts as one`() async throws {
+  @Test func `verification by a token counts as verification`() async throws {
     let platform = try TestPlatform(.two)
     var world = TestWorld()
     let id = try await world.register().credentialID
@@ -153,7 +153,7 @@ import Testing
     #expect(try outputs(signedIn, platform) == verified)
   }
 
-  // MARK: What is refused
+  // MARK: Refused requests
 
   private static let coordinate = CBORValue.bytes([UInt8](repeating: 1, count: 32))
 
@@ -161,7 +161,7 @@ import Testing
     [1: 2, 3: algorithm, -1: 1, -2: x, -3: y]
   }
 
-  /// A good input with some members changed.
+  /// Changes to a valid input.
   static let refusedInputs: [RequestCase] = [
     RequestCase("no keyAgreement", 1, nil, .missingParameter),
     RequestCase("no saltEnc", 2, nil, .missingParameter),
@@ -186,7 +186,7 @@ import Testing
 
   // Holds: CTAP2-11, EXT-2
   @Test(arguments: PINUVAuthProtocol.allCases, refusedInputs)
-  func `an input is refused, locked or not, before anybody is asked`(
+  func `an invalid input is refused before any prompt, locked or not`(
     version: PINUVAuthProtocol, request: RequestCase
   ) async throws {
     for isOpen in [false, true] {
@@ -202,7 +202,8 @@ import Testing
 
   // Holds: CTAP2-11, EXT-2
   @Test(arguments: PINUVAuthProtocol.allCases, [0, 16, 48, 80, 96])
-  func `other than one or two salts are refused with 03`(version: PINUVAuthProtocol, count: Int) async throws {
+  func `a number of salts other than one or two is refused with 03`(version: PINUVAuthProtocol, count: Int) async throws
+  {
     let platform = try TestPlatform(version)
     var world = TestWorld()
     let input = try await platform.saltInput([UInt8](repeating: 1, count: count), in: &world)
@@ -210,7 +211,7 @@ import Testing
   }
 
   @Test(arguments: PINUVAuthProtocol.allCases)
-  func `what is no ciphertext is refused with 03, though it is authentic`(version: PINUVAuthProtocol) async throws {
+  func `an authentic value that is not a ciphertext is refused with 03`(version: PINUVAuthProtocol) async throws {
     let platform = try TestPlatform(version)
     var world = TestWorld()
     var input = try await platform.saltInput(Self.one, in: &world)
@@ -223,12 +224,12 @@ import Testing
   }
 
   @Test(arguments: [true, false, 1, "salt", .bytes([1]), []] as [CBORValue])
-  func `salts that are no map are refused with 11`(input: CBORValue) async {
+  func `salts that are not a map are refused with 11`(input: CBORValue) async {
     var world = TestWorld(isOpen: false)
     #expect(await statuses(of: input, in: &world) == [.cborUnexpectedType, .cborUnexpectedType])
   }
 
-  /// Of a sign-in with hmac-secret, and of a registration with hmac-secret-mc.
+  /// The statuses of a sign-in with hmac-secret, and of a registration with hmac-secret-mc.
   private func statuses(of input: CBORValue, in world: inout TestWorld) async -> [CTAPStatus?] {
     let answer = await world.getAssertion(
       Requests.getAssertion(changes: Requests.signingIn(["hmac-secret": input])))
@@ -251,7 +252,7 @@ import Testing
     #expect(world.person.shown.count == 1)
   }
 
-  @Test func `a key agreement ends with the life of the device, and with a wrong PIN`() async throws {
+  @Test func `a replug and a wrong PIN renew the key agreement key`() async throws {
     let platform = try TestPlatform(.two)
     var world = TestWorld()
     _ = try await platform.setPIN("1234", in: &world)
@@ -276,14 +277,14 @@ import Testing
 
   // Holds: CTAP2-12
   @Test(arguments: refusedRegistrations)
-  func `refuses in a registration`(_ request: RequestCase) async {
+  func `an invalid hmac-secret in a registration is refused`(_ request: RequestCase) async {
     var world = TestWorld(isOpen: false)
     #expect(
       await world.makeCredential(Requests.makeCredential(changes: request.changes)).bytes == [request.status.rawValue])
     #expect(world.keySource.openings == 0)
   }
 
-  @Test func `hmac-secret-mc has no part in a sign-in`() async throws {
+  @Test func `hmac-secret-mc is ignored in a sign-in`() async throws {
     var world = TestWorld()
     _ = try await world.register()
     let answer = await world.getAssertion(Requests.getAssertion(changes: Requests.signingIn(["hmac-secret-mc": 1])))
@@ -301,7 +302,7 @@ import Testing
   private static func secret(_ hex: Hex) -> SecretBytes { hex.bytes.withUnsafeBytes(SecretBytes.init(copying:)) }
 
   // Holds: EXT-4
-  @Test func `the salts open and their outputs are told`() throws {
+  @Test func `the salts decrypt, and the outputs match`() throws {
     let vectors = try Self.vectors()
     let key = try P256.PrivateKey(scalar: Self.secret(vectors.authenticatorKeyAgreementPrivateKey.hex))
     let platform = try P256.PublicKey(
@@ -317,12 +318,12 @@ import Testing
       let outputs = salts.outputs(Self.secret(vectors.credRandom.hex))
       #expect(Self.bytes(outputs) == vector.outputs.array.flatMap(\.bytes))
       #expect(shared.decrypt(vector.outputEnc.bytes).map(Self.bytes) == vector.outputs.array.flatMap(\.bytes))
-      // Protocol one has no chance in it.
+      // Protocol one is deterministic.
       if vector.pinUvAuthProtocol.integer() == 1 { #expect(Hex(try shared.encrypt(outputs)) == vector.outputEnc.hex) }
     }
   }
 
-  @Test func `the salts are those that WebAuthn makes of what a page asks for`() throws {
+  @Test func `the salts are the WebAuthn PRF hashes of the inputs`() throws {
     let vectors = try Self.vectors()
     let salts = [vectors.prfInputs.first, vectors.prfInputs.second].map { input in
       Hex(SHA256.hash(Array("WebAuthn PRF\0".utf8) + input.bytes))
@@ -334,7 +335,7 @@ import Testing
   }
 
   // Holds: CTAP2-11
-  @Test func `any changed byte is refused`() throws {
+  @Test func `salts with any byte changed are refused`() throws {
     let vectors = try Self.vectors()
     let z = Self.secret(vectors.ecdhZ.hex)
     for vector in vectors.cases.array {
@@ -357,7 +358,7 @@ import Testing
     }
   }
 
-  @Test func `false asks for nothing, and gets nothing`() async throws {
+  @Test func `hmac-secret false is ignored`() async throws {
     var world = TestWorld()
     let made = await world.makeCredential(Requests.makeCredential(changes: [(6, ["hmac-secret": false])]))
     let data = try #require(made.map?[2]?.bytes)

@@ -8,7 +8,7 @@ import Testing
   private static let signingIn = Requests.signingIn(["largeBlobKey": true])
 
   // Holds: MC-23, GA-15, EXT-11
-  @Test func `the key stands beside the authenticator data, which say nothing of it`() async throws {
+  @Test func `the key is next to the authenticator data, and not in them`() async throws {
     var world = TestWorld()
     let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: Self.registering))
     let data = try #require(made.data)
@@ -26,7 +26,7 @@ import Testing
   }
 
   // Holds: EXT-12
-  @Test func `a sign-in that nobody has agreed to is told none`() async throws {
+  @Test func `a sign-in without consent does not return the key`() async throws {
     var world = TestWorld()
     let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: Self.registering))
     let id = try #require(made.data).credentialID
@@ -37,13 +37,13 @@ import Testing
       #expect(answer.data?.flags == 0x18)  // BE, BS
     }
     #expect(world.person.shown.count == 1)
-    // Verification has a dialog, which is presence too.
+    // Verification shows a dialog, which gives presence too.
     let answer = await world.getAssertion(Requests.getAssertion(up: false, uv: true, changes: Self.signingIn))
     #expect(answer.map?[7] == made.map?[5])
     #expect(world.person.shown.count == 2)
   }
 
-  @Test func `each account is answered with its own`() async throws {
+  @Test func `each account has its own key`() async throws {
     var world = TestWorld()
     var keys: [CBORValue?] = []
     for name in ["alice", "bob"] {
@@ -57,7 +57,7 @@ import Testing
     #expect([second.map?[7], first.map?[7]] == keys)
   }
 
-  @Test func `the same id has the same key on a machine that has only the phrase`() async throws {
+  @Test func `an id has the same key on another machine with the phrase`() async throws {
     var first = TestWorld()
     let made = await first.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: Self.registering))
     let id = try #require(made.data).credentialID
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test func `a credential that was made without has none`() async throws {
+  @Test func `a credential made without largeBlobKey has no key`() async throws {
     var world = TestWorld()
     let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true))
     #expect(made.map?[5] == nil)
@@ -78,7 +78,7 @@ import Testing
     #expect(answer.map?[7] == nil)
   }
 
-  @Test func `a sign-in that does not ask is not told`() async throws {
+  @Test func `a sign-in without largeBlobKey does not return the key`() async throws {
     var world = TestWorld()
     _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: Self.registering))
     let answer = await world.getAssertion(Requests.getAssertion())
@@ -95,7 +95,7 @@ import Testing
 
   // Holds: CTAP2-13, EXT-13
   @Test(arguments: refused)
-  func `refuses in a registration and in a sign-in`(_ request: RequestCase) async {
+  func `an invalid largeBlobKey is refused in a registration and in a sign-in`(_ request: RequestCase) async {
     let input = request.changes[0].1
     var world = TestWorld(isOpen: false)
     let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, changes: [(6, input)]))
@@ -107,7 +107,7 @@ import Testing
 
   // Holds: CTAP2-14, EXT-13
   @Test(arguments: [nil, false])
-  func `a non-discoverable credential cannot have one`(rk: Bool?) async {
+  func `a non-discoverable credential cannot have a key`(rk: Bool?) async {
     var world = TestWorld(isOpen: false)
     let answer = await world.makeCredential(Requests.makeCredential(rk: rk, uv: true, changes: Self.registering))
     #expect(answer.bytes == [0x2C])

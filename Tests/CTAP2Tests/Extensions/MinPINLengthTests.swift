@@ -17,7 +17,7 @@ import Testing
 
   // Holds: EXT-14
   @Test(arguments: [4, 63] as [UInt8])
-  func `a relying party on the list is told the length`(minimum: UInt8) async throws {
+  func `a relying party on the list gets the minimum PIN length`(minimum: UInt8) async throws {
     var world = Self.world(listing: ["other.example", "example.com"], minimum: minimum)
     let made = try #require(await world.makeCredential(Requests.makeCredential(changes: Self.asking)).data)
     #expect(made.extensions == ["minPinLength": .unsigned(UInt64(minimum))])
@@ -25,7 +25,7 @@ import Testing
 
   // Holds: EXT-14
   @Test(arguments: [[], ["other.example"], ["Example.com"], ["www.example.com"], ["com"]])
-  func `another relying party is told nothing`(rpIDs: [String]) async throws {
+  func `another relying party gets no output`(rpIDs: [String]) async throws {
     var world = Self.world(listing: rpIDs)
     let made = try #require(await world.makeCredential(Requests.makeCredential(changes: Self.asking)).data)
     #expect(made.flags == 0x59)  // UP, BE, BS, AT; no ED
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test func `a sign-in has no part in it`() async throws {
+  @Test func `minPinLength is ignored in a sign-in`() async throws {
     var world = Self.world(listing: ["example.com"])
     _ = try await world.register()
     let answer = await world.getAssertion(Requests.getAssertion(changes: Requests.signingIn(["minPinLength": true])))
@@ -56,7 +56,7 @@ import Testing
   ]
 
   @Test(arguments: refused)
-  func `refuses`(_ request: RequestCase) async {
+  func `an invalid minPinLength is refused`(_ request: RequestCase) async {
     var world = TestWorld(isOpen: false)
     #expect(
       await world.makeCredential(Requests.makeCredential(changes: request.changes)).bytes == [request.status.rawValue])

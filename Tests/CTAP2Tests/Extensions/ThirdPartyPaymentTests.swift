@@ -14,7 +14,7 @@ import Testing
 
   // Holds: EXT-15
   @Test(arguments: choices)
-  func `what was registered is told, also where only the phrase is`(choice: Choice) async throws {
+  func `a sign-in returns the registered value, even on another machine with the phrase`(choice: Choice) async throws {
     var world = TestWorld()
     let extensions: CBORMap = choice.input.map { ["thirdPartyPayment": .bool($0)] } ?? ["x": 1]
     let made = try #require(
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func `false asks for nothing`() async throws {
+  @Test func `thirdPartyPayment false is ignored`() async throws {
     var world = TestWorld()
     _ = try await world.register()
     let answer = await world.getAssertion(
@@ -45,7 +45,7 @@ import Testing
 
   // Holds: CTAP2-13
   @Test(arguments: [1, "true", .bytes([1]), [:]] as [CBORValue])
-  func `what is not a boolean is refused`(input: CBORValue) async {
+  func `a value that is not a boolean is refused`(input: CBORValue) async {
     var world = TestWorld(isOpen: false)
     let extensions: CBORMap = ["thirdPartyPayment": input]
     let made = await world.makeCredential(Requests.makeCredential(changes: Requests.registering(extensions)))

@@ -7,16 +7,16 @@ import Testing
 
 @testable import CTAP2
 
-/// encIdentifier and encCredStoreState of getInfo, read as a platform that has the token of pcmr reads them.
+/// encIdentifier and encCredStoreState of getInfo, read as by a platform that has the pcmr token.
 @Suite struct EncryptedStateTests {
-  /// Keys that Python's cryptography derived from the token 00 01 … 1F.
+  /// Keys derived from the token 00 01 … 1F with Python's cryptography.
   static let keys: [(EncryptedState, String)] = [
     (.identifier, "24154dbe7ef3ce2d6add02c4e48dbb69"), (.credentialStore, "f71b2891a5b9d1e1c65d49eed539a041"),
   ]
 
   // Holds: INFO-8
   @Test(arguments: keys)
-  func `the key is derived from the token, for each member another`(_ member: EncryptedState, _ key: String) throws {
+  func `each member has its own key, derived from the token`(_ member: EncryptedState, _ key: String) throws {
     let token = (0..<32).map { UInt8($0) }.withUnsafeBytes(SecretBytes.init(copying:))
     let state = [UInt8](repeating: 0xA5, count: 16)
     let encrypted = try member.encrypt(state, token: token)
@@ -28,7 +28,7 @@ import Testing
     #expect(try member.encrypt(state, token: token)[..<16] != encrypted[..<16], "each time with a fresh iv")
   }
 
-  @Test func `states come from the store's id and floor, as Python computes them`() throws {
+  @Test func `the states depend on the store's id and floor, as computed with Python`() throws {
     var state = StoreState(storeID: [UInt8](repeating: 7, count: 16))
     #expect(Hex(state.deviceIdentifier).description == "51d0c8435ac79c407be2431804d7c8b6")
     #expect(
@@ -39,7 +39,7 @@ import Testing
     #expect(Hex(state.deviceIdentifier).description == "369118ba74c5f1e2c03f7dbcc12d2ff8")
   }
 
-  /// What a platform reads: both states.
+  /// Both states, as a platform reads them.
   private func read(_ world: inout TestWorld, with token: SecretBytes) async throws -> [[UInt8]] {
     let map = try #require(await world.send([0x04]).map)
     return try [(0x19, "encIdentifier"), (0x1E, "encCredStoreState")].map { number, name in
@@ -59,12 +59,12 @@ import Testing
   }
 
   // Holds: INFO-8
-  @Test func `are not told while the vault is locked, and are random to who has no token`() async throws {
+  @Test func `the members are absent while the vault is locked, and random without the token`() async throws {
     var world = TestWorld(isOpen: false)
     #expect(await world.send([0x04]).map?[0x19] == nil)
     #expect(await world.send([0x04]).map?[0x1E] == nil)
     world.keySource.unlock()
-    // Before there is a token, and after.
+    // First without a token, then with one.
     for _ in 0..<2 {
       var seen: Set<[UInt8]> = []
       for _ in 0..<4 {
@@ -82,7 +82,7 @@ import Testing
   }
 
   // Holds: INFO-9
-  @Test func `the identifier stays, whatever is done but a reset`() async throws {
+  @Test func `only a reset changes the identifier`() async throws {
     var world = TestWorld()
     let token = try await token(in: &world)
     let before = try await read(&world, with: token)[0]
@@ -106,7 +106,7 @@ import Testing
   }
 
   // Holds: INFO-10
-  @Test func `the credential store's state changes with each passkey, and only then`() async throws {
+  @Test func `only changes of the passkeys change the credential store state`() async throws {
     var world = TestWorld()
     let token = try await token(in: &world)
     var seen = [try await read(&world, with: token)[1]]
@@ -139,7 +139,7 @@ import Testing
   }
 
   // Holds: INFO-10
-  @Test func `a reset changes the state of a store that was and is empty`() async throws {
+  @Test func `a reset changes the state even of an empty store`() async throws {
     var world = TestWorld()
     let before = try await read(&world, with: try await token(in: &world))
     #expect(await world.send([0x07]).bytes == [0x00])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import CTAP2
 
-/// `pin-uv-auth-protocol.json`, both protocols byte for byte.
+/// `pin-uv-auth-protocol.json`, for both protocols, byte for byte.
 @Suite struct PINUVAuthProtocolTests {
   private static func cases() throws -> [Vector] {
     try Vector("pin-uv-auth-protocol").vectors.array
@@ -38,7 +38,7 @@ import Testing
   }
 
   // Holds: PIN-3
-  @Test func `what platforms send opens, and is authentic`() throws {
+  @Test func `messages of platforms decrypt and are authentic`() throws {
     #expect(try Self.cases().map { $0.pinUvAuthProtocol.integer() } == [1, 2])
     for vector in try Self.cases() {
       let version = try PINUVAuthProtocol(number: vector.pinUvAuthProtocol.integer())
@@ -60,7 +60,7 @@ import Testing
   }
 
   // Holds: PIN-3
-  @Test func `protocol one encrypts to the published bytes, two under a fresh vector each time`() throws {
+  @Test func `protocol one encrypts to the published bytes, and two with a fresh IV each time`() throws {
     let one = try #require(Self.cases().first), two = try #require(Self.cases().last)
     let first = PINUVAuthProtocol.one.sharedSecret(Self.secret(one.ecdhZ.bytes))
     #expect(try first.encrypt(Self.secret(Self.block("1234"))) == one.setPin.newPinEnc.bytes)
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 1, 15, 17, 31, 33]) func `what is not whole blocks does not decrypt`(count: Int) {
+  @Test(arguments: [0, 1, 15, 17, 31, 33]) func `a ciphertext of partial blocks does not decrypt`(count: Int) {
     let bytes = [UInt8](repeating: 1, count: count)
     for version in PINUVAuthProtocol.allCases {
       let secret = version.sharedSecret(Self.secret([UInt8](repeating: 9, count: 32)))
@@ -115,7 +115,7 @@ import Testing
   }()
 
   // Holds: PIN-5
-  @Test(arguments: badKeys) func `a key that is none is refused`(map: CBORMap, status: CTAPStatus) {
+  @Test(arguments: badKeys) func `an invalid key agreement key is refused`(map: CBORMap, status: CTAPStatus) {
     let error = #expect(throws: CTAPError.self) { try P256.PublicKey(keyAgreement: map) }
     #expect(error?.status == status)
   }

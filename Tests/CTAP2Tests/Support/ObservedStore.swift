@@ -2,7 +2,7 @@ import CTAP2
 import Recovery
 import Synchronization
 
-/// The store in memory, with its writes counted, that can be told to fail.
+/// The store in memory, which counts its writes and can be made to fail.
 final class ObservedStore: CredentialStore {
   private struct Observation {
     var writes = 0
@@ -16,19 +16,19 @@ final class ObservedStore: CredentialStore {
 
   init(state: StoreState) { store = InMemoryCredentialStore(keys: TestPhrase.keys, state: state) }
 
-  /// How many calls changed something.
+  /// The number of calls that changed something.
   var writes: Int { observation.withLock { $0.writes } }
 
-  /// How many records were read of those that no id or account names.
+  /// The number of records read by other means than an id or an account.
   var recordsRead: Int { observation.withLock { $0.recordsRead } }
 
-  /// As a full disk does: reading goes on, writing fails.
+  /// Fails every write from now on, as a full disk does; reads succeed.
   func fill() { store.isFull = true }
 
-  /// What every call throws from now on.
+  /// Makes every call throw this error from now on.
   func fail(with error: RecoveryError?) { observation.withLock { $0.failure = error } }
 
-  /// Says that there are so many credentials; `nil` counts them.
+  /// Sets the reported number of credentials; `nil` counts them.
   func pretendToHold(_ count: Int?) { observation.withLock { $0.count = count } }
 
   func state() throws(RecoveryError) -> StoreState { try read().state() }

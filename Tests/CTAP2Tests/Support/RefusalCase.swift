@@ -2,7 +2,7 @@ import CBOR
 import CTAP2
 import Testing
 
-/// One request that must be refused, or served: what is changed in a good one, and the status.
+/// A request that must be refused or served: the changes to a valid one, and the status.
 struct RequestCase: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let changes: [(CBORValue, CBORValue?)]

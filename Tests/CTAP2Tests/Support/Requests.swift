@@ -3,7 +3,7 @@ import CTAP2
 import CryptoPrimitives
 import Recovery
 
-/// Parameter maps as a client would send them.
+/// Parameter maps as a client sends them.
 enum Requests {
   static let clientDataHash = [UInt8](0..<32)
   static let rpID = "example.com"
@@ -56,7 +56,7 @@ enum Requests {
   }
 }
 
-/// Authenticator data as a relying party takes them apart: WebAuthn §6.1, read here byte by byte.
+/// Authenticator data as a relying party parses them: WebAuthn §6.1, byte by byte.
 struct ParsedAuthenticatorData {
   let rpIDHash: [UInt8]
   let flags: UInt8
@@ -80,7 +80,7 @@ struct ParsedAuthenticatorData {
       guard rest.count >= 18 + length else { return nil }
       credentialID = Array(rest[18..<18 + length])
       rest = Array(rest[(18 + length)...])
-      // The key is followed by the extensions, if any: its length is that of the one form that the algorithm has.
+      // The extensions follow the key, so its length is found from its algorithm, which has one form only.
       let keyLength = rest.starts(with: [0xA5, 0x01, 0x02, 0x03, 0x26]) ? 77 : 42
       guard rest.count >= keyLength, let key = try? CBORDecoder.decode(Array(rest[..<keyLength])).map else {
         return nil
@@ -96,7 +96,7 @@ struct ParsedAuthenticatorData {
     guard rest.isEmpty else { return nil }
   }
 
-  /// Whether a signature over these very bytes and the hash is of the key that they attest.
+  /// Whether the signature over the message is by the attested key.
   func verifies(_ signature: [UInt8], over message: [UInt8]) -> Bool {
     guard let x = coseKey[-2]?.bytes else { return false }
     if coseKey[3] == -8 {

@@ -1,17 +1,17 @@
 import CTAP2
 import Synchronization
 
-/// A person who does what a test says, in that order, and agrees to everything after that.
+/// A user who follows a script, and agrees to every prompt after its end.
 final class ScriptedPerson: UserInteraction {
-  /// What the person does with one prompt.
+  /// The reaction to one prompt.
   enum Operation: Sendable {
-    /// Agrees, and passes verification when it is asked for.
+    /// Agrees, and passes verification when it is requested.
     case agree
-    /// Agrees, after something else has happened.
+    /// Agrees, after a side effect.
     case agreeAfter(@Sendable () -> Void)
-    /// Agrees, but what the back end tells of it is this.
+    /// Agrees, with these flags as the result of the back end.
     case answer(userPresent: Bool, userVerified: Bool)
-    /// Does not agree.
+    /// Fails with an error.
     case fail(UserInteractionError)
     /// Does nothing until the prompt is withdrawn.
     case wait
@@ -38,13 +38,13 @@ final class ScriptedPerson: UserInteraction {
     script = Mutex(Script(deeds: deeds))
   }
 
-  /// Every prompt so far.
+  /// All prompts so far.
   var shown: [Shown] { script.withLock { $0.shown } }
 
-  /// Says how often verification can still fail.
+  /// Sets the number of verification tries that are left.
   func hasTriesLeft(_ count: Int) { script.withLock { $0.triesLeft = count } }
 
-  /// Says what happens to the prompts that come next.
+  /// Sets the reactions to the next prompts.
   func will(_ deeds: Operation...) { script.withLock { $0.deeds = deeds } }
 
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation {

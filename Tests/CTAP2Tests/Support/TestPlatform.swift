@@ -5,7 +5,7 @@ import Testing
 
 @testable import CTAP2
 
-/// The other side of clientPIN: what a platform computes from what it is told.
+/// The platform's side of clientPIN.
 final class TestPlatform {
   let version: PINUVAuthProtocol
   private let key: P256.PrivateKey
@@ -20,19 +20,19 @@ final class TestPlatform {
   var number: CBORValue { .unsigned(version.rawValue) }
   var keyAgreement: CBORValue { .map(key.publicKey.keyAgreement) }
 
-  /// Agrees on a secret with the authenticator's key of now.
+  /// Agrees on a secret with the authenticator's current key.
   func agree(with world: inout TestWorld) async throws {
     let answer = await world.send(0x06, [1: number, 2: 0x02])
     let map = try #require(answer.map?[1]?.map)
     secret = version.sharedSecret(try key.sharedSecret(with: P256.PublicKey(keyAgreement: map)))
   }
 
-  /// A MAC with the shared secret, as the platform makes it.
+  /// A MAC with the shared secret.
   func mac(_ message: [UInt8]) throws -> [UInt8] {
     version.authenticate(message, key: try #require(secret).authenticationKey)
   }
 
-  /// newPinEnc of any bytes, padded to 64.
+  /// newPinEnc for any bytes, padded to 64.
   func padded(_ pin: [UInt8]) throws -> [UInt8] {
     try encrypt(pin + [UInt8](repeating: 0, count: max(0, 64 - pin.count)))
   }
@@ -49,14 +49,14 @@ final class TestPlatform {
     return plaintext.withUnsafeBytes { Array($0) }
   }
 
-  /// The input of hmac-secret and hmac-secret-mc for salts of any length, after a key agreement of its own.
+  /// The input of hmac-secret and hmac-secret-mc for salts of any length, after a new key agreement.
   func saltInput(_ salts: [UInt8], in world: inout TestWorld) async throws -> CBORMap {
     try await agree(with: &world)
     let saltEnc = try encrypt(salts)
     return [1: keyAgreement, 2: .bytes(saltEnc), 3: .bytes(try mac(saltEnc)), 4: number]
   }
 
-  // MARK: Whole exchanges, each after a key agreement of its own
+  // MARK: Complete exchanges, each after a new key agreement
 
   func setPIN(_ pin: String, in world: inout TestWorld) async throws -> Answer {
     try await setPIN(Array(pin.utf8), in: &world)
@@ -126,7 +126,7 @@ struct TestToken {
     [(6, .bytes(param(hash))), (7, .unsigned(version.rawValue))]
   }
 
-  /// A request of credentialManagement; `params` also stand in the MAC, as they are encoded.
+  /// A request of credentialManagement; the MAC also covers the encoded `params`.
   func manage(_ subcommand: UInt8, _ params: CBORMap? = nil) -> CBORMap {
     authorized([subcommand], subcommand, params)
   }

@@ -6,7 +6,7 @@ import Recovery
 import Synchronization
 import TestVectors
 
-/// The phrase of `keys-and-recovery.json`.
+/// The keys of `keys-and-recovery.json`.
 enum TestPhrase {
   private static let input = try? Vector("keys-and-recovery").input
 
@@ -19,7 +19,7 @@ enum TestPhrase {
   }
 }
 
-/// A vault that is open, or opens when it is asked to.
+/// A vault that is open, or opens on request.
 final class TestKeySource: KeySource {
   private struct State {
     var open: OpenVault?
@@ -44,10 +44,10 @@ final class TestKeySource: KeySource {
 
   var reported: ReportedSettings { (try? store.state().settings.reported) ?? ReportedSettings() }
 
-  /// How often the passphrase was asked for.
+  /// The number of passphrase prompts.
   var openings: Int { wishes.count }
 
-  /// What the passphrase was asked for.
+  /// The reasons for the passphrase prompts.
   var wishes: [UnlockReason?] { state.withLock { $0.wishes } }
 
   func lock(thenFailWith error: UserInteractionError? = nil) {
@@ -57,7 +57,7 @@ final class TestKeySource: KeySource {
     }
   }
 
-  /// From now on a person types the passphrase when it is opened.
+  /// From now on, a user types the passphrase to open the vault.
   func askPerson() { state.withLock { $0.asksPerson = true } }
 
   func unlock() { state.withLock { $0.open = Self.vault(store) } }
@@ -73,7 +73,7 @@ final class TestKeySource: KeySource {
   }
 }
 
-/// A clock that moves by hand.
+/// A clock that the test moves.
 final class HandClock: Sendable {
   private let time = Mutex(Duration.seconds(1000))
 
@@ -81,7 +81,7 @@ final class HandClock: Sendable {
   func advance(by duration: Duration) { time.withLock { $0 += duration } }
 }
 
-/// Chance that is the same in every run: SplitMix64.
+/// Random numbers that are the same in every run: SplitMix64.
 struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
@@ -96,22 +96,22 @@ struct SeededGenerator: RandomNumberGenerator, Sendable {
   }
 }
 
-/// What a client gets back.
+/// The answer that a client gets.
 struct Answer: Equatable, Sendable, CustomStringConvertible {
   let bytes: [UInt8]
 
   var status: CTAPStatus? { bytes.first.flatMap(CTAPStatus.init(rawValue:)) }
-  /// The response map, read by the strict decoder.
+  /// The response map, decoded strictly.
   var map: CBORMap? { try? CBORDecoder.decode(Array(bytes.dropFirst())).map }
   /// The authenticator data of a registration or sign-in.
   var data: ParsedAuthenticatorData? { map?[2]?.bytes.flatMap(ParsedAuthenticatorData.init) }
   var description: String { Hex(bytes).description }
 }
 
-/// One authenticator with everything around it.
+/// An authenticator with its whole environment.
 struct TestWorld {
   static let wallClock: UInt64 = 1_790_000_000_000
-  /// What the daemon offers.
+  /// The extensions of the daemon.
   static let extensions: [any AuthenticatorExtension.Type] = [
     CredProtect.self, CredBlob.self, LargeBlobKey.self, MinPINLength.self, HMACSecret.self, HMACSecretMC.self,
     ThirdPartyPayment.self, LiquidExtension.self,
@@ -141,7 +141,7 @@ struct TestWorld {
       now: { clock.now }, wallClock: { Self.wallClock }, report: { reports.append($0) })
   }
 
-  /// Sends one message on this channel, or another.
+  /// Sends a message on the current channel, or on another.
   mutating func send(_ message: [UInt8], channel: UInt64? = nil) async -> Answer {
     let context = RequestContext(
       channel: channel ?? context.channel, poweredUpAt: context.poweredUpAt, pluggedInAt: context.pluggedInAt)
@@ -156,21 +156,21 @@ struct TestWorld {
   mutating func getAssertion(_ parameters: CBORMap) async -> Answer { await send(0x02, parameters) }
   mutating func getNextAssertion(channel: UInt64? = nil) async -> Answer { await send([0x08], channel: channel) }
 
-  /// The device is taken away and plugged in again.
+  /// Detaches the device and attaches it again.
   mutating func replug() {
     clock.advance(by: .milliseconds(1))
     context = RequestContext(
       channel: context.channel, poweredUpAt: context.poweredUpAt, pluggedInAt: clock.now)
   }
 
-  /// The same, and the authenticator was started anew, or its owner has asked for that.
+  /// The same as after a start of the authenticator, or a power cycle by the owner.
   mutating func powerCycle() {
     clock.advance(by: .milliseconds(1))
     context = RequestContext(channel: context.channel, poweredUpAt: clock.now)
   }
 }
 
-/// What the log would have.
+/// The reports for the log.
 final class Reports: Sendable {
   private let list = Mutex<[CommandReport]>([])
 

@@ -32,7 +32,7 @@ import Testing
     return try #require(ParsedAuthenticatorData(data)).credentialID
   }
 
-  /// The parts of a registration's answer; `nil` for anything else.
+  /// The parts of a registration's answer; `nil` for any other answer.
   private struct Registration {
     let key: P256.PublicKey
     let handle, certificate, signature: [UInt8]
@@ -44,7 +44,7 @@ import Testing
       key = try P256.PublicKey(x: Array(bytes[2..<34]), y: Array(bytes[34..<66]))
       let end = 67 + Int(bytes[66])
       handle = Array(bytes[67..<end])
-      // SEQUENCE of a length in two bytes.
+      // A SEQUENCE with a length of two bytes.
       guard bytes[end] == 0x30, bytes[end + 1] == 0x82 else { return nil }
       let length = 4 + Int(bytes[end + 2]) << 8 + Int(bytes[end + 3])
       certificate = Array(bytes[end..<end + length])
@@ -58,7 +58,7 @@ import Testing
 
   // MARK: The vectors
 
-  @Test func `the recorded messages are read`() throws {
+  @Test func `the recorded messages are parsed`() throws {
     let vectors = try Vector("u2f-and-ctap2-messages").u2f
     var world = TestWorld()
     #expect(send(vectors.versionRequestApdu.bytes, in: &world) == .answer(vectors.versionResponse.bytes))
@@ -81,7 +81,9 @@ import Testing
   ]
 
   // Holds: U2F-1
-  @Test(arguments: versions) func `the version is told, short or extended, with or without Le`(message: [UInt8]) {
+  @Test(arguments: versions) func `the version is returned for short and extended commands, with and without Le`(
+    message: [UInt8]
+  ) {
     var world = TestWorld(isOpen: false)
     #expect(send(message, in: &world) == .answer(Array("U2F_V2".utf8) + [0x90, 0x00]))
   }
@@ -98,7 +100,7 @@ import Testing
   ]
 
   // Holds: U2F-2, U2F-8
-  @Test(arguments: malformed) func `what is malformed is refused, and nobody is asked`(
+  @Test(arguments: malformed) func `malformed messages are refused without a prompt`(
     message: [UInt8], status: [UInt8]
   ) {
     var world = TestWorld()
@@ -106,7 +108,7 @@ import Testing
     #expect(send(message, present: true, in: &world) == .answer(status))
   }
 
-  @Test func `a short command carries data too`() throws {
+  @Test func `a short command can carry data`() throws {
     var world = TestWorld()
     let short = [0x00, 0x01, 0x03, 0x00, 0x40] + Self.challenge + Self.application
     for message in [short, short + [0x00]] {
@@ -120,7 +122,7 @@ import Testing
   @Test(arguments: [
     SHA256.hash(Array(".dummy".utf8)), SHA256.hash(Array("make.me.blink".utf8)), [UInt8](repeating: 0x41, count: 32),
   ])
-  func `a registration at nobody asks which key is meant`(_ application: [UInt8]) {
+  func `a registration for a dummy site prompts for a selection`(_ application: [UInt8]) {
     var world = TestWorld(isOpen: false)
     #expect(send(Self.registration(application), in: &world) == .needsVault(UserPrompt(purpose: .select)))
     world.keySource.unlock()
@@ -128,7 +130,7 @@ import Testing
   }
 
   // Holds: U2F-3, U2F-4
-  @Test func `a registration wants vault and presence, then verifies, certificate and all`() throws {
+  @Test func `a registration needs vault and presence, and verifies, certificate included`() throws {
     var world = TestWorld(isOpen: false)
     #expect(send(Self.registration(), in: &world) == .needsVault(UserPrompt(purpose: .registerSecondFactor)))
     world.keySource.unlock()
@@ -140,13 +142,13 @@ import Testing
 
     let toBeSigned = U2FCertificate.toBeSigned(publicKey: made.key.raw)
     #expect(Array(made.certificate[4..<(4 + toBeSigned.count)]) == toBeSigned)
-    // sequence { id } (12 bytes), then a bit string of one length byte.
+    // A SEQUENCE { id } of 12 bytes, then a BIT STRING with a length of one byte.
     let signature = Array(made.certificate[(4 + toBeSigned.count + 12 + 3)...])
     #expect(made.key.isValidSignature(signature, for: toBeSigned))
     #expect(world.store.writes == 0, "it lives in its handle alone")
   }
 
-  @Test func `two registrations share nothing, and the phrase has both`() throws {
+  @Test func `two registrations share nothing, and a handle works on another machine`() throws {
     var world = TestWorld()
     let (first, second) = (try register(in: &world), try register(in: &world))
     #expect(first.key != second.key && first.handle != second.handle && first.certificate != second.certificate)
@@ -158,7 +160,7 @@ import Testing
   // MARK: Sign-in
 
   // Holds: U2F-5
-  @Test func `check-only tells what is ours, and never signs`() throws {
+  @Test func `check-only recognizes own handles, and never signs`() throws {
     var world = TestWorld()
     let made = try register(in: &world)
     let ours = Self.authentication(made.handle, control: 0x07)
@@ -174,7 +176,7 @@ import Testing
     }
   }
 
-  @Test func `whether a handle is ours is not said before the vault is open`() throws {
+  @Test func `before the vault is open, no handle is recognized`() throws {
     var world = TestWorld(isOpen: false)
     for (control, outcome): (UInt8, U2FOutcome) in [
       (0x07, .waitsForVault(UserPrompt(purpose: .signInSecondFactor))),
@@ -204,13 +206,13 @@ import Testing
       let signed: [UInt8] = [Self.application, Array(bytes[..<5]), Self.challenge].flatMap(\.self)
       #expect(made.key.isValidSignature(Array(bytes[5..<(bytes.count - 2)]), for: signed))
     }
-    // What nobody agreed to does not push it ahead of the clock.
+    // Without consent, the counter does not get ahead of the clock.
     let seconds = UInt32(TestWorld.wallClock / 1000)
     #expect(counters == [seconds, control == 0x03 ? seconds + 1 : seconds])
   }
 
   // Holds: EXT-8, U2F-10
-  @Test func `credentials of CTAP2 serve too, as their protection allows`() async throws {
+  @Test func `CTAP2 credentials work over U2F, as their credProtect allows`() async throws {
     for (rk, level, serves) in [
       (true, 1, true), (true, 2, true), (true, 3, false), (false, 1, true), (false, 3, false),
     ] {
@@ -224,7 +226,7 @@ import Testing
     }
   }
 
-  @Test func `an EdDSA credential, and a passkey without its row, do not serve`() async throws {
+  @Test func `an EdDSA credential, and a passkey without its record, do not work over U2F`() async throws {
     var world = TestWorld()
     let made = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, algorithms: [-8]))
     let id = try Self.credentialID(made)
@@ -268,7 +270,7 @@ import Testing
   }
 
   // Holds: MGMT-35, U2F-11
-  @Test func `a reset ends it here, and alwaysUv turns U2F off`() async throws {
+  @Test func `a reset invalidates the handles, and alwaysUv turns U2F off`() async throws {
     var world = TestWorld()
     let made = try register(in: &world)
     world.replug()
@@ -283,7 +285,7 @@ import Testing
     #expect(await world.send([0x04]).map?[1]?.array?.contains("U2F_V2") == false)
   }
 
-  @Test func `a store that fails is told so`() throws {
+  @Test func `a failing store is reported`() throws {
     var world = TestWorld()
     world.store.fail(with: RecoveryError(.store, "gone"))
     #expect(send(Self.registration(), present: true, in: &world) == .answer([0x6F, 0x00]))

@@ -17,7 +17,7 @@ import Testing
     return answers.compactMap { $0.map?[2]?.bytes }
   }
 
-  @Test func `what is written reads back to the same bytes`() async throws {
+  @Test func `encoded authenticator data parse to the same bytes`() async throws {
     let forms = await everyForm()
     #expect(forms.count == 4)
     for bytes in forms {
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test func `a byte missing or left over is refused`() async throws {
+  @Test func `a missing or extra byte is refused`() async throws {
     for bytes in await everyForm() {
       for count in 0..<bytes.count {
         #expect(throws: CBORError.invalid("")) { try AuthenticatorData(parsing: Array(bytes.prefix(count))) }
@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test func `a flag that does not fit is refused`() async throws {
+  @Test func `a flag that does not match the data is refused`() async throws {
     for bytes in await everyForm() {
       for flag: UInt8 in [0x40, 0x80] {
         var changed = bytes
@@ -60,13 +60,13 @@ import Testing
   ]
 
   @Test(arguments: keys)
-  func `a key that is none is refused`(why: String, encoding: String) throws {
+  func `an invalid COSE key is refused`(why: String, encoding: String) throws {
     let bytes = try #require(Hex(encoding)).bytes
     let map = try #require(try CBORDecoder.decode(bytes).map)
     #expect(throws: CBORError.self) { try COSEKey(map) }
   }
 
-  @Test func `a further member of a key is refused`() async throws {
+  @Test func `an extra member of a COSE key is refused`() async throws {
     let bytes = try #require(await everyForm().first)
     var map = try #require(ParsedAuthenticatorData(bytes)).coseKey
     #expect(try COSEKey(map).map == map)
@@ -74,7 +74,7 @@ import Testing
     #expect(throws: CBORError.self) { try COSEKey(map) }
   }
 
-  @Test func `the messages of real devices are taken apart and put together again`() throws {
+  @Test func `messages of real devices parse and encode to the same bytes`() throws {
     let messages = try Vector("u2f-and-ctap2-messages").ctap2
     let registration = try AuthenticatorData(parsing: messages.authDataMakeCredential.bytes)
     #expect(registration.bytes == messages.authDataMakeCredential.bytes)

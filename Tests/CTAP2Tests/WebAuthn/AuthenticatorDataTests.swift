@@ -13,14 +13,14 @@ import Testing
       ? .edDSA(bytes) : .es256(try P256.PublicKey(x: Array(bytes[..<32]), y: Array(bytes[32...])))
   }
 
-  @Test func `without a credential and outputs has 37 bytes`() throws {
+  @Test func `authenticator data without credential and extensions have 37 bytes`() throws {
     let hash = try #require(RPIDHash(bytes: [UInt8](repeating: 0xAA, count: 32)))
     let data = AuthenticatorData(rpIDHash: hash, flags: [.userPresent, .userVerified], signCount: 0x0102_0304)
     #expect(Hex(data.bytes).description == String(repeating: "aa", count: 32) + "0501020304")
   }
 
   // Holds: MC-17
-  @Test func `AT and ED follow from what is there`() throws {
+  @Test func `the flags AT and ED follow from the content`() throws {
     let hash = try #require(RPIDHash(bytes: [UInt8](repeating: 0xAA, count: 32)))
     let data = AuthenticatorData(
       rpIDHash: hash, flags: [.userPresent, .attestedCredentialData, .extensionData], signCount: 0)

@@ -1,4 +1,4 @@
-"""A node of an Algorand network, as far as a wallet posts to it: algod's `POST /v2/transactions`."""
+"""A double of an Algorand node for posting transactions: algod's `POST /v2/transactions`."""
 
 import base64
 import json
@@ -11,7 +11,7 @@ TOKEN = "a" * 64
 
 
 class Algod:
-    """Takes what the SDK can read back to the same bytes, and refuses it if it was told to."""
+    """Accepts transactions that the SDK reads back to the same bytes, and refuses them if so configured."""
 
     def __init__(self):
         self.posted: list[list[transaction.SignedTransaction]] = []

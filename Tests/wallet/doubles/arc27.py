@@ -1,4 +1,4 @@
-"""ARC-27 as the dApps of Liquid Auth put it on the wire: a CBOR map as base64url in one text frame."""
+"""ARC-27 as the dApps of Liquid Auth send it: a CBOR map as base64url in one text frame."""
 
 import struct
 import uuid
@@ -7,16 +7,16 @@ import cbor2
 from judges.relying_parties import b64, unb64
 
 TESTNET = "SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI="
-PROVIDER = "02657eaf-be17-4efc-b0a4-19d654b2448e"  # what the use-wallet client sends
+PROVIDER = "02657eaf-be17-4efc-b0a4-19d654b2448e"  # sent by the use-wallet client
 
 
 def encode(message: dict, wide_maps: bool = True) -> str:
-    """With `wide_maps` as cbor-x writes it: every map's count in 16 bits."""
+    """Encode a message; with `wide_maps` as cbor-x does: every map's count in 16 bits."""
     return b64(_wide(message) if wide_maps else cbor2.dumps(message))
 
 
 def decode(frame: str | bytes) -> dict:
-    """A text holds base64url, a binary frame the CBOR itself."""
+    """Decode a frame: a text has base64url, a binary frame the CBOR itself."""
     return cbor2.loads(frame if isinstance(frame, bytes) else unb64(frame))
 
 
@@ -38,7 +38,7 @@ def request(method: str, **params) -> dict:
 
 
 def check_response(asked: dict, response: dict) -> dict:
-    """It is the answer to what was asked; returns its result or its error, whichever it has."""
+    """Check that the response answers the request; return its result or error."""
     assert response["reference"] == asked["reference"].removesuffix("request") + "response", response
     assert response["requestId"] == asked["id"], response
     assert uuid.UUID(response["id"]).version == 4 and response["id"] == response["id"].lower(), response

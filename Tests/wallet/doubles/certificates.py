@@ -1,4 +1,4 @@
-"""A private certification authority, made anew for each run; nothing outside the tests trusts it."""
+"""A private certification authority, made for each run; nothing outside the tests trusts it."""
 
 import base64
 import datetime
@@ -16,7 +16,7 @@ LIFETIME = datetime.timedelta(days=2)
 
 
 class Authority:
-    """A root that signs one certificate for all the hosts that a run needs."""
+    """A root that signs one certificate for all hosts of a run."""
 
     def __init__(self, folder: pathlib.Path, hosts: list[str]):
         self.root_file = folder / "root.pem"
@@ -49,7 +49,7 @@ class Authority:
         info = key.public_key().public_bytes(
             serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
         )
-        # What Chromium's --ignore-certificate-errors-spki-list takes.
+        # For Chromium's --ignore-certificate-errors-spki-list.
         self.key_hash = base64.b64encode(hashlib.sha256(info).digest()).decode()
 
     def server_context(self) -> ssl.SSLContext:
@@ -58,7 +58,7 @@ class Authority:
         return context
 
     def client_context(self) -> ssl.SSLContext:
-        """Trusts this root and no other."""
+        """Return a context that trusts only this root."""
         return ssl.create_default_context(cafile=str(self.root_file))
 
 

@@ -1,7 +1,7 @@
-"""The dApp's side, as the JavaScript client has it, on python-socketio and aiortc.
+"""The dApp's side, like the JavaScript client, on python-socketio and aiortc.
 
-It links, waits for the wallet's offer, answers, and talks over the wallet's data channel. Candidates go one by one, as
-a browser sends them, unless `trickles` is false.
+It links, waits for the wallet's offer, answers, and uses the wallet's data channel. It sends candidates one by one, as
+a browser does, unless `trickles` is false.
 """
 
 import asyncio
@@ -33,19 +33,19 @@ class DApp:
         self.request_id = request_id if request_id is not None else str(uuid.uuid4())
         self.trickles, self.wide_maps = trickles, wide_maps
         self.transports = ["websocket"]
-        # What becomes of our answer on its way, in the hands of whoever sits on the server.
+        # How a hostile server changes our answer on its way.
         self.on_the_way = lambda sdp: sdp
         policy = RTCIceTransportPolicy.RELAY if relay_only else RTCIceTransportPolicy.ALL
         self.configuration = RTCConfiguration(iceServers=list(ice_servers), iceTransportPolicy=policy)
         self.peer: RTCPeerConnection | None = None
         self.channel = None
         self.offers: list[str] = []
-        self.candidates: list[dict] = []  # the wallet's, in the order in which they came
+        self.candidates: list[dict] = []  # the wallet's, in order of arrival
         self.frames: asyncio.Queue[str] = asyncio.Queue()
         self.times: dict[str, float] = {}
 
     async def link(self):
-        """Opens the socket and asks to be told of the sign-in; returns when the server has the request."""
+        """Open the socket and subscribe to the sign-in; return when the server has the request."""
         self._loop = asyncio.get_running_loop()
         self.acknowledged, self.opened, self.closed = (self._loop.create_future() for _ in range(3))
         connector = aiohttp.TCPConnector(ssl=self.tls if self.tls else True)
@@ -61,7 +61,7 @@ class DApp:
     async def _wait_for_wallet(self):
         try:
             answer = await self.socket.call("link", {"requestId": self.request_id}, timeout=600)
-        except Exception as error:  # told to who waits
+        except Exception as error:  # passed to the waiting caller
             if not self.acknowledged.done():
                 self.acknowledged.set_exception(error)
             return
@@ -71,7 +71,7 @@ class DApp:
         self.acknowledged.set_result(answer["data"])
 
     async def _offer(self, sdp: str):
-        """The first is answered; a repetition is noted."""
+        """Answer the first offer; record repetitions."""
         self.offers.append(sdp)
         if self.peer:
             return
@@ -85,7 +85,7 @@ class DApp:
         await self.send_answer(self.on_the_way(self.peer.localDescription.sdp))
 
     async def send_answer(self, sdp: str):
-        """The description, then each of its candidates."""
+        """Send the description, then each of its candidates."""
         if not self.trickles:
             await self.socket.emit("answer-description", sdp)
             return
@@ -103,7 +103,7 @@ class DApp:
 
     async def _add(self, candidate: dict):
         text = candidate["candidate"].removeprefix("candidate:")
-        if not text or text.split()[2].lower() != "udp":  # aiortc knows no other
+        if not text or text.split()[2].lower() != "udp":  # aiortc supports no other
             return
         parsed = candidate_from_sdp(text)
         parsed.sdpMid, parsed.sdpMLineIndex = candidate["sdpMid"], candidate["sdpMLineIndex"]
@@ -125,13 +125,13 @@ class DApp:
         return await asyncio.wait_for(self.frames.get(), seconds)
 
     async def ask(self, method: str, seconds: float = 30, **params) -> dict:
-        """The result, or the error, of one ARC-27 request."""
+        """Return the result, or the error, of one ARC-27 request."""
         asked = arc27.request(method, **params)
         self.send(arc27.encode(asked, self.wide_maps))
         return arc27.check_response(asked, arc27.decode(await self.heard(seconds)))
 
     async def selected_pair(self) -> tuple[str, str]:
-        """Types of the local and remote candidate that carry the channel: host, prflx, relay …"""
+        """Return the types of the local and remote candidate that carry the channel: host, prflx, relay …"""
         pair = self.peer.sctp.transport.transport._connection._nominated[1]
         return pair.local_candidate.type, pair.remote_candidate.type
 

@@ -1,8 +1,8 @@
 """Both servers of Keyri, and the browser between them: the companion of Firebase Authentication, and the session API.
 
-Wire-compatible with what phones talk to, without what those servers forget: an existing user's key is replaced only with
-a proof by the old one, a signed login is taken once and for 60 seconds, a session is answered once and in its time, and
-a denial that carries a payload is refused. What came in is kept for the tests to look at.
+Wire-compatible with the real servers, but stricter: an existing user's key is replaced only with a proof by the old
+one, a signed login is accepted once and for 60 seconds, a session is answered once and before it expires, and a denial
+with a payload is refused. Received requests are kept for the tests.
 """
 
 import base64
@@ -17,14 +17,14 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import ec
 from judges import keyri
 
-WINDOW = 60_000  # milliseconds that a signed login is taken
+WINDOW = 60_000  # milliseconds for which a signed login is valid
 SESSION_LIFETIME = 120_000
 CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": "POST, GET, HEAD"}
 
 
 @dataclass
 class Received:
-    """One request, as it came, and what it was answered with."""
+    """One request as received, and its answer."""
 
     method: str
     path: str
@@ -42,11 +42,11 @@ class Received:
 class Mischief:
     """How the servers misbehave. Each member is one way; none by default."""
 
-    # Path prefix -> the status and body that replace what we would have answered (the work is done all the same).
+    # Path prefix -> the status and body that replace our answer (the request is still processed).
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     # Path prefix -> where it redirects to (307, which keeps method and body).
     redirects: dict[str, str] = field(default_factory=dict)
-    # What a look-up tells in place of what is so.
+    # False members of a look-up's answer.
     session: dict = field(default_factory=dict)
 
 
@@ -59,7 +59,7 @@ class Refusal(Exception):
 
 
 class Browser:
-    """A page that shows a code, and waits for the answer."""
+    """A page that shows a code and waits for the answer."""
 
     def __init__(self, server: "KeyriServer", origin: str):
         self.key = ec.generate_private_key(ec.SECP256R1())
@@ -69,7 +69,7 @@ class Browser:
         self.salt = secrets.token_urlsafe(12)
         self.answer: dict | None = None
         self.mobile_id = ""
-        self.told: dict = {}  # members of the session besides those that must be there
+        self.told: dict = {}  # members of the session besides the required ones
 
     @property
     def link(self) -> str:
@@ -104,13 +104,13 @@ class Browser:
         return self.answer is not None and self.answer["errors"]
 
     def payload(self) -> dict:
-        """What the answer holds for this browser alone."""
+        """Return the answer's payload for this browser alone."""
         if self.answer is None or self.answer["errors"]:
             raise keyri.Refused("no confirmation has come")
         return json.loads(keyri.open_sealed(keyri.Sealed.read(self.answer["browserData"]), self.key))
 
     def sign_in(self) -> str:
-        """Hands the login on to the companion server, as the page does; its token."""
+        """Forward the login to the companion server, as the page does; return its token."""
         return self.server.login(self.payload())
 
 
@@ -137,7 +137,7 @@ class KeyriServer:
 
     @property
     def link_origin(self) -> str:
-        """Where links point; nobody asks there."""
+        """Return the origin of links; no request goes there."""
         return "https://acme.onekey.to"
 
     def browser(self, origin: str = "https://app.example", **told) -> Browser:
@@ -203,7 +203,7 @@ class KeyriServer:
         return web.Response(text=self._token(email))
 
     def _prove(self, email: str, old: ec.EllipticCurvePublicKey, body: dict):
-        """The old key has signed, just now, data that end with the digest of the new one."""
+        """Check that the old key has just signed data that end with the new key's digest."""
         data, signature = body.get("data"), body.get("signature")
         ending = "." + key_digest(body["publicKey"])
         if not isinstance(data, str) or not isinstance(signature, str) or not data.endswith(ending):
@@ -215,9 +215,9 @@ class KeyriServer:
         return web.Response(text=self.login(body))
 
     def login(self, body: dict) -> str:
-        """A token for a signed login, taken once."""
+        """Return a token for a signed login, which is accepted once."""
         key = self.users.get(body["email"])
-        if key is None or "." in body["data"]:  # a dot: a proof for a new key is no login
+        if key is None or "." in body["data"]:  # a dot: a proof for a new key is not a login
             raise Refusal(401, "Unauthorized")
         self._check(body["email"], key, body["data"], body["signature"])
         return self._token(body["email"])
@@ -234,13 +234,13 @@ class KeyriServer:
         self.used[email, data] = made
 
     def _token(self, email: str) -> str:
-        """A signed JWT, as Firebase's custom tokens are; nobody but us reads it."""
+        """Return a signed JWT, like Firebase's custom tokens; only this server reads it."""
         parts = ({"alg": "HS256", "typ": "JWT"}, {"uid": email, "iat": self.clock() // 1000})
         text = ".".join(_b64url(json.dumps(part).encode()) for part in parts)
         return f"{text}.{_b64url(hmac.digest(self.secret, text.encode(), 'sha256'))}"
 
     def user_of(self, token: str) -> str:
-        """Who is signed in by a token of ours."""
+        """Return the user of one of our tokens."""
         text, _, signature = token.rpartition(".")
         if not hmac.compare_digest(_b64url(hmac.digest(self.secret, text.encode(), "sha256")), signature):
             raise keyri.Refused("no token of ours")
@@ -282,7 +282,7 @@ class KeyriServer:
         return web.json_response({"message": "done"})
 
     def _check_confirmation(self, browser: Browser, body: dict):
-        """What the API can see of it: who says so, and that the payload is sealed as it must be."""
+        """Check what the API can see: the sender, and that the payload is sealed correctly."""
         mobile, sealed = body.get("apiData"), keyri.Sealed.read(body.get("browserData"))
         if not isinstance(mobile, dict) or not isinstance(mobile.get("publicUserId"), str):
             raise Refusal(400, {"error": "nobody says so"})
@@ -295,7 +295,7 @@ class KeyriServer:
 
 
 async def _members(request: web.Request, *names: str, failing: Refusal) -> dict:
-    """A JSON object in which these members are texts."""
+    """Read a JSON object in which these members are texts."""
     try:
         body = json.loads(await request.text())
     except json.JSONDecodeError as error:
@@ -306,7 +306,7 @@ async def _members(request: web.Request, *names: str, failing: Refusal) -> dict:
 
 
 def key_digest(public_key: str) -> str:
-    """By what a proof names the new key: the SHA-256 of its SubjectPublicKeyInfo, in hexadecimal."""
+    """Return the name of a new key in a proof: the SHA-256 of its SubjectPublicKeyInfo, in hexadecimal."""
     return hashlib.sha256(keyri.unb64(public_key)).hexdigest()
 
 

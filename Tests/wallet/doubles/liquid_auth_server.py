@@ -1,8 +1,8 @@
-"""A server that speaks as the Liquid Auth service does: endpoints, cookie, status codes, bodies, socket events.
+"""A double of the Liquid Auth service: endpoints, cookie, status codes, bodies, socket events.
 
-Written from the facts of its wire, over aiohttp, python-socketio, py_webauthn and PyNaCl, so that what verifies our
-registrations and sign-ins is nobody's code of ours. It can be told to misbehave (`Mischief`), and to demand what the
-real service forgets (`Demands`); whatever came in is kept for the tests to look at.
+Written from the observed protocol, on aiohttp, python-socketio, py_webauthn and PyNaCl, so that our registrations and
+sign-ins are verified without code of the product. It can misbehave (`Mischief`), and check what the real service does
+not (`Demands`); received requests are kept for the tests.
 """
 
 import asyncio
@@ -34,14 +34,14 @@ ACCEPTED_ALGORITHMS = [
     for number in (-7, -8, -36, -37, -38, -39, -257, -258, -259, -65535)
     if number in {known.value for known in COSEAlgorithmIdentifier}
 ]
-# What ua-parser-js recognises, as far as a wallet or a browser may say it.
+# The values of wallets and browsers that ua-parser-js recognises.
 OPERATING_SYSTEM = re.compile(r"windows|android|iphone|ipad|ipod|ios|mac os|macintosh|linux|x11|cros|freebsd", re.I)
 BROWSER = re.compile(r"(chrome|chromium|firefox|safari|edg|opr|opera|msie|trident|samsungbrowser|webview)[/ ]", re.I)
 
 
 @dataclass
 class Demands:
-    """What the real service lets pass. All of it can be demanded without a change on the wire."""
+    """Checks that the real service omits. None of them needs a change of the protocol."""
 
     verification: bool = False
     counter: bool = False
@@ -52,29 +52,29 @@ class Demands:
 class Mischief:
     """How the server misbehaves. Each member is one way; none by default."""
 
-    # What stands in the options in place of our own challenge, made from it.
+    # Makes the challenge of the options from our own.
     challenge: Callable[[bytes], bytes] | None = None
     rp_id: str | None = None
     # Path prefix -> where it redirects to (307, which keeps method and body).
     redirects: dict[str, str] = field(default_factory=dict)
-    # Path prefix -> the status and body that replace what we would have answered (the work is done all the same).
+    # Path prefix -> the status and body that replace our answer (the request is still processed).
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     # Path prefix of an answer that never ends, and of one that never comes.
     endless: str | None = None
     silent: str | None = None
-    # How many offers are lost on their way.
+    # The number of offers lost on their way.
     lost_offers: int = 0
-    # Another answer follows the first at once.
+    # A second answer follows the first at once.
     second_answer: str | None = None
-    # Polling only: a proxy that knows no WebSocket.
+    # Polling only: a proxy without WebSocket.
     refuses_upgrade: bool = False
-    # "request", "response", "socket" or "offer": the server is gone when it comes.
+    # "request", "response", "socket" or "offer": the server disappears when it arrives.
     gone_at: str | None = None
 
 
 @dataclass
 class Received:
-    """One HTTP request, as it came."""
+    """One HTTP request as received."""
 
     method: str
     path: str
@@ -89,7 +89,7 @@ class Received:
 
 
 class Refusal(Exception):
-    """A status and a body, as the service gives them."""
+    """A status and a body, like the service's."""
 
     def __init__(self, status: int, body: dict):
         self.status, self.body = status, body
@@ -101,7 +101,7 @@ def unauthorized(error: str, reason: str = "unauthorized") -> Refusal:
 
 
 def strictly_equal(one, other) -> bool:
-    """JavaScript's ===, for what JSON can carry: 1 and 1.0 are one number, "1" and 1 are not equal, objects never."""
+    """Compare JSON values like JavaScript's ===: 1 equals 1.0, "1" does not equal 1, objects are never equal."""
     for kind in (bool, (int, float), str):
         if isinstance(one, kind) or isinstance(other, kind):
             return isinstance(one, kind) and isinstance(other, kind) and one == other
@@ -132,9 +132,9 @@ class LiquidAuthServer:
         self.port = 0
         self._origin = origin
         self.demands, self.mischief = Demands(), Mischief()
-        # package -> sha256 fingerprint of its signer, as assetlinks.json lists it.
+        # package -> SHA-256 fingerprint of its signer, as in assetlinks.json.
         self.android: dict[str, str] = {}
-        # address -> the address whose key signs for it, as algod would say (auth-addr).
+        # address -> the address whose key signs for it, algod's auth-addr.
         self.rekeyed: dict[str, str] = {}
         self.users: dict[str, dict] = {}  # by wallet
         self.sessions: dict[str, Session] = {}
@@ -143,7 +143,7 @@ class LiquidAuthServer:
         self.open_sockets: set[str] = set()
         self.signals: list[tuple[str, str, object]] = []  # wallet or "", event, payload
         self.linked: list[object] = []
-        self.last_fault = ""  # why a verification failed, which the wire does not tell
+        self.last_fault = ""  # why a verification failed; the answer does not say it
         self._secret = secrets.token_bytes(32)
         self._waiting: list[tuple[object, asyncio.Future]] = []
         self._page = page
@@ -154,7 +154,7 @@ class LiquidAuthServer:
 
     @property
     def origin(self) -> str:
-        """What clientDataJSON must name."""
+        """Return the origin that clientDataJSON must name."""
         return self._origin or f"{'https' if self.is_secure_origin else 'http'}://{self.host}:{self.port}"
 
     @property
@@ -162,7 +162,7 @@ class LiquidAuthServer:
         return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}"
 
     def link(self, request_id: str) -> str:
-        """The deep link as the dApps make it: the origin without `https://`."""
+        """Return the deep link as dApps make it: the origin without `https://`."""
         return f"liquid://{self.address.removeprefix('https://')}/?requestId={request_id}"
 
     async def start(self, port: int = 0):
@@ -193,7 +193,7 @@ class LiquidAuthServer:
         return self
 
     async def stop(self):
-        """As if its machine had been switched off: nobody gets a word more."""
+        """Stop as if the machine were switched off: clients get no further data."""
         runner, self._runner = self._runner, None
         for _, waiting in self._waiting:
             waiting.cancel()
@@ -230,7 +230,7 @@ class LiquidAuthServer:
             answer = _nest(404, f"Cannot {request.method} {request.path}", "Not Found")
         except web.HTTPException:
             raise
-        except Exception:  # what Nest makes of anything that is thrown
+        except Exception:  # Nest's answer to any exception
             answer = _nest(500, "Internal server error")
         for prefix, (status, body) in self.mischief.answers.items():
             if request.path.startswith(prefix):
@@ -255,7 +255,7 @@ class LiquidAuthServer:
         return stage in ("request", "response") and f"/{stage}" in path
 
     async def _vanish(self, request: web.Request):
-        """Nothing listens any more, and this connection ends without an answer."""
+        """Stop listening, and end this connection without an answer."""
         asyncio.get_running_loop().create_task(self.stop())
         request.transport.abort()
         raise ConnectionResetError("the server is gone, as the test wants it")
@@ -271,7 +271,7 @@ class LiquidAuthServer:
             return answer
 
     def _session_of(self, request: web.Request) -> Session:
-        """That of the cookie if we signed it; else a new one, which a cookie will name."""
+        """Return the session of the cookie if we signed it; else a new one, which a cookie will name."""
         value = urllib.parse.unquote(_cookie(request.headers.get("Cookie", ""), COOKIE) or "")
         if value.startswith("s:") and "." in value:
             name = value[2:].rsplit(".", 1)[0]
@@ -283,7 +283,7 @@ class LiquidAuthServer:
         return made
 
     def _signed(self, name: str) -> str:
-        """`s:` sid `.` base64 of HMAC-SHA256, without padding."""
+        """Return `s:` sid `.` base64 of HMAC-SHA256, without padding."""
         mac = hmac.digest(self._secret, name.encode(), "sha256")
         return f"s:{name}.{base64.b64encode(mac).decode().rstrip('=')}"
 
@@ -335,7 +335,7 @@ class LiquidAuthServer:
             self._verify_address(liquid, unb64(challenge))
             if self.demands.address_is_username and liquid["address"] != session["username"]:
                 raise ValueError("the address is not the user name")
-        except Exception as error:  # whatever the libraries raise is their refusal
+        except Exception as error:  # any exception of the libraries is a refusal
             self.last_fault = f"{type(error).__name__}: {error}"
             raise unauthorized("User verification failed") from error
         user = self._user(liquid["address"])
@@ -352,7 +352,7 @@ class LiquidAuthServer:
         return web.json_response(user, status=201)
 
     def _verify_address(self, liquid: dict, challenge: bytes):
-        """The address's key, or the key that it was rekeyed to, has signed the bare challenge."""
+        """Check that the address's key, or the key that it was rekeyed to, has signed the bare challenge."""
         if liquid.get("type") != "algorand":
             raise ValueError(f"the type is {liquid.get('type')!r}")
         signers = [liquid["address"], self.rekeyed.get(liquid["address"])]
@@ -401,7 +401,7 @@ class LiquidAuthServer:
                 credential_current_sign_count=known["prevCounter"] if self.demands.counter else 0,
                 require_user_verification=self.demands.verification,
             )
-        except Exception as error:  # whatever the library raises is its refusal
+        except Exception as error:  # any exception of the library is a refusal
             self.last_fault = f"{type(error).__name__}: {error}"
             raise unauthorized("User verification failed") from error
         known["prevCounter"] = found.new_sign_count
@@ -411,7 +411,7 @@ class LiquidAuthServer:
     # What both have in common.
 
     def _new_challenge(self, session: dict) -> str:
-        # No letter first: one random challenge in a thousand begins as something of Algorand does, and is refused.
+        # Not a letter first: one random challenge in a thousand begins like Algorand data and is refused.
         challenge = bytes([0x80 | secrets.randbelow(0x80)]) + secrets.token_bytes(31)
         if self.mischief.challenge:
             challenge = self.mischief.challenge(challenge)
@@ -419,7 +419,7 @@ class LiquidAuthServer:
         return session["challenge"]
 
     def _succeed(self, session: dict, user: dict, credential_id: str, liquid: dict):
-        """The challenge is used up now and not before; whoever waits for this request id is told."""
+        """Use up the challenge only now, and notify the clients that wait for this request id."""
         del session["challenge"]
         session.pop("liquidExtension", None)
         session["wallet"] = user["wallet"]
@@ -438,7 +438,7 @@ class LiquidAuthServer:
         return None, None
 
     def expected_origin(self, user_agent: str) -> str:
-        """By the User-Agent: an Android app's is its signer; one without an operating system is thrown out."""
+        """Derive the origin from the User-Agent: an Android app's is its signer; fail without an operating system."""
         if not OPERATING_SYSTEM.search(user_agent):
             raise TypeError("Cannot read properties of undefined (reading 'includes')")
         if re.search("android", user_agent, re.I) and not BROWSER.search(user_agent):
@@ -500,7 +500,7 @@ class LiquidAuthServer:
         return (await self.socket.get_session(socket_id))["session"].content
 
     async def _link(self, socket_id: str, request=None):
-        """Acknowledged when someone has signed in with this request id, however long that takes."""
+        """Acknowledge when a wallet has signed in with this request id, however long that takes."""
         wanted = request.get("requestId") if isinstance(request, dict) else None
         told = asyncio.get_running_loop().create_future()
         self._waiting.append((wanted, told))
@@ -556,7 +556,7 @@ def _cookie(header: str, name: str) -> str | None:
 
 
 def _with_exact_challenge(credential: dict, challenge: str) -> dict:
-    """The service compares the text of the challenge, py_webauthn its bytes."""
+    """Compare the challenge's text, like the service; py_webauthn compares its bytes."""
     client_data = json.loads(unb64(credential["response"]["clientDataJSON"]))
     if client_data["challenge"] != challenge:
         raise ValueError("Unexpected registration response challenge")

@@ -9,7 +9,7 @@ Answer = TypeVar("Answer")
 
 
 class Loop:
-    """Runs coroutines for whoever is not one."""
+    """Runs coroutines for plain functions."""
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
@@ -17,11 +17,11 @@ class Loop:
         self.thread.start()
 
     def run(self, coroutine: Coroutine[None, None, Answer], seconds: float = 60) -> Answer:
-        """Its answer or its error; TimeoutError, and it is cancelled, after `seconds`."""
+        """Return the coroutine's result or raise its error; after `seconds`, cancel it and raise TimeoutError."""
         return asyncio.run_coroutine_threadsafe(asyncio.wait_for(coroutine, seconds), self.loop).result()
 
     def start(self, coroutine: Coroutine):
-        """A concurrent.futures.Future of its answer."""
+        """Start a coroutine; return a concurrent.futures.Future of its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def close(self):

@@ -1,4 +1,4 @@
-"""The dApp as a page in headless Chromium or Firefox: their own WebRTC, mDNS candidates and all. Used as DApp is."""
+"""The dApp as a page in headless Chromium or Firefox, with their own WebRTC and mDNS candidates; used like DApp."""
 
 import asyncio
 import json
@@ -18,14 +18,14 @@ PAGE = pathlib.Path(__file__).with_name("page")
 
 
 class Chromium:
-    """One headless browser that takes the certificate of one key."""
+    """A headless browser that accepts the certificate of one key."""
 
     def __init__(self, folder: pathlib.Path, key_hash: str):
         options = webdriver.ChromeOptions()
         options.binary_location = "/usr/bin/chromium"
         for argument in (
             "--headless=new", f"--ignore-certificate-errors-spki-list={key_hash}", f"--user-data-dir={folder}",
-            # It runs as root in the run's own network, and there is no GPU and little /dev/shm.
+            # It runs as root in the run's own network, without a GPU and with little /dev/shm.
             "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
         ):
             options.add_argument(argument)
@@ -43,10 +43,10 @@ class Chromium:
 
 
 class Firefox:
-    """One headless browser that takes any certificate."""
+    """A headless browser that accepts any certificate."""
 
     preferences = {
-        # What a start would fetch or show, and a network that leads nowhere only waits for.
+        # Things that Firefox fetches or shows at a start; in an isolated network it would wait for them.
         "app.normandy.enabled": False, "app.update.enabled": False, "browser.newtabpage.enabled": False,
         "browser.safebrowsing.malware.enabled": False, "browser.safebrowsing.phishing.enabled": False,
         "browser.shell.checkDefaultBrowser": False, "browser.startup.homepage_override.mstone": "ignore",
@@ -82,7 +82,7 @@ class Firefox:
         self.marionette.call("WebDriver:Navigate", {"url": address})
 
     def script(self, body: str, *arguments):
-        # Without a sandbox of its own the script sees what the page's has.
+        # Without a sandbox of its own, the script sees the page's variables.
         parameters = {"script": body, "args": arguments, "sandbox": None}
         return self.marionette.call("WebDriver:ExecuteScript", parameters)["value"]
 
@@ -132,7 +132,7 @@ class PageDApp:
 
     @property
     def times(self) -> dict[str, float]:
-        """On this program's monotonic clock."""
+        """Return the page's times on this program's monotonic clock."""
         ahead = time.time() - time.monotonic()
         found = self.browser.script("return dapp.times")
         return {name: milliseconds / 1000 - ahead for name, milliseconds in found.items()}
@@ -154,7 +154,7 @@ class PageDApp:
         return tuple(await self._script("return dapp.selectedPair()"))
 
     async def leave(self):
-        """As whoever closes the tab: no word is sent."""
+        """Close the tab without a message to the peer."""
         await asyncio.to_thread(self.browser.open, "about:blank")
 
     async def close(self):

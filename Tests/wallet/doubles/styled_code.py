@@ -1,7 +1,7 @@
 """A dApp's QR code as the JavaScript client draws it: qr-code-styling with the client's default options.
 
-500 by 500 pixels, 25 of them quiet zone, error correction Q; `extra-rounded` modules in a violet gradient, finder patterns
-in nearly black, and a black logo over modules that are left out. Chromium rasterises the SVG, as it does there.
+500 by 500 pixels with a quiet zone of 25, error correction Q; `extra-rounded` modules in a violet gradient, almost
+black finder patterns, and a black logo over omitted modules. Chromium rasterises the SVG, as on a page.
 """
 
 import base64
@@ -9,7 +9,7 @@ import math
 import subprocess
 
 SIZE, MARGIN, IMAGE_MARGIN = 500, 25, 15
-IMAGE_SIZE, Q_SHARE = 0.4, 0.25  # of the modules, what may be hidden
+IMAGE_SIZE, Q_SHARE = 0.4, 0.25  # the share of modules that may be hidden
 FRAME = [[max(abs(row - 3), abs(column - 3)) == 3 for column in range(7)] for row in range(7)]
 
 BACKGROUND = f'<rect width="{SIZE}" height="{SIZE}" fill="#ffffff"/>'
@@ -30,7 +30,7 @@ image.src = "data:image/svg+xml;base64," + btoa(svg);
 
 
 def png(chromium, text: str, has_background: bool) -> bytes:
-    """Renderers that know no clip path of the background's name, as the library's SVG has it, leave the background out."""
+    """Omit the background like renderers that do not resolve the clip path of the library's SVG."""
     chromium.driver.get("about:blank")
     picture = svg(text) if has_background else svg(text).replace(BACKGROUND, "")
     return base64.b64decode(chromium.driver.execute_async_script(RASTERISE, picture, SIZE))
@@ -83,7 +83,7 @@ def _shapes(is_dark, x: float, y: float, side: float, count: int) -> str:
 
 
 def _shape(x: float, y: float, side: float, left: bool, right: bool, above: bool, below: bool) -> str:
-    """One module, round where it has no neighbour: `extra-rounded`."""
+    """Draw one module, round where it has no neighbour: `extra-rounded`."""
     neighbours = left + right + above + below
     if not neighbours:
         return f'<circle cx="{x + side / 2}" cy="{y + side / 2}" r="{side / 2}"/>'

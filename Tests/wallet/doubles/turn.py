@@ -1,4 +1,4 @@
-"""Debian's coturn as a TURN and STUN server of this machine alone, with one user."""
+"""Debian's coturn as a TURN and STUN server for this machine only, with one user."""
 
 import os
 import pathlib
@@ -9,18 +9,18 @@ import subprocess
 
 from support.authenticator import wait_for
 
-# Of Tests/wallet/run's own network; libnice asks no TURN server on loopback.
+# In Tests/wallet/run's network; libnice uses no TURN server on loopback.
 ADDRESS = "10.27.0.1"
 USER, PASSWORD, REALM = "liquid-auth", "a-password-of-the-tests", "liquid.example"
 
 
-# Where scripts/lib.sh has unpacked it, with the libraries that this machine had not.
+# Where scripts/lib.sh unpacked coturn and the missing libraries.
 ROOT = pathlib.Path(os.environ.get("LIQUID_TURN_ROOT", "/"))
 LIBRARIES = ":".join(map(str, (ROOT / "usr/lib").glob("*-linux-gnu")))
 
 
 def configuration(folder: pathlib.Path, url: str, password: str = PASSWORD) -> pathlib.Path:
-    """A wallet's configuration with user and password, which no command line has."""
+    """Write a wallet's configuration with user and password, which must not be on a command line."""
     file = folder / "turn.conf"
     file.write_text(f"ice-server = {url} {USER} {password}\n")
     file.chmod(0o600)
@@ -28,7 +28,7 @@ def configuration(folder: pathlib.Path, url: str, password: str = PASSWORD) -> p
 
 
 class TurnServer:
-    """Listens as soon as it is made; relays from and to this machine's addresses only."""
+    """A server that listens once created, and relays between this machine's addresses only."""
 
     def __init__(self, folder: pathlib.Path):
         with socket.socket() as probe:
@@ -65,7 +65,7 @@ class TurnServer:
 
     @property
     def relayed(self) -> int:
-        """Bytes that went to peers, of the allocations that have ended or reported so far."""
+        """Return the bytes sent to peers by allocations that have ended or reported so far."""
         return sum(map(int, re.findall(r"peer usage: .*?sb=(\d+)", self.said())))
 
     @property

@@ -1,6 +1,7 @@
-"""A wallet in Python: what the product's must do on the wire, from the phrase alone and without a line of the product.
+"""A wallet in Python: the protocol of the product's wallet, from the phrase alone and without code of the product.
 
-It proves the doubles before the product is there, and is the second machine to compare with. No prompts, no caution.
+It tests the doubles independently of the product, and is the second machine to compare with. It has no prompts and no
+checks.
 """
 
 import asyncio
@@ -33,7 +34,7 @@ class Account:
         self.address = derivation.algorand_address(self.public_key).decode()
 
     def sign(self, message: bytes) -> bytes:
-        """Ed25519 with the extended key kL ‖ kR, 64 bytes."""
+        """Sign by Ed25519 with the extended key kL ‖ kR, 64 bytes."""
         order = derivation.ED25519_ORDER
         left, right = self.node[:32], self.node[32:64]
         r = int.from_bytes(hashlib.sha512(right + message).digest(), "little") % order
@@ -127,7 +128,7 @@ class Wallet:
         )
 
     async def open_channel(self):
-        """Offers until it is answered; the channel `liquid`, open."""
+        """Send offers until one is answered; return the open channel `liquid`."""
         answered = asyncio.get_running_loop().create_future()
         opened = asyncio.get_running_loop().create_future()
         candidates: asyncio.Queue[dict] = asyncio.Queue()
@@ -158,7 +159,7 @@ class Wallet:
         await asyncio.wait_for(opened, 30)
 
     def _message(self, text: str):
-        """Signs what it is asked to; nothing else is answered."""
+        """Sign what is requested; ignore other messages."""
         try:
             asked = cbor2.loads(unb64(text))
         except (ValueError, cbor2.CBORDecodeError):

@@ -94,7 +94,7 @@ window.dapp = {
     const stats = await this.peer.getStats();
     const all = [...stats.values()];
     const transport = all.find((one) => one.type === "transport");
-    // Firefox has no transports there, and marks the pair.
+    // Firefox reports no transports, but marks the pair.
     const pair = transport ? stats.get(transport.selectedCandidatePairId) : all.find((one) => one.selected);
     return [stats.get(pair.localCandidateId).candidateType, stats.get(pair.remoteCandidateId).candidateType];
   },

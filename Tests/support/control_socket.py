@@ -1,4 +1,4 @@
-"""The control door from a program's side: the wallet's requests, written by cbor2 and not by our code."""
+"""A client of the control socket: the wallet's requests, encoded by cbor2 and not by our code."""
 
 import socket
 
@@ -14,7 +14,7 @@ LONGEST = 65_536
 
 
 class ControlProtocol:
-    """One connection; `ask` gives the status byte and the members of the answer."""
+    """A connection; `ask` returns the status byte and the members of the answer."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -41,6 +41,6 @@ class ControlProtocol:
         return self.receive()
 
     def signatures(self):
-        """How many the Algorand accounts and the association keys have given."""
+        """Return the number of signatures by Algorand accounts and by association keys."""
         _, status = self.ask(STATUS)
         return status[15], status[16]

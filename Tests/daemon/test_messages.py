@@ -1,4 +1,4 @@
-"""What a person is told where something is wrong: by `status`, by what the commands say, and by the log."""
+"""Messages about problems: in `status`, in the output of commands, and in the log."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ from fido2.ctap2 import ClientPin, Ctap2
 from support import wire
 from support.authenticator import BIN, PASSPHRASE, PINENTRY, Authenticator, on_terminal, wait_for
 from support.ceremonies import OWN, register
-from support.control_door import ControlProtocol
+from support.control_socket import ControlProtocol
 
 
 def status(key, code):
@@ -42,7 +42,7 @@ class TestStatus:
     @pytest.mark.parametrize("running", [False, True], ids=["at rest", "running"])
     @pytest.mark.parametrize("name, mode", [("", "700"), ("vault", "600"), ("credentials.sqlite", "600")],
                              ids=["directory", "vault", "store"])
-    def test_open_to_others(self, key, running, name, mode):
+    def test_files_open_to_other_users(self, key, running, name, mode):
         path = key.state / name
         if running:
             key.start()
@@ -52,7 +52,7 @@ class TestStatus:
         assert "mode 755" in said and f"chmod {mode} '{str(path).rstrip('/')}'" in said
 
     # Holds: FILE-8
-    def test_store_that_is_cut_off_at_rest(self, key):
+    def test_a_truncated_store(self, key):
         path = key.state / "credentials.sqlite"
         path.write_bytes(path.read_bytes()[:-1])
         said = problems(key, NOT_RUNNING)
@@ -60,7 +60,7 @@ class TestStatus:
         assert f"liquid-auth recover --new-store --state-dir {key.state} --control {key.control_socket}" in said
 
     # Holds: FILE-8
-    def test_store_of_another_vault(self, key, tmp_path):
+    def test_a_store_of_another_vault(self, key, tmp_path):
         other = Authenticator(tmp_path / "other")
         other.init()
         ours = (key.state / "credentials.sqlite").read_bytes()
@@ -76,7 +76,7 @@ class TestStatus:
             assert status(key, 0)["vault"] == "unlocked"
 
     # Holds: FILE-8
-    def test_vault_whose_content_is_damaged(self, key):
+    def test_a_damaged_vault(self, key):
         path = key.state / "vault"
         ours = path.read_bytes()
         with key:
@@ -89,7 +89,7 @@ class TestStatus:
             assert status(key, 0)["vault"] == "locked"
 
     # Holds: FILE-8
-    def test_dialog_that_failed(self, key):
+    def test_a_failed_dialog(self, key):
         with key:
             key.unlock()
             assert status(key, 0)["problems"] == []
@@ -103,7 +103,7 @@ class TestStatus:
             assert status(key, 0)["problems"] == []
 
     # Holds: FILE-8
-    def test_dialog_whose_answer_is_too_long(self, key):
+    def test_a_dialog_with_an_answer_that_is_too_long(self, key):
         key.pinentry.set("split", passphraseHex="41" * 257)
         with key:
             deny_a_registration(key)
@@ -112,7 +112,7 @@ class TestStatus:
                                      "type the passphrase again")
 
     # Holds: FILE-8
-    def test_no_display(self, key, monkeypatch, tmp_path):
+    def test_a_missing_display(self, key, monkeypatch, tmp_path):
         for name in ("DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY"):
             monkeypatch.delenv(name, raising=False)
         named = tmp_path / "pinentry"
@@ -121,7 +121,7 @@ class TestStatus:
         with key:
             words = f"{named} may be unable to show a dialog"
             assert words in problems(key) and words in key.said() and "no prompt can be shown" not in key.said()
-            # This one has a place all the same; a dialog that nobody answered says nothing of that.
+            # A dialog without an answer does not prove that dialogs can be shown; an approved one does.
             key.pinentry.set("timeout")
             device = wire.fido2_device(key.socket)
             with pytest.raises(CtapError, match="USER_ACTION_TIMEOUT"):
@@ -142,14 +142,14 @@ class TestStatus:
             assert f"cannot start {tmp_path}/none" in problems(key) and "no prompt can be shown" in key.said()
 
     # Holds: FILE-8
-    def test_no_terminal(self, key):
+    def test_a_missing_terminal(self, key):
         key.extra, key.wrapper = ["--prompt", "terminal"], ["setsid", "--wait"]
         with key:
             assert "the authenticator has no terminal" in problems(key)
 
     @staticmethod
     def with_locked_memory(size):
-        """Root may lock more than the limit allows, by CAP_IPC_LOCK, which it does not have here."""
+        """Set the limit without CAP_IPC_LOCK, by which root may lock more memory than the limit."""
         return (["setpriv", "--bounding-set", "-ipc_lock"] if os.geteuid() == 0 else []) + [
             "prlimit", f"--memlock={size}:{size}"]
 
@@ -162,7 +162,7 @@ class TestStatus:
             assert "ulimit -l 1024" in problems(key)
 
     def test_memory_that_is_locked(self, key):
-        """1024 KiB, which is what `status` asks for, are enough."""
+        """The 1024 KiB that `status` recommends are enough."""
         key.wrapper = self.with_locked_memory(1 << 20)
         with key:
             key.unlock()
@@ -172,7 +172,7 @@ class TestStatus:
             assert status(key, 0)["problems"] == []
 
     # Holds: FILE-8
-    def test_blocked_pin(self, key):
+    def test_a_blocked_pin(self, key):
         key.verification = "none"
         key.pinentry.set("approve")
         with key:
@@ -190,8 +190,8 @@ class TestStatus:
 
 
 class TestCommands:
-    def test_what_is_waited_for(self, key):
-        """A list that waits behind a dialog which is open elsewhere says so; without one it says nothing."""
+    def test_a_waiting_command_names_the_open_dialog(self, key):
+        """`credentials list` reports an open dialog that it waits for; without a dialog it reports nothing."""
         with key:
             key.unlock()
             assert key.run("credentials", "list", "--control", key.control_socket, stdin=PASSPHRASE).stderr == ""
@@ -211,8 +211,8 @@ class TestCommands:
             ceremony.join()
             device.close()
 
-    def test_a_prompt_that_is_waited_for_is_told_once(self, tmp_path):
-        """Somebody in our place holds each answer back: the command looks for a prompt once, and not behind Argon2."""
+    def test_a_waiting_command_checks_for_a_prompt_once(self, tmp_path):
+        """A test server delays each answer: the command checks for a prompt once, and not while Argon2id runs."""
         def packet(members=None):
             return b"\0" + (cbor.encode(members) if members else b"")
 
@@ -228,7 +228,7 @@ class TestCommands:
             command.stdin.close()
 
             def looks(seconds):
-                """Whether the command asks for the status within this time."""
+                """Return whether the command requests the status within this time."""
                 if not select.select([listener], [], [], seconds)[0]:
                     return False
                 with listener.accept()[0] as other:
@@ -248,7 +248,7 @@ class TestCommands:
             with command.stdout, command.stderr:
                 assert command.stderr.read() == "liquid-auth: waiting until the open prompt is answered\n"
 
-    def test_hints_work_in_the_same_place(self, key):
+    def test_hints_repeat_state_dir_and_control(self, key):
         said = fails(key, "lock", "--state-dir", key.state, status=NOT_RUNNING)
         assert said.endswith(f"start it with: liquid-authenticator --state-dir {key.state}\n")
         assert fails(key, "lock", "--control", "/no/where", status=NOT_RUNNING).endswith(
@@ -261,14 +261,14 @@ class TestCommands:
             assert problems(key).endswith(
                 f"liquid-auth device attach --state-dir {key.state} --control {key.control_socket}")
 
-    def test_the_daemons_hints_too(self, tmp_path):
+    def test_hints_of_the_daemon_repeat_state_dir_and_control(self, tmp_path):
         key = Authenticator(tmp_path / "key")
         key.start(wait=False)
         wait_for("end", lambda: key.process.poll() is not None)
         assert f"liquid-auth init --state-dir {key.state} --control {key.control_socket}\n" in key.said()
         key.stop()
 
-    def test_recovery_for_programs(self, key):
+    def test_json_output_of_recover(self, key):
         for path in key.state.glob("credentials.sqlite*"):
             path.unlink()
         done = key.run("recover", "--new-store", "--json", "--state-dir", key.state, stdin=PASSPHRASE)
@@ -290,7 +290,7 @@ class TestCommands:
     @pytest.mark.parametrize("program, of_a_word", [
         ("liquid-auth", "unknown command 'extra'"), ("liquid-authenticator", "unexpected argument 'extra'"),
     ])
-    def test_both_programs_speak_alike(self, program, of_a_word):
+    def test_both_programs_print_alike(self, program, of_a_word):
         def ask(*arguments):
             return subprocess.run([BIN / program, *arguments], capture_output=True, text=True, timeout=60)
 
@@ -304,7 +304,7 @@ class TestCommands:
             assert lines[2] == f"  See '{program} --help' for more information."
 
 
-def test_the_log_is_for_people(key):
+def test_the_log_names_no_source_file(key):
     with key:
         key.unlock()
         key.pinentry.set("deny")
@@ -315,10 +315,10 @@ def test_the_log_is_for_people(key):
 
 # Holds: CONTROL-3
 def test_refused_packets_have_a_limit_in_the_log(key):
-    """Ten lines a minute; each packet is answered all the same."""
+    """The log has at most ten lines a minute; each packet is still answered."""
     with key:
-        with ControlProtocol(key.control_socket) as door:
+        with ControlProtocol(key.control_socket) as control:
             for _ in range(1000):
-                assert door.ask(0x6F)[0] == 0x01
+                assert control.ask(0x6F)[0] == 0x01
         assert key.said().count("the control socket refused a request: ") == 10, key.said()
         assert key.said().count("further lines of this minute are counted but not written") == 1
