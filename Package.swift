@@ -11,7 +11,7 @@ let settings: [SwiftSetting] = [
 ]
 
 /// A library, and the tests that mirror its files.
-func room(_ name: String, _ dependencies: [Target.Dependency], tests: [Target.Dependency] = []) -> [Target] {
+func module(_ name: String, _ dependencies: [Target.Dependency], tests: [Target.Dependency] = []) -> [Target] {
   [
     .target(name: name, dependencies: dependencies, swiftSettings: settings),
     .testTarget(
@@ -21,7 +21,7 @@ func room(_ name: String, _ dependencies: [Target.Dependency], tests: [Target.De
 }
 
 /// A system library of the distribution.
-func door(_ name: String, pkgConfig: String, apt: String) -> Target {
+func cModule(_ name: String, pkgConfig: String, apt: String) -> Target {
   .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
@@ -39,15 +39,15 @@ let network: [Target.Dependency] = [
 
 // One statement for each library: Swift 6.2 takes minutes to infer the type of one long sum.
 var targets: [Target] = [
-  door("CCBOR", pkgConfig: "libcbor", apt: "libcbor-dev"),
-  door("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
-  door("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
-  door("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
-  door("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
-  door("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
-  door("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
-  door("CGStreamer", pkgConfig: "gstreamer-webrtc-1.0", apt: "libgstreamer-plugins-bad1.0-dev"),
-  door("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
+  cModule("CCBOR", pkgConfig: "libcbor", apt: "libcbor-dev"),
+  cModule("COpenSSL", pkgConfig: "libcrypto", apt: "libssl-dev"),
+  cModule("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
+  cModule("CUdev", pkgConfig: "libudev", apt: "libudev-dev"),
+  cModule("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+  cModule("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+  cModule("CQREncode", pkgConfig: "libqrencode", apt: "libqrencode-dev"),
+  cModule("CGStreamer", pkgConfig: "gstreamer-webrtc-1.0", apt: "libgstreamer-plugins-bad1.0-dev"),
+  cModule("CPSL", pkgConfig: "libpsl", apt: "libpsl-dev"),
   .target(name: "CUHID"),
   .target(name: "CLinux"),
   .target(
@@ -76,28 +76,28 @@ var targets: [Target] = [
     ], path: "Tests/Benchmarks", swiftSettings: settings),
 ]
 
-targets += room("CryptoPrimitives", ["COpenSSL", "CSodium"])
-targets += room("DeterministicKeys", ["CryptoPrimitives"])
-targets += room("CBOR", ["CCBOR"])
-targets += room("CTAPHID", [])
-targets += room("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
-targets += room(
+targets += module("CryptoPrimitives", ["COpenSSL", "CSodium"])
+targets += module("DeterministicKeys", ["CryptoPrimitives"])
+targets += module("CBOR", ["CCBOR"])
+targets += module("CTAPHID", [])
+targets += module("Recovery", ["CBOR", "DeterministicKeys", "CryptoPrimitives"], tests: ["TestSupport"])
+targets += module(
   "CTAP2", ["Recovery", "CBOR", "CryptoPrimitives"],
   tests: ["AlgorandStatements", "DeterministicKeys", "TestSupport"])
-targets += room(
+targets += module(
   "AlgorandStatements", ["CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives"],
   tests: ["CTAP2Tests", "TestSupport"])
-targets += room("Vault", ["CBOR", "CryptoPrimitives"])
-targets += room(
+targets += module("Vault", ["CBOR", "CryptoPrimitives"])
+targets += module(
   "CredentialDB", ["Recovery", "CBOR", "CryptoPrimitives", "CSQLite", "CLinux"],
   tests: ["DeterministicKeys", "TestSupport"])
-targets += room("ProcessIO", ["CryptoPrimitives", "CLinux"])
-targets += room("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
-targets += room("ControlProtocol", ["CBOR", "CryptoPrimitives"])
-targets += room("ControlClient", ["ControlProtocol", "StateDirectory", "CryptoPrimitives", "ProcessIO", "CLinux"])
-targets += room("DisplayText", [], tests: ["LiquidAuth"])
-targets += room("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "DisplayText"])
-targets += room(
+targets += module("ProcessIO", ["CryptoPrimitives", "CLinux"])
+targets += module("StateDirectory", ["Vault", "CredentialDB", "Recovery", "CryptoPrimitives", "ProcessIO", "CLinux"])
+targets += module("ControlProtocol", ["CBOR", "CryptoPrimitives"])
+targets += module("ControlClient", ["ControlProtocol", "StateDirectory", "CryptoPrimitives", "ProcessIO", "CLinux"])
+targets += module("DisplayText", [], tests: ["LiquidAuth"])
+targets += module("AlgorandTransaction", ["DeterministicKeys", "CryptoPrimitives", "DisplayText"])
+targets += module(
   "LiquidAuth",
   [
     "AlgorandStatements", "AlgorandTransaction", "CTAP2", "Recovery", "CBOR", "DeterministicKeys", "CryptoPrimitives",

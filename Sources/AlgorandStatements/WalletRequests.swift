@@ -10,12 +10,12 @@ import Recovery
 extension Authenticator {
   /// The addresses of m/44'/283'/account'/0/index; the first of account 0 is the one in use.
   ///
-  /// - Parameter wish: the reason for unlocking a locked vault.
+  /// - Parameter reason: the reason for unlocking a locked vault.
   /// - Throws: `other` if the account or an index is 2^31 or more, or if the vault holds no root.
   public func accountAddresses(
-    _ indices: Range<UInt32>, of account: UInt32, for wish: UnlockReason
+    _ indices: Range<UInt32>, of account: UInt32, for reason: UnlockReason
   ) async throws(CTAPError) -> [AlgorandAddress] {
-    let vault = try await vault(for: wish)
+    let vault = try await vault(for: reason)
     var addresses: [AlgorandAddress] = []
     for index in indices { addresses.append(try vault.account(account, index: index).address) }
     return addresses
@@ -35,7 +35,7 @@ extension Authenticator {
     rpID: String, host: String? = nil
   ) async throws(CTAPError) -> (id: [UInt8], isStored: Bool) {
     let host = host == rpID ? nil : host
-    let vault = try await vault(for: .wallet(.tellAccount(rpID: rpID, host: host)))
+    let vault = try await vault(for: .wallet(.showAccount(rpID: rpID, host: host)))
     let userID = Array(try vault.account().address.text.utf8)
     let entry: AccountEntry?
     do { entry = try vault.store.account(rpIDHash: RPIDHash(rpID: rpID), userID: userID) } catch {
@@ -43,7 +43,7 @@ extension Authenticator {
     }
     if let record = entry?.record {
       if record.policy.credProtect > .userVerificationOptional {
-        try await agreeToTellPasskey(of: rpID, for: host, with: vault)
+        try await agreeToShowPasskey(of: rpID, for: host, with: vault)
       }
       return (record.id, true)
     }
@@ -56,7 +56,7 @@ extension Authenticator {
     }
   }
 
-  private func agreeToTellPasskey(
+  private func agreeToShowPasskey(
     of rpID: String, for host: String?, with vault: OpenVault
   ) async throws(CTAPError) {
     try await reported("show a protected passkey", of: rpID) { () async throws(CTAPError) in
@@ -66,7 +66,7 @@ extension Authenticator {
           "the site protects its passkey, and verification is off; start the authenticator with --verification "
             + "passphrase")
       }
-      var prompt = UserPrompt(purpose: .wallet(.tellPasskey), rpID: rpID)
+      var prompt = UserPrompt(purpose: .wallet(.showPasskey), rpID: rpID)
       prompt.host = host
       _ = try await agreement(to: prompt, with: vault)
     }
@@ -101,7 +101,7 @@ extension Authenticator {
 
   /// The public half of a user's association key, Recovery §3.
   public func associationPublicKey(publicUserID: String) async throws(CTAPError) -> [UInt8] {
-    let vault = try await vault(for: .wallet(.tellAssociationKey(publicUserID: publicUserID)))
+    let vault = try await vault(for: .wallet(.showAssociationKey(publicUserID: publicUserID)))
     return try vault.association(publicUserID).publicKey.raw
   }
 

@@ -21,8 +21,8 @@ struct ItemReader {
 
   /// The next item; for an array or map its head, and its elements are the items that follow.
   mutating func next() throws(CBORError) -> Item {
-    var item = cbor_door_item()
-    let count = cbor_door_next(bytes.baseAddress.map { $0 + offset }, bytes.count - offset, &item)
+    var item = cbor_shim_item()
+    let count = cbor_shim_next(bytes.baseAddress.map { $0 + offset }, bytes.count - offset, &item)
     guard count > 0 else { throw .invalid("libcbor refuses the item at byte \(offset)") }
     let start = offset
     offset += count
@@ -48,7 +48,7 @@ struct ItemReader {
     }
   }
 
-  private static func content(of string: cbor_door_item) -> UnsafeBufferPointer<UInt8> {
+  private static func content(of string: cbor_shim_item) -> UnsafeBufferPointer<UInt8> {
     UnsafeBufferPointer(start: string.content, count: Int(string.number))
   }
 

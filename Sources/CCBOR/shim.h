@@ -4,7 +4,7 @@
 // One item of an encoding: a whole item, or the head of an array or map whose elements follow.
 //
 // The streaming decoder of libcbor calls one of two dozen functions with it; here they fill in one structure.
-enum cbor_door_kind {
+enum cbor_shim_kind {
   CBOR_DOOR_NONE,  // a tag, an indefinite length or a break: EncodingWalk refuses all of them
   CBOR_DOOR_UNSIGNED,
   CBOR_DOOR_NEGATIVE,
@@ -17,73 +17,73 @@ enum cbor_door_kind {
   CBOR_DOOR_FLOAT,
 };
 
-struct cbor_door_item {
-  enum cbor_door_kind kind;
+struct cbor_shim_item {
+  enum cbor_shim_kind kind;
   uint64_t number;    // an integer's argument; the number of bytes, elements or pairs; 1 for true
   cbor_data content;  // of a string
   double real;
 };
 
-static inline void cbor_door_set(void *item, enum cbor_door_kind kind, uint64_t number) {
-  ((struct cbor_door_item *)item)->kind = kind;
-  ((struct cbor_door_item *)item)->number = number;
+static inline void cbor_shim_set(void *item, enum cbor_shim_kind kind, uint64_t number) {
+  ((struct cbor_shim_item *)item)->kind = kind;
+  ((struct cbor_shim_item *)item)->number = number;
 }
 
-static void cbor_door_uint8(void *item, uint8_t number) { cbor_door_set(item, CBOR_DOOR_UNSIGNED, number); }
-static void cbor_door_uint16(void *item, uint16_t number) { cbor_door_set(item, CBOR_DOOR_UNSIGNED, number); }
-static void cbor_door_uint32(void *item, uint32_t number) { cbor_door_set(item, CBOR_DOOR_UNSIGNED, number); }
-static void cbor_door_uint64(void *item, uint64_t number) { cbor_door_set(item, CBOR_DOOR_UNSIGNED, number); }
-static void cbor_door_negint8(void *item, uint8_t number) { cbor_door_set(item, CBOR_DOOR_NEGATIVE, number); }
-static void cbor_door_negint16(void *item, uint16_t number) { cbor_door_set(item, CBOR_DOOR_NEGATIVE, number); }
-static void cbor_door_negint32(void *item, uint32_t number) { cbor_door_set(item, CBOR_DOOR_NEGATIVE, number); }
-static void cbor_door_negint64(void *item, uint64_t number) { cbor_door_set(item, CBOR_DOOR_NEGATIVE, number); }
-static void cbor_door_bytes(void *item, cbor_data content, size_t count) {
-  cbor_door_set(item, CBOR_DOOR_BYTES, count);
-  ((struct cbor_door_item *)item)->content = content;
+static void cbor_shim_uint8(void *item, uint8_t number) { cbor_shim_set(item, CBOR_DOOR_UNSIGNED, number); }
+static void cbor_shim_uint16(void *item, uint16_t number) { cbor_shim_set(item, CBOR_DOOR_UNSIGNED, number); }
+static void cbor_shim_uint32(void *item, uint32_t number) { cbor_shim_set(item, CBOR_DOOR_UNSIGNED, number); }
+static void cbor_shim_uint64(void *item, uint64_t number) { cbor_shim_set(item, CBOR_DOOR_UNSIGNED, number); }
+static void cbor_shim_negint8(void *item, uint8_t number) { cbor_shim_set(item, CBOR_DOOR_NEGATIVE, number); }
+static void cbor_shim_negint16(void *item, uint16_t number) { cbor_shim_set(item, CBOR_DOOR_NEGATIVE, number); }
+static void cbor_shim_negint32(void *item, uint32_t number) { cbor_shim_set(item, CBOR_DOOR_NEGATIVE, number); }
+static void cbor_shim_negint64(void *item, uint64_t number) { cbor_shim_set(item, CBOR_DOOR_NEGATIVE, number); }
+static void cbor_shim_bytes(void *item, cbor_data content, size_t count) {
+  cbor_shim_set(item, CBOR_DOOR_BYTES, count);
+  ((struct cbor_shim_item *)item)->content = content;
 }
-static void cbor_door_text(void *item, cbor_data content, size_t count) {
-  cbor_door_set(item, CBOR_DOOR_TEXT, count);
-  ((struct cbor_door_item *)item)->content = content;
+static void cbor_shim_text(void *item, cbor_data content, size_t count) {
+  cbor_shim_set(item, CBOR_DOOR_TEXT, count);
+  ((struct cbor_shim_item *)item)->content = content;
 }
-static void cbor_door_array(void *item, size_t count) { cbor_door_set(item, CBOR_DOOR_ARRAY, count); }
-static void cbor_door_map(void *item, size_t count) { cbor_door_set(item, CBOR_DOOR_MAP, count); }
-static void cbor_door_bool(void *item, bool truth) { cbor_door_set(item, CBOR_DOOR_BOOL, truth); }
-static void cbor_door_null(void *item) { cbor_door_set(item, CBOR_DOOR_NULL, 0); }
-static void cbor_door_double(void *item, double number) {
-  cbor_door_set(item, CBOR_DOOR_FLOAT, 0);
-  ((struct cbor_door_item *)item)->real = number;
+static void cbor_shim_array(void *item, size_t count) { cbor_shim_set(item, CBOR_DOOR_ARRAY, count); }
+static void cbor_shim_map(void *item, size_t count) { cbor_shim_set(item, CBOR_DOOR_MAP, count); }
+static void cbor_shim_bool(void *item, bool truth) { cbor_shim_set(item, CBOR_DOOR_BOOL, truth); }
+static void cbor_shim_null(void *item) { cbor_shim_set(item, CBOR_DOOR_NULL, 0); }
+static void cbor_shim_double(void *item, double number) {
+  cbor_shim_set(item, CBOR_DOOR_FLOAT, 0);
+  ((struct cbor_shim_item *)item)->real = number;
 }
-static void cbor_door_float(void *item, float number) { cbor_door_double(item, number); }
-static void cbor_door_none(void *item) { cbor_door_set(item, CBOR_DOOR_NONE, 0); }
-static void cbor_door_tag(void *item, uint64_t number) { cbor_door_set(item, CBOR_DOOR_NONE, number); }
+static void cbor_shim_float(void *item, float number) { cbor_shim_double(item, number); }
+static void cbor_shim_none(void *item) { cbor_shim_set(item, CBOR_DOOR_NONE, 0); }
+static void cbor_shim_tag(void *item, uint64_t number) { cbor_shim_set(item, CBOR_DOOR_NONE, number); }
 
 // Reads one item; returns its size in bytes, or 0 if libcbor refuses it.
-static inline size_t cbor_door_next(cbor_data bytes, size_t count, struct cbor_door_item *item) {
+static inline size_t cbor_shim_next(cbor_data bytes, size_t count, struct cbor_shim_item *item) {
   static const struct cbor_callbacks callbacks = {
-      .uint8 = cbor_door_uint8,
-      .uint16 = cbor_door_uint16,
-      .uint32 = cbor_door_uint32,
-      .uint64 = cbor_door_uint64,
-      .negint8 = cbor_door_negint8,
-      .negint16 = cbor_door_negint16,
-      .negint32 = cbor_door_negint32,
-      .negint64 = cbor_door_negint64,
-      .byte_string_start = cbor_door_none,
-      .byte_string = cbor_door_bytes,
-      .string_start = cbor_door_none,
-      .string = cbor_door_text,
-      .indef_array_start = cbor_door_none,
-      .array_start = cbor_door_array,
-      .indef_map_start = cbor_door_none,
-      .map_start = cbor_door_map,
-      .tag = cbor_door_tag,
-      .float2 = cbor_door_float,
-      .float4 = cbor_door_float,
-      .float8 = cbor_door_double,
-      .undefined = cbor_door_null,
-      .null = cbor_door_null,
-      .boolean = cbor_door_bool,
-      .indef_break = cbor_door_none,
+      .uint8 = cbor_shim_uint8,
+      .uint16 = cbor_shim_uint16,
+      .uint32 = cbor_shim_uint32,
+      .uint64 = cbor_shim_uint64,
+      .negint8 = cbor_shim_negint8,
+      .negint16 = cbor_shim_negint16,
+      .negint32 = cbor_shim_negint32,
+      .negint64 = cbor_shim_negint64,
+      .byte_string_start = cbor_shim_none,
+      .byte_string = cbor_shim_bytes,
+      .string_start = cbor_shim_none,
+      .string = cbor_shim_text,
+      .indef_array_start = cbor_shim_none,
+      .array_start = cbor_shim_array,
+      .indef_map_start = cbor_shim_none,
+      .map_start = cbor_shim_map,
+      .tag = cbor_shim_tag,
+      .float2 = cbor_shim_float,
+      .float4 = cbor_shim_float,
+      .float8 = cbor_shim_double,
+      .undefined = cbor_shim_null,
+      .null = cbor_shim_null,
+      .boolean = cbor_shim_bool,
+      .indef_break = cbor_shim_none,
   };
   struct cbor_decoder_result result = cbor_stream_decode(bytes, count, &callbacks, item);
   return result.status == CBOR_DECODER_FINISHED ? result.read : 0;

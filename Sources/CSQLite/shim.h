@@ -4,17 +4,17 @@
 // Variadic functions and macros, which Swift cannot call.
 
 /// Keeps the write-ahead log when the connection closes, instead of moving it into the database.
-static inline int sqlite_door_keep_log(sqlite3 *connection, int keeps) {
+static inline int sqlite_shim_keep_log(sqlite3 *connection, int keeps) {
   return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps, (int *)0);
 }
 
 /// Forbids statements that could damage the file's structure, and trusts nothing in the schema.
-static inline int sqlite_door_defend(sqlite3 *connection) {
+static inline int sqlite_shim_defend(sqlite3 *connection) {
   int result = sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
   return result ? result : sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);
 }
 
 /// Binds bytes that SQLite copies.
-static inline int sqlite_door_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count) {
+static inline int sqlite_shim_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count) {
   return sqlite3_bind_blob(statement, index, bytes, count, SQLITE_TRANSIENT);
 }

@@ -6,8 +6,8 @@
 #include <sys/uio.h>
 
 const unsigned char *cuhid_output(const struct uhid_event *event, size_t *size) {
-  const size_t told = event->u.output.size;
-  *size = told <= sizeof event->u.output.data ? told : sizeof event->u.output.data;
+  const size_t reported = event->u.output.size;
+  *size = reported <= sizeof event->u.output.data ? reported : sizeof event->u.output.data;
   return event->u.output.data;
 }
 

@@ -13,7 +13,7 @@ static GstWebRTCSessionDescription *description(cwebrtc_connection *connection, 
   GstSDPMessage *message = NULL;
   if (gst_sdp_message_new_from_text(sdp, &message) == GST_SDP_OK)
     return gst_webrtc_session_description_new(type, message);
-  peer_tell(connection, "GStreamer cannot read a session description", CWEBRTC_FAILED);
+  peer_report(connection, "GStreamer cannot read a session description", CWEBRTC_FAILED);
   return NULL;
 }
 
@@ -21,7 +21,7 @@ static void on_description_set(GstPromise *promise, gpointer connection) {
   const GstStructure *reply = gst_promise_get_reply(promise);
   GError *error = NULL;
   if (reply) gst_structure_get(reply, "error", G_TYPE_ERROR, &error, NULL);
-  if (error) peer_post(connection, peer_tell, error->message, CWEBRTC_FAILED);
+  if (error) peer_post(connection, peer_report, error->message, CWEBRTC_FAILED);
   g_clear_error(&error);
   gst_promise_unref(promise);
 }
@@ -39,7 +39,7 @@ static void set_offer(cwebrtc_connection *connection, const char *sdp, unsigned 
   if (connection->has_ended) return;
   GstWebRTCSessionDescription *offer = description(connection, GST_WEBRTC_SDP_TYPE_OFFER, sdp);
   if (!offer) return;
-  peer_tell(connection, sdp, event);
+  peer_report(connection, sdp, event);
   if (connection->has_ended)
     gst_webrtc_session_description_free(offer);
   else
@@ -77,7 +77,7 @@ static void on_offer_made(GstPromise *promise, gpointer connection) {
     g_free(sdp);
     gst_webrtc_session_description_free(offer);
   } else {
-    peer_post(connection, peer_tell, "GStreamer makes no offer", CWEBRTC_FAILED);
+    peer_post(connection, peer_report, "GStreamer makes no offer", CWEBRTC_FAILED);
   }
   gst_promise_unref(promise);
 }
@@ -120,7 +120,7 @@ static void send_message(cwebrtc_connection *connection, const char *text, unsig
   gboolean is_sent = is_data ? send_bytes(connection->channel, text, &error)
                              : gst_webrtc_data_channel_send_string_full(connection->channel, text, &error);
   if (!is_sent)
-    peer_tell(connection, error ? error->message : "GStreamer does not send a message", CWEBRTC_FAILED);
+    peer_report(connection, error ? error->message : "GStreamer does not send a message", CWEBRTC_FAILED);
   g_clear_error(&error);
 }
 

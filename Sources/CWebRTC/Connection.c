@@ -60,14 +60,14 @@ void peer_post(cwebrtc_connection *connection, peer_action action, const char *t
 
 // --- Events.
 
-void peer_tell_of(cwebrtc_connection *connection, cwebrtc_event event, const char *text, unsigned line) {
+void peer_report_event(cwebrtc_connection *connection, cwebrtc_event event, const char *text, unsigned line) {
   if (connection->has_ended) return;
   connection->has_ended = event == CWEBRTC_CLOSED || event == CWEBRTC_FAILED;
   if (!connection->deliver(connection->owner, event, text, line)) peer_begin_closing(connection, NULL, 0);
 }
 
-void peer_tell(cwebrtc_connection *connection, const char *text, unsigned event) {
-  peer_tell_of(connection, (cwebrtc_event)event, text, 0);
+void peer_report(cwebrtc_connection *connection, const char *text, unsigned event) {
+  peer_report_event(connection, (cwebrtc_event)event, text, 0);
 }
 
 // --- The end, on the connection's own thread.

@@ -40,10 +40,10 @@ void peer_post(cwebrtc_connection *connection, peer_action action, const char *t
 void peer_connect_signal(cwebrtc_connection *connection, gpointer object, const char *name, GCallback handler);
 
 /// Delivers an event; does nothing after the last one.
-void peer_tell_of(cwebrtc_connection *connection, cwebrtc_event event, const char *text, unsigned line);
+void peer_report_event(cwebrtc_connection *connection, cwebrtc_event event, const char *text, unsigned line);
 
 /// The same as an action; the number is the event.
-void peer_tell(cwebrtc_connection *connection, const char *text, unsigned event);
+void peer_report(cwebrtc_connection *connection, const char *text, unsigned event);
 
 /// Makes pipeline, webrtcbin and channel: the first action.
 void peer_start(cwebrtc_connection *connection, const char *text, unsigned number);

@@ -42,7 +42,7 @@ static gboolean look(gpointer pointer) {
   connection->silent_looks = is_silent ? connection->silent_looks + 1 : 0;
   if (connection->silent_looks < SILENT_LOOKS) return G_SOURCE_CONTINUE;
   connection->is_channel_closed = TRUE;
-  peer_tell(connection, "", CWEBRTC_CLOSED);
+  peer_report(connection, "", CWEBRTC_CLOSED);
   return G_SOURCE_CONTINUE;
 }
 

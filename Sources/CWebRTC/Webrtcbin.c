@@ -6,19 +6,19 @@
 
 static void tell_candidate(cwebrtc_connection *connection, const char *text, unsigned line) {
   if (strstr(text, " typ relay")) connection->has_relay = TRUE;
-  peer_tell_of(connection, CWEBRTC_CANDIDATE, text, line);
+  peer_report_event(connection, CWEBRTC_CANDIDATE, text, line);
 }
 
 static void tell_closed(cwebrtc_connection *connection, const char *text, unsigned event) {
   connection->is_channel_closed = TRUE;
-  peer_tell(connection, text, event);
+  peer_report(connection, text, event);
 }
 
 static void tell_data(cwebrtc_connection *connection, const char *text, unsigned number) {
   (void)number;
   gsize count;
   guchar *bytes = g_base64_decode(text, &count);
-  peer_tell_of(connection, CWEBRTC_DATA, (const char *)bytes, (unsigned)count);
+  peer_report_event(connection, CWEBRTC_DATA, (const char *)bytes, (unsigned)count);
   g_free(bytes);
 }
 
@@ -33,7 +33,7 @@ static void tell_open(cwebrtc_connection *connection, const char *text, unsigned
   g_object_get(connection->bin, "sctp-transport", &sctp, NULL);
   if (sctp) g_object_get(sctp, "transport", &dtls, NULL);
   if (dtls) g_object_get(dtls, "remote-certificate", &certificate, NULL);
-  peer_tell(connection, certificate ? certificate : "", event);
+  peer_report(connection, certificate ? certificate : "", event);
   g_free(certificate);
   g_clear_object(&dtls);
   g_clear_object(&sctp);
@@ -45,8 +45,8 @@ static void look_at_state(cwebrtc_connection *connection, const char *text, unsi
   GstWebRTCPeerConnectionState state;
   g_object_get(connection->bin, "connection-state", &state, NULL);
   if (state == GST_WEBRTC_PEER_CONNECTION_STATE_FAILED)
-    peer_tell(connection, "nothing reaches the peer", CWEBRTC_FAILED);
-  if (state == GST_WEBRTC_PEER_CONNECTION_STATE_CLOSED) peer_tell(connection, "", CWEBRTC_CLOSED);
+    peer_report(connection, "nothing reaches the peer", CWEBRTC_FAILED);
+  if (state == GST_WEBRTC_PEER_CONNECTION_STATE_CLOSED) peer_report(connection, "", CWEBRTC_CLOSED);
 }
 
 static void look_at_gathering(cwebrtc_connection *connection, const char *text, unsigned number) {
@@ -56,7 +56,7 @@ static void look_at_gathering(cwebrtc_connection *connection, const char *text, 
   g_object_get(connection->bin, "ice-gathering-state", &state, NULL);
   if (state != GST_WEBRTC_ICE_GATHERING_STATE_COMPLETE) return;
   connection->is_gathered = TRUE;
-  if (*connection->turn_servers && !connection->has_relay) peer_tell(connection, "", CWEBRTC_NO_RELAY);
+  if (*connection->turn_servers && !connection->has_relay) peer_report(connection, "", CWEBRTC_NO_RELAY);
 }
 
 // --- Signals, on GStreamer's threads.
@@ -89,13 +89,13 @@ static void on_close(GObject *channel, gpointer connection) {
 
 static void on_error(GObject *channel, GError *error, gpointer connection) {
   (void)channel;
-  peer_post(connection, peer_tell, error ? error->message : "the data channel failed", CWEBRTC_FAILED);
+  peer_post(connection, peer_report, error ? error->message : "the data channel failed", CWEBRTC_FAILED);
 }
 
 static void on_message(GObject *channel, const char *text, gpointer connection) {
   (void)channel;
   // An empty message may come as NULL.
-  peer_post(connection, peer_tell, text, CWEBRTC_MESSAGE);
+  peer_post(connection, peer_report, text, CWEBRTC_MESSAGE);
 }
 
 /// An action has a text, so binary data is passed as base64.
@@ -111,13 +111,13 @@ static void on_data(GObject *channel, GBytes *data, gpointer connection) {
 
 static void on_low(GObject *channel, gpointer connection) {
   (void)channel;
-  peer_post(connection, peer_tell, NULL, CWEBRTC_LOW);
+  peer_post(connection, peer_report, NULL, CWEBRTC_LOW);
 }
 
 /// Refuses channels of the peer: each costs two threads, a peer could open thousands, and they have no use here.
 static void on_data_channel(GstElement *bin, GObject *channel, gpointer connection) {
   (void)bin, (void)channel;
-  peer_post(connection, peer_tell, "the dApp opened a channel of its own", CWEBRTC_FAILED);
+  peer_post(connection, peer_report, "the dApp opened a channel of its own", CWEBRTC_FAILED);
 }
 
 /// webrtcbin has no property for its certificate, but the decrypting element has.
@@ -139,7 +139,7 @@ static gboolean on_bus(GstBus *bus, GstMessage *message, gpointer pointer) {
     if (connection->is_open && g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_WRITE))
       tell_closed(connection, "", CWEBRTC_CLOSED);
     else
-      peer_tell(connection, error->message, CWEBRTC_FAILED);
+      peer_report(connection, error->message, CWEBRTC_FAILED);
     g_error_free(error);
   }
   return G_SOURCE_CONTINUE;
@@ -196,7 +196,7 @@ static void set_servers(cwebrtc_connection *connection) {
   for (char **server = connection->turn_servers; *server; server++) {
     gboolean is_taken = FALSE;
     g_signal_emit_by_name(connection->bin, "add-turn-server", *server, &is_taken);
-    if (!is_taken) peer_tell(connection, "GStreamer does not take the address of a TURN server", CWEBRTC_FAILED);
+    if (!is_taken) peer_report(connection, "GStreamer does not take the address of a TURN server", CWEBRTC_FAILED);
   }
 }
 
@@ -204,7 +204,7 @@ static void make_channel(cwebrtc_connection *connection) {
   GstWebRTCDataChannel *channel = NULL;
   g_signal_emit_by_name(connection->bin, "create-data-channel", connection->label, NULL, &channel);
   if (!channel) {
-    peer_tell(connection, "GStreamer makes no data channel", CWEBRTC_FAILED);
+    peer_report(connection, "GStreamer makes no data channel", CWEBRTC_FAILED);
     return;
   }
   g_object_set(channel, "buffered-amount-low-threshold", connection->low_threshold, NULL);
@@ -222,7 +222,7 @@ static void make_channel(cwebrtc_connection *connection) {
 void peer_start(cwebrtc_connection *connection, const char *text, unsigned number) {
   (void)text, (void)number;
   if (!cwebrtc_make_certificate(&connection->certificate, connection->fingerprint))
-    peer_tell(connection, "OpenSSL makes no certificate", CWEBRTC_FAILED);
+    peer_report(connection, "OpenSSL makes no certificate", CWEBRTC_FAILED);
   connection->pipeline = gst_pipeline_new(NULL);
   connection->bin = gst_element_factory_make("webrtcbin", NULL);
   gst_bin_add(GST_BIN(connection->pipeline), connection->bin);
@@ -236,7 +236,7 @@ void peer_start(cwebrtc_connection *connection, const char *text, unsigned numbe
   peer_connect_signal(connection, connection->bin, "notify::connection-state", G_CALLBACK(on_state));
   peer_connect_signal(connection, connection->bin, "notify::ice-gathering-state", G_CALLBACK(on_gathering));
   if (gst_element_set_state(connection->pipeline, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE)
-    peer_tell(connection, "GStreamer does not start webrtcbin", CWEBRTC_FAILED);
+    peer_report(connection, "GStreamer does not start webrtcbin", CWEBRTC_FAILED);
   else
     make_channel(connection);
 }

@@ -8,7 +8,7 @@
 
 /// Inflates into exactly `output_count` bytes. Returns 1 if the input yields that many and ends there, with nothing
 /// after it.
-static inline int zlib_door_inflate(const unsigned char *input, size_t input_count, unsigned char *output,
+static inline int zlib_shim_inflate(const unsigned char *input, size_t input_count, unsigned char *output,
                                     size_t output_count) {
   z_stream stream;
   memset(&stream, 0, sizeof stream);
@@ -24,7 +24,7 @@ static inline int zlib_door_inflate(const unsigned char *input, size_t input_cou
 }
 
 /// Deflates into at most `capacity` bytes. Returns their number, or 0 if they do not fit.
-static inline size_t zlib_door_deflate(const unsigned char *input, size_t input_count, unsigned char *output,
+static inline size_t zlib_shim_deflate(const unsigned char *input, size_t input_count, unsigned char *output,
                                        size_t capacity) {
   z_stream stream;
   memset(&stream, 0, sizeof stream);

@@ -22,7 +22,7 @@ package final class ControlClient: Sendable {
   private let path: String
   /// Called once, when an answer waits for a prompt.
   private let onPrompt: @Sendable () -> Void
-  private let hasTold = Atomic(false)
+  private let hasReported = Atomic(false)
   private let state = Mutex(State())
   /// Held for one request and its answer, so that requests of two threads run one after the other.
   private let turn = Mutex<Void>(())
@@ -105,11 +105,11 @@ package final class ControlClient: Sendable {
   /// Waits for an answer behind other requests; calls ``onPrompt`` if a prompt is open, which a user who types here may
   /// not see.
   private func receiveFromBusy() throws(ControlClientError) -> [UInt8] {
-    while !hasTold.load(ordering: .relaxed) {
+    while !hasReported.load(ordering: .relaxed) {
       if let answer = try packet(within: 1) { return answer }
       if isSomebodyAsked {
         onPrompt()
-        hasTold.store(true, ordering: .relaxed)
+        hasReported.store(true, ordering: .relaxed)
       }
     }
     return try receive()

@@ -26,7 +26,7 @@ final class Connection {
   private init(name: String, flags: Int32) throws(StoreFault) {
     var handle: OpaquePointer?
     let result = sqlite3_open_v2(name, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
-    guard let handle, result == SQLITE_OK, sqlite_door_defend(handle) == SQLITE_OK else {
+    guard let handle, result == SQLITE_OK, sqlite_shim_defend(handle) == SQLITE_OK else {
       defer { sqlite3_close_v2(handle) }
       throw .sqlite(code: result, message: String(cString: sqlite3_errmsg(handle)))
     }
@@ -37,7 +37,7 @@ final class Connection {
   deinit { sqlite3_close_v2(handle) }
 
   /// Keeps the log as it is when the connection closes; otherwise it is moved into the database and removed.
-  func keepLogWhenClosing(_ keeps: Bool) { _ = sqlite_door_keep_log(handle, keeps ? 1 : 0) }
+  func keepLogWhenClosing(_ keeps: Bool) { _ = sqlite_shim_keep_log(handle, keeps ? 1 : 0) }
 
   /// Runs statements whose results are not needed.
   func execute(_ sql: String) throws(StoreFault) {
@@ -175,7 +175,7 @@ final class Statement {
   private func bind(_ parameter: Parameter, at index: Int32) -> Int32 {
     switch parameter {
     case .integer(let number): sqlite3_bind_int64(handle, index, number)
-    case .blob(let bytes?): sqlite_door_bind_blob(handle, index, bytes, Int32(bytes.count))
+    case .blob(let bytes?): sqlite_shim_bind_blob(handle, index, bytes, Int32(bytes.count))
     case .blob(nil): sqlite3_bind_null(handle, index)
     }
   }

@@ -55,7 +55,7 @@ extension LiquidAuthError: CustomStringConvertible {
 // MARK: - Signing in
 
 extension LiquidAuthError {
-  private static let tell = "report this to the dApp's operator"
+  private static let advice = "report this to the dApp's operator"
   private static let distrust = "do not trust this link, and report it to the dApp's operator"
 
   /// The exchange with the server failed.
@@ -71,10 +71,10 @@ extension LiquidAuthError {
   }
 
   /// The server's answer is not JSON, or a member of it has another type.
-  static func invalidJSON(_ what: String) -> Self { Self("the server's answer cannot be read: \(what)", hint: tell) }
+  static func invalidJSON(_ what: String) -> Self { Self("the server's answer cannot be read: \(what)", hint: advice) }
 
   /// A required member is missing.
-  static func missingRequiredField(_ name: String) -> Self { Self("the server's answer has no \(name)", hint: tell) }
+  static func missingRequiredField(_ name: String) -> Self { Self("the server's answer has no \(name)", hint: advice) }
 
   /// The answer is a redirection.
   static func redirected(to place: String) -> Self {
@@ -100,7 +100,7 @@ extension LiquidAuthError {
   /// The server failed.
   static func serverError(status: Int, _ message: String) -> Self {
     Self(
-      "the server failed with status \(status): \(message.onOneLine)", hint: "try again later, and \(tell)")
+      "the server failed with status \(status): \(message.onOneLine)", hint: "try again later, and \(advice)")
   }
 
   /// The server refused, with its own message.
@@ -118,15 +118,15 @@ extension LiquidAuthError {
   /// The server names another account or passkey than the one that signed in.
   static func wrongUser(named: String, ours: String) -> Self {
     Self(
-      "the server names \(named.onOneLine), but \(ours) signed in", hint: "do not trust it, and \(tell)")
+      "the server names \(named.onOneLine), but \(ours) signed in", hint: "do not trust it, and \(advice)")
   }
 
   /// The server asks for passkeys other than the one that was offered.
   static let otherCredentials = Self(
-    "the server asks for another passkey than the one that was offered", hint: "do not trust it, and \(tell)")
+    "the server asks for another passkey than the one that was offered", hint: "do not trust it, and \(advice)")
 
   /// The server's request has no rp.id.
-  static let missingRpID = Self("the server's request has no rp.id", hint: tell)
+  static let missingRpID = Self("the server's request has no rp.id", hint: advice)
 
   /// The rp.id is neither the host nor a parent domain of it: WebAuthn §5.1.3, step 7.
   static func otherSite(_ rpID: String, host: String) -> Self {
@@ -137,12 +137,13 @@ extension LiquidAuthError {
 
   /// The relying party's id is a public suffix.
   static func publicSuffix(_ rpID: String) -> Self {
-    Self("the server asks for a passkey that all sites below \(rpID.onOneLine) would share; none was sent", hint: tell)
+    Self(
+      "the server asks for a passkey that all sites below \(rpID.onOneLine) would share; none was sent", hint: advice)
   }
 
   /// The challenge is not 32 bytes in canonical base64url.
   static let challengeForm = Self(
-    "the server's challenge is not 32 bytes in base64url, and was not signed", hint: tell)
+    "the server's challenge is not 32 bytes in base64url, and was not signed", hint: advice)
 
   /// The challenge begins with a prefix that Algorand signs, such as that of a transaction or a program: Recovery §11.
   static let reservedChallenge = Self(
@@ -152,7 +153,7 @@ extension LiquidAuthError {
 
   /// The server's list of algorithms lacks ES256.
   static let unsupportedAlgorithm = Self(
-    "the server does not accept ES256, the only algorithm that is supported", hint: tell)
+    "the server does not accept ES256, the only algorithm that is supported", hint: advice)
 
   /// The authenticator does not accept client data of this origin.
   static func unsignedOrigin(_ origin: String) -> Self {

@@ -23,7 +23,7 @@ struct Wallet: Sendable {
       http: gate, authenticator: ports.socket, publicSuffixes: ports.publicSuffixes,
       userAgent: UserAgent(version: DeviceIdentity(capabilities: []).version), device: "Linux"
     ) { progress in
-      gate.tell { output.report(.signIn(progress)) }
+      gate.report { output.report(.signIn(progress)) }
       guard case .firstUse(let host) = progress else { return }
       isFirstUse.set()
       if isAsked { gate.close(for: host) }

@@ -94,7 +94,7 @@ import Testing
   @Test func `a site without a passkey here is said to be used first, until it has one`() async throws {
     var world = Self.world()
     let address = Array(
-      try await world.authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.tellAccount(rpID: nil)))[0].text.utf8)
+      try await world.authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.showAccount(rpID: nil)))[0].text.utf8)
     let liquid: [(CBORValue, CBORValue?)] = [(6, ["liquid": true])]
     // Another passkey of the site is not the account's.
     _ = try await world.register(userID: Array("bob".utf8))

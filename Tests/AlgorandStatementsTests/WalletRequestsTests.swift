@@ -36,7 +36,7 @@ import Testing
     #expect(Set(addresses).count == 3)
     #expect(try await world.addresses(2..<3) == [addresses[2]])
     // The vault was opened, and the person told what for.
-    #expect(world.keySource.wishes == [.wallet(.tellAccount(rpID: nil))])
+    #expect(world.keySource.reasons == [.wallet(.showAccount(rpID: nil))])
     #expect(world.person.shown.isEmpty)
   }
 
@@ -74,7 +74,7 @@ import Testing
     let passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId.text)
     #expect(Hex(passkey.id) == vectors.ids["0"].hex)
     #expect(!passkey.isStored)
-    #expect(world.keySource.wishes == [.wallet(.tellAccount(rpID: vectors.rpId.text))])
+    #expect(world.keySource.reasons == [.wallet(.showAccount(rpID: vectors.rpId.text))])
   }
 
   @Test func `with a record, the passkey is that one`() async throws {
@@ -118,7 +118,7 @@ import Testing
         changes: Requests.registering(["credProtect": .unsigned(UInt64(level.rawValue))])))
     #expect(made.status == .success)
     let asked = ScriptedPerson.Shown(
-      prompt: UserPrompt(purpose: .wallet(.tellPasskey), rpID: vectors.rpId.text), verification: true)
+      prompt: UserPrompt(purpose: .wallet(.showPasskey), rpID: vectors.rpId.text), verification: true)
     #expect(try await world.authenticator.accountPasskey(rpID: vectors.rpId.text).isStored)
     #expect(world.person.shown.last == asked)
     let deeds: [ScriptedPerson.Operation] = [.fail(.declined), .answer(userPresent: true, userVerified: false)]
@@ -144,12 +144,12 @@ import Testing
     let host = "wallet.\(vectors.rpId.text)"
     for (asked, shown) in [(nil, nil), (vectors.rpId.text, nil), (host, host)] as [(String?, String?)] {
       _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId.text, host: asked)
-      #expect(world.person.shown.last?.prompt.purpose == .wallet(.tellPasskey))
+      #expect(world.person.shown.last?.prompt.purpose == .wallet(.showPasskey))
       #expect(world.person.shown.last?.prompt.host == shown)
     }
     world.keySource.lock()
     _ = try await world.authenticator.accountPasskey(rpID: vectors.rpId.text, host: host)
-    #expect(world.keySource.wishes == [.wallet(.tellAccount(rpID: vectors.rpId.text, host: host))])
+    #expect(world.keySource.reasons == [.wallet(.showAccount(rpID: vectors.rpId.text, host: host))])
   }
 
   // Holds: WALLET-23
@@ -264,7 +264,7 @@ import Testing
     }
     world.keySource.lock(thenFailWith: error)
     await #expect(throws: CTAPError(status, "")) {
-      try await world.authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.tellAccount(rpID: nil)))
+      try await world.authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.showAccount(rpID: nil)))
     }
     await #expect(throws: CTAPError(status, "")) { try await world.authenticator.accountPasskey(rpID: "a") }
     await #expect(throws: CTAPError(status, "")) {
@@ -275,7 +275,7 @@ import Testing
   @Test func `a locked vault is opened for what will be asked`() async throws {
     let world = TestWorld(isOpen: false)
     _ = try await world.authenticator.sign([.transaction([1])], asking: Self.prompt)
-    #expect(world.keySource.wishes == [.prompt(Self.prompt)])
+    #expect(world.keySource.reasons == [.prompt(Self.prompt)])
     #expect(world.person.shown.map(\.prompt) == [Self.prompt])
   }
 
@@ -301,8 +301,8 @@ import Testing
     let key = try await world.authenticator.associationPublicKey(publicUserID: vectors.publicUserIdText.text)
     #expect(Hex(key) == vectors.publicKey.hex)
     #expect(
-      world.keySource.wishes
-        == [.wallet(.tellAssociationKey(publicUserID: vectors.publicUserIdText.text))])
+      world.keySource.reasons
+        == [.wallet(.showAssociationKey(publicUserID: vectors.publicUserIdText.text))])
     #expect(try await world.authenticator.associationPublicKey(publicUserID: "bob@example.com") != key)
   }
 
@@ -324,6 +324,6 @@ import Testing
 
 extension TestWorld {
   fileprivate func addresses(_ indices: Range<UInt32>, of account: UInt32 = 0) async throws -> [AlgorandAddress] {
-    try await authenticator.accountAddresses(indices, of: account, for: .wallet(.tellAccount(rpID: nil)))
+    try await authenticator.accountAddresses(indices, of: account, for: .wallet(.showAccount(rpID: nil)))
   }
 }

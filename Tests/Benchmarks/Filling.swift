@@ -135,7 +135,7 @@ private final class BulkTable {
 
   private func bind(_ index: Int32, _ bytes: [UInt8]?) {
     guard let bytes else { return _ = sqlite3_bind_null(insertion, index) }
-    sqlite_door_bind_blob(insertion, index, bytes, Int32(bytes.count))
+    sqlite_shim_bind_blob(insertion, index, bytes, Int32(bytes.count))
   }
 
   private static func blob(_ row: OpaquePointer?, _ column: Int32) -> [UInt8] {

@@ -282,19 +282,19 @@ import Testing
   }
 
   @Test func `the unlock request has the reason`() async throws {
-    var wishes: [UnlockReason?] = []
+    var reasons: [UnlockReason?] = []
     for (code, parameters): (UInt8, CBORMap) in [
       (0x01, Requests.makeCredential()), (0x02, Requests.getAssertion()), (0x07, [:]),
     ] {
       var world = TestWorld(isOpen: false)
       _ = await world.send(code, parameters)
-      wishes += world.keySource.wishes
+      reasons += world.keySource.reasons
     }
     var world = TestWorld(isOpen: false)
     let platform = try TestPlatform(.two)
     _ = try await platform.askTokenByVerification(.getAssertion, rpID: "example.com", in: &world)
-    wishes += world.keySource.wishes
-    let prompts = wishes.map { wish -> UserPrompt? in if case .prompt(let prompt) = wish { prompt } else { nil } }
+    reasons += world.keySource.reasons
+    let prompts = reasons.map { reason -> UserPrompt? in if case .prompt(let prompt) = reason { prompt } else { nil } }
     #expect(prompts.map(\.?.purpose) == [.register, .signIn, .reset(importedPasskeys: 0), .authorize(.getAssertion)])
     #expect(prompts.map(\.?.rpID) == ["example.com", "example.com", nil, "example.com"])
   }

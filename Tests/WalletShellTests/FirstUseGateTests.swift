@@ -18,11 +18,11 @@ struct FirstUseGateTests {
   // Holds: DAPPSERVER-5
   @Test func `what follows the question is told after a yes`() async throws {
     let gate = gate(refusal: nil)
-    gate.tell { diary.write("first use") }
+    gate.report { diary.write("first use") }
     gate.close(for: "a.example")
-    gate.tell { diary.write("asking the server") }
+    gate.report { diary.write("asking the server") }
     _ = try await gate.send(request, maximumBodySize: 1)
-    gate.tell { diary.write("sending the answer to the server") }
+    gate.report { diary.write("sending the answer to the server") }
     _ = try await gate.send(request, maximumBodySize: 1)
     #expect(
       diary.lines == [
@@ -35,7 +35,7 @@ struct FirstUseGateTests {
   @Test func `after a no nothing is sent, and nothing more told`() async {
     let gate = gate(refusal: "no")
     gate.close(for: "a.example")
-    gate.tell { diary.write("asking the server") }
+    gate.report { diary.write("asking the server") }
     for _ in 1...2 {
       await #expect(throws: PortError.self) { try await gate.send(request, maximumBodySize: 1) }
     }

@@ -8,9 +8,9 @@ extension Authenticator {
   public var canVerify: Bool { interaction.canVerify }
 
   /// The open vault; asks for the passphrase when it is locked, and says what for.
-  package func vault(for wish: UnlockReason) async throws(CTAPError) -> OpenVault {
+  package func vault(for reason: UnlockReason) async throws(CTAPError) -> OpenVault {
     if let vault = keySource.current { return vault }
-    do throws(UserInteractionError) { return try await keySource.open(for: wish) } catch {
+    do throws(UserInteractionError) { return try await keySource.open(for: reason) } catch {
       throw CTAPError(ofAgreement: error)
     }
   }

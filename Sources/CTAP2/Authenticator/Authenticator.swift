@@ -70,9 +70,9 @@ public struct Authenticator: Sendable {
 
 extension Authenticator {
   /// The open vault; asks for the passphrase when it is locked, and says what for.
-  func openVault(for wish: UnlockReason?) async throws(CTAPError) -> OpenVault {
+  func openVault(for reason: UnlockReason?) async throws(CTAPError) -> OpenVault {
     if let vault = keySource.current { return vault }
-    do throws(UserInteractionError) { return try await keySource.open(for: wish) } catch { throw CTAPError(error) }
+    do throws(UserInteractionError) { return try await keySource.open(for: reason) } catch { throw CTAPError(error) }
   }
 
   /// The open vault, for what the person will be asked then.

@@ -56,8 +56,8 @@ extension Authenticator {
   /// A new life of the device ends all that was volatile.
   mutating func beginCommand(_ code: UInt8?, in context: RequestContext) {
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
-    let goesOn = code == CredentialManagement.code || code == CredentialManagementPreview.code
-    if !goesOn || enumeration?.context != context { enumeration = nil }
+    let continues = code == CredentialManagement.code || code == CredentialManagementPreview.code
+    if !continues || enumeration?.context != context { enumeration = nil }
     pinUVAuth.enter(context)
   }
 

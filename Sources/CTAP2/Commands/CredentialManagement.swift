@@ -19,7 +19,7 @@ extension CredentialManagement: AuthenticatorCommand {
     let vault = try await authenticator.openVault(for: UserPrompt(purpose: .authorize(.credentialManagement)))
     let rpID = try authenticator.authorize(param, operation, over: request.authenticatedMessage, vault)
     switch operation {
-    case .tellMetadata:
+    case .getMetadata:
       try refuseBoundToken(rpID)
       return try metadata(of: vault)
     case .enumerateRPs:
@@ -59,7 +59,7 @@ extension CredentialManagement: AuthenticatorCommand {
     throw CTAPError(.pinAuthInvalid, "the token is for another relying party")
   }
 
-  // MARK: Telling
+  // MARK: Reading
 
   /// getCredsMetadata: CTAP §6.8.2.
   private static func metadata(of vault: OpenVault) throws(CTAPError) -> Response {

@@ -14,7 +14,7 @@ public enum CredBlob: AuthenticatorExtension {
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
     guard let blob = input.bytes else { throw CTAPError(.cborUnexpectedType, "credBlob is not a byte string") }
     let isKept = request.options.rk == true && blob.count <= maximumLength
-    return Keeping(blob: isKept ? blob : nil)
+    return Registration(blob: isKept ? blob : nil)
   }
 
   /// Takes `true`.
@@ -22,10 +22,10 @@ public enum CredBlob: AuthenticatorExtension {
     _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
     try requireTrue(input)
-    return Telling()
+    return Assertion()
   }
 
-  private struct Keeping: ExtensionProcessing {
+  private struct Registration: ExtensionProcessing {
     let blob: [UInt8]?
 
     func shape(_ registration: inout CredentialRegistration) { registration.credBlob = blob }
@@ -33,7 +33,7 @@ public enum CredBlob: AuthenticatorExtension {
     func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORValue? { .bool(blob != nil) }
   }
 
-  private struct Telling: ExtensionProcessing {
+  private struct Assertion: ExtensionProcessing {
     /// Empty when nothing was kept, or when the record came back without it (Recovery §9); no output for a sign-in that
     /// nobody has agreed to (up = false), which any program can ask for.
     func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORValue? {

@@ -14,7 +14,7 @@ public enum HMACSecret: AuthenticatorExtension {
     _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
     guard let isAskedFor = input.bool else { throw CTAPError(.cborUnexpectedType, "hmac-secret is not a boolean") }
-    return isAskedFor ? Enabling() : nil
+    return isAskedFor ? Registration() : nil
   }
 
   /// Takes encrypted salts, with user presence.
@@ -27,7 +27,7 @@ public enum HMACSecret: AuthenticatorExtension {
     return try HMACSecretSalts(input, with: &pinUVAuth)
   }
 
-  private struct Enabling: ExtensionProcessing {
+  private struct Registration: ExtensionProcessing {
     func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORValue? { true }
   }
 }

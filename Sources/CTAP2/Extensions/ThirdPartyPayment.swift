@@ -10,14 +10,14 @@ public enum ThirdPartyPayment: AuthenticatorExtension {
   public static func makeCredential(
     _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
-    try isAskedFor(input) ? Enabling() : nil
+    try isAskedFor(input) ? Registration() : nil
   }
 
   /// Takes a boolean; `false` asks for nothing.
   public static func getAssertion(
     _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
-    try isAskedFor(input) ? Telling() : nil
+    try isAskedFor(input) ? Assertion() : nil
   }
 
   private static func isAskedFor(_ input: CBORValue) throws(CTAPError) -> Bool {
@@ -27,13 +27,13 @@ public enum ThirdPartyPayment: AuthenticatorExtension {
     return isAskedFor
   }
 
-  private struct Enabling: ExtensionProcessing {
+  private struct Registration: ExtensionProcessing {
     func describe(in prompt: inout UserPrompt, vault: OpenVault) { prompt.extras.insert(.payment) }
 
     func shape(_ registration: inout CredentialRegistration) { registration.policy.thirdPartyPayment = true }
   }
 
-  private struct Telling: ExtensionProcessing {
+  private struct Assertion: ExtensionProcessing {
     func describe(in prompt: inout UserPrompt, vault: OpenVault) { prompt.extras.insert(.payment) }
 
     func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORValue? {

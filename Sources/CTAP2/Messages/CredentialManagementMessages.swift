@@ -16,7 +16,7 @@ public enum CredentialManagement: Sendable {
 
   /// A sub-command with the parameters that it cannot do without.
   enum Operation: Sendable {
-    case tellMetadata
+    case getMetadata
     case enumerateRPs
     case enumerateCredentials(RPIDHash)
     case delete(id: [UInt8])
@@ -25,7 +25,7 @@ public enum CredentialManagement: Sendable {
     /// Whether it changes nothing, so that the token of permission pcmr is enough.
     var isReading: Bool {
       switch self {
-      case .tellMetadata, .enumerateRPs, .enumerateCredentials: true
+      case .getMetadata, .enumerateRPs, .enumerateCredentials: true
       case .delete, .update: false
       }
     }
@@ -76,7 +76,7 @@ public enum CredentialManagement: Sendable {
     /// - Throws: `missingParameter` for a member that the sub-command needs.
     func operation() throws(CTAPError) -> Operation? {
       switch subcommand {
-      case .getCredsMetadata: .tellMetadata
+      case .getCredsMetadata: .getMetadata
       case .enumerateRPsBegin: .enumerateRPs
       case .enumerateCredentialsBegin: .enumerateCredentials(try require(rpIDHash, "rpIDHash"))
       case .deleteCredential: .delete(id: try require(credential, "credentialID").id)

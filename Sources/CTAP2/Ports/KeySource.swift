@@ -20,9 +20,9 @@ public protocol KeySource: Sendable {
   ///
   /// A vault or store that is missing or damaged cannot be opened: the back end logs which file and what to do, and
   /// the command ends as `declined`; after wrong passphrases alone it ends as `wrongPassphrase`.
-  /// - Parameter wish: what the vault is wanted for; `nil` when that is not known yet.
+  /// - Parameter reason: what the vault is wanted for; `nil` when that is not known yet.
   /// - Returns: the vault, ``OpenVault/openedByPerson`` where somebody was asked for the passphrase.
-  func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault
+  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault
 }
 
 /// A vault that stays open as long as the process runs; never asks for a passphrase.
@@ -37,5 +37,5 @@ public struct OpenKeySource: KeySource {
   /// The settings of a new device; unused, because the vault is always open.
   public var reported: ReportedSettings { ReportedSettings() }
   /// The vault.
-  public func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
+  public func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
 }

@@ -127,7 +127,7 @@ public struct UserPrompt: Sendable, Equatable {
   /// With the `liquid` extension: the account has no passkey of the site on this machine yet, so that nothing here
   /// vouches for it.
   public var isFirstUse: Bool
-  /// With `tellPasskey`: the host for which a wallet asks, where it names another than the relying party's id.
+  /// With `showPasskey`: the host for which a wallet asks, where it names another than the relying party's id.
   public var host: String?
   /// With `register` and `signIn`: what goes along.
   public var extras: Extras = []
@@ -215,7 +215,7 @@ public protocol UserInteraction: Sendable {
 /// What a person is asked to agree to for a wallet.
 public enum WalletPurpose: Sendable, Equatable {
   /// A program would be told the passkey of the account in use at a site that has it protected (credProtect 2 or 3).
-  case tellPasskey
+  case showPasskey
   /// The account in use would sign transactions of a dApp, all of them or none.
   case signTransactions(UserPrompt.TransactionTexts)
   /// The account in use would sign a message of a dApp.
@@ -227,7 +227,7 @@ public enum WalletPurpose: Sendable, Equatable {
   var needsReading: Bool {
     switch self {
     case .signTransactions, .signMessage: true
-    case .tellPasskey, .signAssociation: false
+    case .showPasskey, .signAssociation: false
     }
   }
 }
@@ -235,11 +235,11 @@ public enum WalletPurpose: Sendable, Equatable {
 /// Why a wallet opens a locked vault, for requests that have no prompt, or whose prompt depends on the open vault.
 public enum WalletUnlockReason: Sendable, Equatable {
   /// A wallet would be told the account in use, or its passkey at a site, for a host that may be another.
-  case tellAccount(rpID: String?, host: String? = nil)
+  case showAccount(rpID: String?, host: String? = nil)
   /// A program would be told addresses of an account, whichever it names.
-  case tellAddresses
+  case showAddresses
   /// The account in use would sign transactions of a dApp; what is shown of them depends on the account.
   case signTransactions(origin: String)
   /// A program would be told an association key.
-  case tellAssociationKey(publicUserID: String)
+  case showAssociationKey(publicUserID: String)
 }

@@ -17,7 +17,7 @@ public actor LocalAuthenticator: AuthenticatorPort {
     try begin()
     defer { isBusy = false }
     do throws(CTAPError) {
-      return try await authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.tellAccount(rpID: nil)))[0].text
+      return try await authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.showAccount(rpID: nil)))[0].text
     } catch {
       throw PortError(error)
     }

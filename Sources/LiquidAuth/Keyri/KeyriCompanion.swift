@@ -14,11 +14,11 @@ public struct KeyriCompanion: Sendable {
   ///   - now: milliseconds since 1970.
   public init(
     origin: WebOrigin, http: any HTTPPort, keys: any AssociationKeys, now: @escaping @Sendable () -> UInt64,
-    chance: KeyriChance
+    randomness: KeyriRandomness
   ) {
     self.origin = origin
     exchange = KeyriExchange(http: http)
-    signer = KeyriSigner(keys: keys, now: now, chance: chance)
+    signer = KeyriSigner(keys: keys, now: now, randomness: randomness)
   }
 
   /// `POST /api/keyriregistration`: sends the user's public key to the server, and signs the user in.

@@ -19,13 +19,13 @@ public struct KeyriSessions: Sendable {
   /// - Throws: `keyriAppKey` unless `appKey` is 1 to 128 characters that a URL needs no escapes for.
   public init(
     origin: WebOrigin, appKey: String, http: any HTTPPort, keys: any AssociationKeys,
-    now: @escaping @Sendable () -> UInt64, chance: KeyriChance
+    now: @escaping @Sendable () -> UInt64, randomness: KeyriRandomness
   ) throws(LiquidAuthError) {
     guard (1...128).contains(appKey.utf8.count), appKey.utf8.allSatisfy(\.isUnreserved) else { throw .keyriAppKey }
     self.origin = origin
     self.appKey = appKey
     exchange = KeyriExchange(http: http)
-    signer = KeyriSigner(keys: keys, now: now, chance: chance)
+    signer = KeyriSigner(keys: keys, now: now, randomness: randomness)
   }
 
   /// `GET /api/v1/session/{id}`: looks up who requests the login, and from where.
@@ -66,12 +66,12 @@ public struct KeyriSessions: Sendable {
 
   private func seal(_ login: KeyriLogin, for session: KeyriSession) throws(LiquidAuthError) -> KeyriSealedPayload {
     try Self.computed { () throws(CryptoError) in
-      try KeyriSealedPayload(KeyriJSON.encode(login), for: session.browserKey, chance: signer.chance)
+      try KeyriSealedPayload(KeyriJSON.encode(login), for: session.browserKey, randomness: signer.randomness)
     }
   }
 
   private func freshKey() throws(LiquidAuthError) -> P256.PublicKey {
-    try Self.computed { () throws(CryptoError) in try signer.chance.key().publicKey }
+    try Self.computed { () throws(CryptoError) in try signer.randomness.key().publicKey }
   }
 
   private static func computed<Value>(
@@ -144,9 +144,9 @@ struct KeyriSealedPayload: Encodable, Equatable {
   let iv: String
 
   /// Seals; all members are in base64.
-  init(_ payload: [UInt8], for browserKey: P256.PublicKey, chance: KeyriChance) throws(CryptoError) {
-    let ephemeral = try chance.key()
-    let (salt, nonce) = (chance.bytes(Self.saltSize), chance.bytes(AESGCM.nonceSize))
+  init(_ payload: [UInt8], for browserKey: P256.PublicKey, randomness: KeyriRandomness) throws(CryptoError) {
+    let ephemeral = try randomness.key()
+    let (salt, nonce) = (randomness.bytes(Self.saltSize), randomness.bytes(AESGCM.nonceSize))
     let secret = try ephemeral.sharedSecret(with: browserKey)
     let key = HKDFSHA256.derive(key: secret, salt: salt, info: [], count: AESGCM.keySize)
     publicKey = Base64.encode(ephemeral.publicKey.raw)

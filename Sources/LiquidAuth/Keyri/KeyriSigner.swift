@@ -4,7 +4,7 @@ public import CryptoPrimitives
 struct KeyriSigner: Sendable {
   let keys: any AssociationKeys
   let now: @Sendable () -> UInt64
-  let chance: KeyriChance
+  let randomness: KeyriRandomness
 
   /// The user's public key: SubjectPublicKeyInfo in base64, 124 characters.
   func publicKey(of email: KeyriEmail) async throws(LiquidAuthError) -> String {
@@ -17,7 +17,7 @@ struct KeyriSigner: Sendable {
 
   /// Makes a login that the user approved, and that is still fresh for a server.
   func login(of email: KeyriEmail, service: String) async throws(LiquidAuthError) -> KeyriLogin {
-    let data = try KeyriTimestampNonce(at: now(), nonce: chance.bytes(KeyriTimestampNonce.nonceSize))
+    let data = try KeyriTimestampNonce(at: now(), nonce: randomness.bytes(KeyriTimestampNonce.nonceSize))
     let signature: [UInt8]
     do throws(PortError) {
       signature = try await keys.sign(Array(data.text.utf8), publicUserID: email.text, service: service)
@@ -63,7 +63,7 @@ struct KeyriTimestampNonce: Equatable {
 }
 
 /// The source of Keyri's random values.
-public struct KeyriChance: Sendable {
+public struct KeyriRandomness: Sendable {
   /// Random bytes for values that are not secret: nonces and salts.
   let bytes: @Sendable (Int) -> [UInt8]
   /// A fresh key.
@@ -77,7 +77,7 @@ public struct KeyriChance: Sendable {
   }
 
   /// The system's generator.
-  public static let system = KeyriChance(bytes: randomBytes, key: P256.PrivateKey.random)
+  public static let system = KeyriRandomness(bytes: randomBytes, key: P256.PrivateKey.random)
 }
 
 /// A P-256 key as Keyri's servers and most others read it: SubjectPublicKeyInfo in DER (RFC 5280 §4.1.2.7, RFC 5480 §2).

@@ -81,7 +81,7 @@ struct SignalingMachine: Sendable {
     guard case .idle = phase else { return [] }
     begun = now
     phase = .linking
-    return [tell(.stage(.linking), at: now), .createOffer] + take(socket.begin(at: now), at: now)
+    return [report(.stage(.linking), at: now), .createOffer] + take(socket.begin(at: now), at: now)
   }
 
   /// Takes an event of the server or of the peer connection.
@@ -99,7 +99,7 @@ struct SignalingMachine: Sendable {
     guard isRunning else { return [] }
     guard now < begun + timeout else { return fail(overdue) }
     var actions = take(socket.tick(at: now), at: now)
-    if case .signalled(let resend) = phase, resend <= now { actions += sendOffer(at: now) + tellWaiting(at: now) }
+    if case .signalled(let resend) = phase, resend <= now { actions += sendOffer(at: now) + reportWaiting(at: now) }
     return actions
   }
 
@@ -152,7 +152,7 @@ struct SignalingMachine: Sendable {
       case .lost(let loss, let delay):
         isConnected = false
         self.loss = loss
-        taken.append(tell(.reconnecting(loss, delay: delay), at: now))
+        taken.append(report(.reconnecting(loss, delay: delay), at: now))
       case .failed(let error):
         if case .serverLost(let loss) = error.kind { taken += fail(gone(loss)) } else { taken += fail(error) }
       }
@@ -198,12 +198,12 @@ struct SignalingMachine: Sendable {
     phase = .connecting(answer)
     defer { heldCandidates = [] }
     return [.setAnswer(answer.text)] + heldCandidates.map(Action.addCandidate)
-      + [tell(.stage(.connecting), at: now)] + sendCandidates(at: now)
+      + [report(.stage(.connecting), at: now)] + sendCandidates(at: now)
   }
 
   private mutating func ignoreAnswer(at now: Duration) -> [Action] {
     ignoredAnswers += 1
-    return ignoredAnswers.isPowerOfTwo ? [tell(.ignoredAnswers(ignoredAnswers), at: now)] : []
+    return ignoredAnswers.isPowerOfTwo ? [report(.ignoredAnswers(ignoredAnswers), at: now)] : []
   }
 
   private static func answer(
@@ -223,7 +223,7 @@ struct SignalingMachine: Sendable {
     guard let candidate = payload?.candidate(sections: offer?.sections ?? 1), takenCandidates < Self.maximumCandidates
     else {
       refusedCandidates += 1
-      return refusedCandidates.isPowerOfTwo ? [tell(.refusedCandidates(refusedCandidates), at: now)] : []
+      return refusedCandidates.isPowerOfTwo ? [report(.refusedCandidates(refusedCandidates), at: now)] : []
     }
     takenCandidates += 1
     if case .connecting = phase { return [.addCandidate(candidate)] }
@@ -240,9 +240,9 @@ struct SignalingMachine: Sendable {
       return isConnected ? sendOffer(at: now) : []
     case (.candidate(let candidate), _): return takeOwn(candidate, at: now)
     case (.channelOpen, .connecting(let answer)):
-      let actions = [tell(.stage(.open), at: now), .opened(maximumMessageSize: answer.maximumMessageSize)]
+      let actions = [report(.stage(.open), at: now), .opened(maximumMessageSize: answer.maximumMessageSize)]
       return end() + actions
-    case (.noRelay, _): return [tell(.noRelay, at: now)]
+    case (.noRelay, _): return [report(.noRelay, at: now)]
     case (.channelClosed, _): return failPeer("it was closed")
     case (.failed(let reason), _): return failPeer(reason)
     case (.offer, _), (.channelOpen, _), (.message, _), (.bufferedAmountLow, _): return []
@@ -273,13 +273,13 @@ struct SignalingMachine: Sendable {
     let actions = emit(role.descriptionEvent, offer.text, at: now)
     guard !wasSent, isRunning else { return actions }
     waiting.since = now
-    return actions + [tell(.stage(.signalled), at: now)] + sendCandidates(at: now)
+    return actions + [report(.stage(.signalled), at: now)] + sendCandidates(at: now)
   }
 
-  private mutating func tellWaiting(at now: Duration) -> [Action] {
+  private mutating func reportWaiting(at now: Duration) -> [Action] {
     guard isRunning, now >= waiting.since + waiting.next else { return [] }
     defer { waiting.next *= 2 }
-    return [tell(.waiting(waiting.next), at: now)]
+    return [report(.waiting(waiting.next), at: now)]
   }
 
   private mutating func sendCandidates(at now: Duration) -> [Action] {
@@ -303,7 +303,7 @@ struct SignalingMachine: Sendable {
 
   // MARK: Ends
 
-  private func tell(_ event: SignalingProgress.Event, at now: Duration) -> Action {
+  private func report(_ event: SignalingProgress.Event, at now: Duration) -> Action {
     .progress(SignalingProgress(event: event, elapsed: now - begun))
   }
 

@@ -22,17 +22,17 @@ struct KeyriWallet: Sendable {
   func register(_ email: KeyriEmail, at service: KeyriService) async throws {
     output.report(.keyri(.registering(email, service.server)))
     let token = try await companion(of: service).register(email)
-    tell(.registered(email, token), token)
+    report(.registered(email, token), token)
   }
 
   /// Signs a user in at a service's server.
   func login(_ email: KeyriEmail, at service: KeyriService) async throws {
     let token = try await companion(of: service).login(email)
-    tell(.signedIn(email, token), token)
+    report(.signedIn(email, token), token)
   }
 
   /// Reports the event; without --json, also writes the token alone to standard output.
-  private func tell(_ event: KeyriEvent, _ token: FirebaseToken) {
+  private func report(_ event: KeyriEvent, _ token: FirebaseToken) {
     output.report(.keyri(event))
     if !output.isJSON { output.writeResult(token.text) }
   }
@@ -42,7 +42,7 @@ struct KeyriWallet: Sendable {
     let link = try KeyriLink(text, otherOrigins: services.linkOrigins)
     let (api, appKey) = try services.session(of: link)
     let sessions = try KeyriSessions(
-      origin: api, appKey: appKey, http: ports.http, keys: ports.socket, now: unixMilliseconds, chance: .system)
+      origin: api, appKey: appKey, http: ports.http, keys: ports.socket, now: unixMilliseconds, randomness: .system)
     let session = try await sessions.session(of: link)
     output.report(.keyri(.session(session)))
     guard let (origin, user) = try await agreement(to: session, decision, as: email) else {
@@ -77,7 +77,8 @@ struct KeyriWallet: Sendable {
   }
 
   private func companion(of service: KeyriService) -> KeyriCompanion {
-    KeyriCompanion(origin: service.server, http: ports.http, keys: ports.socket, now: unixMilliseconds, chance: .system)
+    KeyriCompanion(
+      origin: service.server, http: ports.http, keys: ports.socket, now: unixMilliseconds, randomness: .system)
   }
 
 }

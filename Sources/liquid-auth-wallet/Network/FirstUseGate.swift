@@ -26,7 +26,7 @@ final class FirstUseGate: HTTPPort {
   func close(for host: String) { state.withLock { $0.question = host } }
 
   /// Reports a step before it is taken: now, or after a pending question.
-  func tell(_ step: @escaping @Sendable () -> Void) {
+  func report(_ step: @escaping @Sendable () -> Void) {
     let isHeld = state.withLock { state in
       if state.question != nil { state.held.append(step) }
       return state.question != nil

@@ -181,7 +181,7 @@ private struct PNGFile {
     var isWhole = false
     let rows = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
       buffer.initialize(repeating: 0)
-      isWhole = zlib_door_inflate(deflated, deflated.count, buffer.baseAddress, count) == 1
+      isWhole = zlib_shim_inflate(deflated, deflated.count, buffer.baseAddress, count) == 1
       initialized = count
     }
     return isWhole ? rows : nil

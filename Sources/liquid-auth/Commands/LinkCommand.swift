@@ -56,9 +56,9 @@ struct FIDOLinkReport: Equatable {
       ["wanted", wanted],
       ["made", made],
       ["browser's key", link.publicKey.hexadecimal],
-      ["tunnel servers", link.knownTunnelServers.map { "the browser knows \($0) by number" } ?? Self.unsaid],
-      ["linking", said(link.supportsLinking, "the browser can remember the phone", "only this once")],
-      ["not discoverable", said(link.supportsNonDiscoverable, "is enough for the site", "is not accepted")],
+      ["tunnel servers", link.knownTunnelServers.map { "the browser knows \($0) by number" } ?? Self.unspecified],
+      ["linking", text(link.supportsLinking, "the browser can remember the phone", "only this once")],
+      ["not discoverable", text(link.supportsNonDiscoverable, "is enough for the site", "is not accepted")],
       ["secret", "present, not shown"],
     ]) + """
 
@@ -81,7 +81,7 @@ struct FIDOLinkReport: Equatable {
     ]
   }
 
-  private static let unsaid = "not specified"
+  private static let unspecified = "not specified"
 
   private var wanted: String {
     switch link.hint {
@@ -94,7 +94,7 @@ struct FIDOLinkReport: Equatable {
   /// When the link was made, and whether that is too long ago: the standard has no limit, but pages do not wait for
   /// long.
   private var made: String {
-    guard let seconds = link.created else { return Self.unsaid }
+    guard let seconds = link.created else { return Self.unspecified }
     // A time that no clock shows is invalid.
     guard seconds < 1 << 40 else { return "at an invalid time (\(seconds))" }
     let time = UTCTime(milliseconds: seconds * 1000).text
@@ -107,7 +107,7 @@ struct FIDOLinkReport: Equatable {
   /// How long a page can be expected to wait, seconds.
   private static let timeout: UInt64 = 300
 
-  private func said(_ answer: Bool?, _ yes: String, _ no: String) -> String {
-    answer.map { $0 ? yes : no } ?? Self.unsaid
+  private func text(_ answer: Bool?, _ yes: String, _ no: String) -> String {
+    answer.map { $0 ? yes : no } ?? Self.unspecified
   }
 }

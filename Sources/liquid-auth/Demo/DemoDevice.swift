@@ -8,19 +8,19 @@ import Recovery
 /// A whole security key in this process: reports in, reports out, the same parts that the authenticator runs.
 struct DemoDevice {
   /// Gets a line for each thing that a user would see.
-  typealias Teller = @Sendable (String) -> Void
+  typealias Output = @Sendable (String) -> Void
 
   private var machine: CTAPHIDStateMachine
   private var authenticator: Authenticator
   private var instant: Int64 = 0
 
   /// Makes a key for a phrase, with an empty store.
-  init(phrase: BIP39Phrase, tell: @escaping Teller) throws(CryptoError) {
+  init(phrase: BIP39Phrase, report: @escaping Output) throws(CryptoError) {
     let keys = CredentialKeys(mainKey: try MainKey.derive(from: phrase))
     let vault = OpenVault(
       keys: keys, ed25519Root: try BIP32Ed25519.root(from: phrase), store: InMemoryCredentialStore(keys: keys))
     authenticator = Authenticator(
-      keySource: OpenKeySource(vault), interaction: DemoPerson(tell: tell), extensions: [CredProtect.self],
+      keySource: OpenKeySource(vault), interaction: DemoPerson(report: report), extensions: [CredProtect.self],
       randomness: SystemRandomNumberGenerator(), now: { .zero }, wallClock: unixMilliseconds, report: { _ in })
     machine = CTAPHIDStateMachine(
       identity: DeviceIdentity(capabilities: [.wink, .cbor, .nmsg]), firstChannel: 1)
@@ -48,7 +48,7 @@ struct DemoDevice {
 ///
 /// It protects only a phrase that the demo has just made.
 private struct DemoPerson: UserInteraction {
-  let tell: DemoDevice.Teller
+  let report: DemoDevice.Output
 
   var canVerify: Bool { true }
   var verificationTriesLeft: Int { 8 }
@@ -73,7 +73,7 @@ private struct DemoPerson: UserInteraction {
         throw .declined
       }
     let verified = verification ? ", verified" : ""
-    tell("the demo agrees in your place\(verified): \(what) at \(prompt.rpID ?? "this key")")
+    report("the demo agrees in your place\(verified): \(what) at \(prompt.rpID ?? "this key")")
     return Confirmation(userVerified: verification)
   }
 }

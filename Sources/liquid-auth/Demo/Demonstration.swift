@@ -17,20 +17,20 @@ final class Demonstration: Sendable {
     case check(String, holds: Bool)
   }
 
-  private let tell: @Sendable (Event) -> Void
+  private let report: @Sendable (Event) -> Void
   private static let userID = Array("alice".utf8)
 
-  /// - Parameter tell: takes each event as it happens.
-  init(tell: @escaping @Sendable (Event) -> Void) { self.tell = tell }
+  /// - Parameter report: takes each event as it happens.
+  init(report: @escaping @Sendable (Event) -> Void) { self.report = report }
 
   /// Runs the whole demo.
   ///
   /// - Returns: whether every check held.
   /// - Throws: if a step could not run.
   func run() async throws -> Bool {
-    tell(.step("a temporary phrase"))
+    report(.step("a temporary phrase"))
     let phrase = BIP39Phrase.generate()
-    tell(.note("24 words, in locked memory; they are not shown and end with the demo"))
+    report(.note("24 words, in locked memory; they are not shown and end with the demo"))
 
     var key = try await plugIn(phrase, "a security key in this process, with the protocol of USB keys")
     var results = [try await describe(&key)]
@@ -57,30 +57,31 @@ final class Demonstration: Sendable {
   }
 
   private func plugIn(_ phrase: BIP39Phrase, _ title: String) async throws -> DemoClient {
-    tell(.step(title))
-    let device = try DemoDevice(phrase: phrase) { [tell] in tell(.note($0)) }
+    report(.step(title))
+    let device = try DemoDevice(phrase: phrase) { [report] in report(.note($0)) }
     var client = DemoClient(device)
-    tell(.note("CTAPHID allocates channel \(try await client.open().rawValue.hexadecimal)"))
+    report(.note("CTAPHID allocates channel \(try await client.open().rawValue.hexadecimal)"))
     return client
   }
 
   private func describe(_ client: inout DemoClient) async throws -> Bool {
     let info = try await client.getInfo()
-    tell(.note("it speaks \(try info.requiredArray(0x01).compactMap(\.text).joined(separator: ", "))"))
+    report(.note("it speaks \(try info.requiredArray(0x01).compactMap(\.text).joined(separator: ", "))"))
     return check("getInfo returns our AAGUID", try info.requiredBytes(0x03) == AAGUID.liquidAuth.bytes)
   }
 
   private func register(
     _ client: inout DemoClient, isDiscoverable: Bool, _ title: String, _ results: inout [Bool]
   ) async throws -> Passkey {
-    tell(.step(title))
+    report(.step(title))
     let request = DemoRelyingParty.CreationRequest(userID: Self.userID, isDiscoverable: isDiscoverable)
     let answer = try await counted(&client) { client async throws(CommandFailure) in
       try await client.create(request)
     }
     let (account, checks) = try DemoRelyingParty.verify(answer, of: request)
-    tell(.note("public key \(account.publicKey.bytes.hexadecimal)"))
-    tell(.note("credential id of \(account.credentialID.count) bytes, \(account.credentialID.hexadecimal.prefix(24))…"))
+    report(.note("public key \(account.publicKey.bytes.hexadecimal)"))
+    report(
+      .note("credential id of \(account.credentialID.count) bytes, \(account.credentialID.hexadecimal.prefix(24))…"))
     results += checks.map { check($0.name, $0.holds) }
     return Passkey(account: account, isDiscoverable: isDiscoverable)
   }
@@ -88,7 +89,7 @@ final class Demonstration: Sendable {
   private func signIn(
     _ client: inout DemoClient, _ passkey: Passkey, listed: Bool, _ title: String
   ) async throws -> Bool {
-    tell(.step(title))
+    report(.step(title))
     let request = DemoRelyingParty.SignInRequest(
       allowed: listed ? [passkey.account.credentialID] : [], needsVerification: passkey.isDiscoverable)
     let answer = try await counted(&client) { client async throws(CommandFailure) in
@@ -100,7 +101,7 @@ final class Demonstration: Sendable {
   }
 
   private func registerAgain(_ client: inout DemoClient, _ passkey: Passkey) async throws -> Bool {
-    tell(.step("register again, and the site excludes its passkeys"))
+    report(.step("register again, and the site excludes its passkeys"))
     var request = DemoRelyingParty.CreationRequest(userID: Self.userID, isDiscoverable: true)
     request.excluded = [passkey.account.credentialID]
     do {
@@ -130,12 +131,12 @@ final class Demonstration: Sendable {
     let before = (client.reportsSent, client.reportsReceived)
     let answer = try await command(&client)
     let (sent, received) = (client.reportsSent - before.0, client.reportsReceived - before.1)
-    tell(.note("reports of 64 bytes: \(sent) to the key, \(received) back"))
+    report(.note("reports of 64 bytes: \(sent) to the key, \(received) back"))
     return answer
   }
 
   private func check(_ name: String, _ holds: Bool) -> Bool {
-    tell(.check(name, holds: holds))
+    report(.check(name, holds: holds))
     return holds
   }
 }

@@ -118,7 +118,7 @@ enum Deflate {
   /// Compresses; returns `nil` if the result does not fit into `capacity` bytes.
   static func compress(_ bytes: [UInt8], capacity: Int) -> [UInt8]? {
     let compressed = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
-      count = zlib_door_deflate(bytes, bytes.count, buffer.baseAddress, capacity)
+      count = zlib_shim_deflate(bytes, bytes.count, buffer.baseAddress, capacity)
     }
     return compressed.isEmpty ? nil : compressed
   }
@@ -129,7 +129,7 @@ enum Deflate {
     // zlib needs an address even if it writes nothing.
     let expanded = [UInt8](unsafeUninitializedCapacity: max(1, count)) { buffer, initialized in
       buffer.initialize(repeating: 0)
-      isWhole = zlib_door_inflate(compressed, compressed.count, buffer.baseAddress, count) == 1
+      isWhole = zlib_shim_inflate(compressed, compressed.count, buffer.baseAddress, count) == 1
       initialized = count
     }
     return isWhole ? expanded : nil

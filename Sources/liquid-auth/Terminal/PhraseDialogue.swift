@@ -7,7 +7,7 @@ import ProcessIO
 /// The words go from locked memory to the terminal; none becomes a `String`.
 enum PhraseDialogue {
   /// How many words the user must type back.
-  static let wordsAskedBack = 3
+  static let confirmedWords = 3
   /// How often each may be typed.
   static let tries = 3
 
@@ -21,7 +21,7 @@ enum PhraseDialogue {
       show(secret, words, on: terminal)
       _ = try terminal.askLine("\nPress Enter when they are written down: ")
     }
-    for position in words.indices.shuffled(using: &generator).prefix(wordsAskedBack).sorted() {
+    for position in words.indices.shuffled(using: &generator).prefix(confirmedWords).sorted() {
       try ask(for: position, of: secret, words, on: terminal)
     }
   }

@@ -43,7 +43,7 @@ actor CTAPHIDDriver {
   private let transport: any ReportTransport
   private let respond: Responder
   private let withdraw: Withdrawer
-  private let timepiece: any MonotonicClock
+  private let clock: any MonotonicClock
   private let loop: EventLoop
   private let executor: EventLoop.Serial
   private let log: Log
@@ -54,17 +54,17 @@ actor CTAPHIDDriver {
 
   /// Makes a device that is not attached yet.
   init(
-    transport: any ReportTransport, timepiece: any MonotonicClock, loop: EventLoop, log: Log,
+    transport: any ReportTransport, clock: any MonotonicClock, loop: EventLoop, log: Log,
     withdraw: @escaping Withdrawer, respond: @escaping Responder
   ) {
     self.transport = transport
     self.respond = respond
     self.withdraw = withdraw
-    self.timepiece = timepiece
+    self.clock = clock
     self.loop = loop
     executor = EventLoop.Serial(loop)
     self.log = log
-    poweredUpAt = timepiece.now
+    poweredUpAt = clock.now
   }
 
   /// The loop's thread, so that an event is handled on the thread that reads it.
@@ -84,7 +84,7 @@ actor CTAPHIDDriver {
   /// Attaches the device, unless it must step aside for other keys.
   func begin(beside others: [OtherKey]) throws(TransportError) {
     attendance.begin(beside: others)
-    tellOfSteppingAside()
+    logDetaching()
     if attendance.isWanted { try appear() }
   }
 
@@ -109,7 +109,7 @@ actor CTAPHIDDriver {
   /// Detaches and attaches the device with a power cycle, which only the owner may request.
   func powerCycle() async throws(TransportError) {
     await detach()
-    poweredUpAt = timepiece.now
+    poweredUpAt = clock.now
     try attach()
   }
 
@@ -121,14 +121,14 @@ actor CTAPHIDDriver {
     let isAside = attendance.steppedAsideFor != nil
     guard isAside != wasAside else { return }
     guard !isAside else {
-      tellOfSteppingAside()
+      logDetaching()
       return await disappear()
     }
     log.notice("the device is attached again: no other security key is plugged in")
     do throws(TransportError) { try appear() } catch { log.error(error.description) }
   }
 
-  private func tellOfSteppingAside() {
+  private func logDetaching() {
     guard let other = attendance.steppedAsideFor else { return }
     log.notice("the device is detached while another security key is plugged in, \(other.description)")
   }
@@ -138,7 +138,7 @@ actor CTAPHIDDriver {
     let link = try transport.attach()
     lives += 1
     let machine = CTAPHIDStateMachine(identity: Self.identity, firstChannel: .random(in: 1 ... .max - 1))
-    life = Attachment(number: lives, link: link, pluggedInAt: timepiece.now, machine: machine)
+    life = Attachment(number: lives, link: link, pluggedInAt: clock.now, machine: machine)
     link.events.receive { [loop, number = lives] events in
       loop.perform { self.assumeIsolated { $0.receive(events, in: number) } }
     }
@@ -219,7 +219,7 @@ actor CTAPHIDDriver {
     _ number: UInt64, _ event: (inout CTAPHIDStateMachine, Instant) -> [CTAPHIDStateMachine.Action]
   ) {
     guard let life, life.number == number else { return }
-    perform(event(&life.machine, timepiece.now))
+    perform(event(&life.machine, clock.now))
     setAlarm()
   }
 
@@ -259,8 +259,8 @@ actor CTAPHIDDriver {
     guard let life, let deadline = life.machine.deadline else { return }
     if let alarm = life.alarm, alarm <= deadline { return }
     self.life?.alarm = deadline
-    Task(executorPreference: loop) { [timepiece, number = life.number] in
-      do throws(CancellationError) { try await timepiece.sleep(until: deadline) } catch { return }
+    Task(executorPreference: loop) { [clock, number = life.number] in
+      do throws(CancellationError) { try await clock.sleep(until: deadline) } catch { return }
       await self.ring(in: number)
     }
   }

@@ -41,7 +41,7 @@ actor U2FRequestHandler {
   private let queue: RequestQueue<Authenticator>
   private let keySource: any KeySource
   private let interaction: any UserInteraction
-  private let timepiece: any MonotonicClock
+  private let clock: any MonotonicClock
   private let workers: any TaskExecutor
   private let report: @Sendable (CommandReport) -> Void
   private var question: Question?
@@ -49,12 +49,12 @@ actor U2FRequestHandler {
 
   init(
     queue: RequestQueue<Authenticator>, keySource: any KeySource, interaction: any UserInteraction,
-    timepiece: any MonotonicClock, workers: any TaskExecutor, report: @escaping @Sendable (CommandReport) -> Void
+    clock: any MonotonicClock, workers: any TaskExecutor, report: @escaping @Sendable (CommandReport) -> Void
   ) {
     self.queue = queue
     self.keySource = keySource
     self.interaction = interaction
-    self.timepiece = timepiece
+    self.clock = clock
     self.workers = workers
     self.report = report
   }
@@ -119,7 +119,7 @@ actor U2FRequestHandler {
   /// The outcome of the dialog for this message, if it still counts.
   private func outcome(of message: [UInt8], _ context: RequestContext) -> Outcome? {
     guard var current = question, current.serves(message, context) else { return nil }
-    let now = timepiece.now
+    let now = clock.now
     guard current.isOpen || current.since.duration(to: now) <= Self.timeout else {
       question = nil
       return nil
@@ -136,7 +136,7 @@ actor U2FRequestHandler {
   ) {
     // The host may have gone while the authenticator worked; its dialogs were withdrawn then.
     guard !Task.isCancelled else { return }
-    let now = timepiece.now
+    let now = clock.now
     if let current = question {
       switch current.outcome {
       case .open:
@@ -160,7 +160,7 @@ actor U2FRequestHandler {
 
   private func end(_ number: Int, _ outcome: Outcome) {
     guard let ended = question, ended.number == number else { return }
-    let now = timepiece.now
+    let now = clock.now
     question?.outcome = outcome
     question?.since = now
     guard case .refused(let error) = outcome else { return }

@@ -46,7 +46,7 @@ final class Daemon: Sendable {
     let isHIDRaw = options.transport == .uhid
     let prompter = UserPrompter(
       options.prompt.backEnd(options, executor: loop), verifier: options.verification == .passphrase ? verifier : nil,
-      otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, timepiece: loop, executor: loop, log: log.warning)
+      otherKeys: { isHIDRaw ? OtherKey.pluggedIn() : [] }, clock: loop, executor: loop, log: log.warning)
     let signatures = SignatureCounts()
     let vault = VaultKeySource(
       directory: directory, prompter: prompter, verifier: verifier, maximumPasskeys: options.maximumPasskeys,
@@ -61,9 +61,9 @@ final class Daemon: Sendable {
       options: options, directory: directory, vault: vault, prompter: prompter, signatures: signatures,
       queue: RequestQueue(authenticator), writer: writer)
     u2f = U2FRequestHandler(
-      queue: router.queue, keySource: vault, interaction: prompter, timepiece: loop, workers: loop, report: report)
+      queue: router.queue, keySource: vault, interaction: prompter, clock: loop, workers: loop, report: report)
     key = CTAPHIDDriver(
-      transport: options.transport.transport(on: loop), timepiece: loop, loop: loop, log: log,
+      transport: options.transport.transport(on: loop), clock: loop, loop: loop, log: log,
       withdraw: { [u2f] in await u2f.withdraw($0.map { UInt64($0.rawValue) }) }
     ) { [u2f] kind, message, channel, times in
       let context = RequestContext(channel: UInt64(channel.rawValue), times: times)
@@ -74,7 +74,7 @@ final class Daemon: Sendable {
     }
     self.router = router
     self.log = log
-    controlLog = LogLimit(of: "the control socket", timepiece: loop, output: log.warning)
+    controlLog = LogLimit(of: "the control socket", clock: loop, output: log.warning)
   }
 
   /// Opens the control socket, then makes the device appear: when the device is there, the socket is open.

@@ -14,7 +14,7 @@ enum WalletCommands {
 
 extension GetAccount: WalletCommand {
   func handle(_ authenticator: Authenticator) async throws -> Answer {
-    Answer(try await authenticator.accountInUse(for: .wallet(.tellAccount(rpID: nil))).text)
+    Answer(try await authenticator.accountInUse(for: .wallet(.showAccount(rpID: nil))).text)
   }
 }
 
@@ -22,7 +22,7 @@ extension GetAddresses: WalletCommand {
   func handle(_ authenticator: Authenticator) async throws -> Answer {
     let indices = first..<first + count
     return Answer(
-      try await authenticator.accountAddresses(indices, of: account, for: .wallet(.tellAddresses)).map(\.text))
+      try await authenticator.accountAddresses(indices, of: account, for: .wallet(.showAddresses)).map(\.text))
   }
 }
 
@@ -72,8 +72,8 @@ extension SignAssociation: WalletCommand {
 }
 
 extension Authenticator {
-  fileprivate func accountInUse(for wish: UnlockReason) async throws(CTAPError) -> AlgorandAddress {
-    try await accountAddresses(0..<1, of: 0, for: wish)[0]
+  fileprivate func accountInUse(for reason: UnlockReason) async throws(CTAPError) -> AlgorandAddress {
+    try await accountAddresses(0..<1, of: 0, for: reason)[0]
   }
 }
 
@@ -83,11 +83,11 @@ extension WalletUnlockReason {
   /// The requested operation and its details, for the prompt that unlocks the vault.
   var words: (operation: String, details: [String]) {
     switch self {
-    case .tellAccount(let rpID, let host):
+    case .showAccount(let rpID, let host):
       ("see your Algorand account", rpID.map { [UserPrompt.siteLine($0)] + UserPrompt.hostLines(host, of: $0) } ?? [])
-    case .tellAddresses: ("see addresses of your Algorand accounts", [])
+    case .showAddresses: ("see addresses of your Algorand accounts", [])
     case .signTransactions(let origin): ("have Algorand transactions signed", WalletText.dApp(origin))
-    case .tellAssociationKey(let publicUserID): ("see your key for Keyri", ["User: \(DisplayText.name(publicUserID))"])
+    case .showAssociationKey(let publicUserID): ("see your key for Keyri", ["User: \(DisplayText.name(publicUserID))"])
     }
   }
 }
@@ -96,7 +96,7 @@ extension WalletPurpose {
   /// The requested operation, for the prompt that unlocks the vault before `prompt`.
   func words(of prompt: UserPrompt) -> (operation: String, details: [String]) {
     switch self {
-    case .tellPasskey: ("see your Algorand account", prompt.siteLines)
+    case .showPasskey: ("see your Algorand account", prompt.siteLines)
     case .signTransactions: ("have Algorand transactions signed", prompt.dAppLines)
     case .signMessage: ("have a message signed by your Algorand account", prompt.dAppLines)
     case .signAssociation(let publicUserID, _, let service):
@@ -110,13 +110,13 @@ extension WalletPurpose {
   /// The dialogs of the prompt.
   func pages(of prompt: UserPrompt) -> PromptPages {
     switch self {
-    case .tellPasskey:
+    case .showPasskey:
       return PromptPages(
         headline: "Show your passkey to a program?",
         details: prompt.siteLines + UserPrompt.hostLines(prompt.host, of: prompt.rpID ?? "") + [
           "The site protects it. The passkey's id alone is not enough to sign in."
         ],
-        agree: "Tell", refuse: "Deny")
+        agree: "Show", refuse: "Deny")
     case .signTransactions(let transactions):
       return PromptPages(transactions, heading: prompt.dAppLines)
     case .signMessage(let message):

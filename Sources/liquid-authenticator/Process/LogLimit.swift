@@ -13,23 +13,23 @@ final class LogLimit: Sendable {
   }
 
   private let subject: String
-  private let timepiece: any MonotonicClock
+  private let clock: any MonotonicClock
   private let output: @Sendable (String) -> Void
   private let state: Mutex<State>
 
   /// - Parameters:
   ///   - subject: what the lines are about, for the line about those left out: "the control socket".
   ///   - output: takes each line that is written.
-  init(of subject: String, timepiece: any MonotonicClock, output: @escaping @Sendable (String) -> Void) {
+  init(of subject: String, clock: any MonotonicClock, output: @escaping @Sendable (String) -> Void) {
     self.subject = subject
-    self.timepiece = timepiece
+    self.clock = clock
     self.output = output
-    state = Mutex(State(begin: timepiece.now))
+    state = Mutex(State(begin: clock.now))
   }
 
   /// Writes a line, or counts it.
   func write(_ line: String) {
-    let now = timepiece.now
+    let now = clock.now
     let (count, before) = state.withLock { state in
       var before = 0
       if state.begin.advanced(by: Self.period) <= now {

@@ -151,7 +151,7 @@ extension TokenPermissions {
 
   /// What else the program may do until the device is plugged in again, or ten minutes are over.
   fileprivate func lines(ofSite isOfSite: Bool) -> [String] {
-    let deeds: [(TokenPermissions, String)] = [
+    let operations: [(TokenPermissions, String)] = [
       ([.makeCredential, .getAssertion], "It may sign in there with a passkey as well."),
       (.credentialManagement, "It may list, rename and remove your passkeys\(isOfSite ? " of this site" : "")."),
       (
@@ -161,7 +161,7 @@ extension TokenPermissions {
       (.largeBlobWrite, "It may change the data that sites keep here."),
       (.authenticatorConfiguration, "It may change this authenticator's settings."),
     ]
-    return deeds.filter { contains($0.0) }.map(\.1)
+    return operations.filter { contains($0.0) }.map(\.1)
   }
 }
 
@@ -236,7 +236,7 @@ extension UserPrompt.Change {
     }
   }
 
-  private static func lines(ofSitesToldTheLength rpIDs: [String]) -> [String] {
+  private static func lines(ofSitesThatReadTheLength rpIDs: [String]) -> [String] {
     guard !rpIDs.isEmpty else { return ["No site can read the minimum PIN length any more."] }
     return ["Only these sites can read the minimum PIN length:"] + rpIDs.map { UserPrompt.siteLine($0) }
   }

@@ -35,14 +35,14 @@ struct PromptText: Sendable, Equatable {
   var description: String { ([headline, ""] + details).joined(separator: "\n") }
 
   /// The dialog for a command that needs the locked vault: the requester and the operation.
-  static func unlock(for wish: UnlockReason? = nil) -> PromptText {
+  static func unlock(for reason: UnlockReason? = nil) -> PromptText {
     let (operation, details): (String, [String]) =
-      switch wish {
+      switch reason {
       case .prompt(let prompt): (prompt.operation, prompt.unlockLines)
-      case .wallet(let wish): wish.words
+      case .wallet(let reason): reason.words
       case nil: ("use this authenticator", [])
       }
-    let mayConcernAnotherKey = if case .prompt(let prompt) = wish { prompt.mayConcernAnotherKey } else { false }
+    let mayConcernAnotherKey = if case .prompt(let prompt) = reason { prompt.mayConcernAnotherKey } else { false }
     return PromptText(
       headline: "Unlock your passkeys?",
       details: details + ["A program wants to \(operation), and the vault is locked."],

@@ -34,7 +34,7 @@ actor UserPrompter: UserInteraction {
   nonisolated let backEnd: any PromptBackEnd
   private let verifier: PassphraseVerifier?
   private let otherKeys: @Sendable () -> [OtherKey]
-  private let timepiece: any MonotonicClock
+  private let clock: any MonotonicClock
   private let executor: any TaskExecutor
   private let log: @Sendable (String) -> Void
   private let turns = RequestQueue(())
@@ -49,12 +49,12 @@ actor UserPrompter: UserInteraction {
   ///   - log: gets a line if a dialog could not be shown.
   init(
     _ backEnd: any PromptBackEnd, verifier: PassphraseVerifier?, otherKeys: @escaping @Sendable () -> [OtherKey],
-    timepiece: any MonotonicClock, executor: any TaskExecutor, log: @escaping @Sendable (String) -> Void
+    clock: any MonotonicClock, executor: any TaskExecutor, log: @escaping @Sendable (String) -> Void
   ) {
     self.backEnd = backEnd
     self.verifier = verifier
     self.otherKeys = otherKeys
-    self.timepiece = timepiece
+    self.clock = clock
     self.executor = executor
     self.log = log
   }
@@ -110,7 +110,7 @@ actor UserPrompter: UserInteraction {
   private func ask<Accepted: Sendable>(
     _ pages: [PromptText], within limit: Duration?, _ judge: @escaping Judge<Accepted>
   ) async throws(UserInteractionError) -> Accepted? {
-    let deadline = limit.map { timepiece.now.advanced(by: $0) }
+    let deadline = limit.map { clock.now.advanced(by: $0) }
     await RequestStatus.current?.report(.upNeeded)
     let outcome = await limited(until: deadline) { await self.inTurn(pages, until: deadline, judge) }
     await RequestStatus.current?.report(.processing)
@@ -134,7 +134,7 @@ actor UserPrompter: UserInteraction {
       case .over(let outcome): return outcome
       case .leftToOthers:
         // The next request has the turn already: its dialogs do not wait for this time-out.
-        try await timepiece.sleep(until: timepiece.now.advanced(by: Self.presence))
+        try await clock.sleep(until: clock.now.advanced(by: Self.presence))
         return .failure(.timedOut)
       }
     } catch {
@@ -189,17 +189,17 @@ actor UserPrompter: UserInteraction {
   ) async throws(UserInteractionError) -> Accepted? {
     var dialog = page
     var triesLeft = Self.triesPerDialog
-    var limit = timepiece.now.advanced(by: Self.answer)
+    var limit = clock.now.advanced(by: Self.answer)
     while true {
-      let opened = timepiece.now
+      let opened = clock.now
       // If the request's deadline comes first, its timer is enough.
       let isLimited = deadline.map { limit < $0 } ?? true
       switch try await limited(until: isLimited ? limit : nil, { [dialog] in await self.ask(dialog) }).get() {
       case .agreed where !page.takesPassphrase:
-        guard page.needsReading, timepiece.now < opened.advanced(by: Self.shortestReading) else { return nil }
+        guard page.needsReading, clock.now < opened.advanced(by: Self.shortestReading) else { return nil }
         // Too soon for a person who reads: a key held down, or a click meant for another window.
         try await pause(since: opened)
-        limit = timepiece.now.advanced(by: Self.answer)
+        limit = clock.now.advanced(by: Self.answer)
       case .typed(let passphrase) where page.takesPassphrase && passphrase.count == 0:
         // An empty passphrase is not a try, because a key held down sends one; it does not extend the time either.
         dialog.remark = PromptText.nothingTyped
@@ -213,7 +213,7 @@ actor UserPrompter: UserInteraction {
           dialog.remark = PromptText.wrongPassphrase(triesLeft: min(triesLeft, atMost))
         case .ended(let reason): throw reason
         }
-        limit = timepiece.now.advanced(by: Self.answer)
+        limit = clock.now.advanced(by: Self.answer)
       case .agreed, .typed: throw refusal(.unavailable("\(backEnd.name) gave an unexpected answer"))
       }
     }
@@ -243,7 +243,7 @@ actor UserPrompter: UserInteraction {
   /// us busy.
   private func pause(since opened: Instant) async throws(UserInteractionError) {
     do throws(CancellationError) {
-      try await timepiece.sleep(until: opened.advanced(by: Self.shortestReading))
+      try await clock.sleep(until: opened.advanced(by: Self.shortestReading))
     } catch {
       throw .cancelled
     }
@@ -254,10 +254,10 @@ actor UserPrompter: UserInteraction {
     until deadline: Instant?, _ body: @escaping @Sendable () async -> Result<Answer, UserInteractionError>
   ) async -> Result<Answer, UserInteractionError> {
     guard let deadline else { return await body() }
-    guard timepiece.now < deadline else { return .failure(.timedOut) }
+    guard clock.now < deadline else { return .failure(.timedOut) }
     let asking = Task(executorPreference: executor) { await body() }
-    let watch = Task(executorPreference: executor) { [timepiece] in
-      do throws(CancellationError) { try await timepiece.sleep(until: deadline) } catch { return false }
+    let watch = Task(executorPreference: executor) { [clock] in
+      do throws(CancellationError) { try await clock.sleep(until: deadline) } catch { return false }
       asking.cancel()
       return true
     }

@@ -15,7 +15,7 @@ final class PTYDevice: DeviceLink, Polled {
   private let path: String
   private let output = Mutex(PTYOutput())
   private let input: Mutex<PTYInput>
-  private let timepiece: any MonotonicClock
+  private let clock: any MonotonicClock
   private let watch = Mutex<EventLoop.Watch?>(nil)
 
   /// Serves the terminal; both descriptors are closed with the device.
@@ -23,7 +23,7 @@ final class PTYDevice: DeviceLink, Polled {
     self.controller = controller
     self.terminal = terminal
     self.path = path
-    timepiece = loop
+    clock = loop
     input = Mutex(PTYInput())
     watch.withLock { $0 = loop.watch(self) }
   }
@@ -67,7 +67,7 @@ final class PTYDevice: DeviceLink, Polled {
     var bytes = [UInt8](repeating: 0, count: 65 * 16)
     let count = read(controller, &bytes, bytes.count)
     guard count > 0 else { return }
-    let reports = input.withLock { $0.append(bytes.prefix(count), at: timepiece.now) }
+    let reports = input.withLock { $0.append(bytes.prefix(count), at: clock.now) }
     for report in reports {
       if report.beginsClient { dropUnread() }
       events.send(.report(report))

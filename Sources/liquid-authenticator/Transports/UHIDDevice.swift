@@ -18,7 +18,7 @@ final class UHIDDevice: DeviceLink, Polled {
 
   private let descriptor: Int32
   private let outgoing: Mutex<Outgoing>
-  private let timepiece: any MonotonicClock
+  private let clock: any MonotonicClock
   private let serial: String
   private let watch: HIDRawWatch?
   private let service = Mutex<EventLoop.Watch?>(nil)
@@ -27,13 +27,13 @@ final class UHIDDevice: DeviceLink, Polled {
   ///
   /// - Parameter watch: already listens to udev.
   init(
-    descriptor: Int32, watch: HIDRawWatch?, timepiece: any MonotonicClock, on loop: EventLoop
+    descriptor: Int32, watch: HIDRawWatch?, clock: any MonotonicClock, on loop: EventLoop
   ) throws(TransportError) {
     // HID_UNIQ, which identifies this device in udev's events.
     serial = String(UInt64.random(in: 0 ... .max), radix: 16)
     self.watch = watch
     self.descriptor = descriptor
-    self.timepiece = timepiece
+    self.clock = clock
     outgoing = Mutex(Outgoing(descriptor: descriptor))
     let identity = UHIDIdentity.self
     var event = cuhid_create2(
@@ -53,7 +53,7 @@ final class UHIDDevice: DeviceLink, Polled {
 
   func send(_ reports: [Report]) {
     let waits = outgoing.withLock { outgoing in
-      Self.write(outgoing.pacer.admit(reports, at: timepiece.now), to: outgoing.descriptor)
+      Self.write(outgoing.pacer.admit(reports, at: clock.now), to: outgoing.descriptor)
       return outgoing.pacer.deadline != nil
     }
     if waits { service.withLock { $0?.wake() } }
@@ -77,14 +77,14 @@ final class UHIDDevice: DeviceLink, Polled {
   func interests(_ descriptors: inout [pollfd]) -> Int32 {
     let (deadline, hasEnded) = outgoing.withLock { ($0.pacer.deadline, $0.hasEnded) }
     if !hasEnded { descriptors.append(.readable(descriptor)) }
-    return deadline.map { $0.pollTimeout(from: timepiece.now) } ?? -1
+    return deadline.map { $0.pollTimeout(from: clock.now) } ?? -1
   }
 
   func ready(_ descriptors: ArraySlice<pollfd>) {
     // As many as the kernel's ring holds; further events are read after the other descriptors had their turn.
     if descriptors.contains(where: \.isReadable) { for _ in 0..<32 { guard readEvent() else { break } } }
     outgoing.withLock { outgoing in
-      Self.write(outgoing.pacer.due(at: timepiece.now), to: outgoing.descriptor)
+      Self.write(outgoing.pacer.due(at: clock.now), to: outgoing.descriptor)
     }
   }
 

@@ -7,24 +7,24 @@ struct UHIDTransport: ReportTransport {
   static let path = "/dev/uhid"
 
   let name = "uhid"
-  private let timepiece: any MonotonicClock
+  private let clock: any MonotonicClock
   private let loop: EventLoop
   private let open: @Sendable () throws(TransportError) -> Int32
   private let watch: @Sendable () -> HIDRawWatch?
 
   /// Uses the kernel's `/dev/uhid`.
   init(loop: EventLoop) {
-    self.init(timepiece: loop, loop: loop, open: Self.openDevice, watch: HIDRawWatch.init)
+    self.init(clock: loop, loop: loop, open: Self.openDevice, watch: HIDRawWatch.init)
   }
 
   /// - Parameters:
   ///   - open: opens the descriptor; tests give one end of a socket pair.
   ///   - watch: starts listening to udev.
   init(
-    timepiece: any MonotonicClock, loop: EventLoop, open: @escaping @Sendable () throws(TransportError) -> Int32,
+    clock: any MonotonicClock, loop: EventLoop, open: @escaping @Sendable () throws(TransportError) -> Int32,
     watch: @escaping @Sendable () -> HIDRawWatch?
   ) {
-    self.timepiece = timepiece
+    self.clock = clock
     self.loop = loop
     self.open = open
     self.watch = watch
@@ -32,7 +32,7 @@ struct UHIDTransport: ReportTransport {
 
   func attach() throws(TransportError) -> any DeviceLink {
     let watch = watch()
-    return try UHIDDevice(descriptor: try open(), watch: watch, timepiece: timepiece, on: loop)
+    return try UHIDDevice(descriptor: try open(), watch: watch, clock: clock, on: loop)
   }
 
   private static func openDevice() throws(TransportError) -> Int32 {

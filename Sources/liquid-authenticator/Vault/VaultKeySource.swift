@@ -69,7 +69,7 @@ final class VaultKeySource: KeySource {
 
   var reported: ReportedSettings { state.withLock { $0.reported } }
 
-  func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
+  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
     if let current { return current }
     do {
       try directory.check()
@@ -77,7 +77,7 @@ final class VaultKeySource: KeySource {
       throw decline(error)
     }
     let lockings = state.withLock { $0.lockings }
-    return try await prompter.passphrase(.unlock(for: wish)) { [self] passphrase, isLastTry in
+    return try await prompter.passphrase(.unlock(for: reason)) { [self] passphrase, isLastTry in
       do throws(StateDirectoryError) {
         guard let content = try await content(passphrase) else { return .ended(.cancelled) }
         guard let vault = try await install(content, passphrase, unlessLockedSince: lockings) else {

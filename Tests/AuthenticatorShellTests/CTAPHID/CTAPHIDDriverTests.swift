@@ -44,7 +44,7 @@ struct CTAPHIDDriverTests {
     func add(_ channel: ChannelID?) { channels.withLock { $0.append(channel) } }
   }
 
-  let timepiece = ManualTimepiece()
+  let clock = ManualClock()
   let transport = MemoryTransport()
   let router = RequestRouter()
   let left = Left()
@@ -53,7 +53,7 @@ struct CTAPHIDDriverTests {
 
   init() throws {
     key = CTAPHIDDriver(
-      transport: transport, timepiece: timepiece, loop: try EventLoop(),
+      transport: transport, clock: clock, loop: try EventLoop(),
       log: Log(isJournal: false, output: lines.add), withdraw: { [left] channel in left.add(channel) },
       respond: router.respond)
   }
@@ -66,15 +66,15 @@ struct CTAPHIDDriverTests {
   }
 
   @Test func `a request reaches the authenticator with its channel, and the host gets the answer`() async throws {
-    let start = timepiece.now
-    timepiece.advance(by: .seconds(7))
+    let start = clock.now
+    clock.advance(by: .seconds(7))
     var host = try await openHost()
     var calls = router.calls.makeAsyncIterator()
     try host.ask(.cbor, [4, 1, 2])
     let call = try #require(await calls.next())
     #expect(call.message == [4, 1, 2])
     #expect(call.channel == host.client.channel)
-    #expect(call.times == CTAPHIDDriver.Times(pluggedInAt: timepiece.now, poweredUpAt: start))
+    #expect(call.times == CTAPHIDDriver.Times(pluggedInAt: clock.now, poweredUpAt: start))
     call.answer([0, 9])
     #expect(await host.event() == .response(.cbor, [0, 9]))
   }
@@ -84,7 +84,7 @@ struct CTAPHIDDriverTests {
     var host = try await openHost()
     try host.ask(.ping, [1])
     #expect(await host.event() == .response(.ping, [1]))
-    #expect(timepiece.sleeperCount == 0)
+    #expect(clock.sleeperCount == 0)
   }
 
   // Holds: HID-22
@@ -94,8 +94,8 @@ struct CTAPHIDDriverTests {
     try host.ask(.cbor, [1])
     let call = try #require(await calls.next())
     for _ in 0..<3 {
-      await timepiece.sleepers(1)
-      timepiece.advance(by: .milliseconds(80))
+      await clock.sleepers(1)
+      clock.advance(by: .milliseconds(80))
       #expect(await host.event() == .keepalive(.processing))
     }
     await call.status?.report(.upNeeded)
@@ -103,10 +103,10 @@ struct CTAPHIDDriverTests {
     call.answer([0])
     #expect(await host.event() == .response(.cbor, [0]))
     // The last timer may still fire once; after that no keepalive is sent.
-    timepiece.advance(by: .seconds(1))
+    clock.advance(by: .seconds(1))
     try host.ask(.ping, [2])
     #expect(await host.event() == .response(.ping, [2]))
-    #expect(timepiece.sleeperCount == 0)
+    #expect(clock.sleeperCount == 0)
   }
 
   @Test func `an incomplete message times out on the device's clock`() async throws {
@@ -114,9 +114,9 @@ struct CTAPHIDDriverTests {
     for report in try host.client.request(.ping, [UInt8](repeating: 1, count: 200)).dropLast() {
       host.link.events.send(.report(report))
     }
-    await timepiece.sleepers(1)
+    await clock.sleepers(1)
     // The timer of the first report fires too early for the last one, and is set again.
-    timepiece.advance(by: .milliseconds(500))
+    clock.advance(by: .milliseconds(500))
     #expect(await host.event() == .failed(.messageTimeout))
   }
 
@@ -251,7 +251,7 @@ struct CTAPHIDDriverTests {
 
   // Holds: PERSON-9
   @Test func `only a start and the owner's power cycle count as power-up`() async throws {
-    let start = timepiece.now
+    let start = clock.now
     try await key.begin(beside: [Self.other])
     #expect(await key.times == CTAPHIDDriver.Times(pluggedInAt: Instant(nanoseconds: 0), poweredUpAt: start))
     let comings: [@Sendable (CTAPHIDDriver) async throws -> Void] = [
@@ -267,16 +267,16 @@ struct CTAPHIDDriverTests {
       },
     ]
     for (number, comes) in comings.enumerated() {
-      timepiece.advance(by: .seconds(20))
+      clock.advance(by: .seconds(20))
       try await comes(key)
       let times = await key.times
-      #expect(times == CTAPHIDDriver.Times(pluggedInAt: timepiece.now, poweredUpAt: start), "coming \(number)")
+      #expect(times == CTAPHIDDriver.Times(pluggedInAt: clock.now, poweredUpAt: start), "coming \(number)")
     }
     #expect(transport.attachments == 4)
     for _ in 0..<2 {
-      timepiece.advance(by: .seconds(20))
+      clock.advance(by: .seconds(20))
       try await key.powerCycle()
-      #expect(await key.times == CTAPHIDDriver.Times(pluggedInAt: timepiece.now, poweredUpAt: timepiece.now))
+      #expect(await key.times == CTAPHIDDriver.Times(pluggedInAt: clock.now, poweredUpAt: clock.now))
       await key.detach()
     }
     #expect(transport.attachments == 6)
@@ -297,7 +297,7 @@ struct CTAPHIDDriverTests {
     await key.see([Self.second])
     #expect(await key.steppedAsideFor == Self.second)
 
-    timepiece.advance(by: .seconds(9))
+    clock.advance(by: .seconds(9))
     await key.see([])
     #expect(transport.attachments == 2)
     var again = Host(try #require(transport.link))

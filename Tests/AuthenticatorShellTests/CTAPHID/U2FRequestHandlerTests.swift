@@ -20,7 +20,7 @@ struct U2FRequestHandlerTests {
     let vault: OpenVault
     var current: OpenVault? { vault }
     var reported: ReportedSettings { ReportedSettings() }
-    func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
+    func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
   }
 
   /// A user who answers each dialog when the test does.
@@ -55,7 +55,7 @@ struct U2FRequestHandlerTests {
     func append(_ report: CommandReport) { CeremonyLog.line(report).map { line in list.withLock { $0.append(line) } } }
   }
 
-  private let timepiece = ManualTimepiece()
+  private let clock = ManualClock()
   private let person = Person()
   private let reports = Reports()
   private let handler: U2FRequestHandler
@@ -69,7 +69,7 @@ struct U2FRequestHandlerTests {
       keySource: source, interaction: person, extensions: [], randomness: SystemRandomNumberGenerator(),
       now: { .zero }, wallClock: { 0 }, report: reports.append)
     handler = U2FRequestHandler(
-      queue: RequestQueue(authenticator), keySource: source, interaction: person, timepiece: timepiece,
+      queue: RequestQueue(authenticator), keySource: source, interaction: person, clock: clock,
       workers: globalConcurrentExecutor, report: reports.append)
   }
 
@@ -109,7 +109,7 @@ struct U2FRequestHandlerTests {
     #expect(reports.lines.count == 1)
     let line = "U2F_REGISTER the user refused, or no prompt could be shown (operationDenied), 0 ms"
     #expect(reports.lines.first == line)
-    timepiece.advance(by: .seconds(11))
+    clock.advance(by: .seconds(11))
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
     await handler.withdraw()
@@ -120,7 +120,7 @@ struct U2FRequestHandlerTests {
     await person.isAsked()
     person.answer(true)
     while await !handler.hasAnswer { await Task.yield() }
-    timepiece.advance(by: .seconds(11))
+    clock.advance(by: .seconds(11))
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
     await handler.withdraw()
@@ -131,7 +131,7 @@ struct U2FRequestHandlerTests {
     await person.isAsked()
     #expect(await send(Self.other, channel: 2) == [0x69, 0x85])
     #expect(person.withdrawals == 0, "the first one was here just now")
-    timepiece.advance(by: .seconds(3))
+    clock.advance(by: .seconds(3))
     #expect(await send(Self.other, channel: 2) == [0x69, 0x85])
     while person.withdrawals == 0 { await Task.yield() }
     await handler.withdraw()

@@ -6,7 +6,7 @@ import Testing
 @testable import liquid_authenticator
 
 /// A listener on a socket in a directory of its own.
-final class OpenDoor: Sendable {
+final class OpenControlSocket: Sendable {
   /// The loop that all listeners share, as in the daemon; other tests may keep the pool busy.
   private static let loop = Result { () throws(TransportError) in try EventLoop() }
 
@@ -19,7 +19,7 @@ final class OpenDoor: Sendable {
   /// - Parameter loop: its own loop; `nil` for the one that all listeners share.
   init(on loop: EventLoop? = nil) throws {
     // Short, because the path of a socket has at most 107 bytes.
-    directory = "/tmp/liquid-auth-door-" + UUID().uuidString.prefix(8)
+    directory = "/tmp/liquid-auth-socket-" + UUID().uuidString.prefix(8)
     path = directory + "/control.sock"
     let (service, lines) = (service, lines)
     listener = ControlListener(
@@ -84,19 +84,19 @@ final class Client: Sendable {
 
 @Suite struct ControlListenerTests {
   @Test func `the socket and its directory are accessible to their owner only`() async throws {
-    let door = try OpenDoor()
+    let control = try OpenControlSocket()
     var status = stat()
-    #expect(lstat(door.path, &status) == 0)
+    #expect(lstat(control.path, &status) == 0)
     #expect(status.st_mode == S_IFSOCK | 0o600)
-    #expect(lstat(door.directory, &status) == 0)
+    #expect(lstat(control.directory, &status) == 0)
     #expect(status.st_mode == S_IFDIR | 0o700)
-    door.listener.stop()
-    #expect(lstat(door.path, &status) != 0)
+    control.listener.stop()
+    #expect(lstat(control.path, &status) != 0)
   }
 
   @Test func `consecutive requests on one connection are all answered`() async throws {
-    let door = try OpenDoor()
-    let client = try door.connect()
+    let control = try OpenControlSocket()
+    let client = try control.connect()
     #expect(await client.ask([0x51])?.first == 0xF0)
     let hello = try Hello.Answer(decoding: try #require(await client.greet()))
     #expect(hello == Hello.Answer(processID: getpid()))
@@ -105,8 +105,8 @@ final class Client: Sendable {
   }
 
   @Test func `each connection has its own state`() async throws {
-    let door = try OpenDoor()
-    let (one, two) = (try door.connect(), try door.connect())
+    let control = try OpenControlSocket()
+    let (one, two) = (try control.connect(), try control.connect())
     await one.greet()
     #expect(await one.ask([0x52]) == [0x00])
     #expect(await two.ask([0x52])?.first == 0xF0)
@@ -114,48 +114,48 @@ final class Client: Sendable {
     #expect(await two.ask([0x52]) == [0x00])
     #expect(await one.ask([0x02])?.first == 0x00)
     #expect(await two.ask([0x02])?.first == 0x00)
-    #expect(door.service.calls.withLock { $0 }.suffix(2) == ["ctap [2] of 1", "ctap [2] of 2"])
+    #expect(control.service.calls.withLock { $0 }.suffix(2) == ["ctap [2] of 1", "ctap [2] of 2"])
   }
 
   // Holds: CONTROL-7
   @Test func `a waiting request does not delay other connections`() async throws {
-    let door = try OpenDoor()
-    door.service.gate.close()
-    let (waiting, other) = (try door.connect(), try door.connect())
+    let control = try OpenControlSocket()
+    control.service.gate.close()
+    let (waiting, other) = (try control.connect(), try control.connect())
     await waiting.greet()
     await other.greet()
     waiting.send([0x01])
     #expect(await other.ask([0x51])?.first == 0x00)
     #expect(await other.ask([0x52]) == [0x00])
-    door.service.gate.open()
+    control.service.gate.open()
     #expect(await waiting.receive() == [0x00, 0x01])
   }
 
   @Test func `requests of one connection are answered in order`() async throws {
-    let door = try OpenDoor()
-    door.service.gate.close()
-    let client = try door.connect()
+    let control = try OpenControlSocket()
+    control.service.gate.close()
+    let client = try control.connect()
     await client.greet()
     for number in 1...9 as ClosedRange<UInt8> { client.send([number]) }
-    door.service.gate.open()
+    control.service.gate.open()
     for number in 1...9 as ClosedRange<UInt8> { #expect(await client.receive() == [0x00, number]) }
   }
 
   @Test func `a client that disconnects withdraws its request`() async throws {
-    let door = try OpenDoor()
-    door.service.gate.close()
-    var client: Client? = try door.connect()
+    let control = try OpenControlSocket()
+    control.service.gate.close()
+    var client: Client? = try control.connect()
     await client?.greet()
     client?.send([0x01])
-    try await eventually { door.service.gate.count == 1 }
+    try await eventually { control.service.gate.count == 1 }
     client = nil
-    try await eventually { door.service.gate.count == 0 }
+    try await eventually { control.service.gate.count == 0 }
   }
 
   // Holds: CONTROL-7
   @Test func `a client that never reads its answers loses its connection, and others stay`() async throws {
-    let door = try OpenDoor()
-    let (deaf, other) = (try door.connect(), try door.connect())
+    let control = try OpenControlSocket()
+    let (deaf, other) = (try control.connect(), try control.connect())
     await other.greet()
     await deaf.greet()
     // In the end the listener closes the connection, or accepts no more data.
@@ -190,21 +190,21 @@ final class Client: Sendable {
   // Holds: WALLET-13
   @Test(arguments: malformed)
   func `a malformed request is answered, and the connection goes on`(_ example: Malformed) async throws {
-    let door = try OpenDoor()
-    let client = try door.connect()
+    let control = try OpenControlSocket()
+    let client = try control.connect()
     await client.greet()
     #expect(await client.ask(example.packet)?.first == example.status)
     // The line is written after the answer.
-    try await eventually { door.lines.all.count == 1 }
-    #expect(door.lines.all.first?.hasPrefix("the control socket refused a request: ") == true)
+    try await eventually { control.lines.all.count == 1 }
+    #expect(control.lines.all.first?.hasPrefix("the control socket refused a request: ") == true)
     #expect(await client.ask([0x52]) == [0x00])
-    #expect(door.lines.all.count == 1)
+    #expect(control.lines.all.count == 1)
   }
 
   // Holds: CONTROL-2
   @Test func `a packet that is too long ends its connection`() async throws {
-    let door = try OpenDoor()
-    let client = try door.connect()
+    let control = try OpenControlSocket()
+    let client = try control.connect()
     await client.greet()
     #expect(await client.ask([0x51] + [UInt8](repeating: 0, count: ControlMessage.maximumSize))?.first == 0x03)
     #expect(await client.receive()?.isEmpty != false)
@@ -226,8 +226,8 @@ final class Client: Sendable {
   func `a request longer than its command allows is not decoded`(
     isGreeted: Bool, command: UInt8, count: Int, status: UInt8
   ) async throws {
-    let door = try OpenDoor()
-    let client = try door.connect()
+    let control = try OpenControlSocket()
+    let client = try control.connect()
     // A refused request does not count as a hello.
     if isGreeted { await client.greet() } else { _ = await client.ask([0x51]) }
     #expect(await client.ask(Self.unreadable(command, count: count))?.first == status)
@@ -240,14 +240,14 @@ final class Client: Sendable {
 
   // Holds: CONTROL-8
   @Test func `when every place is taken, the connection that is idle longest is closed`() async throws {
-    let door = try OpenDoor()
-    let clients = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
+    let control = try OpenControlSocket()
+    let clients = try (0..<ControlListener.maximumConnections).map { _ in try control.connect() }
     for client in clients { await client.greet() }
     #expect(await clients[0].ask(Self.unlock) == [0x00])
     #expect(await clients[1].ask([0x52]) == [0x00], "it has just done something")
     var newcomers: [Client] = []
     for gone in [clients[2], clients[3]] {
-      let late = try door.connect()
+      let late = try control.connect()
       newcomers.append(late)
       await late.greet()
       #expect(await late.ask([0x52]) == [0x00])
@@ -261,14 +261,14 @@ final class Client: Sendable {
 
   // Holds: CONTROL-8
   @Test func `however many connections are idle, the owner can connect`() async throws {
-    let door = try OpenDoor()
+    let control = try OpenControlSocket()
     // They do not even send a hello.
-    let idle = try (0..<3 * ControlListener.maximumConnections).map { _ in try door.connect() }
-    let owner = try door.connect()
+    let idle = try (0..<3 * ControlListener.maximumConnections).map { _ in try control.connect() }
+    let owner = try control.connect()
     await owner.greet()
     #expect(await owner.ask([0x52]) == [0x00])
     #expect(await owner.ask(Self.unlock) == [0x00])
-    let more = try (0..<3 * ControlListener.maximumConnections).map { _ in try door.connect() }
+    let more = try (0..<3 * ControlListener.maximumConnections).map { _ in try control.connect() }
     await more.last?.greet()
     #expect(await owner.ask([0x52]) == [0x00], "who has given the passphrase stays")
     #expect(idle.count == more.count)
@@ -276,12 +276,12 @@ final class Client: Sendable {
 
   // Holds: CONTROL-9
   @Test func `requests that wait for a person do not take every place`() async throws {
-    let door = try OpenDoor()
-    door.service.gate.close()
-    let clients = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
+    let control = try OpenControlSocket()
+    control.service.gate.close()
+    let clients = try (0..<ControlListener.maximumConnections).map { _ in try control.connect() }
     for client in clients { await client.greet() }
     for client in clients[..<ControlListener.maximumWaiting] { client.send([0x01]) }
-    try await eventually { door.service.gate.count == ControlListener.maximumWaiting }
+    try await eventually { control.service.gate.count == ControlListener.maximumWaiting }
     for client in clients[ControlListener.maximumWaiting...] {
       #expect(await client.ask([0x01])?.first == ControlStatus.busy.rawValue)
     }
@@ -289,13 +289,13 @@ final class Client: Sendable {
       let answer = await clients[ControlListener.maximumWaiting].ask([store, 0xA1, 0x00, 0x41, 0x00])
       #expect(answer?.first == ControlStatus.busy.rawValue, "it would wait for its turn")
     }
-    let owner = try door.connect()
+    let owner = try control.connect()
     await owner.greet()
     #expect(await owner.ask(Self.unlock) == [0x00])
-    #expect(door.service.gate.count == ControlListener.maximumWaiting)
+    #expect(control.service.gate.count == ControlListener.maximumWaiting)
     owner.send([0x01])
-    try await eventually { door.service.gate.count == ControlListener.maximumWaiting + 1 }
-    door.service.gate.open()
+    try await eventually { control.service.gate.count == ControlListener.maximumWaiting + 1 }
+    control.service.gate.open()
     #expect(await owner.receive() == [0x00, 0x01], "who has given the passphrase waits as well")
     for client in clients[..<ControlListener.maximumWaiting] { #expect(await client.receive() == [0x00, 0x01]) }
     #expect(await owner.ask([0x01]) == [0x00, 0x01], "there is room again")
@@ -303,21 +303,21 @@ final class Client: Sendable {
 
   // Holds: CONTROL-8
   @Test func `a connection without a hello is closed before one with a hello`() async throws {
-    let door = try OpenDoor()
-    let owner = try door.connect()
+    let control = try OpenControlSocket()
+    let owner = try control.connect()
     #expect(await owner.greet() != nil)
-    let silent = try (0..<3 * ControlListener.maximumConnections).map { _ in try door.connect() }
+    let silent = try (0..<3 * ControlListener.maximumConnections).map { _ in try control.connect() }
     #expect(await owner.ask([0x52]) == [0x00])
     #expect(await silent.last?.greet() != nil)
   }
 
   // Holds: CONTROL-8
   @Test func `a new connection has time to say hello`() async throws {
-    let door = try OpenDoor()
-    let idle = try (0..<ControlListener.maximumConnections).map { _ in try door.connect() }
+    let control = try OpenControlSocket()
+    let idle = try (0..<ControlListener.maximumConnections).map { _ in try control.connect() }
     for client in idle { await client.greet() }
-    let owner = try door.connect()
-    let more = try (0..<ControlListener.maximumSilent - 1).map { _ in try door.connect() }
+    let owner = try control.connect()
+    let more = try (0..<ControlListener.maximumSilent - 1).map { _ in try control.connect() }
     #expect(await owner.greet() != nil)
     #expect(await idle[0].receive()?.isEmpty == true)
     #expect(more.count == 7)
@@ -327,38 +327,38 @@ final class Client: Sendable {
   @Test func `when no connection can be closed, a new one gets busy`()
     async throws
   {
-    let door = try OpenDoor()
+    let control = try OpenControlSocket()
     let verified = try (ControlListener.maximumWaiting..<ControlListener.maximumConnections).map { _ in
-      try door.connect()
+      try control.connect()
     }
     for client in verified {
       await client.greet()
       #expect(await client.ask(Self.unlock) == [0x00])
     }
-    let clients = try (0..<ControlListener.maximumWaiting).map { _ in try door.connect() }
+    let clients = try (0..<ControlListener.maximumWaiting).map { _ in try control.connect() }
     for client in clients { await client.greet() }
-    door.service.gate.close()
+    control.service.gate.close()
     for client in clients { client.send([0x01]) }
-    try await eventually { door.service.gate.count == clients.count }
-    let late = try door.connect()
+    try await eventually { control.service.gate.count == clients.count }
+    let late = try control.connect()
     #expect(await late.receive()?.first == ControlStatus.busy.rawValue)
     #expect(await verified[0].ask([0x52]) == [0x00])
     // A wrong passphrase revokes what the right one granted.
     #expect(await verified[0].ask([0x53, 0xA1, 0x00, 0x41, 0x00])?.first == 0xF2)
-    let last = try door.connect()
+    let last = try control.connect()
     await last.greet()
     #expect(await last.ask([0x52]) == [0x00])
     #expect(await verified[0].receive()?.isEmpty == true)
-    door.service.gate.open()
+    control.service.gate.open()
     for client in clients { #expect(await client.receive() == [0x00, 0x01]) }
   }
 
   // Holds: CONTROL-7
   @Test func `ten thousand random packets leave the listener working`() async throws {
-    let door = try OpenDoor()
+    let control = try OpenControlSocket()
     var generator = SeededGenerator(state: 42)
     for round in 0..<100 {
-      guard let client = Client(door.path) else {
+      guard let client = Client(control.path) else {
         Issue.record("round \(round): nobody listens")
         return
       }
@@ -373,22 +373,22 @@ final class Client: Sendable {
         }
       }
     }
-    let client = try door.connect()
+    let client = try control.connect()
     await client.greet()
     #expect(await client.ask([0x52]) == [0x00])
   }
 
   @Test func `stopping the listener withdraws requests and closes connections`() async throws {
-    let door = try OpenDoor()
-    door.service.gate.close()
-    let client = try door.connect()
+    let control = try OpenControlSocket()
+    control.service.gate.close()
+    let client = try control.connect()
     await client.greet()
     client.send([0x01])
-    try await eventually { door.service.gate.count == 1 }
-    door.listener.stop()
+    try await eventually { control.service.gate.count == 1 }
+    control.listener.stop()
     #expect(await client.receive()?.isEmpty != false)
-    try await eventually { door.service.gate.count == 0 }
-    #expect(Client(door.path) == nil)
+    try await eventually { control.service.gate.count == 0 }
+    #expect(Client(control.path) == nil)
   }
 }
 
@@ -409,12 +409,12 @@ final class Client: Sendable {
   }
 
   @Test func `a socket in use is not taken over`() async throws {
-    let door = try OpenDoor()
-    let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: door.path) }
+    let control = try OpenControlSocket()
+    let error = #expect(throws: TransportError.self) { _ = try ControlSocket(listeningAt: control.path) }
     #expect(
       error?.description
-        == "another program listens at \(door.path) already; stop it first, or give another path with --control")
-    #expect(Client(door.path) != nil)
+        == "another program listens at \(control.path) already; stop it first, or give another path with --control")
+    #expect(Client(control.path) != nil)
   }
 
   @Test func `a file that is not a socket is kept`() async throws {

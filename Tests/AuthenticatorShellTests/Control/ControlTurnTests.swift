@@ -6,8 +6,8 @@ import Testing
 /// Runs the turns of the loop one by one.
 @Suite struct ControlTurnTests {
   /// A listener whose loop is blocked: only the test serves it.
-  private final class HeldDoor {
-    let door: OpenDoor
+  private final class BlockedControlSocket {
+    let control: OpenControlSocket
     private let goesOn = DispatchSemaphore(value: 0)
 
     init() throws {
@@ -18,16 +18,16 @@ import Testing
         goesOn.wait()
       }
       stands.wait()
-      door = try OpenDoor(on: loop)
+      control = try OpenControlSocket(on: loop)
     }
 
     deinit { goesOn.signal() }
 
     func turn() {
       var descriptors: [pollfd] = []
-      _ = door.listener.interests(&descriptors)
+      _ = control.listener.interests(&descriptors)
       _ = poll(&descriptors, nfds_t(descriptors.count), 0)
-      door.listener.ready(descriptors[...])
+      control.listener.ready(descriptors[...])
     }
   }
 
@@ -42,8 +42,8 @@ import Testing
 
   // Holds: CONTROL-16
   @Test func `a turn reads a limited number of bytes, and the next begins with the clients that waited`() throws {
-    let held = try HeldDoor()
-    let clients = try (0..<10).map { _ in try held.door.connect() }
+    let held = try BlockedControlSocket()
+    let clients = try (0..<10).map { _ in try held.control.connect() }
     held.turn()
     let packet = ControlListenerTests.unreadable(0x63, count: 8192)
     for client in clients { client.send(packet) }
@@ -68,8 +68,8 @@ import Testing
 
   // Holds: CONTROL-16
   @Test func `a packet above the limit of a turn gets its own turn, and short ones share one`() throws {
-    let held = try HeldDoor()
-    let clients = try (0..<10).map { _ in try held.door.connect() }
+    let held = try BlockedControlSocket()
+    let clients = try (0..<10).map { _ in try held.control.connect() }
     held.turn()
     for client in clients { client.send(ControlListenerTests.unreadable(0x63, count: 100_000)) }
     var all: Set<Int> = []

@@ -81,7 +81,7 @@ private struct OpenVaultSource: KeySource {
   let vault: OpenVault
   var current: OpenVault? { vault }
   var reported: ReportedSettings { ReportedSettings() }
-  func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
+  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
 }
 
 /// Lets requests through, now or later; a cancelled request returns at once.

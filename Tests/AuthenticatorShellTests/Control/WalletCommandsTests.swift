@@ -308,12 +308,13 @@ import Testing
     let locked = try WalletWorld(isOpen: false)
     let payment = WrittenTransaction(sender: locked.account, receiver: locked.other)
     _ = try await locked.ask(request([Item(payment.bytes, isToBeSigned: true)]))
-    #expect(locked.keySource.wishes == [.wallet(.signTransactions(origin: "https://d.example"))])
+    #expect(locked.keySource.reasons == [.wallet(.signTransactions(origin: "https://d.example"))])
     let other = try WalletWorld(isOpen: false)
     _ = try await other.ask(
       SignMessage([0x61], origin: "https://d.example"))
     #expect(
-      other.keySource.wishes == [.prompt(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))])
+      other.keySource.reasons == [.prompt(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))]
+    )
   }
 
   // Holds: WALLET-6, WALLET-8
@@ -336,7 +337,7 @@ import Testing
         _ = try await locked.ask(request)
       }
     }
-    #expect(locked.keySource.wishes.isEmpty)
+    #expect(locked.keySource.reasons.isEmpty)
   }
 
   // Holds: WALLET-9

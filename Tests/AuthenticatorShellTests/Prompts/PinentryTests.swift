@@ -102,29 +102,29 @@ import Testing
   // Holds: PERSON-6
   @Test func `an OK within half a second of a page's opening is ignored, and the page is shown again`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "wait", "delay": 0])
-    let timepiece = ManualTimepiece()
-    let task = Task { try await scripted.prompter(timepiece: timepiece).confirm(Self.grave) }
+    let clock = ManualClock()
+    let task = Task { try await scripted.prompter(clock: clock).confirm(Self.grave) }
     // A held key: an OK at once, and one at the last moment that does not count.
     for (showing, late) in [(1, Duration.zero), (2, .milliseconds(499))] {
       try await scripted.awaitEvent("ask", count: showing)
-      timepiece.advance(by: late)
+      clock.advance(by: late)
       try scripted.set(["behaviour": "approve"])
-      await timepiece.sleeper(until: .milliseconds(500) * showing)
+      await clock.sleeper(until: .milliseconds(500) * showing)
       try scripted.set(["behaviour": "wait"])
       #expect(try scripted.events("ask").count == showing)
-      timepiece.advance(by: .milliseconds(500) - late - .milliseconds(1))
-      await timepiece.sleeper(until: .milliseconds(500) * showing)
-      timepiece.advance(by: .milliseconds(1))
+      clock.advance(by: .milliseconds(500) - late - .milliseconds(1))
+      await clock.sleeper(until: .milliseconds(500) * showing)
+      clock.advance(by: .milliseconds(1))
     }
     try await scripted.awaitEvent("ask", count: 3)
-    timepiece.advance(by: .milliseconds(500))
+    clock.advance(by: .milliseconds(500))
     try scripted.set(["behaviour": "approve"])
     try await task.value
     let asks = try scripted.events("ask")
     #expect(asks.count == 3)
     #expect(Set(asks.map(\.pid)).count == 1, "one window, shown again")
     #expect(Set(asks.map(\.description)).count == 1)
-    #expect(timepiece.sleeperCount == 0)
+    #expect(clock.sleeperCount == 0)
   }
 
   @Test func `an OK counts at once where nothing is destroyed, set or signed`() async throws {
@@ -144,9 +144,9 @@ import Testing
 
   @Test func `a request cancelled between two showings ends as cancelled`() async throws {
     let scripted = try ScriptedPinentry(["delay": 0])
-    let timepiece = ManualTimepiece()
-    let task = Task { try await scripted.prompter(timepiece: timepiece).confirm(Self.grave) }
-    await timepiece.sleeper(until: .milliseconds(500))
+    let clock = ManualClock()
+    let task = Task { try await scripted.prompter(clock: clock).confirm(Self.grave) }
+    await clock.sleeper(until: .milliseconds(500))
     task.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await task.value }
     #expect(try await scripted.ends())
@@ -155,10 +155,10 @@ import Testing
   // Holds: PERSON-7
   @Test func `an empty passphrase is not a try, and the dialog is shown again`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "wait", "passphrase": "right"])
-    let timepiece = ManualTimepiece()
+    let clock = ManualClock()
     let tried = Lines()
     let task = Task {
-      try await scripted.prompter(timepiece: timepiece).passphrase(Self.text) {
+      try await scripted.prompter(clock: clock).passphrase(Self.text) {
         passphrase, _ -> PassphraseVerdict<Int> in
         tried.add(String(decoding: passphrase.withUnsafeBytes { Array($0) }, as: UTF8.self))
         return .accepted(7)
@@ -167,9 +167,9 @@ import Testing
     for showing in 1...5 {
       try await scripted.awaitEvent("ask", count: showing)
       try scripted.set(["behaviour": "empty"])
-      await timepiece.sleeper(until: .milliseconds(500) * showing)
+      await clock.sleeper(until: .milliseconds(500) * showing)
       try scripted.set(["behaviour": "wait"])
-      timepiece.advance(by: .milliseconds(500))
+      clock.advance(by: .milliseconds(500))
     }
     try await scripted.awaitEvent("ask", count: 6)
     try scripted.set(["behaviour": "approve"])
@@ -182,12 +182,12 @@ import Testing
   // Holds: PERSON-7
   @Test func `empty passphrases until the limit end as timed out`() async throws {
     let scripted = try ScriptedPinentry(["behaviour": "empty"])
-    let timepiece = ManualTimepiece()
-    let task = Task { try await Self.typed(scripted.prompter(timepiece: timepiece)) }
+    let clock = ManualClock()
+    let task = Task { try await Self.typed(scripted.prompter(clock: clock)) }
     for showing in 1...2 {
-      await timepiece.sleeper(until: .seconds(60) * (showing - 1) + .milliseconds(500))
+      await clock.sleeper(until: .seconds(60) * (showing - 1) + .milliseconds(500))
       #expect(try scripted.events("ask").count == showing)
-      timepiece.advance(by: .seconds(60))
+      clock.advance(by: .seconds(60))
     }
     await #expect(throws: UserInteractionError.timedOut) { try await task.value }
     #expect(try scripted.events("ask").count == 2)
@@ -292,12 +292,12 @@ import Testing
   @Test(arguments: ["never", "missing-ok"])
   func `a program that never answers times out at the limit`(behaviour: String) async throws {
     let scripted = try ScriptedPinentry(["behaviour": behaviour])
-    let timepiece = ManualTimepiece()
-    let task = Task { try await Self.typed(scripted.prompter(timepiece: timepiece)) }
+    let clock = ManualClock()
+    let task = Task { try await Self.typed(scripted.prompter(clock: clock)) }
     try await scripted.awaitEvent("ask")
-    timepiece.advance(by: UserPrompter.answer - .milliseconds(1))
-    #expect(timepiece.sleeperCount == 1)
-    timepiece.advance(by: .milliseconds(1))
+    clock.advance(by: UserPrompter.answer - .milliseconds(1))
+    #expect(clock.sleeperCount == 1)
+    clock.advance(by: .milliseconds(1))
     await #expect(throws: UserInteractionError.timedOut) { try await task.value }
     #expect(try await scripted.ends())
   }

@@ -223,14 +223,14 @@ import Testing
   }
 
   static let openings: [(UnlockReason, String)] = [
-    (.wallet(.tellAccount(rpID: nil)), "A program wants to see your Algorand account, and the vault is locked."),
-    (.wallet(.tellAddresses), "A program wants to see addresses of your Algorand accounts, and the vault is locked."),
+    (.wallet(.showAccount(rpID: nil)), "A program wants to see your Algorand account, and the vault is locked."),
+    (.wallet(.showAddresses), "A program wants to see addresses of your Algorand accounts, and the vault is locked."),
     (
-      .wallet(.tellAccount(rpID: "example.com")),
+      .wallet(.showAccount(rpID: "example.com")),
       "Site: example.com\nA program wants to see your Algorand account, and the vault is locked."
     ),
     (
-      .wallet(.tellAccount(rpID: "example.com", host: "w.example.com")),
+      .wallet(.showAccount(rpID: "example.com", host: "w.example.com")),
       "Site: example.com\nFor: w.example.com\nThe host is a subdomain of the site. Check that it is the "
         + "right one.\nA program wants to see your Algorand account, and the vault is locked."
     ),
@@ -244,7 +244,7 @@ import Testing
         + "locked."
     ),
     (
-      .wallet(.tellAssociationKey(publicUserID: "al")),
+      .wallet(.showAssociationKey(publicUserID: "al")),
       "User: \"al\"\nA program wants to see your key for Keyri, and the vault is locked."
     ),
     (
@@ -256,8 +256,8 @@ import Testing
   // Holds: WALLET-7
   @Test(arguments: openings.indices)
   func `the unlock dialog names the wallet's request`(_ index: Int) {
-    let (wish, words) = Self.openings[index]
-    let text = PromptText.unlock(for: wish)
+    let (reason, words) = Self.openings[index]
+    let text = PromptText.unlock(for: reason)
     #expect(text.description == "Unlock your passkeys?\n\n" + words)
     #expect(!text.mayConcernAnotherKey)
   }
@@ -310,7 +310,7 @@ import Testing
   }
 
   @Test func `a prompt to show a protected passkey names the site`() {
-    let text = PromptText(UserPrompt(purpose: .wallet(.tellPasskey), rpID: "example.com"))
+    let text = PromptText(UserPrompt(purpose: .wallet(.showPasskey), rpID: "example.com"))
     #expect(
       text.description == """
         Show your passkey to a program?
@@ -328,7 +328,7 @@ import Testing
   func `a prompt to show a protected passkey names the host if it is another`(
     _ host: String, _ isBelow: Bool
   ) {
-    var prompt = UserPrompt(purpose: .wallet(.tellPasskey), rpID: "example.com")
+    var prompt = UserPrompt(purpose: .wallet(.showPasskey), rpID: "example.com")
     prompt.host = host
     let hint = "The host is a subdomain of the site. Check that it is the right one."
     #expect(

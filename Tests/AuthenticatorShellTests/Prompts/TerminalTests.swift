@@ -34,8 +34,8 @@ import Testing
     func add(_ line: String) { all.withLock { $0.append(line) } }
   }
 
-  private func prompter(timepiece: any MonotonicClock = ManualTimepiece()) -> UserPrompter {
-    UserPrompter(testing: Terminal(path: terminal.path), timepiece: timepiece, log: lines.add)
+  private func prompter(clock: any MonotonicClock = ManualClock()) -> UserPrompter {
+    UserPrompter(testing: Terminal(path: terminal.path), clock: clock, log: lines.add)
   }
 
   private func typed(_ prompter: UserPrompter) async throws -> [UInt8] {
@@ -67,15 +67,15 @@ import Testing
 
   // Holds: INPUT-18
   @Test func `a dialog that others follow warns that a refusal refuses all`() async throws {
-    let timepiece = ManualTimepiece()
-    let prompter = prompter(timepiece: timepiece)
+    let clock = ManualClock()
+    let prompter = prompter(clock: clock)
     let task = Task {
       try await prompter.confirm(
         UserPrompt(purpose: .wallet(.signMessage(String(repeating: "a\n", count: 20))), origin: "o"))
     }
     for ways in ["Next? (y continues, anything else refuses all) ", "Sign? (y agrees, anything else refuses) "] {
       #expect(try await terminal.awaitScreen(endingWith: "\n  " + ways))
-      timepiece.advance(by: UserPrompter.shortestReading)
+      clock.advance(by: UserPrompter.shortestReading)
       terminal.type("y\n")
     }
     try await task.value
@@ -83,20 +83,20 @@ import Testing
 
   // Holds: PERSON-6
   @Test func `a yes within half a second is ignored where something is signed`() async throws {
-    let timepiece = ManualTimepiece()
-    let prompter = prompter(timepiece: timepiece)
+    let clock = ManualClock()
+    let prompter = prompter(clock: clock)
     let task = Task {
       try await prompter.confirm(UserPrompt(purpose: .wallet(.signMessage("a")), origin: "https://d.example"))
     }
     let question = "\n  Sign? (y agrees, anything else refuses) "
     #expect(try await terminal.awaitScreen(endingWith: question))
-    timepiece.advance(by: .milliseconds(499))
+    clock.advance(by: .milliseconds(499))
     terminal.type("y\n")
-    await timepiece.sleeper(until: .milliseconds(500))
+    await clock.sleeper(until: .milliseconds(500))
     #expect(terminal.screen.hasSuffix(question + "yes\n"))
-    timepiece.advance(by: .milliseconds(1))
+    clock.advance(by: .milliseconds(1))
     #expect(try await terminal.awaitScreen(endingWith: question))
-    timepiece.advance(by: .milliseconds(500))
+    clock.advance(by: .milliseconds(500))
     terminal.type("y\n")
     try await task.value
   }
@@ -229,10 +229,10 @@ import Testing
 
   // Holds: WALLET-11
   @Test func `a question without an answer times out`() async throws {
-    let timepiece = ManualTimepiece()
-    let task = Task { try await typed(prompter(timepiece: timepiece)) }
+    let clock = ManualClock()
+    let task = Task { try await typed(prompter(clock: clock)) }
     #expect(try await terminal.awaitScreen(endingWith: Self.entry))
-    timepiece.advance(by: UserPrompter.answer)
+    clock.advance(by: UserPrompter.answer)
     await #expect(throws: UserInteractionError.timedOut) { try await task.value }
     #expect(terminal.screen.hasSuffix("\n  (withdrawn)\n"))
     #expect(terminal.echoes)

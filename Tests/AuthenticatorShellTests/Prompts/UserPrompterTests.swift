@@ -125,7 +125,7 @@ struct UserVerificationTests {
 /// One request at a time, from any caller.
 struct PromptQueueTests {
   private let slow = SlowBackEnd()
-  private let timepiece = ManualTimepiece()
+  private let clock = ManualClock()
 
   @Test func `a second dialog waits for the first`() async throws {
     let prompter = UserPrompter(testing: slow)
@@ -162,7 +162,7 @@ struct PromptQueueTests {
   // Holds: WALLET-11
   @Test(arguments: [false, true])
   func `dialogs of one request are not interrupted by another request`(verifies: Bool) async throws {
-    let prompter = UserPrompter(testing: slow, verifier: verifier(knowing: "right"), timepiece: timepiece)
+    let prompter = UserPrompter(testing: slow, verifier: verifier(knowing: "right"), clock: clock)
     let payment = UserPrompt.TransactionText(kind: "payment", lines: ["Amount: 1"], isToBeSigned: true)
     let group = UserPrompt.TransactionTexts(
       each: NonEmpty([payment, payment], last: payment), isGroup: true, common: [], inShort: ["You send: 3"])
@@ -173,7 +173,7 @@ struct PromptQueueTests {
     let other = Task { try await prompter.confirm(select) }
     for count in 1...4 {
       await slow.shows(count)
-      timepiece.advance(by: UserPrompter.shortestReading)
+      clock.advance(by: UserPrompter.shortestReading)
       slow.answer()
     }
     #expect(await signing.value == (verifies ? "verified" : "present"))
@@ -216,10 +216,10 @@ struct PromptQueueTests {
 /// The time limits of prompts, and the status that the client gets meanwhile.
 struct PromptTimeTests {
   private let slow = SlowBackEnd()
-  private let timepiece = ManualTimepiece()
+  private let clock = ManualClock()
 
   private var prompter: UserPrompter {
-    UserPrompter(testing: slow, verifier: verifier(knowing: "right"), timepiece: timepiece)
+    UserPrompter(testing: slow, verifier: verifier(knowing: "right"), clock: clock)
   }
 
   private func outcome(of purpose: UserPrompt.Purpose = .select, verification: Bool = false) async -> String {
@@ -233,7 +233,7 @@ struct PromptTimeTests {
     #expect(await outcome(verification: true) == "verified")
     slow.answer(false)
     #expect(await outcome() == "declined")
-    #expect(timepiece.sleeperCount == 0)
+    #expect(clock.sleeperCount == 0)
   }
 
   private static func signing(lines: Int) -> UserPrompt.Purpose {
@@ -243,7 +243,7 @@ struct PromptTimeTests {
   }
 
   static let ofWallets: [UserPrompt.Purpose] = [
-    signing(lines: 1), .wallet(.signMessage("a")), .wallet(.tellPasskey),
+    signing(lines: 1), .wallet(.signMessage("a")), .wallet(.showPasskey),
     .wallet(.signAssociation(publicUserID: "a", data: "d", service: "s")),
   ]
 
@@ -251,20 +251,20 @@ struct PromptTimeTests {
   @Test(arguments: ofWallets)
   func `a wallet's prompt has ten minutes in all`(_ purpose: UserPrompt.Purpose) async {
     let asked = Task { await outcome(of: purpose, verification: true) }
-    await timepiece.sleeper(until: .seconds(600))
-    await timepiece.sleeper(until: .seconds(120))
-    timepiece.advance(by: .milliseconds(119_999))
+    await clock.sleeper(until: .seconds(600))
+    await clock.sleeper(until: .seconds(120))
+    clock.advance(by: .milliseconds(119_999))
     slow.answer()
     #expect(await asked.value == "verified")
-    #expect(timepiece.sleeperCount == 0)
+    #expect(clock.sleeperCount == 0)
   }
 
   @Test func `each dialog of a wallet's prompt has two minutes`() async {
-    let asked = Task { await outcome(of: .wallet(.tellPasskey)) }
-    await timepiece.sleepers(2)
-    timepiece.advance(by: .seconds(120))
+    let asked = Task { await outcome(of: .wallet(.showPasskey)) }
+    await clock.sleepers(2)
+    clock.advance(by: .seconds(120))
     #expect(await asked.value == "timedOut")
-    #expect(timepiece.sleeperCount == 0)
+    #expect(clock.sleeperCount == 0)
   }
 
   // Holds: WALLET-9
@@ -274,13 +274,13 @@ struct PromptTimeTests {
     let asked = Task { await outcome(of: Self.signing(lines: lines)) }
     for page in 1..<pages {
       await slow.shows(page)
-      timepiece.advance(by: .seconds(30))
+      clock.advance(by: .seconds(30))
       slow.answer()
     }
     await slow.shows(pages)
-    timepiece.advance(by: .seconds(30) - .milliseconds(1))
-    #expect(timepiece.sleeperCount == 1)
-    timepiece.advance(by: .milliseconds(1))
+    clock.advance(by: .seconds(30) - .milliseconds(1))
+    #expect(clock.sleeperCount == 1)
+    clock.advance(by: .milliseconds(1))
     #expect(await asked.value == "timedOut")
     #expect(slow.shown.count == pages)
   }
@@ -288,10 +288,10 @@ struct PromptTimeTests {
   // Holds: MC-15, TIME-1
   @Test func `a prompt without an answer times out after 30 s`() async {
     let asked = Task { await outcome() }
-    await timepiece.sleepers(1)
-    timepiece.advance(by: .milliseconds(29_999))
-    #expect(timepiece.sleeperCount == 1)
-    timepiece.advance(by: .milliseconds(1))
+    await clock.sleepers(1)
+    clock.advance(by: .milliseconds(29_999))
+    #expect(clock.sleeperCount == 1)
+    clock.advance(by: .milliseconds(1))
     #expect(await asked.value == "timedOut")
   }
 
@@ -300,8 +300,8 @@ struct PromptTimeTests {
     let first = Task { try await prompter.passphrase(.unlock()) { _, _ in PassphraseVerdict<Void>.accepted(()) } }
     await slow.shows(1)
     let second = Task { await prompter.outcome(of: select) }
-    await timepiece.sleeper(until: UserPrompter.presence)
-    timepiece.advance(by: UserPrompter.presence)
+    await clock.sleeper(until: UserPrompter.presence)
+    clock.advance(by: UserPrompter.presence)
     #expect(await second.value == "timedOut")
     first.cancel()
     await #expect(throws: UserInteractionError.cancelled) { try await first.value }
@@ -310,10 +310,10 @@ struct PromptTimeTests {
 
   @Test func `a withdrawn request ends as cancelled, not as timed out`() async {
     let asked = Task { await outcome() }
-    await timepiece.sleepers(1)
+    await clock.sleepers(1)
     asked.cancel()
     #expect(await asked.value == "cancelled")
-    #expect(timepiece.sleeperCount == 0)
+    #expect(clock.sleeperCount == 0)
   }
 
   // Holds: HID-24
@@ -356,10 +356,10 @@ struct PromptsBesideOtherKeysTests {
     }
   }
 
-  let timepiece = ManualTimepiece()
+  let clock = ManualClock()
 
   private func prompter(_ backEnd: Dialogs, _ others: [OtherKey] = [key]) -> UserPrompter {
-    UserPrompter(testing: backEnd, others: others, timepiece: timepiece)
+    UserPrompter(testing: backEnd, others: others, clock: clock)
   }
 
   private func unlocking(_ backEnd: Dialogs, _ verdict: PassphraseVerdict<Void>) async -> UserInteractionError? {
@@ -404,18 +404,18 @@ struct PromptsBesideOtherKeysTests {
     _ purpose: UserPrompt.Purpose
   ) async {
     let asked = Task { await prompter(Dialogs(refuses: true)).outcome(of: UserPrompt(purpose: purpose)) }
-    await timepiece.sleepers(2)
+    await clock.sleepers(2)
     asked.cancel()
     #expect(await asked.value == "cancelled")
-    #expect(timepiece.sleeperCount == 0)
+    #expect(clock.sleeperCount == 0)
   }
 
   @Test func `other dialogs are shown while a refusal is held back`() async throws {
     let prompter = prompter(Dialogs(refuses: true))
     let asked = (0..<2).map { _ in Task { await prompter.outcome(of: select) } }
-    await timepiece.sleepers(4)
+    await clock.sleepers(4)
     #expect(!prompter.isAsking)
-    timepiece.advance(by: .seconds(30))
+    clock.advance(by: .seconds(30))
     for refusal in asked { #expect(await refusal.value == "timedOut") }
   }
 
@@ -423,16 +423,16 @@ struct PromptsBesideOtherKeysTests {
   @Test func `a refusal beside another key is held back until the timeout`() async {
     let backEnd = Dialogs(refuses: true)
     let asked = Task { await unlocking(backEnd, .accepted(())) }
-    await timepiece.sleeper(until: .seconds(30))
-    timepiece.advance(by: .seconds(30))
+    await clock.sleeper(until: .seconds(30))
+    clock.advance(by: .seconds(30))
     #expect(await asked.value == .timedOut)
     #expect(backEnd.shown.all.first?.contains("Also plugged in: \"Example Key\"") == true)
   }
 
   @Test func `a vault that stays locked beside another key is held back like a refusal`() async {
     let asked = Task { await unlocking(Dialogs(refuses: false), .ended(.wrongPassphrase)) }
-    await timepiece.sleeper(until: .seconds(30))
-    timepiece.advance(by: .seconds(30))
+    await clock.sleeper(until: .seconds(30))
+    clock.advance(by: .seconds(30))
     #expect(await asked.value == .timedOut)
   }
 

@@ -36,10 +36,10 @@ extension UserPrompter {
   /// Prompts with the back end under test, or with one that the test scripts.
   init(
     testing backEnd: any PromptBackEnd, verifier: PassphraseVerifier? = nil, others: [OtherKey] = [],
-    timepiece: any MonotonicClock = ManualTimepiece(), log: @escaping @Sendable (String) -> Void = { _ in }
+    clock: any MonotonicClock = ManualClock(), log: @escaping @Sendable (String) -> Void = { _ in }
   ) {
     self.init(
-      backEnd, verifier: verifier, otherKeys: { others }, timepiece: timepiece, executor: globalConcurrentExecutor,
+      backEnd, verifier: verifier, otherKeys: { others }, clock: clock, executor: globalConcurrentExecutor,
       log: log)
   }
 

@@ -62,12 +62,12 @@ final class ScriptedPinentry: Sendable {
   func prompter(
     program other: String? = nil, environment: [String: String] = [:], terminal: String? = nil,
     limits: Pinentry.Limits = Pinentry.Limits(setUp: .seconds(60), closing: .seconds(60)),
-    timepiece: any MonotonicClock = ManualTimepiece()
+    clock: any MonotonicClock = ManualClock()
   ) -> UserPrompter {
     let pinentry = Pinentry(
       program: other ?? program, environment: { environment[$0] }, terminal: terminal, limits: limits,
       executor: globalConcurrentExecutor)
-    return UserPrompter(testing: pinentry, timepiece: timepiece) { line in self.logged.withLock { $0.append(line) } }
+    return UserPrompter(testing: pinentry, clock: clock) { line in self.logged.withLock { $0.append(line) } }
   }
 
   var events: [Event] {

@@ -51,28 +51,28 @@ struct EventLoopTests {
   }
 
   @Test func `a sleeper wakes at its time, not before`() async throws {
-    let timepiece = try EventLoop()
-    let deadline = timepiece.now.advanced(by: .milliseconds(20))
-    try await timepiece.sleep(until: deadline)
-    #expect(timepiece.now >= deadline)
+    let clock = try EventLoop()
+    let deadline = clock.now.advanced(by: .milliseconds(20))
+    try await clock.sleep(until: deadline)
+    #expect(clock.now >= deadline)
   }
 
   @Test func `a long sleep does not delay a shorter one`() async throws {
-    let timepiece = try EventLoop()
-    let long = Task { try await timepiece.sleep(until: timepiece.now.advanced(by: .seconds(3600))) }
-    try await timepiece.sleep(until: timepiece.now.advanced(by: .milliseconds(1)))
+    let clock = try EventLoop()
+    let long = Task { try await clock.sleep(until: clock.now.advanced(by: .seconds(3600))) }
+    try await clock.sleep(until: clock.now.advanced(by: .milliseconds(1)))
     long.cancel()
     await #expect(throws: CancellationError.self) { try await long.value }
   }
 
   @Test func `a sleep until a past time returns at once`() async throws {
-    let timepiece = try EventLoop()
-    try await timepiece.sleep(until: Instant(nanoseconds: 0))
+    let clock = try EventLoop()
+    try await clock.sleep(until: Instant(nanoseconds: 0))
   }
 
   @Test func `cancelling a sleeper wakes it at once`() async throws {
-    let timepiece = try EventLoop()
-    let sleeper = Task { try await timepiece.sleep(until: timepiece.now.advanced(by: .seconds(3600))) }
+    let clock = try EventLoop()
+    let sleeper = Task { try await clock.sleep(until: clock.now.advanced(by: .seconds(3600))) }
     sleeper.cancel()
     await #expect(throws: CancellationError.self) { try await sleeper.value }
   }

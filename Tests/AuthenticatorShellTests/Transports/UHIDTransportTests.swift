@@ -12,14 +12,14 @@ struct UHIDTransportTests {
     let link: any DeviceLink
     let created: [UInt8]
 
-    init(timepiece: (any MonotonicClock)? = nil) throws {
+    init(clock: (any MonotonicClock)? = nil) throws {
       let (ours, theirs) = try Descriptor.pair()
       end = ours
       // As `UHIDTransport` opens the real device.
       try #require(fcntl(theirs, F_SETFL, O_NONBLOCK) == 0)
       let loop = try EventLoop()
       let transport = UHIDTransport(
-        timepiece: timepiece ?? loop, loop: loop, open: { () throws(TransportError) in theirs }, watch: { nil })
+        clock: clock ?? loop, loop: loop, open: { () throws(TransportError) in theirs }, watch: { nil })
       link = try transport.attach()
       created = try ours.read()
     }
@@ -151,8 +151,8 @@ struct UHIDTransportTests {
   }
 
   @Test func `an answer of 32 reports is sent at once, a longer one in bursts`() async throws {
-    let timepiece = ManualTimepiece()
-    let kernel = try Kernel(timepiece: timepiece)
+    let clock = ManualClock()
+    let kernel = try Kernel(clock: clock)
     defer { kernel.link.close() }
     let reports = try CTAPHIDMessage(
       channel: .broadcast, command: .ping, payload: [UInt8](repeating: 1, count: 57 + 59 * 49)
@@ -160,7 +160,7 @@ struct UHIDTransportTests {
     kernel.link.send(reports)
     #expect(try kernel.end.read().count == 32 * 70, "one system call, of as many events")
     #expect(!kernel.end.isReadable(within: 50), "the clock stands still")
-    timepiece.advance(by: .milliseconds(20))
+    clock.advance(by: .milliseconds(20))
     // The thread sleeps on the system's clock, and sees the end of the pause when that has run.
     #expect(try kernel.end.read().count == 18 * 70)
   }
@@ -179,7 +179,7 @@ struct UHIDTransportTests {
     let (ours, theirs) = try Descriptor.pair()
     let loop = try EventLoop()
     let transport = UHIDTransport(
-      timepiece: loop, loop: loop, open: { () throws(TransportError) in theirs }, watch: { nil })
+      clock: loop, loop: loop, open: { () throws(TransportError) in theirs }, watch: { nil })
     let link = try transport.attach()
     shutdown(ours.number, Int32(SHUT_RDWR))
     var reports = link.reports.makeAsyncIterator()

@@ -269,7 +269,7 @@ import Vault
     let workers = try EventLoop()
     let made = try MadeVault(passphrase: "right", cost: .standard)
     let prompter = UserPrompter(
-      TriedBesideAnother(workers: workers, lines: lines), verifier: nil, otherKeys: { [] }, timepiece: workers,
+      TriedBesideAnother(workers: workers, lines: lines), verifier: nil, otherKeys: { [] }, clock: workers,
       executor: workers, log: lines.add)
     let source = VaultKeySource(directory: made.directory, prompter: prompter, log: lines.add)
     await Task(executorPreference: workers) { _ = try? await source.open(for: nil) }.value

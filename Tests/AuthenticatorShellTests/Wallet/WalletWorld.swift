@@ -28,7 +28,7 @@ struct WalletWorld {
     verifier.remember(secret(Self.passphrase))
     keySource = LockedOrOpen(vault, isOpen: isOpen)
     authenticator = .quiet(
-      keySource, UserPrompter(testing: dialogs, verifier: verifies ? verifier : nil, timepiece: dialogs.timepiece))
+      keySource, UserPrompter(testing: dialogs, verifier: verifies ? verifier : nil, clock: dialogs.clock))
   }
 
   /// Handles the command and returns its answer.
@@ -41,7 +41,7 @@ struct WalletWorld {
 /// A vault that opens on request, and keeps the reasons.
 final class LockedOrOpen: KeySource {
   private let vault: OpenVault
-  private let state: Mutex<(isOpen: Bool, wishes: [UnlockReason?])>
+  private let state: Mutex<(isOpen: Bool, reasons: [UnlockReason?])>
 
   init(_ vault: OpenVault, isOpen: Bool) {
     self.vault = vault
@@ -51,12 +51,12 @@ final class LockedOrOpen: KeySource {
   var current: OpenVault? { state.withLock { $0.isOpen } ? vault : nil }
   var reported: ReportedSettings { ReportedSettings() }
   /// The reasons it was opened for.
-  var wishes: [UnlockReason?] { state.withLock { $0.wishes } }
+  var reasons: [UnlockReason?] { state.withLock { $0.reasons } }
 
-  func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
+  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
     state.withLock { state in
       state.isOpen = true
-      state.wishes.append(wish)
+      state.reasons.append(reason)
     }
     return vault
   }
@@ -71,7 +71,7 @@ final class ReadDialogs: PromptBackEnd {
   }
 
   let name = "test"
-  let timepiece = ManualTimepiece()
+  let clock = ManualClock()
   private let state = Mutex(State())
 
   /// The dialogs shown, in order.
@@ -88,7 +88,7 @@ final class ReadDialogs: PromptBackEnd {
       return state.read.count <= state.agreesTo
     }
     guard agrees else { throw .noAnswer(.declined) }
-    timepiece.advance(by: UserPrompter.shortestReading)
+    clock.advance(by: UserPrompter.shortestReading)
     guard dialog.takesPassphrase else { return .agreed }
     state.withLock { $0.verified += 1 }
     return .typed(secret(WalletWorld.passphrase))

@@ -179,7 +179,7 @@ import Testing
   @Test func `authenticatorConfig unlocks the vault if the device is not protected`() async throws {
     var world = TestWorld(canVerify: false, isOpen: false)
     #expect(await world.send(0x0D, [1: 2]).bytes == [0x00])
-    #expect(world.keySource.wishes == [.prompt(UserPrompt(purpose: .authorize(.authenticatorConfiguration)))])
+    #expect(world.keySource.reasons == [.prompt(UserPrompt(purpose: .authorize(.authenticatorConfiguration)))])
   }
 
   // MARK: Presence, without verification

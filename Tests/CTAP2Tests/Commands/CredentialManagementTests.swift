@@ -361,7 +361,7 @@ import Testing
       world.replug()
       world.keySource.lock()
       #expect(await world.send(0x0A, token.manage(0x01)).status == .success)
-      #expect(world.keySource.wishes == [.prompt(UserPrompt(purpose: .authorize(.credentialManagement)))])
+      #expect(world.keySource.reasons == [.prompt(UserPrompt(purpose: .authorize(.credentialManagement)))])
       #expect(await world.send(0x0A, token.manage(0x02)).status == .success)
       #expect(await world.send(0x0A, [1: 3]).status == .success)
       #expect(await world.send(0x0A, token.manage(0x04, Self.two)).status == .success)

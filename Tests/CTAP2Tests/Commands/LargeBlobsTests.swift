@@ -141,7 +141,7 @@ import Testing
     if isOpenedAgain { world.keySource.unlock() }
     let last = Self.fragment(Array(array[50...]), 50, 100, nil)
     #expect(await world.send(0x0C, last).bytes == [CTAPStatus.invalidSequence.rawValue])
-    #expect(world.keySource.wishes.isEmpty, "nobody is asked to unlock for it")
+    #expect(world.keySource.reasons.isEmpty, "nobody is asked to unlock for it")
     #expect(await get(in: &world) == Self.initial)
     #expect(world.store.writes == 0)
     // A write from the beginning, with its own prompt.

@@ -11,7 +11,7 @@ import Testing
   )
   static let purposes: [(UserPrompt.Purpose, Bool)] = [
     (.register, false), (.alreadyRegistered, false), (.signIn, false), (.setPIN, true), (.registerSecondFactor, false),
-    (.signInSecondFactor, false), (.select, false), (.reset(importedPasskeys: 0), true), (.wallet(.tellPasskey), false),
+    (.signInSecondFactor, false), (.select, false), (.reset(importedPasskeys: 0), true), (.wallet(.showPasskey), false),
     (.wallet(.signTransactions(transactions)), true), (.wallet(.signMessage("a")), true),
     (.wallet(.signAssociation(publicUserID: "a", data: "b", service: "c")), false),
     (.authorize(.makeCredential), false), (.authorize([.makeCredential, .getAssertion]), false),

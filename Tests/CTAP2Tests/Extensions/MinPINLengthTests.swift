@@ -34,9 +34,9 @@ import Testing
 
   @Test func `names are compared byte by byte`() async throws {
     var world = Self.world(listing: ["caf\u{E9}.example"])
-    for (rpID, isTold) in [("caf\u{E9}.example", true), ("cafe\u{301}.example", false)] {
+    for (rpID, isReported) in [("caf\u{E9}.example", true), ("cafe\u{301}.example", false)] {
       let answer = await world.makeCredential(Requests.makeCredential(rpID: rpID, changes: Self.asking))
-      #expect((answer.data?.extensions == ["minPinLength": 6]) == isTold)
+      #expect((answer.data?.extensions == ["minPinLength": 6]) == isReported)
     }
   }
 

@@ -23,7 +23,7 @@ enum TestPhrase {
 final class TestKeySource: KeySource {
   private struct State {
     var open: OpenVault?
-    var wishes: [UnlockReason?] = []
+    var reasons: [UnlockReason?] = []
     var error: UserInteractionError?
     var asksPerson = false
   }
@@ -45,10 +45,10 @@ final class TestKeySource: KeySource {
   var reported: ReportedSettings { (try? store.state().settings.reported) ?? ReportedSettings() }
 
   /// The number of passphrase prompts.
-  var openings: Int { wishes.count }
+  var openings: Int { reasons.count }
 
   /// The reasons for the passphrase prompts.
-  var wishes: [UnlockReason?] { state.withLock { $0.wishes } }
+  var reasons: [UnlockReason?] { state.withLock { $0.reasons } }
 
   func lock(thenFailWith error: UserInteractionError? = nil) {
     state.withLock { state in
@@ -62,9 +62,9 @@ final class TestKeySource: KeySource {
 
   func unlock() { state.withLock { $0.open = Self.vault(store) } }
 
-  func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
+  func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault {
     try state.withLock { state throws(UserInteractionError) in
-      state.wishes.append(wish)
+      state.reasons.append(reason)
       if let error = state.error { throw error }
       let vault = state.open ?? Self.vault(store)
       state.open = vault

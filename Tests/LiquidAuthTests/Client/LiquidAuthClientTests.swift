@@ -379,7 +379,7 @@ import Testing
   }
 
   // Holds: SERVER-4, PEERSIGNIN-10
-  @Test func `a challenge that begins as something of Algorand by chance is asked for anew, once`() async throws {
+  @Test func `a challenge that begins as something of Algorand by randomness is asked for anew, once`() async throws {
     let isDrawn = Switch()
     let server = Self.server { path, response in
       guard path.contains("/request"), !isDrawn.isOn else { return }

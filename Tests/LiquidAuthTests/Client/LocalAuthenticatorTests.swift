@@ -40,7 +40,7 @@ import Testing
     let error: UserInteractionError
     let current: OpenVault? = nil
     var reported: ReportedSettings { ReportedSettings() }
-    func open(for wish: UnlockReason?) async throws(UserInteractionError) -> OpenVault { throw error }
+    func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { throw error }
   }
 
   @Test(arguments: [

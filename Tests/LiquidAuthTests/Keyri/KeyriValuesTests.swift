@@ -17,9 +17,9 @@ import Testing
     for vector in try KeyriVectors.load().sealed.array {
       let ephemeral = try P256.PrivateKey(vector.ephemeralPrivateKey.hex)
       let (iv, salt) = (vector.iv.bytes, vector.salt.bytes)
-      let chance = KeyriChance(bytes: { $0 == iv.count ? iv : salt }, key: { ephemeral })
+      let randomness = KeyriRandomness(bytes: { $0 == iv.count ? iv : salt }, key: { ephemeral })
       let sealed = try KeyriSealedPayload(
-        vector.payload.bytes, for: try P256.PublicKey(vector.browserPublicKey.hex), chance: chance)
+        vector.payload.bytes, for: try P256.PublicKey(vector.browserPublicKey.hex), randomness: randomness)
       #expect(sealed.publicKey == vector.browserData.publicKey.text, "\(vector)")
       #expect(sealed.ciphertext == vector.browserData.ciphertext.text, "\(vector)")
       #expect(sealed.salt == vector.browserData.salt.text, "\(vector)")
@@ -28,9 +28,9 @@ import Testing
   }
 
   // Holds: KEYRI-7, PEERSERVER-2
-  @Test func `the system's chance gives each payload its own key, salt and nonce`() throws {
+  @Test func `the system's randomness gives each payload its own key, salt and nonce`() throws {
     let browserKey = try P256.PublicKey(try KeyriVectors.load().sealed[0].browserPublicKey.hex)
-    let all = try (0..<16).map { _ in try KeyriSealedPayload([], for: browserKey, chance: .system) }
+    let all = try (0..<16).map { _ in try KeyriSealedPayload([], for: browserKey, randomness: .system) }
     #expect(Set(all.map(\.publicKey)).count == 16)
     #expect(Set(all.map(\.salt)).count == 16)
     #expect(Set(all.map(\.iv)).count == 16)
@@ -88,7 +88,7 @@ import Testing
     #expect(throws: LiquidAuthError.keyriAppKey) {
       try KeyriSessions(
         origin: origin, appKey: text, http: world, keys: ScriptedAssociationKeys(world: world), now: { 0 },
-        chance: .system)
+        randomness: .system)
     }
   }
 

@@ -6,7 +6,7 @@ import TestVectors
 @testable import LiquidAuth
 
 /// Everything that Keyri's functions are given, as the vectors have it: a server that answers by a script, the
-/// authenticator's keys, the clock, and chance.
+/// authenticator's keys, the clock, and randomness.
 final class KeyriWorld: Sendable {
   private struct State {
     var now: UInt64
@@ -24,7 +24,7 @@ final class KeyriWorld: Sendable {
 
   /// A world in which nothing was asked yet.
   ///
-  /// - Parameter bytes: what chance gives, in order; by default as in the vectors.
+  /// - Parameter bytes: what randomness gives, in order; by default as in the vectors.
   init(
     bytes: [[UInt8]]? = nil, prompt: @escaping @Sendable (KeyriWorld) throws(PortError) -> Void = { _ in }
   ) throws {
@@ -39,11 +39,11 @@ final class KeyriWorld: Sendable {
 
   // MARK: What is given
 
-  var chance: KeyriChance {
-    KeyriChance(
+  var randomness: KeyriRandomness {
+    KeyriRandomness(
       bytes: { count in
         self.state.withLock { state in
-          precondition(state.bytes.first?.count == count, "chance was not asked for so many bytes")
+          precondition(state.bytes.first?.count == count, "randomness was not asked for so many bytes")
           return state.bytes.removeFirst()
         }
       }, key: { self.state.withLock { $0.keys.removeFirst() } })
@@ -58,7 +58,7 @@ final class KeyriWorld: Sendable {
     get throws {
       KeyriCompanion(
         origin: try WebOrigin("https://app.example"), http: self, keys: ScriptedAssociationKeys(world: self),
-        now: { self.now }, chance: chance)
+        now: { self.now }, randomness: randomness)
     }
   }
 
@@ -66,7 +66,7 @@ final class KeyriWorld: Sendable {
     get throws {
       try KeyriSessions(
         origin: try WebOrigin("https://api.example:8443"), appKey: "app-Key_1", http: self,
-        keys: ScriptedAssociationKeys(world: self), now: { self.now }, chance: chance)
+        keys: ScriptedAssociationKeys(world: self), now: { self.now }, randomness: randomness)
     }
   }
 

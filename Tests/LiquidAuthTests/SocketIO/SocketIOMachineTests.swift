@@ -180,7 +180,7 @@ struct SocketIOMachineTests {
   @Test(arguments: [
     (UInt64.min, [250, 500, 1000, 2000, 4000, 4000, 4000]), (.max, [500, 1000, 2000, 4000, 8000, 8000, 8000]),
   ])
-  func `delays double, less a half at most by chance, and the eighth failure is the last`(
+  func `delays double, less a half at most by randomness, and the eighth failure is the last`(
     _ number: UInt64, _ delays: [Int]
   ) {
     var client = Client(randomness: ConstantRandomness(number: number))

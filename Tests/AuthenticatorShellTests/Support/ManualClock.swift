@@ -4,7 +4,7 @@ import Synchronization
 @testable import liquid_authenticator
 
 /// A clock that a test moves by hand.
-final class ManualTimepiece: MonotonicClock {
+final class ManualClock: MonotonicClock {
   private struct Sleeper {
     let until: Instant
     let continuation: CheckedContinuation<Bool, Never>
