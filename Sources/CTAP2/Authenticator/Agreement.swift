@@ -1,13 +1,13 @@
 package import Recovery
 
-// How requests that are not CTAP commands, such as a wallet's, open the vault and ask the person: their errors are more
-// exact than those that a platform gets.
+// Unlocking and prompts for requests that are not CTAP commands, such as a wallet's: their errors are more
+// specific than those that a platform gets.
 
 extension Authenticator {
-  /// Whether a person can be verified by the authenticator's own means.
+  /// Whether the authenticator itself can verify the user.
   public var canVerify: Bool { interaction.canVerify }
 
-  /// The open vault; asks for the passphrase when it is locked, and says what for.
+  /// The open vault; if it is locked, asks for the passphrase and shows the reason.
   package func vault(for reason: UnlockReason) async throws(CTAPError) -> OpenVault {
     if let vault = keySource.current { return vault }
     do throws(UserInteractionError) { return try await keySource.open(for: reason) } catch {
@@ -15,7 +15,7 @@ extension Authenticator {
     }
   }
 
-  /// Asks the person, with verification if it is configured.
+  /// Prompts the user, with verification if it is configured.
   package func agreement(to prompt: UserPrompt, with vault: OpenVault) async throws(CTAPError) -> UserConsent {
     do throws(UserInteractionError) {
       return try await ask(prompt, verification: canVerify, with: vault)
@@ -42,7 +42,7 @@ extension Authenticator {
 }
 
 extension CTAPError {
-  /// Why a person did not agree, as clientPIN tells it (CTAP §6.5.5.7.3): a wrong passphrase is no refusal.
+  /// Maps a failed prompt as clientPIN does (CTAP §6.5.5.7.3), where a wrong passphrase is not a refusal.
   fileprivate init(ofAgreement error: UserInteractionError) {
     switch error {
     case .wrongPassphrase: self.init(.uvInvalid, "the vault stays locked: the passphrase was wrong in every try")

@@ -1,11 +1,11 @@
 public import Recovery
 
-/// The authenticator: CTAP2 messages in, answers out, from the device or the control socket.
+/// The authenticator: answers CTAP2 messages of the device and of the control socket.
 ///
-/// A value, owned by the one task that serves requests: a ceremony that waits for a person cannot be entered again, and
-/// nothing is locked. It does no I/O, reads no clock and draws no chance but what it was given.
+/// A value that the one task that serves requests owns: a ceremony that waits for the user cannot be re-entered, and
+/// there are no locks. It does no I/O; clock and randomness are arguments.
 public struct Authenticator: Sendable {
-  /// The longest message that is read, in bytes: getInfo's maxMsgSize (Recovery §4).
+  /// The longest message that is accepted, in bytes: getInfo's maxMsgSize (Recovery §4).
   public static let maxMsgSize = 1800
 
   let keySource: any KeySource
@@ -20,11 +20,11 @@ public struct Authenticator: Sendable {
 
   /// Keys, tries and token of clientPIN.
   var pinUVAuth = PINUVAuthState(poweredUpAt: .zero)
-  /// What getNextAssertion goes on with; any other command drops it.
+  /// The state of getNextAssertion; any other command discards it.
   var remaining: RemainingAssertions?
   /// The large-blob array that is being written.
   var largeBlobWrite: LargeBlobWrite?
-  /// What credentialManagement goes on with; any other command drops it.
+  /// The state of an enumeration of credentialManagement; any other command discards it.
   var enumeration: Enumeration?
   /// The last response of getInfo.
   var lastInfo: GetInfo.Response.Encoding?
@@ -35,13 +35,13 @@ public struct Authenticator: Sendable {
   ///
   /// - Parameters:
   ///   - keySource: opens the vault; getInfo never asks it to.
-  ///   - interaction: asks the person.
+  ///   - interaction: prompts the user.
   ///   - extensions: the extensions that are offered, in the order in which getInfo names them.
   ///   - randomness: the salts of non-discoverable credentials come from here.
   ///   - now: the time since an arbitrary start; never goes back.
   ///   - wallClock: Unix milliseconds, for records.
   ///   - writer: runs the writes of a sign-in; with `nil` they run where the sign-in does.
-  ///   - report: told of every message once it is answered.
+  ///   - report: receives a report on every message after its answer.
   public init(
     keySource: any KeySource, interaction: any UserInteraction, extensions: [any AuthenticatorExtension.Type],
     randomness: any RandomNumberGenerator & Sendable, now: @escaping @Sendable () -> Duration,
@@ -61,26 +61,25 @@ public struct Authenticator: Sendable {
   /// The open vault; `nil` while it is locked.
   public var currentVault: OpenVault? { keySource.current }
 
-  /// Discards an unfinished getNextAssertion or enumeration: somebody changed what the answers would be
-  /// made of.
+  /// Discards an unfinished getNextAssertion or enumeration, because the credentials have changed.
   public mutating func forgetRemaining() { (remaining, enumeration) = (nil, nil) }
 }
 
-// MARK: - What commands ask of the world
+// MARK: - Vault and prompts
 
 extension Authenticator {
-  /// The open vault; asks for the passphrase when it is locked, and says what for.
+  /// The open vault; if it is locked, asks for the passphrase and shows the reason.
   func openVault(for reason: UnlockReason?) async throws(CTAPError) -> OpenVault {
     if let vault = keySource.current { return vault }
     do throws(UserInteractionError) { return try await keySource.open(for: reason) } catch { throw CTAPError(error) }
   }
 
-  /// The open vault, for what the person will be asked then.
+  /// The open vault, for a prompt that follows.
   func openVault(for prompt: UserPrompt) async throws(CTAPError) -> OpenVault {
     try await openVault(for: .prompt(prompt))
   }
 
-  /// Asks the person about what the open vault is to do; locked while the dialog was open, it does nothing any more.
+  /// Asks the user to confirm an operation with the open vault; fails if the vault was locked meanwhile.
   func confirm(
     _ prompt: UserPrompt, verification: Bool, with vault: OpenVault
   ) async throws(CTAPError) -> UserConsent {
@@ -91,7 +90,7 @@ extension Authenticator {
     }
   }
 
-  /// Asks the person; with `verification`, one dialog for presence and verification.
+  /// Prompts the user; with `verification`, one dialog gives presence and verification.
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(CTAPError) -> UserConsent {
     do throws(UserInteractionError) {
       return UserConsent(try await confirmation(of: prompt, verification: verification))
@@ -102,9 +101,9 @@ extension Authenticator {
 
   /// As `confirm(_:verification:with:)`, but throws the untranslated error.
   ///
-  /// The passphrase that has just opened the vault for this request has verified the person (CTAP §6.1.2, step 11.2, leaves
-  /// open how), and is not asked for again; but what an account of Algorand is to sign, or a wallet wants, is shown before
-  /// it is typed.
+  /// A passphrase that has just opened the vault for this request counts as verification (CTAP §6.1.2, step 11.2,
+  /// leaves the method open), and is not asked for again. But requests of an Algorand account or a wallet are shown before
+  /// the passphrase is typed.
   func ask(
     _ prompt: UserPrompt, verification: Bool, with vault: OpenVault
   ) async throws(UserInteractionError) -> UserConsent {
@@ -126,22 +125,22 @@ extension Authenticator {
     return confirmation
   }
 
-  /// What is told of the settings: as the open vault has them, or as they stand in clear.
+  /// The settings for getInfo: from the open vault, or the copy in clear.
   func reportedSettings() throws(CTAPError) -> ReportedSettings {
     guard let vault = keySource.current else { return keySource.reported }
     return try vault.settings().reported
   }
 }
 
-/// What became of one message: what the shell's one log line a ceremony tells.
+/// The outcome of one message, for a log.
 public struct CommandReport: Sendable {
-  /// The command's name in the standard; `nil` when the message named none that we have.
+  /// The command's name in the standard; `nil` for an unknown command.
   public var command: String?
   /// The relying party, once the request was read.
   public var rpID: String?
   /// Why there was no answer; `nil` after a success.
   public var error: CTAPError?
-  /// How long it took, a person's time included.
+  /// The time until the answer, with the time of prompts.
   public var elapsed: Duration
 
   /// The byte that the client got.
@@ -150,15 +149,15 @@ public struct CommandReport: Sendable {
 
 // MARK: - State that later requests continue from
 
-/// The accounts of a sign-in that were not answered yet: CTAP §6.2.2, step 12.2.2.
+/// The accounts of a sign-in that getNextAssertion has not returned yet: CTAP §6.2.2, step 12.2.2.
 struct RemainingAssertions: Sendable {
   let ceremony: Ceremony
   var credentials: ApplicableCredentials
-  /// The person's consent, which is for all accounts.
+  /// The user's consent, for all accounts.
   let consent: UserConsent.Kept
-  /// Only this client goes on, and only until the device is replugged.
+  /// Only this client can continue, and only until the device is replugged.
   let context: RequestContext
-  /// Only while the vault stays open as it was.
+  /// Valid only during this unlocking of the vault.
   let unlocking: Unlocking
   /// When the last answer was made.
   var since: Duration
@@ -175,19 +174,19 @@ struct Enumeration: Sendable {
   }
 
   var progress: Progress
-  /// Only this client goes on, and only until the device is replugged.
+  /// Only this client can continue, and only until the device is replugged.
   let context: RequestContext
-  /// Only while the vault stays open as it was.
+  /// Valid only during this unlocking of the vault.
   let unlocking: Unlocking
   /// When the last answer was made.
   var since: Duration
 }
 
-/// An array that is being written, fragment after fragment, by one client.
+/// A large-blob array that one client is writing in fragments.
 struct LargeBlobWrite: Sendable {
-  /// Only this client goes on, and only until the device is replugged.
+  /// Only this client can continue, and only until the device is replugged.
   let context: RequestContext
-  /// Only while the vault stays open as it was: what a person agreed to ends with it.
+  /// Valid only during this unlocking of the vault, as is the user's consent.
   let unlocking: Unlocking
   let length: Int
   var received: [UInt8] = []

@@ -2,7 +2,8 @@ import CBOR
 import CryptoPrimitives
 import Recovery
 
-/// What one registration or sign-in signs over; presence and verification come from the consent that signing uses up.
+/// The data that one registration or sign-in signs; presence and verification come from the consent, which signing
+/// consumes.
 struct Ceremony: Sendable {
   let clientDataHash: [UInt8]
   let extensions: RequestedExtensions
@@ -61,12 +62,12 @@ struct Ceremony: Sendable {
 }
 
 extension Credential {
-  /// BE and BS: the phrase makes the credential again on every machine, and what U2F registered said nothing of it
+  /// BE and BS: the phrase derives the credential again on every machine; a U2F registration has no such flags
   /// (Recovery §4).
   fileprivate var backupFlags: AuthenticatorData.Flags { kind == .u2f ? [] : [.backupEligible, .backupState] }
 
-  /// What the answer tells of the account: nothing for a non-discoverable credential, and names only to who verified
-  /// the person (CTAP §6.2.2, step 13).
+  /// The user entity of the answer: none for a non-discoverable credential, and names only after verification
+  /// (CTAP §6.2.2, step 13).
   fileprivate func user(userVerified: Bool) -> PublicKeyCredentialUserEntity? {
     guard let userHandle else { return nil }
     return PublicKeyCredentialUserEntity(
@@ -77,7 +78,7 @@ extension Credential {
 // MARK: - Errors of the store and of keys, mapped once
 
 extension OpenVault {
-  /// Keeps what the use of a credential, with consent, teaches this machine: Recovery §7.
+  /// Stores the record of a credential that was used with consent and has none here: Recovery §7.
   func remember(
     _ credential: Credential, user: PublicKeyCredentialUserEntity? = nil, algorandAddress: String? = nil, now: UInt64,
     consent: borrowing UserConsent

@@ -6,19 +6,19 @@ public import Recovery
 extension Authenticator {
   /// Sets or replaces the PIN: 1 to 63 bytes of UTF-8 without a zero byte.
   ///
-  /// - Throws: `pinPolicyViolation` if the PIN is not such a text, is too short, or is the old one where a change is
+  /// - Throws: `pinPolicyViolation` if the PIN has another form, is too short, or is the old one although a change is
   ///   forced.
   public mutating func setPIN(_ pin: SecretBytes, in vault: OpenVault) throws(CTAPError) {
     try setPIN(StoredPIN(pin), in: vault)
   }
 
-  /// Sets the PIN, and ends the tries and tokens of the PIN before it.
+  /// Sets the PIN, restores the tries, and ends the tokens of the old PIN.
   mutating func setPIN(_ pin: StoredPIN, in vault: OpenVault) throws(CTAPError) {
     try changeSettings(in: vault) { (settings) throws(CTAPError) in try settings.setPIN(pin) }
     pinUVAuth.pinWasChanged()
   }
 
-  /// Goes back to no PIN.
+  /// Removes the PIN.
   public mutating func removePIN(in vault: OpenVault) throws(CTAPError) {
     try changeSettings(in: vault) { $0.removePIN() }
     pinUVAuth.pinWasChanged()

@@ -1,25 +1,25 @@
 import Recovery
 
-/// How a ceremony comes by its user verification.
+/// The source of a ceremony's user verification.
 enum CeremonyVerification: Sendable {
-  /// It has none.
+  /// No verification.
   case none
-  /// In its own dialog, by our own means.
+  /// In the ceremony's own dialog, by the authenticator.
   case builtIn
-  /// It happened when the pinUvAuthToken was given.
+  /// Before, when the platform got its pinUvAuthToken.
   case byToken
 
-  /// Whether the person is verified, or will be before anything is signed.
+  /// Whether the user is verified, or will be before anything is signed.
   var isWanted: Bool { self != .none }
 }
 
 extension Authenticator {
-  /// Whether a person can be verified at all: "protected by some form of user verification".
+  /// Whether any verification is set up: "protected by some form of user verification".
   func isProtected(_ settings: AuthenticatorSettings) -> Bool { interaction.canVerify || settings.pin != nil }
 
-  /// Checks the token of a command that manages the device; the relying party that it is bound to, if any.
+  /// Checks the token of a management command, and returns the relying party that the token is bound to, if any.
   ///
-  /// - Throws: `pinAuthInvalid` for one that does not fit or does not permit this.
+  /// - Throws: `pinAuthInvalid` if the token does not match or lacks the permission.
   @discardableResult
   mutating func authorize(
     _ param: PINUVAuthParam, over message: [UInt8], for permission: TokenPermissions, _ vault: OpenVault
@@ -28,11 +28,11 @@ extension Authenticator {
       param.bytes, param.version, over: message, for: permission, unlocking: vault.unlocking, now: now())
   }
 
-  /// How the ceremony is verified, once the vault is open: a token is checked and bound, and alwaysUv has its say
+  /// Decides how the ceremony is verified, once the vault is open: checks and binds the token, and applies alwaysUv
   /// (CTAP §6.1.2, steps 6 and 11; §6.2.2, steps 5 and 6).
   ///
   /// - Parameters:
-  ///   - isExempt: alwaysUv has no say in a request that asks for no presence.
+  ///   - isExempt: alwaysUv does not apply, because the request asks for no presence.
   mutating func verification(
     _ param: PINUVAuthParam?, _ options: CeremonyOptions, over clientDataHash: [UInt8],
     for permission: TokenPermissions, rpID: String, settings: AuthenticatorSettings, isExempt: Bool, vault: OpenVault
@@ -54,7 +54,7 @@ extension Authenticator {
     return .none
   }
 
-  /// Whether the presence that came with the token stands for this prompt.
+  /// Whether the presence that came with the token is enough for this prompt.
   ///
   /// A prompt is always shown if it names something that the token's dialog could not: an Algorand address, a passkey to be
   /// replaced, or extras (a PRF secret, a large-blob key, a payment).
@@ -63,9 +63,9 @@ extension Authenticator {
       && !prompt.replacesPasskey && prompt.extras.isEmpty
   }
 
-  /// The consent of a ceremony: what the token brought, and one dialog for what is missing.
+  /// Collects the consent of a ceremony: from the token, and from one dialog for what is missing.
   ///
-  /// Whoever gave a token saw neither the origin nor the address for which an Algorand account signs: the ceremony's own
+  /// The dialog for the token shows neither the origin nor the address of an Algorand account: the ceremony's own
   /// dialog shows both, and verifies (Recovery §11).
   func consent(
     _ prompt: UserPrompt, _ verification: CeremonyVerification, with vault: OpenVault
@@ -91,7 +91,7 @@ extension PINUVAuthParameters {
   /// Steps 1 and 2 of CTAP §6.1.2 and §6.2.2: the MAC to check, if there is one.
   func read(on authenticator: Authenticator) async throws(CTAPError) -> PINUVAuthParam? {
     guard let param else { return nil }
-    // 1. Empty: platforms of CTAP 2.0 ask "is it this key that you mean?" in this way.
+    // 1. Empty: platforms of CTAP 2.0 let the user select a key in this way.
     if param.isEmpty {
       _ = try await authenticator.confirm(UserPrompt(purpose: .select), verification: false)
       throw CTAPError(

@@ -8,7 +8,7 @@ extension ClientPIN: AuthenticatorCommand {
   /// The name in the standard.
   public static let name = "authenticatorClientPIN"
 
-  /// CTAP §6.5.5, by sub-command; each checks that its parameters are there before it looks at anything else.
+  /// CTAP §6.5.5, by sub-command; each first checks that its parameters are present.
   public static func run(
     _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response {
@@ -50,8 +50,8 @@ extension ClientPIN: AuthenticatorCommand {
       throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not match newPinEnc")
     }
     try settings.setPIN(StoredPIN(decrypting: encrypted, with: secret))
-    // A PIN verifies as well as the passphrase does, and where that does not, it manages the device: whoever has none could
-    // give himself one.
+    // A PIN gives verification, as the passphrase does, and management of the device: a program could otherwise set one
+    // and use it.
     _ = try await authenticator.confirm(prompt, verification: authenticator.interaction.canVerify, with: vault)
     try vault.save(settings)
     return .done
@@ -105,7 +105,7 @@ extension ClientPIN: AuthenticatorCommand {
 
   /// getPinUvAuthTokenUsingUvWithPermissions: CTAP §6.5.5.7.3.
   ///
-  /// The one dialog of the ceremony that follows: it gives verification and presence.
+  /// Its dialog gives verification and presence for the ceremony that follows.
   private static func tokenByVerification(
     _ request: Request, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response {
@@ -128,7 +128,7 @@ extension ClientPIN: AuthenticatorCommand {
     return try token(permissions, request.rpID, secret, userPresent: true, vault, on: &authenticator)
   }
 
-  /// A fresh token, encrypted for the platform; or, of permission pcmr, the one that lasts.
+  /// Returns a new token, encrypted for the platform; for the permission pcmr, the persistent one.
   private static func token(
     _ permissions: TokenPermissions, _ rpID: String?, _ secret: PINUVAuthSecret, userPresent: Bool, _ vault: OpenVault,
     on authenticator: inout Authenticator
@@ -151,13 +151,13 @@ extension ClientPIN: AuthenticatorCommand {
 }
 
 extension TokenPermissions {
-  /// What can be asked for here: there is no sensor to enrol (be).
+  /// The permissions that are supported: not be, because there is no sensor.
   private static let offered: Self = [
     .makeCredential, .getAssertion, .credentialManagement, .largeBlobWrite, .authenticatorConfiguration,
     .persistentCredentialManagementReadOnly,
   ]
 
-  /// Checks what a platform asks for: CTAP §6.5.5.7.2, steps 3 to 5.
+  /// Checks the requested permissions: CTAP §6.5.5.7.2, steps 3 to 5.
   fileprivate func check(rpID: String?) throws(CTAPError) {
     guard !isEmpty else { throw CTAPError(.invalidParameter, "no permission was requested") }
     guard Self.offered.isSuperset(of: self) else {
@@ -173,7 +173,7 @@ extension TokenPermissions {
 }
 
 extension CTAPError {
-  /// Why there is no token: unlike in a ceremony, clientPIN has statuses for verification (CTAP §6.5.5.7.3).
+  /// Maps a failed prompt: unlike a ceremony, clientPIN has statuses for verification (CTAP §6.5.5.7.3).
   fileprivate init(ofToken error: UserInteractionError) {
     switch error {
     case .verificationFailed: self.init(.uvInvalid, "the user could not be verified")
@@ -183,7 +183,7 @@ extension CTAPError {
   }
 }
 
-// MARK: - The PIN, tried and kept
+// MARK: - Comparing and reading the PIN
 
 extension Authenticator {
   /// Whether a PIN can be tried: one is set, the device is not blocked until a power cycle, and tries are left.
@@ -201,7 +201,7 @@ extension Authenticator {
     "three wrong PINs in a row; to try again, run: liquid-auth device replug --power-cycle"
   }
 
-  /// Compares a PIN: a try is spent, durably, before anything is compared (CTAP §6.5.5.6, steps 8 to 14).
+  /// Compares a PIN; the number of tries is lowered, durably, before the comparison (CTAP §6.5.5.6, steps 8 to 14).
   fileprivate mutating func checkPIN(
     _ encryptedHash: [UInt8], _ secret: PINUVAuthSecret, _ vault: OpenVault
   ) throws(CTAPError) {
@@ -228,7 +228,7 @@ extension Authenticator {
 extension StoredPIN {
   /// Reads newPinEnc: 64 bytes, a PIN of at most 63 in UTF-8 and zeros.
   ///
-  /// - Throws: `invalidParameter` for a block of another size, `pinPolicyViolation` for what is no text of that length.
+  /// - Throws: `invalidParameter` for a block of another size, `pinPolicyViolation` for another text.
   fileprivate init(decrypting encrypted: [UInt8], with secret: PINUVAuthSecret) throws(CTAPError) {
     guard let block = secret.decrypt(encrypted), block.count == Self.longestSize + 1 else {
       throw CTAPError(.invalidParameter, "newPinEnc does not have 64 bytes")

@@ -10,7 +10,7 @@ extension Config: AuthenticatorCommand {
   public static func run(
     _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> NoResponse {
-    // As far as can be told before the vault is open.
+    // As far as it can be checked before the vault is open.
     if authenticator.asksForToken(request, try authenticator.reportedSettings()) {
       _ = try request.pinUvAuth.required()
     }
@@ -31,19 +31,19 @@ extension Config: AuthenticatorCommand {
       try settings.setMinimumPINLength(
         request.newMinPINLength, rpIDs: request.minPinLengthRPIDs, forceChange: request.forceChangePin)
     }
-    // The standard lets any program do this where nobody can be verified; here a person agrees to it.
+    // Without verification, the standard lets any program do this; here the user confirms it.
     if !isByToken, let change = UserPrompt.Change(from: before, to: settings) {
       _ = try await authenticator.confirm(UserPrompt(purpose: .change(change)), verification: false, with: vault)
     }
     try vault.save(settings)
-    // What the old PIN allowed ends with it.
+    // Tokens of the old PIN end with it.
     if request.subcommand == .setMinPINLength, settings.forcePINChange { authenticator.pinUVAuth.endToken() }
     return NoResponse()
   }
 }
 
 extension UserPrompt.Change {
-  /// What one sub-command changes; `nil` for nothing.
+  /// The change of one sub-command; `nil` for none.
   fileprivate init?(from before: AuthenticatorSettings, to after: AuthenticatorSettings) {
     guard before != after else { return nil }
     guard before.alwaysUV == after.alwaysUV else {
@@ -58,7 +58,7 @@ extension UserPrompt.Change {
 }
 
 extension Authenticator {
-  /// Whether a person must have been verified: always where that is possible, and under alwaysUv, which only
+  /// Whether verification is required: always if it is set up, and with alwaysUv, which only
   /// toggleAlwaysUv itself can end again (CTAP §6.11, step 4).
   fileprivate func asksForToken(_ request: Config.Request, _ settings: ReportedSettings) -> Bool {
     settings.isPINSet || interaction.canVerify || settings.alwaysUV && request.subcommand != .toggleAlwaysUv

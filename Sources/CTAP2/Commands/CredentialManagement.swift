@@ -7,11 +7,11 @@ extension CredentialManagement: AuthenticatorCommand {
   /// The name in the standard.
   public static let name = "authenticatorCredentialManagement"
 
-  /// CTAP §6.8.2 to §6.8.6: a token says that the person was verified and let the program do this.
+  /// CTAP §6.8.2 to §6.8.6: the token proves verification and the permission.
   public static func run(
     _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response {
-    // Whatever comes now, an enumeration goes on only by its own sub-command.
+    // Only its own sub-command continues an enumeration.
     let enumeration = authenticator.enumeration.take()
     guard let param = try request.param(), let operation = try request.operation() else {
       return try goOn(enumeration, request.subcommand, on: &authenticator)
@@ -46,7 +46,7 @@ extension CredentialManagement: AuthenticatorCommand {
     return .done
   }
 
-  // MARK: What the token is for
+  // MARK: Scope of the token
 
   private static func refuseBoundToken(_ rpID: String?) throws(CTAPError) {
     guard rpID == nil else {
@@ -95,7 +95,7 @@ extension CredentialManagement: AuthenticatorCommand {
 
   /// enumerateRPsGetNextRP and enumerateCredentialsGetNextCredential.
   ///
-  /// - Throws: `notAllowed` when nothing of this kind is under way, nothing is left, the client took too long, or the
+  /// - Throws: `notAllowed` if no such enumeration is open, nothing is left, the client took too long, or the
   ///   vault was locked meanwhile.
   private static func goOn(
     _ enumeration: Enumeration?, _ subcommand: Subcommand, on authenticator: inout Authenticator
@@ -125,10 +125,10 @@ extension CredentialManagement: AuthenticatorCommand {
   fileprivate static func noCredentials() -> CTAPError { CTAPError(.noCredentials, "there is no such credential") }
 }
 
-/// The same command under the number that it had in the drafts of CTAP 2.1, with the option credentialMgmtPreview.
+/// The same command with its number of the drafts of CTAP 2.1, for the option credentialMgmtPreview.
 ///
-/// libfido2 1.12, and with it the fido2-token and ssh-keygen of Debian 12, knows no other number. It is served and not
-/// told: who reads getInfo finds credMgmt.
+/// libfido2 1.12, and with it the fido2-token and ssh-keygen of Debian 12, uses only this number. getInfo does not
+/// list it, because it lists credMgmt.
 public enum CredentialManagementPreview: AuthenticatorCommand {
   /// Of the range for vendors (CTAP §6).
   public static let code: UInt8 = 0x41
@@ -144,9 +144,9 @@ public enum CredentialManagementPreview: AuthenticatorCommand {
 }
 
 extension CredentialManagement.Request {
-  /// The pinUvAuthParam; `nil` where an enumeration goes on.
+  /// The pinUvAuthParam; `nil` for a sub-command that continues an enumeration.
   ///
-  /// It is missed before any other member (CTAP §6.8.2, step 1).
+  /// Its absence is reported before that of any other member (CTAP §6.8.2, step 1).
   fileprivate func param() throws(CTAPError) -> PINUVAuthParam? {
     switch subcommand {
     case .enumerateRPsGetNextRP, .enumerateCredentialsGetNextCredential: nil
@@ -156,9 +156,9 @@ extension CredentialManagement.Request {
 }
 
 extension Authenticator {
-  /// Checks the token of a operation; the relying party that it is bound to, if any.
+  /// Checks the token of an operation, and returns the relying party that the token is bound to, if any.
   ///
-  /// - Throws: `pinAuthInvalid` for all that does not fit.
+  /// - Throws: `pinAuthInvalid` if the token does not match.
   fileprivate mutating func authorize(
     _ param: PINUVAuthParam, _ operation: CredentialManagement.Operation, over message: [UInt8], _ vault: OpenVault
   ) throws(CTAPError) -> String? {
@@ -172,16 +172,16 @@ extension Authenticator {
   }
 }
 
-// MARK: - The store, as the sub-commands see it
+// MARK: - Access to the store
 
 extension OpenVault {
-  /// The discoverable credential with this id, at whatever relying party.
+  /// The discoverable credential with this id, of any relying party.
   fileprivate func discoverableCredential(id: [UInt8]) throws(CTAPError) -> CredentialSource {
     guard let source = try stored(store.credential(id: id)) else { throw CredentialManagement.noCredentials() }
     return source
   }
 
-  /// What an enumeration tells of a credential.
+  /// The members of a credential in an enumeration.
   fileprivate func description(
     of source: CredentialSource, total: Int?
   ) throws(CTAPError) -> CredentialManagement.Response {

@@ -8,7 +8,7 @@ extension GetAssertion: AuthenticatorCommand {
 
   /// CTAP §6.2.2; the numbers are its steps.
   ///
-  /// Everything that can be refused without asking is refused first.
+  /// All checks that need no prompt come first.
   public static func run(
     _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response {

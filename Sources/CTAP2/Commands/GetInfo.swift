@@ -3,14 +3,14 @@ public import Recovery
 
 /// authenticatorGetInfo: what this authenticator is and can do, CTAP §6.4.
 ///
-/// Never asks anybody anything.
+/// It never shows a prompt.
 public enum GetInfo: AuthenticatorCommand {
   /// CTAP §6.4.
   public static let code: UInt8 = 0x04
   /// The name in the standard.
   public static let name = "authenticatorGetInfo"
 
-  /// Tells what is whole, and nothing else.
+  /// Lists only what is fully supported.
   public static func run(
     _ request: NoParameters, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response {
@@ -28,13 +28,13 @@ public enum GetInfo: AuthenticatorCommand {
     public let extensions: [String]
     /// Whether built-in user verification is set up.
     public let userVerification: Bool
-    /// What is told of PIN and settings.
+    /// The settings that getInfo reports.
     public let settings: ReportedSettings
-    /// How many more discoverable credentials there is room for; nobody knows while the vault is locked.
+    /// How many more discoverable credentials there is room for; `nil` while the vault is locked.
     public let remainingDiscoverableCredentials: Int?
-    /// Which device this is, 32 bytes, for who has the persistent token; not told while the vault is locked.
+    /// The encrypted device identifier, 32 bytes, for holders of the persistent token; `nil` while the vault is locked.
     public var encIdentifier: [UInt8]?
-    /// What the passkeys are like, 32 bytes, for the same, and told with it.
+    /// The encrypted state of the passkeys, 32 bytes, for the same holders.
     public var encCredStoreState: [UInt8]?
 
     /// CTAP §6.4, by member.
@@ -69,7 +69,8 @@ public enum GetInfo: AuthenticatorCommand {
 
     /// Encodes the response map.
     ///
-    /// Platforms ask often, and usually only the two encrypted members differ: they are replaced in the last encoding.
+    /// Platforms send getInfo often, and usually only the two encrypted members differ: they are replaced in the last
+    /// encoding.
     public func encoded(for authenticator: inout Authenticator) -> [UInt8] {
       if let bytes = authenticator.lastInfo?.bytes(for: self) { return bytes }
       let encoding = Encoding(of: self)
@@ -116,17 +117,17 @@ public enum GetInfo: AuthenticatorCommand {
       return response
     }
 
-    /// CTAP 2.2 has no version of its own: "FIDO_2_2" must not be told (CTAP §6.4).
+    /// CTAP 2.2 has no version string: "FIDO_2_2" must not be listed (CTAP §6.4).
     private static let versions: [CBORValue] = ["FIDO_2_0", "FIDO_2_1", "FIDO_2_3"]
 
-    /// uvModality of a passphrase that the authenticator asks for itself: USER_VERIFY_PASSCODE_INTERNAL of the FIDO
+    /// uvModality of the passphrase: USER_VERIFY_PASSCODE_INTERNAL of the FIDO
     /// Registry of Predefined Values, §3.1.
     private static let passcodeInternal: UInt64 = 0x04
 
-    /// `uv` and `uvAcfg` are absent, not false, without verification: there is nothing that the platform could set up.
+    /// Without verification, `uv` and `uvAcfg` are absent, not false: the platform could not set anything up.
     ///
-    /// makeCredUvNotRqd stands beside pinUvAuthToken only: of a key with uv and without tokens, Chromium takes it as
-    /// leave to ask for no verification at all.
+    /// makeCredUvNotRqd is present only with pinUvAuthToken: for a key with uv and without tokens, Chromium takes it as
+    /// permission to ask for no verification at all.
     private var options: CBORMap {
       [
         "rk": true, "up": true, "uv": userVerification ? true : nil, "plat": false,
@@ -138,7 +139,7 @@ public enum GetInfo: AuthenticatorCommand {
     }
   }
 
-  /// The limits that are told: Recovery §4.
+  /// The limits that getInfo reports: Recovery §4.
   enum Limits {
     static let credentialCountInList = 8
     static let credentialIDLength = 128

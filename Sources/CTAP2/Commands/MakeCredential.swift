@@ -8,30 +8,30 @@ extension MakeCredential: AuthenticatorCommand {
 
   /// CTAP §6.1.2; the numbers are its steps.
   ///
-  /// Everything that can be refused without asking is refused first.
+  /// All checks that need no prompt come first.
   public static func run(
     _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response {
-    // 1, 2. An empty pinUvAuthParam is a question; another one is checked in step 11.
+    // 1, 2. An empty pinUvAuthParam selects a key; another one is checked in step 11.
     let param = try await request.pinUvAuth.read(on: authenticator)
 
-    // 3. The first algorithm of the list that we have.
+    // 3. The first algorithm of the list that is supported.
     guard let algorithm = request.algorithms.first else {
       throw CTAPError(.unsupportedAlgorithm, "no algorithm of the list is supported")
     }
 
-    // 4, 5. UP and UV start as false; what is asked for becomes true with the person's consent.
+    // 4, 5. UP and UV start as false; the user's consent sets them.
     let options = try request.options.checkedForRegistration(in: authenticator, hasParam: param != nil)
 
-    // 7. As far as can be told before the vault is open.
+    // 7. As far as it can be checked before the vault is open.
     try authenticator.refuseUnverifiedPasskey(options, hasParam: param != nil, authenticator.reportedSettings())
 
-    // 9. Attestation tells the model at most; an enterprise cannot have more.
+    // 9. Enterprise attestation is not supported.
     guard request.enterpriseAttestation == nil else {
       throw CTAPError(.invalidParameter, "enterprise attestation is not supported")
     }
 
-    // 15.1. Extensions check their input before anybody is asked; what we do not have is passed over.
+    // 15.1. Extensions check their input before any prompt; unknown extensions are ignored.
     let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
     try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     var registration = CredentialRegistration(rpID: request.rp.id, user: request.user, algorithm: algorithm)
@@ -39,18 +39,18 @@ extension MakeCredential: AuthenticatorCommand {
     var prompt = request.prompt(SelectionByRegistration.isMeant(by: request) ? .select : .register)
     let vault = try await authenticator.openVault(for: prompt)
 
-    // 6–8, 11.1. A token was verified already; with alwaysUv, everything is.
+    // 6–8, 11.1. A token gives verification; alwaysUv requires it.
     let settings = try vault.settings()
     try authenticator.refuseUnverifiedPasskey(options, hasParam: param != nil, settings.reported)
     let verification = try authenticator.verification(
       param, options, over: request.clientDataHash, for: .makeCredential, rpID: request.rp.id, settings: settings,
       isExempt: false, vault: vault)
 
-    // 12. What is there already is not made again.
+    // 12. The excludeList.
     let known = try await refuseExcluded(
       request, policy: registration.policy, verification: verification, vault: vault, authenticator)
 
-    // 11.2, 13, 14. One dialog asks for verification, when it is wanted, and presence; it uses the token up.
+    // 11.2, 13, 14. One dialog gives presence and, if required, verification; it consumes the token.
     prompt.replacesPasskey = try request.replacesPasskey(in: vault)
     try extensions.describe(in: &prompt, vault: vault)
     let consent = try await authenticator.consent(prompt, verification, with: vault)
@@ -61,16 +61,16 @@ extension MakeCredential: AuthenticatorCommand {
       registration, request, extensions: extensions, known: known, vault: vault, on: &authenticator, consent: consent)
   }
 
-  /// Steps 16 to 19, once the person has agreed.
+  /// Steps 16 to 19, after the user's consent.
   private static func make(
     _ registration: CredentialRegistration, _ request: Request, extensions: RequestedExtensions, known: UInt32?,
     vault: OpenVault, on authenticator: inout Authenticator, consent: consuming UserConsent
   ) throws(CTAPError) -> Response {
-    // 16–18. A new key pair, of which only what derives it again is kept.
+    // 16–18. A new key pair; only the parameters that derive it are stored.
     let credential = try authenticator.makeCredential(
       registration, discoverable: request.options.rk == true, known: known, vault: vault, consent: consent)
 
-    // 15.2, 19. The outputs, and the statement over them.
+    // 15.2, 19. The outputs of the extensions, and the attestation over them.
     let ceremony = Ceremony(clientDataHash: request.clientDataHash, extensions: extensions)
     let response = try ceremony.attestation(
       of: credential, format: request.attestationFormat, vault: vault, consent: consent)
@@ -80,10 +80,10 @@ extension MakeCredential: AuthenticatorCommand {
     return response
   }
 
-  /// Step 12: CREDENTIAL_EXCLUDED whatever the person does, a CANCEL excepted; without a hit, the account's highest
+  /// Step 12: CREDENTIAL_EXCLUDED whatever the user does, except a CANCEL; without a match, the account's highest
   /// known counter.
   ///
-  /// A hit that only a verified person may see (credProtect 3) asks for verification, and is as if absent when that
+  /// A match that requires verification (credProtect 3) asks for it, and counts as absent if that
   /// fails.
   private static func refuseExcluded(
     _ request: Request, policy: CredentialPolicy, verification: CeremonyVerification, vault: OpenVault,
@@ -110,7 +110,7 @@ extension MakeCredential: AuthenticatorCommand {
 }
 
 extension CeremonyOptions {
-  /// Step 5 of CTAP §6.1.2: the options as they count, `uv` not beside a pinUvAuthParam.
+  /// Step 5 of CTAP §6.1.2: the effective options; a pinUvAuthParam overrides `uv`.
   fileprivate func checkedForRegistration(
     in authenticator: Authenticator, hasParam: Bool
   ) throws(CTAPError) -> CeremonyOptions {
@@ -123,7 +123,7 @@ extension CeremonyOptions {
 }
 
 extension Authenticator {
-  /// Step 7 of CTAP §6.1.2: whoever set up verification wants passkeys to be made with it; without a PIN, there is no
+  /// Step 7 of CTAP §6.1.2: if verification is set up, passkeys require it; without a PIN, there is no
   /// token to ask for instead.
   fileprivate func refuseUnverifiedPasskey(
     _ options: CeremonyOptions, hasParam: Bool, _ settings: ReportedSettings
@@ -138,9 +138,9 @@ extension Authenticator {
 }
 
 extension Authenticator {
-  /// Steps 16 to 18 of CTAP §6.1.2: the credential; a discoverable one has a record, which is not kept yet.
+  /// Steps 16 to 18 of CTAP §6.1.2: the credential; a discoverable one has a record, which is not stored yet.
   ///
-  /// - Parameter consent: a person who agreed; nothing is made without one.
+  /// - Parameter consent: the user's consent, which every new credential needs.
   fileprivate mutating func makeCredential(
     _ registration: CredentialRegistration, discoverable: Bool, known: UInt32?, vault: OpenVault,
     consent: borrowing UserConsent
@@ -157,7 +157,7 @@ extension Authenticator {
 }
 
 extension MakeCredential.Request {
-  /// Whether the account has a passkey here, which a discoverable credential takes the place of (Recovery §6).
+  /// Whether the account has a passkey here, which a new discoverable credential replaces (Recovery §6).
   fileprivate func replacesPasskey(in vault: OpenVault) throws(CTAPError) -> Bool {
     guard options.rk == true else { return false }
     return try stored(vault.store.account(rpIDHash: RPIDHash(rpID: rp.id), userID: user.id))?.record != nil

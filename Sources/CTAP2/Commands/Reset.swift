@@ -1,22 +1,22 @@
 import Recovery
 
-/// authenticatorReset: what this machine made or used is dead here from now on, CTAP §6.6 and Recovery §7.
+/// authenticatorReset: the passkeys that this machine made or used stop working here, CTAP §6.6 and Recovery §7.
 public enum Reset: AuthenticatorCommand {
   /// CTAP §6.6.
   public static let code: UInt8 = 0x07
   /// The name in the standard.
   public static let name = "authenticatorReset"
-  /// How long after power-up a reset is taken.
+  /// How long after power-up a reset is accepted.
   static let window = Duration.seconds(10)
 
-  /// Empties the store and goes on in the next epoch.
+  /// Empties the store and begins the next epoch.
   ///
-  /// The phrase, and with it every key, stays what it was. CTAP asks for presence; a click can be forged by programs of
-  /// the person's, so where the person can be verified, that is asked for.
+  /// The phrase and its keys do not change. CTAP requires presence; programs of the user can forge a click,
+  /// so verification is required if it is set up.
   public static func run(
     _ request: NoParameters, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> NoResponse {
-    // Nothing that a page or a program sends later can start a reset: the device must have been powered up just now.
+    // Later, no page or program can start a reset: the device must have been powered up just now.
     guard authenticator.now() - context.poweredUpAt <= window else {
       throw CTAPError(
         .notAllowed, "more than 10 s after the start; to reset, run: liquid-auth device replug --power-cycle")
@@ -32,14 +32,14 @@ public enum Reset: AuthenticatorCommand {
     return NoResponse()
   }
 
-  /// The next epoch; checked before the person is asked, and made from what is then there.
+  /// The next epoch; checked before the prompt, and computed again from the state after it.
   private static func stateAfterReset(of vault: OpenVault) throws(CTAPError) -> StoreState {
     var state = try stored(vault.store.state())
     try stored(state.reset())
     return state
   }
 
-  /// How many passkeys nothing will bring back.
+  /// How many passkeys cannot be recovered.
   private static func importedPasskeys(in vault: OpenVault) throws(CTAPError) -> Int {
     try stored(vault.store.allCredentials()).count { !$0.isDerivable }
   }

@@ -1,14 +1,14 @@
 import CBOR
 import Recovery
 
-/// authenticatorSelection: "is it this key that you mean?", CTAP §6.9.
+/// authenticatorSelection: the user selects this key, CTAP §6.9.
 public enum Selection: AuthenticatorCommand {
   /// CTAP §6.9.
   public static let code: UInt8 = 0x0B
   /// The name in the standard.
   public static let name = "authenticatorSelection"
 
-  /// Waits for presence; the vault is not needed for it.
+  /// Waits for presence, without opening the vault.
   public static func run(
     _ request: NoParameters, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> NoResponse {
@@ -17,9 +17,9 @@ public enum Selection: AuthenticatorCommand {
   }
 }
 
-/// Registrations at nobody, with which platforms find out which of several keys is touched.
+/// Registrations without a site, with which platforms find out which of several keys the user touches.
 ///
-/// They are made as they are asked for, and thrown away; the person is asked what they mean: "is it this key?"
+/// The credential is made and thrown away; the prompt asks what is meant: "is it this key?"
 enum SelectionByRegistration {
   /// libfido2's, and that of Chromium and Firefox.
   ///
@@ -29,7 +29,7 @@ enum SelectionByRegistration {
   private static let applications = Set(rpIDs.map(RPIDHash.init(rpID:)))
     .union([RPIDHash(bytes: [UInt8](repeating: 0x41, count: 32))].compactMap(\.self))
 
-  /// Whether a request is one: it wants nothing that stays or is worth something.
+  /// Whether a request is one: it asks for nothing that is stored or has value.
   static func isMeant(by request: MakeCredential.Request) -> Bool {
     rpIDs.contains(request.rp.id) && request.options.rk != true && request.options.uv != true
       && request.extensionInputs.isEmpty

@@ -53,7 +53,7 @@ struct PINUVAuthToken: Sendable {
 
   /// Checks a pinUvAuthParam and what it is for.
   ///
-  /// - Throws: `pinAuthInvalid` for all that does not fit.
+  /// - Throws: `pinAuthInvalid` if the token does not match.
   mutating func authorize(
     _ param: [UInt8], over message: [UInt8], for permission: TokenPermissions
   ) throws(CTAPError) {
