@@ -151,6 +151,14 @@ targets += [
       "ProcessIO", "CLinux", "TestVectors",
     ],
     swiftSettings: settings),
+  // The code of the tutorials in Sources/*/*.docc.
+  .testTarget(
+    name: "TutorialTests",
+    dependencies: [
+      "AlgorandStatements", "AlgorandTransaction", "CBOR", "CTAP2", "CTAPHID", "CryptoPrimitives", "DeterministicKeys",
+      "LiquidAuth", "Recovery",
+    ],
+    swiftSettings: settings),
 ]
 
 let package = Package(
@@ -179,3 +187,8 @@ let package = Package(
   ],
   targets: targets
 )
+
+// scripts/docs sets it. The plugin builds the documentation; no product uses it.
+if Context.environment["LIQUID_AUTH_DOCS"] != nil {
+  package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0"))
+}
