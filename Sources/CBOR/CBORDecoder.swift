@@ -9,10 +9,11 @@ public enum CBORDecoder {
   ///
   /// - Parameters:
   ///   - bytes: the whole item; nothing may follow it.
-  ///   - maximumDepth: how many arrays and maps may be open at once, at most 64. Our own files may go beyond a message's 4.
+  ///   - maximumDepth: how many arrays and maps may be open at once, at most 64. The project's own files may exceed the
+  ///     4 of messages.
   /// - Throws: ``CBORError/invalid(_:)`` for everything that is not canonical: a number or length in more bytes than
   ///   needed, keys out of order or twice, an indefinite length, a tag, a float or a simple value other than a boolean,
-  ///   text that is not UTF-8, more depth, or bytes behind the item.
+  ///   text that is not UTF-8, more depth, or trailing bytes.
   public static func decode(_ bytes: [UInt8], maximumDepth: Int = messageDepth) throws(CBORError) -> CBORValue {
     try EncodingWalk.check(bytes, form: .canonical, maximumDepth: min(maximumDepth, 64))
     return try ItemReader.read(bytes, value)
@@ -44,7 +45,7 @@ public enum CBORDecoder {
   }
 }
 
-/// Why bytes are no message, or a message lacks what is asked of it.
+/// An encoding error, or a missing or wrong member.
 ///
 /// The three cases are the three answers that CTAP2 has for it (CTAP §6.3). Errors are equal by case: the reason is for
 /// people, and two roads to the same refusal are the same refusal.
@@ -68,7 +69,7 @@ extension CBORError: Equatable {
 }
 
 extension CBORError: CustomStringConvertible {
-  /// What happened, and where.
+  /// The reason, and the place in the bytes.
   public var description: String {
     switch self {
     case .invalid(let reason): "invalid CBOR: \(reason)"

@@ -49,7 +49,7 @@ public struct CBORMap: Hashable, Sendable {
     }
   }
 
-  /// The first index whose key does not stand before the given one.
+  /// The first index whose key is not before the given one.
   private func position(of key: CBORValue) -> Int {
     var low = 0
     var high = pairs.count
@@ -62,7 +62,7 @@ public struct CBORMap: Hashable, Sendable {
 }
 
 extension CBORMap: ExpressibleByDictionaryLiteral {
-  /// Makes a map of pairs in any order; a pair whose value is `nil` is left out.
+  /// Makes a map of pairs in any order; a pair with the value `nil` is omitted.
   public init(dictionaryLiteral pairs: (CBORValue, CBORValue?)...) {
     self.init(capacity: pairs.count)
     for case (let key, let value?) in pairs { self[key] = value }
@@ -126,7 +126,7 @@ extension CBORMap {
     return value
   }
 
-  /// How an error calls a member: the key was written in our source, so it may be told.
+  /// The name of a member in an error; the key comes from the source code, so it is no secret.
   private static func name(of key: CBORValue) -> String {
     if case .text(let text) = key { "member \"\(text)\"" } else { "member \(key)" }
   }

@@ -74,7 +74,7 @@ extension CBORValue {
 // MARK: - Equality by bytes
 
 extension CBORValue: Hashable {
-  /// Compares what would stand on the wire.
+  /// Compares the encodings.
   public static func == (left: CBORValue, right: CBORValue) -> Bool {
     switch (left, right) {
     case (.unsigned(let left), .unsigned(let right)): left == right
@@ -118,7 +118,7 @@ extension CBORValue {
     }
   }
 
-  /// Whether this key stands before another in a canonical map: by major type, then by encoded length, then by bytes.
+  /// Whether this key comes before another in a canonical map: by major type, then by encoded length, then by bytes.
   ///
   /// CTAP §8. Within one major type below 4, and for the two truth values, a smaller argument is a shorter or smaller
   /// encoding, so nothing needs to be encoded for the keys that messages really have.
@@ -143,7 +143,7 @@ extension CBORValue {
 extension CBORValue: CustomStringConvertible {
   /// Numbers and truth values as they are; of everything else only the kind and size.
   ///
-  /// Descriptions end up in errors and logs, and a content may be a secret or name a person.
+  /// Descriptions end up in errors and logs, and a content may be a secret or name the user.
   public var description: String {
     switch self {
     case .unsigned(let number): "\(number)"
@@ -160,7 +160,7 @@ extension CBORValue: CustomStringConvertible {
 // MARK: - Literals
 
 extension CBORValue: ExpressibleByIntegerLiteral {
-  /// Writes a key or a number as it stands in the specification.
+  /// Writes a key or a number as in the specification.
   public init(integerLiteral value: Int64) { self.init(value) }
 }
 
@@ -180,7 +180,7 @@ extension CBORValue: ExpressibleByArrayLiteral {
 }
 
 extension CBORValue: ExpressibleByDictionaryLiteral {
-  /// Writes a map; its pairs may stand in any order.
+  /// Writes a map from pairs in any order.
   public init(dictionaryLiteral pairs: (CBORValue, CBORValue)...) {
     self = .map(CBORMap(pairs))
   }

@@ -1,8 +1,8 @@
-/// Walks the heads of an encoding and refuses what its form does not have, before libcbor sees a byte.
+/// Walks the heads of an encoding and refuses what the profile does not allow, before libcbor reads it.
 ///
-/// libcbor's decoder checks well-formedness only, forgets how wide a length was written, and reserves memory for as many
-/// elements as a head declares (16 bytes a pair, so that five bytes ask for gigabytes). Here every declared size is held
-/// against the bytes that are left, so what libcbor then allocates is a small multiple of the input.
+/// libcbor's decoder checks well-formedness only, forgets how wide a length was written, and reserves memory for as
+/// many elements as a head declares (16 bytes a pair, so that five bytes ask for gigabytes). Here every declared size
+/// is held against the bytes that are left, so what libcbor then allocates is a small multiple of the input.
 ///
 /// What this cannot see, the decoders check on the values: the order of keys, keys that are there twice, and that texts
 /// are UTF-8.
@@ -20,7 +20,7 @@ struct EncodingWalk {
   private var offset = 0
   private var isCutOff = false
 
-  /// Checks that the bytes are one item of that form: definite lengths, no tags, nothing behind.
+  /// Checks that the bytes are one item of that profile: definite lengths, no tags, no trailing bytes.
   ///
   /// `maximumDepth` counts open arrays and maps.
   static func check(_ bytes: [UInt8], form: Form, maximumDepth: Int) throws(CBORError) {

@@ -72,21 +72,21 @@ public enum LooseCBORDecoder {
 
   /// Decodes exactly one item.
   ///
-  /// Beyond what ``CBORDecoder`` takes: heads wider than needed (cbor-x writes each map's count in 16 bits), keys in any
-  /// order, `null`, `undefined` and floating point.
+  /// Beyond what ``CBORDecoder`` takes: heads wider than needed (cbor-x writes each map's count in 16 bits), keys in
+  /// any order, `null`, `undefined` and floating point.
   ///
   /// - Parameters:
   ///   - bytes: the whole item; nothing may follow it.
-  ///   - maximumSize: how many bytes are looked at in all.
-  /// - Throws: ``CBORError/invalid(_:)`` for more bytes or depth, a key that is no text or is there twice, an indefinite
-  ///   length, a tag, a simple value without a meaning, text that is not UTF-8, or bytes behind the item.
+  ///   - maximumSize: the limit of the input, in bytes.
+  /// - Throws: ``CBORError/invalid(_:)`` for more bytes or depth, a key that is no text or is there twice, an
+  ///   indefinite length, a tag, an unassigned simple value, text that is not UTF-8, or trailing bytes.
   public static func decode(_ bytes: [UInt8], maximumSize: Int) throws(CBORError) -> LooseCBORValue {
     guard bytes.count <= maximumSize else { throw .invalid("\(bytes.count) bytes; the limit is \(maximumSize)") }
     try EncodingWalk.check(bytes, form: .loose, maximumDepth: maximumDepth)
     return try ItemReader.read(bytes, value)
   }
 
-  /// Whether bytes are the beginning of one item and not all of it; what is no beginning of any is not.
+  /// Whether bytes are an incomplete prefix of one item.
   public static func isCutOff(_ bytes: [UInt8]) -> Bool {
     EncodingWalk.isCutOff(bytes, form: .loose, maximumDepth: maximumDepth)
   }

@@ -7,7 +7,7 @@ extension CTAPHIDStateMachine {
     case dispatch(Request)
     /// Stop working on a request: it was withdrawn (an answer is still due) or its channel began anew (none is).
     case cancel(TransactionID)
-    /// Show the person which device this is.
+    /// Show the user which device this is.
     case wink
   }
 
@@ -28,7 +28,7 @@ extension CTAPHIDStateMachine {
       }
     }
 
-    /// Names the request in everything that is said of it later.
+    /// Identifies the request in later actions and calls.
     public let transaction: TransactionID
     /// The channel that waits for the answer.
     public let channel: ChannelID

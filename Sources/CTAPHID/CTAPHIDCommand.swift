@@ -16,7 +16,7 @@ public struct CTAPHIDCommand: RawRepresentable, Hashable, Sendable {
   public static let lock = CTAPHIDCommand(rawValue: 0x04)
   /// CTAPHID_INIT: a channel is allocated, or an own one resynchronised.
   public static let initialize = CTAPHIDCommand(rawValue: 0x06)
-  /// CTAPHID_WINK: the device shows the person which one it is.
+  /// CTAPHID_WINK: the device shows the user which one it is.
   public static let wink = CTAPHIDCommand(rawValue: 0x08)
   /// CTAPHID_CBOR: one CTAP2 message.
   public static let cbor = CTAPHIDCommand(rawValue: 0x10)
@@ -28,11 +28,11 @@ public struct CTAPHIDCommand: RawRepresentable, Hashable, Sendable {
   public static let error = CTAPHIDCommand(rawValue: 0x3f)
 }
 
-/// What the device tells in a KEEPALIVE.
+/// The status byte of a KEEPALIVE.
 public enum KeepaliveStatus: UInt8, Sendable {
   /// The request is being processed.
   case processing = 1
-  /// The device waits for the person.
+  /// The device waits for the user.
   case upNeeded = 2
 }
 
@@ -58,7 +58,7 @@ public enum CTAPHIDError: UInt8, Error, Hashable, Sendable, CaseIterable {
   case invalidCommand = 0x01
   /// ERR_INVALID_PAR: a parameter of the command is out of range.
   case invalidParameter = 0x02
-  /// ERR_INVALID_LEN: the message is too long, or not as long as the command wants.
+  /// ERR_INVALID_LEN: the message is too long, or does not have the length that the command needs.
   case invalidLength = 0x03
   /// ERR_INVALID_SEQ: a packet came out of its order.
   case invalidSequence = 0x04

@@ -10,7 +10,6 @@ public struct CTAPHIDMessage: Hashable, Sendable {
   /// The payload, at most `maximumLength` bytes.
   public var payload: [UInt8]
 
-  /// Joins the parts of a message.
   public init(channel: ChannelID, command: CTAPHIDCommand, payload: [UInt8]) {
     self.channel = channel
     self.command = command
@@ -41,7 +40,7 @@ public struct CTAPHIDMessage: Hashable, Sendable {
 
 /// Joins the reports of one message, in order; both sides of the transport use it.
 public struct MessageAssembler: Hashable, Sendable {
-  /// The channel whose message it is.
+  /// The channel of the message.
   public let channel: ChannelID
   /// The command of the message.
   public let command: CTAPHIDCommand
@@ -66,7 +65,7 @@ public struct MessageAssembler: Hashable, Sendable {
     self.payload += payload.prefix(length)
   }
 
-  /// Takes the next continuation packet; what stands after the message's end is padding and is not looked at.
+  /// Takes the next continuation packet; bytes after the end of the message are padding and are ignored.
   ///
   /// - Throws: `invalidSequence` when it is not the next one, or when the message was whole already.
   public mutating func append(sequence: UInt8, payload more: ArraySlice<UInt8>) throws(CTAPHIDError) {
@@ -75,7 +74,7 @@ public struct MessageAssembler: Hashable, Sendable {
     payload += more.prefix(length - payload.count)
   }
 
-  /// The message, once all of it is there.
+  /// The message, once it is complete.
   public var message: CTAPHIDMessage? {
     payload.count == length ? CTAPHIDMessage(channel: channel, command: command, payload: payload) : nil
   }

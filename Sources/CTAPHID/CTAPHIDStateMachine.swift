@@ -18,7 +18,7 @@ public struct CTAPHIDStateMachine: Sendable {
   private struct Processing {
     let request: Request
     var status = KeepaliveStatus.processing
-    /// `nil` for U2F, whose hosts know no KEEPALIVE.
+    /// `nil` for U2F, which has no KEEPALIVE.
     var nextKeepalive: Instant?
     var isCancelled = false
   }
@@ -36,7 +36,7 @@ public struct CTAPHIDStateMachine: Sendable {
 
   /// A device as it is after power-up.
   ///
-  /// - Parameter firstChannel: where the channel ids begin. A number drawn at every power-up keeps the ids of before
+  /// - Parameter firstChannel: the first channel id. A random number at every power-up keeps older ids
   ///   from being taken for new ones.
   public init(identity: DeviceIdentity, firstChannel: UInt32) {
     self.identity = identity
@@ -60,7 +60,7 @@ public struct CTAPHIDStateMachine: Sendable {
     return overdue.isEmpty ? actions : overdue + actions
   }
 
-  /// Does what is due at `now`: gives up a half message, or sends a KEEPALIVE.
+  /// Does what is due at `now`: discards an incomplete message, or sends a KEEPALIVE.
   public mutating func tick(at now: Instant) -> [Action] {
     switch state {
     case .assembling(let assembler, let until) where until <= now:
@@ -83,7 +83,7 @@ public struct CTAPHIDStateMachine: Sendable {
     }
   }
 
-  /// Says what the request waits for now; a change is told to the client at once, unless it speaks U2F.
+  /// Sets what the request waits for; a change is sent to the client at once, except over U2F.
   public mutating func setStatus(_ status: KeepaliveStatus, of transaction: TransactionID, at now: Instant) -> [Action]
   {
     guard case .processing(var processing) = state, processing.request.transaction == transaction,
@@ -93,7 +93,7 @@ public struct CTAPHIDStateMachine: Sendable {
     return keepalive(processing, at: now)
   }
 
-  /// Sends the answer to a request; an answer that nobody waits for any more is dropped.
+  /// Sends the answer to a request; an answer that no client waits for any more is dropped.
   public mutating func respond(_ payload: [UInt8], to transaction: TransactionID) -> [Action] {
     guard case .processing(let processing) = state, processing.request.transaction == transaction else { return [] }
     state = .idle
@@ -102,7 +102,7 @@ public struct CTAPHIDStateMachine: Sendable {
 
   // MARK: Packets
 
-  /// CTAPHID_INIT: allocates on the broadcast channel; elsewhere ends what runs there and echoes the channel.
+  /// CTAPHID_INIT: allocates on the broadcast channel; on another one, ends its transaction and echoes the channel.
   private mutating func initialize(
     _ channel: ChannelID, length: Int, nonce: ArraySlice<UInt8>, at now: Instant
   ) -> [Action] {
@@ -121,7 +121,7 @@ public struct CTAPHIDStateMachine: Sendable {
     return actions + send(.initialize, Array(answer), on: channel)
   }
 
-  /// CTAPHID_CANCEL: never answered; told once, to the request of its own channel, if that is a CBOR request.
+  /// CTAPHID_CANCEL: not answered; cancels the request of its own channel once, if that is a CBOR request.
   private mutating func cancel(on channel: ChannelID) -> [Action] {
     guard case .processing(var processing) = state, processing.request.channel == channel,
       processing.request.kind == .cbor, !processing.isCancelled
@@ -131,7 +131,7 @@ public struct CTAPHIDStateMachine: Sendable {
     return [.cancel(processing.request.transaction)]
   }
 
-  /// Any other initialization packet; who is being served is looked at before whether the channel was ever allocated.
+  /// Any other initialization packet; whether the device is busy is checked before whether the channel was allocated.
   private mutating func begin(
     _ report: Report, command: CTAPHIDCommand, length: Int, at now: Instant
   ) -> [Action] {
@@ -173,7 +173,7 @@ public struct CTAPHIDStateMachine: Sendable {
 
   // MARK: Messages
 
-  /// Refuses lengths that no message of the command can have, then what is not offered, at the first report.
+  /// Refuses invalid lengths, then unsupported commands, at the first report.
   private func check(_ command: CTAPHIDCommand, length: Int) throws(CTAPHIDError) {
     let (lengths, isOffered): (ClosedRange<Int>, Bool)
     switch command {
@@ -227,13 +227,13 @@ public struct CTAPHIDStateMachine: Sendable {
     return send(.lock, [], on: message.channel)
   }
 
-  /// A lock ends by itself: nobody need wake for it, it is compared when it would matter.
+  /// A lock expires without a wake-up: its end is compared when it matters.
   private func isLockedOut(_ channel: ChannelID, at now: Instant) -> Bool {
     guard let lock, lock.until > now else { return false }
     return lock.channel != channel
   }
 
-  /// INIT on a channel ends its half message, or takes interest from its request; other channels go on.
+  /// INIT on a channel discards its incomplete message, or abandons its request; other channels continue.
   private mutating func abandonTransaction(on channel: ChannelID) -> [Action] {
     switch state {
     case .assembling(let assembler, _) where assembler.channel == channel:
@@ -261,7 +261,7 @@ public struct CTAPHIDStateMachine: Sendable {
     send(.error, [error.rawValue], on: channel)
   }
 
-  /// An answer too long for the transport is the authenticator's fault, and told as such.
+  /// An answer that is too long for the transport is reported as an error of the authenticator.
   private func send(_ command: CTAPHIDCommand, _ payload: [UInt8], on channel: ChannelID) -> [Action] {
     do throws(CTAPHIDError) {
       return try CTAPHIDMessage(channel: channel, command: command, payload: payload).reports().map(Action.send)

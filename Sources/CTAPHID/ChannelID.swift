@@ -10,7 +10,7 @@ public struct ChannelID: RawRepresentable, Hashable, Sendable, CustomStringConve
 
   /// Reserved: nothing may be sent on it.
   public static let reserved = ChannelID(rawValue: 0)
-  /// Where a client without a channel asks for one, and where it is answered.
+  /// The channel for requests of a new channel and their answers.
   public static let broadcast = ChannelID(rawValue: 0xffff_ffff)
 
   /// The four bytes of the wire.

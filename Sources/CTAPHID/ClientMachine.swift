@@ -1,10 +1,10 @@
-/// The host's side of CTAPHID: what a browser does with a device, as a pure value.
+/// The host's side of CTAPHID, as a pure value.
 ///
 /// For programs that talk to a device, or to a key in the same process. One request at a time.
 public struct ClientMachine: Sendable {
   /// What a report from the device meant.
   public enum Event: Hashable, Sendable {
-    /// INIT was answered: the channel is ours.
+    /// INIT was answered: the client has this channel.
     case opened(ChannelID, DeviceIdentity)
     /// The request is still at work.
     case keepalive(KeepaliveStatus)
@@ -20,12 +20,12 @@ public struct ClientMachine: Sendable {
   private var nonce: [UInt8]?
   private var assembler: MessageAssembler?
 
-  /// A client that has no channel yet, or goes on with one that it has.
+  /// A client without a channel, or with one that it already has.
   public init(channel: ChannelID = .broadcast) { self.channel = channel }
 
   /// The report that asks for a channel, or resynchronises the one that there is.
   ///
-  /// - Parameter nonce: eight bytes by which the client knows its own answer.
+  /// - Parameter nonce: eight bytes that identify the client's own answer.
   public mutating func open(nonce: [UInt8]) -> Report {
     self.nonce = nonce
     assembler = nil
@@ -45,7 +45,7 @@ public struct ClientMachine: Sendable {
     Report(channel: channel, packet: .initialization(.cancel, length: 0, payload: []))
   }
 
-  /// Takes one report from the device; `nil` while a message is not whole, and for what is meant for other clients.
+  /// Takes one report from the device; `nil` while a message is incomplete, and for reports to other clients.
   public mutating func receive(_ report: Report) -> Event? {
     guard report.channel == channel else { return nil }
     do throws(CTAPHIDError) {

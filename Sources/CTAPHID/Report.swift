@@ -5,7 +5,7 @@ public struct Report: Hashable, Sendable {
   /// The size of every report, in bytes.
   public static let size = 64
 
-  /// The 64 bytes, as they stand on the wire (without a leading report number).
+  /// The 64 bytes, as they are on the wire (without a leading report number).
   public let bytes: [UInt8]
 
   /// Takes 64 bytes; `nil` for any other count.
@@ -40,7 +40,7 @@ public struct Report: Hashable, Sendable {
     ChannelID(rawValue: bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
   }
 
-  /// What the report carries, padding included: only the length field says where a message ends.
+  /// What the report carries, padding included: only the length field marks the end of a message.
   public var packet: Packet {
     if bytes[4] & 0x80 != 0 {
       .initialization(

@@ -23,7 +23,7 @@ public enum AESCBC {
     return ciphertext
   }
 
-  /// Decrypts whole blocks; nothing tells whether the key was the right one.
+  /// Decrypts whole blocks; a wrong key is not detected.
   ///
   /// - Throws: ``CryptoError/invalidLength`` for a key, vector or ciphertext of another length.
   public static func decrypt(

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// AES-256 in GCM (NIST SP 800-38D), with a nonce of 12 bytes: what platforms seal large blobs with (CTAP §6.10.3).
+/// AES-256 in GCM (NIST SP 800-38D), with a nonce of 12 bytes: the cipher of large blobs (CTAP §6.10.3).
 ///
 /// A sealed text is the cipher text followed by a tag of 16 bytes. A nonce must not come twice under one key.
 public enum AESGCM {

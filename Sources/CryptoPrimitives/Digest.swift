@@ -123,7 +123,7 @@ public enum SHA512_256 {
   }
 }
 
-/// Writes the digest, by OpenSSL, of what `update` adds.
+/// Writes the digest, by OpenSSL, of the bytes that `update` adds.
 private func digest(
   by function: OpaquePointer?, _ output: UnsafeMutablePointer<UInt8>, _ update: (OpaquePointer) -> Bool
 ) {

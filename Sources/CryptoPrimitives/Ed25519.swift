@@ -15,8 +15,8 @@ public enum Ed25519 {
 
   /// A signature (64 bytes) that was just computed, if it is valid.
   ///
-  /// Ed25519 draws nothing at random: a right and a faulty signature over one message give the private key away. So none
-  /// leaves before it was verified.
+  /// Ed25519 draws nothing at random: a right and a faulty signature over one message give the private key away. So
+  /// none leaves before it was verified.
   /// - Throws: ``CryptoError/faultySignature`` for one that is not valid.
   package static func verified(
     _ signature: [UInt8], for message: [UInt8], publicKey: [UInt8]
@@ -46,7 +46,7 @@ public enum Ed25519 {
 
     /// The signature (64 bytes) over `message`, the same each time, and verified.
     ///
-    /// - Throws: ``CryptoError/faultySignature`` where the computation went wrong.
+    /// - Throws: ``CryptoError/faultySignature`` if the computation went wrong.
     public func signature(for message: [UInt8]) throws(CryptoError) -> [UInt8] {
       let signature = newBytes(signatureSize) { output in
         secretKey.withUnsafeBytes { key in
@@ -58,7 +58,7 @@ public enum Ed25519 {
   }
 }
 
-// All scalars and points are 32 bytes, little-endian. The buffers are the caller's, who wipes what is secret.
+// All scalars and points are 32 bytes, little-endian. The caller owns the buffers and wipes the secret ones.
 extension Ed25519 {
   /// Multiplies the base point by a scalar below 2^255 that is used as it is, not clamped.
   ///

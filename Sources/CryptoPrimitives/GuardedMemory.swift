@@ -3,8 +3,8 @@ import Synchronization
 
 /// A piece of memory for secrets, from `sodium_malloc`: between guard pages, locked, left out of core dumps.
 ///
-/// To make a piece and to return it costs ten system calls, more time than a signature. So the last ones that were given
-/// back are kept, wiped, for the next secrets of their size: a ceremony derives its key where the one before did.
+/// To make a piece and to return it costs ten system calls, more time than a signature. So the last ones that were
+/// given back are kept, wiped, for the next secrets of their size.
 struct GuardedMemory: @unchecked Sendable {
   /// How many pieces are kept at most, each a locked page between guards.
   private static let capacity = 8
@@ -39,10 +39,10 @@ struct GuardedMemory: @unchecked Sendable {
     return GuardedMemory(bytes: UnsafeMutableRawBufferPointer(start: address, count: count))
   }
 
-  /// Ends the writing: who writes from now on ends the process.
+  /// Makes the memory read-only: a later write ends the process.
   func protect() { _ = bytes.baseAddress.map(sodium_mprotect_readonly) }
 
-  /// Wipes the piece, to which nobody refers any more, and keeps it in the place of the one that was kept longest.
+  /// Wipes the unused piece, and keeps it instead of the oldest kept one.
   func giveBack() {
     _ = bytes.baseAddress.map(sodium_mprotect_readwrite)
     sodium_memzero(bytes.baseAddress, bytes.count)
@@ -58,6 +58,6 @@ extension SecretBytes {
   /// Whether all memory for secrets that this process ever took is locked: without the lock, secrets may be written to
   /// swap space.
   ///
-  /// False where the system refused, once is enough: the limit of locked memory (`RLIMIT_MEMLOCK`) was used up.
+  /// False once the system has refused: the limit of locked memory (`RLIMIT_MEMLOCK`) was used up.
   public static var areLocked: Bool { GuardedMemory.isLocked && OpenSSL.isHeapLocked }
 }

@@ -5,7 +5,7 @@ public enum HMACSHA256 {
   /// Bytes in a tag.
   public static let size = 32
 
-  /// The tag (32 bytes) of `message`, where it is no secret.
+  /// The tag (32 bytes) of `message`, if it is not secret.
   public static func authenticate(_ message: [UInt8], key: SecretBytes) -> [UInt8] {
     newBytes(size) { output in
       key.withUnsafeBytes { key in
@@ -31,7 +31,7 @@ public enum HMACSHA512 {
   /// Bytes in a tag.
   public static let size = 64
 
-  /// The tag (64 bytes) of `message`, where it is no secret.
+  /// The tag (64 bytes) of `message`, if it is not secret.
   public static func authenticate(_ message: [UInt8], key: SecretBytes) -> [UInt8] {
     newBytes(size) { output in
       key.withUnsafeBytes { key in
@@ -55,12 +55,12 @@ public enum HMACSHA512 {
       }
     }
 
-    /// The tag (64 bytes) of `message`, where it is no secret.
+    /// The tag (64 bytes) of `message`, if it is not secret.
     public func authenticate(_ message: [UInt8]) -> [UInt8] {
       newBytes(size) { authenticate(message, into: UnsafeMutableRawBufferPointer(start: $0, count: size)) }
     }
 
-    /// The first `count` (at most 64) bytes of the tag of `message`, where they are a secret themselves.
+    /// The first `count` (at most 64) bytes of the tag of `message`, if they are secret.
     public func deriveSecret(_ message: [UInt8], count: Int) -> SecretBytes {
       truncated(to: count, of: size) { authenticate(message, into: $0) }
     }

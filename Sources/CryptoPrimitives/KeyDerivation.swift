@@ -32,7 +32,7 @@ public enum HKDFSHA512 {
 
 /// RFC 5869 §2.2 and §2.3, over the HMAC that the caller brings: T(i) = HMAC(PRK, T(i-1) ‖ info ‖ i).
 ///
-/// PRK and T(i) live in scratch memory that is wiped on return.
+/// PRK and T(i) are in scratch memory that is wiped on return.
 private func expand(
   count: Int, info: [UInt8], blockSize: Int,
   extract: (_ pseudorandomKey: UnsafeMutableRawBufferPointer) -> Void,

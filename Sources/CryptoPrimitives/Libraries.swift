@@ -3,7 +3,7 @@ import CSodium
 
 /// OpenSSL's start-up and its errors.
 enum OpenSSL {
-  /// Bytes of locked heap: private scalars and ECDSA nonces, some 32 to 64 bytes each while their key lives.
+  /// Bytes of locked heap: private scalars and ECDSA nonces, some 32 to 64 bytes each while their key exists.
   private static let secureHeapSize = 1 << 17
 
   /// Gives OpenSSL its locked heap, once in a process.
@@ -15,10 +15,10 @@ enum OpenSSL {
 
   static func start() { _ = secureHeap }
 
-  /// Whether private scalars are in locked memory; makes the heap where there is none yet.
+  /// Whether private scalars are in locked memory; creates the heap on first use.
   static var isHeapLocked: Bool { secureHeap == 1 }
 
-  /// Empties the thread's error queue, whose last entry tells whether memory ran out.
+  /// Empties the thread's error queue, whose last entry shows whether memory ran out.
   static func failure() -> CryptoError {
     let code = ERR_peek_last_error()
     ERR_clear_error()
@@ -26,7 +26,7 @@ enum OpenSSL {
   }
 }
 
-// Swift's buffers as C takes them: by the address of the first byte. libsodium wants one for no bytes too.
+// Swift's buffers for C: the address of the first byte. libsodium needs one even for no bytes.
 
 /// Where the zero bytes of an empty buffer are.
 private nonisolated(unsafe) let nowhere = UnsafeMutablePointer<UInt8>.allocate(capacity: 1)
@@ -44,7 +44,7 @@ extension UnsafeMutableRawBufferPointer {
   var bytes: UnsafeMutablePointer<UInt8> { baseAddress?.assumingMemoryBound(to: UInt8.self) ?? nowhere }
 }
 
-/// A new array of `count` bytes, which are zero or what `fill` wrote there.
+/// A new array of `count` bytes, which are zero or written by `fill`.
 func newBytes(_ count: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Void) -> [UInt8] {
   // `[UInt8](repeating:count:)` is not specialised here: it looks its type up at run time, which takes longer.
   var bytes = Array(repeatElement(0 as UInt8, count: count))
@@ -64,14 +64,15 @@ public enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
   case invalidParameter
   /// Coordinates that are no point of the curve.
   case invalidPoint
-  /// A signature that does not verify under the key that made it: the computation went wrong, and nothing was given out.
+  /// A signature that does not verify under the key that made it: the computation went wrong, and nothing was given
+  /// out.
   case faultySignature
   /// The memory that the primitive asked for is not there.
   case outOfMemory
   /// The library refused without a reason of the kinds above.
   case libraryFailure
 
-  /// What happened, and what to do where there is something to do.
+  /// The reason, and what to do, if anything.
   public var description: String {
     switch self {
     case .scalarOutOfRange: "the derived scalar is not a private key; take the next counter or another salt"
@@ -93,7 +94,7 @@ public func randomBytes(_ count: Int) -> [UInt8] {
   return newBytes(count) { randombytes_buf($0, count) }
 }
 
-/// Whether both arrays hold the same bytes; the time taken tells only whether the lengths are equal.
+/// Whether both arrays hold the same bytes; the time depends only on the lengths.
 public func constantTimeEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
   a.count == b.count && sodium_memcmp(a, b, a.count) == 0
 }

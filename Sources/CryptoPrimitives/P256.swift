@@ -69,7 +69,7 @@ extension P256 {
 
 /// An `EVP_PKEY` of the curve, freed with its last reference.
 ///
-/// Its private scalar stands in OpenSSL's locked heap and is cleared when it is freed. Any thread may use it: OpenSSL
+/// Its private scalar is in OpenSSL's locked heap and is cleared when it is freed. Any thread may use it: OpenSSL
 /// only reads a key once it is made, and guards the reference counts and caches inside.
 final class P256Key: @unchecked Sendable {
   let pointer: OpaquePointer

@@ -55,7 +55,7 @@ extension P256 {
   }
 }
 
-/// A valid scalar, and what was computed from it so far.
+/// A valid scalar, and the values computed from it so far.
 private final class P256Pair: Sendable {
   private let scalar: SecretBytes
   private let knownPublicKey = Mutex<P256.PublicKey?>(nil)

@@ -2,20 +2,20 @@ import CSodium
 
 /// Bytes that must not leak: a phrase, a key, a seed.
 ///
-/// The bytes stand in memory of their own between guard pages, locked against swapping, left out of core dumps,
+/// The bytes are in their own memory between guard pages, locked against swapping, left out of core dumps,
 /// read-only once they are filled, and wiped when the last reference goes. Where the limit of locked memory
-/// (`RLIMIT_MEMLOCK`) is exhausted, `sodium_malloc` goes on without the lock: everything else still holds, and
-/// ``areLocked`` tells.
+/// (`RLIMIT_MEMLOCK`) is exhausted, `sodium_malloc` continues without the lock: everything else still applies, and
+/// ``areLocked`` is false.
 ///
-/// One instance costs a page and system calls, so it suits what lives for a while. A secret that lives for one call
-/// only is better off in ``withWipedBytes(count:_:)``.
+/// One instance costs a page and system calls, so it suits secrets that are kept. A secret for one call
+/// only is better off in `withWipedBytes(count:_:)`.
 public final class SecretBytes: Sendable {
   /// Never written again after `init`, so any thread may read it.
   private let memory: GuardedMemory
 
   /// Allocates `count` zeroed bytes and lets `fill` write them once.
   ///
-  /// When `fill` throws, what it wrote is wiped, and its error is thrown on.
+  /// If `fill` throws, the bytes are wiped, and the error is rethrown.
   public init<E: Error>(
     count: Int, filledBy fill: (UnsafeMutableRawBufferPointer) throws(E) -> Void
   ) throws(E) {
@@ -54,7 +54,7 @@ public final class SecretBytes: Sendable {
     try body(UnsafeRawBufferPointer(memory.bytes))
   }
 
-  /// Whether both hold the same bytes; the time taken tells only whether the lengths are equal.
+  /// Whether both hold the same bytes; the time depends only on the lengths.
   public func isEqual(to other: SecretBytes) -> Bool {
     count == other.count && sodium_memcmp(memory.bytes.baseAddress, other.memory.bytes.baseAddress, count) == 0
   }

@@ -12,7 +12,7 @@ public enum AlgorandMnemonic {
 
   /// Writes a seed as words in lower case with single spaces between them, in UTF-8.
   ///
-  /// - Throws: ``CryptoError/invalidLength`` when the seed has not 32 bytes.
+  /// - Throws: ``/CryptoPrimitives/CryptoError/invalidLength`` unless the seed has 32 bytes.
   public static func text(of seed: SecretBytes) throws(CryptoError) -> SecretBytes {
     guard seed.count == seedSize else { throw .invalidLength }
     return seed.withUnsafeBytes { seed in
@@ -27,7 +27,7 @@ public enum AlgorandMnemonic {
     }
   }
 
-  /// Reads what a person typed, with the freedom in white space and capitals that ``BIP39Phrase/init(parsing:)`` has.
+  /// Reads what the user typed, with the freedom in white space and capitals that ``BIP39Phrase/init(parsing:)`` has.
   ///
   /// - Throws: ``DeterministicKeysError``: for the first word that is not in the list, else for the number of words,
   ///   else for the checksum.

@@ -33,11 +33,12 @@ public struct BIP39Phrase: Sendable {
     }
   }
 
-  /// Reads what a person typed, or pasted, as UTF-8.
+  /// Reads what the user typed, or pasted, as UTF-8.
   ///
   /// Unicode white space of any kind and length counts as one space, and none at the ends; capitals count as small
   /// letters. Everything between is wiped before this returns; the typed bytes remain the caller's. A phrase in the
-  /// source of a test is `var typed = Array("abandon …".utf8)`, then `BIP39Phrase(parsing: SecretBytes(consuming: &typed))`.
+  /// source of a test is `var typed = Array("abandon …".utf8)`, then
+  /// `BIP39Phrase(parsing: SecretBytes(consuming: &typed))`.
   /// - Throws: ``DeterministicKeysError``: for the first word that is not in the list, else for the number of words,
   ///   else for the checksum.
   public init(parsing typed: SecretBytes) throws(DeterministicKeysError) {

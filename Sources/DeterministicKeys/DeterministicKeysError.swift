@@ -18,7 +18,7 @@ public enum DeterministicKeysError: Error, Equatable, Sendable {
   case unknownWord(String, position: Int)
   /// A word with a character that no word of the list has, so that its spelling cannot be the only fault.
   case notASCII(String, position: Int)
-  /// Words of the list whose checksum is wrong.
+  /// Words of the list with a wrong checksum.
   case checksum(of: Typed)
 
   // MARK: Keys of the tree
@@ -29,14 +29,14 @@ public enum DeterministicKeysError: Error, Equatable, Sendable {
   case indexOutOfRange
   /// A hardened child of a public node, which only the private node has.
   case hardenedIndex
-  /// A child whose kL would not be below 2^255.
+  /// A child with a kL of 2^255 or more.
   case keyOverflow
   /// A node that is no point of the curve.
   case invalidPoint
 }
 
 extension DeterministicKeysError: CustomStringConvertible {
-  /// What is wrong, and what to do where there is something to do.
+  /// The reason, and what to do, if anything.
   public var description: String {
     switch self {
     case .wordCount(25, of: .phrase):

@@ -12,7 +12,7 @@ enum EnglishWords {
     return UnsafeRawBufferPointer(start: list.utf8Start + start, count: end - start)
   }
 
-  /// The number of a word, whose letters may be upper-case; `nil` when it is none of the list.
+  /// The number of a word, whose letters may be upper-case; `nil` if it is not in the list.
   static func number(of typed: UnsafeRawBufferPointer) -> UInt16? {
     var (low, high) = (0, count)
     while low < high {
@@ -31,7 +31,7 @@ enum EnglishWords {
     (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
   }
 
-  /// Where each word begins in the list, and where the one after the last would.
+  /// The offset of each word in the list, and the end of the last.
   private static let starts: [UInt16] = {
     let bytes = UnsafeBufferPointer(start: list.utf8Start, count: list.utf8CodeUnitCount)
     let separators = bytes.indices.lazy.filter { bytes[$0] == UInt8(ascii: " ") || bytes[$0] == UInt8(ascii: "\n") }

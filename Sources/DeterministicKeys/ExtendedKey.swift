@@ -1,6 +1,6 @@
 public import CryptoPrimitives
 
-/// A node of the tree: a signing key, and what its children come from.
+/// A node of the tree: a signing key and a chain code.
 public struct ExtendedKey: Sendable {
   /// kL ‖ kR ‖ chain code, 96 bytes: the scalar (little-endian), the key of the nonces, and the key of the children.
   package let node: SecretBytes
@@ -50,7 +50,7 @@ public struct ExtendedKey: Sendable {
   /// The Ed25519 signature (64 bytes) over `message`, the same each time, and verified.
   ///
   /// r = SHA-512(kR ‖ message), R = r·B, S = r + SHA-512(R ‖ A ‖ message) · kL. r and its digest are wiped.
-  /// - Throws: `CryptoError.faultySignature` where the computation went wrong.
+  /// - Throws: `CryptoError.faultySignature` if the computation went wrong.
   public func signature(for message: [UInt8]) throws(CryptoError) -> [UInt8] {
     let signature = try node.withUnsafeBytes { node throws(CryptoError) in
       try withWipedBytes(count: 64 + 32 + 32 + 32) { scratch throws(CryptoError) in
@@ -146,7 +146,7 @@ private struct ChildInput {
 }
 
 extension BIP32Ed25519.Derivation {
-  /// Replaces z (32 bytes, little-endian) by 8·trunc(z), where trunc clears the high bits that the derivation drops.
+  /// Replaces z (32 bytes, little-endian) by 8·trunc(z), where trunc clears the high bits that the derivation discards.
   package func multiplyBy8Truncated(_ z: UnsafeMutableRawBufferPointer) {
     truncate(z)
     for index in z.indices.reversed() { z[index] = z[index] << 3 | (index == 0 ? 0 : z[index - 1] >> 5) }
@@ -161,7 +161,7 @@ extension BIP32Ed25519.Derivation {
 
 /// Writes (a + b) mod 2^256; 32 bytes each, little-endian.
 ///
-/// The carry goes through all bytes, whatever they are.
+/// The carry goes through all bytes, in constant time.
 private func add(
   _ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, into sum: UnsafeMutableRawBufferPointer
 ) {

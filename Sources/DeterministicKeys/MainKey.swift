@@ -22,7 +22,7 @@ public enum Subkey: String, CaseIterable, Sendable {
   case lookUp = "look-up"
   /// Sealing of the store's rows.
   case record
-  /// MACs of the store's rows, of which the store keeps the sum; ours, beside those of Recovery §2.
+  /// MACs of the store's rows, whose sum the store keeps; an addition to the labels of Recovery §2.
   case rowSet = "row-set"
   /// The nonces of sealed credential ids.
   case credentialIDNonce = "credential-id-nonce"
@@ -46,7 +46,7 @@ public enum Subkey: String, CaseIterable, Sendable {
     HKDFSHA512.derive(key: mainKey, salt: Array("liquid-auth/keys/v1".utf8), info: Array(rawValue.utf8), count: 32)
   }
 
-  /// Four bytes that tell phrases apart and tell nothing of them; shown as 8 hexadecimal digits.
+  /// Four bytes that distinguish phrases and reveal nothing of them; shown as 8 hexadecimal digits.
   public static func fingerprint(of mainKey: SecretBytes) -> [UInt8] {
     Subkey.fingerprint.derive(from: mainKey).withUnsafeBytes { Array($0.prefix(4)) }
   }
@@ -54,15 +54,17 @@ public enum Subkey: String, CaseIterable, Sendable {
 
 /// deterministic-P256: the keys that phone wallets derive too (Recovery §3).
 ///
-/// These are the keys of discoverable ES256 passkeys: `origin` is the rp.id, and `userHandle` is what `userIDText(_:)` of the
-/// target Recovery makes of user.id. An account's first passkey has counter 0. `CredentialKeys.privateKey(_:rpID:)` of
-/// Recovery derives the keys of all passkeys, from what `CredentialKeys.open(sealedID:rpIDHash:)` finds in an id.
+/// These are the keys of discoverable ES256 passkeys: `origin` is the rp.id, and `userHandle` is what `userIDText(_:)`
+/// of the target Recovery makes of user.id. An account's first passkey has counter 0.
+/// `CredentialKeys.privateKey(_:rpID:)` of Recovery derives the keys of all passkeys, from what
+/// `CredentialKeys.open(sealedID:rpIDHash:)` finds in an id.
 public enum DeterministicP256 {
-  /// The private scalar: the first 32 bytes of SHA-512(mainKey ‖ origin ‖ userHandle ‖ BE32(counter)), used as they are.
+  /// The private scalar: the first 32 bytes of SHA-512(mainKey ‖ origin ‖ userHandle ‖ BE32(counter)), used as they
+  /// are.
   ///
   /// Nothing separates origin from handle, so ("example.com", "alice") and ("example.co", "malice") are one key. Both
   /// are bytes: a `String` that compares or normalises would find another key.
-  /// - Throws: ``CryptoError/scalarOutOfRange`` for one digest in 2^32; then the next counter is to be taken.
+  /// - Throws: ``/CryptoPrimitives/CryptoError/scalarOutOfRange`` for one digest in 2^32; take the next counter then.
   public static func scalar(
     mainKey: SecretBytes, origin: [UInt8], userHandle: [UInt8], counter: UInt32
   ) throws(CryptoError) -> SecretBytes {
@@ -83,7 +85,7 @@ public enum DeterministicP256 {
 
   /// The scalar itself, if it is one.
   ///
-  /// Neither reduced nor replaced: every wallet must find the same key, or none.
+  /// Not reduced and not replaced: every wallet must derive the same key, or none.
   package static func inRange(_ scalar: SecretBytes) throws(CryptoError) -> SecretBytes {
     guard P256.isValidScalar(scalar) else { throw .scalarOutOfRange }
     return scalar

@@ -1,8 +1,8 @@
 import CryptoPrimitives
 
-/// What a person typed, taken apart at its white space.
+/// What the user typed, taken apart at its white space.
 enum TypedWords {
-  /// Reads the words' numbers, as far as there is room for them, and tells how many words there are.
+  /// Reads the words' numbers, as far as there is room for them, and returns the number of words.
   ///
   /// Any run of Unicode white space separates words, leading and trailing white space is nothing, and the case of
   /// letters does not matter. The typed bytes are read where they are and never copied.

@@ -23,7 +23,7 @@ public struct StoredPIN: Sendable, Equatable {
   }
 }
 
-/// What the owner of the device set, beside the credentials: the rest of the store's state row (Recovery §6).
+/// The owner's settings: the rest of the store's state row (Recovery §6).
 public struct AuthenticatorSettings: Sendable, Equatable {
   /// The shortest PIN that any authenticator may have, in code points.
   public static let shortestPIN: UInt8 = 4
@@ -38,17 +38,17 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   public package(set) var minimumPINLength = shortestPIN
   /// Whether the PIN must be changed before it is good for anything else.
   public package(set) var forcePINChange = false
-  /// The relying parties that are told `minimumPINLength` (extension minPinLength).
+  /// The relying parties that can read `minimumPINLength` (extension minPinLength).
   public package(set) var minimumPINLengthRPIDs: [String] = []
   /// The token of permission pcmr, 32 bytes; lasts until another PIN is set or the owner ends it.
   package var persistentToken: [UInt8]?
-  /// Whether there is one: some program may list the passkeys, and nobody is asked again.
+  /// Whether there is one: a program can list the passkeys without a prompt.
   public var hasPersistentToken: Bool { persistentToken != nil }
 
   /// The settings of a new device.
   public init() {}
 
-  /// What getInfo tells of them.
+  /// The settings that getInfo reports.
   public var reported: ReportedSettings {
     ReportedSettings(
       isPINSet: pin != nil, pinRetries: pin?.retries ?? StoredPIN.retries, alwaysUV: alwaysUV,
@@ -56,7 +56,7 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   }
 }
 
-/// What is told of the settings while the vault is locked: it stands in the store in clear, beside the sealed copy, which
+/// The settings for use while the vault is locked: a copy in clear in the store, next to the sealed one, which
 /// alone counts once the vault is open (Recovery §1).
 public struct ReportedSettings: Sendable, Equatable {
   /// Whether a PIN is set.
@@ -70,7 +70,7 @@ public struct ReportedSettings: Sendable, Equatable {
   /// Whether the PIN must be changed.
   public var forcePINChange = false
 
-  /// What is told of a new device.
+  /// The settings of a new device.
   public init() {}
 
   init(isPINSet: Bool, pinRetries: UInt8, alwaysUV: Bool, minimumPINLength: UInt8, forcePINChange: Bool) {
@@ -85,7 +85,7 @@ public struct ReportedSettings: Sendable, Equatable {
 // MARK: - Stored
 
 extension AuthenticatorSettings {
-  /// The members of the state row that are ours, where Recovery §6 writes "…"; each is left out at its default.
+  /// The members 4 to 12 and 20 of the state row (Recovery §6); each is omitted at its default.
   private enum Key {
     static let pinHash: CBORValue = 5
     static let pinLength: CBORValue = 6
@@ -143,7 +143,7 @@ extension ReportedSettings {
     ])
   }
 
-  /// Reads the clear copy; `nil` for anything else, which nobody is bound to believe.
+  /// Reads the clear copy; `nil` for anything else.
   public init?(decoding bytes: [UInt8]) {
     guard let map = try? CBORDecoder.decode(bytes).map,
       let isPINSet = map[1]?.bool, let retries = map[2]?.unsigned.flatMap(UInt8.init(exactly:)),

@@ -20,7 +20,7 @@ public struct Backup: Sendable, Equatable {
 
   /// Restores and merges in one: the newer entry of each account, the higher epoch.
   ///
-  /// In any order and with any repetition the same stores come to the same content. Of two large-blob arrays, which
+  /// Merging the same stores in any order, with any repetition, gives the same content. Of two large-blob arrays, which
   /// carry no time, the longer stays, then the greater.
   public mutating func merge(_ other: Backup) {
     entries.merge(other.entries) { $1.outranks($0) ? $1 : $0 }
@@ -79,7 +79,7 @@ extension Backup {
 
   /// Opens a backup file.
   ///
-  /// - Throws: `anotherPhrase` by the fingerprint, before anything is opened; `malformed` for what is no backup or one
+  /// - Throws: `anotherPhrase` by the fingerprint, before anything is opened; `malformed` for other bytes, or a backup
   ///   of a newer version; `notAuthentic` for a broken seal; `columnsExchanged` for a record under another's tag.
   public init(file: [UInt8], keys: CredentialKeys) throws(RecoveryError) {
     let (fingerprint, nonce, sealed) = try Self.envelope(file)

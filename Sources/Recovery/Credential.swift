@@ -1,6 +1,6 @@
 import CryptoPrimitives
 
-/// A credential that this phrase can sign with, wherever it was found: what recognition and registration yield.
+/// A credential that this phrase can sign with, from recognition or registration.
 public struct Credential: Sendable, Equatable {
   /// Where the credential was found.
   public enum Provenance: Sendable, Equatable {
@@ -77,7 +77,8 @@ public struct Credential: Sendable, Equatable {
 
 /// SHA-256 of an rp.id as it was received: no case folding, no normalisation, no truncation.
 ///
-/// It opens every authenticator data (WebAuthn §6.1) and stands in every tag, seal and derived secret (Recovery §2–6).
+/// It is the beginning of all authenticator data (WebAuthn §6.1) and part of every tag, seal and derived secret
+/// (Recovery §2–6).
 public struct RPIDHash: Hashable, Sendable {
   /// The 32 bytes.
   public let bytes: [UInt8]

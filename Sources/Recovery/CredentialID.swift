@@ -12,9 +12,10 @@ public enum CredentialID {
   /// The first byte of a sealed id, and of the additional data that it is sealed with.
   static let format: UInt8 = 1
 
-  /// The form of a new kind 1 id: what the machine is set to, but the hash for *any* Algorand address.
+  /// The form of a new kind 1 id: the machine's setting, but the hash for *any* Algorand address.
   ///
-  /// As phone wallets compute it; and any address, so that the length of an id tells no site whose address it is.
+  /// As phone wallets compute it; and any address, so that the length of an id does not show a site whose address it
+  /// is.
   public static func form(forUserID userID: [UInt8], setting: CredentialIDForm) -> CredentialIDForm {
     AlgorandAddress(text: userID) != nil ? .hash : setting
   }
@@ -31,7 +32,7 @@ extension CredentialKeys {
     return [CredentialID.format] + nonce + sealed
   }
 
-  /// What a sealed id says; `nil`, without a reason given, for everything that is not ours.
+  /// The parameters in a sealed id; `nil`, without a reason, for any other id.
   ///
   /// The tag is checked before anything is read.
   public func open(sealedID id: [UInt8], rpIDHash: RPIDHash) -> CredentialParameters? {
@@ -68,7 +69,7 @@ extension CredentialParameters {
     return bytes
   }
 
-  /// Reads the fields; `nil` where one is out of its range or they do not fit each other.
+  /// Reads the fields; `nil` if one is out of range or they contradict each other.
   init?(plaintext: [UInt8]) {
     guard plaintext.count == CredentialID.plaintextLength,
       let kind = CredentialKind(rawValue: plaintext[0]), let algorithm = COSEAlgorithm(number: plaintext[1]),
@@ -88,7 +89,8 @@ extension CredentialParameters {
       case .u2f:
         .u2f(salt: salt, epoch: epoch)
       }
-    // Whatever the parameters did not take up (padding, zero bytes, an epoch beside a counter) must be as we write it.
+    // Whatever the parameters did not take up (padding, zero bytes, an epoch beside a counter) must have the written
+    // form.
     guard let parameters, parameters.plaintext == plaintext else { return nil }
     self = parameters
   }

@@ -22,12 +22,12 @@ public struct CredentialKeys: Sendable {
   /// The subkey of a purpose, 32 bytes.
   subscript(purpose: Subkey) -> SecretBytes { subkeys[purpose] ?? purpose.derive(from: mainKey) }
 
-  /// `mac(label, message)` of Recovery §2, where the result is no secret.
+  /// `mac(label, message)` of Recovery §2, for a result that is not secret.
   func mac(_ purpose: Subkey, _ message: [UInt8]) -> [UInt8] {
     Array(macKey(purpose).authenticate(message).prefix(32))
   }
 
-  /// `mac(label, message)` of Recovery §2, where the result is a secret.
+  /// `mac(label, message)` of Recovery §2, for a secret result.
   func secret(_ purpose: Subkey, _ message: [UInt8]) -> SecretBytes {
     macKey(purpose).deriveSecret(message, count: 32)
   }
@@ -46,7 +46,7 @@ extension CredentialKeys {
   /// Bytes in a tag.
   package static let tagSize = 32
 
-  /// The tag (32 bytes) under which all records of a relying party stand.
+  /// The tag (32 bytes) of all records of a relying party.
   public func rpTag(_ rpIDHash: RPIDHash) -> [UInt8] { mac(.lookUp, [1] + rpIDHash.bytes) }
 
   /// The tag (32 bytes) of an account: the primary key of the store.
@@ -69,7 +69,7 @@ extension CredentialKeys {
     secret(.hmacSecret, [userVerified ? 1 : 0] + rpIDHash.bytes + id)
   }
 
-  /// The largeBlobKey (32 bytes), for who asked for it at registration: CTAP §12.3.
+  /// The largeBlobKey (32 bytes), for credentials registered with the extension: CTAP §12.3.
   public func largeBlobKey(_ rpIDHash: RPIDHash, id: [UInt8]) -> SecretBytes {
     secret(.largeBlobKey, rpIDHash.bytes + id)
   }

@@ -1,19 +1,19 @@
 /// What a credential is for: Recovery §3.
 ///
-/// The raw value stands in derivations and sealed ids.
+/// The raw value is part of derivations and sealed ids.
 public enum CredentialKind: UInt8, CaseIterable, Sendable {
   /// rk = true: one an account, found without an id, kept as a record.
   case discoverable = 1
-  /// rk = false: lives in its id alone.
+  /// rk = false: its id is its only copy.
   case nonDiscoverable = 2
-  /// Registered over U2F: lives in its key handle alone and has no user.
+  /// Registered over U2F: its key handle is its only copy, and it has no user.
   case u2f = 3
 }
 
-/// What tells one credential of a relying party from another: with the rp.id it determines the private key and the id.
+/// Identifies a credential of a relying party: with the rp.id, it determines the private key and the id.
 ///
-/// The fields of a sealed id (Recovery §4). Made only by functions that keep the fields in step with each other, so that
-/// every value can be sealed and opens again to itself.
+/// The fields of a sealed id (Recovery §4). Made only by functions that keep the fields in step with each other, so
+/// that every value can be sealed and opens again to itself.
 public struct CredentialParameters: Hashable, Sendable {
   /// Discoverable, non-discoverable or U2F.
   public let kind: CredentialKind
@@ -101,6 +101,6 @@ extension FixedWidthInteger {
   /// BE16 and BE32 of the recovery contract.
   package var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
 
-  /// Reads what `bigEndianBytes` writes; as many bytes as the type has.
+  /// Reads the bytes of `bigEndianBytes`; their number must be that of the type.
   package init(bigEndianBytes bytes: some Sequence<UInt8>) { self = bytes.reduce(0) { $0 << 8 | Self($1) } }
 }

@@ -2,7 +2,7 @@
 public enum CredProtectLevel: UInt8, CaseIterable, Comparable, Sendable {
   /// Usable without user verification.
   case userVerificationOptional = 1
-  /// Without user verification only for who sends the id.
+  /// Without user verification only if the request names the id.
   case userVerificationOptionalWithCredentialIDList = 2
   /// As if absent without user verification.
   case userVerificationRequired = 3
@@ -20,7 +20,7 @@ public struct CredentialPolicy: Hashable, Sendable {
   /// Whether the thirdPartyPayment extension was asked for.
   public var thirdPartyPayment: Bool
 
-  /// Makes a policy; without arguments, what a registration without extensions gets (byte 01).
+  /// Makes a policy; without arguments, that of a registration without extensions (byte 01).
   public init(
     credProtect: CredProtectLevel = .userVerificationOptional, largeBlobKey: Bool = false,
     thirdPartyPayment: Bool = false
@@ -41,6 +41,6 @@ public struct CredentialPolicy: Hashable, Sendable {
     credProtect.rawValue | (largeBlobKey ? 0b100 : 0) | (thirdPartyPayment ? 0b1000 : 0)
   }
 
-  /// Whether a ceremony that names the id may use the credential: level 3 without user verification is as if absent.
+  /// Whether a ceremony that names the id may use the credential: level 3 without user verification counts as absent.
   public func allows(userVerified: Bool) -> Bool { userVerified || credProtect < .userVerificationRequired }
 }

@@ -52,7 +52,7 @@ public enum CredentialPublicKey: Hashable, Sendable {
     }
   }
 
-  /// X ‖ Y (64 bytes) for ES256, 32 bytes for EdDSA: what ids and tags are made of.
+  /// X ‖ Y (64 bytes) for ES256, 32 bytes for EdDSA: the input of ids and tags.
   public var bytes: [UInt8] {
     switch self {
     case .es256(let point): point.raw

@@ -1,21 +1,21 @@
 import CryptoPrimitives
 import DeterministicKeys
 
-/// What an excludeList says about the account that is to be registered: Recovery §7 and §8.
+/// What an excludeList shows about the account of a registration: Recovery §7 and §8.
 public struct ExcludeListFindings: Sendable, Equatable {
-  /// The credentials that the list names, live and usable, in its order: CREDENTIAL_EXCLUDED if there is one.
+  /// The live and usable credentials of the list, in its order: CREDENTIAL_EXCLUDED if there is one.
   public let hits: [Credential]
   /// The highest counter of the account's row, its tombstone and its ids in the list, live or not; `nil` if none.
   public let highestKnownCounter: UInt32?
 }
 
-// MARK: - Which ids of a request are ours, Recovery §8
+// MARK: - Recognizing ids, Recovery §8
 
 extension OpenVault {
   /// The credentials of an allowList that are live and usable, in its order.
   ///
   /// - Parameter ids: the list's entries of type public-key.
-  /// - Parameter userVerified: whether this ceremony verifies the user: without, level 3 is as if absent.
+  /// - Parameter userVerified: whether this ceremony verifies the user; if not, level 3 counts as absent.
   public func credentials(
     allowList ids: [[UInt8]], rpID: String, userVerified: Bool
   ) throws(RecoveryError) -> [Credential] {
@@ -27,11 +27,11 @@ extension OpenVault {
     return matches.usable(userVerified: userVerified)
   }
 
-  /// What an excludeList says about the account that is to be registered.
+  /// What an excludeList shows about the account of a registration.
   ///
   /// - Parameter ids: the list's entries of type public-key.
   /// - Parameter algorithms: those that the request asks for.
-  /// - Parameter policy: what the request's extensions ask for; a hash id carries no policy of its own.
+  /// - Parameter policy: the policy of the request's extensions; a hash id has none of its own.
   /// - Parameter userVerified: whether this ceremony verifies the user.
   public func examine(
     excludeList ids: [[UInt8]], rpID: String, userID: [UInt8], algorithms: [COSEAlgorithm],
@@ -58,7 +58,7 @@ extension OpenVault {
 
 /// The recognition of one request's ids: of one relying party, against one state of the store.
 struct CredentialRecognition {
-  /// An id that is ours; a dead one still counts for the next counter.
+  /// A recognized id; a dead one still counts for the next counter.
   struct Match {
     let credential: Credential
     let isLive: Bool
@@ -135,7 +135,7 @@ struct CredentialRecognition {
       policy: CredentialPolicy(), provenance: .phone)
   }
 
-  /// What this phrase makes for one account where the ids are hashes: eight epochs from the floor on.
+  /// The hash ids that this phrase can have made for one account: eight epochs from the floor on.
   func hashCandidates(userID: [UInt8], algorithms: [COSEAlgorithm], policy: CredentialPolicy) -> [Candidate] {
     let epochs = UInt32(state.floor)..<min(UInt32(state.floor) + Self.candidateEpochs, 1 << 16)
     return algorithms.flatMap { algorithm in

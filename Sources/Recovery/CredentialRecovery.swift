@@ -3,7 +3,7 @@ import CryptoPrimitives
 // MARK: - What comes back, Recovery §7 and §9
 
 extension OpenVault {
-  /// Records what the use of a credential, with consent, tells about it; durable when it returns.
+  /// Stores what the use of a credential with consent shows; durable when it returns.
   ///
   /// A discoverable credential without a row is written back, except a phone wallet's and where the account has the
   /// same or a higher counter; a higher epoch is taken over. Nothing is written without user presence.
@@ -27,7 +27,7 @@ extension OpenVault {
     }
   }
 
-  /// The record that comes back; `nil` where nothing is to be written.
+  /// The record to write back; `nil` for none.
   ///
   /// Names that the account has already stay as they are: a site can bring a record back, never rename one.
   func writtenBack(
@@ -47,7 +47,7 @@ extension OpenVault {
       origin: .recovered)
   }
 
-  /// Makes the record of a hash id again from what the owner knows of it, and saves it:
+  /// Recovers the record of a hash id from the owner's input, and saves it:
   /// `liquid-auth recover --rp --user-handle [--counter --alg --cred-protect]`.
   ///
   /// Only over a lower counter: a record or deletion that is as new stays as it is.

@@ -9,7 +9,6 @@ public struct PublicKeyCredentialUserEntity: Sendable {
   /// The name for people; text of the client, for people only.
   public let displayName: String?
 
-  /// Joins the members.
   public init(id: [UInt8], name: String? = nil, displayName: String? = nil) {
     self.id = id
     self.name = name
@@ -17,7 +16,7 @@ public struct PublicKeyCredentialUserEntity: Sendable {
   }
 }
 
-/// What a new credential is to be, from the request.
+/// The request for a new credential.
 public struct CredentialRegistration: Sendable {
   /// rp.id as received.
   public var rpID: String
@@ -30,7 +29,6 @@ public struct CredentialRegistration: Sendable {
   /// The credBlob extension's data, for a discoverable credential.
   public var credBlob: [UInt8]?
 
-  /// Joins what the request says.
   public init(
     rpID: String, user: PublicKeyCredentialUserEntity, algorithm: COSEAlgorithm,
     policy: CredentialPolicy = CredentialPolicy(), credBlob: [UInt8]? = nil
@@ -53,7 +51,7 @@ extension OpenVault {
 
   /// Makes the discoverable credential of an account; `save(_:)` keeps its record, before the answer leaves.
   ///
-  /// It takes the next counter, and steps over those whose scalar is out of range or whose key another account's row
+  /// It takes the next counter, and skips those whose scalar is out of range or whose key another account's row
   /// has: two sites can choose rp.id and user.id so that they join to the same text (Recovery §12).
   ///
   /// - Parameter known: `ExcludeListFindings.highestKnownCounter` of the same request.
@@ -74,7 +72,7 @@ extension OpenVault {
     return credential
   }
 
-  /// Makes a non-discoverable credential; nothing of it is stored.
+  /// Makes a non-discoverable credential; none of it is stored.
   ///
   /// Clients repeat user.id, so only chance makes the key a new one: a salt of 16 bytes, drawn again while the scalar
   /// is out of range.
@@ -103,7 +101,7 @@ extension OpenVault {
     }
   }
 
-  /// The credential of one counter; `nil` where the counter cannot be used.
+  /// The credential of one counter; `nil` if the counter cannot be used.
   private func discoverableCredential(
     _ registration: CredentialRegistration, counter: UInt32, setting: CredentialIDForm, now: UInt64
   ) throws(RecoveryError) -> Credential? {
@@ -130,7 +128,7 @@ extension OpenVault {
     return record.map { Credential(record: $0, derivedKey: key) }
   }
 
-  /// The private key of a new credential; `nil` where the scalar is out of range.
+  /// The private key of a new credential; `nil` if the scalar is out of range.
   private func privateKey(
     _ parameters: CredentialParameters, rpID: String, _ rpIDHash: RPIDHash
   ) throws(RecoveryError) -> CredentialPrivateKey? {

@@ -1,7 +1,7 @@
 public import CryptoPrimitives
 import DeterministicKeys
 
-/// One row of the store's `credential` table, as it stands on disk: Recovery §6.
+/// One row of the store's `credential` table, as on disk: Recovery §6.
 public struct CredentialRow: Sendable, Equatable {
   /// The primary key, 32 bytes.
   public var accountTag: [UInt8]
@@ -12,7 +12,7 @@ public struct CredentialRow: Sendable, Equatable {
   /// Record or tombstone, padded and sealed: a multiple of 128 bytes and 16.
   public var sealed: [UInt8]
 
-  /// The columns of a record beside its primary key.
+  /// The columns of a record, without its primary key.
   public struct Tags: Sendable, Equatable {
     /// The relying party.
     public var rpTag: [UInt8]
@@ -21,7 +21,6 @@ public struct CredentialRow: Sendable, Equatable {
     /// The public key.
     public var keyTag: [UInt8]
 
-    /// Joins the three columns.
     public init(rpTag: [UInt8], credentialTag: [UInt8], keyTag: [UInt8]) {
       self.rpTag = rpTag
       self.credentialTag = credentialTag
@@ -29,7 +28,6 @@ public struct CredentialRow: Sendable, Equatable {
     }
   }
 
-  /// Joins the columns of a row.
   public init(accountTag: [UInt8], tags: Tags?, nonce: [UInt8], sealed: [UInt8]) {
     self.accountTag = accountTag
     self.tags = tags
@@ -54,7 +52,7 @@ extension CredentialKeys {
   /// The row of a record.
   ///
   /// - Parameters:
-  ///   - publicKey: the credential's, where the caller has it; it is derived for `nil`.
+  ///   - publicKey: the credential's, if the caller has it; it is derived for `nil`.
   ///   - nonce: 24 fresh random bytes.
   /// - Throws: `CryptoError.scalarOutOfRange` for a record whose key cannot be derived; `invalidLength` for a nonce of
   ///   another length.
@@ -70,7 +68,7 @@ extension CredentialKeys {
       .record(source), accountTag: accountTag(rpIDHash, userID: source.userID), tags: tags, nonce: nonce)
   }
 
-  /// The row that a deletion leaves: its counter goes on, its site is forgotten.
+  /// The row that a deletion leaves: it keeps the counter, not the site.
   ///
   /// - Parameter nonce: 24 fresh random bytes.
   public func tombstoneRow(
@@ -87,7 +85,7 @@ extension CredentialKeys {
     return CredentialRow(accountTag: accountTag, tags: tags, nonce: nonce, sealed: sealed)
   }
 
-  /// Opens a row, and compares its columns with what it holds: rows and columns cannot be exchanged.
+  /// Opens a row, and compares its columns with its content: rows and columns cannot be exchanged.
   public func open(_ row: CredentialRow) throws(RecoveryError) -> AccountEntry {
     let plaintext = try openPadded(row.sealed, nonce: row.nonce, ad: Self.rowAD(row.accountTag))
     let entry = try AccountEntry(plaintext: plaintext)
@@ -116,7 +114,7 @@ extension CredentialKeys {
   /// Seals the state row.
   ///
   /// - Parameters:
-  ///   - hasRowSet: whether the store has a ``RowSet``; who takes that away has to find a state row that says no.
+  ///   - hasRowSet: whether the store has a ``RowSet``; without it, the state row must say so too.
   ///   - nonce: 24 fresh random bytes.
   public func seal(_ state: StoreState, hasRowSet: Bool, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
     try XChaCha20Poly1305.seal(
@@ -161,7 +159,7 @@ enum RowPadding {
     plaintext + [0x80] + [UInt8](repeating: 0, count: block - 1 - plaintext.count % block)
   }
 
-  /// Takes the padding off; `nil` unless it is exactly what `pad` adds.
+  /// Removes the padding; `nil` unless it is exactly that of `pad`.
   static func unpad(_ padded: [UInt8]) -> [UInt8]? {
     guard let end = padded.lastIndex(where: { $0 != 0 }), padded[end] == 0x80 else { return nil }
     let plaintext = Array(padded[..<end])

@@ -1,6 +1,6 @@
 public import CryptoPrimitives
 
-/// The record of one discoverable credential: what the store keeps of it (Recovery §6).
+/// The record of one discoverable credential in the store (Recovery §6).
 ///
 /// It holds no private key: that is derived from `parameters` and rp.id. The exception are imported passkeys.
 public struct CredentialSource: Sendable {
@@ -8,7 +8,7 @@ public struct CredentialSource: Sendable {
   public enum Origin: UInt8, Sendable {
     /// Registered on this machine.
     case registered = 0
-    /// Made again from an id that a relying party sent, or from what the owner typed.
+    /// Recovered from an id that a relying party sent, or from the owner's input.
     case recovered = 1
     /// Brought from another authenticator with its private key.
     case imported = 2
@@ -16,7 +16,7 @@ public struct CredentialSource: Sendable {
 
   /// rp.id as received.
   public let rpID: String
-  /// user.id, algorithm, counter and policy: with rp.id, what the private key is derived from.
+  /// user.id, algorithm, counter and policy: with rp.id, the input of the private key's derivation.
   public private(set) var parameters: CredentialParameters
   /// user.name; data, not derivable.
   public var name: String?

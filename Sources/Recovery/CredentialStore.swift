@@ -2,9 +2,9 @@
 public struct StoreState: Sendable, Equatable {
   /// Ties the store to its vault, 16 bytes.
   public var storeID: [UInt8]
-  /// Marks what this machine makes.
+  /// The epoch of new credentials.
   public var epoch: UInt16
-  /// From which epoch on this machine accepts what it does not find in its store.
+  /// The lowest epoch of credentials that this machine accepts without a row.
   public var floor: UInt16
   /// The form of the ids of new discoverable credentials.
   public var credentialIDForm: CredentialIDForm
@@ -26,13 +26,13 @@ public struct StoreState: Sendable, Equatable {
 
 /// The two forms of ids, Recovery §4: `liquid-auth init --credential-ids`.
 public enum CredentialIDForm: UInt8, Sendable, CaseIterable {
-  /// Self-describing, 127 bytes: recovered from the phrase alone wherever the site sends the id.
+  /// Self-describing, 127 bytes: recovered from the phrase alone if the site sends the id.
   case sealed = 0
-  /// SHA-256 of the public key, 32 bytes: what phone wallets compute.
+  /// SHA-256 of the public key, 32 bytes, as phone wallets compute it.
   case hash = 1
 }
 
-/// What the store has of one account: the live record, or what is left after a deletion.
+/// The row of one account: a record, or the tombstone after a deletion.
 public enum AccountEntry: Sendable, Equatable {
   /// A live credential.
   case record(CredentialSource)
@@ -42,9 +42,9 @@ public enum AccountEntry: Sendable, Equatable {
 
 /// The port to the credentials that a machine keeps.
 ///
-/// Only the authenticator's one task calls it. Every change is durable when the call returns: an answer that depends on it
-/// leaves only afterwards. Of two records, the one that was registered or recovered last is the newer; saving a credential
-/// once more, with another name or policy, leaves it in its place.
+/// Only the authenticator's one task calls it. Every change is durable when the call returns: an answer that depends on
+/// it leaves only afterwards. Of two records, the one that was registered or recovered last is the newer; saving a
+/// credential once more, with another name or policy, leaves it in its place.
 public protocol CredentialStore: Sendable {
   /// The state row.
   func state() throws(RecoveryError) -> StoreState
@@ -75,15 +75,15 @@ public protocol CredentialStore: Sendable {
   func credentials(publicKey: [UInt8]) throws(RecoveryError) -> [CredentialSource]
   /// All records, the newest first.
   func allCredentials() throws(RecoveryError) -> [CredentialSource]
-  /// How many records there are; what they hold is not looked at.
+  /// The number of records; their content is not read.
   func credentialCount() throws(RecoveryError) -> Int
-  /// Which records there are, and how they stand: other bytes after each record that is saved or removed, the same bytes
+  /// A digest of all records: other bytes after each record that is saved or removed, the same bytes
   /// for as long as none is, also when the store was closed meanwhile.
   func revision() throws(RecoveryError) -> [UInt8]
 
   /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.
   ///
-  /// - Parameter publicKey: the credential's, where the caller has it; it is derived for `nil`.
+  /// - Parameter publicKey: the credential's, if the caller has it; it is derived for `nil`.
   func save(_ source: CredentialSource, publicKey: CredentialPublicKey?, state: StoreState?) throws(RecoveryError)
   /// Turns the account's record into a tombstone with the same counter.
   func remove(_ source: CredentialSource, changed: UInt64) throws(RecoveryError)

@@ -51,7 +51,7 @@ public final class InMemoryCredentialStore: CredentialStore {
     content = Mutex(Content(state: state ?? StoreState(storeID: randomBytes(StoreState.storeIDLength))))
   }
 
-  /// As a full disk does: reading goes on, writing fails.
+  /// Simulates a full disk: reading works, writing fails.
   package var isFull: Bool {
     get { content.withLock { $0.isFull } }
     set { content.withLock { $0.isFull = newValue } }

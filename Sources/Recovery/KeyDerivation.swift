@@ -6,7 +6,7 @@ import DeterministicKeys
 extension CredentialKeys {
   /// The private key of a credential: an imported passkey's own, any other derived again.
   ///
-  /// - Throws: `CryptoError.scalarOutOfRange` where the derivation yields no scalar of the curve (once in 2³²).
+  /// - Throws: `CryptoError.scalarOutOfRange` if the derivation yields no scalar of the curve (once in 2³²).
   public func privateKey(of credential: Credential) throws(CryptoError) -> CredentialPrivateKey {
     if let derived = credential.derivedKey { return derived }
     if let imported = credential.record?.importedKey {
@@ -45,7 +45,7 @@ extension CredentialKeys {
     return try privateKey(parameters, rpIDHash: rpIDHash)
   }
 
-  /// Everything else than discoverable ES256: a MAC of what the credential is.
+  /// All but discoverable ES256: a MAC of the credential's parameters.
   package func privateKey(
     _ parameters: CredentialParameters, rpIDHash: RPIDHash
   ) throws(CryptoError) -> CredentialPrivateKey {

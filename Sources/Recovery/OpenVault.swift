@@ -1,7 +1,8 @@
 public import CryptoPrimitives
 import Synchronization
 
-/// One unlocking of the vault, told from every other by identity: what began under it does not go on under another.
+/// One unlocking of the vault, distinguished by identity: an operation that began under it does not continue under
+/// another.
 public final class Unlocking: Sendable {
   /// A new one.
   public init() {}
@@ -16,20 +17,20 @@ public struct OpenVault: Sendable {
   let ed25519Root: SecretBytes
   /// The credentials of this machine.
   public let store: any CredentialStore
-  /// How many discoverable credentials a registration lets the store grow to; what comes back from elsewhere is kept
+  /// The limit of discoverable credentials for registrations; recovered ones are stored
   /// beyond it.
   public let maximumDiscoverableCredentials: Int
   /// The unlocking that this came from; it holds no secret and may be kept.
   public let unlocking = Unlocking()
-  /// Counts what accounts and association keys sign.
+  /// Counts the signatures of accounts and association keys.
   package let signatures: SignatureCounts
-  /// Whether a person has typed the passphrase for the very request that this was given to.
+  /// Whether the user has typed the passphrase for the very request that this was given to.
   public private(set) var isOpenedByPerson = false
 
   /// The default limit of stored passkeys.
   public static let defaultMaximumDiscoverableCredentials = 10_000
 
-  /// Joins what one unlocking yields.
+  /// The result of one unlocking.
   ///
   /// - Parameters:
   ///   - maximumDiscoverableCredentials: the most passkeys that the store holds after a registration.
@@ -46,7 +47,7 @@ public struct OpenVault: Sendable {
     self.signatures = signatures
   }
 
-  /// The same, for the request for which a person has just opened it; never kept for another request.
+  /// The same, for the request for which the user has just opened it; never kept for another request.
   public var openedByPerson: OpenVault {
     var vault = self
     vault.isOpenedByPerson = true
@@ -56,8 +57,8 @@ public struct OpenVault: Sendable {
 
 /// How many signatures were given, since the start, by keys that belong to no passkey.
 ///
-/// They are counted where they are made, so that no way to one leads past the count; a vault that is locked and opened
-/// again goes on counting.
+/// They are counted where they are made, so that none is missed; locking and unlocking
+/// does not reset the counts.
 public final class SignatureCounts: Sendable {
   private let counts = Mutex((algorand: UInt64(0), association: UInt64(0)))
 

@@ -1,7 +1,7 @@
 import CBOR
 import CryptoPrimitives
 
-// The CBOR maps of Recovery §6: what is sealed in rows, and what a backup carries. A key that this version does not
+// The CBOR maps of Recovery §6: the content of rows and of a backup. A key that this version does not
 // know is refused, never dropped: a newer version wrote it, and writing the map again would lose it.
 
 extension AccountEntry {
@@ -86,9 +86,9 @@ extension StoreState {
     static let storeID: CBORValue = 1
     static let epoch: CBORValue = 2
     static let floor: CBORValue = 3
-    /// Ours, where the contract writes "…": `CredentialIDForm`, left out for the default, sealed.
+    /// An addition to the contract: `CredentialIDForm`, omitted for the default, sealed.
     static let credentialIDForm: CBORValue = 4
-    /// Ours too: true where the store has a ``RowSet``, left out where it has none.
+    /// An addition too: true if the store has a ``RowSet``, else omitted.
     static let rowSet: CBORValue = 20
     static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm, rowSet]
 

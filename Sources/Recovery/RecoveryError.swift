@@ -10,7 +10,7 @@ public struct RecoveryError: Error, Sendable {
     case full
     /// user.id is not 1 to 64 bytes.
     case userIDLength
-    /// The account has this or a higher counter here, as a record or as what a deletion left.
+    /// The account has this or a higher counter here, in a record or a tombstone.
     case notReplaced
     /// This counter gives no key, so no credential was ever made with it.
     case noKey
@@ -20,7 +20,7 @@ public struct RecoveryError: Error, Sendable {
     case lastEpoch
     /// A seal is broken, or was made with other keys.
     case notAuthentic
-    /// The seal is right, but what it holds is not what this version writes.
+    /// The seal is right, but the content has a form that this version does not write.
     case malformed
     /// The seal is right, but the row's columns are those of another row.
     case columnsExchanged

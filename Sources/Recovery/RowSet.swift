@@ -39,9 +39,9 @@ public struct MultisetHash: Sendable, Equatable {
 
 /// What the store says of its own rows, so that an old row that is put back alone is found.
 public struct RowSet: Sendable, Equatable {
-  /// The rows of `credential`, records and tombstones: what encCredStoreState is made of.
+  /// The rows of `credential`, records and tombstones: the input of encCredStoreState.
   public var credentials = MultisetHash()
-  /// The row of `state`, and that of `blobs` where there is one.
+  /// The row of `state`, and that of `blobs`, if there is one.
   public var others = MultisetHash()
 
   /// The set of no rows.

@@ -1,7 +1,7 @@
 // MARK: - Epoch and floor, Recovery §7
 
 extension StoreState {
-  /// A reset: what this machine made or used is dead here from now on, and PIN and settings are gone.
+  /// A reset: the credentials of this machine stop working here, and PIN and settings are removed.
   ///
   /// - Throws: `lastEpoch` in the last epoch, and changes nothing.
   public mutating func reset() throws(RecoveryError) {
@@ -14,7 +14,8 @@ extension StoreState {
   /// The owner takes the reset back for sealed and phone ids: `liquid-auth recover --accept-before-reset`.
   public mutating func acceptBeforeReset() { floor = 0 }
 
-  /// An epoch was seen in an id used with consent, a merge or a restored backup: this machine goes on from the highest.
+  /// An epoch was seen in an id used with consent, a merge or a restored backup: this machine continues from the
+  /// highest.
   ///
   /// The floor never follows. Returns whether anything changed.
   @discardableResult
@@ -25,7 +26,7 @@ extension StoreState {
   }
 }
 
-// MARK: - What is live, Recovery §7
+// MARK: - Live credentials, Recovery §7
 
 extension StoreState {
   /// Whether a recognised credential *without a row* is live.
@@ -68,7 +69,7 @@ extension AccountEntry {
 extension StoreState {
   /// The first counter that a registration tries: the epoch's first, or the one after the highest known.
   ///
-  /// `nil` where the one after would leave its epoch: KEY_STORE_FULL.
+  /// `nil` if the next one would leave its epoch: KEY_STORE_FULL.
   ///
   /// - Parameter known: the highest counter of the account's row, its tombstone and its ids in the excludeList.
   public func nextCounter(known: UInt32?) -> UInt32? {
@@ -80,7 +81,7 @@ extension StoreState {
   /// The counter after this one; `nil` after the last of its epoch.
   static func counter(after counter: UInt32) -> UInt32? { counter & 0xFFFF < 0xFFFF ? counter + 1 : nil }
 
-  /// What `make` yields for the first counter that it can use; it answers `nil` to go on by one.
+  /// The result of `make` for the first usable counter; `make` returns `nil` to skip one.
   func firstUsableCounter<Made, Failure>(
     known: UInt32?, _ make: (UInt32) throws(Failure) -> Made?
   ) throws(Failure) -> Made? {

@@ -1,7 +1,7 @@
 import CBOR
 public import CryptoPrimitives
 
-/// What a vault holds (Recovery §1): the two roots of all keys, and what ties the vault to its store.
+/// The content of a vault (Recovery §1): the two roots of all keys, and the id of its store.
 public struct VaultContent: Sendable {
   /// Passkeys and everything of Recovery §2 come from it, 64 bytes.
   public let mainKey: SecretBytes
@@ -12,7 +12,7 @@ public struct VaultContent: Sendable {
   /// When the vault was made, Unix milliseconds.
   public let created: UInt64
 
-  /// Joins what a new vault shall hold.
+  /// The content of a new vault.
   ///
   /// - Throws: ``VaultError/damaged(_:)`` when a part does not have its length.
   public init(

@@ -28,8 +28,9 @@ public struct VaultFile: Hashable, Sendable {
 
   /// Reads a file's bytes; nothing is opened yet.
   ///
-  /// - Throws: ``VaultError/notAVault`` when not even the beginning is a vault's, ``VaultError/unsupportedVersion(_:)``,
-  ///   ``VaultError/limitExceeded(_:)``, and ``VaultError/damaged(_:)`` for everything else that does not fit.
+  /// - Throws: ``VaultError/notAVault`` when not even the beginning is a vault's,
+  ///   ``VaultError/unsupportedVersion(_:)``, ``VaultError/limitExceeded(_:)``, and ``VaultError/damaged(_:)`` for
+  ///   everything else that does not fit.
   public init(decoding bytes: [UInt8]) throws(VaultError) {
     // A map of five members whose first key is 1: every version begins like this.
     guard bytes.starts(with: [0xa5, 0x01]) else { throw .notAVault }
@@ -80,8 +81,8 @@ public struct VaultFile: Hashable, Sendable {
 
   /// Opens the vault; each passphrase slot is tried in turn.
   ///
-  /// - Throws: ``VaultError/wrongPassphrase`` when no slot opens, ``VaultError/damaged(_:)`` when one does and the content
-  ///   does not, ``VaultError/outOfMemory``.
+  /// - Throws: ``VaultError/wrongPassphrase`` when no slot opens, ``VaultError/damaged(_:)`` when one does and the
+  ///   content does not, ``VaultError/outOfMemory``.
   public func open(passphrase: SecretBytes) throws(VaultError) -> VaultContent {
     try content(under: unlock(passphrase).key)
   }
@@ -99,7 +100,7 @@ public struct VaultFile: Hashable, Sendable {
       nonce: generator.bytes(XChaCha20Poly1305.nonceSize))
   }
 
-  /// Ties the vault to another store (16 bytes of id) and tells what it then holds; the slots stay as they are.
+  /// Sets the id of the store (16 bytes) and returns the new content; the slots do not change.
   ///
   /// - Throws: as ``open(passphrase:)``.
   @discardableResult
@@ -186,20 +187,20 @@ extension RandomNumberGenerator {
 public enum VaultError: Error, Equatable, Sendable {
   /// The bytes are something else, or not even the beginning of a vault is left.
   case notAVault
-  /// The file says that it has a version that this program does not know.
+  /// The file has an unknown version.
   case unsupportedVersion(UInt64)
-  /// The bytes began as a vault, or the passphrase was right, and yet something does not fit; the text says what.
+  /// The bytes begin as a vault, or the passphrase is right, but a part is invalid; the text says which.
   case damaged(String)
   /// A slot asks for more time or memory than is reasonable (Recovery §1); nothing was computed.
   case limitExceeded(String)
-  /// No slot opens: another passphrase, or a slot that was changed. The two cannot be told apart.
+  /// No slot opens: another passphrase, or a modified slot. The two cannot be distinguished.
   case wrongPassphrase
   /// The memory that the slot's key derivation needs is not there.
   case outOfMemory
 }
 
 extension VaultError: CustomStringConvertible {
-  /// What happened, then what to do.
+  /// The reason, then what to do.
   public var description: String {
     switch self {
     case .notAVault: "not a vault; \(Self.remedy)"

@@ -3,7 +3,7 @@ import CryptoPrimitives
 
 /// One way to the vault's key: the key, sealed for one protector (Recovery §1).
 ///
-/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of types that this program does not know are kept as
+/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of unknown types are kept as
 /// they are, so that rewriting a vault never takes another program's way in.
 public struct VaultSlot: Hashable, Sendable {
   /// What opens a slot.
@@ -16,7 +16,7 @@ public struct VaultSlot: Hashable, Sendable {
 
   /// What opens this slot.
   public let protector: Protector
-  /// The slot as it stands in the file.
+  /// The slot as in the file.
   let members: CBORMap
   private let nonce: [UInt8]
   private let sealedKey: [UInt8]
@@ -110,10 +110,10 @@ public struct PassphraseCost: Hashable, Sendable {
   /// What new slots use: three passes over 256 MiB (Recovery §1).
   public static let standard = PassphraseCost(trusted: 3, 268_435_456)
 
-  /// Takes limits within what a vault may ask for (Recovery §1): at most 16 passes, at most 2^30 bytes.
+  /// Checks the limits of a vault (Recovery §1): at most 16 passes, at most 2^30 bytes.
   ///
-  /// - Throws: ``VaultError/limitExceeded(_:)`` above, ``VaultError/damaged(_:)`` for what Argon2id cannot do: less than
-  ///   one pass or 8 KiB, or parts of a KiB.
+  /// - Throws: ``VaultError/limitExceeded(_:)`` above, ``VaultError/damaged(_:)`` for values that Argon2id does not
+  ///   allow: less than one pass or 8 KiB, or parts of a KiB.
   public init(opsLimit: UInt64, memLimit: UInt64) throws(VaultError) {
     guard opsLimit <= 16 else { throw .limitExceeded("a slot requires \(opsLimit) passes; the limit is 16") }
     guard memLimit <= 1 << 30 else {

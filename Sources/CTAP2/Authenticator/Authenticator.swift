@@ -102,8 +102,8 @@ extension Authenticator {
   /// As `confirm(_:verification:with:)`, but throws the untranslated error.
   ///
   /// A passphrase that has just opened the vault for this request counts as verification (CTAP §6.1.2, step 11.2,
-  /// leaves the method open), and is not asked for again. But requests of an Algorand account or a wallet are shown before
-  /// the passphrase is typed.
+  /// leaves the method open), and is not asked for again. But requests of an Algorand account or a wallet are shown
+  /// before the passphrase is typed.
   func ask(
     _ prompt: UserPrompt, verification: Bool, with vault: OpenVault
   ) async throws(UserInteractionError) -> UserConsent {

@@ -56,8 +56,8 @@ extension Authenticator {
 
   /// Whether the presence that came with the token is enough for this prompt.
   ///
-  /// A prompt is always shown if it names something that the token's dialog could not: an Algorand address, a passkey to be
-  /// replaced, or extras (a PRF secret, a large-blob key, a payment).
+  /// A prompt is always shown if it names something that the token's dialog could not: an Algorand address, a passkey
+  /// to be replaced, or extras (a PRF secret, a large-blob key, a payment).
   func spares(_ prompt: UserPrompt, _ verification: CeremonyVerification) -> Bool {
     verification == .byToken && pinUVAuth.userPresent(at: now()) && prompt.algorandAddress == nil
       && !prompt.replacesPasskey && prompt.extras.isEmpty

@@ -1,6 +1,6 @@
 import CBOR
 
-/// The commands that are whole; any other byte is an invalid command.
+/// The supported commands; any other byte is an invalid command.
 enum AuthenticatorCommands {
   static let all: [any AuthenticatorCommand.Type] = [
     MakeCredential.self,
@@ -19,7 +19,7 @@ enum AuthenticatorCommands {
   static subscript(code: UInt8) -> (any AuthenticatorCommand.Type)? { all.first { $0.code == code } }
 }
 
-// MARK: - One message
+// MARK: - Serving one message
 
 extension Authenticator {
   /// Answers one message: command byte ‖ CBOR in, status byte ‖ CBOR out (CTAP §8).
@@ -51,9 +51,9 @@ extension Authenticator {
     return try await command.run(request, in: context, on: &self)
   }
 
-  /// Whatever comes in between, and whoever else comes, discards an unfinished getNextAssertion or enumeration: CTAP §6.
+  /// Any other command or client discards an unfinished getNextAssertion or enumeration: CTAP §6.
   ///
-  /// A new life of the device ends all that was volatile.
+  /// A power-up of the device discards all volatile state.
   mutating func beginCommand(_ code: UInt8?, in context: RequestContext) {
     if code != GetNextAssertion.code || remaining?.context != context { remaining = nil }
     let continues = code == CredentialManagement.code || code == CredentialManagementPreview.code
@@ -84,7 +84,7 @@ extension Authenticator {
     return response.encoded(for: &self)
   }
 
-  /// The parameter map of a message; none at all is as good as an empty one.
+  /// The parameter map of a message; an absent one counts as empty.
   private static func decode(_ parameters: [UInt8]) throws(CTAPError) -> CBORMap {
     if parameters.isEmpty { return CBORMap() }
     do throws(CBORError) {
@@ -100,9 +100,9 @@ extension Authenticator {
 
 /// One command of CTAP §6: one file, one line in the table below.
 public protocol AuthenticatorCommand: Sendable {
-  /// What the client asks.
+  /// The request.
   associatedtype Request: AuthenticatorRequest
-  /// What it is told.
+  /// The response.
   associatedtype Response: AuthenticatorResponse
 
   /// The first byte of the message.

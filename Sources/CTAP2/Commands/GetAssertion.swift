@@ -12,30 +12,30 @@ extension GetAssertion: AuthenticatorCommand {
   public static func run(
     _ request: Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> Response {
-    // 1, 2. An empty pinUvAuthParam is a question; another one is checked in step 6.
+    // 1, 2. An empty pinUvAuthParam selects a key; another one is checked in step 6.
     let param = try await request.pinUvAuth.read(on: authenticator)
 
     // 3, 4. UP and UV start as false.
     let options = try request.options.checkedForAssertion(in: authenticator, hasParam: param != nil)
 
-    // 10.1. Extensions check their input before anybody is asked; what we do not have is passed over.
+    // 10.1. Extensions check their input before any prompt; unknown ones are ignored.
     let extensions = try request.extensions(of: authenticator.extensions, with: &authenticator.pinUVAuth)
     try extensions.refuseWithoutVerification(canVerify: authenticator.canVerify)
     let vault = try await authenticator.openVault(for: request.prompt())
 
-    // 5, 6.1. A token was verified already; with alwaysUv, everything that asks for presence is.
+    // 5, 6.1. A token gives verification; alwaysUv requires it for every request with presence.
     let verification = try authenticator.verification(
       param, options, over: request.clientDataHash, for: .getAssertion, rpID: request.rpIdentifier,
       settings: vault.settings(), isExempt: options.up == false, vault: vault)
 
-    // 7. What could sign, if the verification that is asked for succeeds.
+    // 7. The credentials that can sign if verification succeeds.
     var credentials = try request.applicableCredentials(in: vault, verification)
     let count = credentials.count
     guard let first = try credentials.popFirst(in: vault) else {
       throw await refuseWithoutCredentials(request, verification, authenticator)
     }
 
-    // 6.2, 8, 9. One dialog asks for verification, when it is wanted, and presence, and uses the token up; or nobody is
+    // 6.2, 8, 9. One dialog gives presence and, if required, verification, and consumes the token; or there is no
     // asked.
     var prompt = request.prompt(for: first, of: count)
     try extensions.describe(in: &prompt, vault: vault)
@@ -52,7 +52,7 @@ extension GetAssertion: AuthenticatorCommand {
       : try await authenticator.consent(prompt, verification, with: vault)
     if !isSilent { authenticator.pinUVAuth.useUpToken() }
 
-    // What an id that was not in the store teaches is durable before the answer exists (Recovery §7).
+    // The record of an id that was not in the store is durable before the answer (Recovery §7).
     let (address, now) = (prompt.algorandAddress, authenticator.wallClock())
     if let writer = authenticator.writer, consent.userPresent, first.record == nil {
       try await withTaskExecutorPreference(writer) { () async throws(CTAPError) in
@@ -82,8 +82,8 @@ extension GetAssertion: AuthenticatorCommand {
 
   /// Step 7.6: NO_CREDENTIALS at once, so that the platform can turn to another key.
   ///
-  /// Without an allowList anybody can ask about any site. There, when verification is asked for, it comes first as in
-  /// step 6: otherwise the prompt alone would tell that an account is protected from being seen (credProtect 2, 3).
+  /// Without an allowList any program can ask about any site. There, requested verification comes first, as in
+  /// step 6: otherwise the prompt would show that there is a protected account (credProtect 2, 3).
   private static func refuseWithoutCredentials(
     _ request: Request, _ verification: CeremonyVerification, _ authenticator: Authenticator
   ) async -> CTAPError {
@@ -99,11 +99,11 @@ extension GetAssertion: AuthenticatorCommand {
 }
 
 extension Authenticator {
-  /// 0 for what the phrase makes on every machine; servers of U2F refuse a counter that does not grow, and a clock
-  /// grows on every machine (Recovery §4).
+  /// 0 for credentials that the phrase derives on every machine; U2F servers refuse a counter that does not grow, and a
+  /// clock grows on every machine (Recovery §4).
   ///
-  /// What nobody agreed to does not count: a program that signs silently, again and again, would push the counter ahead
-  /// of the clock, and behind it after a restart.
+  /// A signature without consent does not count: a program that signs silently, again and again, would push the counter
+  /// ahead of the clock, and behind it after a restart.
   mutating func signCount(of credential: Credential, userPresent: Bool) -> UInt32 {
     guard credential.kind == .u2f else { return 0 }
     let seconds = UInt32(truncatingIfNeeded: wallClock() / 1000)
@@ -143,7 +143,7 @@ extension GetAssertion.Request {
       try StoredCredentials(rpIDHash: RPIDHash(rpID: rpIdentifier), userVerified: verification.isWanted, in: vault))
   }
 
-  /// What the person is asked, extensions not included.
+  /// The prompt, without that of extensions.
   fileprivate func prompt(for first: Credential? = nil, of count: Int = 0) -> UserPrompt {
     UserPrompt(
       purpose: .signIn, rpID: rpIdentifier, accountName: first?.record?.name,
@@ -158,7 +158,7 @@ enum ApplicableCredentials: Sendable {
   /// Records of the relying party, the newest first, which are read one by one.
   case unread(StoredCredentials)
 
-  /// How many there are.
+  /// The number of credentials.
   var count: Int {
     switch self {
     case .read(let credentials): credentials.count
@@ -194,8 +194,8 @@ enum ApplicableCredentials: Sendable {
 
 /// The records of a relying party that are still to be returned, the newest first; each is read when its turn comes.
 ///
-/// The store does not change meanwhile: every other command drops what getNextAssertion and credentialManagement
-/// continue from.
+/// The store does not change meanwhile: every other command discards the state that getNextAssertion and
+/// credentialManagement continue from.
 struct StoredCredentials: Sendable {
   let rpIDHash: RPIDHash
   /// Whether the records of credProtect levels 2 and 3 count too.
@@ -208,7 +208,7 @@ struct StoredCredentials: Sendable {
     end = try stored(vault.store.credentialCount(rpIDHash: rpIDHash, userVerified: userVerified))
   }
 
-  /// How many there are.
+  /// The number of credentials.
   var count: Int { end - next }
 
   /// Removes and returns the first; `nil` if none is left.
@@ -233,7 +233,7 @@ public enum GetNextAssertion: AuthenticatorCommand {
   public static func run(
     _ request: NoParameters, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> GetAssertion.Response {
-    // 1–3. Nothing is remembered, nothing is left, or the client took too long; or the vault was locked meanwhile.
+    // 1–3. There is no state, nothing is left, or the client took too long; or the vault was locked meanwhile.
     let now = authenticator.now()
     guard
       var remaining = authenticator.remaining.take(), now - remaining.since <= timeout,

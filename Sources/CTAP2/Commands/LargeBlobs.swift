@@ -12,7 +12,7 @@ public enum LargeBlobs: AuthenticatorCommand {
   public static let capacity = 8192
   /// The longest fragment, in bytes.
   public static let maxFragmentLength = Authenticator.maxMsgSize - 64
-  /// How many bytes of its digest stand behind an array: CTAP §6.10.3.
+  /// The number of digest bytes at the end of an array: CTAP §6.10.3.
   public static let digestSize = 16
   /// The shortest array, in bytes: an empty CBOR array and its digest.
   static let shortestLength = 17
@@ -44,7 +44,7 @@ public enum LargeBlobs: AuthenticatorCommand {
     var write: LargeBlobWrite
     let vault: OpenVault
     if let length {
-      // A first fragment ends the array before it, whatever comes of its own.
+      // A first fragment discards an unfinished array, also if it is invalid itself.
       authenticator.largeBlobWrite = nil
       vault = try await authenticator.openVault(for: nil)
       write = LargeBlobWrite(context: context, unlocking: vault.unlocking, length: length)
@@ -60,7 +60,7 @@ public enum LargeBlobs: AuthenticatorCommand {
     guard write.received.count + fragment.count <= write.length else {
       throw CTAPError(.invalidParameter, "more bytes than length")
     }
-    // The standard lets any program do this where nobody can be verified; here a person agrees to it, once for the array.
+    // Without verification, the standard lets any program do this; here the user confirms it, once for the array.
     if !isByToken, let length {
       let change = UserPrompt.Change.largeBlobs(from: try vault.largeBlobArray().count, to: length)
       _ = try await authenticator.confirm(UserPrompt(purpose: .change(change)), verification: false, with: vault)
@@ -75,7 +75,7 @@ public enum LargeBlobs: AuthenticatorCommand {
   public struct Request: AuthenticatorRequest {
     /// Reading or writing.
     enum Action: Sendable {
-      /// 0x01: so many bytes.
+      /// 0x01: the number of bytes to read.
       case get(Int)
       /// 0x02, and 0x04 with the first fragment.
       case set([UInt8], length: Int?)
@@ -141,9 +141,9 @@ public enum LargeBlobs: AuthenticatorCommand {
 }
 
 extension Authenticator {
-  /// Step 5.5: a device that is protected wants a token of permission lbw over what is written where.
+  /// Step 5.5: a protected device requires a token of permission lbw over the fragment and its offset.
   ///
-  /// - Returns: whether it wanted one.
+  /// - Returns: whether it required one.
   fileprivate mutating func authorize(
     _ request: LargeBlobs.Request, _ fragment: [UInt8], _ vault: OpenVault
   ) throws(CTAPError) -> Bool {
@@ -161,11 +161,11 @@ extension Authenticator {
 extension Authenticator {
   /// Replaces the array for its owner, durably.
   ///
-  /// An array that a platform has begun to write ends: it was made of what was there before.
+  /// Discards an array that a platform has begun to write, because it is based on the old one.
   ///
   /// - Parameter digest: the last 16 bytes of the array that the owner changed; `nil` replaces any.
-  /// - Throws: `notAllowed` where another array is stored by now, `largeBlobStorageFull` for one that is too long,
-  ///   `integrityFailure` for one that does not end with LEFT(SHA-256(what stands before), 16).
+  /// - Throws: `notAllowed` if another array has been stored meanwhile, `largeBlobStorageFull` for one that is too
+  ///   long, `integrityFailure` for one that does not end with LEFT(SHA-256(the bytes before), 16).
   public mutating func replaceLargeBlobArray(
     _ array: [UInt8], changedFrom digest: [UInt8]?, in vault: OpenVault
   ) throws(CTAPError) {
@@ -186,7 +186,7 @@ extension OpenVault {
   /// Replaces the array, durably.
   ///
   /// - Throws: `largeBlobStorageFull` for one that is too long, `integrityFailure` for one that does not end with
-  ///   LEFT(SHA-256(what stands before), 16).
+  ///   LEFT(SHA-256(the bytes before), 16).
   fileprivate func saveLargeBlobArray(_ array: [UInt8]) throws(CTAPError) {
     guard array.count <= LargeBlobs.capacity else {
       throw CTAPError(

@@ -25,7 +25,7 @@ enum SelectionByRegistration {
   ///
   /// No site can have either: an rp.id is a domain, and there is no `.blink`.
   private static let rpIDs = [".dummy", "make.me.blink"]
-  /// What U2F sends for those; and Chromium's, which is the hash of nothing.
+  /// The hashes that U2F sends for those, and Chromium's, the hash of an empty string.
   private static let applications = Set(rpIDs.map(RPIDHash.init(rpID:)))
     .union([RPIDHash(bytes: [UInt8](repeating: 0x41, count: 32))].compactMap(\.self))
 

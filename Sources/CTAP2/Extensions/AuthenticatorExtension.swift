@@ -8,14 +8,14 @@ public protocol AuthenticatorExtension: Sendable {
   /// The extension identifier.
   static var identifier: String { get }
 
-  /// Reads and checks the input of a registration, before anybody is asked anything; `nil` has no part in it.
+  /// Reads and checks the input of a registration, before any prompt; `nil` has no part in it.
   ///
   /// - Parameter pinUVAuth: agrees on a secret with the platform, for an input that is encrypted.
   static func makeCredential(
     _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)?
 
-  /// Reads and checks the input of a sign-in, before anybody is asked anything; `nil` has no part in it.
+  /// Reads and checks the input of a sign-in, before any prompt; `nil` has no part in it.
   ///
   /// - Parameter pinUVAuth: agrees on a secret with the platform, for an input that is encrypted.
   static func getAssertion(
@@ -34,9 +34,9 @@ extension AuthenticatorExtension {
     _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? { nil }
 
-  /// Reads the input of an extension that is either asked for, by `true`, or left out.
+  /// Reads the input of an extension that takes only `true`.
   ///
-  /// - Throws: `invalidOption` for `false`, `cborUnexpectedType` for what is no boolean.
+  /// - Throws: `invalidOption` for `false`, `cborUnexpectedType` for another type.
   static func requireTrue(_ input: CBORValue) throws(CTAPError) {
     guard let isAskedFor = input.bool else { throw CTAPError(.cborUnexpectedType, "\(identifier) is not a boolean") }
     guard isAskedFor else { throw CTAPError(.invalidOption, "\(identifier) is false") }
@@ -45,23 +45,23 @@ extension AuthenticatorExtension {
 
 /// What one extension does in one ceremony, made from an input that is in order.
 public protocol ExtensionProcessing: Sendable {
-  /// Whether the ceremony's own dialog must verify the person, whatever a token says: only built-in means can.
+  /// Whether the ceremony's own dialog must verify the user, even if a token already did.
   var needsVerificationInDialog: Bool { get }
 
-  /// Adds to what the person is asked.
+  /// Adds to the prompt.
   func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError)
 
-  /// Adds to what the new credential is.
+  /// Adds to the new credential.
   func shape(_ registration: inout CredentialRegistration)
 
   /// The output in the authenticator data of one credential; `nil` for none.
   ///
-  /// - Parameter consent: UP and UV as they happened.
+  /// - Parameter consent: UP and UV of the ceremony.
   func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORValue?
 
-  /// The output beside the authenticator data: members of the response by their numbers, which nobody signs.
+  /// The output beside the authenticator data: members of the response by their numbers, which are not signed.
   ///
-  /// - Parameter consent: UP and UV as they happened.
+  /// - Parameter consent: UP and UV of the ceremony.
   func members(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORMap
 }
 
@@ -82,7 +82,7 @@ extension ExtensionProcessing {
   }
 }
 
-/// What an extension may know when it makes its output.
+/// The context in which an extension computes its output.
 public struct ExtensionCeremony: Sendable {
   /// The open vault.
   public let vault: OpenVault

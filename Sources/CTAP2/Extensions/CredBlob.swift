@@ -8,7 +8,8 @@ public enum CredBlob: AuthenticatorExtension {
   /// getInfo's maxCredBlobLength, in bytes.
   static let maximumLength = 64
 
-  /// Takes bytes; what is too long, or has no record to stand in, is not kept, and the output says so.
+  /// Takes bytes; bytes that are too long, or of a credential without a record, are not stored, and the output is
+  /// false.
   public static func makeCredential(
     _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
@@ -34,8 +35,8 @@ public enum CredBlob: AuthenticatorExtension {
   }
 
   private struct Assertion: ExtensionProcessing {
-    /// Empty when nothing was kept, or when the record came back without it (Recovery §9); no output for a sign-in that
-    /// nobody has agreed to (up = false), which any program can ask for.
+    /// Empty if nothing was stored, or if the recovered record lacks it (Recovery §9); no output for a sign-in
+    /// without consent (up = false), which any program can request.
     func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORValue? {
       consent.userPresent ? .bytes(ceremony.credential.record?.credBlob ?? []) : nil
     }

@@ -7,9 +7,9 @@ public enum HMACSecret: AuthenticatorExtension {
   /// The extension identifier.
   public static let identifier = "hmac-secret"
 
-  /// Takes `true`; every credential has its CredRandoms, whether or not they were asked for (Recovery §5).
+  /// Takes `true`; every credential has CredRandoms, also without a request (Recovery §5).
   ///
-  /// `false` asks for nothing: Firefox sends it with every registration that does not ask.
+  /// `false` requests nothing: Firefox sends it with every registration that does not use the extension.
   public static func makeCredential(
     _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {
@@ -37,7 +37,7 @@ public enum HMACSecretMC: AuthenticatorExtension {
   /// The extension identifier.
   public static let identifier = "hmac-secret-mc"
 
-  /// Takes encrypted salts, beside hmac-secret.
+  /// Takes encrypted salts, together with hmac-secret.
   public static func makeCredential(
     _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {

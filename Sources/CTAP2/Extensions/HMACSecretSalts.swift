@@ -2,7 +2,8 @@ import CBOR
 import CryptoPrimitives
 import Recovery
 
-/// The one or two salts of hmac-secret and hmac-secret-mc, and the secret under which their outputs go back: CTAP §12.7.
+/// The one or two salts of hmac-secret and hmac-secret-mc, and the secret under which their outputs go back: CTAP
+/// §12.7.
 struct HMACSecretSalts: ExtensionProcessing {
   /// Bytes in a salt, and in its output.
   private static let size = HMACSHA256.size
@@ -11,10 +12,11 @@ struct HMACSecretSalts: ExtensionProcessing {
   /// 32 or 64 bytes.
   private let salts: SecretBytes
 
-  /// Reads `{1: keyAgreement, 2: saltEnc, 3: saltAuth, 4: pinUvAuthProtocol?}`; the protocol is one where none is named.
+  /// Reads `{1: keyAgreement, 2: saltEnc, 3: saltAuth, 4: pinUvAuthProtocol?}`; the protocol is one where none is
+  /// named.
   ///
-  /// - Throws: `cborUnexpectedType` and `missingParameter` for members, `invalidParameter` for a protocol or key that is
-  ///   not ours, `pinAuthInvalid` where saltAuth does not fit, `invalidLength` for other than one or two salts.
+  /// - Throws: `cborUnexpectedType` and `missingParameter` for members, `invalidParameter` for a protocol or key that
+  ///   is not ours, `pinAuthInvalid` if saltAuth does not match, `invalidLength` unless there are one or two salts.
   init(_ input: CBORValue, with pinUVAuth: inout PINUVAuthState) throws(CTAPError) {
     guard let map = input.map else { throw CTAPError(.cborUnexpectedType, "the salts are not in a map") }
     let (keyAgreement, saltEnc, saltAuth, number): (CBORMap, [UInt8], [UInt8], UInt64)
@@ -46,9 +48,9 @@ struct HMACSecretSalts: ExtensionProcessing {
 
   func describe(in prompt: inout UserPrompt, vault: OpenVault) { prompt.extras.insert(.secret) }
 
-  /// HMAC-SHA-256(CredRandom, salt) of each salt in its place, encrypted for the platform.
+  /// HMAC-SHA-256(CredRandom, salt) of each salt, in order, encrypted for the platform.
   ///
-  /// CredRandom tells whether the person was verified in this ceremony.
+  /// Which CredRandom is used depends on whether the user was verified in this ceremony.
   func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORValue? {
     let credential = ceremony.credential
     let credRandom = ceremony.vault.keys.credRandom(
@@ -56,7 +58,7 @@ struct HMACSecretSalts: ExtensionProcessing {
     return .bytes(try sharedSecret.encrypt(outputs(credRandom)))
   }
 
-  /// The outputs of all salts, one behind the other.
+  /// The outputs of all salts, concatenated.
   func outputs(_ credRandom: SecretBytes) -> SecretBytes {
     SecretBytes(count: salts.count) { outputs in
       salts.withUnsafeBytes { salts in

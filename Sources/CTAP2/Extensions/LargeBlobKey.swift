@@ -34,10 +34,10 @@ public enum LargeBlobKey: AuthenticatorExtension {
 
     func shape(_ registration: inout CredentialRegistration) { registration.policy.largeBlobKey = true }
 
-    /// The key, 32 bytes, of a credential that was registered with this extension; none for a sign-in that nobody has
-    /// agreed to (up = false), which any program can ask for.
+    /// The key, 32 bytes, of a credential that was registered with this extension; none for a sign-in without
+    /// consent (up = false), which any program can request.
     ///
-    /// It leaves locked memory here: the platform is told it.
+    /// It leaves locked memory here, because the platform gets it.
     func members(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORMap {
       let credential = ceremony.credential
       guard credential.policy.largeBlobKey, consent.userPresent else { return CBORMap() }

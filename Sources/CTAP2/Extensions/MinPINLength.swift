@@ -1,7 +1,7 @@
 public import CBOR
 import Recovery
 
-/// minPinLength: tells the relying parties that the owner lists how long a PIN must be, CTAP §12.5.
+/// minPinLength: reports the minimum PIN length to the relying parties that the owner lists, CTAP §12.5.
 public enum MinPINLength: AuthenticatorExtension {
   /// The extension identifier.
   public static let identifier = "minPinLength"
@@ -15,7 +15,7 @@ public enum MinPINLength: AuthenticatorExtension {
   }
 
   private struct Processing: ExtensionProcessing {
-    /// The shortest PIN that may be set, in code points; nothing for who is not on the list.
+    /// The minimum PIN length in code points; `nil` for a relying party that is not on the list.
     func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORValue? {
       let settings = try ceremony.vault.settings()
       let rpID = ceremony.credential.rpID

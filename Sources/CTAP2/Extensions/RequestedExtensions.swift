@@ -23,11 +23,11 @@ extension GetAssertion.Request {
   }
 }
 
-/// The extensions of one request that we have, in the order of getInfo.
+/// The supported extensions of one request, in the order of getInfo.
 struct RequestedExtensions: Sendable {
   private let requested: [(identifier: String, processing: any ExtensionProcessing)]
 
-  /// Takes those inputs of a request that an extension of ours reads; others are passed over (CTAP §6.1.2, step 15).
+  /// Reads the inputs of supported extensions; others are ignored (CTAP §6.1.2, step 15).
   init(
     _ inputs: CBORMap, of extensions: [any AuthenticatorExtension.Type],
     read: (any AuthenticatorExtension.Type, CBORValue) throws(CTAPError) -> (any ExtensionProcessing)?
@@ -40,7 +40,7 @@ struct RequestedExtensions: Sendable {
     self.requested = requested
   }
 
-  /// Refuses what the ceremony's own dialog would have to verify for, where it cannot.
+  /// Refuses extensions that need verification in the ceremony's own dialog, if that is not set up.
   ///
   /// - Throws: `invalidOption`, as for `uv` where verification is not set up.
   func refuseWithoutVerification(canVerify: Bool) throws(CTAPError) {
@@ -53,17 +53,17 @@ struct RequestedExtensions: Sendable {
     }
   }
 
-  /// Lets each add to what the person is asked.
+  /// Lets each add to the prompt.
   func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError) {
     for (_, processing) in requested { try processing.describe(in: &prompt, vault: vault) }
   }
 
-  /// Lets each add to what the new credential is.
+  /// Lets each add to the new credential.
   func shape(_ registration: inout CredentialRegistration) {
     for (_, processing) in requested { processing.shape(&registration) }
   }
 
-  /// What all of them put out for one credential.
+  /// The outputs of all of them for one credential.
   func outputs(
     _ ceremony: ExtensionCeremony, consent: borrowing UserConsent
   ) throws(CTAPError) -> ExtensionOutputs {
@@ -76,7 +76,7 @@ struct RequestedExtensions: Sendable {
   }
 }
 
-/// What the extensions of one request put out for one credential.
+/// The outputs of all extensions of one request for one credential.
 struct ExtensionOutputs: Sendable {
   /// Inside the authenticator data, by identifier: a subset of the inputs, empty when none has one.
   var authenticatorData = CBORMap()

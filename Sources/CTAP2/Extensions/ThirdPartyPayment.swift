@@ -1,7 +1,7 @@
 public import CBOR
 import Recovery
 
-/// thirdPartyPayment: whether somebody else than the relying party may start a payment with the credential, CTAP §12.9.
+/// thirdPartyPayment: whether another site may start a payment with the credential, CTAP §12.9.
 public enum ThirdPartyPayment: AuthenticatorExtension {
   /// The extension identifier.
   public static let identifier = "thirdPartyPayment"
@@ -13,7 +13,7 @@ public enum ThirdPartyPayment: AuthenticatorExtension {
     try isAskedFor(input) ? Registration() : nil
   }
 
-  /// Takes a boolean; `false` asks for nothing.
+  /// Takes a boolean; `false` requests no output.
   public static func getAssertion(
     _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {

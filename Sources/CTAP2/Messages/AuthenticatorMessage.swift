@@ -2,7 +2,7 @@ public import CBOR
 
 /// The parameters of a command.
 public protocol AuthenticatorRequest: Sendable {
-  /// Reads the parameters, all of them, and refuses what is malformed; members that nobody knows are passed over.
+  /// Reads all parameters and refuses malformed ones; unknown members are ignored.
   init(parameters: CBORMap) throws(CTAPError)
   /// The relying party of the request, for logs.
   var rpID: String? { get }
@@ -29,7 +29,7 @@ extension AuthenticatorResponse {
   }
 }
 
-/// The request of a command that takes no parameters.
+/// The request of a command without parameters.
 public struct NoParameters: AuthenticatorRequest {
   /// Takes no member: the standard may give the command some, and a client may send them (CTAP §8).
   public init(parameters: CBORMap) {}

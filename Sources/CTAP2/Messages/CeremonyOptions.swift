@@ -2,13 +2,13 @@ import CBOR
 
 /// The `options` of makeCredential and getAssertion: CTAP §6.1.1 and §6.2.1.
 ///
-/// Each is `nil` when the request does not name it; names that nobody knows are passed over.
+/// Each is `nil` when the request does not name it; unknown names are ignored.
 struct CeremonyOptions: Sendable {
-  /// The credential is to be discoverable.
+  /// The credential must be discoverable.
   let rk: Bool?
-  /// A person's presence is asked for.
+  /// User presence is requested.
   let up: Bool?
-  /// The person is to be verified by our own means.
+  /// The user must be verified by the authenticator itself.
   let uv: Bool?
 
   init(_ map: CBORMap?) throws(CBORError) {
@@ -19,18 +19,18 @@ struct CeremonyOptions: Sendable {
 
   private init(rk: Bool?, up: Bool?) { (self.rk, self.up, uv) = (rk, up, nil) }
 
-  /// The same without `uv`: a pinUvAuthParam takes its place.
+  /// The same without `uv`: a pinUvAuthParam replaces it.
   var withoutVerification: Self { Self(rk: rk, up: up) }
 }
 
 /// `pinUvAuthParam` and `pinUvAuthProtocol` of a request.
 struct PINUVAuthParameters: Sendable {
-  /// The MAC with a pinUvAuthToken; empty is a question.
+  /// The MAC with a pinUvAuthToken; empty selects a key.
   let param: [UInt8]?
   /// The protocol of that token.
   let version: UInt64?
 
-  /// The MAC to check, where a command cannot do without one: CTAP §6.8.2, §6.10.2, §6.11.
+  /// The MAC, which the command requires: CTAP §6.8.2, §6.10.2, §6.11.
   ///
   /// - Throws: `puatRequired` without a MAC, `missingParameter` and `invalidParameter` for its protocol.
   func required() throws(CTAPError) -> PINUVAuthParam {

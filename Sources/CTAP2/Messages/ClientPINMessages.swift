@@ -1,6 +1,6 @@
 public import CBOR
 
-/// authenticatorClientPIN: the PIN, and the tokens that stand for a verified person, CTAP §6.5.
+/// authenticatorClientPIN: the PIN, and tokens for verified users, CTAP §6.5.
 public enum ClientPIN: Sendable {
   /// The sub-commands that are whole: CTAP §6.5.5.
   enum Subcommand: UInt64 {
@@ -16,7 +16,7 @@ public enum ClientPIN: Sendable {
 
   /// The parameters of authenticatorClientPIN: CTAP §6.5.5.
   ///
-  /// Every member is read whatever the sub-command is; `require` finds those that it cannot do without.
+  /// Every member is read, for any sub-command; `require` returns the required ones.
   public struct Request: AuthenticatorRequest {
     /// 0x02.
     let subcommand: Subcommand
@@ -37,7 +37,7 @@ public enum ClientPIN: Sendable {
 
     /// Reads the members.
     ///
-    /// - Throws: `missingParameter` without a sub-command, `invalidSubcommand` for one that there is not.
+    /// - Throws: `missingParameter` without a sub-command, `invalidSubcommand` for an unknown one.
     public init(parameters: CBORMap) throws(CTAPError) {
       let number: UInt64
       do throws(CBORError) {
@@ -79,7 +79,7 @@ public enum ClientPIN: Sendable {
     }
   }
 
-  /// The answer of authenticatorClientPIN: the one or two members that the sub-command has, or nothing.
+  /// The answer of authenticatorClientPIN: the one or two members of the sub-command, or none.
   public struct Response: AuthenticatorResponse {
     /// 1 keyAgreement, 2 pinUvAuthToken, 3 pinRetries, 4 powerCycleState, 5 uvRetries.
     public let parameters: CBORMap?
@@ -87,7 +87,7 @@ public enum ClientPIN: Sendable {
     static let done = Response(parameters: nil)
     static func keyAgreement(_ key: CBORMap) -> Response { Response(parameters: [0x01: .map(key)]) }
     static func token(_ encrypted: [UInt8]) -> Response { Response(parameters: [0x02: .bytes(encrypted)]) }
-    /// powerCycleState is told only when it is true.
+    /// powerCycleState is present only if it is true.
     static func pinRetries(_ count: UInt8, needsPowerCycle: Bool) -> Response {
       var members: CBORMap = [0x03: .unsigned(UInt64(count))]
       if needsPowerCycle { members[0x04] = true }

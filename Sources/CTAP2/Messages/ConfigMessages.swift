@@ -1,8 +1,8 @@
 public import CBOR
 
-/// authenticatorConfig: what the owner of the device sets by a platform, CTAP §6.11.
+/// authenticatorConfig: settings that the owner changes with a platform, CTAP §6.11.
 public enum Config: Sendable {
-  /// The sub-commands that are whole, as getInfo tells them: CTAP §6.11.
+  /// The supported sub-commands, as getInfo lists them: CTAP §6.11.
   ///
   /// This is an authenticator for consumers: enterprise attestation is not among them.
   enum Subcommand: UInt64, CaseIterable {
@@ -27,9 +27,9 @@ public enum Config: Sendable {
     /// pinComplexityPolicy, 0x04 of 0x02.
     let pinComplexityPolicy: Bool
 
-    /// Reads every member, whatever the sub-command is.
+    /// Reads every member, for any sub-command.
     ///
-    /// - Throws: `missingParameter` without a sub-command, `invalidParameter` for one that there is not.
+    /// - Throws: `missingParameter` without a sub-command, `invalidParameter` for an unknown one.
     public init(parameters: CBORMap) throws(CTAPError) {
       let number: UInt64
       do throws(CBORError) {
@@ -50,7 +50,8 @@ public enum Config: Sendable {
       self.subcommand = subcommand
     }
 
-    /// What the pinUvAuthParam is made over: 32 × FF ‖ 0D ‖ subCommand ‖ subCommandParams, as the bytes were received.
+    /// The data that pinUvAuthParam authenticates: 32 × FF ‖ 0D ‖ subCommand ‖ subCommandParams, as the bytes were
+    /// received.
     var authenticatedMessage: [UInt8] {
       [UInt8](repeating: 0xFF, count: 32) + [Config.code, UInt8(subcommand.rawValue)]
         + (subcommandParams.map { CBOREncoder.encode(.map($0)) } ?? [])

@@ -1,7 +1,8 @@
 public import CBOR
 import Recovery
 
-/// authenticatorCredentialManagement: the discoverable credentials, listed, renamed and removed by a platform, CTAP §6.8.
+/// authenticatorCredentialManagement: the discoverable credentials, listed, renamed and removed by a platform, CTAP
+/// §6.8.
 public enum CredentialManagement: Sendable {
   /// The sub-commands: CTAP §6.8.1.
   enum Subcommand: UInt64 {
@@ -14,7 +15,7 @@ public enum CredentialManagement: Sendable {
     case updateUserInformation = 0x07
   }
 
-  /// A sub-command with the parameters that it cannot do without.
+  /// A sub-command with its required parameters.
   enum Operation: Sendable {
     case getMetadata
     case enumerateRPs
@@ -22,7 +23,7 @@ public enum CredentialManagement: Sendable {
     case delete(id: [UInt8])
     case update(id: [UInt8], PublicKeyCredentialUserEntity)
 
-    /// Whether it changes nothing, so that the token of permission pcmr is enough.
+    /// Whether it only reads, so that the token of permission pcmr is enough.
     var isReading: Bool {
       switch self {
       case .getMetadata, .enumerateRPs, .enumerateCredentials: true
@@ -46,9 +47,9 @@ public enum CredentialManagement: Sendable {
     /// 0x03 of 0x02.
     private let user: PublicKeyCredentialUserEntity?
 
-    /// Reads every member, whatever the sub-command is.
+    /// Reads every member, for any sub-command.
     ///
-    /// - Throws: `missingParameter` without a sub-command, `invalidSubcommand` for one that there is not.
+    /// - Throws: `missingParameter` without a sub-command, `invalidSubcommand` for an unknown one.
     public init(parameters: CBORMap) throws(CTAPError) {
       let number: UInt64
       let hash: [UInt8]?
@@ -71,7 +72,7 @@ public enum CredentialManagement: Sendable {
       guard hash == nil || rpIDHash != nil else { throw CTAPError(.invalidLength, "rpIDHash is not a SHA-256") }
     }
 
-    /// What is to be done; `nil` where an enumeration goes on, which takes neither a token nor parameters.
+    /// The operation; `nil` for continuing an enumeration, which takes neither a token nor parameters.
     ///
     /// - Throws: `missingParameter` for a member that the sub-command needs.
     func operation() throws(CTAPError) -> Operation? {
@@ -86,7 +87,7 @@ public enum CredentialManagement: Sendable {
       }
     }
 
-    /// What the pinUvAuthParam is made over: subCommand ‖ subCommandParams, as the bytes were received.
+    /// The data that pinUvAuthParam authenticates: subCommand ‖ subCommandParams, as the bytes were received.
     ///
     /// The decoder takes the canonical form only, of which there is one.
     var authenticatedMessage: [UInt8] {
@@ -99,7 +100,7 @@ public enum CredentialManagement: Sendable {
     }
   }
 
-  /// The answer of authenticatorCredentialManagement: the members that the sub-command has, or nothing.
+  /// The answer of authenticatorCredentialManagement: the members of the sub-command, or none.
   public struct Response: AuthenticatorResponse {
     /// CTAP §6.8.1, by member.
     public let parameters: CBORMap?
@@ -119,7 +120,7 @@ public enum CredentialManagement: Sendable {
     }
 
     /// 6 user, 7 credentialID, 8 publicKey, in the first answer 9 totalCredentials, 0x0A credProtect, 0x0B largeBlobKey
-    /// of who asked for one, 0x0C thirdPartyPayment.
+    /// if the credential has one, 0x0C thirdPartyPayment.
     static func credential(
       _ source: CredentialSource, publicKey: CredentialPublicKey, largeBlobKey: [UInt8]?, total: Int?
     ) -> Response {

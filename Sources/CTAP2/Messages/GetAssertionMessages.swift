@@ -41,13 +41,13 @@ public enum GetAssertion: Sendable {
     /// Whether the request asks for presence.
     public var asksForPresence: Bool { options.up != false }
 
-    /// Whether verification is asked for, in either way.
+    /// Whether verification is requested, in either way.
     public var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
   }
 
   /// The answer of authenticatorGetAssertion and authenticatorGetNextAssertion: CTAP §6.2.3.
   public struct Response: AuthenticatorResponse {
-    /// The credential that signed; always told, also for a list of one (Recovery §4).
+    /// The credential that signed; always present, also for a list of one (Recovery §4).
     public let credential: PublicKeyCredentialDescriptor
     /// The authenticator data, as they were signed.
     public let authenticatorData: [UInt8]
@@ -55,11 +55,11 @@ public enum GetAssertion: Sendable {
     public let signature: [UInt8]
     /// The account of a discoverable credential.
     public let user: PublicKeyCredentialUserEntity?
-    /// Members that extensions add: 7 largeBlobKey.
+    /// Members of extensions: 7 largeBlobKey.
     public let extensionMembers: CBORMap
     /// How many accounts there are, when more than one; in the first answer only.
     public var numberOfCredentials: Int?
-    /// Whether the person agreed to this very account in our own prompt, so that the platform need not ask again.
+    /// Whether the user confirmed this account in the authenticator's prompt, so that the platform need not ask again.
     public var userSelected = false
 
     /// 1 credential, 2 authData, 3 signature, 4 user, 5 numberOfCredentials, 6 userSelected, and what extensions

@@ -11,7 +11,7 @@ public enum MakeCredential: Sendable {
     public let rp: PublicKeyCredentialRPEntity
     /// 0x03.
     public let user: PublicKeyCredentialUserEntity
-    /// 0x04: those of the list that we have, in its order.
+    /// 0x04: the supported ones of the list, in its order.
     public let algorithms: [COSEAlgorithm]
     /// 0x05; empty when absent.
     public let excludeList: [PublicKeyCredentialDescriptor]
@@ -56,7 +56,7 @@ public enum MakeCredential: Sendable {
       guard !rp.id.isEmpty else { throw CTAPError(.invalidLength, "rp.id is empty") }
     }
 
-    /// What the person is asked, extensions not included.
+    /// The prompt, without that of extensions.
     func prompt(_ purpose: UserPrompt.Purpose) -> UserPrompt {
       UserPrompt(
         purpose: purpose, rpID: rp.id, accountName: user.name, accountDisplayName: user.displayName)
@@ -65,7 +65,7 @@ public enum MakeCredential: Sendable {
     /// Whether the request asks for presence.
     public var asksForPresence: Bool { options.up != false }
 
-    /// Whether verification is asked for, in either way.
+    /// Whether verification is requested, in either way.
     public var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
   }
 
@@ -73,10 +73,10 @@ public enum MakeCredential: Sendable {
   public struct Response: AuthenticatorResponse {
     /// Format, authenticator data and statement.
     public let attestation: AttestationObject
-    /// Members that extensions add: 5 largeBlobKey.
+    /// Members of extensions: 5 largeBlobKey.
     public let extensionMembers: CBORMap
 
-    /// 1 fmt, 2 authData, 3 attStmt, and what extensions add.
+    /// 1 fmt, 2 authData, 3 attStmt, and the members of extensions.
     public var parameters: CBORMap? {
       var members: CBORMap = [
         0x01: .text(attestation.format.rawValue), 0x02: .bytes(attestation.authenticatorData),
@@ -89,7 +89,7 @@ public enum MakeCredential: Sendable {
 }
 
 extension [UInt8] {
-  /// clientDataHash is SHA-256: 32 bytes, so that nothing else can stand behind the authenticator data that are signed.
+  /// clientDataHash is SHA-256: 32 bytes, so that no other data can follow the signed authenticator data.
   func checkIsHash() throws(CTAPError) {
     guard count == 32 else { throw CTAPError(.invalidLength, "clientDataHash has \(count) bytes") }
   }

@@ -7,7 +7,7 @@ import Recovery
 enum EncryptedState: String {
   /// 0x19: which device this is, 16 bytes.
   case identifier = "encIdentifier"
-  /// 0x1E: what its passkeys are like, 16 bytes that change with them.
+  /// 0x1E: the state of the passkeys, 16 bytes that change with them.
   case credentialStore = "encCredStoreState"
 
   /// Bytes of a state that is encrypted.
@@ -66,7 +66,8 @@ extension StoreState {
     derived("liquid-auth/credential store state/v1", revision)
   }
 
-  /// LEFT(SHA-256(label ‖ 00 ‖ storeID ‖ floor ‖ content), 16): the storeID is random, and known to vault and store only.
+  /// LEFT(SHA-256(label ‖ 00 ‖ storeID ‖ floor ‖ content), 16): the storeID is random, and known to vault and store
+  /// only.
   private func derived(_ label: String, _ content: [UInt8]) -> [UInt8] {
     Array(SHA256.hash(Array(label.utf8) + [0] + storeID + floor.bigEndianBytes + content).prefix(EncryptedState.size))
   }

@@ -1,14 +1,15 @@
 import CBOR
 import CryptoPrimitives
 
-/// A PIN/UV auth protocol: how platform and authenticator share a secret, encrypt and authenticate with it, CTAP §6.5.4.
+/// A PIN/UV auth protocol: how platform and authenticator share a secret, encrypt and authenticate with it, CTAP
+/// §6.5.4.
 enum PINUVAuthProtocol: UInt64, CaseIterable, Sendable {
   /// CTAP §6.5.6.
   case one = 1
   /// CTAP §6.5.7.
   case two = 2
 
-  /// In the order of our preference, as getInfo tells them.
+  /// In the order of preference, as getInfo lists them.
   static let byPreference: [Self] = [.two, .one]
 
   /// Reads a `pinUvAuthProtocol` member.
@@ -21,7 +22,7 @@ enum PINUVAuthProtocol: UInt64, CaseIterable, Sendable {
     self = version
   }
 
-  /// Bytes of the initialization vector that stands before a ciphertext.
+  /// Bytes of the initialization vector before a ciphertext.
   fileprivate var vectorSize: Int { self == .one ? 0 : AESCBC.blockSize }
 
   /// kdf(Z): the secret that both sides have after the key agreement.
@@ -57,7 +58,7 @@ struct PINUVAuthSecret: Sendable {
   let authenticationKey: SecretBytes
   fileprivate let encryptionKey: SecretBytes
 
-  /// encrypt(key, demPlaintext): whole blocks, behind a fresh vector in protocol two.
+  /// encrypt(key, demPlaintext): whole blocks, after a new vector in protocol two.
   func encrypt(_ plaintext: SecretBytes) throws(CTAPError) -> [UInt8] {
     let vector = version.vectorSize == 0 ? Self.zeroVector : randomBytes(version.vectorSize)
     do throws(CryptoError) {
@@ -68,7 +69,7 @@ struct PINUVAuthSecret: Sendable {
     }
   }
 
-  /// decrypt(key, demCiphertext); `nil` for what is not a vector and whole blocks.
+  /// decrypt(key, demCiphertext); `nil` unless there are a vector and whole blocks.
   func decrypt(_ ciphertext: [UInt8]) -> SecretBytes? {
     guard ciphertext.count >= version.vectorSize else { return nil }
     let vector = version.vectorSize == 0 ? Self.zeroVector : Array(ciphertext.prefix(version.vectorSize))
@@ -90,7 +91,7 @@ extension P256.PublicKey {
   /// Reads a platform's key agreement key: CTAP §6.5.6, getPublicKey.
   ///
   /// - Throws: `missingParameter` and `cborUnexpectedType` for members; `invalidParameter` for another kind of key, and
-  ///   for what is no point of the curve.
+  ///   if it is not a point of the curve.
   init(keyAgreement map: CBORMap) throws(CTAPError) {
     let (x, y): ([UInt8], [UInt8])
     do throws(CBORError) {

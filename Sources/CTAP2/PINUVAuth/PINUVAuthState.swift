@@ -1,10 +1,10 @@
 import CryptoPrimitives
 import Recovery
 
-/// What PIN and verification leave in memory: keys and token until the device is plugged in anew, wrong PINs in a row until
-/// it is powered up anew (CTAP §6.5.2, §6.5.3).
+/// What PIN and verification leave in memory: keys and token until the device is plugged in anew, wrong PINs in a row
+/// until it is powered up anew (CTAP §6.5.2, §6.5.3).
 public struct PINUVAuthState: Sendable {
-  /// Wrong PINs in a row after which the device wants a power cycle.
+  /// Wrong PINs in a row after which a power cycle is required.
   static let mismatchesInARow = 3
 
   private var poweredUpAt: Duration
@@ -19,9 +19,9 @@ public struct PINUVAuthState: Sendable {
     pluggedInAt = poweredUpAt
   }
 
-  /// Loses what the device has lost since the request before.
+  /// Discards the state that the device has lost since the previous request.
   ///
-  /// A request that waited in line, of a life that is over by now, changes nothing.
+  /// A queued request from before the last power-up changes nothing.
   mutating func enter(_ context: RequestContext) {
     guard poweredUpAt < context.poweredUpAt || pluggedInAt < context.pluggedInAt else { return }
     let kept = poweredUpAt < context.poweredUpAt ? 0 : mismatches
@@ -31,7 +31,7 @@ public struct PINUVAuthState: Sendable {
     pluggedInAt = max(pluggedInAt, context.pluggedInAt)
   }
 
-  /// Loses all of it, as a reset does.
+  /// Discards everything, as a reset does.
   mutating func forgetAll() {
     keys = [:]
     token = nil
@@ -89,7 +89,7 @@ public struct PINUVAuthState: Sendable {
 
   // MARK: The token
 
-  /// Takes a fresh token into use; the one before it is worth nothing any more.
+  /// Replaces the token; the old one becomes invalid.
   mutating func begin(_ token: PINUVAuthToken) { self.token = token }
 
   /// resetPinUvAuthToken(), for all protocols.

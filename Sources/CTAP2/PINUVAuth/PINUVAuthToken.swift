@@ -13,7 +13,7 @@ struct PINUVAuthToken: Sendable {
   static let presence = Duration.seconds(30)
 
   let version: PINUVAuthProtocol
-  /// The unlocking of the vault that it was given under; it is worth nothing under another.
+  /// The unlocking of the vault during which it was issued; it is invalid in any other.
   let unlocking: Unlocking
   /// 32 bytes, in both protocols.
   let secret: SecretBytes
@@ -51,7 +51,7 @@ struct PINUVAuthToken: Sendable {
   /// getUserVerifiedFlagValue().
   var userVerified: Bool { isPersonVerified }
 
-  /// Checks a pinUvAuthParam and what it is for.
+  /// Checks a pinUvAuthParam and the token's permissions.
   ///
   /// - Throws: `pinAuthInvalid` if the token does not match.
   mutating func authorize(

@@ -1,11 +1,11 @@
 import CryptoPrimitives
 public import Recovery
 
-// What may be set, whoever sets it: a platform by clientPIN and authenticatorConfig, or the owner at the control socket,
-// who has given the vault's passphrase.
+// The rules for settings, for a platform (clientPIN, authenticatorConfig) and for the owner at the control socket,
+// who gives the vault's passphrase.
 
 extension AuthenticatorSettings {
-  /// How many relying parties can be told the minimum PIN length: getInfo's maxRPIDsForSetMinPINLength.
+  /// How many relying parties can read the minimum PIN length: getInfo's maxRPIDsForSetMinPINLength.
   static let maximumRPIDs = 8
 
   /// Takes a new PIN, the first or another: CTAP §6.5.5.5 and §6.5.5.6.
@@ -36,11 +36,11 @@ extension AuthenticatorSettings {
   /// Revokes the token of permission pcmr: its holder can no longer list passkeys.
   public mutating func endPersistentToken() { persistentToken = nil }
 
-  /// setMinPINLength, CTAP §6.11.4: all of it, or nothing.
+  /// setMinPINLength, CTAP §6.11.4: all changes or none.
   ///
   /// - Parameters:
   ///   - length: the new minimum in code points; `nil` leaves it.
-  ///   - rpIDs: the relying parties that are told it; `nil` leaves them.
+  ///   - rpIDs: the relying parties that can read it; `nil` keeps them.
   ///   - forceChange: whether the PIN must be changed; one that is shorter than the new minimum must be in any case.
   /// - Throws: `pinPolicyViolation` for a minimum that shrinks or is above 63, `pinNotSet` where there is no PIN to be
   ///   changed, `keyStoreFull` for more than eight relying parties.
@@ -71,7 +71,7 @@ extension AuthenticatorSettings {
 extension StoredPIN {
   /// Takes a PIN in UTF-8.
   ///
-  /// - Throws: `pinPolicyViolation` for what is no text of at most 63 bytes, or has a zero byte.
+  /// - Throws: `pinPolicyViolation` unless it is UTF-8 of at most 63 bytes without a zero byte.
   init(_ pin: SecretBytes) throws(CTAPError) {
     let length = pin.withUnsafeBytes { $0.count <= Self.longestSize ? Self.codePoints(in: $0) : nil }
     guard let length else {
@@ -81,7 +81,7 @@ extension StoredPIN {
     self.init(hash: SHA256.deriveSecret(pin, count: 16).withUnsafeBytes { Array($0) }, length: length)
   }
 
-  /// How many code points there are; `nil` for what is not UTF-8, or could not be sent by a platform: it pads with zeros.
+  /// The number of code points; `nil` if it is not UTF-8 or has a zero byte, because platforms pad with zeros.
   private static func codePoints(in bytes: UnsafeRawBufferPointer) -> UInt8? {
     var (parser, iterator, count) = (Unicode.UTF8.ForwardParser(), bytes.makeIterator(), UInt8(0))
     while true {

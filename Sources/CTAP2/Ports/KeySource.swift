@@ -1,27 +1,27 @@
 public import Recovery
 
-/// What a locked vault is wanted for, so that the person sees why the passphrase is asked for; it is no consent to it.
+/// The reason for unlocking the vault, which the passphrase prompt shows; unlocking is not consent to the request.
 public enum UnlockReason: Sendable, Equatable {
-  /// What the person will be asked then.
+  /// What the user will be asked then.
   case prompt(UserPrompt)
   /// A wallet's request that has no prompt, or whose prompt depends on the open vault.
   case wallet(WalletUnlockReason)
 }
 
-/// The port to the vault: who holds the secret, and how it is opened.
+/// The port to the vault: holds the keys, and opens it.
 public protocol KeySource: Sendable {
   /// What is open now; `nil` while locked. Never prompts.
   var current: OpenVault? { get }
 
-  /// What the store tells of its settings in clear, for as long as the vault is locked. Never prompts.
+  /// The settings that the store keeps in clear, for use while the vault is locked. Never prompts.
   var reported: ReportedSettings { get }
 
-  /// Opens the vault, asking the person for the passphrase when it is locked; cancelling the task withdraws the prompt.
+  /// Opens the vault, asking the user for the passphrase when it is locked; cancelling the task withdraws the prompt.
   ///
   /// A vault or store that is missing or damaged cannot be opened: the back end logs which file and what to do, and
   /// the command ends as `declined`; after wrong passphrases alone it ends as `wrongPassphrase`.
-  /// - Parameter reason: what the vault is wanted for; `nil` when that is not known yet.
-  /// - Returns: the vault, ``OpenVault/openedByPerson`` where somebody was asked for the passphrase.
+  /// - Parameter reason: the reason for unlocking; `nil` if it is not known yet.
+  /// - Returns: the vault, with ``/Recovery/OpenVault/openedByPerson`` set if a prompt asked for the passphrase.
   func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault
 }
 

@@ -1,13 +1,13 @@
 /// A list of at least one element.
 ///
-/// What a person is to agree to is one, and so are the dialogs that show it: nothing is agreed to without a dialog.
+/// A collection with at least one element: the items of a prompt and its dialogs, so that there is no consent without
+/// one.
 public struct NonEmpty<Element> {
   /// All but the last, in their order.
   public var before: [Element]
   /// The last.
   public var last: Element
 
-  /// Joins both.
   public init(_ before: [Element] = [], last: Element) {
     self.before = before
     self.last = last

@@ -11,11 +11,11 @@ public struct RequestContext: Hashable, Sendable {
   ///
   /// Tokens, key agreement and all that one request leaves for the next do not outlive that.
   public let pluggedInAt: Duration
-  /// When the device was powered up, on the same clock (CTAP §6.6): at the authenticator's start, or when the owner, who
-  /// gave the vault's passphrase, asked for it.
+  /// When the device was powered up, on the same clock (CTAP §6.6): at the authenticator's start, or when the owner
+  /// requested it with the vault's passphrase.
   ///
-  /// Only then there is time for a reset, and only then wrong PINs in a row are forgotten: any program of the person's can
-  /// have the device plugged in anew.
+  /// Only then there is time for a reset, and only then wrong PINs in a row are forgotten: any program of the user's
+  /// can have the device plugged in anew.
   public let poweredUpAt: Duration
 
   /// Names a client and a life of the device.

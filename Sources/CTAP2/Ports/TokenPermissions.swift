@@ -20,7 +20,7 @@ public struct TokenPermissions: OptionSet, Hashable, Sendable {
   /// owner ends it.
   public static let persistentCredentialManagementReadOnly = Self(rawValue: 0x40)
 
-  /// The permissions of a token that was asked for without any: CTAP §6.5.5.7.1.
+  /// The permissions of a token that was requested without any: CTAP §6.5.5.7.1.
   static let ofLegacyToken: Self = [.makeCredential, .getAssertion]
   /// Those that ask for a relying party.
   static let needingRPID: Self = [.makeCredential, .getAssertion]

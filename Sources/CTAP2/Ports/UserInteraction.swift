@@ -1,29 +1,30 @@
-/// What a person is asked to agree to, in the words of the request.
+/// What the user is asked to agree to, in the words of the request.
 ///
-/// Texts come from the client and may be hostile: a back end shows them with control characters escaped and cut to length.
+/// Texts come from the client and may be hostile: a back end shows them with control characters escaped and cut to
+/// length.
 public struct UserPrompt: Sendable, Equatable {
-  /// Which ceremony waits for the person.
+  /// Which ceremony waits for the user.
   public enum Purpose: Sendable, Equatable {
     /// authenticatorMakeCredential: a new credential would be made.
     case register
-    /// authenticatorMakeCredential met a credential of its excludeList: nothing will be made.
+    /// authenticatorMakeCredential found a credential of its excludeList: none will be made.
     case alreadyRegistered
     /// authenticatorGetAssertion: a signature would be given.
     case signIn
-    /// authenticatorClientPIN: a first PIN would be set, which verifies the person from then on.
+    /// authenticatorClientPIN: a first PIN would be set, which verifies the user from then on.
     case setPIN
-    /// U2F: a new second factor would be made, of a site that is not told by name.
+    /// U2F: a new second factor, for a site whose name U2F does not send.
     case registerSecondFactor
     /// U2F: a second factor would sign; only where the store has it is the site known.
     case signInSecondFactor
     /// authenticatorSelection, or the empty `pinUvAuthParam` of older platforms: "is it this key that you mean?"
     case select
-    /// authenticatorClientPIN: a program would get a token that shows for a while that the person was verified, and lets
+    /// authenticatorClientPIN: a program would get a token that shows for a while that the user was verified, and lets
     /// it do what the permissions say.
     case authorize(TokenPermissions)
-    /// authenticatorConfig and authenticatorLargeBlobs, where nobody can be verified: a program would change this.
+    /// authenticatorConfig and authenticatorLargeBlobs without verification: the change that a program requests.
     case change(Change)
-    /// authenticatorReset: what this machine made is ended; `importedPasskeys` of them nothing brings back.
+    /// authenticatorReset: the passkeys of this machine end; `importedPasskeys` of them cannot be recovered.
     case reset(importedPasskeys: Int)
     /// A request of a wallet.
     case wallet(WalletPurpose)
@@ -31,18 +32,18 @@ public struct UserPrompt: Sendable, Equatable {
 
   /// Whether an OK counts only when the page has been open for half a second.
   ///
-  /// So it is where the prompt destroys, changes settings, or signs for an Algorand account: a key that is held down does
-  /// not agree to that.
+  /// So it is where the prompt destroys, changes settings, or signs for an Algorand account: a key that is held down
+  /// does not agree to that.
   public var needsReading: Bool {
     purpose.needsReading || algorandAddress != nil || replacesPasskey || !extras.isEmpty
   }
 
-  /// Whether a wallet asks, and no platform waits: who reads transactions may take his time.
+  /// Whether a wallet asks and no platform waits, so that there is time to read transactions.
   public var isOfWallet: Bool {
     if case .wallet = purpose { true } else { false }
   }
 
-  /// What goes along with a registration or a sign-in, by its extensions.
+  /// What the site also gets in a registration or a sign-in, by extensions.
   public struct Extras: OptionSet, Hashable, Sendable {
     /// One bit for each.
     public let rawValue: UInt8
@@ -52,19 +53,20 @@ public struct UserPrompt: Sendable, Equatable {
 
     /// hmac-secret and hmac-secret-mc: a secret for encryption, which WebAuthn calls `prf`.
     public static let secret = Self(rawValue: 1)
-    /// largeBlobKey: the key of what the site keeps here as a large blob.
+    /// largeBlobKey: the key of the site's large blob.
     public static let largeBlobKey = Self(rawValue: 2)
     /// thirdPartyPayment: payments that other sites start.
     public static let payment = Self(rawValue: 4)
   }
 
-  /// What a program would change where neither passphrase nor PIN verifies.
+  /// A change that a program requests while neither passphrase nor PIN verifies.
   public enum Change: Sendable, Equatable {
     /// toggleAlwaysUv: whether every registration and sign-in would ask for verification.
     case alwaysUV(Bool)
-    /// setMinPINLength: the shortest PIN, in code points, before and after; and who would be told it, unless that stays.
+    /// setMinPINLength: the shortest PIN, in code points, before and after; and the relying parties that can read it,
+    /// if they change.
     case minimumPINLength(from: UInt8, to: UInt8, rpIDs: [String]?)
-    /// The large-blob array, in bytes: what is there, and what would take its place.
+    /// The large-blob array: the sizes in bytes of the present and the new one.
     case largeBlobs(from: Int, to: Int)
   }
 
@@ -77,7 +79,6 @@ public struct UserPrompt: Sendable, Equatable {
     /// Whether the account in use signs it; others of its group may be signed by others.
     public var isToBeSigned: Bool
 
-    /// Joins the three.
     public init(kind: String, lines: [String], isToBeSigned: Bool) {
       self.kind = kind
       self.lines = lines
@@ -89,14 +90,13 @@ public struct UserPrompt: Sendable, Equatable {
   public struct TransactionTexts: Sendable, Equatable {
     /// Each, in the order of the group.
     public var each: NonEmpty<TransactionText>
-    /// Whether all are committed or none; otherwise each stands for itself.
+    /// Whether all are committed or none; otherwise each is committed alone.
     public var isGroup: Bool
     /// Lines that all of several have in common, and that are not among those of each.
     public var common: [String]
-    /// What all of it comes to: said where the person agrees, and of several transactions before they are read, too.
+    /// The sum of the effects: shown on the page to agree on, and for several transactions also on the first page.
     public var inShort: [String]
 
-    /// Joins the four.
     public init(each: NonEmpty<TransactionText>, isGroup: Bool, common: [String], inShort: [String]) {
       self.each = each
       self.isGroup = isGroup
@@ -115,7 +115,7 @@ public struct UserPrompt: Sendable, Equatable {
   public var accountDisplayName: String?
   /// How many accounts the request can sign in with, when more than one.
   public var accountCount: Int
-  /// With `register`: the account has a passkey on this machine, which the new one takes the place of.
+  /// With `register`: the account has a passkey on this machine, which the new one replaces.
   public var replacesPasskey: Bool
   /// With the `liquid` extension, transactions and messages: the Algorand address (58 characters) that would sign.
   public var algorandAddress: String?
@@ -129,7 +129,7 @@ public struct UserPrompt: Sendable, Equatable {
   public var isFirstUse: Bool
   /// With `showPasskey`: the host for which a wallet asks, where it names another than the relying party's id.
   public var host: String?
-  /// With `register` and `signIn`: what goes along.
+  /// With `register` and `signIn`: what the site also gets.
   public var extras: Extras = []
 
   /// Makes a prompt; everything but the purpose may be absent.
@@ -165,27 +165,27 @@ extension UserPrompt.Purpose {
   }
 }
 
-/// A person's answer to a prompt, as a back end reports it.
+/// A user's answer to a prompt, as a back end reports it.
 ///
-/// It signs nothing: the authenticator turns it into the consent that a signature needs.
+/// It signs nothing; the authenticator makes the consent of it that a signature needs.
 public struct Confirmation: Sendable, Hashable {
-  /// Whether the person agreed to this prompt.
+  /// Whether the user agreed to this prompt.
   public let userPresent: Bool
-  /// Whether this prompt verified the person.
+  /// Whether this prompt verified the user.
   public let userVerified: Bool
 
-  /// Records what the person did.
+  /// Records what the user did.
   public init(userPresent: Bool = true, userVerified: Bool) {
     self.userPresent = userPresent
     self.userVerified = userVerified
   }
 }
 
-/// Why a person did not agree.
+/// Why the user did not agree.
 ///
 /// Each becomes one CTAP status, in one place.
 public enum UserInteractionError: Error, Sendable, Equatable {
-  /// The person refused, or no prompt could be shown.
+  /// The user refused, or no prompt could be shown.
   case declined
   /// Nobody answered in time.
   case timedOut
@@ -199,22 +199,22 @@ public enum UserInteractionError: Error, Sendable, Equatable {
   case verificationBlocked
 }
 
-/// The port through which the authenticator asks a person.
+/// The port through which the authenticator asks the user.
 public protocol UserInteraction: Sendable {
-  /// Whether built-in user verification is set up: getInfo's `uv` option is told when it is, and absent when it is not.
+  /// Whether built-in user verification is set up: getInfo's `uv` option is true then, and absent otherwise.
   var canVerify: Bool { get }
   /// How often verification can fail before it is blocked: uvRetries of CTAP §6.5.5.3.
   var verificationTriesLeft: Int { get }
 
-  /// Shows the prompt and waits for the person; cancelling the task withdraws it.
+  /// Shows the prompt and waits for the user; cancelling the task withdraws it.
   ///
   /// With `verification`, the prompt asks for presence and verification together, and the confirmation has both.
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation
 }
 
-/// What a person is asked to agree to for a wallet.
+/// What the user is asked to agree to for a wallet.
 public enum WalletPurpose: Sendable, Equatable {
-  /// A program would be told the passkey of the account in use at a site that has it protected (credProtect 2 or 3).
+  /// Show a program the passkey of the account in use at a site that protects it (credProtect 2 or 3).
   case showPasskey
   /// The account in use would sign transactions of a dApp, all of them or none.
   case signTransactions(UserPrompt.TransactionTexts)
@@ -232,14 +232,14 @@ public enum WalletPurpose: Sendable, Equatable {
   }
 }
 
-/// Why a wallet opens a locked vault, for requests that have no prompt, or whose prompt depends on the open vault.
+/// The reason for a wallet's unlocking, for requests without a prompt, or whose prompt depends on the open vault.
 public enum WalletUnlockReason: Sendable, Equatable {
-  /// A wallet would be told the account in use, or its passkey at a site, for a host that may be another.
+  /// Show a wallet the account in use, or its passkey at a site; the host may differ from the site.
   case showAccount(rpID: String?, host: String? = nil)
-  /// A program would be told addresses of an account, whichever it names.
+  /// Show a program addresses of the account that it names.
   case showAddresses
-  /// The account in use would sign transactions of a dApp; what is shown of them depends on the account.
+  /// Sign transactions of a dApp with the account in use; the prompt depends on the account.
   case signTransactions(origin: String)
-  /// A program would be told an association key.
+  /// Show a program an association key.
   case showAssociationKey(publicUserID: String)
 }

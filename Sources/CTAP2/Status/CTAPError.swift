@@ -4,8 +4,8 @@ public import Recovery
 
 /// Why a command ended without an answer: the one error of the authenticator, which becomes a byte in one place.
 ///
-/// Errors are equal by status. Reason and place are for people and logs; they never hold a secret, nor a content that
-/// names a person.
+/// Errors are equal by status. Reason and place are for messages and logs; they never hold a secret, nor a content that
+/// names the user.
 public struct CTAPError: Error, Sendable {
   /// The byte that the client gets.
   public let status: CTAPStatus
@@ -49,9 +49,9 @@ extension CTAPError {
     self.init(status, error.description, file: file, line: line)
   }
 
-  /// A person who was not verified in a ceremony: CTAP §6.1.2, step 11.2.3, and §6.2.2, step 6.2.3.
+  /// A user who was not verified in a ceremony: CTAP §6.1.2, step 11.2.3, and §6.2.2, step 6.2.3.
   ///
-  /// With a PIN to fall back on, the platform is told to come with a token. Time-out, refusal and CANCEL stay what they
+  /// If a PIN is set, the platform must send a token instead. Time-out, refusal and CANCEL stay what they
   /// are.
   init(ofVerification error: UserInteractionError, isPINSet: Bool) {
     switch error {
@@ -61,10 +61,10 @@ extension CTAPError {
     }
   }
 
-  /// A person who did not agree.
+  /// A user who did not agree.
   ///
-  /// No tries left is PIN_BLOCKED (UV_BLOCKED belongs to clientPIN alone); a failed verification is OPERATION_DENIED, and
-  /// so is a vault that stays locked.
+  /// No tries left is PIN_BLOCKED (UV_BLOCKED belongs to clientPIN alone); a failed verification is OPERATION_DENIED,
+  /// and so is a vault that stays locked.
   public init(_ error: UserInteractionError, file: String = #fileID, line: UInt = #line) {
     let (status, reason): (CTAPStatus, String) =
       switch error {

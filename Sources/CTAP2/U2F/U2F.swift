@@ -1,22 +1,23 @@
 import CryptoPrimitives
 import Recovery
 
-/// What a message of U2F comes to.
+/// The outcome of a U2F message.
 public enum U2FOutcome: Sendable, Equatable {
   /// The whole answer.
   case answer([UInt8])
-  /// The vault is locked: the host is told to ask again, and the person is asked for the passphrase meanwhile.
+  /// The vault is locked: the host repeats the message, while a prompt asks for the passphrase.
   case needsVault(UserPrompt)
-  /// The vault is locked, and no answer is true before it is open: the host only asks whether a key handle is ours.
+  /// The vault is locked, and the host only asks whether a key handle is known: the answer waits until the vault is
+  /// open.
   case waitsForVault(UserPrompt)
-  /// A person has to agree first: the host is told to ask again, and the person is asked meanwhile.
+  /// The user must agree first: the host repeats the message, while a prompt is open.
   case needsPresence(UserPrompt)
 
-  /// What the host is told while the person is asked: SW_CONDITIONS_NOT_SATISFIED.
+  /// The answer while a prompt is open: SW_CONDITIONS_NOT_SATISFIED.
   public static let askAgain = U2FStatus.conditionsNotSatisfied.bytes
-  /// What the host is told after a refusal: SW_COMMAND_NOT_ALLOWED.
+  /// The answer after a refusal: SW_COMMAND_NOT_ALLOWED.
   ///
-  /// U2F knows no denial, and a host would ask for ever.
+  /// U2F has no status for a refusal; without this one, a host would repeat the message for ever.
   public static let refused = U2FStatus.commandNotAllowed.bytes
 }
 
@@ -30,15 +31,15 @@ extension CommandReport {
 
 /// U2F: registration and sign-in of CTAP1, over CTAPHID_MSG (U2F Raw Message Formats 1.2, and CTAP §7).
 ///
-/// U2F has no keepalive: hosts repeat the message until somebody has agreed. So nothing waits here; the caller asks the
-/// person meanwhile, and passes the confirmation with the next message.
+/// U2F has no keepalive: hosts repeat the message until the user has agreed. So nothing waits here; the caller prompts
+/// the person meanwhile, and passes the confirmation with the next message.
 extension Authenticator {
-  /// Whether a message asks for the version (U2F Raw Message Formats §6), whose answer depends on nothing.
+  /// Whether a message asks for the version (U2F Raw Message Formats §6), whose answer is constant.
   public static func isVersion(u2F message: [UInt8]) -> Bool { (try? U2FCommand(message))?.instruction == .version }
 
-  /// Answers a message, or says what it needs first; nothing is drawn or signed before that.
+  /// Answers a message, or returns what it needs first; before that, nothing is generated or signed.
   ///
-  /// - Parameter confirmation: the person's answer to the prompt that this same message caused.
+  /// - Parameter confirmation: the user's answer to the prompt that this same message caused.
   public mutating func respond(
     toU2F message: [UInt8], confirmation: Confirmation?, in context: RequestContext
   ) -> U2FOutcome {
@@ -56,7 +57,7 @@ extension Authenticator {
       case .register: answer = try register(command, confirmation)
       case .authenticate: answer = try authenticate(command, confirmation, &outcome.rpID)
       }
-      // The host repeats the message until the person has answered: only the last one is reported.
+      // The host repeats the message until the user has answered: only the last one is reported.
       guard case .answer = answer else { return answer }
       outcome.elapsed = now() - start
       report(outcome)
@@ -97,7 +98,7 @@ extension Authenticator {
     let (handle, key) = try makeSecondFactor(application, vault)
     let publicKey = key.publicKey.bytes
     let toBeSigned = U2FCertificate.toBeSigned(publicKey: publicKey)
-    // The certificate is part of what the person agreed to.
+    // The consent covers the certificate too.
     let certificate = U2FCertificate.certificate(
       toBeSigned,
       signature: try key.signature(over: toBeSigned, consent: consent.part()))
@@ -109,7 +110,7 @@ extension Authenticator {
     return .answer(Array(answer.joined()))
   }
 
-  /// A new credential of kind 3, which lives in its key handle alone: Recovery §3, §10.
+  /// A new credential of kind 3, whose only copy is its key handle: Recovery §3, §10.
   private mutating func makeSecondFactor(
     _ application: RPIDHash, _ vault: OpenVault
   ) throws(CTAPError) -> (handle: [UInt8], key: CredentialPrivateKey) {
@@ -186,9 +187,9 @@ extension Authenticator {
     return .answer([flags] + counter + signature + U2FStatus.noError.bytes)
   }
 
-  /// What a key handle names: a row; or a sealed id that opens, is live, and is of a kind that needs no row.
+  /// The credential of a key handle: a row; or a sealed id that opens, is live, and needs no row.
   ///
-  /// ES256 only, and nothing that asks for verification (Recovery §10).
+  /// ES256 only, and only credentials that need no verification (Recovery §10).
   private func secondFactor(
     _ handle: [UInt8], _ application: RPIDHash, _ vault: OpenVault
   ) throws(CTAPError) -> (Credential, CredentialPrivateKey)? {
@@ -200,7 +201,7 @@ extension Authenticator {
       guard let parameters = vault.keys.open(sealedID: handle, rpIDHash: application),
         parameters.kind != .discoverable, try vault.store.state().isLive(parameters, account: nil)
       else { return nil }
-      // Neither kind derives anything from the text of the rp.id, which U2F does not tell.
+      // Neither kind derives anything from the text of the rp.id, which U2F does not send.
       let credential = Credential(id: handle, rpID: "", parameters: parameters, provenance: .sealedID)
       guard credential.servesU2F else { return nil }
       return (credential, try vault.keys.privateKey(parameters, rpIDHash: application))
@@ -211,7 +212,7 @@ extension Authenticator {
     }
   }
 
-  /// CTAP §7.2.4: with alwaysUv, U2F, which cannot verify anybody, is off.
+  /// CTAP §7.2.4: alwaysUv turns U2F off, because it has no verification.
   private func refuseUnderAlwaysUV(_ vault: OpenVault) throws(CTAPError) {
     if try vault.settings().alwaysUV { throw CTAPError(.notAllowed, "alwaysUv is on, and U2F has no verification") }
   }

@@ -3,8 +3,8 @@ import Recovery
 
 /// The attestation certificate of one U2F registration: Recovery §10.
 ///
-/// X.509 v3 in DER for the credential's own key, signed with it: nothing is stored, and nothing links two registrations,
-/// which a certificate of the device would.
+/// X.509 v3 in DER for the credential's own key, signed with it: nothing is stored, and nothing links two
+/// registrations, which a certificate of the device would.
 enum U2FCertificate {
   /// ecdsa-with-SHA256 (RFC 5758 §3.2).
   private static let signatureAlgorithm = DER.sequence(

@@ -38,7 +38,7 @@ struct U2FCommand: Sendable {
     (self.instruction, parameter, self.data) = (instruction, message[2], data)
   }
 
-  /// What stands between the lengths; `nil` where they do not fit.
+  /// The data between the lengths; `nil` if the lengths do not match.
   private static func data(_ body: ArraySlice<UInt8>) -> [UInt8]? {
     guard let first = body.first, body.count > 1 else { return [] }  // nothing, or a short Le
     if first == 0, body.count >= 3 {
@@ -52,15 +52,15 @@ struct U2FCommand: Sendable {
   }
 }
 
-/// How a message of U2F ends: two bytes behind the answer (U2F Raw Message Formats, §3.3).
+/// The status word: the last two bytes of the answer (U2F Raw Message Formats, §3.3).
 enum U2FStatus: UInt16, Sendable {
   /// SW_NO_ERROR
   case noError = 0x9000
   /// SW_CONDITIONS_NOT_SATISFIED: presence is needed; the host asks again.
   case conditionsNotSatisfied = 0x6985
-  /// SW_COMMAND_NOT_ALLOWED: the person refused, or alwaysUv is on.
+  /// SW_COMMAND_NOT_ALLOWED: the user refused, or alwaysUv is on.
   case commandNotAllowed = 0x6986
-  /// SW_WRONG_DATA: a key handle that is not ours.
+  /// SW_WRONG_DATA: an unknown key handle.
   case wrongData = 0x6A80
   /// SW_WRONG_LENGTH
   case wrongLength = 0x6700

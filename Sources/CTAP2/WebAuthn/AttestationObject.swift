@@ -3,7 +3,7 @@ public import Recovery
 
 /// How a new credential is attested: WebAuthn §6.5.4.
 public struct AttestationObject: Sendable, Equatable {
-  /// The formats that we write; the raw value is the name on the wire.
+  /// The supported formats; the raw value is the name on the wire.
   public enum Format: String, Sendable, CaseIterable {
     /// Self attestation: the credential's own key signs (WebAuthn §8.2).
     case packed
@@ -36,7 +36,7 @@ public struct AttestationObject: Sendable, Equatable {
 extension AttestationObject.Format {
   /// Chooses by attestationFormatsPreference: the first of the client's formats that we have, packed if there is none.
   ///
-  /// CTAP §6.1.2, step 19. Formats that nobody knows are passed over.
+  /// CTAP §6.1.2, step 19. Unknown formats are ignored.
   init(preference: [String]) {
     let known = preference.lazy.compactMap { name in
       Self.allCases.first { $0.rawValue.utf8.elementsEqual(name.utf8) }

@@ -6,14 +6,14 @@ public import Recovery
 public struct AuthenticatorData: Sendable, Equatable {
   /// The flags, one byte: WebAuthn §6.1.
   public struct Flags: OptionSet, Hashable, Sendable {
-    /// The byte as it stands on the wire.
+    /// The byte as on the wire.
     public let rawValue: UInt8
-    /// Takes the byte as it stands on the wire.
+    /// Takes the byte as on the wire.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// UP: a person was present.
+    /// UP: the user was present.
     public static let userPresent = Flags(rawValue: 1 << 0)
-    /// UV: that person was verified.
+    /// UV: the user was verified.
     public static let userVerified = Flags(rawValue: 1 << 2)
     /// BE: the credential may exist on several machines.
     public static let backupEligible = Flags(rawValue: 1 << 3)
@@ -27,7 +27,7 @@ public struct AuthenticatorData: Sendable, Equatable {
 
   /// SHA-256 of rp.id.
   public var rpIDHash: RPIDHash
-  /// UP and UV as they happened, BE and BS of the credential; AT and ED follow from the members below.
+  /// UP and UV of the ceremony, BE and BS of the credential; AT and ED follow from the members below.
   public var flags: Flags
   /// The signature counter.
   public var signCount: UInt32
@@ -67,12 +67,11 @@ public struct AuthenticatorData: Sendable, Equatable {
 public struct AttestedCredentialData: Sendable, Equatable {
   /// The model of the authenticator.
   public var aaguid: AAGUID
-  /// The credential id, at most 65 535 bytes; ours have 32 or 127.
+  /// The credential id, at most 65 535 bytes; this authenticator's have 32 or 127.
   public var credentialID: [UInt8]
   /// The public key.
   public var publicKey: COSEKey
 
-  /// Joins the three.
   public init(aaguid: AAGUID, credentialID: [UInt8], publicKey: COSEKey) {
     self.aaguid = aaguid
     self.credentialID = credentialID
@@ -93,7 +92,7 @@ public struct AAGUID: Hashable, Sendable {
 
   /// Liquid Auth for Linux, on every machine and in every version: 83e27e5d-962b-474d-be2c-9c194dd147a9.
   ///
-  /// Drawn at random once. It tells the model, never the person: all who use this program have the same.
+  /// Chosen at random once. It identifies the model, never the user: every installation has the same.
   public static let liquidAuth = AAGUID(bytes: [
     0x83, 0xe2, 0x7e, 0x5d, 0x96, 0x2b, 0x47, 0x4d, 0xbe, 0x2c, 0x9c, 0x19, 0x4d, 0xd1, 0x47, 0xa9,
   ])
@@ -131,7 +130,7 @@ extension COSEKey {
 
   /// Reads a key: the members that its algorithm has, and no others.
   ///
-  /// - Throws: ``CBORError/invalid(_:)`` for another key, or a point that is not on the curve.
+  /// - Throws: ``/CBOR/CBORError/invalid(_:)`` for another key, or a point that is not on the curve.
   public init(_ map: CBORMap) throws(CBORError) {
     let x = try map.requiredBytes(-2)
     let publicKey: CredentialPublicKey

@@ -1,12 +1,12 @@
 public import CBOR
 import Recovery
 
-// What a relying party reads: the other direction of the wire types beside this file.
+// The decoders, which relying parties need, of the wire types in this folder.
 
 extension AuthenticatorData {
   /// Reads authenticator data, to the last byte: WebAuthn §6.1.
   ///
-  /// - Throws: ``CBORError/invalid(_:)`` when a part is missing or left over, or does not fit its flag.
+  /// - Throws: ``/CBOR/CBORError/invalid(_:)`` if a part is missing, left over, or does not match its flag.
   public init(parsing bytes: [UInt8]) throws(CBORError) {
     var rest = bytes[...]
     guard let rpIDHash = RPIDHash(bytes: try rest.take(32)) else { throw .invalid("no rpIdHash") }
@@ -32,7 +32,7 @@ extension AttestedCredentialData {
   fileprivate init(taking rest: inout ArraySlice<UInt8>) throws(CBORError) {
     let aaguid = AAGUID(bytes: try rest.take(16))
     let credentialID = try rest.take(Int(UInt16(bigEndianBytes: try rest.take(2))))
-    // CBOR does not tell where an item ends before it is read, but a key of one algorithm has one length.
+    // The end of a CBOR item is known only after decoding, but the keys of an algorithm have a fixed length.
     for algorithm in COSEAlgorithm.allCases {
       let encoding = Array(rest.prefix(COSEKey.encodedLength(algorithm)))
       guard let map = try? CBORDecoder.decode(encoding).map, let key = try? COSEKey(map) else { continue }

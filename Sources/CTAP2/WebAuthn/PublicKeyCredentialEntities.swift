@@ -14,7 +14,7 @@ public struct PublicKeyCredentialRPEntity: Sendable {
   /// rp.id as received.
   public let id: String
 
-  /// Reads `id`; `name` is checked and not kept, `icon` and what is unknown are passed over.
+  /// Reads `id`; `name` is checked and not stored; `icon` and unknown members are ignored.
   public init(_ map: CBORMap) throws(CBORError) {
     id = try map.requiredText("id")
     _ = try map.optionalText("name")
@@ -25,7 +25,7 @@ extension PublicKeyCredentialUserEntity {
   /// How many bytes of a name are kept at most: WebAuthn §6.4.1.
   static let maximumNameLength = 64
 
-  /// Reads `id`, and `name` and `displayName`, cut to 64 bytes; `icon` and what is unknown are passed over.
+  /// Reads `id`, and `name` and `displayName`, cut to 64 bytes; `icon` and unknown members are ignored.
   public init(_ map: CBORMap) throws(CBORError) {
     self.init(
       id: try map.requiredBytes("id"),
@@ -33,7 +33,7 @@ extension PublicKeyCredentialUserEntity {
       displayName: try map.optionalText("displayName")?.truncated(toUTF8Count: Self.maximumNameLength))
   }
 
-  /// What an answer tells of an account: `id`, and the names that there are.
+  /// The user entity of an answer: `id`, and the names that there are.
   var cbor: CBORMap {
     var map: CBORMap = ["id": .bytes(id)]
     map["name"] = name.map { .text($0) }
@@ -44,7 +44,7 @@ extension PublicKeyCredentialUserEntity {
 
 /// One acceptable kind of key: WebAuthn §5.3.
 public struct PublicKeyCredentialParameters: Sendable {
-  /// `public-key`, or something that we pass over.
+  /// `public-key`, or something that is ignored.
   public let type: String
   /// A COSE algorithm identifier.
   public let alg: Int64
@@ -55,7 +55,7 @@ public struct PublicKeyCredentialParameters: Sendable {
     alg = try map.requiredInt("alg")
   }
 
-  /// The algorithm, when we have it.
+  /// The algorithm, if it is supported.
   var algorithm: COSEAlgorithm? {
     PublicKeyCredentialType.isPublicKey(type) ? COSEAlgorithm(rawValue: alg) : nil
   }
@@ -63,7 +63,7 @@ public struct PublicKeyCredentialParameters: Sendable {
 
 /// One credential of an allowList or excludeList: WebAuthn §5.8.3.
 public struct PublicKeyCredentialDescriptor: Sendable {
-  /// `public-key`, or something that we pass over.
+  /// `public-key`, or something that is ignored.
   public let type: String
   /// The credential id as received.
   public let id: [UInt8]
@@ -83,12 +83,12 @@ public struct PublicKeyCredentialDescriptor: Sendable {
     self.id = id
   }
 
-  /// What an answer tells of a credential.
+  /// The descriptor in an answer.
   var cbor: CBORMap { ["id": .bytes(id), "type": .text(type)] }
 }
 
 extension [CBORValue] {
-  /// Reads a list of maps, all of it: an entry that is wrong fails behind good ones as well.
+  /// Reads a whole list of maps; any invalid entry fails.
   func entries<Entry>(_ read: (CBORMap) throws(CBORError) -> Entry) throws(CBORError) -> [Entry] {
     var entries: [Entry] = []
     for element in self {
@@ -100,7 +100,7 @@ extension [CBORValue] {
 }
 
 extension [PublicKeyCredentialDescriptor] {
-  /// The ids of those entries that are credentials; of an unknown type there is nothing to compare.
+  /// The ids of the entries of a known type.
   var credentialIDs: [[UInt8]] { filter { PublicKeyCredentialType.isPublicKey($0.type) }.map(\.id) }
 }
 
