@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func `what is no link is refused`() throws {
+  @Test func `an invalid link is refused`() throws {
     for vector in try Vector("fido-uri").invalid.array {
       #expect(throws: LiquidAuthError.self, "\(vector.uri.text): \(vector.why.text)") { try FIDOURI(vector.uri.text) }
     }

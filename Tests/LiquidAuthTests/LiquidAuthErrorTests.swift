@@ -23,13 +23,13 @@ import Testing
   ]
 
   @Test(arguments: all)
-  func `a sentence says what happened, then what to do`(_ error: LiquidAuthError) throws {
+  func `an error gives the reason, then the remedy`(_ error: LiquidAuthError) throws {
     let sentence = error.description
     #expect(sentence.first?.isLowercase == true && sentence.last != ".")
     #expect(sentence.contains("; ") || sentence.contains(", and nothing was signed"))
   }
 
-  @Test func `no two of them say the same`() {
+  @Test func `all error texts differ`() {
     #expect(Set(Self.all.map(\.description)).count == Self.all.count)
   }
 
@@ -41,7 +41,7 @@ import Testing
     .otherHost("a\n\u{1B}[2Jb\u{202E}", rpID: "example.com"), .otherHost("no", rpID: "a\n\u{1B}[2Jb\u{202E}"),
     .noCredential(rpID: "a\n\u{1B}[2Jb\u{202E}"), .alreadyRegistered(rpID: "a\n\u{1B}[2Jb\u{202E}"),
   ])
-  func `a terminal obeys nothing that a server says`(_ error: LiquidAuthError) {
+  func `a server's text is escaped for the terminal`(_ error: LiquidAuthError) {
     #expect(error.description.contains(#"a\u{A}\u{1B}[2Jb\u{202E}"#))
     #expect(error.description.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x202E })
   }

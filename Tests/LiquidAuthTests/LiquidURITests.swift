@@ -110,7 +110,7 @@ import Testing
       "the link is not followed: the host is an IP address; a name is required; ask the dApp for a link with its name"
     ),
   ])
-  func `it is said what is wrong, and what to do`(_ text: String, _ sentence: String) {
+  func `an error gives the reason and the remedy`(_ text: String, _ sentence: String) {
     let error = #expect(throws: LiquidAuthError.self) { try LiquidURI(text) }
     #expect(error?.description == sentence)
   }

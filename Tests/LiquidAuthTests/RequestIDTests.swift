@@ -14,7 +14,7 @@ import Testing
     (.leastNonzeroMagnitude, "5e-324"), (1.7976931348623157e308, "1.7976931348623157e+308"),
     (0.05638003353723975, "0.05638003353723975"),
   ])
-  func `a number is printed as ECMAScript prints it`(_ number: Double, _ text: String) {
+  func `a number is formatted as in ECMAScript`(_ number: Double, _ text: String) {
     #expect(number.ecmaScriptText == text)
   }
 
@@ -40,12 +40,12 @@ import Testing
   @Test(arguments: [
     "", String(repeating: "a", count: 129), "a\nb", "a\u{0}", "\u{7F}", String(repeating: "é", count: 65),
   ])
-  func `what is no text of 1 to 128 bytes is none`(_ text: String) {
+  func `a request id has 1 to 128 bytes`(_ text: String) {
     #expect(RequestID(text) == nil)
   }
 
   @Test(arguments: ["true", "null", "[]", "{}", "\"\"", "\"a\\nb\""])
-  func `JSON that is neither a number nor such a text is none`(_ json: String) {
+  func `a request id in JSON is a number or such a text`(_ json: String) {
     #expect(throws: DecodingError.self) { try JSONDecoder().decode(RequestID.self, from: Data(json.utf8)) }
   }
 

@@ -55,7 +55,7 @@ import Testing
     ("http://notlocalhost", .insecure("notlocalhost")),
     ("http://app.localhost:3000", .insecure("app.localhost")), ("http://127.example", .insecure("127.example")),
   ])
-  func `what is no origin that is trusted is refused by name`(_ text: String, _ fault: WebOrigin.Fault) {
+  func `an insecure origin is refused with the reason`(_ text: String, _ fault: WebOrigin.Fault) {
     #expect(throws: LiquidAuthError.origin(fault)) { try WebOrigin(text) }
   }
 
@@ -66,7 +66,7 @@ import Testing
     ("https://app.localhost", "app.localhost"),
     ("http://127.0.0.1:3000", "127.0.0.1"), ("http://[::1]:3000", "[::1]"),
   ])
-  func `an origin may claim its host and what that is below`(_ origin: String, _ rpID: String) throws {
+  func `an origin may claim its host and the domains above it`(_ origin: String, _ rpID: String) throws {
     try WebOrigin(origin).check(rpID: rpID, TestSuffixes())
   }
 
@@ -100,7 +100,7 @@ import Testing
     ("https://a.b.c.d.e.f.example", ["b.c.d.e.f.example", "c.d.e.f.example", "d.e.f.example", "e.f.example"]),
     ("https://alice.github.io", []), ("https://a.localhost", []), ("http://127.0.0.1", []), ("https://intranet", []),
   ])
-  func `what may be claimed is known before the server says what it claims`(_ text: String, _ parents: [String]) throws
+  func `the claimable domains are computed before the server's answer`(_ text: String, _ parents: [String]) throws
   {
     let origin = try WebOrigin(text)
     #expect(origin.claimableParents(TestSuffixes()) == parents)

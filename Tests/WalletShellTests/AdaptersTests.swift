@@ -32,7 +32,7 @@ struct AdaptersTests {
     await port.open.drained()
   }
 
-  @Test func `an answer to no offer is told as a failure, from GStreamer's own thread`() async throws {
+  @Test func `an answer without an offer fails, on GStreamer's own thread`() async throws {
     let port = GStreamerPeerConnections()
     let (events, feed) = AsyncStream.makeStream(of: PeerEvent.self)
     let connection = try port.make(iceServers: [], channelLabel: "liquid", bufferedAmountLowThreshold: 1) {
@@ -48,7 +48,7 @@ struct AdaptersTests {
     await port.open.drained()
   }
 
-  @Test func `where nobody listens, HTTP and web sockets say so`() async throws {
+  @Test func `a closed port is an error of HTTP and of web sockets`() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let policy = try TLSPolicy(certificateAuthorities: nil)
     let http = HTTPExchanges(on: group, policy)
@@ -98,12 +98,12 @@ struct AdaptersTests {
   }
 
   @Test(arguments: [("com", true), ("co.uk", true), ("github.io", true), ("example.com", false), ("localhost", true)])
-  func `the distribution's list knows what everybody can register below`(domain: String, isPublic: Bool) throws {
+  func `the system's public suffix list is used`(domain: String, isPublic: Bool) throws {
     #expect(try PublicSuffixList().isPublicSuffix(domain) == isPublic)
   }
 
   // Holds: INPUT-1
-  @Test func `a file without certificates is no authority`() {
+  @Test func `a file without certificates is refused`() {
     #expect(throws: WalletFailure("w.conf, line 3: ca-file: /dev/null has no certificate; give a PEM file")) {
       try TLSPolicy(certificateAuthorities: CertificateFile(path: "/dev/null", place: "w.conf, line 3: ca-file"))
     }

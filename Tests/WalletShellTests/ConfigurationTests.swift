@@ -5,7 +5,7 @@ import Testing
 @testable import liquid_auth_wallet
 
 struct ConfigurationTests {
-  @Test func `a configuration says servers, authorities and nodes`() throws {
+  @Test func `a configuration has servers, authorities and nodes`() throws {
     let configuration = try WalletConfiguration(
       """
       # Ours.
@@ -30,13 +30,13 @@ struct ConfigurationTests {
     #expect(configuration.nodes["mainnet-v1.0"]?.token == "token")
   }
 
-  @Test func `without a line nothing is configured, and none is no server`() throws {
+  @Test func `an empty file configures nothing, and none means no server`() throws {
     #expect(try WalletConfiguration("\n# nothing\n", path: "f", home: nil) == WalletConfiguration(file: "f"))
     #expect(try WalletConfiguration("ice-server = none", path: "f", home: nil).iceServers == [])
   }
 
   // Holds: INPUT-1
-  @Test func `a path may begin at home, and nowhere else that depends on who asks`() throws {
+  @Test func `a path begins with / or ~/`() throws {
     let file = try WalletConfiguration("ca-file = ~/ca.pem", path: "w.conf", home: "/h").certificateAuthorities
     #expect(file?.path == "/h/ca.pem")
     for text in ["ca-file = ca.pem", "ca-file = ~anna/ca.pem"] {
@@ -108,7 +108,7 @@ struct ConfigurationTests {
     ),
     ("algod testnet-v1.0 = https://a.example t o", "algod takes an address, and a token if the node needs one"),
   ])
-  func `what is wrong is named, and its line`(text: String, fault: String) {
+  func `an error names the line and the setting`(text: String, fault: String) {
     let lines = text.split(separator: "\n").count
     let error = #expect(throws: WalletFailure.self) {
       try WalletConfiguration("\n" + text, path: "w.conf", home: "/h")
@@ -165,7 +165,7 @@ struct ConfigurationTests {
   }
 
   // Holds: INPUT-3
-  @Test func `a file that others can write is nobody's word`() throws {
+  @Test func `a file that other users can write is refused`() throws {
     let file = try TemporaryFile("ice-server = stun:a")
     for mode: mode_t in [0o666, 0o646, 0o602] {
       chmod(file.path, mode)
@@ -184,7 +184,7 @@ struct ConfigurationTests {
   @Test(arguments: [
     ("stun:a", 0o664 as mode_t), ("stun:a", 0o620), ("turn:a anna s3cr3t", 0o640), ("turn:a anna s3cr3t", 0o660),
   ])
-  func `a file of a group that is not its owner's alone is nobody's word`(server: String, mode: mode_t) throws {
+  func `a file that a shared group can write is refused`(server: String, mode: mode_t) throws {
     let configuration = try WalletConfiguration("ice-server = \(server)", path: "w.conf", home: nil)
     var status = stat()
     (status.st_uid, status.st_gid, status.st_mode) = (geteuid(), 424_242, S_IFREG | mode)

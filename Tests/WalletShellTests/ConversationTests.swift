@@ -45,7 +45,7 @@ import Testing
   }
 
   // Holds: DAPP-15
-  @Test func `cancelled while a person is asked, the question is withdrawn and nothing is sent`() async throws {
+  @Test func `cancelling during a prompt withdraws it and sends nothing`() async throws {
     let (conversation, provider) = conversation()
     ends.receive(.message(.text(Self.signMessage)))
     ends.receive(.message(.text(Self.discover)))
@@ -58,7 +58,7 @@ import Testing
   }
 
   // Holds: DAPP-15
-  @Test func `cancelled while nobody asks for anything, it ends`() async throws {
+  @Test func `cancelling while idle ends the provider`() async throws {
     let (conversation, provider) = conversation()
     ends.receive(.message(.text(Self.discover)))
     let talk = Task { () throws(LiquidAuthError) in try await conversation.run(provider) }
@@ -68,7 +68,7 @@ import Testing
     #expect(dApp.isClosed)
   }
 
-  @Test func `a dApp that goes while a person is asked withdraws its question`() async throws {
+  @Test func `a dApp that leaves during a prompt withdraws it`() async throws {
     let (conversation, provider) = conversation()
     ends.receive(.message(.text(Self.signMessage)))
     let talk = Task { () throws(LiquidAuthError) in try await conversation.run(provider) }
@@ -79,7 +79,7 @@ import Testing
   }
 
   // Holds: DAPP-9
-  @Test func `what a node took is told, also where the dApp has gone meanwhile`() async throws {
+  @Test func `posted transactions are reported even if the dApp has left`() async throws {
     let (conversation, provider) = conversation()
     ends.receive(.message(.text(Self.postTransactions)))
     let talk = Task { () throws(LiquidAuthError) in try await conversation.run(provider) }
@@ -91,7 +91,7 @@ import Testing
   }
 
   // Holds: ARC27-3
-  @Test func `a binary message that is no request is told, and not answered`() async throws {
+  @Test func `an invalid binary message is reported and not answered`() async throws {
     let (conversation, provider) = conversation(isOnce: true)
     for junk: PeerMessage in [.binary([]), .binary([0xFF]), .binary(Array("ping".utf8)), "ping"] {
       ends.receive(.message(junk))
@@ -116,7 +116,7 @@ import Testing
     (PortError.declined, Conversation.Ending.refused(.methodCanceled(.signMessage))),
     (.timedOut, .refused(.methodTimedOut(.signMessage))), (.refused("no vault"), .asWanted),
   ])
-  func `once is a refusal where the person refused`(failure: PortError, ending: Conversation.Ending)
+  func `--once ends as a refusal if the user refused`(failure: PortError, ending: Conversation.Ending)
     async throws
   {
     let (conversation, provider) = conversation(isOnce: true, signer: Refusing(failure: failure))

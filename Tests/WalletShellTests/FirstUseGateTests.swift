@@ -16,7 +16,7 @@ struct FirstUseGateTests {
   }
 
   // Holds: DAPPSERVER-5
-  @Test func `what follows the question is told after a yes`() async throws {
+  @Test func `progress is reported after consent`() async throws {
     let gate = gate(refusal: nil)
     gate.report { diary.write("first use") }
     gate.close(for: "a.example")
@@ -32,7 +32,7 @@ struct FirstUseGateTests {
   }
 
   // Holds: DAPPSERVER-5
-  @Test func `after a no nothing is sent, and nothing more told`() async {
+  @Test func `after a refusal nothing is sent or reported`() async {
     let gate = gate(refusal: "no")
     gate.close(for: "a.example")
     gate.report { diary.write("asking the server") }

@@ -15,13 +15,13 @@ struct GStreamerFaultTests {
   @Test(arguments: [
     (critical, "liquid-auth-wallet: a fault in GStreamer: no?ise ??\n"), (warning, ""), (message, ""), (debug, ""),
   ])
-  func `a fault is one line on standard error, a remark is none`(level: GLogLevelFlags, line: String) throws {
+  func `an error is one line on standard error; a remark is none`(level: GLogLevelFlags, line: String) throws {
     _ = cwebrtc_missing_element()
     #expect(try standardError { log("no\u{1B}ise é", level) } == line)
   }
 
   // Holds: DAPP-5
-  @Test func `a fault's text ends where it says, with or without a NUL`() throws {
+  @Test func `an error's text ends at its length, with or without a NUL`() throws {
     _ = cwebrtc_missing_element()
     #expect(
       try standardError { log("noise and more", Self.critical, length: 5) }

@@ -108,7 +108,7 @@ struct GrayscalePictureTests {
     ("a colour beyond the palette", PNG(1, 1, depth: 8, colour: 3, palette: [0, 0, 0], rows: [0, 1])),
     ("no palette", PNG(1, 1, depth: 8, colour: 3, rows: [0, 0])),
   ])
-  func `what is malformed is no picture`(what: String, png: PNG) {
+  func `a malformed picture is refused`(what: String, png: PNG) {
     #expect(GrayscalePicture(png: png.bytes) == nil, "\(what)")
   }
 
@@ -139,7 +139,7 @@ struct GrayscalePictureTests {
     }
   }
 
-  @Test func `white goes around it, and what is darker than 150 is black`() {
+  @Test func `the picture gets a white border, and values below 150 become black`() {
     let picture = GrayscalePicture(width: 2, height: 1, shades: [149, 150]).bordered
     let blank = [UInt8](repeating: 255, count: 22 * 10 + 10)
     #expect(picture == GrayscalePicture(width: 22, height: 21, shades: blank + [149, 150] + blank))

@@ -21,7 +21,7 @@ struct InputLineTests {
     #expect(try lines(of: "", 1) == [nil])
   }
 
-  @Test func `a line that is too long is none`() throws {
+  @Test func `a line that is too long is refused`() throws {
     #expect(try lines(of: String(repeating: "x", count: 4096), 1) == [nil])
   }
 
@@ -40,7 +40,7 @@ struct InputLineTests {
 
 struct TerminalQuestionTests {
   @Test(arguments: [("y\n", true), ("n\n", false), ("\n", false)])
-  func `what was typed before the question is no answer`(answer: String, isYes: Bool) async throws {
+  func `input from before the question is discarded`(answer: String, isYes: Bool) async throws {
     var (controller, terminal): (Int32, Int32) = (-1, -1)
     var path = [CChar](repeating: 0, count: 64)
     try #require(clinux_open_pty(&controller, &terminal, &path, path.count) == 0)

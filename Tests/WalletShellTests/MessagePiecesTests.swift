@@ -45,7 +45,7 @@ struct MessagePiecesTests {
     #expect(pieces.take("next") == ["next"])
   }
 
-  @Test func `a message of too many pieces is handed on as it is`() {
+  @Test func `a message of too many pieces is passed on as it is`() {
     let whole = frame(of: 190_000)
     var pieces = MessagePieces()
     #expect(pieces.take(.text(String(whole.prefix(size)))).isEmpty)
@@ -76,7 +76,7 @@ struct MessagePiecesTests {
     #expect(pieces.take(.binary([])) == [.binary([])])
   }
 
-  @Test func `a short message is none's piece`() {
+  @Test func `a short message is not part of another`() {
     var pieces = MessagePieces()
     for text in ["", "ping", String(repeating: "A", count: size - 1), String(frame(of: 90_000).prefix(size - 1))] {
       #expect(pieces.take(.text(text)) == [.text(text)])
@@ -84,7 +84,7 @@ struct MessagePiecesTests {
   }
 
   // Holds: DAPP-12
-  @Test func `what can be no frame is handed on as it comes`() {
+  @Test func `bytes that cannot be a frame are passed on at once`() {
     var pieces = MessagePieces()
     for text in [String(repeating: "A", count: size), String(repeating: "!", count: size)] {
       #expect(pieces.take(.text(text)) == [.text(text)])
@@ -123,7 +123,7 @@ struct MessagePiecesTests {
     #expect(pieces.take(.binary(Array(whole.dropFirst(100_000)))) == [.binary(whole)])
   }
 
-  @Test func `a long message whose rest is missing ends with the eighth that arrives within it`() {
+  @Test func `an incomplete long message ends with the eighth message that arrives within it`() {
     var pieces = MessagePieces()
     let begun = String(frame(of: 1_000_000).prefix(size))
     #expect(pieces.take(.text(begun)).isEmpty)
@@ -132,7 +132,7 @@ struct MessagePiecesTests {
     #expect(pieces.take("next") == ["next"])
   }
 
-  @Test func `what was begun ends at the limit`() {
+  @Test func `an incomplete message ends at the limit`() {
     var pieces = MessagePieces()
     #expect(pieces.take(.text(String(frame(of: 1_000_000).prefix(size)))).isEmpty)
     let more = String(repeating: "A", count: size)

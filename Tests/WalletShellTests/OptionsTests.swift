@@ -42,12 +42,12 @@ struct LinksTests {
         + "liquid-auth link"
     ), (.keyri, "this is the link of a Keyri login; open it with: liquid-auth keyri qr"),
   ])
-  func `a link of another kind is told with the command that it is for`(kind: LinkKind, text: String) {
+  func `a link of another kind names its command`(kind: LinkKind, text: String) {
     #expect(kind.isAnother == WalletFailure(text))
   }
 
   // Holds: DAPPSERVER-3
-  @Test func `white space around a link is no part of it`() async throws {
+  @Test func `white space around a link is ignored`() async throws {
     #expect(try await LinkSource(link: " \tliquid://a \r\n", image: nil).read() == "liquid://a")
     await #expect(throws: WalletFailure("there is no link; copy the one that the page shows, and try again")) {
       try await LinkSource(link: " ", image: nil).read()
@@ -56,7 +56,7 @@ struct LinksTests {
 }
 
 struct MistakesTests {
-  @Test func `what was typed wrong acts on no terminal`() throws {
+  @Test func `a wrong link is escaped for the terminal`() throws {
     let error = #expect(throws: (any Error).self) {
       try WalletCommand.parseAsRoot(["connect", "-", "--\u{1B}[2J"])
     }
@@ -79,7 +79,7 @@ struct WebSocketPlaceTests {
   }
 
   @Test(arguments: ["https://a.example", "wss://", "wss://a.example:x", "wss://a.example:65536"])
-  func `other addresses are none`(url: String) { #expect(WebSocketPlace(url) == nil) }
+  func `other addresses are refused`(url: String) { #expect(WebSocketPlace(url) == nil) }
 
   @Test func `a name is looked for in the certificate, an address is there itself`() {
     #expect(WebSocketPlace("wss://a.example/")?.nameForTLS == "a.example")

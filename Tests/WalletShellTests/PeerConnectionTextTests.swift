@@ -12,7 +12,7 @@ struct PeerConnectionTextTests {
     #expect(CandidateLine.value(value) == value)
   }
 
-  @Test func `each media section has its tag, or none`() {
+  @Test func `each media section has its mid, or none`() {
     let lines = [
       "v=0", "a=mid:none", "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "a=mid:application0", "m=audio",
     ]
@@ -101,11 +101,11 @@ struct PeerCertificateTests {
   @Test(arguments: [
     [], [sha256.replacing("53", with: "54")], [sha1], [sha256, sha384.replacing("C4", with: "C5")],
   ])
-  func `a certificate that is not named is nobody's`(fingerprints: [String]) throws {
+  func `a certificate without a matching fingerprint is refused`(fingerprints: [String]) throws {
     #expect(try !#require(PeerCertificate(pem: Self.pem)).isNamed(inAnswer: Self.answer(fingerprints)))
   }
 
-  @Test func `what is no description names nobody, and what is no certificate is none`() throws {
+  @Test func `an invalid description or certificate never matches`() throws {
     #expect(try !#require(PeerCertificate(pem: Self.pem)).isNamed(inAnswer: "a=fingerprint:" + Self.sha256))
     #expect(PeerCertificate(pem: "") == nil)
   }

@@ -36,7 +36,7 @@ struct QRCodeReaderTests {
     ("exit 1", "zbarimg cannot read /dev/null: is it a picture?"),
     ("kill -9 $$", "zbarimg cannot read /dev/null: is it a picture?"),
   ])
-  func `its exit status counts, and what it writes`(script: String, said: String) async throws {
+  func `exit status and output both count`(script: String, said: String) async throws {
     #expect(try await reading(script) == said)
   }
 
@@ -66,7 +66,7 @@ struct QRCodeReaderTests {
       try await reading(#"[ "$6" = - ] && echo again; exit 4"#, of: picture) == "there is no QR code in \(picture)")
   }
 
-  @Test func `a picture with more codes than anybody reads ends it`() async throws {
+  @Test func `a picture with too many codes stops zbarimg`() async throws {
     #expect(
       try await reading("exec yes")
         == "there is more than one QR code in /dev/null; cut out the dApp's, and try again")
@@ -76,13 +76,13 @@ struct QRCodeReaderTests {
     #expect(try await reading("exec sleep 600", timeout: .milliseconds(10)) == "zbarimg took too long with /dev/null")
   }
 
-  @Test func `cancelling the task ends it`() async throws {
+  @Test func `cancelling the task stops zbarimg`() async throws {
     let task = Task { try await reading("exec sleep 600") }
     task.cancel()
     #expect(try await task.value == "ended by a signal")
   }
 
-  @Test func `what is not installed is named`() async {
+  @Test func `a missing program is named`() async {
     let failure = await #expect(throws: WalletFailure.self) {
       try await QRCodeReader(program: "/nowhere/zbarimg").text(in: "/dev/null")
     }

@@ -6,7 +6,7 @@ import Testing
 @testable import liquid_auth_wallet
 
 struct WalletEventTests {
-  @Test func `a line has its milliseconds before it, and its rest below it`() {
+  @Test func `a line begins with milliseconds, and its further lines are indented`() {
     #expect(EventText.line("one", milliseconds: 0) == "      0 ms  one")
     #expect(EventText.line("one\ntwo", milliseconds: 12_345) == "  12345 ms  one\n            two")
   }
@@ -67,11 +67,11 @@ struct WalletEventTests {
       .failed(WalletFailure("no", code: .timedOut)), #"{"event": "failed", "ms": 7, "reason": "no", "code": 5}"#
     ),
   ])
-  func `programs are told each event on one line`(event: WalletEvent, line: String) {
+  func `each event is one line of JSON`(event: WalletEvent, line: String) {
     #expect(event.json(milliseconds: 7) == line)
   }
 
-  @Test func `a ping is nothing to tell a person`() {
+  @Test func `a ping has no text`() {
     #expect(WalletEvent.unanswered(.ping).text == nil)
     #expect(WalletEvent.unanswered(.notCBOR("it is no map")).text?.hasPrefix("the dApp sent a message that is") == true)
     #expect(WalletEvent.unanswered(.json).text?.hasPrefix("the dApp sent a message in JSON") == true)
@@ -79,7 +79,7 @@ struct WalletEventTests {
 }
 
 extension WalletEventTests {
-  @Test func `what gives nothing away has no line, and what fails has one`() {
+  @Test func `a silent success has no line, and a failure has one`() {
     for method in ["discover", "enable", "disable"] {
       #expect(WalletEvent.answered(method: method, error: nil).text == nil)
       let text = WalletEvent.answered(method: method, error: .networkNotSupported(genesisHash: "x")).text
@@ -146,7 +146,7 @@ struct SentencesTests {
       "the dApp asked for dance, which failed with error 4003: this wallet does not support the method dance"
     ),
   ])
-  func `a person is told what is asked, where, and what came of it`(event: WalletEvent, text: String) {
+  func `the texts name the request, the place and the result`(event: WalletEvent, text: String) {
     #expect(event.text == text)
   }
 }
@@ -162,7 +162,7 @@ struct FailureCodesTests {
 
   // Holds: DAPPSERVER-7
   @Test(arguments: [LiquidAuthError.unknownCredential, .noCredential(rpID: "a.example")])
-  func `a first sign-in without a registration is told how to register`(error: LiquidAuthError) {
+  func `a sign-in without a registration names --register`(error: LiquidAuthError) {
     let hint = "the server and this machine have no passkey in common; register one by leaving out --authenticate"
     #expect(WalletFailure(error, ceremony: .authentication, isFirstUse: true) == WalletFailure(hint))
     #expect(WalletFailure(error, ceremony: .authentication, isFirstUse: false) == WalletFailure(error))
@@ -190,7 +190,7 @@ struct FailureCodesTests {
     (ControlFailure(.userActionTimeout, "late"), .timedOut),
     (ControlFailure(.unavailable, "no vault"), .refused("no vault")),
   ])
-  func `what the authenticator refuses keeps its kind`(failure: ControlFailure, expected: PortError) {
+  func `a refusal of the authenticator keeps its kind`(failure: ControlFailure, expected: PortError) {
     #expect(PortError(.refused(failure)) == expected)
   }
 
@@ -203,11 +203,11 @@ struct FailureCodesTests {
     (ControlFailure(.cannotBeShown, "why"), .init(.notUnderstood(index: nil), "why")),
     (ControlFailure(.unavailable, "no vault"), .refused("no vault")),
   ])
-  func `what the signer refuses keeps its kind`(failure: ControlFailure, expected: PortError) {
+  func `a refusal of the signer keeps its kind`(failure: ControlFailure, expected: PortError) {
     #expect(PortError(.refused(failure)) == expected)
   }
 
-  @Test func `an authenticator that does not run is no refusal`() {
+  @Test func `a missing authenticator is not a refusal`() {
     #expect(PortError(.notRunning("gone")) == .unreachable("gone"))
     #expect(PortError(.failed("gone")) == .unreachable("gone"))
   }

@@ -63,7 +63,7 @@ struct WebSocketFramesTests {
     #expect(try open.sent() == nil)
   }
 
-  @Test func `what is sent goes out as text, and nothing after the end`() throws {
+  @Test func `messages are sent as text, and none after the close`() throws {
     let open = try OpenSocket()
     open.socket.send("hi")
     open.socket.close()
@@ -88,20 +88,20 @@ struct WebSocketFramesTests {
     #expect(open.events == [.open, .closed(nil)])
   }
 
-  @Test func `a Close frame of the server's is answered, and ends it in order`() throws {
+  @Test func `a Close frame is answered and ends the connection cleanly`() throws {
     let open = try OpenSocket()
     try open.receive(.connectionClose, Self.normal)
     #expect(try open.sent()?.opcode == .connectionClose)
     #expect(open.events == [.open, .closed(nil)])
   }
 
-  @Test func `a connection that is cut off is no order`() throws {
+  @Test func `a connection that is cut off is an error`() throws {
     let open = try OpenSocket()
     open.channel.pipeline.fireChannelInactive()
     #expect(open.events == [.open, .closed(.broken("it was closed"))])
   }
 
-  @Test func `nothing is kept for a server that asks and does not read`() throws {
+  @Test func `pings of a server that does not read are not queued`() throws {
     let open = try OpenSocket()
     open.channel.isWritable = false
     try open.receive(.ping, [1])
@@ -134,7 +134,7 @@ struct WebSocketFramesTests {
       frames: [(.text, [0x61], false), (.text, [0x61], true)], code: .protocolError,
       failure: .broken("a frame that is not allowed")),
   ])
-  func `what is not allowed closes the socket with its code`(fault: Fault) throws {
+  func `an invalid frame closes the socket with its code`(fault: Fault) throws {
     let open = try OpenSocket()
     for (opcode, bytes, isLast) in fault.frames { try open.receive(opcode, bytes, isLast: isLast) }
     try open.receive(.text, Array("after".utf8))

@@ -62,7 +62,7 @@ import Testing
 
   // Holds: ARC27-2
   @Test(arguments: unanswered)
-  func `a frame that cannot be answered is told to the person, and nothing is signed`(frame: Frame) async throws {
+  func `an unanswerable frame is reported to the user, and nothing is signed`(frame: Frame) async throws {
     var fixture = try ProviderFixture()
     guard case .none(let told) = await fixture.provider.answer(frame.message) else {
       Issue.record("it was answered")
@@ -100,7 +100,7 @@ import Testing
   }
 
   // Holds: ARC27-1
-  @Test func `a damaged request is refused, ignored, or another request; what is asked for is a transaction`()
+  @Test func `a damaged request is refused, ignored or a valid request for a transaction`()
     async throws
   {
     let answered = try ARC27Vectors.load().answered.array
@@ -145,7 +145,7 @@ import Testing
   @Test(arguments: [
     "A", "+w=", "+w===", "=", "====", "+_AA", "+x==", "AA=A", "AQ ==", "AQ==\n", "AQ==AQ==", "\u{e9}AAA",
   ])
-  func `what is no base64 is refused`(text: String) {
+  func `invalid base64 is refused`(text: String) {
     #expect(Base64.decode(text) == nil)
   }
 
@@ -164,7 +164,7 @@ import Testing
   }
 
   // Holds: PEERARC27-2
-  @Test func `a reference is read as it is written`() {
+  @Test func `a reference decodes to itself`() {
     for method in ARC27Method.allCases.map(\.rawValue) + ["sign_bytes", "a", String(repeating: "a", count: 64)] {
       for kind in [ARC27Reference.Kind.request, .response] {
         let reference = ARC27Reference(method, kind)
@@ -178,7 +178,7 @@ import Testing
 
 @Suite struct `Frames that are not whole yet` {
   /// Of each length that base64 treats differently.
-  @Test(arguments: 0..<4) func `each beginning is told from all of it, in either base64`(size: Int) {
+  @Test(arguments: 0..<4) func `each prefix is incomplete, in either base64`(size: Int) {
     let message = LooseCBOREncoder.encode(["id": .bytes([UInt8](repeating: 0xFB, count: 60 + size))])
     for text in [Base64URL.encode(message), Base64.encode(message)] {
       for count in 0..<(text.utf8.count - 3) {
@@ -189,7 +189,7 @@ import Testing
     }
   }
 
-  @Test func `each beginning of a binary message is told from all of it`() {
+  @Test func `each prefix of a binary message is incomplete`() {
     let message = LooseCBOREncoder.encode(["id": .bytes([UInt8](repeating: 0xFB, count: 60))])
     for count in message.indices { #expect(PeerChannel.isUnfinishedFrame(.binary(Array(message.prefix(count))))) }
     #expect(!PeerChannel.isUnfinishedFrame(.binary(message)))
@@ -200,7 +200,7 @@ import Testing
   @Test(arguments: [
     "p!ng", "{\"type\":", "!!!!", "omJp ZGF4", "AAAA====", "\u{1F511}", String(repeating: "A", count: 70_000),
   ])
-  func `what begins no frame is waited for no longer`(text: String) {
+  func `bytes that cannot begin a frame are not waited for`(text: String) {
     #expect(!PeerChannel.isUnfinishedFrame(.text(text)))
   }
 }

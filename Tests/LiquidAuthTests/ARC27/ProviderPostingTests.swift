@@ -20,7 +20,7 @@ import Testing
     return first + [TestPayment(sender: ours, amount: 8), TestPayment(sender: stranger, amount: 9)] + last
   }
 
-  @Test func `each group is posted at once, and each transaction of none alone`() async throws {
+  @Test func `each group is posted together, each other transaction alone`() async throws {
     let algod = FakeAlgod()
     var fixture = try ProviderFixture(algod: algod)
     let payments = try payments(fixture)
@@ -32,7 +32,7 @@ import Testing
   }
 
   // Holds: ARC27-8
-  @Test func `what a node does not take is null in 4300, and the next is posted all the same`() async throws {
+  @Test func `a rejected transaction is null in error 4300, and the next one is still posted`() async throws {
     let words = String(repeating: "no", count: 300)
     let algod = FakeAlgod(failures: [0: .refused(words), 2: .unreachable("at 10.0.0.7"), 3: .timedOut])
     var fixture = try ProviderFixture(algod: algod)
@@ -55,7 +55,7 @@ import Testing
     #expect(await algod.posted == [])
   }
 
-  @Test func `what was signed is posted with what others have signed`() async throws {
+  @Test func `own signed transactions are posted with those of others`() async throws {
     let algod = FakeAlgod()
     var fixture = try ProviderFixture(algod: algod)
     let group = Array(try payments(fixture).prefix(2))
@@ -71,7 +71,7 @@ import Testing
     #expect(await fixture.signer.asked == [.transactions([0])])
   }
 
-  @Test func `what was signed and not taken is 4300`() async throws {
+  @Test func `signed but rejected transactions give error 4300`() async throws {
     let algod = FakeAlgod(failures: [0: .refused("overspend")])
     var fixture = try ProviderFixture(algod: algod)
     let said = try await fixture.ask(
@@ -82,7 +82,7 @@ import Testing
   }
 
   // Holds: PEERARC27-5
-  @Test func `nobody is asked to sign for a network that is not known or has no node`() async throws {
+  @Test func `an unknown network, or one without a node, is refused without a prompt`() async throws {
     let algod = FakeAlgod()
     var fixture = try ProviderFixture(algod: algod)
     let foreign = TestPayment(sender: fixture.account, genesisHash: [UInt8](repeating: 1, count: 32))
@@ -155,7 +155,7 @@ import Testing
   @Test(arguments: [
     PortError.timedOut, .unreachable("refused"), .untrusted("expired"), .broken("reset"), .tooLarge,
   ])
-  func `a node that is not there is told as that`(failure: PortError) async {
+  func `an unreachable node has its own error`(failure: PortError) async {
     let http = FakeHTTP(.failure(failure))
     await #expect(throws: failure) { try await AlgodClient(url: "https://node.example", http: http).post([1]) }
   }

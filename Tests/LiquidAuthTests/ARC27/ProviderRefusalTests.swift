@@ -134,7 +134,7 @@ import Testing
 
   // Holds: ARC27-5, PEERARC27-5
   @Test(arguments: malformed)
-  func `a request that is malformed is answered with 4200, where and why`(item: Malformed) async throws {
+  func `a malformed request is answered with 4200, the place and the reason`(item: Malformed) async throws {
     let algod = FakeAlgod()
     var fixture = try ProviderFixture(algod: algod)
     let said = try await fixture.ask(item.method, item.params)
@@ -171,7 +171,7 @@ import Testing
   }
 
   // Holds: ARC27-6, PEERARC27-2
-  @Test func `a group of which some are of no group, or of another, is answered with the id that it would have`()
+  @Test func `a mixed group is answered with the id that it would have`()
     async throws
   {
     var fixture = try ProviderFixture()
@@ -221,7 +221,7 @@ import Testing
       data: nil
     ),
   ])
-  func `an authenticator that does not sign is told as the standard says`(item: Failing) async throws {
+  func `a refusal of the authenticator has ARC-27's error`(item: Failing) async throws {
     var fixture = try ProviderFixture(failure: item.failure)
     let said = try await fixture.ask(
       "sign_transactions", ["txns": [["txn": Self.good.text], ["txn": Self.other.text]]])
@@ -244,7 +244,7 @@ import Testing
   }
 
   // Holds: ARC27-7
-  @Test func `why the authenticator is not there is told to the person, not to the dApp`() async throws {
+  @Test func `the user sees why the authenticator is missing; the dApp does not`() async throws {
     var fixture = try ProviderFixture(failure: .unreachable("no socket"))
     let said = try await fixture.ask("sign_message", ["message": "a"])
     #expect(said.reply.error == .unknown(reason: "no socket"))
@@ -253,7 +253,7 @@ import Testing
   }
 
   // Holds: ARC27-7
-  @Test func `signatures that were not asked for, or are not valid, are given to nobody`() async throws {
+  @Test func `unrequested or invalid signatures are not passed on`() async throws {
     let tampers: [@Sendable ([[UInt8]?]) -> [[UInt8]?]] = [
       { Array($0.dropLast()) }, { $0 + [nil] }, { _ in [nil, nil] }, { [$0[0], $0[0]] }, { [nil, $0[0]] },
       { [$0[0].map { Array($0.dropLast()) }, nil] }, { [$0[0].map { $0.dropLast() + [$0[63] ^ 1] }, nil] },

@@ -12,7 +12,7 @@ import Testing
   // Holds: PEERARC27-1
   /// All ways to say who signs in a group of one to four, and in each form.
   @Test(arguments: 1...4, [Provider.SignedTransactionForm.signature, .signedTransaction])
-  func `each signature stands at its transaction's index, and null at each other`(
+  func `each signature is at its transaction's index; the others are null`(
     count: Int, form: Provider.SignedTransactionForm
   ) async throws {
     for pattern in 0..<(1 << count) {
@@ -45,7 +45,7 @@ import Testing
     }
   }
 
-  @Test func `the authenticator is told to whom a sender was rekeyed, where that one is to sign`() async throws {
+  @Test func `the authenticator gets the authorized signer of a rekeyed sender`() async throws {
     var fixture = try ProviderFixture()
     let (account, stranger) = (fixture.account, fixture.stranger)
     let payments = try TestPayment.grouped([TestPayment(sender: stranger), TestPayment(sender: account)])
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test func `what the dApp says about its transactions goes nowhere`() async throws {
+  @Test func `the dApp's messages about transactions are not passed on`() async throws {
     var fixture = try ProviderFixture()
     let payment = TestPayment(sender: fixture.account)
     let item: LooseCBORValue = [
@@ -112,7 +112,7 @@ import Testing
 }
 
 @Suite struct `ARC-27 sessions` {
-  @Test func `a network has one session until it is disabled`() async throws {
+  @Test func `a network keeps one session until disable`() async throws {
     var fixture = try ProviderFixture()
     let first = try #require(try await fixture.ask("enable").result?["sessionId"]?.text)
     #expect(try await fixture.ask("enable").result?["sessionId"] == .text(first))

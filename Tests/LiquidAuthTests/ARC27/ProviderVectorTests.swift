@@ -7,7 +7,7 @@ import Testing
 @Suite struct `ARC-27 frames` {
   // Holds: ARC27-6, PEERARC27-1
   @Test(arguments: try ARC27Vectors.load().answered.array)
-  func `a frame is answered byte for byte, and only what is to be signed is asked for`(item: Vector)
+  func `a frame is answered byte for byte, and only the own transactions are signed`(item: Vector)
     async throws
   {
     var fixture = try ProviderFixture(form: item.form.optional == nil ? .signature : .signedTransaction)

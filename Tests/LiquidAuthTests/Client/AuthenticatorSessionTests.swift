@@ -120,7 +120,7 @@ import Testing
   }
 
   // Holds: WALLET-7
-  @Test func `the port is told the link's host`() async throws {
+  @Test func `the authenticator port gets the link's host`() async throws {
     let asked = Mutex<[String]>([])
     var parrot = Parrot(passkey: .success(WalletPasskey(credentialID: [1], isStored: false)))
     parrot.askedPasskey = { rpID, host in asked.withLock { $0.append("\(rpID) for \(host)") } }
@@ -169,7 +169,7 @@ import Testing
     }
   }
 
-  @Test func `a request says this, byte for byte`() async throws {
+  @Test func `the bytes of each request`() async throws {
     let messages = MessageLog()
     let parrot = Parrot(answers: [1: .success([0x27]), 2: .success([0x27])]) { messages.append($0) }
     for ceremony in [LiquidCeremony.registration, .authentication] {
@@ -233,7 +233,7 @@ import Testing
   ]
 
   // Holds: PEERSIGNIN-11
-  @Test(arguments: answers) func `what is no answer is refused by name`(
+  @Test(arguments: answers) func `an invalid answer is refused with the member's name`(
     _ answer: Result<[UInt8], PortError>, _ error: LiquidAuthError
   ) async {
     for command in [UInt8(1), 4] {

@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(arguments: ["http://127.0.0.1:3000", "http://[::1]", "https://[::1]:8443"])
-  func `for what authenticators sign nothing there are none`(_ origin: String) throws {
+  func `there are no errors for operations without a signature`(_ origin: String) throws {
     let challenge = try Challenge(Self.text)
     #expect(throws: LiquidAuthError.unsignedOrigin(origin)) {
       try ClientData(.registration, challenge: challenge, origin: WebOrigin(origin))

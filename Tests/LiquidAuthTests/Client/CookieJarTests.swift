@@ -19,7 +19,7 @@ import Testing
   }
 
   // Holds: PEERSIGNIN-13
-  @Test func `the session's cookie goes along as it came`() throws {
+  @Test func `the session cookie is sent unchanged`() throws {
     #expect(try Self.sent([Self.session]) == "connect.sid=s%3Aabc.def%2Fg")
     #expect(try Self.sent([]) == nil)
   }
@@ -41,7 +41,7 @@ import Testing
     #expect(try Self.sent([cookie]) == sent)
   }
 
-  @Test func `without a path it is for the folder that it was set in`() throws {
+  @Test func `a cookie without a path is for the folder of its request`() throws {
     #expect(try Self.sent(["a=1"], path: "/attestation/response") == "a=1")
     #expect(try Self.sent(["a=1"], path: "/attestation") == "a=1")
     #expect(try Self.sent(["a=1"], path: "/attestations") == nil)
@@ -72,7 +72,7 @@ import Testing
     "Expires=Sat, 21 Nov 2026 12:00:00 GMT", "Expires=Sat Nov 21 11:59:59 2026",
     "Max-Age=0; Expires=Fri, 01 Jan 2100 00:00:00 GMT",
   ])
-  func `what is over is removed`(_ attribute: String) throws {
+  func `an expired cookie is removed`(_ attribute: String) throws {
     #expect(try Self.sent(["a=1; Path=/", "b=2; Path=/"], ["a=; Path=/; \(attribute)"]) == "b=2")
     #expect(try Self.sent(["a=1; Path=/; \(attribute)"]) == nil)
     #expect(
@@ -85,7 +85,7 @@ import Testing
     "Expires=never", "Expires=Thu, 01 Jan 1970", "Expires=1 2 3:4:5",
     "Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
   ])
-  func `what is not over is kept`(_ attribute: String) throws {
+  func `a valid cookie is kept`(_ attribute: String) throws {
     #expect(try Self.sent(["a=1; Path=/; \(attribute)"]) == "a=1")
   }
 
@@ -100,11 +100,11 @@ import Testing
     "", ";", "a", "=1", "; Path=/", "a\u{1}=1; Path=/", "a=1\r\nX: y; Path=/", "a=\u{7F}; Path=/",
     "a=" + String(repeating: "x", count: CookieJar.maximumSize),
   ])
-  func `what is no cookie is passed over`(_ cookie: String) throws {
+  func `an invalid cookie is ignored`(_ cookie: String) throws {
     #expect(try Self.sent([cookie, "b=2; Path=/"]) == "b=2")
   }
 
-  @Test func `white space is no part of it, quotation marks and equals signs are`() throws {
+  @Test func `a value keeps quotation marks and equals signs, and loses white space`() throws {
     #expect(try Self.sent(["  a  =  \"x y\"=z  ;  Path = / "]) == "a=\"x y\"=z")
   }
 

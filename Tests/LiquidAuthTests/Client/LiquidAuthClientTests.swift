@@ -89,7 +89,7 @@ import Testing
     #expect(wallet.authenticator.person.prompts.count == 2, "nobody is asked for the attempt that the server refuses")
   }
 
-  @Test func `a dApp's link is all that it takes`() async throws {
+  @Test func `a dApp's link is enough to sign in`() async throws {
     let server = Self.server()
     let wallet = try TestWallet(at: server)
     let result = try await wallet.client.connect(link: "liquid://example.com/?requestId=7")
@@ -113,7 +113,7 @@ import Testing
   }
 
   // Holds: SERVER-5
-  @Test func `a server that forgot is registered with anew when its person says so, and not before`() async throws {
+  @Test func `a new registration at a server that forgot needs --register`() async throws {
     let server = Self.server()
     let wallet = try TestWallet(at: server)
     let first = try await wallet.run(.connect)
@@ -185,7 +185,7 @@ import Testing
   // MARK: - Another origin
 
   // Holds: PEERSIGNIN-7
-  @Test func `a server that expects what phones write is told it the second time`() async throws {
+  @Test func `a server that expects the phones' origin gets it in a second try`() async throws {
     let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com")
     let wallet = try TestWallet(at: server, origin: "https://example.com:8443")
     let registered = try await wallet.run(.registration)
@@ -207,7 +207,7 @@ import Testing
 
   // Holds: PEERSIGNIN-7
   @Test(arguments: TestWallet.Flow.allCases)
-  func `a server that accepts neither is told no third time`(_ flow: TestWallet.Flow) async throws {
+  func `there is no third try`(_ flow: TestWallet.Flow) async throws {
     let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com:8443")
     let wallet = try TestWallet(at: server, origin: "https://example.com:8443")
     _ = try await wallet.run(.registration)
@@ -236,7 +236,7 @@ import Testing
   }
 
   @Test(arguments: [400, 403, 404, 500])
-  func `a server that answers anything but 401 is told no second time`(_ status: Int) async throws {
+  func `there is no second try after an answer other than 401`(_ status: Int) async throws {
     let server = LiquidAuthServer(rpID: "example.com", origin: "https://app.example.com") { path, response in
       if path == "/attestation/response" { response = .json("{}", status: status) }
     }
@@ -245,7 +245,7 @@ import Testing
     #expect(server.paths == ["/attestation/request", "/attestation/response"])
   }
 
-  @Test func `where both origins are one there is no second time`() async throws {
+  @Test func `there is no second try if both origins are equal`() async throws {
     let server = Self.server(origin: "https://elsewhere.example")
     let wallet = try TestWallet(at: server)
     await #expect(throws: LiquidAuthError.authenticationFailed("User verification failed")) {
@@ -349,7 +349,7 @@ import Testing
     ]
 
   // Holds: SERVER-4
-  @Test(arguments: attestationOptions) private func `a hostile offer to register is refused, and nobody is asked`(
+  @Test(arguments: attestationOptions) private func `hostile registration options are refused without a prompt`(
     _ trick: Trick
   ) async throws {
     let server = Self.server { path, response in if path == "/attestation/request" { trick.change(&response) } }
@@ -361,7 +361,7 @@ import Testing
     #expect(try wallet.authenticator.store.allCredentials().isEmpty)
   }
 
-  @Test(arguments: assertionOptions) private func `a hostile offer to sign in is refused, and nobody is asked`(
+  @Test(arguments: assertionOptions) private func `hostile sign-in options are refused without a prompt`(
     _ trick: Trick
   ) async throws {
     let isArmed = Switch()
@@ -379,7 +379,7 @@ import Testing
   }
 
   // Holds: SERVER-4, PEERSIGNIN-10
-  @Test func `a challenge that begins as something of Algorand by randomness is asked for anew, once`() async throws {
+  @Test func `a challenge that begins with an Algorand tag by chance is requested again once`() async throws {
     let isDrawn = Switch()
     let server = Self.server { path, response in
       guard path.contains("/request"), !isDrawn.isOn else { return }
@@ -396,7 +396,7 @@ import Testing
     #expect(wallet.authenticator.person.prompts.count == 2)
   }
 
-  @Test func `a public suffix is no relying party`() async throws {
+  @Test func `a public suffix is refused as a relying party`() async throws {
     let server = LiquidAuthServer(rpID: "github.io", origin: "https://alice.github.io")
     let wallet = try TestWallet(at: server, origin: "https://alice.github.io")
     await #expect(throws: LiquidAuthError.publicSuffix("github.io")) { try await wallet.run(.connect) }
@@ -430,7 +430,7 @@ import Testing
   }
 
   // Holds: PEERSIGNIN-11
-  @Test func `a server that tells of another passkey is not believed`() async throws {
+  @Test func `an answer that names another passkey is refused`() async throws {
     let server = Self.server { path, response in
       if path == "/attestation/response" { response.change { $0["credentials"] = [["credId": "AAAA"]] } }
     }
@@ -475,14 +475,14 @@ import Testing
     (UserInteractionError.declined, LiquidAuthError.userCanceled), (.cancelled, .userCanceled), (.timedOut, .timedOut),
     (.verificationBlocked, .notVerified),
   ])
-  func `who does not agree signs nothing`(_ refusal: UserInteractionError, _ error: LiquidAuthError) async throws {
+  func `a refusal signs nothing`(_ refusal: UserInteractionError, _ error: LiquidAuthError) async throws {
     let server = Self.server()
     let authenticator = try TestAuthenticator(person: TestPerson(refusing: refusal))
     await #expect(throws: error) { try await TestWallet(at: server, with: authenticator).run(.connect) }
     #expect(!server.paths.contains { $0.hasSuffix("/response") })
   }
 
-  @Test func `an authenticator that cannot do it is told of before a server is asked`() async throws {
+  @Test func `an unsuitable authenticator is reported before any request`() async throws {
     let server = Self.server()
     let blind = try TestAuthenticator(person: TestPerson(canVerify: false))
     await #expect(throws: LiquidAuthError.noVerification) {
@@ -505,7 +505,7 @@ import Testing
     #expect(server.requests.isEmpty && wallet.progress.all.isEmpty)
   }
 
-  @Test func `a server that is away is an error that names it`() async throws {
+  @Test func `an unreachable server is an error with its name`() async throws {
     let wallet = try TestWallet(at: ScriptedServer(), origin: "https://example.com:8443")
     await #expect(throws: LiquidAuthError.network(host: "example.com:8443", .unreachable("nobody listens"))) {
       try await wallet.run(.connect)

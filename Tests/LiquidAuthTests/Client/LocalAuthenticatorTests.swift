@@ -27,7 +27,7 @@ import Testing
         report: { _ in }))
   }
 
-  @Test func `it tells the account in use, and the passkey that phone wallets have`() async throws {
+  @Test func `the session returns the account in use and the phone wallets' passkey`() async throws {
     let vectors = try KeysAndRecovery.load().phoneCandidates
     let local = Self.authenticator(OpenKeySource(try Self.vault()))
     #expect(try await local.account() == vectors.address.text)
@@ -47,7 +47,7 @@ import Testing
     (UserInteractionError.declined, PortError.declined), (.timedOut, .timedOut),
     (.wrongPassphrase, .refused("the vault stays locked: the passphrase was wrong in every try")),
   ])
-  func `a vault that is not opened is told as what it is`(
+  func `a vault that stays locked has its own error`(
     _ error: UserInteractionError, _ expected: PortError
   ) async {
     let local = Self.authenticator(ClosedKeySource(error: error))

@@ -20,7 +20,7 @@ import Testing
     return try await session.post("/x", ["b": 1])
   }
 
-  @Test func `a request says who asks, and what it wants`() async throws {
+  @Test func `a request has the provider's id and a reference`() async throws {
     let server = ScriptedServer(
       .success(.json(#"{"a":1}"#, HTTPHeader("Set-Cookie", "s=1; Path=/"))), .success(.json(#"{"a":2}"#)))
     var session = try Self.session(server)
@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(arguments: ["application/json", "Application/JSON", "application/json;charset=utf-8", "application/json ; x=y"])
-  func `JSON goes by one name`(_ type: String) async throws {
+  func `a JSON object has each name once`(_ type: String) async throws {
     #expect(try await Self.verdict(.success(.json(#"{"a":1}"#, type: type))).get() == Answer(a: 1))
   }
 
@@ -84,7 +84,7 @@ import Testing
     (500, #"{"reason":"not_found"}"#, false, false),
     (200, #"{"reason":"not_found","error":"x"}"#, false, false),
   ])
-  func `what is not there is told from what is not allowed`(
+  func `a missing method differs from an unsupported one`(
     _ status: Int, _ body: String, _ isNotFound: Bool, _ isUnauthorized: Bool
   ) async throws {
     guard case .refused(let refusal) = try await Self.verdict(.success(.json(body, status: status))) else {
@@ -121,7 +121,7 @@ import Testing
 
   // Holds: PEERSIGNIN-11
   @Test(arguments: nonAnswers)
-  func `what is no answer is refused by name`(
+  func `an invalid answer is refused with the member's name`(
     _ answer: ScriptedServer.Answer, _ error: LiquidAuthError
   ) async throws {
     await #expect(throws: error) { try await Self.verdict(answer) }
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  @Test func `what cannot be written is not sent`() async throws {
+  @Test func `an answer that cannot be encoded is not sent`() async throws {
     let server = ScriptedServer()
     var session = try Self.session(server)
     await #expect(throws: LiquidAuthError.unwritable) {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct UserAgentTests {
   // Holds: PEERSIGNIN-14
-  @Test func `servers find an operating system in it, and no phone`() {
+  @Test func `the user agent names an operating system and no phone`() {
     let header = UserAgent(version: "0.4.1").header
     #expect(header == HTTPHeader("User-Agent", "LiquidAuthLinux/0.4.1 (X11; Linux x86_64)"))
     #expect(!header.value.contains("Android"))

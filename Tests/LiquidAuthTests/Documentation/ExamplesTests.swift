@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  @Test func `registration and authentication do what their page says`() async throws {
+  @Test func `the articles' examples of registration and authentication run`() async throws {
     let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com")
     let wallet = try TestWallet(at: server)
     let link = try LiquidURI("liquid://example.com/?requestId=019097ff-bb8c-7d42-9a3b-0a1b2c3d4e5f")
@@ -26,7 +26,7 @@ import Testing
     #expect(try await authentication(link, with: wallet.client) == nil)
   }
 
-  @Test func `what stands on the page is what is compiled here`() throws {
+  @Test func `the code in the articles is the compiled code`() throws {
     let source = Self.unindented(try String(contentsOf: Self.here, encoding: .utf8)[...])
     let examples = try Self.page.components(separatedBy: "```swift\n").dropFirst().compactMap {
       $0.components(separatedBy: "```").first

@@ -6,7 +6,7 @@ import Testing
 @Suite struct KeyriCompanionTests {
   private static let token = "aGVhZA.Ym9keQ.c2ln"
 
-  @Test func `a registration tells the key, and signs nothing`() async throws {
+  @Test func `a registration sends the public key and signs nothing`() async throws {
     let world = try KeyriWorld()
     world.answer(200, Self.token)
     let token = try await world.companion.register(world.email())
@@ -19,7 +19,7 @@ import Testing
     #expect(world.signed.isEmpty)
   }
 
-  @Test func `a login is signed for the server that gets it`() async throws {
+  @Test func `a login signature names its server`() async throws {
     let world = try KeyriWorld()
     world.answer(200, Self.token)
     #expect(try await world.companion.login(world.email()).bytes == Array(Self.token.utf8))
@@ -87,7 +87,7 @@ import Testing
     PortError.unreachable("connection refused"), .untrusted("unknown authority"), .timedOut, .tooLarge,
     .broken("reset"),
   ])
-  func `no answer is no token`(_ failure: PortError) async throws {
+  func `an answer without a token is an error`(_ failure: PortError) async throws {
     let world = try KeyriWorld()
     world.fail(failure)
     await #expect(throws: LiquidAuthError.keyriServer(failure)) { try await world.companion.register(world.email()) }
@@ -120,7 +120,7 @@ import Testing
 
   // Holds: KEYRI-8
   @Test(arguments: [0, 999_999_999_999, 10_000_000_000_000])
-  func `with a wrong clock nobody is asked`(_ now: UInt64) async throws {
+  func `a wrong clock fails before any prompt`(_ now: UInt64) async throws {
     let world = try KeyriWorld()
     world.now = now
     await #expect(throws: LiquidAuthError.wrongClock) { try await world.companion.login(world.email()) }

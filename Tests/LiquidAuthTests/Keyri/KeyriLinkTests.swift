@@ -40,7 +40,7 @@ import Testing
     "https:///acme.onekey.to?sessionId=abc", "https://[::2]?sessionId=abc",
     "https://acme.onekey.to?x=" + String(repeating: "a", count: 2048) + "&sessionId=abc",
   ])
-  func `what is no link is refused`(_ text: String) {
+  func `an invalid link is refused`(_ text: String) {
     #expect(throws: LiquidAuthError.noKeyriLink) { try KeyriLink(text, otherOrigins: []) }
   }
 
@@ -52,7 +52,7 @@ import Testing
     "https://evil.example?sessionId=abc", "https://evil.example/?acme.onekey.to&sessionId=abc",
     "https://localhost:8443?sessionId=abc",
   ])
-  func `another host is refused unless it is configured`(_ text: String) throws {
+  func `an unknown host is refused unless it is configured`(_ text: String) throws {
     #expect(throws: LiquidAuthError.foreignKeyriLink) { try KeyriLink(text, otherOrigins: []) }
     let origin = try WebOrigin(text.prefix { $0 != "?" }.trimmingSuffix("/"))
     #expect(try KeyriLink(text, otherOrigins: [origin]).origin == origin)

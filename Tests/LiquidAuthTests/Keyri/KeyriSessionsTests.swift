@@ -16,7 +16,7 @@ import Testing
 
   // MARK: Looking up
 
-  @Test func `a session says who asks, and from where`() async throws {
+  @Test func `a session describes the browser and its location`() async throws {
     let (world, session) = try await Self.lookedUp()
     #expect(session.id == "5f3c-Za.9_~")
     #expect(session.widgetOrigin.description == "https://app.example:8443")
@@ -38,7 +38,7 @@ import Testing
     #expect(world.signed.isEmpty)
   }
 
-  @Test func `what need not be there may be missing, null or more`() async throws {
+  @Test func `optional members may be missing, null or unknown`() async throws {
     for member in ["WidgetUserAgent", "IPAddressMobile", "IPAddressWidget", "riskAnalytics", "mobileTemplateResponse"] {
       #expect(try await Self.lookedUp([member: NSNull()]).session.id == "5f3c-Za.9_~", "\(member)")
     }
@@ -63,21 +63,21 @@ import Testing
     "", "https://", "null", "http://app.example", "https://app.example/path", "https://me@app.example", "file:///etc",
     "https://app.example\n", "https://аpp.example", "192.0.2.1", "javascript:alert(1)",
   ])
-  func `an origin that nobody can trust is refused`(_ text: String) async throws {
+  func `an insecure origin is refused`(_ text: String) async throws {
     await #expect(throws: LiquidAuthError.keyriAnswer("WidgetOrigin")) {
       try await Self.lookedUp(["WidgetOrigin": text])
     }
   }
 
   @Test(arguments: ["sessionId", "WidgetOrigin", "browserPublicKey", "__hash", "__salt"])
-  func `what must be there is a text`(_ member: String) async throws {
+  func `required members are texts`(_ member: String) async throws {
     for value: Any in [NSNull(), 1, true, ["a"], ["a": "b"]] {
       await #expect(throws: LiquidAuthError.keyriAnswer(member)) { try await Self.lookedUp([member: value]) }
     }
   }
 
   @Test(arguments: ["WidgetUserAgent", "riskAnalytics"])
-  func `what may be there is of its type`(_ member: String) async throws {
+  func `optional members have their types`(_ member: String) async throws {
     await #expect(throws: LiquidAuthError.keyriAnswer(member)) { try await Self.lookedUp([member: "text"]) }
   }
 
@@ -198,7 +198,7 @@ import Testing
 
   // Holds: KEYRI-5
   @Test(arguments: ["deny", "Deny"])
-  func `what the server wants denied is not confirmed`(_ status: String) async throws {
+  func `a login that the server marks as denied is not confirmed`(_ status: String) async throws {
     let (world, session) = try await Self.lookedUp(["riskAnalytics": ["riskStatus": status]])
     await #expect(throws: LiquidAuthError.deniedByRisk) {
       try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
@@ -208,7 +208,7 @@ import Testing
 
   // Holds: KEYRI-5
   @Test(arguments: ["bob@example.com", "Alice@example.com", "alice@example.com ", "alice@ex\u{200D}ample.com"])
-  func `a browser that wants to be another user is not signed in`(_ publicUserID: String) async throws {
+  func `a browser that names another user is not signed in`(_ publicUserID: String) async throws {
     let (world, session) = try await Self.lookedUp(["publicUserId": publicUserID])
     await #expect(throws: LiquidAuthError.anotherUser) {
       try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
@@ -217,7 +217,7 @@ import Testing
   }
 
   @Test(arguments: ["alice@example.com", ""])
-  func `a browser that wants to be this user, or says nothing, is`(_ publicUserID: String) async throws {
+  func `a browser that names this user, or none, is signed in`(_ publicUserID: String) async throws {
     let (world, session) = try await Self.lookedUp(["publicUserId": publicUserID])
     world.answer(201, #"{"message":"ok"}"#)
     try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
@@ -273,7 +273,7 @@ import Testing
   // MARK: Denying
 
   // Holds: KEYRI-6, PEERSERVER-2
-  @Test func `a denial says no, and nothing else`() async throws {
+  @Test func `a denial sends nothing but the refusal`() async throws {
     let (world, session) = try await Self.lookedUp()
     world.answer(200)
     try await world.sessions.deny(session)
@@ -285,7 +285,7 @@ import Testing
     }
   }
 
-  @Test func `what must not be confirmed can be denied`() async throws {
+  @Test func `a login that cannot be confirmed can be denied`() async throws {
     let (world, session) = try await Self.lookedUp(
       ["riskAnalytics": ["riskStatus": "deny"], "publicUserId": "bob@example.com"])
     world.answer(204)

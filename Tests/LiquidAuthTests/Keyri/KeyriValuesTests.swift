@@ -5,7 +5,7 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct KeyriValuesTests {
-  @Test func `a public key is written as OpenSSL writes it`() throws {
+  @Test func `a public key has OpenSSL's encoding`() throws {
     for vector in try KeyriVectors.load().keys.array {
       let encoded = SubjectPublicKeyInfo.encode(try P256.PublicKey(vector.publicKey.hex))
       #expect(Hex(encoded) == vector.spki.hex, "\(vector)")
@@ -62,7 +62,7 @@ import Testing
   @Test(arguments: [
     "a@b", "alice@example.com", "Alice+tag@Example.com", "\"@example.com", "älice@exämple.com", "a'b@c",
   ])
-  func `an address is taken as it is`(_ text: String) throws {
+  func `an email address is not changed`(_ text: String) throws {
     #expect(Array(try KeyriEmail(text).text.utf8) == Array(text.utf8))
   }
 
@@ -71,7 +71,7 @@ import Testing
     "a@b\u{E000}",
     "a\u{2028}@b", String(repeating: "a", count: 253) + "@b",
   ])
-  func `what is no address is refused`(_ text: String) {
+  func `an invalid email address is refused`(_ text: String) {
     #expect(throws: LiquidAuthError.noEmail) { try KeyriEmail(text) }
   }
 
@@ -100,7 +100,7 @@ import Testing
     #expect(!dumped.contains("aGVhZA") && !dumped.contains("97"))
   }
 
-  @Test func `each fault says what to do`() {
+  @Test func `each error has a remedy`() {
     let faults: [LiquidAuthError] = [
       .noKeyriLink, .foreignKeyriLink, .noEmail, .keyriAppKey, .wrongClock, .keyriServer(.timedOut),
       .keyriServer(.tooLarge), .keyriServer(.unreachable("x")), .keyriServer(.untrusted("x")),

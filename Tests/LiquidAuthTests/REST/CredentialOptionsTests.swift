@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct CredentialOptionsTests {
   // Holds: PEERSIGNIN-4
-  @Test func `a registration is asked for as phones ask for it`() throws {
+  @Test func `the request for a registration equals that of phones`() throws {
     let vectors = try BackendVectors.load().attestation.array
     #expect(vectors.count == 6)
     for vector in vectors {
@@ -63,7 +63,7 @@ import Testing
   ]
 
   @Test(arguments: faults)
-  func `what is missing or of another kind is named`(_ json: String, _ error: LiquidAuthError) {
+  func `a missing or wrong member is named`(_ json: String, _ error: LiquidAuthError) {
     #expect(throws: error) { try ServerSession.decode(AttestationOptions.self, Array(json.utf8)) }
   }
 

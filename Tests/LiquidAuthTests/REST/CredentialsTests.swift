@@ -9,7 +9,7 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct CredentialsTests {
-  @Test func `a registration is answered as phones answer it`() throws {
+  @Test func `a registration's answer equals that of phones`() throws {
     for vector in try BackendVectors.load().attestation.array {
       let body = try vector.responseBody.decode(AttestationCredential.self)
       #expect(try JSONValue(ServerSession.encode(body)) == vector.responseBody.json)
@@ -20,7 +20,7 @@ import Testing
   }
 
   // Holds: PEERSIGNIN-5
-  @Test func `a sign-in is answered as phones answer it, and with the account's word besides`() throws {
+  @Test func `a sign-in's answer equals that of phones, with the account's signature`() throws {
     let vectors = try BackendVectors.load().assertion.array
     #expect(vectors.count == 6)
     for vector in vectors {
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func `what phones signed at a registration is what is signed here`() throws {
+  @Test func `a registration signs the same bytes as phones`() throws {
     for vector in try BackendVectors.load().attestation.array {
       let body = try vector.responseBody.decode(AttestationCredential.self)
       let liquid = body.clientExtensionResults.liquid
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test func `what phones signed at a sign-in is what is signed here`() throws {
+  @Test func `a sign-in signs the same bytes as phones`() throws {
     let vectors = try BackendVectors.load()
     var keys: [[UInt8]: CredentialPublicKey] = [:]
     for vector in vectors.attestation.array {
@@ -96,7 +96,7 @@ import Testing
   }
 
   @Test(arguments: ["\"AQ=\"", "\"AR\"", "\"A\"", "\"+w\"", "1", "null"])
-  func `what is not base64url in its only form is refused`(_ json: String) {
+  func `base64url in another form is refused`(_ json: String) {
     #expect(throws: LiquidAuthError.self) { try ServerSession.decode(Base64URLBytes.self, Array(json.utf8)) }
   }
 }

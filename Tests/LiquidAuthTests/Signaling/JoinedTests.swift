@@ -66,7 +66,7 @@ struct JoinedTests {
     #expect(joined.isConnected == false)
   }
 
-  @Test func `a dApp whose candidates lead nowhere is waited for two minutes`() {
+  @Test func `a dApp without working candidates times out after two minutes`() {
     var joined = Joined(over: .webSocket)
     joined.dAppListens = true
     joined.pathExists = false

@@ -27,7 +27,7 @@ import Testing
     #expect(world.openThings == 0)
   }
 
-  @Test func `a connection that is lost is told after what came before`() async throws {
+  @Test func `a lost connection is reported after earlier messages`() async throws {
     let channel = try await open()
     world.peer(.message("a"))
     world.peer(.failed("DTLS"))
@@ -53,7 +53,7 @@ import Testing
   }
 
   // Holds: SIGNAL-17
-  @Test func `what is not read does not pile up`() async throws {
+  @Test func `unread messages are limited`() async throws {
     let channel = try await open()
     for _ in 0..<PeerChannel.maximumUnreadCount { world.peer(.message("")) }
     #expect(world.openThings == 1)
@@ -74,7 +74,7 @@ import Testing
     channel.close()
   }
 
-  @Test func `what was read makes room`() async throws {
+  @Test func `reading messages frees room`() async throws {
     let channel = try await open()
     let message = PeerMessage.text(String(repeating: "x", count: PeerChannel.maximumIncomingSize))
     var iterator = channel.messages.makeAsyncIterator()
@@ -91,7 +91,7 @@ import Testing
     #expect(world.openThings == 1)
   }
 
-  @Test func `a message goes out as it is`() async throws {
+  @Test func `a message is sent unchanged`() async throws {
     let channel = try await open(maximumOutgoingSize: 2)
     try await channel.send("é")
     #expect(await world.call() == .sendMessage("é"))
@@ -112,7 +112,7 @@ import Testing
     #expect(await world.call() == .sendMessage("ab"))
   }
 
-  @Test func `who sends waits while too much has not left yet`() async throws {
+  @Test func `sending waits while the buffer is full`() async throws {
     let channel = try await open()
     world.setBufferedAmount(PeerChannel.highWaterMark)
     try await channel.send("a")
@@ -128,7 +128,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `who waits to send hears that the channel is closed`(_ isLost: Bool) async throws {
+  func `a waiting send fails when the channel closes`(_ isLost: Bool) async throws {
     let channel = try await open()
     world.setBufferedAmount(.max)
     let sending = Task { try await channel.send("b") }
@@ -139,7 +139,7 @@ import Testing
     await #expect(throws: LiquidAuthError.channelClosed) { try await channel.send("c") }
   }
 
-  @Test func `who waits to send can be cancelled, and the channel stays open`() async throws {
+  @Test func `a waiting send can be cancelled and leaves the channel open`() async throws {
     let channel = try await open()
     world.setBufferedAmount(.max)
     let sending = Task { try await channel.send("b") }
@@ -151,7 +151,7 @@ import Testing
     #expect(await world.call() == .sendMessage("c"))
   }
 
-  @Test func `who reads can be cancelled, and the channel is closed`() async throws {
+  @Test func `cancelling a read closes the channel`() async throws {
     let channel = try await open()
     world.peer(.message("a"))
     let reading = Task {
@@ -168,13 +168,13 @@ import Testing
     #expect(await world.call() == .closePeer)
   }
 
-  @Test func `a channel that nobody has any more is closed`() async throws {
+  @Test func `a released channel closes`() async throws {
     do { _ = try await open() }
     #expect(await world.call() == .closePeer)
     #expect(world.openThings == 0)
   }
 
-  @Test func `who reads keeps the channel open`() async throws {
+  @Test func `a reader keeps the channel open`() async throws {
     let messages = try await open().messages
     world.peer(.message("a"))
     var iterator = messages.makeAsyncIterator()

@@ -25,7 +25,7 @@ struct SessionDescriptionTests {
     ([], 65_536), (["a=max-message-size:0"], Int.max), (["a=max-message-size:1"], 1),
     (["a=max-message-size:262144", "a=max-message-size:1"], 262_144), (["a=max-message-sizes:1"], 65_536),
   ])
-  func `who does not say how large a message may be takes 64 KiB`(_ further: [String], _ size: Int) throws {
+  func `without a limit in the answer, messages have at most 64 KiB`(_ further: [String], _ size: Int) throws {
     let text = Descriptions.description(setup: "active", further: further)
     #expect(try SessionDescription(text).maximumMessageSize == size)
   }
@@ -42,14 +42,14 @@ struct SessionDescriptionTests {
     "sha-256 " + hex(31) + ":a", "sha-256 " + hex(31) + ":", "sha-256 " + hex(31) + ":+1", "sha-256 " + hex(32) + " x",
     "sha-256  " + hex(32), " sha-256 " + hex(32), "sha256 " + hex(32), "sha-999 " + hex(32), "",
   ])
-  func `any other fingerprint is none`(_ value: String) {
+  func `other fingerprints are not accepted`(_ value: String) {
     #expect(throws: LiquidAuthError.noFingerprint) {
       try SessionDescription(Descriptions.lines(["v=0", Self.channel, "a=fingerprint:\(value)"]))
     }
   }
 
   // Holds: SIGNAL-8
-  @Test func `a fingerprint of the channel's section counts, those above all sections only where it has none`() throws {
+  @Test func `a fingerprint of the media section overrides those of the session`() throws {
     let above = "a=fingerprint:sha-512 " + Self.hex(64)
     let own = try SessionDescription(Descriptions.lines(["v=0", above, Self.channel, Self.fingerprint])).fingerprints
     #expect(own == (try SessionDescription(Descriptions.answer).fingerprints))
@@ -61,7 +61,7 @@ struct SessionDescriptionTests {
     }
   }
 
-  @Test func `a fingerprint of another section is none of the channel's`() {
+  @Test func `a fingerprint of another section is ignored`() {
     #expect(throws: LiquidAuthError.noFingerprint) {
       try SessionDescription(
         Descriptions.lines(["v=0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", Self.fingerprint, Self.channel]))
@@ -75,7 +75,7 @@ struct SessionDescriptionTests {
     ["m=application 9 UDP/DTLS/SCTP webrtc-datachannel x"], ["m=application  9 UDP/DTLS/SCTP webrtc-datachannel"],
     ["m=video 9 UDP/DTLS/SCTP webrtc-datachannel"], [" \(channel)"], [channel, channel],
   ])
-  func `without exactly one data channel section there is no channel`(_ sections: [String]) {
+  func `there must be exactly one data channel section`(_ sections: [String]) {
     #expect(throws: LiquidAuthError.noDataChannel) {
       try SessionDescription(Descriptions.lines(["v=0", Self.fingerprint] + sections))
     }
@@ -86,12 +86,12 @@ struct SessionDescriptionTests {
     "", "\r\n", "v=1\r\n", "V=0\r\n", " v=0\r\n", "o=-\r\nv=0\r\n", "{\"sdp\":\"v=0\"}", "v=0\r\ns=\u{0}\r\n",
     "v=0\r\ns=\u{1b}[2J\r\n", "v=0\r\ns=é\r\n", "v=0\rm=\r\n", "v=0\u{2028}",
   ])
-  func `what is no lines of visible ASCII is malformed`(_ text: String) {
+  func `text other than lines of visible ASCII is malformed`(_ text: String) {
     #expect(throws: LiquidAuthError.malformedAnswer) { try SessionDescription(text) }
   }
 
   @Test(arguments: ["", "x", "-1", "1 ", "9223372036854775808", "0x10"])
-  func `a size that is no number is malformed`(_ size: String) {
+  func `a size that is not a number is malformed`(_ size: String) {
     #expect(throws: LiquidAuthError.malformedAnswer) {
       try SessionDescription(Descriptions.description(setup: "active", further: ["a=max-message-size:\(size)"]))
     }

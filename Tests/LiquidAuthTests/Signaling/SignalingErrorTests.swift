@@ -48,7 +48,7 @@ struct SignalingErrorTests {
     }
   }
 
-  @Test func `where a way around helps, it is named`() {
+  @Test func `errors with a workaround name it`() {
     for error in [LiquidAuthError.channelTimedOut(.connecting), .peerConnectionFailed("x")] {
       #expect(error.description.contains("TURN server to wallet.conf"))
     }

@@ -21,7 +21,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: PEERSIGNAL-1
-  @Test func `the offer goes as a string, exactly as it was made`() throws {
+  @Test func `the offer is sent as an unchanged string`() throws {
     var wallet = Wallet.linked()
     let actions = wallet.receive(.offer("v=0\r\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n"))
     let text = #"42["offer-description","v=0\r\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\n"]"#
@@ -41,7 +41,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: PEERSIGNAL-4
-  @Test func `the same offer is sent every three seconds until it is answered`() throws {
+  @Test func `the offer is repeated every three seconds until the answer`() throws {
     var wallet = Wallet.signalled()
     for _ in 1...4 {
       wallet.wait(.milliseconds(2999))
@@ -55,7 +55,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: PEERSIGNAL-4
-  @Test func `the answer is set, then the candidates that waited; ours are sent once more`() throws {
+  @Test func `after the answer, queued candidates are added and our own are sent again`() throws {
     var wallet = Wallet.signalled()
     _ = wallet.receive(.candidate(Descriptions.candidate(1)))
     _ = wallet.receive(.candidate(Descriptions.candidate(2)))
@@ -79,7 +79,7 @@ struct SignalingMachineTests {
     }
   }
 
-  @Test func `the open channel closes the web socket, and says how much the dApp takes`() throws {
+  @Test func `an open channel closes the web socket and reports the dApp's message limit`() throws {
     var wallet = try Wallet.connecting()
     wallet.wait(.milliseconds(300))
     #expect(
@@ -97,7 +97,7 @@ struct SignalingMachineTests {
   // MARK: What is not listened to
 
   // Holds: SIGNAL-4, PEERSIGNAL-3
-  @Test func `offers are never listened to, whoever they come from`() throws {
+  @Test func `incoming offers are ignored`() throws {
     var wallet = Wallet.signalled()
     for _ in 0..<1000 {
       #expect(wallet.receive(try SocketIOEvent("offer-description", Descriptions.offer)) == [])
@@ -158,13 +158,13 @@ struct SignalingMachineTests {
   }
 
   // Holds: DAPPSERVER-16
-  @Test func `that no TURN server can be used is told, and nothing ends by it`() throws {
+  @Test func `unusable TURN servers are reported without ending the attempt`() throws {
     var wallet = try Wallet.connecting()
     #expect(wallet.receive(.noRelay) == [told(.noRelay)])
     #expect(wallet.receive(.channelOpen).contains(.opened(maximumMessageSize: 262_144)))
   }
 
-  @Test func `64 candidates of ours are sent`() throws {
+  @Test func `at most 64 own candidates are sent`() throws {
     var wallet = Wallet.signalled()
     var sent = 0
     for number in 1...1000 { sent += wallet.receive(.candidate(Descriptions.candidate(number))).count }
@@ -182,7 +182,7 @@ struct SignalingMachineTests {
     #"{"candidate":"candidate:\#(String(repeating: "x", count: 1015))"}"#,
     #"{"candidate":"candidate:1","sdpMid":"\#(String(repeating: "x", count: 1025))"}"#,
   ])
-  func `a candidate that is none is refused, and the next is taken`(_ payload: String) throws {
+  func `an invalid candidate is refused and the next one is used`(_ payload: String) throws {
     var wallet = try Wallet.connecting()
     let event = try SocketIOEvent(array: "[\"answer-candidate\",\(payload)]")
     #expect(wallet.receive(event) == [told(.refusedCandidates(1))])
@@ -251,7 +251,7 @@ struct SignalingMachineTests {
 
   // Holds: SIGNAL-16
   @Test(arguments: [PeerEvent.failed("ICE failed"), .channelClosed])
-  func `a peer connection that fails ends it, and says what helps`(_ event: PeerEvent) throws {
+  func `a failed peer connection ends the signaling with a remedy`(_ event: PeerEvent) throws {
     let reason = event == .channelClosed ? "it was closed" : "ICE failed"
     for var wallet in [Wallet.linked(), .signalled(), try .connecting()] {
       #expect(wallet.receive(event) == ended(.peerConnectionFailed(reason)))
@@ -259,7 +259,7 @@ struct SignalingMachineTests {
     }
   }
 
-  @Test func `what a peer connection tells out of turn is passed over`() throws {
+  @Test func `late events of the peer connection are ignored`() throws {
     var wallet = Wallet.signalled()
     #expect(wallet.receive(.channelOpen) == [])
     #expect(wallet.receive(.offer("v=0")) == [])
@@ -271,7 +271,7 @@ struct SignalingMachineTests {
   // MARK: Time and lost connections
 
   // Holds: SIGNAL-16
-  @Test func `at the time-out it is told how far it had come`() throws {
+  @Test func `the time-out error names the stage`() throws {
     for (wallet, stage) in [
       (Wallet.linked(), SignalingStage.linking), (.signalled(), .signalled), (try .connecting(), .connecting),
     ] {
@@ -291,7 +291,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: SIGNAL-13
-  @Test func `that nobody answers is told after 15 seconds, and whenever the time has doubled`() throws {
+  @Test func `a missing answer is reported after 15 seconds, then at each doubling`() throws {
     var (wallet, told) = (Wallet.linked(), [SignalingProgress]())
     wallet.wait(.seconds(10))
     _ = wallet.receive(.offer(Descriptions.offer))
@@ -307,7 +307,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: SIGNAL-12
-  @Test func `an answer that goes nowhere is another wallet's where one is heard, and says so instead of TURN`() throws
+  @Test func `a failed connection after another wallet's answer names that wallet, not TURN`() throws
   {
     let other = Descriptions.offer + "a=ice-ufrag:other\r\n"
     for reason in ["nothing reaches the peer", nil] {
@@ -333,14 +333,14 @@ struct SignalingMachineTests {
     #expect(alone.receive(.failed("x")) == ended(.peerConnectionFailed("x")))
   }
 
-  @Test func `what comes after the time-out comes too late`() throws {
+  @Test func `events after the time-out are ignored`() throws {
     var wallet = try Wallet.connecting()
     wallet.wait(.seconds(120))
     #expect(wallet.receive(.channelOpen) == ended(.channelTimedOut(.connecting)))
   }
 
   // Holds: PEERSIGNAL-6
-  @Test func `a lost connection is told, and the offer goes on the next one at once`() throws {
+  @Test func `a lost connection is reported and the offer is sent again at once`() throws {
     var wallet = Wallet.signalled()
     _ = wallet.receive(.candidate(Descriptions.candidate(1)))
     wallet.wait(.seconds(2))
@@ -375,7 +375,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: SIGNAL-15
-  @Test func `a server that is gone for good ends it`() {
+  @Test func `a server that stays away ends the signaling`() {
     var wallet = Wallet.signalled()
     for _ in 1...7 {
       _ = wallet.receive(.closed(.unreachable("refused")))
@@ -403,7 +403,7 @@ struct SignalingMachineTests {
 
   // Holds: SIGNAL-15
   @Test(arguments: [true, false])
-  func `at the time-out a server that is gone is told from a dApp that is silent`(_ comesBack: Bool) {
+  func `the time-out distinguishes a lost server from a silent dApp`(_ comesBack: Bool) {
     var wallet = Wallet.signalled()
     for _ in 1...5 {
       wallet.wait(.seconds(23))
@@ -428,7 +428,7 @@ struct SignalingMachineTests {
     #expect(wallet.tick() == [.failed(.serverGone(.unreachable("refused")))])
   }
 
-  @Test func `what a person is told of a server that is gone`() {
+  @Test func `the message about a lost server`() {
     #expect(
       [LiquidAuthError.serverGone(.timedOut), .serverLost(.closed), .channelTimedOut(.signalled)].map(\.description)
         == [
@@ -440,13 +440,13 @@ struct SignalingMachineTests {
   }
 
   // Holds: SIGNAL-1
-  @Test func `a malformed packet ends it`() {
+  @Test func `a malformed packet ends the connection`() {
     var wallet = Wallet.signalled()
     #expect(wallet.receive(.text("42[")) == ended(.malformed("JSON")))
     #expect(wallet.receive(.channelOpen) == [])
   }
 
-  @Test func `an offer that is larger than the server reads ends it`() {
+  @Test func `an offer above the server's limit ends the signaling`() {
     var wallet = Wallet()
     _ = wallet.begin()
     _ = wallet.receive(.offer(Descriptions.offer))

@@ -100,7 +100,7 @@ import Testing
     ("https://dapp.example", "wss://dapp.example"), ("http://localhost:3000", "ws://localhost:3000"),
     ("http://127.0.0.1", "ws://127.0.0.1"),
   ])
-  func `the web socket goes where the link points`(_ origin: String, _ address: String) async throws {
+  func `the web socket uses the link's host and scheme`(_ origin: String, _ address: String) async throws {
     let task = try start(origin)
     _ = (await world.call(), await world.call())
     #expect(await world.call() == Self.openWebSocket(address))
@@ -119,7 +119,7 @@ import Testing
     _ = await task.result
   }
 
-  @Test func `where web sockets are refused, the channel opens by polling`() async throws {
+  @Test func `without web sockets the channel opens by polling`() async throws {
     let task = try start()
     try await reach(.webSocketOpening)
     world.webSocket(.closed(.refused(status: 400)))
@@ -185,7 +185,7 @@ import Testing
   }
 
   // Holds: SIGNAL-19
-  @Test func `cancelled while it waits for the next try, nothing is left open`() async throws {
+  @Test func `cancelling during a retry delay leaves nothing open`() async throws {
     let task = try start()
     try await reach(.letIn)
     world.webSocket(.closed(nil))
@@ -197,7 +197,7 @@ import Testing
   }
 
   // Holds: SIGNAL-19
-  @Test func `cancelled while it polls and posts, both are given up`() async throws {
+  @Test func `cancelling during polling aborts both requests`() async throws {
     let task = try start()
     try await reach(.webSocketOpening)
     world.webSocket(.closed(.refused(status: 400)))
@@ -214,7 +214,7 @@ import Testing
     #expect(world.alarms == 0)
   }
 
-  @Test func `cancelled before it began, nothing is begun`() async throws {
+  @Test func `cancelling before the start opens nothing`() async throws {
     let (world, origin) = (world, try WebOrigin("https://dapp.example"))
     let task = Task {
       withUnsafeCurrentTask { $0?.cancel() }
@@ -284,7 +284,7 @@ import Testing
   @Test(arguments: [
     (String(repeating: "x", count: 340_001), 1, LiquidAuthError.incomingTooLarge(size: 340_001)), ("x", 257, .unread),
   ])
-  func `a channel that is closed for what came before it was open ends the signaling`(
+  func `a channel that closes before it is open ends the signaling`(
     _ text: String, _ count: Int, _ fault: LiquidAuthError
   ) async throws {
     let task = try start()
@@ -301,7 +301,7 @@ import Testing
   }
 
   // Holds: SIGNAL-10
-  @Test func `events that come faster than they are looked at end it`() async throws {
+  @Test func `too many unhandled events end the signaling`() async throws {
     let (world, origin) = (FloodingWorld(), try WebOrigin("https://dapp.example"))
     await #expect(throws: LiquidAuthError.flooded) {
       try await startSignaling(origin: origin, headers: [], iceServers: [], ports: world.ports) { _ in }

@@ -26,7 +26,7 @@ struct EngineIOPacketTests {
     #expect(EngineIOPacket.open(read).text == "0" + Self.handshake)
   }
 
-  @Test func `servers of before maxPayload do not say it`() throws {
+  @Test func `a handshake without maxPayload is accepted`() throws {
     let read = try EngineIOHandshake(#"{"sid":"a","upgrades":[],"pingInterval":300,"pingTimeout":200,"new":[1]}"#)
     #expect(read.maxPayload == nil)
     #expect(read.longestSilence == .milliseconds(500))
@@ -68,7 +68,7 @@ struct EngineIOPacketTests {
     ("1x", .malformed("packet")), ("5x", .malformed("packet")), ("6x", .malformed("packet")),
     ("2x", .malformed("packet")), ("b", .binary), ("bAQIDBA==", .binary), ("\0", .malformed("packet")),
   ])
-  func `what is no packet is refused`(_ text: String, _ error: LiquidAuthError) {
+  func `an invalid packet is refused`(_ text: String, _ error: LiquidAuthError) {
     #expect(throws: error) { try EngineIOPacket(text) }
   }
 
@@ -80,7 +80,7 @@ struct EngineIOPacketTests {
   }
 
   @Test(arguments: ["", "\u{1e}", "2\u{1e}", "\u{1e}2", "2\u{1e}\u{1e}2", "2\u{1e}x"])
-  func `a body with a packet that is none is refused whole`(_ text: String) {
+  func `a body with one invalid packet is refused`(_ text: String) {
     #expect(throws: LiquidAuthError.malformed("packet")) { try EngineIOPacket.packets(inPayload: text) }
   }
 

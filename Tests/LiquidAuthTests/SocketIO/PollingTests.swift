@@ -50,7 +50,7 @@ struct PollingTests {
     #expect(client.tickAtDeadline() == [Self.poll(Client.pollingTarget)])
   }
 
-  @Test func `a server that cannot be reached is not asked for the other transport`() {
+  @Test func `an unreachable server gets no attempt by polling`() {
     var client = Client()
     _ = client.begin()
     _ = client.receive(.closed(.unreachable("no route")))
@@ -77,7 +77,7 @@ struct PollingTests {
       ])
   }
 
-  @Test func `one body is under way at a time, what comes meanwhile goes together`() throws {
+  @Test func `one POST runs at a time; later packets share the next one`() throws {
     var client = Self.connected()
     #expect(client.emit(try SocketIOEvent("a", 1)) == [Self.post(#"42["a",1]"#)])
     #expect(client.emit(try SocketIOEvent("b", 2)) == [])
@@ -95,7 +95,7 @@ struct PollingTests {
   }
 
   // Holds: SIGNAL-10
-  @Test func `what a server does not take does not pile up`() throws {
+  @Test func `unsent data is limited`() throws {
     var client = Self.connected()
     let event = try SocketIOEvent("a", 1)
     for _ in 0...SocketIOMachine.maximumWaitingPackets {
@@ -128,7 +128,7 @@ struct PollingTests {
     (PortError.untrusted("expired"), LiquidAuthError.untrusted("expired")),
     (.tooLarge, .tooLarge),
   ])
-  func `an exchange that must not be ends it`(_ failure: PortError, _ error: LiquidAuthError) {
+  func `an invalid exchange ends the connection`(_ failure: PortError, _ error: LiquidAuthError) {
     var client = Self.connected()
     #expect(client.receive(.polled(.failure(failure)), on: 2) == failed(error, on: 2))
   }
@@ -143,12 +143,12 @@ struct PollingTests {
 
   // Holds: SIGNAL-1
   @Test(arguments: ["", "<html>", "2\u{1e}", "\u{1e}"])
-  func `a body that is none of Engine.IO's ends it`(_ body: String) {
+  func `a body that is not Engine.IO ends the connection`(_ body: String) {
     var client = Self.connected()
     #expect(client.polled(body, on: 2) == failed(.malformed("packet"), on: 2))
   }
 
-  @Test func `a body that is not UTF-8, or too large, ends it`() {
+  @Test func `a body that is not UTF-8 or too large ends the connection`() {
     var (client, other) = (Self.connected(), Self.connected())
     let broken = HTTPResponse(status: 200, body: [0x34, 0xff])
     #expect(client.receive(.polled(.success(broken)), on: 2) == failed(.malformed("packet"), on: 2))
@@ -162,7 +162,7 @@ struct PollingTests {
     #expect(client.posted(on: 2) == [])
   }
 
-  @Test func `what came before the end in one body counts`() throws {
+  @Test func `packets before the close packet in one body are delivered`() throws {
     var (client, other) = (Self.connected(), Self.connected())
     let event = SocketIOMachine.Action.event(try SocketIOEvent("a", 1))
     #expect(

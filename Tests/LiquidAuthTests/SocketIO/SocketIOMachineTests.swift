@@ -4,7 +4,7 @@ import Testing
 
 /// The client over a web socket.
 struct SocketIOMachineTests {
-  @Test func `a web socket is opened, and the namespace asked to let us in`() {
+  @Test func `the machine opens a web socket and connects to the namespace`() {
     var client = Client()
     #expect(client.machine.deadline == nil)
     #expect(client.begin() == [.transport(.openWebSocket(id(1), target: Client.webSocketTarget))])
@@ -25,7 +25,7 @@ struct SocketIOMachineTests {
     #expect(client.receive(#"427["e",1]"#) == [.event(try SocketIOEvent("e", 1))])
   }
 
-  @Test func `what is emitted before the server has let us in is dropped`() throws {
+  @Test func `events before the namespace is connected are dropped`() throws {
     var client = Client()
     let event = try SocketIOEvent("e", 1)
     #expect(client.emit(event) == [])
@@ -47,7 +47,7 @@ struct SocketIOMachineTests {
   }
 
   // Holds: SIGNAL-3
-  @Test func `silence is borne as long as the server said, from the last packet on`() {
+  @Test func `the connection times out after the server's ping interval and timeout`() {
     var client = Client.connected()
     client.wait(.seconds(44))
     #expect(client.tick() == [])
@@ -95,7 +95,7 @@ struct SocketIOMachineTests {
     (#"0{"sid":"abc","pingInterval":25000,"pingTimeout":20000}"#, .malformed("handshake")),
     ("4318446744073709551616[]", .malformed("message")), ("43[]", .malformed("message")),
   ])
-  func `a malformed packet ends it`(_ text: String, _ error: LiquidAuthError) {
+  func `a malformed packet ends the connection`(_ text: String, _ error: LiquidAuthError) {
     var client = Client.connected()
     #expect(client.receive(text) == failed(error))
     #expect(client.machine.deadline == nil)
@@ -125,12 +125,12 @@ struct SocketIOMachineTests {
     (PortError.tooLarge, LiquidAuthError.tooLarge),
     (.notText, .binary), (.untrusted("expired"), .untrusted("expired")),
   ])
-  func `what the transport refuses ends it`(_ failure: PortError, _ error: LiquidAuthError) {
+  func `a transport error ends the connection`(_ failure: PortError, _ error: LiquidAuthError) {
     var client = Client.connected()
     #expect(client.receive(.closed(failure)) == failed(error))
   }
 
-  @Test func `a server that denies the connection ends it, in its own words`() {
+  @Test func `a CONNECT_ERROR ends the connection with the server's message`() {
     var client = Client()
     _ = client.begin()
     _ = client.receive(Client.open)
@@ -230,7 +230,7 @@ struct SocketIOMachineTests {
     }
   }
 
-  @Test func `a server that opens and says no more is given up after ten seconds`() {
+  @Test func `a silent server is abandoned after ten seconds`() {
     for texts in [[], [Client.open], [Client.open, "2", "2"]] {
       var client = Client()
       _ = client.begin()
@@ -255,7 +255,7 @@ struct SocketIOMachineTests {
     #expect(client.tick() == [])
   }
 
-  @Test func `closed while it waits for the next try, it tries no more`() {
+  @Test func `closing during a retry delay stops all retries`() {
     var client = Client.connected()
     _ = client.receive(.closed(nil))
     #expect(client.machine.close() == [])

@@ -32,7 +32,7 @@ struct SocketIOPacketTests {
     (#"0/admin,{"sid":"a"}"#, "/admin"), ("1/admin,", "/admin"), ("1/admin", "/admin"), (#"2/a,1["e"]"#, "/a"),
     ("1/", "/"), ("1/,", "/"), ("1", "/"), ("1/é,", "/é"),
   ])
-  func `a namespace stands before the number`(_ text: String, _ namespace: String) throws {
+  func `the namespace comes before the number`(_ text: String, _ namespace: String) throws {
     #expect(try SocketIOPacket(text).namespace == namespace)
   }
 
@@ -49,7 +49,7 @@ struct SocketIOPacketTests {
     (#"4"no""#, .malformed("JSON")), (#"41{"message":"no"}"#, .malformed("message")),
     (#"51-["a",{"_placeholder":true,"num":0}]"#, .binary), ("61-1[]", .binary), ("5", .binary),
   ])
-  func `what is no packet is refused`(_ text: String, _ error: LiquidAuthError) {
+  func `an invalid packet is refused`(_ text: String, _ error: LiquidAuthError) {
     #expect(throws: error) { try SocketIOPacket(text) }
   }
 
@@ -61,7 +61,7 @@ struct SocketIOPacketTests {
     #expect(throws: LiquidAuthError.malformed("JSON")) { try SocketIOPacket(whole) }
   }
 
-  @Test func `the first argument is read when it is asked for`() throws {
+  @Test func `the first argument is decoded on access`() throws {
     let event = try SocketIOEvent(array: #"["a",{"b":[1,2]},3]"#)
     #expect(event.name == "a")
     #expect(try event.argument([String: [Int]].self) == ["b": [1, 2]])

@@ -40,7 +40,7 @@ struct JSONTests {
     #"{"c":{"b":1},"d":[{"b":2},{"b":3}],"e":"b","b":"x"}"#, #"{"c":"\"{[,:","d,\"":"\\","b":"x"}"#,
     #"{"c":[",","{,}",",]"],",}":[],"b":"x"}"#,
   ])
-  func `what is JSON is read`(_ text: String) throws {
+  func `valid JSON is read`(_ text: String) throws {
     #expect(try Self.decode(text) == Value(b: "x", a: nil))
   }
 
@@ -51,7 +51,7 @@ struct JSONTests {
     #"{"b":"x","a":[{"id":01}]}"#, #"{"b":"x","a":[{"id":+1}]}"#, #"{"b":"x","c":NaN}"#, #"{"b":"x","#,
     "{\"b\":\"x\u{0}\"}", "\u{0}",
   ])
-  func `what is no JSON is refused`(_ text: String) {
+  func `invalid JSON is refused`(_ text: String) {
     #expect(throws: JSONError.noJSON) { try Self.decode(text) }
   }
 
@@ -63,12 +63,12 @@ struct JSONTests {
     #"{,"b":"x"}"#, #"{"b":"x","c":[,]}"#, #"{"b":"x","c":[,1]}"#, #"{"b":"x",,"c":1}"#, #"{"b":"x","c":[1,,2]}"#,
     #"{"b":"x"},"#, #"{"b":"x","c":["",]}"#, #"{"b":"x","c":"d",}"#,
   ])
-  func `a comma stands between two values and nowhere else`(_ text: String) {
+  func `commas are only between values`(_ text: String) {
     #expect(throws: JSONError.noJSON) { try Self.decode(text) }
   }
 
   // Holds: SERVER-3
-  @Test func `what is not UTF-8 is refused, also in members that are passed over`() {
+  @Test func `invalid UTF-8 is refused, also in ignored members`() {
     let text = #"{"b":"x"}"#
     let utf16 = text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
     for json in [utf16, [0xFF, 0xFE] + utf16, Array(#"{"b":"x","c":""#.utf8) + [0xC3, 0x28] + Array(#""}"#.utf8)] {
@@ -81,7 +81,7 @@ struct JSONTests {
     #"{"b":"x","b":"x"}"#, #"{"b":"x","\u0062":"y"}"#, #"{"b":"x","c":[1,{"d":1,"e":{"d":2},"d":3}]}"#,
     #"{"b":"x","":1,"":1}"#, #"{"b":"x","é":1,"\u0065\u0301":1}"#,
   ])
-  func `a name that stands in an object twice is refused`(_ text: String) {
+  func `a duplicate name is refused`(_ text: String) {
     #expect(throws: JSONError.repeatedName) { try Self.decode(text) }
   }
 

@@ -9,7 +9,7 @@ struct KeyriOptionsTests {
     ["qr"], ["qr", "x", "--image", "y"], ["qr", "x", "--deny", "--confirm", "https://a.example"], ["qr", "x", "y"],
     ["register"], ["login"], ["register", "a@b", "c@d"], ["login", "a@b", "--deny"],
   ])
-  func `what says too much or too little is refused`(_ arguments: [String]) {
+  func `contradictory or missing options are refused`(_ arguments: [String]) {
     #expect(throws: (any Error).self) { try WalletCommand.parseAsRoot(["keyri"] + arguments) }
   }
 
@@ -18,7 +18,7 @@ struct KeyriOptionsTests {
     ["qr", "--image", "y", "--deny", "--json"],
     ["register", "a@b", "--service", "acme"], ["login", "a@b", "--config", "f"],
   ])
-  func `what says enough is a command, which holds no window`(_ arguments: [String]) throws {
+  func `valid options make a command that does not hold the window`(_ arguments: [String]) throws {
     let command = try WalletCommand.parseAsRoot(["keyri"] + arguments)
     #expect((command as? any WalletOperation)?.hold == false)
   }

@@ -41,7 +41,7 @@ struct KeyriServicesTests {
     "keyri acme = https://a.example/path", "keyri acme = https://me@a.example", "keyri a/b = https://a.example",
     "keyri http://a.example = https://a.example", "keyri-api = http://a.example", "keyri-api = https://a.example KEY",
   ])
-  func `an address that nobody can trust is refused`(_ text: String) {
+  func `an insecure address is refused`(_ text: String) {
     #expect(throws: WalletFailure.self) { try Self.services(text) }
   }
 
@@ -65,7 +65,7 @@ struct KeyriServicesTests {
   }
 
   // Holds: KEYRI-11
-  @Test func `a link leads to the API with its service's app key, and to nobody else`() throws {
+  @Test func `a link leads to the API with its service's app key only`() throws {
     let services = try Self.services(
       "keyri acme = https://a.example KEY\nkeyri other = https://b.example\nkeyri-api = https://api.example")
     func session(_ name: String) throws -> (api: WebOrigin, appKey: String) {
