@@ -147,7 +147,7 @@ private func context(
     ("", "https://", false),
     ("", "https://example.com", false),
   ])
-  func `an origin is the relying party's or none`(_ rpID: String, _ origin: String, _ isOurs: Bool) {
+  func `an origin must belong to the relying party`(_ rpID: String, _ origin: String, _ isOurs: Bool) {
     let status = status(Array(Self.clientData(origin: origin).utf8), rpID: rpID)
     #expect(status == (isOurs ? .success : .liquidOrigin))
   }
@@ -185,7 +185,7 @@ private func context(
     #expect(status(Array(Self.clientData(challenge: challenge).utf8)) == .liquidChallenge)
   }
 
-  @Test func `bytes that are no text are refused where they stand`() {
+  @Test func `bytes that are not text are refused at their place`() {
     var clientData = Array(Self.clientData().utf8)
     clientData[40] = 0xFF
     #expect(status(clientData) == .liquidChallenge)
@@ -207,7 +207,7 @@ private func context(
     ("device", 64, CTAPStatus.success), ("device", 65, .invalidLength), ("requestId", 128, .success),
     ("requestId", 129, .invalidLength), ("another", 2000, .success),
   ])
-  func `members have their limits in bytes, and what is unknown has none`(
+  func `known members have limits in bytes, and unknown ones have none`(
     _ member: String, _ count: Int, _ expected: CTAPStatus
   ) {
     let members: CBORMap = [.text(member): .text(String(repeating: "x", count: count))]
@@ -266,7 +266,7 @@ private func context(
 
   // Holds: PEERSIGNIN-2
   @Test(arguments: [(true, false), (false, true), (false, false)])
-  func `nothing is signed for a person who was not there and verified`(_ up: Bool, _ uv: Bool) throws {
+  func `a signature needs presence and verification`(_ up: Bool, _ uv: Bool) throws {
     let request = try LiquidRequest(
       true, in: context(command: "getAssertion", rpID: "example.com", clientDataHash: [UInt8](repeating: 1, count: 32)))
     #expect(throws: CTAPError(.puatRequired, "")) {

@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(arguments: try LiquidVectors.load().accepted.array)
-  func `the output stands in the signed authenticator data, byte for byte`(
+  func `the output is in the signed authenticator data, byte for byte`(
     _ vector: Vector
   ) async throws {
     var world = Self.world()
@@ -59,7 +59,7 @@ import Testing
 
   // Holds: CTAP2-10
   @Test(arguments: try LiquidVectors.load().refused.array)
-  func `a refused input ends the command before anybody is asked`(_ vector: Vector) async throws {
+  func `an invalid input ends the command before any prompt`(_ vector: Vector) async throws {
     var world = Self.world(isOpen: false)
     let changes = Self.changes(try CBORDecoder.decode(vector.input.bytes), clientDataHash: vector.clientDataHash.hex)
     let uv: Bool? = vector.uv.optional?.isTrue == false ? nil : true
@@ -91,7 +91,7 @@ import Testing
   }
 
   // Holds: WALLET-18
-  @Test func `a site without a passkey here is said to be used first, until it has one`() async throws {
+  @Test func `the dialog says "first use" until the site has a passkey here`() async throws {
     var world = Self.world()
     let address = Array(
       try await world.authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.showAccount(rpID: nil)))[0].text.utf8)
@@ -165,7 +165,7 @@ import Testing
 
   // Holds: WALLET-20
   @Test(arguments: [ScriptedPerson.Operation.fail(.declined), .answer(userPresent: true, userVerified: false)])
-  func `who does not agree leaves no record of a phone's passkey`(_ operation: ScriptedPerson.Operation) async throws {
+  func `a refusal leaves no record of a phone's passkey`(_ operation: ScriptedPerson.Operation) async throws {
     let vectors = try KeysAndRecovery.load().phoneCandidates
     let id = vectors.ids["0"].bytes
     var world = Self.world()
@@ -177,7 +177,7 @@ import Testing
   }
 
   // Holds: WALLET-20
-  @Test func `what was deleted here stays deleted when a phone's passkey of the account is asked for`() async throws {
+  @Test func `a deleted account stays deleted when a phone's passkey is requested`() async throws {
     let vectors = try KeysAndRecovery.load().phoneCandidates
     let id = vectors.ids["0"].bytes
     var world = Self.world()
@@ -192,7 +192,7 @@ import Testing
   }
 
   @Test(arguments: [ScriptedPerson.Operation.fail(.declined), .answer(userPresent: true, userVerified: false)])
-  func `who does not agree, or is not verified, gives no signature`(_ operation: ScriptedPerson.Operation) async {
+  func `without consent or verification there is no signature`(_ operation: ScriptedPerson.Operation) async {
     var world = Self.world()
     world.person.will(operation)
     let answer = await world.makeCredential(
@@ -267,7 +267,7 @@ import Testing
   }
 
   // Holds: PERSON-5
-  @Test func `where only a PIN verifies, a token is refused before anybody is asked, and the log says why`()
+  @Test func `a token by PIN alone is refused before any prompt, with a reason in the log`()
     async throws
   {
     var world = Self.world(canVerify: false)
@@ -293,7 +293,7 @@ import Testing
     #expect(faulty.status == .cborUnexpectedType)
   }
 
-  @Test func `a request without the extension is told nothing of the account`() async throws {
+  @Test func `a request without the extension shows nothing of the account`() async throws {
     var world = Self.world()
     let registration = try await world.register()
     #expect(registration.extensions == nil)
@@ -301,7 +301,7 @@ import Testing
     #expect(world.person.shown.map(\.prompt.origin) == [nil])
   }
 
-  @Test func `getInfo tells of it`() async {
+  @Test func `getInfo lists the extension`() async {
     var world = Self.world()
     #expect(await world.send([0x04]).map?[2] == ["credProtect", "liquid"])
   }

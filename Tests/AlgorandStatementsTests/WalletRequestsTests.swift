@@ -53,14 +53,14 @@ import Testing
   }
 
   // Holds: WALLET-2
-  @Test func `from 2^31 on there is neither index nor account`() async throws {
+  @Test func `indices and accounts end below 2^31`() async throws {
     let world = TestWorld()
     #expect(try await world.addresses(1 << 31 - 1..<1 << 31, of: 1 << 31 - 1).count == 1)
     await #expect(throws: CTAPError(.other, "")) { try await world.addresses(1 << 31..<1 << 31 + 1) }
     await #expect(throws: CTAPError(.other, "")) { try await world.addresses(0..<1, of: 1 << 31) }
   }
 
-  @Test func `a vault that is not opened tells nothing`() async {
+  @Test func `a vault that stays locked gives no address`() async {
     let world = TestWorld(isOpen: false)
     world.keySource.lock(thenFailWith: .cancelled)
     await #expect(throws: CTAPError(.keepaliveCancel, "")) { try await world.addresses(0..<1) }
@@ -107,7 +107,7 @@ import Testing
 
   // Holds: WALLET-23
   @Test(arguments: [CredProtectLevel.userVerificationOptionalWithCredentialIDList, .userVerificationRequired])
-  func `a passkey that its site protects is told only after a person was verified`(_ level: CredProtectLevel)
+  func `a protected passkey is shown only after verification`(_ level: CredProtectLevel)
     async throws
   {
     let vectors = try Self.vectors().phoneCandidates
@@ -134,7 +134,7 @@ import Testing
   }
 
   // Holds: WALLET-7
-  @Test func `the dialog before a protected passkey is told names the host for which it is asked`() async throws {
+  @Test func `the dialog for a protected passkey names the requesting host`() async throws {
     let vectors = try Self.vectors().phoneCandidates
     var world = TestWorld()
     _ = await world.makeCredential(
@@ -153,7 +153,7 @@ import Testing
   }
 
   // Holds: WALLET-23
-  @Test func `without verification, a passkey that its site protects is told to nobody`() async throws {
+  @Test func `without verification, a protected passkey is not shown`() async throws {
     let vectors = try Self.vectors().phoneCandidates
     var world = TestWorld(canVerify: false)
     let made = await world.makeCredential(
@@ -188,7 +188,7 @@ import Testing
     #expect(report.error == nil)
   }
 
-  @Test func `without verification set up, the person's presence is what there is`() async throws {
+  @Test func `without verification set up, presence is enough`() async throws {
     let world = TestWorld(canVerify: false)
     #expect(try await world.authenticator.sign([.message([1])], asking: Self.prompt).count == 1)
     #expect(world.person.shown == [.init(prompt: Self.prompt, verification: false)])
@@ -203,7 +203,7 @@ import Testing
 
   // Holds: WALLET-26
   @Test(arguments: refusals.indices)
-  func `who does not agree signs nothing, which is counted as nothing`(_ index: Int) async throws {
+  func `a refusal signs and counts nothing`(_ index: Int) async throws {
     let (operation, status) = Self.refusals[index]
     let world = TestWorld()
     world.person.will(operation, operation)
@@ -231,8 +231,7 @@ import Testing
 
   // Holds: WALLET-22
   @Test(arguments: [nil, "another"] as [String?])
-  func `another account than the one that is named signs nothing, and nobody is asked`(_ address: String?) async throws
-  {
+  func `another account than the named one signs nothing, without a prompt`(_ address: String?) async throws {
     let world = TestWorld()
     var prompt = Self.prompt
     prompt.algorandAddress = address
@@ -249,7 +248,7 @@ import Testing
     (.wrongPassphrase, .uvInvalid), (.declined, .operationDenied), (.timedOut, .userActionTimeout),
     (.cancelled, .keepaliveCancel),
   ])
-  func `a wallet is told a wrong passphrase from a refusal`(_ error: UserInteractionError, _ status: CTAPStatus)
+  func `a wrong passphrase and a refusal have different errors`(_ error: UserInteractionError, _ status: CTAPStatus)
     async throws
   {
     let world = TestWorld()
@@ -272,7 +271,7 @@ import Testing
     }
   }
 
-  @Test func `a locked vault is opened for what will be asked`() async throws {
+  @Test func `the unlock prompt names the request`() async throws {
     let world = TestWorld(isOpen: false)
     _ = try await world.authenticator.sign([.transaction([1])], asking: Self.prompt)
     #expect(world.keySource.reasons == [.prompt(Self.prompt)])

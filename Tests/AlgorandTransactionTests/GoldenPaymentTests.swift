@@ -21,7 +21,7 @@ import Testing
     #expect(try SignedTransaction(decoding: signed.bytes) == signed)
   }
 
-  @Test func `is told to a person line by line`() throws {
+  @Test func `the lines of each summary`() throws {
     let summary = try Transaction(decoding: vector.txnBase64.base64).summary
     #expect(
       summary.map { "\($0.isWarning ? "! " : "")\($0.label): \($0.value)" } == [

@@ -66,7 +66,7 @@ import Testing
 
   // MARK: Totals
 
-  @Test func `the totals of a group stand by asset, then the fees`() throws {
+  @Test func `the totals of a group are sorted by asset, then the fees`() throws {
     let (summary, _) = try Self.summary([
       Self.payment(1_500_000), Self.transfer(3, of: 70, to: Self.bob), Self.transfer(4, of: 70, to: Self.carol),
       Self.transfer(1, of: 9), Self.payment(500_001), Self.transfer(5, of: 31_566_704, from: Self.bob, to: Self.alice),
@@ -81,7 +81,7 @@ import Testing
   }
 
   // Holds: WALLET-10
-  @Test func `without a group only what is signed counts`() throws {
+  @Test func `without a group only signed transactions count`() throws {
     let written = [Self.payment(1), Self.payment(2), Self.payment(4, from: Self.bob, to: Self.alice)]
     let (alone, _) = try Self.summary(isGroup: false, signed: [true, false, false], written)
     #expect(
@@ -108,7 +108,7 @@ import Testing
   }
 
   // Holds: WALLET-10
-  @Test func `what moves nothing is in no total`() throws {
+  @Test func `transactions without a movement are in no total`() throws {
     let (summary, _) = try Self.summary([
       Self.payment(5, to: Self.alice), Self.payment(0), Self.transfer(0, of: 7, to: Self.alice),
     ])
@@ -118,15 +118,14 @@ import Testing
       ])
   }
 
-  @Test func `what goes to nobody is said to`() throws {
+  @Test func `payments to the zero address are marked`() throws {
     let (summary, _) = try Self.summary([Self.payment(5, to: nil), Self.payment(6, to: nil)])
     #expect(
       Self.text(summary.inShort)[1...2] == ["! To: in all of them", "You send: 0.000011 ALGO to the zero address"])
   }
 
   // Holds: WALLET-10
-  @Test func `what is taken back, and what others send by this signature, is told from what the account sends`() throws
-  {
+  @Test func `clawbacks and other senders are separate from the account's own payments`() throws {
     let (summary, _) = try Self.summary(
       signed: [true, true, false],
       [
@@ -143,7 +142,7 @@ import Testing
       ])
   }
 
-  @Test func `what applications do is said to be in no total`() throws {
+  @Test func `the summary says that application calls are not counted`() throws {
     let (summary, _) = try Self.summary([
       Self.payment(5), (Self.alice, 1000, "appl", ["apid": .unsigned(7)]),
     ])
@@ -154,7 +153,7 @@ import Testing
       ])
   }
 
-  @Test func `each warning says in which transactions`() throws {
+  @Test func `each warning names its transactions`() throws {
     let rekey: [String: MessagePack] = ["rekey": .bytes(Self.bob.publicKey)]
     let close: [String: MessagePack] = ["close": .bytes(Self.carol.publicKey)]
     let (summary, _) = try Self.summary([
@@ -168,7 +167,7 @@ import Testing
 
   // MARK: One, and what all have in common
 
-  @Test func `one transaction in short is its kind, every warning, what it moves and its fee`() throws {
+  @Test func `the short form has kind, warnings, movement and fee`() throws {
     let others: [String: MessagePack] = [
       "note": .bytes(Array("n".utf8)), "lx": .bytes([UInt8](repeating: 9, count: 32)),
       "close": .bytes(Self.carol.publicKey), "rekey": .bytes(Self.bob.publicKey),
@@ -185,7 +184,7 @@ import Testing
     #expect(summary.each[0].count == all[0].summary.count)
   }
 
-  @Test func `a sender that is rekeyed to the account stands in the short of one, too`() throws {
+  @Test func `the short form names a sender that is rekeyed to the account`() throws {
     let (summary, _) = try Self.summary(
       isGroup: false, signed: [true], [Self.payment(5, from: Self.bob, to: Self.carol)])
     let signer = "! Signer: your account \(Self.alice); valid only if the sender was rekeyed to it"
@@ -194,7 +193,7 @@ import Testing
     #expect(Self.text(summary.each[0]).prefix(3) == ["Transaction: payment", "From: \(Self.bob)", signer])
   }
 
-  @Test func `what all have in common stands once, and nothing is left out`() throws {
+  @Test func `common members are shown once, and none is omitted`() throws {
     let written = [
       Self.payment(5, ["note": .bytes([1])]), Self.payment(6), Self.transfer(7, of: 8), Self.payment(9),
     ]

@@ -8,7 +8,7 @@ import Testing
   private let vectors: Vector
   init() throws { vectors = try SDKVectors.load() }
 
-  @Test func `of every type a person sees all that it says, in the same order`() throws {
+  @Test func `every type shows all its members in a fixed order`() throws {
     let shown = try vectors.transactions.array.map { vector in
       try ["# \(vector.name.text)"] + lines(of: Transaction(decoding: vector["bytes"].bytes))
     }
@@ -17,7 +17,7 @@ import Testing
     for (one, other) in zip(shown, expected) { #expect(one == other) }
   }
 
-  @Test func `a member of a group says of which`() throws {
+  @Test func `a member of a group names the group`() throws {
     let vector = try #require(vectors.groups.array.last)
     let id = vector.id.bytes.base64
     let summary = try Transaction(decoding: vector.transactions[0].bytes).summary
@@ -40,7 +40,7 @@ import Testing
   }
 
   // Holds: TXN-5
-  @Test func `no scalar of Unicode ends a line, hides, or turns what stands beside it`() throws {
+  @Test func `no Unicode scalar ends a line, hides, or reorders its neighbours`() throws {
     let hostile = (0...0x10FFFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init).filter { scalar in
       switch scalar.properties.generalCategory {
       case .control, .format, .lineSeparator, .paragraphSeparator: true
@@ -71,7 +71,7 @@ import Testing
     #expect(!line.isWarning)
   }
 
-  @Test func `what is no UTF-8 is bytes`() throws {
+  @Test func `invalid UTF-8 is shown as bytes`() throws {
     let summary = try changed("note", to: .bytes([0x66, 0xE9] + [UInt8](repeating: 0x61, count: 20))).summary
     #expect(summary.contains(SummaryLine("Note", "22 bytes 66e9" + String(repeating: "61", count: 20))))
   }
@@ -92,7 +92,7 @@ import Testing
             + #"calls itself "mainnet-v1.0\u{200B}""#, isWarning: true)))
   }
 
-  @Test func `a private network without a name is told by its hash`() throws {
+  @Test func `a private network without a name is shown by its hash`() throws {
     let hash = [UInt8](repeating: 7, count: 32)
     let named = try changed("gen", to: .text("x"), beside: ("gh", .bytes(hash)))
     let bytes = named.bytes.split(separator: MessagePack.text("gen").encoded + MessagePack.text("x").encoded)
@@ -125,7 +125,7 @@ import Testing
     #expect(call.summary.contains(SummaryLine("Boxes", "1: 64 bytes \(name.hexadecimal) of this application")))
   }
 
-  @Test func `a program has the hash that Algorand's tools show for it`() throws {
+  @Test func `a program's hash equals that of Algorand's tools`() throws {
     let vector = try Vector("algorand").programHash
     let update = try changed("apap", to: .bytes(vector.programBase64.base64), of: "application update")
     #expect(update.summary.contains(SummaryLine("Approval program", "5 bytes, hash \(vector.address.text)")))

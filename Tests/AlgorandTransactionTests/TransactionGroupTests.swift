@@ -16,7 +16,7 @@ import Testing
     }
   }
 
-  @Test func `transactions of no group stand each for itself`() throws {
+  @Test func `transactions without a group are independent`() throws {
     let transactions = try vectors.transactions.array.prefix(16).map { try Transaction(decoding: $0["bytes"].bytes) }
     for count in [1, 2, 16] {
       let group = try TransactionGroup(Array(transactions.prefix(count)))
@@ -26,7 +26,7 @@ import Testing
   }
 
   // Holds: TXN-4
-  @Test func `what is not one whole group is refused, and the right id is told`() throws {
+  @Test func `an incomplete group is refused with the right id`() throws {
     #expect(vectors.malformedGroups.array.count == 13)
     for vector in vectors.malformedGroups.array {
       let transactions = try vector.transactions.array.map { try Transaction(decoding: $0.bytes) }

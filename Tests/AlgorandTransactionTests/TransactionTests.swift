@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func `what others sign in other ways has its id too`() throws {
+  @Test func `transactions with other kinds of signatures have their ids`() throws {
     #expect(vectors.signedInOtherWays.array.count == 3)
     for vector in vectors.signedInOtherWays.array {
       let signed = try SignedTransaction(decoding: vector["bytes"].bytes)
@@ -52,7 +52,7 @@ import Testing
   }
 
   // Holds: TXN-2, TXN-3
-  @Test func `what is no transaction, or not known to the last member, is refused by the name of the fault`() throws {
+  @Test func `an invalid transaction, or one with an unknown member, is refused with the reason`() throws {
     #expect(vectors.malformedContent.array.count >= 70)
     for vector in vectors.malformedContent.array {
       let expected = try #require(TransactionError(vector), "\(vector)")
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  @Test func `what is no signed transaction is refused by the name of the fault`() throws {
+  @Test func `an invalid signed transaction is refused with the reason`() throws {
     #expect(vectors.malformedSigned.array.count >= 10)
     for vector in vectors.malformedSigned.array {
       let expected = try #require(TransactionError(vector), "\(vector)")
@@ -80,7 +80,7 @@ import Testing
   }
 
   // Holds: TXN-1
-  @Test func `what is read has one form, whatever byte was changed`() throws {
+  @Test func `a changed byte is refused or encodes to itself`() throws {
     var (read, others) = (0, 0)
     for whole in vectors.transactions.array.map(\.["bytes"].bytes) where whole.count < 600 {
       for position in whole.indices {
@@ -97,7 +97,7 @@ import Testing
     #expect(others == 0)
   }
 
-  @Test func `not a byte is looked at of what is too long`() throws {
+  @Test func `input that is too long is refused unread`() throws {
     let limit = Transaction.maximumSize
     #expect(throws: TransactionError.tooLong) { try Transaction(decoding: [UInt8](repeating: 0x91, count: limit + 1)) }
     #expect(throws: TransactionError.tooDeep) { try Transaction(decoding: [UInt8](repeating: 0x91, count: limit)) }
@@ -114,7 +114,7 @@ import Testing
     #expect(long.description.utf8.count < 100)
   }
 
-  @Test func `every fault is told in one short line`() {
+  @Test func `every error is one short line`() {
     var told: Set<String> = []
     let malformed = [vectors.malformedForm, vectors.malformedContent, vectors.malformedSigned].flatMap(\.array)
     for vector in malformed {

@@ -93,7 +93,7 @@ import Testing
       "the checksum of the mnemonic is wrong: all words are in the list, but one of them is not the right one; compare "
         + "them with what was written down"
     ),
-  ]) func `an error tells what is wrong and what to do`(_ error: DeterministicKeysError, _ text: String) {
+  ]) func `an error gives the reason and the remedy`(_ error: DeterministicKeysError, _ text: String) {
     #expect(error.description == text)
   }
 }

@@ -25,7 +25,7 @@ import Testing
     #expect(try BIP32Ed25519.root(from: phrase).revealed == upstream.rootKey.hex)
   }
 
-  @Test func `a root is clamped, and hashed until it may be one`() throws {
+  @Test func `a root is hashed until it is valid, and clamped`() throws {
     // Of 64 seeds about half need a second hash; all of their roots must be roots.
     for number in UInt8(0)..<64 {
       let root = BIP32Ed25519.root(fromSeed: SecretBytes(Array(repeating: number, count: 64)))
@@ -47,7 +47,7 @@ import Testing
     #expect(throws: DeterministicKeysError.invalidRoot) { try BIP32Ed25519(root: SecretBytes(root)) }
   }
 
-  @Test func `a child comes from z as the vectors have it`() throws {
+  @Test func `a child is derived from z as in the vectors`() throws {
     let hardened = upstream.deriveHardened
     let soft = upstream.deriveNonHardened
     #expect(hardened.kl.bytes + (hardened.kr.optional?.bytes ?? []) + hardened.cc.bytes == upstream.rootKey.bytes)
@@ -118,7 +118,7 @@ import Testing
   /// Bits of kL flip, one at a time, in the key's own memory.
   ///
   /// Another kR signs as well: with another nonce.
-  @Test func `a key whose memory fails gives no signature`() throws {
+  @Test func `a memory fault gives no signature`() throws {
     let key = try peikert.key()
     let good = try key.signature(for: [1])
     for bit in stride(from: 0, to: 256, by: 3) {
@@ -183,7 +183,7 @@ import Testing
     #expect(try key.publicKey != peikert.key(index: 0).publicKey)
   }
 
-  @Test func `numbers from 2^31 on are refused where a path is built from them`() {
+  @Test func `a path refuses numbers from 2^31 on`() {
     #expect(throws: DeterministicKeysError.indexOutOfRange) { try peikert.key(account: 1 << 31) }
     #expect(throws: DeterministicKeysError.indexOutOfRange) { try peikert.key(change: 1 << 31) }
     #expect(throws: DeterministicKeysError.indexOutOfRange) { try peikert.key(index: .max) }

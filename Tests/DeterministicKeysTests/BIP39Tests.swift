@@ -72,7 +72,7 @@ import Testing
     #expect(!BIP39Phrase.generate(words: words).utf8.isEqual(to: phrase.utf8))
   }
 
-  @Test func `a phrase has 24 words unless told otherwise`() {
+  @Test func `a phrase has 24 words by default`() {
     #expect(BIP39Phrase.generate().wordCount == 24)
   }
 
@@ -137,7 +137,7 @@ import Testing
     Refusal(bytes: [0xe3, 0x80], .notASCII("\u{fffd}", position: 1)),
     Refusal("legal winner thank year wave sausage worth useful legal winner thank year", .checksum(of: .phrase)),
     Refusal("winner legal thank year wave sausage worth useful legal winner thank yellow", .checksum(of: .phrase)),
-  ]) func `what is no phrase is refused by word, number or checksum`(_ refusal: Refusal) {
+  ]) func `an invalid phrase is refused with word, count or checksum`(_ refusal: Refusal) {
     #expect(throws: refusal.error) { try BIP39Phrase(parsing: SecretBytes(refusal.typed)) }
   }
 
@@ -204,7 +204,7 @@ import Testing
       "the checksum of the phrase is wrong: all words are in the list, but one of them is not the right one, or two "
         + "changed places; compare them with what was written down"
     ),
-  ]) func `an error tells what is wrong and what to do`(_ error: DeterministicKeysError, _ text: String) {
+  ]) func `an error gives the reason and the remedy`(_ error: DeterministicKeysError, _ text: String) {
     #expect(error.description == text)
   }
 }

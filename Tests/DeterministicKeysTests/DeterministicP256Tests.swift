@@ -26,7 +26,7 @@ import Testing
   }
 
   // Holds: PEERKEY-5
-  @Test func `the example app's phrase gives its main key, however it is typed`() throws {
+  @Test func `the example app's phrase gives its main key in every spelling`() throws {
     let vector = vectors.computed.exampleAppPhrase
     #expect(try MainKey.derive(from: BIP39Phrase(vector.phrase.text)).revealed == vector.derivedMainKey.hex)
     let typed = "\n\(vector.phrase.text.uppercased())".replacing(" ", with: "\u{3000}\t")
@@ -73,7 +73,7 @@ import Testing
   }
 
   // Holds: PEERKEY-3
-  @Test func `an origin that ends where a handle begins gives the same key`() throws {
+  @Test func `origin and handle are concatenated without a separator`() throws {
     let collision = vectors.computed.concatenationCollision
     let (a, b) = (collision.a.origin.text, collision.b.origin.text)
     #expect(a != b)
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `a signature of ours is valid under the published key`() throws {
+  @Test func `a signature is valid under the published key`() throws {
     let published = vectors.upstream.domainKey
     let signature = try key(published.origin.text, published.userHandle.text, published.counter.integer())
       .signature(for: Array("Hello, World!".utf8))
@@ -120,7 +120,7 @@ import Testing
     "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551",
     "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632552",
     "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-  ]) func `a digest out of range is an error, neither a crash nor another key`(_ digest: String) {
+  ]) func `a digest out of range is an error`(_ digest: String) {
     #expect(throws: CryptoError.scalarOutOfRange) { try DeterministicP256.inRange(SecretBytes(hex(digest))) }
   }
 

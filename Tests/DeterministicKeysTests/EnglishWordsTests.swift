@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  @Test func `no beginning and no extension of a word is found unless it is a word`() {
+  @Test func `a prefix or extension of a word is not found unless it is a word`() {
     let known = Set(words)
     for word in words {
       for typed in [String(word.dropLast()), word + "s", word + " ", "a" + word] {

@@ -37,7 +37,7 @@ import Testing
     #expect(try scan.copies() == 0)
   }
 
-  @Test func `the scan finds what is there, wherever it is`() throws {
+  @Test func `the scan finds an entry at every place`() throws {
     let scan = try MemoryScan()
     let secret = SecretBytes.random(count: 32)
     scan.remember(secret)

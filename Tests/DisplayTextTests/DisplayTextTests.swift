@@ -35,7 +35,7 @@ import Testing
     (String(repeating: "\u{1F600}", count: 49), "\"" + String(repeating: "\u{1F600}", count: 48) + "\"..."),
     (String(repeating: "x", count: 45) + "\n", "\"" + String(repeating: "x", count: 45) + "\"..."),
   ])
-  func `a name is shown in its own script, and nothing in it is invisible`(text: String, shown: String) {
+  func `a name is shown in its own script, without invisible characters`(text: String, shown: String) {
     #expect(Array(DisplayText.name(text).unicodeScalars) == Array(shown.unicodeScalars))
   }
 

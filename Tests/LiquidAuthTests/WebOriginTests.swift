@@ -100,8 +100,7 @@ import Testing
     ("https://a.b.c.d.e.f.example", ["b.c.d.e.f.example", "c.d.e.f.example", "d.e.f.example", "e.f.example"]),
     ("https://alice.github.io", []), ("https://a.localhost", []), ("http://127.0.0.1", []), ("https://intranet", []),
   ])
-  func `the claimable domains are computed before the server's answer`(_ text: String, _ parents: [String]) throws
-  {
+  func `the claimable domains are computed before the server's answer`(_ text: String, _ parents: [String]) throws {
     let origin = try WebOrigin(text)
     #expect(origin.claimableParents(TestSuffixes()) == parents)
     for parent in parents { try origin.check(rpID: parent, TestSuffixes()) }

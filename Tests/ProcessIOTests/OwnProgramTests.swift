@@ -3,7 +3,7 @@ import ProcessIO
 import Testing
 
 struct OwnProgramTests {
-  @Test func `another program of ours lies beside this one`() throws {
+  @Test func `another program of the project is found beside this one`() throws {
     let own = try #require(realpath("/proc/self/exe", nil))
     defer { free(own) }
     let path = String(cString: own)
@@ -12,7 +12,7 @@ struct OwnProgramTests {
     #expect(OwnProgram.path(of: "other") == path.dropLast(name.count) + "other")
   }
 
-  @Test func `where no program takes this one's place, signals are as they were`() {
+  @Test func `if exec fails, the signals are restored`() {
     var (blocked, before, after) = (sigset_t(), sigset_t(), sigset_t())
     sigemptyset(&blocked)
     sigaddset(&blocked, SIGUSR1)

@@ -19,7 +19,7 @@ import Testing
     StoreState(storeID: [UInt8](repeating: 7, count: 16), epoch: 2, floor: 1, settings: settings)
   }
 
-  @Test func `a state without settings is what the contract has, and nothing more`() throws {
+  @Test func `a state without settings has only the contract's members`() throws {
     let map = try CBORDecoder.decode(Self.state(AuthenticatorSettings()).plaintext).map
     #expect(map?.pairs.map(\.key) == [1, 2, 3])
   }
@@ -35,7 +35,7 @@ import Testing
     [(11, [1])], [(11, "x")], [(12, "x")], [(13, 1)],
   ]
 
-  @Test(arguments: malformed) func `what is not ours is refused`(changes: [(CBORValue, CBORValue?)]) throws {
+  @Test(arguments: malformed) func `other maps are refused`(changes: [(CBORValue, CBORValue?)]) throws {
     var map = try #require(CBORDecoder.decode(Self.state(Self.all).plaintext).map)
     for (key, value) in changes { map[key] = value }
     #expect(throws: RecoveryError.self) { try StoreState(plaintext: CBOREncoder.encode(.map(map))) }

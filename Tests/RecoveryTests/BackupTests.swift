@@ -30,7 +30,7 @@ import Testing
     #expect(try Backup(file: vectors.backup.file.bytes, keys: keys) == backup)
   }
 
-  @Test func `a backup of another phrase is told by its fingerprint`() throws {
+  @Test func `a backup of another phrase is recognized by its fingerprint`() throws {
     let others = CredentialKeys(mainKey: Hex([UInt8](repeating: 1, count: 64)).secret)
     #expect(throws: RecoveryError.anotherPhrase(fingerprint: vectors.fingerprint.bytes)) {
       try Backup(file: vectors.backup.file.bytes, keys: others)
@@ -54,7 +54,7 @@ import Testing
       [1: 1, 2: [[.bytes([1]), .bytes([0xA0])]]],
       [1: 1, 2: [], 3: "blob"], [1: 1, 2: [], 4: 0],
     ] as [CBORMap])
-  func `a content that is not what we write is refused`(_ content: CBORMap) throws {
+  func `content of another form is refused`(_ content: CBORMap) throws {
     #expect(throws: RecoveryError.self) { try open(content: .map(content)) }
   }
 
@@ -74,7 +74,7 @@ import Testing
   @Test(
     arguments: [(1, "something else"), (2, 2), (3, nil), (4, nil), (5, nil), (5, "text"), (6, 0)]
       as [(CBORValue, CBORValue?)])
-  func `a file that is no backup of this version is refused`(_ key: CBORValue, _ value: CBORValue?) throws {
+  func `a file that is not a backup of this version is refused`(_ key: CBORValue, _ value: CBORValue?) throws {
     var map = try #require(try CBORDecoder.decode(vectors.backup.file.bytes).map)
     map[key] = value
     #expect(throws: RecoveryError.self) { try Backup(file: CBOREncoder.encode(.map(map)), keys: keys) }

@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(arguments: try KeysAndRecovery.load().idsThatMustNotOpen.array)
-  func `an id that is not ours does not open`(_ vector: Vector) {
+  func `another id does not open`(_ vector: Vector) {
     #expect(keys.open(sealedID: vector.id.bytes, rpIDHash: RPIDHash(rpID: vector.rpId.text)) == nil)
   }
 
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test(arguments: try KeysAndRecovery.load().algorandAddressUserId.array, CredentialIDForm.allCases)
-  func `a user id that is an Algorand address gets the hash form, any other what is set`(
+  func `an Algorand address as user id gets a hash id, any other the form that is set`(
     _ vector: Vector, _ setting: CredentialIDForm
   ) {
     let form = CredentialID.form(forUserID: Array(vector.userIdText.text.utf8), setting: setting)

@@ -19,7 +19,7 @@ import Testing
     #expect(Dictionary(uniqueKeysWithValues: derived) == expected)
   }
 
-  @Test func `the fingerprint says which phrase this is in four bytes`() throws {
+  @Test func `the fingerprint identifies the phrase in four bytes`() throws {
     #expect(Hex(keys.fingerprint) == (try KeysAndRecovery.load().fingerprint.hex))
   }
 
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(arguments: try KeysAndRecovery.load().credentials.array)
-  func `a credential's key is derived again from what it is`(_ vector: Vector) throws {
+  func `a credential's key is derived again from its parameters`(_ vector: Vector) throws {
     let parameters = try #require(KeysAndRecovery.parameters(of: vector))
     let rpIDHash = try #require(RPIDHash(bytes: vector.rpIdHash.bytes))
     let key: CredentialPrivateKey
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test func `an imported key is used as it is`() throws {
+  @Test func `an imported key is used unchanged`() throws {
     let scalar = [UInt8](repeating: 0x42, count: 32)
     let source = try #require(
       CredentialSource(
@@ -92,7 +92,7 @@ import Testing
     [UInt8](repeating: 0, count: 32),
     [UInt8](repeating: 0xFF, count: 32),
   ])
-  func `a scalar that is no scalar of the curve is refused`(_ scalar: [UInt8]) {
+  func `a scalar out of range is refused`(_ scalar: [UInt8]) {
     #expect(throws: CryptoError.scalarOutOfRange) {
       try CredentialPrivateKey(secret: Hex(scalar).secret, algorithm: .es256)
     }
@@ -100,7 +100,7 @@ import Testing
 
   // Holds: PEERKEY-2
   @Test(arguments: try KeysAndRecovery.load().userIdText.array)
-  func `a user id is its own text where it is UTF-8, otherwise its base64url`(_ vector: Vector) {
+  func `a user id is used as UTF-8 text, or else as base64url`(_ vector: Vector) {
     #expect(Hex(userIDText(vector.userId.bytes)) == Hex(vector["text"].text.utf8))
   }
 }

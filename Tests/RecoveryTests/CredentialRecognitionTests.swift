@@ -64,7 +64,7 @@ import Testing
     #expect(try machine.examine([vector.id.bytes], at: vector.rpId.text, user: "alice").highestKnownCounter == nil)
   }
 
-  @Test func `ids of no length of ours are not found`() throws {
+  @Test func `ids of other lengths are not found`() throws {
     let machine = try Machine()
     for count in [0, 1, 31, 33, 126, 128, 1023] {
       #expect(try machine.find([[UInt8](repeating: 1, count: count)]) == [])
@@ -72,7 +72,7 @@ import Testing
     #expect(try machine.find([]) == [])
   }
 
-  @Test func `sealed ids from before the reset are dead until the owner takes it back`() throws {
+  @Test func `sealed ids from before a reset are dead until the owner accepts them`() throws {
     let machine = try Machine()
     let (alice, key) = (try machine.id("alice"), try machine.makeNonDiscoverable("bob"))
     var state = try machine.store.state()
@@ -114,7 +114,7 @@ import Testing
     }
   }
 
-  @Test func `a level that the owner raised holds for the id that still says the lower one`() throws {
+  @Test func `a raised level applies to an id with the lower one`() throws {
     let machine = try Machine()
     var source = try machine.register("alice")
     source.policy = CredentialPolicy(credProtect: .userVerificationRequired)
@@ -123,7 +123,7 @@ import Testing
     #expect(try machine.find([source.id], userVerified: true).count == 1)
   }
 
-  @Test func `no candidate answers for a row that asks for user verification`() throws {
+  @Test func `candidates do not bypass a row that requires verification`() throws {
     let machine = try Machine()
     let source = try machine.register(
       address, at: "debug.liquidauth.com", credProtect: .userVerificationRequired)
@@ -135,7 +135,7 @@ import Testing
 
   // MARK: - (c) Phone wallets
 
-  @Test func `the sixteen ids of phone wallets are found, and no user is told`() throws {
+  @Test func `the sixteen ids of phone wallets are found, without a user`() throws {
     let machine = try Machine()
     #expect(vectors.phoneCandidates.ids.members.count == 16)
     for (counter, id) in vectors.phoneCandidates.ids.members {
@@ -155,7 +155,7 @@ import Testing
     #expect(try Machine(epoch: 1, floor: 0).find([id], at: vectors.phoneCandidates.rpId.text).count == 1)
   }
 
-  @Test func `an account of wallet mode ends the phone ids that it has outgrown`() throws {
+  @Test func `an account of wallet mode ends older phone ids`() throws {
     let machine = try Machine()
     let rpID = vectors.phoneCandidates.rpId.text
     let ids = (0..<3).map { vectors.phoneCandidates.ids["\($0)"].bytes }
@@ -169,7 +169,7 @@ import Testing
     #expect(try machine.find([ids[2]], at: rpID).count == 1)
   }
 
-  @Test func `candidates are tried only where nothing else of the list is found`() throws {
+  @Test func `candidates are tried only if nothing else of the list is found`() throws {
     let machine = try Machine()
     let rpID = vectors.phoneCandidates.rpId.text
     let phone = vectors.phoneCandidates.ids["0"].bytes
@@ -211,7 +211,7 @@ import Testing
     #expect(try machine.find([id]) == [])
   }
 
-  @Test func `a hash id is found for the algorithms that are asked for`() throws {
+  @Test func `a hash id is found for the requested algorithms`() throws {
     let machine = try Machine()
     let id = try machine.id("alice", form: .hash, algorithm: .edDSA)
     #expect(try machine.examine([id], user: "alice", algorithms: [.es256]).hits.isEmpty)
@@ -219,7 +219,7 @@ import Testing
     #expect(try machine.examine([id], user: "alice", algorithms: [.es256, .edDSA]).hits.map(\.algorithm) == [.edDSA])
   }
 
-  @Test func `what is the user's own and a phone's is the user's own`() throws {
+  @Test func `an id of both user and phone counts as the user's`() throws {
     let machine = try Machine()
     let id = vectors.phoneCandidates.ids["0"].bytes
     let findings = try machine.examine([id], at: vectors.phoneCandidates.rpId.text, user: address)
@@ -228,7 +228,7 @@ import Testing
   }
 
   /// Recovery §12: a site picks rp.id and user.id so that the key is another account's.
-  @Test func `a hash id whose key another account's row has is no hit`() throws {
+  @Test func `a hash id of another account's key does not match`() throws {
     let machine = try Machine()
     let alice = try machine.register("alice", at: "example.com")
     let id = try machine.vault.keys.privateKey(of: alice).publicKey.hashID

@@ -61,7 +61,7 @@ import Testing
     #expect(try machine.entry("alice")?.counter == 6 << 16)
   }
 
-  @Test func `a record is written back over a lower counter only, and keeps the names that it has`() throws {
+  @Test func `a record replaces a lower counter only, and keeps its names`() throws {
     let machine = try Machine()
     try machine.register("alice", known: 3)
     let user = PublicKeyCredentialUserEntity(id: Array("alice".utf8), name: "another", displayName: "Alice")
@@ -143,7 +143,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `recover does not undo what is as new`(_ isDeleted: Bool) throws {
+  func `recover does not replace a newer record`(_ isDeleted: Bool) throws {
     let machine = try Machine()
     let source = try machine.register("alice", known: 4)
     if isDeleted { try machine.store.remove(source, changed: 2000) }
@@ -174,7 +174,7 @@ import Testing
     #expect(error?.description == "the user handle has \(count) bytes; it must have 1 to 64")
   }
 
-  @Test func `recover says so when the store cannot write`() throws {
+  @Test func `recover fails if the store cannot write`() throws {
     let machine = try Machine()
     machine.store.isFull = true
     let error = #expect(throws: RecoveryError.self) {

@@ -23,7 +23,7 @@ import Testing
     #expect(try machine.entry("alice") == .record(source))
   }
 
-  @Test func `where hash ids are set the id is the hash of the public key`() throws {
+  @Test func `with hash ids, the id is the hash of the public key`() throws {
     let source = try Machine(idForm: .hash).register("alice")
     #expect(Hex(source.id) == vectors.credentials[0].hashId.hex)
   }
@@ -98,14 +98,14 @@ import Testing
     #expect(error?.description == "user.id has \(count) bytes")
   }
 
-  @Test func `a store that cannot write keeps what it has`() throws {
+  @Test func `a store that cannot write keeps its content`() throws {
     let machine = try Machine()
     machine.store.isFull = true
     #expect(throws: RecoveryError.self) { try machine.register("alice") }
     #expect(try machine.store.allCredentials().isEmpty)
   }
 
-  @Test func `a record of a higher epoch raises the machine's epoch as it is saved`() throws {
+  @Test func `saving a record of a higher epoch raises the machine's epoch`() throws {
     let machine = try Machine()
     #expect(try machine.register("alice", known: 0x0003_0007).counter == 0x0003_0008)
     #expect(try machine.store.state().epoch == 3)

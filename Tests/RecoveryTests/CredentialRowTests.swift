@@ -64,7 +64,7 @@ import Testing
     #expect(opened.state == state && !opened.hasRowSet)
   }
 
-  @Test func `that there is a sum of the rows is member 20 of the state, left out where there is none`() throws {
+  @Test func `member 20 of the state marks a sum of rows, and is omitted without one`() throws {
     let state = StoreState(storeID: Array(0xA0...0xAF))
     let plaintext = state.plaintext(hasRowSet: true)
     #expect(Hex(plaintext) == Hex("a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf0200030014f5"))
@@ -72,7 +72,7 @@ import Testing
     #expect(read.state == state && read.hasRowSet)
   }
 
-  @Test func `the form of new ids is member 4 of the state, left out where it is sealed`() throws {
+  @Test func `member 4 of the state is the form of new ids, omitted for sealed`() throws {
     let state = StoreState(storeID: Array(0xA0...0xAF), epoch: 2, floor: 0, credentialIDForm: .hash)
     #expect(Hex(state.plaintext) == Hex("a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020203000401"))
     #expect(try StoreState(plaintext: state.plaintext) == state)
@@ -91,7 +91,7 @@ import Testing
     #expect(opened.record?.importedKey?.hex == Hex([UInt8](0..<32)))
   }
 
-  @Test func `records differ where texts only look alike`() throws {
+  @Test func `records with texts that only look alike differ`() throws {
     var composed = try alice()
     composed.name = "\u{E9}"
     var decomposed = composed
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test(arguments: 0..<300)
-  func `padding comes off exactly as it went on`(_ count: Int) throws {
+  func `removing the padding restores the content`(_ count: Int) throws {
     let plaintext = [UInt8](repeating: 0x80, count: count)
     let padded = RowPadding.pad(plaintext)
     #expect(padded.count.isMultiple(of: 128))
@@ -181,14 +181,14 @@ import Testing
       (6, -9), (7, .unsigned(1 << 32)), (7, -1), (8, 0), (8, 0x11), (8, 256), (11, 3), (12, "blob"),
       (13, .bytes([1])), (14, 0), ("name", "x"), (-1, 0),
     ] as [(CBORValue, CBORValue?)])
-  func `a record that is not what we write is refused`(_ key: CBORValue, _ value: CBORValue?) throws {
+  func `a record of another form is refused`(_ key: CBORValue, _ value: CBORValue?) throws {
     var map = try #require(try CBORDecoder.decode(vectors.rows[0].plaintext.bytes).map)
     map[key] = value
     #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: CBOREncoder.encode(.map(map))) }
   }
 
   @Test(arguments: ["", "a0", "a10700", "a10a00", "a3070008010a00", "80", "f6", "a207000a1b000001a0c451566000"])
-  func `a tombstone that is not what we write is refused`(_ hex: String) throws {
+  func `a tombstone of another form is refused`(_ hex: String) throws {
     let plaintext = try #require(Hex(hex)).bytes
     #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: plaintext) }
   }
@@ -199,7 +199,7 @@ import Testing
     "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103010402", "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103010500",
     "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103011401",
   ])
-  func `a state that is not what we write is refused`(_ hex: String) throws {
+  func `a state of another form is refused`(_ hex: String) throws {
     let plaintext = try #require(Hex(hex.filter { $0 != " " })).bytes
     #expect(throws: RecoveryError.self) { try StoreState(plaintext: plaintext) }
   }

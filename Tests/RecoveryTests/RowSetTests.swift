@@ -67,7 +67,7 @@ enum StoreRows {
     #expect(hash == MultisetHash())
   }
 
-  @Test func `what is no sum of rows does not open`() throws {
+  @Test func `an invalid sum of rows does not open`() throws {
     let set = try StoreRows.load().sets[0]
     var changed = set.sealed.bytes
     changed[70] ^= 1

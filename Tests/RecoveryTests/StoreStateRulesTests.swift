@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func `the last epoch cannot be reset, and stays as it is`() throws {
+  @Test func `the last epoch cannot be reset and does not change`() throws {
     var state = state(epoch: .max - 1, floor: 3)
     try state.reset()
     #expect(state.epoch == .max)
@@ -33,7 +33,7 @@ import Testing
     #expect(state == before)
   }
 
-  @Test func `seeing an epoch says whether it is a higher one`() {
+  @Test func `seeing an epoch returns whether it is higher`() {
     var state = state(epoch: 2)
     let answers = [2, 0, 3, 3].map { state.see(epoch: $0) }
     #expect(answers == [false, false, true, false])

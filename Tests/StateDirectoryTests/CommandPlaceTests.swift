@@ -21,7 +21,7 @@ import Testing
     "another process works on it; stop it first", "", "liquid-auth", "start with: sg liquid-auth liquid-authenticator",
     "see: liquid-auth credentials list; or give more digits",
   ])
-  func `any other sentence stays as it is`(_ sentence: String) {
+  func `any other sentence is not changed`(_ sentence: String) {
     #expect(Self.place.completing(sentence) == sentence)
   }
 
@@ -32,7 +32,7 @@ import Testing
       ("/my keys", nil, " --state-dir '/my keys'"), ("/it's", nil, " --state-dir '/it'\\''s'"),
       ("/$HOME", nil, " --state-dir '/$HOME'"), ("/é", nil, " --state-dir '/é'"), ("", nil, " --state-dir ''"),
     ] as [(String?, String?, String)])
-  func `paths are quoted as a shell wants them`(_ stateDirectory: String?, _ control: String?, _ arguments: String) {
+  func `paths are quoted for a shell`(_ stateDirectory: String?, _ control: String?, _ arguments: String) {
     let place = CommandPlace(stateDirectory: stateDirectory, control: control)
     #expect(place.completing("run: liquid-auth lock") == "run: liquid-auth lock" + arguments)
   }

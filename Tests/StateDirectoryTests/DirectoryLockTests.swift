@@ -37,7 +37,7 @@ import Testing
     withExtendedLifetime(lock) {}
   }
 
-  @Test func `the lock of another process refuses, whatever stands in the file`() throws {
+  @Test func `another process's lock refuses, with any content of the file`() throws {
     try temporary.write(Array("not a number".utf8), to: "daemon.lock")
     let holder = Process()
     holder.executableURL = URL(fileURLWithPath: "/usr/bin/env")

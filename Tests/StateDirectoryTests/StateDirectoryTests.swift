@@ -9,7 +9,7 @@ import Testing
     (["XDG_STATE_HOME": "relative", "HOME": "/h"], "/h/.local/state/liquid-auth"),
     (["XDG_STATE_HOME": "", "HOME": "/h"], "/h/.local/state/liquid-auth"),
   ])
-  func `the directory is where the environment says`(environment: [String: String], path: String) throws {
+  func `the directory follows the environment`(environment: [String: String], path: String) throws {
     #expect(try StateDirectory.defaultPath { environment[$0] } == path)
   }
 
@@ -43,7 +43,7 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: directory.lockPath) == (file != nil))
   }
 
-  @Test func `a directory that is not there says which command makes it`() throws {
+  @Test func `a missing directory names the command that makes it`() throws {
     let temporary = try TemporaryDirectory()
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(opening: temporary.path + "/none") }
     #expect(error?.kind == .missing)
@@ -54,7 +54,7 @@ import Testing
 
   // Holds: FILE-10
   @Test(arguments: [0o701, 0o705, 0o702, 0o777])
-  func `a directory that others can enter is refused, and left as it is`(mode: Int) throws {
+  func `a directory that others can enter is refused and not changed`(mode: Int) throws {
     let temporary = try TemporaryDirectory()
     try temporary.set(mode: mode)
     for creating in [false, true] {

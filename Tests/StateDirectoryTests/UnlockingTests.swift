@@ -43,14 +43,14 @@ import Vault
     #expect(try openStore().state() == StoreState(storeID: Self.storeID))
   }
 
-  @Test func `another passphrase is wrong, and the file's name stands in front`() throws {
+  @Test func `another passphrase is wrong, and the error begins with the file`() throws {
     let error = #expect(throws: StateDirectoryError.self) { try directory.unlock(passphrase: secret("wrong")) }
     #expect(error?.kind == .wrongPassphrase)
     #expect(error?.description.hasPrefix("\(directory.vaultPath): the passphrase is wrong;") == true)
   }
 
   // Holds: FILE-1
-  @Test func `a vault that is cut off anywhere is damaged, and stays as it is`() throws {
+  @Test func `a truncated vault is damaged, and is not changed`() throws {
     let whole = try directory.readVault()
     for count in [1, 2, 20, whole.count / 2, whole.count - 1] {
       try temporary.write(Array(whole.prefix(count)), to: "vault")
@@ -66,7 +66,7 @@ import Vault
   }
 
   // Holds: FILE-1
-  @Test func `a vault with any one byte changed does not open, and stays as it is`() throws {
+  @Test func `a vault with one changed byte does not open, and is not changed`() throws {
     let whole = try directory.readVault()
     for index in whole.indices {
       var changed = whole
@@ -99,7 +99,7 @@ import Vault
   }
 
   // Holds: FILE-9
-  @Test func `a store that is cut off is damaged before a passphrase is known, and stays as it is`() throws {
+  @Test func `a truncated store is reported before the passphrase, and is not changed`() throws {
     try directory.checkAtRest()
     let cut = try #require(temporary.bytes(of: "credentials.sqlite")).dropLast()
     try temporary.write(Array(cut), to: "credentials.sqlite")

@@ -80,7 +80,7 @@ import Vault
     #expect(state.credentialIDForm == .hash, "the store stays as it was")
   }
 
-  @Test func `a store of another phrase is no vault's, and stays`() throws {
+  @Test func `a store of another phrase is refused and kept`() throws {
     try make()
     try FileManager.default.removeItem(atPath: directory.vaultPath)
     let bytes = temporary.bytes(of: "credentials.sqlite")
@@ -93,7 +93,7 @@ import Vault
     #expect(!temporary.names.contains("vault"))
   }
 
-  @Test func `a vault that cannot be written takes its store with it`() throws {
+  @Test func `if the vault cannot be written, its new store is removed`() throws {
     // A directory cannot be removed as what a crash left of a vault.
     try FileManager.default.createDirectory(atPath: temporary.path + "/vault.new", withIntermediateDirectories: false)
     #expect(throws: StateDirectoryError.self) { try make() }
@@ -125,7 +125,7 @@ import Vault
     #expect(temporary.names == ["vault"])
   }
 
-  @Test func `a store that is there is never replaced, sound or not`() throws {
+  @Test func `an existing store is never replaced, even if damaged`() throws {
     try make()
     #expect(throws: StateDirectoryError.self) { try directory.makeNewStore(passphrase: Self.passphrase) }
     _ = try openStore()
@@ -142,7 +142,7 @@ import Vault
   }
 
   @Test(arguments: [[], [0xA5], [0xA5, 0x01, 0x02], [UInt8](repeating: 0xFF, count: 300)] as [[UInt8]])
-  func `a damaged vault is named and stays as it is`(_ bytes: [UInt8]) throws {
+  func `a damaged vault is named and not changed`(_ bytes: [UInt8]) throws {
     try temporary.write(bytes, to: "vault")
     let error = #expect(throws: StateDirectoryError.self) { try directory.makeNewStore(passphrase: Self.passphrase) }
     #expect(error?.kind == .damaged)
@@ -171,7 +171,7 @@ private func secret(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes { S
       try StateDirectory.controlSocketPath(stateDirectory: stateDirectory) { variables[$0] } == path)
   }
 
-  @Test func `without any home there is no socket`() {
+  @Test func `without a home directory there is no socket path`() {
     #expect(throws: StateDirectoryError.self) {
       try StateDirectory.controlSocketPath(stateDirectory: nil) { _ in nil }
     }

@@ -36,7 +36,7 @@ import Testing
     #expect(temporary.names == ["vault"])
   }
 
-  @Test func `what a crash left of a write does not stand in the way`() throws {
+  @Test func `the temporary file of a crashed write does not block the next`() throws {
     try temporary.write([0xFF], to: "vault.new")
     try directory.createVault([1])
     #expect(try directory.readVault() == [1])
@@ -52,7 +52,7 @@ import Testing
     #expect(try directory.readVault() == [1, 2, 3])
   }
 
-  @Test func `a missing vault says which command makes one`() {
+  @Test func `a missing vault names the command that makes one`() {
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
     #expect(error?.kind == .missing)
     #expect(error?.description == "there is no vault \(directory.vaultPath); make one with: liquid-auth init")

@@ -59,7 +59,7 @@ import Vault
     #expect(throws: VaultError.self) { try VaultFile(decoding: vault + [0]) }
   }
 
-  @Test func `a later version is told`() throws {
+  @Test func `a later version is reported`() throws {
     #expect(throws: VaultError.unsupportedVersion(2)) { try VaultFile(decoding: changed { $0[1] = 2 }) }
   }
 
@@ -90,7 +90,7 @@ import Vault
       (3, nil), (3, -1), (4, 8191), (4, 7168), (4, 8193), (4, nil), (5, nil), (5, .bytes([1])), (6, nil),
       (6, .bytes([UInt8](repeating: 0, count: 47))), (7, 1),
     ] as [(CBORValue, CBORValue?)])
-  func `a slot that is not laid out as it should be is damage`(member: CBORValue, value: CBORValue?) throws {
+  func `a slot with another layout is damaged`(member: CBORValue, value: CBORValue?) throws {
     let error = #expect(throws: VaultError.self) { try VaultFile(decoding: changedSlot { $0[member] = value }) }
     #expect(error?.isDamaged == true)
   }
@@ -99,7 +99,7 @@ import Vault
     arguments: [
       (2, .bytes([1])), (2, "id"), (3, []), (3, [1]), (3, [:]), (4, .bytes([])), (4, 1), (5, []), (5, .bytes([])),
     ] as [(CBORValue, CBORValue)])
-  func `a vault that is not laid out as it should be is damage`(member: CBORValue, value: CBORValue) throws {
+  func `a vault with another layout is damaged`(member: CBORValue, value: CBORValue) throws {
     let error = #expect(throws: VaultError.self) { try open(changed { $0[member] = value }) }
     #expect(error?.isDamaged == true)
   }
@@ -117,7 +117,7 @@ import Vault
     }
   }
 
-  @Test func `every error says what happened and what to do`() {
+  @Test func `every error gives the reason and the remedy`() {
     #expect(
       VaultError.damaged("it has no slot").description == """
         damaged vault: it has no slot; put a good copy in its place, or move it away and make a new vault from \

@@ -110,7 +110,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     #expect(try map(after)[4] != map(before)[4])
   }
 
-  @Test mutating func `a vault whose content is damaged keeps its passphrase`() throws {
+  @Test mutating func `the passphrase of a vault with damaged content cannot be changed`() throws {
     var bytes = try makeVault("old").encoded
     bytes[bytes.count - 1] ^= 1
     var vault = try VaultFile(decoding: bytes)
@@ -138,7 +138,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     #expect(try hex(again.open(passphrase: secret("new")).mainKey) == hex(content.mainKey))
   }
 
-  @Test func `a slot that asks for more memory than there is does not keep the next from being tried`() throws {
+  @Test func `a slot that needs too much memory does not stop the next`() throws {
     let slots = try makeVault().slots + makeVault("other").slots
     let tried = try VaultFile.first(slots) { slot throws(VaultError) -> String? in
       if slot == slots[0] { throw .outOfMemory }

@@ -24,7 +24,9 @@ import Testing
     (#"{"wallet":null,"credentials":[]}"#, .invalidJSON("wallet has a wrong type")),
   ]
 
-  @Test(arguments: faults) func `an invalid user is refused with the member's name`(_ json: String, _ error: LiquidAuthError) {
+  @Test(arguments: faults) func `an invalid user is refused with the member's name`(
+    _ json: String, _ error: LiquidAuthError
+  ) {
     #expect(throws: error) { try ServerSession.decode(User.self, Array(json.utf8)) }
   }
 

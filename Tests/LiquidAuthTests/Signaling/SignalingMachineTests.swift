@@ -307,8 +307,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: SIGNAL-12
-  @Test func `a failed connection after another wallet's answer names that wallet, not TURN`() throws
-  {
+  @Test func `a failed connection after another wallet's answer names that wallet, not TURN`() throws {
     let other = Descriptions.offer + "a=ice-ufrag:other\r\n"
     for reason in ["nothing reaches the peer", nil] {
       var wallet = Wallet.signalled()
