@@ -79,7 +79,7 @@ private func context(
 
   // MARK: - Beside the vectors
 
-  /// Client data of the exact form, but for what the test says.
+  /// Client data of the exact form, with the test's changes.
   private static func clientData(
     type: String = "webauthn.get", challenge: String = challenge, origin: String = "https://example.com",
     end: String = "}"

@@ -110,7 +110,7 @@ import Testing
     #expect(world.person.shown.last?.prompt.isFirstUse == false)
     _ = await world.getAssertion(Requests.getAssertion(uv: true, changes: [(4, ["liquid": true])]))
     #expect(world.person.shown.last?.prompt.isFirstUse == false)
-    // Another site's passkeys vouch for nothing, nor does one that is gone.
+    // Passkeys of another site, and removed ones, do not count.
     _ = await world.makeCredential(
       Requests.makeCredential(rk: true, uv: true, rpID: "example.org", userID: address, changes: liquid))
     #expect(world.person.shown.last?.prompt.isFirstUse == true)
@@ -287,7 +287,7 @@ import Testing
           == "liquid needs verification in its own dialog; a PIN is not enough: start the "
           + "authenticator with --verification passphrase")
     }
-    // A fault in the input is told first, as by any other authenticator.
+    // An error in the input is reported first, as other authenticators do.
     let faulty = await world.makeCredential(
       Requests.makeCredential(rk: true, changes: token.makeCredential() + [(6, ["liquid": 1])]))
     #expect(faulty.status == .cborUnexpectedType)

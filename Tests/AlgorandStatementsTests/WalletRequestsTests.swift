@@ -35,7 +35,7 @@ import Testing
     #expect(addresses[0].text == vectors.phoneCandidates.address.text)
     #expect(Set(addresses).count == 3)
     #expect(try await world.addresses(2..<3) == [addresses[2]])
-    // The vault was opened, and the person told what for.
+    // The vault was opened, and the prompt showed the reason.
     #expect(world.keySource.reasons == [.wallet(.showAccount(rpID: nil))])
     #expect(world.person.shown.isEmpty)
   }

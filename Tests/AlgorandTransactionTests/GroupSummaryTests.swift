@@ -46,7 +46,7 @@ import Testing
     )
   }
 
-  /// The summary of transactions that make one group, or stand each for itself.
+  /// The summary of transactions that make one group, or are independent.
   private static func summary(
     isGroup: Bool = true, signed: [Bool]? = nil, _ written: [(AlgorandAddress, UInt64, String, [String: MessagePack])]
   ) throws -> (GroupSummary, [Transaction]) {

@@ -120,7 +120,7 @@ import Testing
     for vector in malformed {
       guard let text = TransactionError(vector)?.description else { continue }
       #expect(text.utf8.count < 120 && !text.utf8.contains(0x0A))
-      // What is named is part of the line, so that two faults are never told alike.
+      // The name is part of the line, so that all errors differ.
       told.insert(text)
     }
     let faults = Set(malformed.map { $0.error.array.map(\.text) })

@@ -37,7 +37,7 @@ import Testing
     let phrase = try BIP39Phrase(vectors.upstream.phrase.text)
     #expect(vectors.upstream.invalidParameters.array.count == 3)
     for parameters in vectors.upstream.invalidParameters.array {
-      // The third is a length of 511 bits; ours are bytes.
+      // The third has a length of 511 bits; only whole bytes are supported.
       let (iterations, count) = (parameters.iterations.optional, parameters.keyLengthBytes.optional)
       guard iterations != nil || count != nil else { continue }
       #expect(throws: CryptoError.invalidParameter) {

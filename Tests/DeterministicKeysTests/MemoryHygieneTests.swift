@@ -5,7 +5,7 @@ import Testing
 
 /// No copy of a secret stays in memory, on a stack or in a library's heap, once its owner is gone.
 @Suite(.serialized) struct MemoryHygieneTests {
-  /// Each case makes secrets of its own by chance, uses them as the products do, and tells the scan what to look for.
+  /// Each case makes random secrets, uses them as the products do, and scans memory for them.
   enum Use: String, CaseIterable {
     case secretBytes, scratch, phrase, mainKey, ed25519Root, p256, ed25519, accountKey, algorandMnemonic, sealedBox,
       argon2id,

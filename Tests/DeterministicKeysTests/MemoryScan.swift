@@ -3,7 +3,7 @@ import Glibc
 
 /// Looks through the readable memory of this process for a secret that should be gone.
 ///
-/// What it looks for, and what it has read, stand in mappings of its own, which it leaves out.
+/// The patterns and the read bytes are in mappings of its own, which it skips.
 final class MemoryScan {
   private static let chunk = 1 << 20
   private static let pieceSize = 16
@@ -31,7 +31,7 @@ final class MemoryScan {
     return UnsafeMutableRawBufferPointer(start: address, count: size)
   }
 
-  /// Runs `body` to its end on a thread of its own, whose stack nothing else runs on.
+  /// Runs `body` to its end on a thread of its own, whose stack nothing else uses.
   func run(_ body: @escaping (MemoryScan) throws -> Void) throws {
     final class Job {
       let body: () throws -> Void
@@ -78,13 +78,13 @@ final class MemoryScan {
     let start = needles.last?.upperBound ?? 0
     own[start..<start + bytes.count].copyBytes(from: bytes)
     needles.append(start..<start + bytes.count)
-    // The array goes back to the heap as it is; so its bytes are overwritten by hand.
+    // The array returns to the heap unwiped, so its bytes are overwritten by hand.
     _ = bytes.withUnsafeBytes {
       UnsafeMutableRawBufferPointer(mutating: $0).initializeMemory(as: UInt8.self, repeating: 0)
     }
   }
 
-  /// How many times a piece stands in memory.
+  /// The number of copies of a pattern in memory.
   func copies() throws -> Int {
     let descriptor = open("/proc/self/mem", O_RDONLY)
     guard descriptor >= 0 else { throw SystemError(number: errno) }

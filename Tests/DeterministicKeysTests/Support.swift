@@ -12,7 +12,7 @@ extension SecretBytes {
     self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
   }
 
-  /// What a person of a test types.
+  /// What the user of a test types.
   convenience init(typed text: String) { self.init(Array(text.utf8)) }
 
   /// The bytes, for comparison.

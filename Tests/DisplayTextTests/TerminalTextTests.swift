@@ -12,7 +12,7 @@ struct TerminalTextTests {
     ("\u{1B}]8;;https://evil.example\u{7}", #"\u{1B}]8;;https://evil.example\u{7}"#),
     ("moc.\u{202E}evil\u{2066}\u{200F}\u{61C}", #"moc.\u{202E}evil\u{2066}\u{200F}\u{61C}"#),
     ("a\u{200B}b\u{200D}\u{FEFF}\u{AD}\u{2060}", #"a\u{200B}b\u{200D}\u{FEFF}\u{AD}\u{2060}"#),
-    // Letters and marks that show nothing, and are neither controls nor of the category of formats.
+    // Invisible letters and marks that are neither controls nor formats.
     ("a\u{3164}\u{115F}\u{FFA0}\u{34F}\u{FE0F}\u{17B4}", #"a\u{3164}\u{115F}\u{FFA0}\u{34F}\u{FE0F}\u{17B4}"#),
     ("a\u{E0061}\u{E000}\u{378}\u{2800}", #"a\u{E0061}\u{E000}\u{378}\u{2800}"#),
     ("a\u{A0}b\u{3000}c\u{2003}d", "a b c d"),

@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test(arguments: [
-    // The smallest link: key and secret alone; what is unknown is passed over, also as a hint.
+    // The smallest link: key and secret alone; what is unknown is ignored, also as a hint.
     (1, "a2005821" + "02" + zeros(32) + "0150" + zeros(16), true),
     (2, "a4005821" + "03" + zeros(32) + "0150" + zeros(16) + "056278780a" + "01", true),
     // Another kind of point, a secret that is too short or too long, a part that is missing, another type.

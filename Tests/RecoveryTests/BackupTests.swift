@@ -92,7 +92,7 @@ import Testing
 
   // MARK: - Merging
 
-  /// An entry whose order of plaintexts is that of the vectors' one byte: it stands in the name.
+  /// An entry whose plaintexts sort by the vectors' one byte, which is in the name.
   private func entry(_ vector: Vector) throws -> AccountEntry {
     let (counter, changed) = (vector.counter.integer(UInt32.self), vector.changedAt.integer(UInt64.self))
     guard !vector.deleted.isTrue else { return .tombstone(counter: counter, changed: changed) }

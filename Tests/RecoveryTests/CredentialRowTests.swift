@@ -173,7 +173,7 @@ import Testing
     #expect(throws: RecoveryError.notAuthentic) { try others.open(row) }
   }
 
-  /// Under a right seal, what no version of ours wrote.
+  /// A valid seal around content that no version wrote.
   @Test(
     arguments: [
       (1, nil), (2, nil), (5, nil), (6, nil), (7, nil), (8, nil), (9, nil), (10, nil), (11, nil),

@@ -43,7 +43,7 @@ enum StoreRows {
     let indices = set.rows.array.map { $0.integer(Int.self) }
     for order in [indices, indices.reversed()] {
       var rows = RowSet()
-      // What comes and goes again leaves nothing.
+      // Adding and removing a row leaves the sum unchanged.
       for row in all { rows.add(row.mac, isCredential: row.isCredential) }
       for index in order { rows.add(all[index].mac, isCredential: all[index].isCredential) }
       for row in all { rows.remove(row.mac, isCredential: row.isCredential) }

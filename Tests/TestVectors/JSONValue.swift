@@ -11,7 +11,7 @@ package enum JSONValue: Codable, Equatable, Sendable {
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
-    // Text first: it is most of what stands in a file.
+    // Text first: most values of a file are texts.
     if let text = try? container.decode(String.self) {
       self = .text(text)
     } else if container.decodeNil() {
@@ -41,7 +41,7 @@ package enum JSONValue: Codable, Equatable, Sendable {
     }
   }
 
-  /// As it stands on the wire.
+  /// As on the wire.
   package func json() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
 
   /// A member of an object; setting `nil` takes it away.

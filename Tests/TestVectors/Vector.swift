@@ -5,12 +5,12 @@ import Testing
 /// One JSON file of `Tests/Vectors`, or a value inside it, such as `vectors.payment.txid.text`.
 ///
 /// Members and elements can be named whether they are there or not. Where one is read that is missing or of another
-/// type, the test fails and is told the place, such as "algorand.json: payment.txid is no text", and goes on with an
+/// type, the test fails with the place, such as "algorand.json: payment.txid is no text", and goes on with an
 /// empty value: so nothing need be thrown, and `#expect` shows what it compared.
 @dynamicMemberLookup
 package struct Vector: Sendable, CustomStringConvertible {
   private let place: String
-  /// What stands here; `nil` for nothing.
+  /// The value; `nil` if absent.
   package let json: JSONValue?
 
   private static let files = Mutex<[String: JSONValue]>([:])
@@ -33,7 +33,7 @@ package struct Vector: Sendable, CustomStringConvertible {
 
   private init(_ json: JSONValue?, at place: String) { (self.json, self.place) = (json, place) }
 
-  /// A member whose name is one of the properties below, or no name of Swift's.
+  /// A member whose name is one of the properties below, or not a Swift identifier.
   package subscript(_ name: String) -> Vector {
     Vector(json?[name], at: place + (place.hasSuffix(".json") ? ": " : ".") + name)
   }
@@ -46,13 +46,13 @@ package struct Vector: Sendable, CustomStringConvertible {
     return Vector(elements.indices.contains(index) ? elements[index].json : nil, at: "\(place)[\(index)]")
   }
 
-  /// The case's own name, or where it stands.
+  /// The case's own name, or its place.
   package var description: String {
     let names: [JSONValue?] = [json, json?["name"], json?["why"], json?["id"]]
     return names.lazy.compactMap { $0?.text }.first ?? place
   }
 
-  // MARK: What stands here
+  // MARK: Values
 
   /// `nil` where there is nothing, or null.
   package var optional: Vector? { json == nil || json == .null ? nil : self }
@@ -74,13 +74,13 @@ package struct Vector: Sendable, CustomStringConvertible {
 
   package var text: String { read("text", else: "", \.text) }
 
-  /// Bytes that stand here in hexadecimal.
+  /// Bytes from hexadecimal.
   package var hex: Hex { read("hexadecimal", else: Hex([])) { $0.text.flatMap { Hex($0) } } }
 
   /// The same, where they are used and not compared.
   package var bytes: [UInt8] { hex.bytes }
 
-  /// Bytes that stand here in base64.
+  /// Bytes from base64.
   package var base64: [UInt8] {
     read("base64", else: []) { $0.text.flatMap { Data(base64Encoded: $0) }.map(Array.init) }
   }

@@ -112,7 +112,7 @@ struct AdaptersTests {
     }
   }
 
-  /// A port of 127.0.0.1 on which nobody listens: one that was just given back.
+  /// A closed port of 127.0.0.1: one that was just released.
   private func unusedPort() throws -> UInt16 {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(descriptor) }
@@ -130,7 +130,7 @@ struct AdaptersTests {
   }
 }
 
-/// Answers whoever asks with a head at once, and a body of 1000 bytes within ten seconds: never silent, never done.
+/// Answers each request with a head at once, and a body of 1000 bytes within ten seconds: never silent, never done.
 private final class DrippingServer: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 

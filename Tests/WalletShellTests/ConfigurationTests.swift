@@ -232,7 +232,7 @@ extension [String: String] {
   fileprivate var lookUp: (String) -> String? { { self[$0] } }
 }
 
-/// A file that is gone when nobody has it any more.
+/// A file that is removed when it is released.
 private final class TemporaryFile: Sendable {
   let path: String
 

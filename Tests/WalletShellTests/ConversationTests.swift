@@ -6,7 +6,7 @@ import Testing
 @testable import LiquidAuth
 @testable import liquid_auth_wallet
 
-/// A conversation over a channel whose dApp is played by the test.
+/// A conversation over a channel to the test's dApp.
 @Suite(.timeLimit(.minutes(1))) struct ConversationTests {
   // {"id": "1", "reference": "arc0027:sign_message:request", "params": {"message": "hi", "providerId": "p"}}
   private static let signMessage =
@@ -161,7 +161,7 @@ private final class Node: AlgodPort {
   }
 }
 
-/// Somebody who signs nothing.
+/// A user who signs nothing.
 private struct Refusing: TransactionSigner {
   let failure: PortError
 
@@ -172,7 +172,7 @@ private struct Refusing: TransactionSigner {
   func sign(message: [UInt8], origin: String) async throws(PortError) -> [UInt8] { throw failure }
 }
 
-/// What was told, in its order.
+/// The reports, in order.
 private final class Told: Sendable {
   private let state = Mutex<[WalletEvent]>([])
 
@@ -181,7 +181,7 @@ private final class Told: Sendable {
   func add(_ event: WalletEvent) { state.withLock { $0.append(event) } }
 }
 
-/// Somebody who is asked, and never answers.
+/// A user who never answers.
 private final class Person: TransactionSigner {
   private let withdrawn = Latch()
   private let (questions, feed) = AsyncStream.makeStream(of: Void.self)

@@ -7,7 +7,7 @@ struct PNG {
   /// Chunks in their order.
   var chunks: [(name: String, content: [UInt8])]
 
-  /// A picture whose rows, each behind the number of its filter, are `rows`, in one block that is not compressed.
+  /// A picture whose rows, each after the number of its filter, are `rows`, in one block that is not compressed.
   init(
     _ width: UInt8, _ height: UInt8, depth: UInt8, colour: UInt8, interlaced: UInt8 = 0, palette: [UInt8]? = nil,
     transparency: [UInt8]? = nil, rows: [UInt8]

@@ -4,7 +4,7 @@ import Testing
 
 @testable import liquid_auth_wallet
 
-/// Base64url of a CBOR text of so many bytes, 65 536 or more.
+/// Base64url of a CBOR text of the number of bytes to read, 65 536 or more.
 private func frame(of count: Int) -> String {
   let head: [UInt8] = [0x7A] + (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) }
   return base64(head + [UInt8](repeating: 0x41, count: count))

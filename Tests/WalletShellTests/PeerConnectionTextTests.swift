@@ -66,7 +66,7 @@ struct PeerConnectionTextTests {
 }
 
 struct PeerCertificateTests {
-  /// A certificate of nobody's, and its digests as `openssl x509 -fingerprint` tells them.
+  /// A test certificate, and its digests as `openssl x509 -fingerprint` prints them.
   private static let pem = """
     -----BEGIN CERTIFICATE-----
     MIIBeDCCAR2gAwIBAgIUYk9Q1ftQoYqBD5sXMjNgeuMSl+cwCgYIKoZIzj0EAwIw

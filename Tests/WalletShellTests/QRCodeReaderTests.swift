@@ -5,7 +5,7 @@ import Testing
 
 /// What zbarimg may do: its place is taken by a script.
 struct QRCodeReaderTests {
-  /// What is said of a picture where zbarimg is this script.
+  /// The result for a picture if zbarimg is this script.
   private func reading(
     _ script: String, of picture: String = "/dev/null", timeout: Duration = .seconds(600)
   ) async throws -> String {
@@ -47,7 +47,7 @@ struct QRCodeReaderTests {
     (#"[ "$6" = - ] || exit 4; [ "$(tail -n +2 | tr -d '\000\377' | wc -c)" = 0 ] || exit 4; echo found"#, "found"),
     // No fourth.
     ("exit 4", nil),
-    // What the person's own picture is said to be stands for all tries.
+    // The error of the first try is reported for all tries.
     (#"[ "$6" = - ] && exec yes; exit 4"#, "there is more than one QR code in PATH; cut out the dApp's, and try again"),
   ])
   func `a PNG picture in which nothing is found is tried twice more`(script: String, said: String?) async throws {

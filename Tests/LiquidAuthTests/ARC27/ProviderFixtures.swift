@@ -20,7 +20,7 @@ enum ARC27Vectors {
   }
 }
 
-/// An authenticator with one account: it signs what it is asked to, unless it is told to fail, and remembers everything.
+/// An authenticator with one account: it signs every request, unless it is set to fail, and records everything.
 actor FakeSigner: TransactionSigner {
   /// The transactions of one question to the authenticator, or a message.
   enum Asked: Equatable {
@@ -64,7 +64,7 @@ actor FakeSigner: TransactionSigner {
   }
 }
 
-/// A node that takes what it is given, but for those calls that it is told to fail.
+/// A node that accepts everything, except in the calls that are set to fail.
 actor FakeAlgod: AlgodPort {
   private let failures: [Int: PortError]
   private(set) var posted: [[UInt8]] = []
@@ -126,7 +126,7 @@ extension ProviderFixture {
     ])
   }
 
-  /// What the provider says to a request.
+  /// The provider's answer to a request.
   mutating func ask(_ method: String, _ params: LooseCBORValue = .null) async throws -> Said {
     try Said(await provider.answer(Self.frame(method, params)))
   }
@@ -185,7 +185,7 @@ struct TestPayment {
     return payments.map { TestPayment(sender: $0.sender, amount: $0.amount, group: id) }
   }
 
-  /// What nodes take, with a signature that nobody has checked.
+  /// A signed transaction as nodes accept it; its signature is not checked.
   var signed: [UInt8] {
     let signature = [0xA3] + Array("sig".utf8) + [0xC4, 64] + [UInt8](repeating: 7, count: 64)
     return [0x82] + signature + [0xA3] + Array("txn".utf8) + bytes

@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct `ARC-27 signing` {
   // Holds: PEERARC27-1
-  /// All ways to say who signs in a group of one to four, and in each form.
+  /// All combinations of signers in a group of one to four, in each form.
   @Test(arguments: 1...4, [Provider.SignedTransactionForm.signature, .signedTransaction])
   func `each signature is at its transaction's index; the others are null`(
     count: Int, form: Provider.SignedTransactionForm

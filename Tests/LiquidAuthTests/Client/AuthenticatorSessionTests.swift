@@ -131,7 +131,7 @@ import Testing
 
   // MARK: - The messages
 
-  /// An authenticator that says what a test says.
+  /// An authenticator with a test's answers.
   private struct Parrot: AuthenticatorPort {
     var account: Result<String, PortError> = .success(TestWallet.address)
     var passkey: Result<WalletPasskey, PortError> = .success(

@@ -40,7 +40,7 @@ import Testing
           Hex(try ClientData(ceremony, challenge: challenge, origin: WebOrigin(origin)).hash)
         }
       })
-    // Those with crossOrigin, or in the bound form, are not ours.
+    // Those with crossOrigin, or in the bound form, are not this form.
     let ours = vectors.filter { $0.clientDataJSON.optional?.text.contains("crossOrigin") == false }
     #expect(ours.count == 2)
     for vector in ours { #expect(written.contains(vector.clientDataHash.hex)) }

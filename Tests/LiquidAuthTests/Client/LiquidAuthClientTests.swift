@@ -6,7 +6,7 @@ import Testing
 
 @testable import LiquidAuth
 
-/// The ceremonies between our own authenticator and a server that checks what it is told.
+/// The ceremonies between the real authenticator and a server that checks the answers.
 @Suite struct LiquidAuthClientTests {
   private static let host = "example.com"
   private static func server(
@@ -254,7 +254,7 @@ import Testing
     #expect(server.paths == ["/attestation/request", "/attestation/response"])
   }
 
-  // MARK: - What is refused before anybody is asked
+  // MARK: - What is refused before any prompt
 
   private struct Trick: Sendable, CustomTestStringConvertible {
     let name: String

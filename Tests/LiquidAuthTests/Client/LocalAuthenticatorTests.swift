@@ -55,7 +55,7 @@ import Testing
     await #expect(throws: expected) { try await local.walletPasskey(rpID: "example.com", host: "example.com") }
   }
 
-  /// A person who thinks until the test says otherwise.
+  /// A user who answers when the test says so.
   private final class ThinkingPerson: UserInteraction {
     let canVerify = true
     let verificationTriesLeft = 8

@@ -54,7 +54,7 @@ import Testing
   }
 
   private static let refusals: [(HTTPResponse, LiquidAuthError)] = [
-    // A status from 400 on whatever the body says, an error whatever the status says.
+    // A status from 400 on with any body, and an error with any status.
     (.json(#"{"a":1}"#, status: 500), .serverError(status: 500, "it gave no reason")),
     (.json(#"{"a":1,"success":true}"#, status: 503), .serverError(status: 503, "it gave no reason")),
     (.json(#"{"reason":"unauthorized","error":"no"}"#, status: 401), .authenticationFailed("no")),

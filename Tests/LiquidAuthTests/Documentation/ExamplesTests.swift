@@ -3,7 +3,7 @@ import Foundation
 import LiquidAuth
 import Testing
 
-/// The examples of `LiquidAuth.docc`, compiled, and run as far as a double of a server goes.
+/// The examples of `LiquidAuth.docc`, compiled, and run against a server double.
 @Suite struct ExamplesTests {
   private static let here = URL(filePath: #filePath)
 

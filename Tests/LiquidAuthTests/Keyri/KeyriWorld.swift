@@ -85,7 +85,7 @@ final class KeyriWorld: Sendable {
   /// The next answer is none.
   func fail(_ failure: PortError) { state.withLock { $0.answers.append(.failure(failure)) } }
 
-  /// The session of the vectors as the API describes it, with other members where `changes` says so; null removes one.
+  /// The session of the vectors as the API describes it, with the members of `changes`; null removes one.
   static func session(_ changes: [String: Any] = [:]) throws -> String {
     let described = try KeyriVectors.load().flow.session.json?.json()
     var session = try JSONSerialization.jsonObject(with: Data(described ?? [])) as? [String: Any] ?? [:]
@@ -117,7 +117,7 @@ extension KeyriWorld: HTTPPort {
 
 /// The authenticator: one user's key, and a signature that the vectors have.
 struct ScriptedAssociationKeys: AssociationKeys {
-  /// What was signed, for whom, as the prompt said.
+  /// The signed data and their recipient, as in the prompt.
   struct Signed: Equatable {
     let data: String
     let publicUserID: String

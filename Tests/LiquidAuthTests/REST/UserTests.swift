@@ -40,7 +40,7 @@ import Testing
     var testDescription: String { json }
   }
 
-  /// The service's own, NestJS's with one sentence and with many, and what says nothing.
+  /// The service's own, NestJS's with one sentence and with many, and one without a text.
   private static let refusals: [Refusal] = [
     Refusal(
       json: #"{"reason":"not_found","error":"User not found."}"#, reason: "not_found", message: "User not found.",

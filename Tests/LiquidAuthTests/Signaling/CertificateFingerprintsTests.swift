@@ -2,7 +2,7 @@ import Testing
 
 @testable import LiquidAuth
 
-/// Two certificates of nobody's, made by OpenSSL 3.0, with their digests as `openssl x509 -fingerprint` tells them.
+/// Two test certificates, made by OpenSSL 3.0, with their digests as `openssl x509 -fingerprint` prints them.
 struct CertificateFingerprintsTests {
   private static let first = der(
     """

@@ -198,7 +198,7 @@ import Testing
     #expect(world.openThings == 0)
   }
 
-  /// Until somebody waits for room: the amount is looked at once before the bell is hung, and once after.
+  /// Until a sender waits for room: the amount is read once before the registration, and once after.
   private func waiting() async {
     while world.looksAtBufferedAmount < 2 { await Task.yield() }
   }

@@ -497,7 +497,7 @@ struct SignalingMachineTests {
     #expect(outcomes.keys.sorted() == ["opened", "refused", "waited"])
   }
 
-  /// What a session ends in whose peer connection opens once it has the answer.
+  /// The end of a session whose peer connection opens after the answer.
   private func outcome(of session: [String]) -> SignalingMachine.Action? {
     var (wallet, actions) = (Wallet(), [SignalingMachine.Action]())
     _ = wallet.begin()

@@ -13,7 +13,7 @@ import Testing
   let world = World()
   let told = Told()
 
-  /// What the person was told.
+  /// The reported progress.
   final class Told: Sendable {
     private let list = Mutex<[SignalingProgress]>([])
     func append(_ progress: SignalingProgress) { list.withLock { $0.append(progress) } }
@@ -240,7 +240,7 @@ import Testing
   func `the time-out closes everything`(_ stage: Stage) async throws {
     let task = try start()
     try await reach(stage)
-    // Time goes on once all that was told is heard.
+    // Time moves once all events are handled.
     while told.stages.count < [Stage.letIn: 1, .signalled: 2, .connecting: 3][stage] ?? 0 { await Task.yield() }
     world.advance(by: .seconds(120))
     let reached: SignalingStage = [.signalled: .signalled, .connecting: .connecting][stage] ?? .linking

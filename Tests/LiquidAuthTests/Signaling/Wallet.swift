@@ -2,7 +2,7 @@ import Testing
 
 @testable import LiquidAuth
 
-/// The signaling machine and a hand-moved clock; what goes over the web socket is read as events.
+/// The signaling machine and a hand-moved clock; messages of the web socket are read as events.
 struct Wallet {
   var machine: SignalingMachine
   var now = Duration.seconds(500)
@@ -74,7 +74,7 @@ struct Wallet {
   }
 }
 
-/// The action "tell the person".
+/// The action "report".
 func told(_ event: SignalingProgress.Event, after elapsed: Duration = .zero) -> SignalingMachine.Action {
   .progress(SignalingProgress(event: event, elapsed: elapsed))
 }
@@ -86,7 +86,7 @@ func emitted(
   .transport(.send(id(connection), "4" + SocketIOPacket.text(of: try SocketIOEvent(name, argument))))
 }
 
-/// The actions "send these candidates of ours".
+/// The actions "send these own candidates".
 func emittedCandidates(_ numbers: some Sequence<Int>, on connection: Int = 1) throws -> [SignalingMachine.Action] {
   try numbers.map { number in
     try emitted("offer-candidate", CandidatePayload(Descriptions.candidate(number)), on: connection)

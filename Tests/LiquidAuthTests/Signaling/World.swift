@@ -4,7 +4,7 @@ import Synchronization
 
 /// All ports of the signaling in memory: what is asked of them is heard by the test, which answers by hand.
 ///
-/// Time stands still until `advance(by:)`.
+/// Time does not move until `advance(by:)`.
 final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
   /// What was asked of a port.
   enum Call: Equatable, Sendable {
@@ -149,7 +149,7 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
       response = one
       break
     }
-    // Before anybody is told that it is over.
+    // Before the end is reported.
     state.withLock { $0.openThings -= 1 }
     if let response { return response }
     feed.yield(.httpCancelled)

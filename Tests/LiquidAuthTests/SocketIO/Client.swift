@@ -1,6 +1,6 @@
 @testable import LiquidAuth
 
-/// The machine and a hand-moved clock, driven by what would stand on the wire.
+/// The machine and a hand-moved clock, driven by the bytes of the wire.
 struct Client {
   static let open =
     #"0{"sid":"abc","upgrades":[],"pingInterval":25000,"pingTimeout":20000,"maxPayload":1000000}"#
@@ -15,7 +15,7 @@ struct Client {
     machine = SocketIOMachine(randomness: randomness)
   }
 
-  /// A client whose web socket the server has let into the namespace.
+  /// A client that is connected to the namespace over a web socket.
   static func connected(open: String = Client.open) -> Client {
     var client = Client()
     _ = client.begin()

@@ -6,7 +6,7 @@ import Testing
 struct PollingTests {
   static let sidTarget = Client.pollingTarget + "&sid=abc"
 
-  /// A client whose web socket was refused, at its second try.
+  /// A client at its second try, after its web socket was refused.
   static func polling() -> Client {
     var client = Client()
     _ = client.begin()

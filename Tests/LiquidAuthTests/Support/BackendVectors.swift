@@ -3,12 +3,12 @@ import Testing
 
 @testable import LiquidAuth
 
-/// `liquid-auth-backend.json`: what phones and the Liquid Auth service told each other.
+/// `liquid-auth-backend.json`: the messages between phones and the Liquid Auth service.
 enum BackendVectors {
   static func load() throws -> Vector { try Vector("liquid-auth-backend") }
 }
 
 extension Vector {
-  /// What stands here, as it is read when it comes from a server.
+  /// The value, decoded like a server's answer.
   func decode<T: Decodable>(_ type: T.Type) throws -> T { try ServerSession.decode(type, try #require(json).json()) }
 }

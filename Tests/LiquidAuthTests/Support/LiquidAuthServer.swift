@@ -7,8 +7,8 @@ import Recovery
 import Synchronization
 import TestVectors
 
-/// A Liquid Auth service in memory: the endpoints, cookies, statuses and checks of the real one, and stricter where that
-/// forgets to look.
+/// A Liquid Auth service in memory: the endpoints, cookies, statuses and checks of the real one, and stricter where
+/// that forgets to look.
 final class LiquidAuthServer: HTTPPort {
   /// What may be changed in an answer on its way, by the path that it answers.
   typealias Tampering = @Sendable (_ path: String, inout HTTPResponse) -> Void

@@ -1,7 +1,7 @@
 import LiquidAuth
 import Synchronization
 
-/// A server that answers as a test says, and remembers what it was asked.
+/// A server that gives a test's answers and records the requests.
 final class ScriptedServer: HTTPPort {
   typealias Answer = Result<HTTPResponse, PortError>
 

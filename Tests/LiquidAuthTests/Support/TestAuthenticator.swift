@@ -9,8 +9,8 @@ import Synchronization
 import TestSupport
 import TestVectors
 
-/// Our own authenticator behind the port, as the daemon composes it: the store in memory, a person who does what a test
-/// says, the phrase of `keys-and-recovery.json`.
+/// The real authenticator behind the port, as the daemon composes it: the store in memory, a user controlled by the
+/// test, the phrase of `keys-and-recovery.json`.
 actor TestAuthenticator: AuthenticatorPort {
   /// What may be changed in an answer on its way, by the command that it answers.
   typealias Tampering = @Sendable (_ command: UInt8, inout CBORMap) -> Void
@@ -68,7 +68,7 @@ actor TestAuthenticator: AuthenticatorPort {
   }
 }
 
-/// A person who agrees, or does what a test says.
+/// A user who agrees, or does what a test sets.
 final class TestPerson: UserInteraction {
   let canVerify: Bool
   let verificationTriesLeft = 8

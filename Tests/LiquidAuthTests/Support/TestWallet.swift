@@ -49,7 +49,7 @@ struct TestSuffixes: PublicSuffixes {
   }
 }
 
-/// What a person was told.
+/// The reported progress.
 final class ProgressLog: Sendable {
   private let list = Mutex<[LiquidAuthProgress]>([])
 
