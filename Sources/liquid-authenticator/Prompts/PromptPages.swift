@@ -152,7 +152,7 @@ extension TokenPermissions {
   /// What else the program may do until the device is plugged in again, or ten minutes are over.
   fileprivate func lines(ofSite isOfSite: Bool) -> [String] {
     let operations: [(TokenPermissions, String)] = [
-      ([.makeCredential, .getAssertion], "It may sign in there with a passkey as well."),
+      ([.makeCredential, .getAssertion], "The program may also sign in there with a passkey."),
       (.credentialManagement, "It may list, rename and remove your passkeys\(isOfSite ? " of this site" : "")."),
       (
         .persistentCredentialManagementReadOnly,
