@@ -34,6 +34,10 @@ class Screen:
     def press(self, *keys: str):
         self._run("xdotool", "key", "--delay", 80, *keys)
 
+    def shows(self, window_class: str) -> bool:
+        search = ["xdotool", "search", "--onlyvisible", "--class", window_class]
+        return subprocess.run(search, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
+
     def find(self, colour: str, picture: pathlib.Path, below: int):
         """Find the smallest box with all of this colour below a line: (left, top, right, bottom), or None."""
         # Everything else becomes black; "%@" is the box without the black around it.
