@@ -1,11 +1,11 @@
-/// Bytes to values, and nothing but the canonical form of CTAP2.
+/// Decodes values, in the canonical form of CTAP2 only.
 public enum CBORDecoder {
   /// How many arrays and maps may be open at once in a CTAP2 message, CTAP §8.
   public static let messageDepth = 4
 
   /// Decodes exactly one item in CTAP2 canonical form, CTAP §8.
   ///
-  /// What it answers, ``CBOREncoder`` turns into the very same bytes.
+  /// ``CBOREncoder`` encodes the result to the same bytes.
   ///
   /// - Parameters:
   ///   - bytes: the whole item; nothing may follow it.
@@ -47,14 +47,13 @@ public enum CBORDecoder {
 
 /// An encoding error, or a missing or wrong member.
 ///
-/// The three cases are the three answers that CTAP2 has for it (CTAP §6.3). Errors are equal by case: the reason is for
-/// people, and two roads to the same refusal are the same refusal.
+/// The three cases are three statuses of CTAP2 (CTAP §6.3). Errors are equal by case: the reason is only for messages.
 public enum CBORError: Error, Sendable {
-  /// The bytes are not CBOR in the form that is asked of them: `CTAP2_ERR_INVALID_CBOR` (0x12).
+  /// The bytes are not CBOR in the required form: `CTAP2_ERR_INVALID_CBOR` (0x12).
   case invalid(String)
   /// A member has another CBOR type: `CTAP2_ERR_CBOR_UNEXPECTED_TYPE` (0x11).
   case unexpectedType(String)
-  /// A member is not there: `CTAP2_ERR_MISSING_PARAMETER` (0x14).
+  /// A member is missing: `CTAP2_ERR_MISSING_PARAMETER` (0x14).
   case missing(String)
 }
 

@@ -1,6 +1,6 @@
 import CCBOR
 
-/// Values to bytes, in CTAP2 canonical form.
+/// Encodes values in CTAP2 canonical form.
 public enum CBOREncoder {
   /// Encodes a value, CTAP §8: libcbor writes the shortest heads, ``CBORMap`` keeps the order.
   public static func encode(_ value: CBORValue) -> [UInt8] {
@@ -10,7 +10,7 @@ public enum CBOREncoder {
     return bytes
   }
 
-  /// The size of the encoding, bytes.
+  /// The size of the encoding, in bytes.
   private static func size(of value: CBORValue) -> Int {
     switch value {
     case .unsigned(let number), .negative(let number): headSize(number)
@@ -25,7 +25,7 @@ public enum CBOREncoder {
     }
   }
 
-  /// The size of a head, bytes: the argument is in the first byte, or in 1, 2, 4 or 8 bytes after it (RFC 8949 §3).
+  /// The size of a head, in bytes: the argument is in the first byte, or in 1, 2, 4 or 8 bytes after it (RFC 8949 §3).
   private static func headSize(_ argument: UInt64) -> Int {
     switch argument {
     case 0..<24: 1

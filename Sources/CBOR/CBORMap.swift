@@ -1,12 +1,10 @@
-/// A CBOR map that is in canonical order at every moment.
+/// A CBOR map that is always in canonical order.
 ///
-/// No order can be given from outside, so a map that is encoded is canonical by construction (CTAP §8).
+/// A caller cannot set the order, so every encoded map is canonical (CTAP §8).
 public struct CBORMap: Hashable, Sendable {
   /// One member of a map.
   public struct Pair: Hashable, Sendable {
-    /// What the member is found by.
     public let key: CBORValue
-    /// What the member holds.
     public let value: CBORValue
   }
 
@@ -19,7 +17,7 @@ public struct CBORMap: Hashable, Sendable {
   /// Makes an empty map with room for `capacity` members.
   init(capacity: Int) { pairs.reserveCapacity(capacity) }
 
-  /// Makes a map of pairs in any order; of two with the same key the last one counts.
+  /// Makes a map of pairs in any order; of two with the same key, the last is kept.
   public init(_ pairs: some Sequence<(CBORValue, CBORValue)>) {
     self.init(capacity: pairs.underestimatedCount)
     for (key, value) in pairs { self[key] = value }
@@ -32,7 +30,7 @@ public struct CBORMap: Hashable, Sendable {
     return true
   }
 
-  /// How many members there are.
+  /// The number of members.
   public var count: Int { pairs.count }
 
   /// Whether there are no members.
@@ -71,7 +69,7 @@ extension CBORMap: ExpressibleByDictionaryLiteral {
 
 // MARK: - Typed look-ups
 
-/// `required…` throws ``CBORError/missing(_:)`` when there is no such member, `optional…` answers `nil`; both throw
+/// `required…` throws ``CBORError/missing(_:)`` when there is no such member, `optional…` returns `nil`; both throw
 /// ``CBORError/unexpectedType(_:)`` when the member has another type.
 extension CBORMap {
   /// The unsigned integer of a member that must be there.
@@ -81,9 +79,9 @@ extension CBORMap {
     try typed(key, "an unsigned integer", \.unsigned)
   }
 
-  /// The integer, of 64 bits with sign, of a member that must be there.
+  /// The signed 64-bit integer of a member that must be there.
   public func requiredInt(_ key: CBORValue) throws(CBORError) -> Int64 { try present(key, optionalInt(key)) }
-  /// The integer, of 64 bits with sign, of a member that may be absent.
+  /// The signed 64-bit integer of a member that may be absent.
   public func optionalInt(_ key: CBORValue) throws(CBORError) -> Int64? {
     try typed(key, "an integer of 64 bits", \.int)
   }
@@ -126,7 +124,7 @@ extension CBORMap {
     return value
   }
 
-  /// The name of a member in an error; the key comes from the source code, so it is no secret.
+  /// The name of a member in an error; the key comes from the source code, so it is not secret.
   private static func name(of key: CBORValue) -> String {
     if case .text(let text) = key { "member \"\(text)\"" } else { "member \(key)" }
   }

@@ -36,7 +36,7 @@ extension CBORValue {
     if case .unsigned(let number) = self { number } else { nil }
   }
 
-  /// The number, when this is an integer of 64 bits with sign.
+  /// The number, when this is a signed 64-bit integer.
   public var int: Int64? {
     switch self {
     case .unsigned(let number): Int64(exactly: number)
@@ -121,7 +121,7 @@ extension CBORValue {
   /// Whether this key comes before another in a canonical map: by major type, then by encoded length, then by bytes.
   ///
   /// CTAP §8. Within one major type below 4, and for the two truth values, a smaller argument is a shorter or smaller
-  /// encoding, so nothing needs to be encoded for the keys that messages really have.
+  /// encoding, so the usual keys of messages are compared without encoding them.
   static func precedes(_ left: CBORValue, _ right: CBORValue) -> Bool {
     switch (left, right) {
     case (.unsigned(let left), .unsigned(let right)), (.negative(let left), .negative(let right)): left < right
@@ -141,9 +141,9 @@ extension CBORValue {
 // MARK: - Description
 
 extension CBORValue: CustomStringConvertible {
-  /// Numbers and truth values as they are; of everything else only the kind and size.
+  /// Numbers and truth values as they are; only the kind and size of everything else.
   ///
-  /// Descriptions end up in errors and logs, and a content may be a secret or name the user.
+  /// Descriptions appear in errors and logs, and the content may be secret or name the user.
   public var description: String {
     switch self {
     case .unsigned(let number): "\(number)"

@@ -1,13 +1,12 @@
 /// Walks the heads of an encoding and refuses what the profile does not allow, before libcbor reads it.
 ///
-/// libcbor's decoder checks well-formedness only, forgets how wide a length was written, and reserves memory for as
-/// many elements as a head declares (16 bytes a pair, so that five bytes ask for gigabytes). Here every declared size
-/// is held against the bytes that are left, so what libcbor then allocates is a small multiple of the input.
+/// libcbor's decoder checks well-formedness only, does not report the width of a length, and reserves memory for as
+/// many elements as a head declares (16 bytes a pair, so five bytes can request gigabytes). Here every declared size is
+/// compared with the bytes that are left, so libcbor then allocates a small multiple of the input.
 ///
-/// What this cannot see, the decoders check on the values: the order of keys, keys that are there twice, and that texts
-/// are UTF-8.
+/// The decoders check the rest on the values: the order of keys, duplicate keys, and that texts are UTF-8.
 struct EncodingWalk {
-  /// What an encoding may be.
+  /// The allowed form of an encoding.
   enum Form {
     /// CTAP2's: shortest heads, and only the kinds of ``CBORValue``. CTAP §8.
     case canonical
@@ -20,7 +19,7 @@ struct EncodingWalk {
   private var offset = 0
   private var isCutOff = false
 
-  /// Checks that the bytes are one item of that profile: definite lengths, no tags, no trailing bytes.
+  /// Checks that the bytes are one item of the form: definite lengths, no tags, no trailing bytes.
   ///
   /// `maximumDepth` counts open arrays and maps.
   static func check(_ bytes: [UInt8], form: Form, maximumDepth: Int) throws(CBORError) {
@@ -29,7 +28,7 @@ struct EncodingWalk {
     guard walk.offset == bytes.count else { throw .invalid("trailing bytes from byte \(walk.offset) on") }
   }
 
-  /// Whether nothing is wrong with the bytes but that more of them are missing.
+  /// Whether the bytes are an incomplete prefix of one item.
   static func isCutOff(_ bytes: [UInt8], form: Form, maximumDepth: Int) -> Bool {
     var walk = EncodingWalk(bytes, form)
     try? walk.item(maximumDepth: maximumDepth)
@@ -42,9 +41,10 @@ struct EncodingWalk {
 
   /// Walks one item with all that it contains.
   ///
-  /// Iterative: the depth of hostile input must not become depth of our stack.
+  /// Iterative, so that the depth of hostile input cannot exhaust the stack.
   private mutating func item(maximumDepth: Int) throws(CBORError) {
-    // How many items are still to come: outside, then in each open array and map. A map of n pairs is 2n items.
+    // The number of items still to come: at the top level, then in each open array and map. A map of n pairs is 2n
+    // items.
     var toCome: [UInt64] = []
     toCome.reserveCapacity(1 + maximumDepth)
     toCome.append(1)

@@ -1,6 +1,6 @@
 import CCBOR
 
-/// Reads an encoding that ``EncodingWalk`` has accepted, item by item; libcbor decodes bytes nowhere else.
+/// Reads an encoding that ``EncodingWalk`` has accepted, item by item; only this type decodes with libcbor.
 struct ItemReader {
   private let bytes: UnsafeBufferPointer<UInt8>
   private var offset = 0

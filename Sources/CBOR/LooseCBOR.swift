@@ -2,8 +2,8 @@ import CCBOR
 
 /// One CBOR item of the kinds that JavaScript writes: the data model of JSON, and byte strings.
 ///
-/// The second profile, for what a web page sends to a wallet (ARC-27). No message of CTAP2 is ever read as this, and
-/// nothing turns one into the other: ``CBORValue`` has no `null`, and no floating point.
+/// The second profile, for what a web page sends to a wallet (ARC-27). CTAP2 messages are never read as this, and
+/// neither type converts to the other: ``CBORValue`` has no `null`, and no floating point.
 public enum LooseCBORValue: Equatable, Sendable {
   /// An unsigned integer.
   case unsigned(UInt64)
@@ -17,7 +17,7 @@ public enum LooseCBORValue: Equatable, Sendable {
   case text(String)
   /// An array.
   case array([LooseCBORValue])
-  /// A map. Its keys are compared as texts: two that look the same are the same.
+  /// A map. Keys are compared as texts: canonically equivalent keys are equal.
   case map([String: LooseCBORValue])
   /// `false` or `true`.
   case bool(Bool)
@@ -57,13 +57,13 @@ extension LooseCBORValue: ExpressibleByArrayLiteral {
 }
 
 extension LooseCBORValue: ExpressibleByDictionaryLiteral {
-  /// Writes a map; of two pairs with the same key the last one counts.
+  /// Writes a map; of two pairs with the same key, the last is kept.
   public init(dictionaryLiteral pairs: (String, LooseCBORValue)...) {
     self = .map(Dictionary(pairs) { $1 })
   }
 }
 
-/// Bytes to values as cbor-x and its like write them; never used for CTAP2.
+/// Decodes what cbor-x and similar encoders write; never used for CTAP2.
 public enum LooseCBORDecoder {
   /// How many arrays and maps may be open at once.
   ///
@@ -72,13 +72,13 @@ public enum LooseCBORDecoder {
 
   /// Decodes exactly one item.
   ///
-  /// Beyond what ``CBORDecoder`` takes: heads wider than needed (cbor-x writes each map's count in 16 bits), keys in
+  /// It accepts more than ``CBORDecoder``: heads wider than needed (cbor-x writes each map's count in 16 bits), keys in
   /// any order, `null`, `undefined` and floating point.
   ///
   /// - Parameters:
   ///   - bytes: the whole item; nothing may follow it.
   ///   - maximumSize: the limit of the input, in bytes.
-  /// - Throws: ``CBORError/invalid(_:)`` for more bytes or depth, a key that is no text or is there twice, an
+  /// - Throws: ``CBORError/invalid(_:)`` for more bytes or depth, a key that is not a text or is a duplicate, an
   ///   indefinite length, a tag, an unassigned simple value, text that is not UTF-8, or trailing bytes.
   public static func decode(_ bytes: [UInt8], maximumSize: Int) throws(CBORError) -> LooseCBORValue {
     guard bytes.count <= maximumSize else { throw .invalid("\(bytes.count) bytes; the limit is \(maximumSize)") }
@@ -118,7 +118,7 @@ public enum LooseCBORDecoder {
   }
 }
 
-/// Values to bytes, in the one form that every reader takes: shortest heads, keys in CTAP2's canonical order.
+/// Encodes values in the form that every decoder accepts: shortest heads, keys in CTAP2's canonical order.
 public enum LooseCBOREncoder {
   /// Encodes a value; a floating-point number always takes 9 bytes.
   public static func encode(_ value: LooseCBORValue) -> [UInt8] {

@@ -5,7 +5,8 @@ extension CTAPHIDStateMachine {
     case send(Report)
     /// Begin to work on a request; its answer goes to `respond`.
     case dispatch(Request)
-    /// Stop working on a request: it was withdrawn (an answer is still due) or its channel began anew (none is).
+    /// Stop working on a request: it was withdrawn (an answer is still due), or its channel was resynchronised (no
+    /// answer is due).
     case cancel(TransactionID)
     /// Show the user which device this is.
     case wink
@@ -13,7 +14,7 @@ extension CTAPHIDStateMachine {
 
   /// One request for the authenticator.
   public struct Request: Hashable, Sendable {
-    /// Which protocol the payload speaks.
+    /// The protocol of a payload.
     public enum Kind: Hashable, Sendable {
       /// CTAP2: a command byte and CBOR.
       case cbor
@@ -38,13 +39,13 @@ extension CTAPHIDStateMachine {
     public let payload: [UInt8]
   }
 
-  /// Names one request of one machine; never used twice, so that a late answer cannot reach another request.
+  /// Identifies one request of one machine; never used twice, so a late answer cannot reach another request.
   public struct TransactionID: Hashable, Sendable {
     let rawValue: UInt64
   }
 }
 
-/// A point in time as the machine's driver counts it: nanoseconds since a start of the driver's choice.
+/// A point in time: nanoseconds since a start that the machine's driver chooses.
 ///
 /// The machine reads no clock; tests move time by hand.
 public struct Instant: InstantProtocol, Hashable, Sendable {
@@ -54,7 +55,7 @@ public struct Instant: InstantProtocol, Hashable, Sendable {
   /// Makes an instant from its distance to the driver's start.
   public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-  /// The instant that lies `duration` later; it stops at the ends of the range.
+  /// The instant `duration` later, or the end of the range.
   public func advanced(by duration: Duration) -> Instant {
     let (seconds, attoseconds) = duration.components
     let (whole, tooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -64,7 +65,7 @@ public struct Instant: InstantProtocol, Hashable, Sendable {
     return Instant(nanoseconds: exact)
   }
 
-  /// How long it is from here to `other`.
+  /// The time from this instant to `other`.
   public func duration(to other: Instant) -> Duration {
     .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
   }

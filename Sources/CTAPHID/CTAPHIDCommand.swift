@@ -14,7 +14,7 @@ public struct CTAPHIDCommand: RawRepresentable, Hashable, Sendable {
   public static let msg = CTAPHIDCommand(rawValue: 0x03)
   /// CTAPHID_LOCK: keeps other channels out for some seconds.
   public static let lock = CTAPHIDCommand(rawValue: 0x04)
-  /// CTAPHID_INIT: a channel is allocated, or an own one resynchronised.
+  /// CTAPHID_INIT: allocates a channel, or resynchronises the client's own.
   public static let initialize = CTAPHIDCommand(rawValue: 0x06)
   /// CTAPHID_WINK: the device shows the user which one it is.
   public static let wink = CTAPHIDCommand(rawValue: 0x08)
@@ -22,9 +22,9 @@ public struct CTAPHIDCommand: RawRepresentable, Hashable, Sendable {
   public static let cbor = CTAPHIDCommand(rawValue: 0x10)
   /// CTAPHID_CANCEL: the client withdraws its CBOR request.
   public static let cancel = CTAPHIDCommand(rawValue: 0x11)
-  /// CTAPHID_KEEPALIVE: the device is still at work.
+  /// CTAPHID_KEEPALIVE: the device is still processing the request.
   public static let keepalive = CTAPHIDCommand(rawValue: 0x3b)
-  /// CTAPHID_ERROR: the device refuses, with one byte that says why.
+  /// CTAPHID_ERROR: the device refuses, with one byte for the reason.
   public static let error = CTAPHIDCommand(rawValue: 0x3f)
 }
 
@@ -36,7 +36,7 @@ public enum KeepaliveStatus: UInt8, Sendable {
   case upNeeded = 2
 }
 
-/// What the device says of itself in the answer to INIT (CTAP §11.2.9.1.3).
+/// The capability flags in the answer to INIT (CTAP §11.2.9.1.3).
 public struct Capabilities: OptionSet, Hashable, Sendable {
   /// The capability byte.
   public let rawValue: UInt8
@@ -52,7 +52,7 @@ public struct Capabilities: OptionSet, Hashable, Sendable {
   public static let nmsg = Capabilities(rawValue: 0x08)
 }
 
-/// Why the transport refuses: the one byte of a CTAPHID_ERROR (CTAP §11.2.9.1.6).
+/// An error of the transport: the one byte of a CTAPHID_ERROR (CTAP §11.2.9.1.6).
 public enum CTAPHIDError: UInt8, Error, Hashable, Sendable, CaseIterable {
   /// ERR_INVALID_CMD: the command is unknown or not offered.
   case invalidCommand = 0x01
@@ -60,9 +60,9 @@ public enum CTAPHIDError: UInt8, Error, Hashable, Sendable, CaseIterable {
   case invalidParameter = 0x02
   /// ERR_INVALID_LEN: the message is too long, or does not have the length that the command needs.
   case invalidLength = 0x03
-  /// ERR_INVALID_SEQ: a packet came out of its order.
+  /// ERR_INVALID_SEQ: a packet is out of order.
   case invalidSequence = 0x04
-  /// ERR_MSG_TIMEOUT: the rest of a message did not come.
+  /// ERR_MSG_TIMEOUT: the rest of a message did not arrive in time.
   case messageTimeout = 0x05
   /// ERR_CHANNEL_BUSY: another client is being served; try again later.
   case channelBusy = 0x06

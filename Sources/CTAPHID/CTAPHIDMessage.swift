@@ -3,9 +3,9 @@ public struct CTAPHIDMessage: Hashable, Sendable {
   /// The longest payload: one initialization packet and 128 continuation packets, 7609 bytes.
   public static let maximumLength = Packet.initializationCapacity + 128 * Packet.continuationCapacity
 
-  /// The channel that it travels on.
+  /// The channel of the message.
   public var channel: ChannelID
-  /// What is asked, or answered.
+  /// The command of the request or answer.
   public var command: CTAPHIDCommand
   /// The payload, at most `maximumLength` bytes.
   public var payload: [UInt8]
@@ -44,7 +44,7 @@ public struct MessageAssembler: Hashable, Sendable {
   public let channel: ChannelID
   /// The command of the message.
   public let command: CTAPHIDCommand
-  /// How many bytes the message will have (BCNT).
+  /// The length of the complete message, in bytes (BCNT).
   public let length: Int
 
   private var payload: [UInt8]
@@ -67,7 +67,7 @@ public struct MessageAssembler: Hashable, Sendable {
 
   /// Takes the next continuation packet; bytes after the end of the message are padding and are ignored.
   ///
-  /// - Throws: `invalidSequence` when it is not the next one, or when the message was whole already.
+  /// - Throws: `invalidSequence` when it is not the next one, or when the message was already complete.
   public mutating func append(sequence: UInt8, payload more: ArraySlice<UInt8>) throws(CTAPHIDError) {
     guard sequence == nextSequence, payload.count < length else { throw .invalidSequence }
     nextSequence += 1

@@ -1,12 +1,12 @@
 /// The device's side of CTAPHID: reports in, actions out.
 ///
 /// A pure value: it opens nothing, reads no clock and starts nothing. The driver gives it every report and the time,
-/// does what the actions say in their order, and calls `tick` at `deadline`. At most one message is held at a time, so
-/// no client can make it grow. CTAP §11.2.
+/// does what the actions say in their order, and calls `tick` at `deadline`. It holds at most one message, so its
+/// memory is bounded. CTAP §11.2.
 public struct CTAPHIDStateMachine: Sendable {
-  /// How long a half message waits for its next report.
+  /// How long an incomplete message waits for its next report.
   public static let messageTimeout = Duration.milliseconds(500)
-  /// How often a client hears that its request is still at work: 100 ms at most, less a margin for late timers.
+  /// The interval between KEEPALIVEs: 100 ms at most, less a margin for late timers.
   public static let keepaliveInterval = Duration.milliseconds(80)
 
   private enum State {
@@ -34,10 +34,10 @@ public struct CTAPHIDStateMachine: Sendable {
   private var lock: Lock?
   private var lastTransaction: UInt64 = 0
 
-  /// A device as it is after power-up.
+  /// Makes the state after a power-up.
   ///
-  /// - Parameter firstChannel: the first channel id. A random number at every power-up keeps older ids
-  ///   from being taken for new ones.
+  /// - Parameter firstChannel: the first channel id. A random number at every power-up distinguishes new ids from older
+  ///   ones.
   public init(identity: DeviceIdentity, firstChannel: UInt32) {
     self.identity = identity
     channels = ChannelAllocator(first: firstChannel)
@@ -156,7 +156,7 @@ public struct CTAPHIDStateMachine: Sendable {
     }
   }
 
-  /// A continuation packet; one that belongs to no half message is not answered.
+  /// A continuation packet; one that belongs to no incomplete message is not answered.
   private mutating func proceed(
     _ channel: ChannelID, sequence: UInt8, payload: ArraySlice<UInt8>, at now: Instant
   ) -> [Action] {
@@ -212,13 +212,13 @@ public struct CTAPHIDStateMachine: Sendable {
     let request = Request(
       transaction: TransactionID(rawValue: lastTransaction), channel: message.channel, kind: kind,
       payload: message.payload)
-    // CTAPHID_MSG is that of U2F HID 1.0, which has no KEEPALIVE: its hosts take one for a wrong answer.
+    // U2F HID 1.0, which defines CTAPHID_MSG, has no KEEPALIVE: its hosts take one for a wrong answer.
     let nextKeepalive = kind == .cbor ? now.advanced(by: Self.keepaliveInterval) : nil
     state = .processing(Processing(request: request, nextKeepalive: nextKeepalive))
     return [.dispatch(request)]
   }
 
-  /// CTAPHID_LOCK: one byte, the seconds from now (0 to 10) for which other channels are kept out.
+  /// CTAPHID_LOCK: one byte, the seconds from now (0 to 10) for which other channels are locked out.
   private mutating func lock(_ message: CTAPHIDMessage, at now: Instant) -> [Action] {
     guard let seconds = message.payload.first, seconds <= 10 else {
       return refuse(.invalidParameter, on: message.channel)
@@ -227,7 +227,7 @@ public struct CTAPHIDStateMachine: Sendable {
     return send(.lock, [], on: message.channel)
   }
 
-  /// A lock expires without a wake-up: its end is compared when it matters.
+  /// Whether another channel holds the lock; the lock expires without a timer.
   private func isLockedOut(_ channel: ChannelID, at now: Instant) -> Bool {
     guard let lock, lock.until > now else { return false }
     return lock.channel != channel

@@ -1,16 +1,16 @@
 /// The logical channel (CID) that keeps clients of one device apart.
 ///
-/// It separates, it does not protect: every client that may open the device can read and write on every channel.
+/// It does not protect them: every client that can open the device can read and write on every channel.
 public struct ChannelID: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   /// The id as a number; on the wire it is big-endian.
   public let rawValue: UInt32
 
-  /// Wraps a number; every value is a channel id, not every one is allocated.
+  /// Wraps a number; every value is a channel id, allocated or not.
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
   /// Reserved: nothing may be sent on it.
   public static let reserved = ChannelID(rawValue: 0)
-  /// The channel for requests of a new channel and their answers.
+  /// The channel for requests for a new channel and their answers.
   public static let broadcast = ChannelID(rawValue: 0xffff_ffff)
 
   /// The four bytes of the wire.
@@ -25,11 +25,11 @@ public struct ChannelID: RawRepresentable, Hashable, Sendable, CustomStringConve
   }
 }
 
-/// Which channels are open, in memory that no client can make grow.
+/// The open channels, in bounded memory.
 ///
-/// Ids are handed out by counting upwards from a start of the caller's choice, so that "was it allocated?" is a
-/// comparison and not a table. A client may also bring its own id, by INIT on a channel that was never handed out: the
-/// last few of those are remembered. When all 2³² − 2 ids have been given, the oldest are given again.
+/// Ids count upwards from a start that the caller chooses, so a comparison shows whether an id was allocated. A client
+/// may also choose its own id, by INIT on a channel that was never allocated; the last few of those stay valid. After
+/// 2³² − 2 ids, the oldest are allocated again.
 struct ChannelAllocator: Sendable {
   /// How many ids that clients chose for themselves stay valid.
   static let adoptedLimit = 8
@@ -39,12 +39,12 @@ struct ChannelAllocator: Sendable {
   private var count: UInt64 = 0
   private var adopted: [ChannelID] = []
 
-  /// Counts upwards from `first`; the two ids that cannot be given are stepped over.
+  /// Counts upwards from `first`, and skips the two reserved ids.
   init(first: UInt32) {
     self.first = (UInt64(first) + Self.usable - 1) % Self.usable
   }
 
-  /// Hands out a channel that no other client was given.
+  /// Allocates the next channel that no client chose for itself.
   mutating func allocate() -> ChannelID {
     repeat {
       let channel = ChannelID(rawValue: UInt32((first + count) % Self.usable) + 1)

@@ -2,15 +2,15 @@
 ///
 /// For programs that talk to a device, or to a key in the same process. One request at a time.
 public struct ClientMachine: Sendable {
-  /// What a report from the device meant.
+  /// The meaning of a report from the device.
   public enum Event: Hashable, Sendable {
     /// INIT was answered: the client has this channel.
     case opened(ChannelID, DeviceIdentity)
-    /// The request is still at work.
+    /// The request is still being processed.
     case keepalive(KeepaliveStatus)
     /// The request was answered.
     case response(CTAPHIDCommand, [UInt8])
-    /// The device refused, or its answer had a hole (`invalidSequence`).
+    /// The device refused, or a packet of its answer was missing (`invalidSequence`).
     case failed(CTAPHIDError)
   }
 
@@ -23,7 +23,7 @@ public struct ClientMachine: Sendable {
   /// A client without a channel, or with one that it already has.
   public init(channel: ChannelID = .broadcast) { self.channel = channel }
 
-  /// The report that asks for a channel, or resynchronises the one that there is.
+  /// The report that requests a channel, or resynchronises the present one.
   ///
   /// - Parameter nonce: eight bytes that identify the client's own answer.
   public mutating func open(nonce: [UInt8]) -> Report {
@@ -74,7 +74,7 @@ public struct ClientMachine: Sendable {
     }
   }
 
-  /// Another client's answer on the broadcast channel has another nonce.
+  /// Reads an answer to INIT; `nil` for another client's, which has another nonce.
   private mutating func opened(_ payload: [UInt8]) -> Event? {
     guard payload.count >= 17, let nonce, payload.starts(with: nonce), let identity = DeviceIdentity(payload[12..<17])
     else { return nil }

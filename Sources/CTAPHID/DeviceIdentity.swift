@@ -1,9 +1,9 @@
-/// What a device says of itself in every answer to INIT (CTAP §11.2.9.1.3).
+/// The version and capabilities of a device, in every answer to INIT (CTAP §11.2.9.1.3).
 public struct DeviceIdentity: Hashable, Sendable {
   /// The version of CTAPHID that the machine speaks.
   public static let protocolVersion: UInt8 = 2
 
-  /// The version of this product: the device reports it, and all programs do (`--version`).
+  /// The version of this product: the device and all programs (`--version`) report it.
   public static let productVersion: (major: UInt8, minor: UInt8, build: UInt8) = (0, 1, 0)
 
   /// The device's version, major part.
@@ -12,7 +12,7 @@ public struct DeviceIdentity: Hashable, Sendable {
   public let minor: UInt8
   /// The device's version, build part.
   public let build: UInt8
-  /// Which commands it has.
+  /// The commands that the device implements.
   public let capabilities: Capabilities
 
   /// Describes a device.

@@ -1,6 +1,6 @@
 /// One HID report: exactly 64 bytes, in either direction.
 ///
-/// CTAP §11.2.4. The size is part of the type, so that nothing else can leave the machine.
+/// CTAP §11.2.4. The size is part of the type, so nothing else can be sent.
 public struct Report: Hashable, Sendable {
   /// The size of every report, in bytes.
   public static let size = 64
@@ -14,7 +14,7 @@ public struct Report: Hashable, Sendable {
     self.bytes = Array(bytes)
   }
 
-  /// Writes a packet as a report, the rest filled with zeros; payload that does not fit is left out.
+  /// Writes a packet as a report and pads it with zeros; payload that does not fit is left out.
   public init(channel: ChannelID, packet: Packet) {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Self.size)
@@ -40,7 +40,7 @@ public struct Report: Hashable, Sendable {
     ChannelID(rawValue: bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
   }
 
-  /// What the report carries, padding included: only the length field marks the end of a message.
+  /// The packet in the report, with its padding: only the length field marks the end of a message.
   public var packet: Packet {
     if bytes[4] & 0x80 != 0 {
       .initialization(
@@ -55,7 +55,7 @@ public struct Report: Hashable, Sendable {
 public enum Packet: Hashable, Sendable {
   /// Begins a message of `length` bytes (BCNT); carries up to 57 of them.
   case initialization(CTAPHIDCommand, length: Int, payload: ArraySlice<UInt8>)
-  /// Goes on with a message; carries up to 59 bytes. The sequence runs from 0 to 127.
+  /// Continues a message; carries up to 59 bytes. The sequence runs from 0 to 127.
   case continuation(sequence: UInt8, payload: ArraySlice<UInt8>)
 
   /// How many bytes of a message an initialization packet carries.

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// AES in CBC mode without padding (NIST SP 800-38A), with a key of 16 or 32 bytes: what the PIN/UV auth protocols
-/// encrypt with (CTAP §6.5.6, §6.5.7).
+/// AES in CBC mode without padding (NIST SP 800-38A), with a key of 16 or 32 bytes: the cipher of the PIN/UV auth
+/// protocols (CTAP §6.5.6, §6.5.7).
 public enum AESCBC {
   /// Bytes in a block, and in an initialization vector.
   public static let blockSize = 16

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// AES-256 in GCM (NIST SP 800-38D), with a nonce of 12 bytes: the cipher of large blobs (CTAP §6.10.3).
 ///
-/// A sealed text is the cipher text followed by a tag of 16 bytes. A nonce must not come twice under one key.
+/// A sealed text is the cipher text followed by a tag of 16 bytes. A nonce must not be used twice with one key.
 public enum AESGCM {
   /// Bytes in a key.
   public static let keySize = 32
@@ -11,7 +11,7 @@ public enum AESGCM {
   /// Bytes that sealing adds.
   public static let tagSize = 16
 
-  /// Seals.
+  /// Seals a plaintext.
   ///
   /// - Throws: ``CryptoError/invalidLength`` for a key or nonce of another length.
   public static func seal(
@@ -29,10 +29,10 @@ public enum AESGCM {
     return sealed
   }
 
-  /// Opens.
+  /// Opens a sealed text.
   ///
   /// - Throws: ``CryptoError/invalidLength`` for a key, nonce or sealed text of the wrong length,
-  ///   ``CryptoError/authenticationFailed`` when the tag is not the key's, nonce's and additional data's.
+  ///   ``CryptoError/authenticationFailed`` when the tag does not match key, nonce and additional data.
   public static func open(
     _ sealed: [UInt8], key: SecretBytes, nonce: [UInt8], ad: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
@@ -61,7 +61,7 @@ public enum AESGCM {
     return isReady && pass(ad[...], through: context, into: nil) && body(context)
   }
 
-  /// Takes input in; without an output it is additional data.
+  /// Adds input; without an output, as additional data.
   private static func pass(
     _ input: ArraySlice<UInt8>, through context: OpaquePointer, into output: UnsafeMutablePointer<UInt8>?
   ) -> Bool {

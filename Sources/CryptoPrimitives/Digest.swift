@@ -1,17 +1,17 @@
 import COpenSSL
 import CSodium
 
-// SHA-256 of secrets and SHA-512 are libsodium's: it wipes its scratch memory, and its state, a plain struct, is wiped
-// here after each use. SHA-256 of other input is OpenSSL's, which uses the instructions that processors have for it; so
-// are SHA-384 and SHA-512/256, which libsodium lacks. OpenSSL clears its context but, on some processors, leaves the
-// words of the message on its stack.
+// libsodium computes SHA-512, and SHA-256 of secrets: it wipes its scratch memory, and its state, a plain struct, is
+// wiped here after each use. OpenSSL computes SHA-256 of other input, because it uses the instructions that processors
+// have for it, and SHA-384 and SHA-512/256, which libsodium lacks. OpenSSL clears its context but, on some processors,
+// leaves the words of the message on its stack.
 
 /// SHA-256 (FIPS 180-4).
 public enum SHA256 {
   /// Bytes in a digest.
   public static let size = 32
 
-  /// The digest (32 bytes) of the parts, one after the other, which are no secret.
+  /// The digest (32 bytes) of the parts, one after the other; they must not be secret.
   public static func hash(_ parts: [UInt8]...) -> [UInt8] {
     newBytes(size) { output in
       digest(by: function, output) { context in parts.allSatisfy { EVP_DigestUpdate(context, $0, $0.count) == 1 } }
@@ -20,7 +20,7 @@ public enum SHA256 {
 
   /// OpenSSL only reads it.
   ///
-  /// It is looked up once: that takes longer than hashing a short text.
+  /// It is looked up once, because a look-up takes longer than hashing a short text.
   private nonisolated(unsafe) static let function = EVP_MD_fetch(nil, "SHA2-256", nil)
 
   /// The first `count` (at most 32) bytes of the digest of `secret`.

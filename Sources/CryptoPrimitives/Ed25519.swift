@@ -15,9 +15,9 @@ public enum Ed25519 {
 
   /// A signature (64 bytes) that was just computed, if it is valid.
   ///
-  /// Ed25519 draws nothing at random: a right and a faulty signature over one message give the private key away. So
-  /// none leaves before it was verified.
-  /// - Throws: ``CryptoError/faultySignature`` for one that is not valid.
+  /// Ed25519 is deterministic: a right and a faulty signature over one message reveal the private key. So each
+  /// signature is verified before it is returned.
+  /// - Throws: ``CryptoError/faultySignature`` for an invalid one.
   package static func verified(
     _ signature: [UInt8], for message: [UInt8], publicKey: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
@@ -29,7 +29,7 @@ public enum Ed25519 {
   public struct PrivateKey: Sendable {
     /// The public key, 32 bytes.
     public let publicKey: [UInt8]
-    /// Seed ‖ public key, as libsodium signs with.
+    /// Seed ‖ public key, the form that libsodium signs with.
     private let secretKey: SecretBytes
 
     /// Takes the seed of RFC 8032, 32 bytes.
@@ -72,7 +72,7 @@ extension Ed25519 {
 
   /// Adds two points.
   ///
-  /// - Throws: ``CryptoError/invalidPoint`` when one of them is none.
+  /// - Throws: ``CryptoError/invalidPoint`` when one of them is not a point.
   package static func add(_ p: [UInt8], _ q: [UInt8]) throws(CryptoError) -> [UInt8] {
     guard p.count == keySize, q.count == keySize else { throw .invalidLength }
     var sum = [UInt8](repeating: 0, count: keySize)

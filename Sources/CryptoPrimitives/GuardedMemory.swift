@@ -3,18 +3,18 @@ import Synchronization
 
 /// A piece of memory for secrets, from `sodium_malloc`: between guard pages, locked, left out of core dumps.
 ///
-/// To make a piece and to return it costs ten system calls, more time than a signature. So the last ones that were
+/// Allocating and freeing a piece takes ten system calls, more time than a signature. So the last pieces that were
 /// given back are kept, wiped, for the next secrets of their size.
 struct GuardedMemory: @unchecked Sendable {
-  /// How many pieces are kept at most, each a locked page between guards.
+  /// The most pieces that are kept, each a locked page between guards.
   private static let capacity = 8
 
   private static let kept = Mutex<[GuardedMemory]>([])
 
-  /// Whether the system refused to lock a piece since the process began.
+  /// Whether the system has refused to lock a piece in this process.
   private static let wasLockRefused = Atomic(false)
 
-  /// Whether every piece was locked that was ever made.
+  /// Whether every piece so far was locked.
   static var isLocked: Bool { !wasLockRefused.load(ordering: .relaxed) }
 
   /// Written by one thread, between `take` and `protect`.
@@ -34,7 +34,8 @@ struct GuardedMemory: @unchecked Sendable {
       fatalError("out of memory: cannot allocate \(count) guarded bytes")  // as Swift's own allocator does
     }
     sodium_memzero(address, count)
-    // `sodium_malloc` keeps a refusal to itself; to lock a page again costs nothing of the limit.
+    // `sodium_malloc` does not report a failed lock; a page that is locked again does not count twice against the
+    // limit.
     if sodium_mlock(address, count) != 0 { wasLockRefused.store(true, ordering: .relaxed) }
     return GuardedMemory(bytes: UnsafeMutableRawBufferPointer(start: address, count: count))
   }
@@ -55,9 +56,8 @@ struct GuardedMemory: @unchecked Sendable {
 }
 
 extension SecretBytes {
-  /// Whether all memory for secrets that this process ever took is locked: without the lock, secrets may be written to
-  /// swap space.
+  /// Whether all memory for secrets in this process was locked: without the lock, secrets may be written to swap space.
   ///
-  /// False once the system has refused: the limit of locked memory (`RLIMIT_MEMLOCK`) was used up.
+  /// False once the system has refused a lock: the limit of locked memory (`RLIMIT_MEMLOCK`) was used up.
   public static var areLocked: Bool { GuardedMemory.isLocked && OpenSSL.isHeapLocked }
 }

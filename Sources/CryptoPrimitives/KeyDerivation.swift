@@ -30,7 +30,7 @@ public enum HKDFSHA512 {
   }
 }
 
-/// RFC 5869 §2.2 and §2.3, over the HMAC that the caller brings: T(i) = HMAC(PRK, T(i-1) ‖ info ‖ i).
+/// RFC 5869 §2.2 and §2.3, with the caller's HMAC: T(i) = HMAC(PRK, T(i-1) ‖ info ‖ i).
 ///
 /// PRK and T(i) are in scratch memory that is wiped on return.
 private func expand(
@@ -84,7 +84,7 @@ public enum PBKDF2SHA512 {
   }
 }
 
-/// Argon2id 1.3 (RFC 9106), as libsodium's `crypto_pwhash` has it: one lane.
+/// Argon2id 1.3 (RFC 9106), as in libsodium's `crypto_pwhash`: one lane.
 public enum Argon2id {
   /// Bytes in a salt.
   public static let saltSize = 16
@@ -97,7 +97,7 @@ public enum Argon2id {
   ///   - opsLimit: passes over the memory, at least 1.
   ///   - memLimit: memory in bytes, at least 8192, rounded down to whole KiB.
   /// - Throws: ``CryptoError/invalidLength`` for a salt that is not 16 bytes, ``CryptoError/invalidParameter`` for a
-  ///   limit or count out of range, ``CryptoError/outOfMemory`` when `memLimit` bytes are not there.
+  ///   limit or count out of range, ``CryptoError/outOfMemory`` when `memLimit` bytes are not available.
   public static func derive(
     passphrase: SecretBytes, salt: [UInt8], opsLimit: UInt64, memLimit: Int, count: Int
   ) throws(CryptoError) -> SecretBytes {

@@ -1,16 +1,16 @@
 import COpenSSL
 import CSodium
 
-/// OpenSSL's start-up and its errors.
+/// The start and the errors of OpenSSL.
 enum OpenSSL {
   /// Bytes of locked heap: private scalars and ECDSA nonces, some 32 to 64 bytes each while their key exists.
   private static let secureHeapSize = 1 << 17
 
   /// Gives OpenSSL its locked heap, once in a process.
   ///
-  /// `BN_secure_new`, and with it every EC private key, allocates there. Where the heap cannot be had (0), OpenSSL
-  /// falls back to its ordinary heap, which it clears just the same when a key is freed; where only the lock cannot
-  /// (2), it does without.
+  /// `BN_secure_new`, and with it every EC private key, allocates there. If the heap cannot be allocated (0), OpenSSL
+  /// uses its ordinary heap, and still clears a key when it is freed. If only the lock fails (2), the heap is used
+  /// without it.
   private static let secureHeap: CInt = CRYPTO_secure_malloc_init(secureHeapSize, 32)
 
   static func start() { _ = secureHeap }
@@ -28,7 +28,7 @@ enum OpenSSL {
 
 // Swift's buffers for C: the address of the first byte. libsodium needs one even for no bytes.
 
-/// Where the zero bytes of an empty buffer are.
+/// The address of an empty buffer.
 private nonisolated(unsafe) let nowhere = UnsafeMutablePointer<UInt8>.allocate(capacity: 1)
 
 extension UnsafeRawBufferPointer {
@@ -52,24 +52,24 @@ func newBytes(_ count: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Void) -> [U
   return bytes
 }
 
-/// Why a primitive refused its input, or could not work.
+/// An error of a primitive: it refused its input, or failed.
 public enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
   /// A private scalar that is 0, or not below the order of the group.
   case scalarOutOfRange
   /// A sealed text that was made with another key, nonce or additional data, or was changed since.
   case authenticationFailed
-  /// A key, nonce, salt, seed or sealed text of a length that the primitive does not have.
+  /// A key, nonce, salt, seed or sealed text of the wrong length.
   case invalidLength
   /// A cost parameter that the primitive does not accept, such as 0 iterations.
   case invalidParameter
-  /// Coordinates that are no point of the curve.
+  /// Coordinates that are not a point of the curve.
   case invalidPoint
-  /// A signature that does not verify under the key that made it: the computation went wrong, and nothing was given
-  /// out.
+  /// A signature that does not verify under the key that made it: the computation went wrong, and the signature was
+  /// discarded.
   case faultySignature
-  /// The memory that the primitive asked for is not there.
+  /// There is not enough memory for the primitive.
   case outOfMemory
-  /// The library refused without a reason of the kinds above.
+  /// The library failed for another reason.
   case libraryFailure
 
   /// The reason, and what to do, if anything.
@@ -88,7 +88,7 @@ public enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Fresh bytes from the system's generator, for values that are no secret, such as nonces and salts.
+/// Fresh bytes from the system's generator, for values that are not secret, such as nonces and salts.
 public func randomBytes(_ count: Int) -> [UInt8] {
   Sodium.start()
   return newBytes(count) { randombytes_buf($0, count) }

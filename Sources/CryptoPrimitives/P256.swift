@@ -42,7 +42,7 @@ extension P256 {
 
     /// Takes two coordinates of 32 bytes, big-endian.
     ///
-    /// - Throws: ``CryptoError/invalidLength``; ``CryptoError/invalidPoint`` when they are no point of the curve.
+    /// - Throws: ``CryptoError/invalidLength``; ``CryptoError/invalidPoint`` when they are not a point of the curve.
     public init(x: [UInt8], y: [UInt8]) throws(CryptoError) {
       guard x.count == fieldSize, y.count == fieldSize else { throw .invalidLength }
       raw = x + y
@@ -69,12 +69,12 @@ extension P256 {
 
 /// An `EVP_PKEY` of the curve, freed with its last reference.
 ///
-/// Its private scalar is in OpenSSL's locked heap and is cleared when it is freed. Any thread may use it: OpenSSL
-/// only reads a key once it is made, and guards the reference counts and caches inside.
+/// Its private scalar is in OpenSSL's locked heap and is cleared when it is freed. Any thread may use it: OpenSSL only
+/// reads a finished key, and guards the reference counts and caches inside.
 final class P256Key: @unchecked Sendable {
   let pointer: OpaquePointer
 
-  /// A public key from 04 ‖ X ‖ Y, refused when that is no point of the curve.
+  /// A public key from 04 ‖ X ‖ Y, refused when that is not a point of the curve.
   init(point: [UInt8]) throws(CryptoError) {
     OpenSSL.start()
     var point = point
@@ -85,7 +85,7 @@ final class P256Key: @unchecked Sendable {
     self.pointer = pointer
   }
 
-  /// A private key from a valid scalar, without its point: ECDH needs none.
+  /// A private key from a valid scalar, without its point: ECDH does not need it.
   init(scalar: SecretBytes) throws(CryptoError) {
     OpenSSL.start()
     let pointer = withWipedBytes(count: P256.fieldSize) { native in

@@ -4,8 +4,7 @@ import Synchronization
 extension P256 {
   /// A private key: a scalar d with 1 ≤ d < n.
   ///
-  /// What is costly to compute from the scalar is computed when it is first asked for, and kept: the public key, and
-  /// OpenSSL's key for ECDH. Signing needs neither.
+  /// The public key and OpenSSL's key for ECDH are computed at their first use, and kept. Signing needs neither.
   public struct PrivateKey: Sendable {
     private let pair: P256Pair
 
@@ -30,8 +29,8 @@ extension P256 {
 
     /// An ECDSA signature over the SHA-256 digest of `message`: SEQUENCE { r, s } in DER, 8 to 72 bytes.
     ///
-    /// The nonce is OpenSSL's: drawn by chance and hashed with the scalar and the digest, so that two signatures over
-    /// one message differ, and a weak generator does not give the key away.
+    /// OpenSSL makes the nonce from random bytes, hashed with the scalar and the digest. So two signatures over one
+    /// message differ, and a weak generator does not reveal the key.
     public func signature(for message: [UInt8]) throws(CryptoError) -> [UInt8] {
       guard let signature = pair.sign(digest: SHA256.hash(message)) else { throw OpenSSL.failure() }
       return signature
@@ -94,7 +93,7 @@ private final class P256Pair: Sendable {
     }
   }
 
-  /// SEQUENCE { r, s } in DER over a digest of 32 bytes; `nil` when OpenSSL fails, which has the reason.
+  /// SEQUENCE { r, s } in DER over a digest of 32 bytes; `nil` when OpenSSL fails, with the reason in its error queue.
   func sign(digest: [UInt8]) -> [UInt8]? {
     OpenSSL.start()
     guard let signer = Self.signer else { return nil }

@@ -4,12 +4,12 @@ import CSodium
 public enum XChaCha20Poly1305 {
   /// Bytes in a key.
   public static let keySize = 32
-  /// Bytes in a nonce; large enough to be drawn by chance.
+  /// Bytes in a nonce; large enough for random nonces.
   public static let nonceSize = 24
   /// Bytes that sealing adds.
   public static let tagSize = 16
 
-  /// Seals a plaintext that is no secret in memory.
+  /// Seals a plaintext in ordinary memory.
   ///
   /// - Throws: ``CryptoError/invalidLength`` for a key that is not 32 bytes or a nonce that is not 24.
   public static func seal(
@@ -19,7 +19,7 @@ public enum XChaCha20Poly1305 {
     return plaintext.withUnsafeBytes { seal($0, key: key, nonce: nonce, ad: ad) }
   }
 
-  /// Seals a secret.
+  /// Seals a secret in locked memory.
   ///
   /// - Throws: ``CryptoError/invalidLength`` for a key that is not 32 bytes or a nonce that is not 24.
   public static func sealSecret(
@@ -29,10 +29,10 @@ public enum XChaCha20Poly1305 {
     return plaintext.withUnsafeBytes { seal($0, key: key, nonce: nonce, ad: ad) }
   }
 
-  /// Opens a sealed text whose content is no secret in memory.
+  /// Opens a sealed text into ordinary memory.
   ///
   /// - Throws: ``CryptoError/invalidLength`` for a key, nonce or sealed text of the wrong length,
-  ///   ``CryptoError/authenticationFailed`` when the tag is not the key's, nonce's and additional data's.
+  ///   ``CryptoError/authenticationFailed`` when the tag does not match key, nonce and additional data.
   public static func open(
     _ sealed: [UInt8], key: SecretBytes, nonce: [UInt8], ad: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
@@ -45,7 +45,7 @@ public enum XChaCha20Poly1305 {
     return plaintext
   }
 
-  /// Opens a sealed secret.
+  /// Opens a sealed secret into locked memory.
   ///
   /// - Throws: as ``open(_:key:nonce:ad:)``.
   public static func openSecret(

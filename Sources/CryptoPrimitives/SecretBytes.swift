@@ -7,8 +7,8 @@ import CSodium
 /// (`RLIMIT_MEMLOCK`) is exhausted, `sodium_malloc` continues without the lock: everything else still applies, and
 /// ``areLocked`` is false.
 ///
-/// One instance costs a page and system calls, so it suits secrets that are kept. A secret for one call
-/// only is better off in `withWipedBytes(count:_:)`.
+/// One instance costs a page and system calls. Use it for secrets that are kept, and `withWipedBytes(count:_:)` for a
+/// secret of one call.
 public final class SecretBytes: Sendable {
   /// Never written again after `init`, so any thread may read it.
   private let memory: GuardedMemory
@@ -20,21 +20,21 @@ public final class SecretBytes: Sendable {
     count: Int, filledBy fill: (UnsafeMutableRawBufferPointer) throws(E) -> Void
   ) throws(E) {
     memory = GuardedMemory.take(count)
-    // When this throws, `deinit` runs, as all there is to initialise is.
+    // If this throws, `deinit` runs, because every property is initialised.
     try fill(memory.bytes)
     memory.protect()
   }
 
   deinit { memory.giveBack() }
 
-  /// Copies bytes that the caller holds, and wipes, elsewhere.
+  /// Copies bytes; the caller wipes its own copy.
   public convenience init(copying bytes: UnsafeRawBufferPointer) {
     self.init(count: bytes.count) { $0.copyMemory(from: bytes) }
   }
 
-  /// Takes the bytes out of an array at the place where a secret enters the program: copies, wipes, empties it.
+  /// Takes a secret that enters the program out of an array: copies, wipes and empties the array.
   ///
-  /// An array that shares its storage with another is copied by Swift before it is wiped; hand in the only one.
+  /// The array must not share its storage: Swift would copy it, and wipe only the copy.
   public convenience init(consuming bytes: inout [UInt8]) {
     self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
     bytes.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) }
@@ -46,7 +46,7 @@ public final class SecretBytes: Sendable {
     SecretBytes(count: count) { randombytes_buf($0.bytes, $0.count) }
   }
 
-  /// How many bytes there are.
+  /// The number of bytes.
   public var count: Int { memory.bytes.count }
 
   /// Lends the bytes for the duration of `body`, which must not let the pointer or a copy escape.
@@ -61,10 +61,10 @@ public final class SecretBytes: Sendable {
 }
 
 extension SecretBytes: CustomStringConvertible, CustomReflectable {
-  /// The length and nothing else, so that an interpolated secret stays one.
+  /// The length only, so that string interpolation does not reveal the secret.
   public var description: String { "SecretBytes(\(count))" }
 
-  /// No children: a dump shows no more than ``description``.
+  /// No children, so that a dump shows only ``description``.
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
@@ -80,7 +80,7 @@ package func withWipedBytes<R, E: Error>(
   }.get()
 }
 
-/// libsodium's start-up, once in a process.
+/// Starts libsodium, once in a process.
 enum Sodium {
   private static let started: Void = {
     guard sodium_init() >= 0 else { fatalError("libsodium cannot start: the system gives no random bytes") }

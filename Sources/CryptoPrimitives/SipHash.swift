@@ -1,6 +1,6 @@
 import CSodium
 
-/// SipHash-2-4 with 128 bits, under a key that is drawn for this value: short inputs are compared by it within one run.
+/// SipHash-2-4 with 128 bits, with a random key for each value: for comparing short inputs within one run.
 package struct SipHash {
   private let key: [UInt8]
 

@@ -1,6 +1,6 @@
 import CryptoPrimitives
 
-/// The address of an Algorand account: its public key, and how people see it.
+/// The address of an Algorand account: its public key, and its text form.
 public struct AlgorandAddress: Hashable, Sendable, CustomStringConvertible {
   /// Characters in an address.
   public static let textSize = 58
@@ -19,8 +19,7 @@ public struct AlgorandAddress: Hashable, Sendable, CustomStringConvertible {
 
   /// Reads 58 characters of ASCII; `nil` for another length or character, or when the checksum is wrong.
   ///
-  /// Only the one way to write an address is read: upper case, and zero in the two bits that the last character has
-  /// left over.
+  /// Only the canonical form is read: upper case, with zeros in the two unused bits of the last character.
   public init?(text: [UInt8]) {
     guard
       text.count == Self.textSize, let bytes = Base32.decode(text),
@@ -47,7 +46,7 @@ public struct AlgorandAddress: Hashable, Sendable, CustomStringConvertible {
 package enum Base32 {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
 
-  /// Five bits a character, the last filled up with zeros.
+  /// Five bits a character, the last padded with zeros.
   package static func encode(_ bytes: [UInt8]) -> [UInt8] {
     var (text, buffer, bits): ([UInt8], Int, Int) = ([], 0, 0)
     for byte in bytes {
@@ -63,7 +62,7 @@ package enum Base32 {
     return text
   }
 
-  /// The bytes; `nil` for a character outside of the alphabet, or when the bits left over are not fewer than 5 zeros.
+  /// The bytes; `nil` for a character outside of the alphabet, or unless fewer than 5 bits are left over, all zero.
   static func decode(_ text: [UInt8]) -> [UInt8]? {
     var (bytes, buffer, bits): ([UInt8], Int, Int) = ([], 0, 0)
     for character in text {

@@ -2,8 +2,8 @@ public import CryptoPrimitives
 
 /// Algorand's 25 words: the seed (32 bytes) of one account.
 ///
-/// It is no BIP39 phrase, though the list is the same:
-/// 24 words hold the seed as groups of 11 bits, little-endian; the 25th the first 11 bits of its SHA-512/256.
+/// It is not a BIP39 phrase, though the word list is the same: 24 words hold the seed as groups of 11 bits,
+/// little-endian, and the 25th holds the first 11 bits of the seed's SHA-512/256.
 public enum AlgorandMnemonic {
   /// Words in a mnemonic.
   public static let wordCount = 25
@@ -27,7 +27,7 @@ public enum AlgorandMnemonic {
     }
   }
 
-  /// Reads what the user typed, with the freedom in white space and capitals that ``BIP39Phrase/init(parsing:)`` has.
+  /// Reads what the user typed, with the rules of ``BIP39Phrase/init(parsing:)`` for white space and capitals.
   ///
   /// - Throws: ``DeterministicKeysError``: for the first word that is not in the list, else for the number of words,
   ///   else for the checksum.

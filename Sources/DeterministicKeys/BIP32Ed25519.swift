@@ -1,6 +1,6 @@
 public import CryptoPrimitives
 
-/// A tree of Ed25519 keys (BIP32-Ed25519, ARC-52), from which every Algorand account of a phrase comes.
+/// The tree of Ed25519 keys (BIP32-Ed25519, ARC-52) that derives every Algorand account of a phrase.
 public struct BIP32Ed25519: Sendable {
   /// How many high bits of the derivation's left half are dropped at each level.
   public enum Derivation: Int, Sendable, CaseIterable {
@@ -10,7 +10,7 @@ public struct BIP32Ed25519: Sendable {
     case khovratovich = 32
   }
 
-  /// What an account is for: the second level of its path.
+  /// The purpose of an account: the second level of its path.
   public enum Context: UInt32, Sendable, CaseIterable {
     /// Algorand accounts: m/44'/283'/…
     case address = 283
@@ -21,7 +21,7 @@ public struct BIP32Ed25519: Sendable {
   /// Bytes in a node: kL ‖ kR ‖ chain code.
   public static let nodeSize = 96
 
-  /// The node that all others come from.
+  /// The node that all others are derived from.
   public let root: ExtendedKey
 
   /// Takes a root of 96 bytes, as ``root(from:)`` makes it and the vault keeps it.

@@ -1,13 +1,13 @@
 public import CryptoPrimitives
 
-/// A BIP39 phrase of the English list: 12, 15, 18, 21 or 24 words, whose checksum is right.
+/// A BIP39 phrase of the English list: 12, 15, 18, 21 or 24 words, with a valid checksum.
 public struct BIP39Phrase: Sendable {
   /// The numbers of words that a phrase may have.
   public static let wordCounts = [12, 15, 18, 21, 24]
 
   /// The words in lower case with single spaces between them: the bytes that every key is derived from.
   public let utf8: SecretBytes
-  /// How many words there are.
+  /// The number of words.
   public let wordCount: Int
 
   /// Makes a phrase from the system's generator.
@@ -35,10 +35,9 @@ public struct BIP39Phrase: Sendable {
 
   /// Reads what the user typed, or pasted, as UTF-8.
   ///
-  /// Unicode white space of any kind and length counts as one space, and none at the ends; capitals count as small
-  /// letters. Everything between is wiped before this returns; the typed bytes remain the caller's. A phrase in the
-  /// source of a test is `var typed = Array("abandon …".utf8)`, then
-  /// `BIP39Phrase(parsing: SecretBytes(consuming: &typed))`.
+  /// Any run of Unicode white space counts as one space, and is ignored at the ends; case does not matter. Intermediate
+  /// values are wiped before this returns; the caller wipes the typed bytes. A phrase in the source of a test is
+  /// `var typed = Array("abandon …".utf8)`, then `BIP39Phrase(parsing: SecretBytes(consuming: &typed))`.
   /// - Throws: ``DeterministicKeysError``: for the first word that is not in the list, else for the number of words,
   ///   else for the checksum.
   public init(parsing typed: SecretBytes) throws(DeterministicKeysError) {
@@ -58,7 +57,7 @@ public struct BIP39Phrase: Sendable {
   }
 }
 
-// The bits of a phrase: word by word 11, entropy first, checksum (a bit for each three words) after it.
+// The bits of a phrase, 11 a word: the entropy, then the checksum (a bit for each three words).
 extension BIP39Phrase {
   /// Bytes for 24 words of 11 bits, and two more so that a word may be read as three bytes from anywhere.
   fileprivate static let packedSize = 35

@@ -1,8 +1,8 @@
-/// Why a phrase cannot be read or a key cannot be derived: the only error of this library besides `CryptoError`.
+/// An error in reading a phrase or deriving a key: the only error of this library besides `CryptoError`.
 ///
 /// Word positions start at 1.
 public enum DeterministicKeysError: Error, Equatable, Sendable {
-  /// What the typed words are.
+  /// The kind of the typed words.
   public enum Typed: Sendable {
     /// A BIP39 phrase.
     case phrase
@@ -16,22 +16,22 @@ public enum DeterministicKeysError: Error, Equatable, Sendable {
   case wordCount(Int, of: Typed)
   /// A word that is not in the list.
   case unknownWord(String, position: Int)
-  /// A word with a character that no word of the list has, so that its spelling cannot be the only fault.
+  /// A word with a character that no word of the list has, so more than its spelling is wrong.
   case notASCII(String, position: Int)
   /// Words of the list with a wrong checksum.
   case checksum(of: Typed)
 
   // MARK: Keys of the tree
 
-  /// Bytes that are no root.
+  /// Bytes that are not a root.
   case invalidRoot
   /// An account, change or index number of 2^31 or more.
   case indexOutOfRange
-  /// A hardened child of a public node, which only the private node has.
+  /// A hardened child of a public node; only the private node has hardened children.
   case hardenedIndex
   /// A child with a kL of 2^255 or more.
   case keyOverflow
-  /// A node that is no point of the curve.
+  /// A node that is not a point of the curve.
   case invalidPoint
 }
 

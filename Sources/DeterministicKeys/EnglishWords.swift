@@ -1,8 +1,8 @@
 /// The English word list of BIP39: 2048 words of 3 to 8 lower-case letters, in the order of their bytes.
 ///
-/// A word's number is its place in the list. Look-up works on bytes, so that no word of a phrase becomes a `String`.
+/// A word's number is its place in the list. Look-up compares bytes, so that no word of a phrase becomes a `String`.
 enum EnglishWords {
-  /// How many words there are: 2^11.
+  /// The number of words: 2^11.
   static let count = 2048
 
   /// The bytes of the word with that number.

@@ -16,7 +16,7 @@ public struct ExtendedKey: Sendable {
     } catch { throw .invalidPoint }
   }
 
-  /// The public side of this node: its soft children's public keys come from it alone.
+  /// The public side of this node, from which the public keys of its soft children can be derived.
   public var publicNode: ExtendedPublicKey {
     ExtendedPublicKey(
       publicKey: publicKey, chainCode: node.withUnsafeBytes { Array($0[part: 2]) }, derivation: derivation)
@@ -174,12 +174,12 @@ private func add(
 }
 
 extension UnsafeRawBufferPointer {
-  /// The bytes from 32 · `part` on, 32 of them.
+  /// The 32 bytes from 32 · `part` on.
   fileprivate subscript(part part: Int) -> UnsafeRawBufferPointer { .init(rebasing: self[32 * part..<32 * (part + 1)]) }
 }
 
 extension UnsafeMutableRawBufferPointer {
-  /// The bytes from 32 · `part` on, 32 of them.
+  /// The 32 bytes from 32 · `part` on.
   fileprivate subscript(part part: Int) -> UnsafeMutableRawBufferPointer {
     .init(rebasing: self[32 * part..<32 * (part + 1)])
   }

@@ -1,6 +1,6 @@
 public import CryptoPrimitives
 
-/// The key (64 bytes) that every passkey comes from (Recovery §1).
+/// The key (64 bytes) from which every passkey is derived (Recovery §1).
 public enum MainKey {
   /// Bytes in a main key.
   public static let size = 64
@@ -16,7 +16,7 @@ public enum MainKey {
   }
 }
 
-/// A purpose that the main key has a key (32 bytes) of its own for (Recovery §2).
+/// A purpose with its own key (32 bytes), derived from the main key (Recovery §2).
 public enum Subkey: String, CaseIterable, Sendable {
   /// Tags of the store's rows.
   case lookUp = "look-up"
@@ -38,7 +38,7 @@ public enum Subkey: String, CaseIterable, Sendable {
   case backup
   /// Association keys of Keyri.
   case keyri
-  /// Which phrase this is; see ``fingerprint(of:)``.
+  /// The fingerprint of the phrase; see ``fingerprint(of:)``.
   case fingerprint
 
   /// HKDF-SHA-512 of the main key, salt "liquid-auth/keys/v1", the case's label as info.
@@ -83,7 +83,7 @@ public enum DeterministicP256 {
       scalar: scalar(mainKey: mainKey, origin: origin, userHandle: userHandle, counter: counter))
   }
 
-  /// The scalar itself, if it is one.
+  /// Returns the scalar unchanged if it is in range.
   ///
   /// Not reduced and not replaced: every wallet must derive the same key, or none.
   package static func inRange(_ scalar: SecretBytes) throws(CryptoError) -> SecretBytes {

@@ -1,10 +1,10 @@
 import CryptoPrimitives
 
-/// What the user typed, taken apart at its white space.
+/// Splits typed text into words at white space.
 enum TypedWords {
   /// Reads the words' numbers, as far as there is room for them, and returns the number of words.
   ///
-  /// Any run of Unicode white space separates words, leading and trailing white space is nothing, and the case of
+  /// Any run of Unicode white space separates words, leading and trailing white space is ignored, and the case of
   /// letters does not matter. The typed bytes are read where they are and never copied.
   /// - Throws: `unknownWord` or `notASCII` for the first word that is not in the list.
   static func read(
@@ -42,7 +42,7 @@ enum TypedWords {
     return isASCII ? .unknownWord(shown, position: position) : .notASCII(shown, position: position)
   }
 
-  /// How many bytes of UTF-8 the white space takes with which `text` begins, or 0.
+  /// The UTF-8 length of the white-space character that `text` begins with, or 0.
   private static func separatorLength(_ text: Slice<UnsafeRawBufferPointer>) -> Int {
     guard let first = text.first else { return 0 }
     if first < 0x80 { return first == 0x20 || (0x09...0x0d).contains(first) ? 1 : 0 }

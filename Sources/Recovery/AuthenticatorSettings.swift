@@ -1,9 +1,10 @@
 import CBOR
 import CryptoPrimitives
 
-/// The PIN as the store keeps it: local, never derived, never in a backup, and guarding no encryption (Recovery §6).
+/// The PIN as the store keeps it: local, never derived, never in a backup, and not the key of any encryption (Recovery
+/// §6).
 public struct StoredPIN: Sendable, Equatable {
-  /// How often a wrong PIN can be tried in all.
+  /// The number of tries of a new PIN.
   public static let retries: UInt8 = 8
   /// The longest PIN's size in bytes.
   public static let longestSize = 63
@@ -12,7 +13,7 @@ public struct StoredPIN: Sendable, Equatable {
   package let hash: [UInt8]
   /// The PIN's length in code points.
   package let length: UInt8
-  /// How many tries are left; 0 blocks the PIN until a reset.
+  /// How many tries are left; 0 blocks the PIN until the owner sets another, or a reset.
   public var retries: UInt8
 
   /// Makes a stored PIN of its parts.
@@ -27,22 +28,22 @@ public struct StoredPIN: Sendable, Equatable {
 public struct AuthenticatorSettings: Sendable, Equatable {
   /// The shortest PIN that any authenticator may have, in code points.
   public static let shortestPIN: UInt8 = 4
-  /// The longest PIN, in code points: as many as its 63 bytes can hold.
+  /// The longest PIN, in code points: as many as 63 bytes can hold.
   public static let longestPIN: UInt8 = 63
 
   /// The PIN; `nil` while none is set.
   public package(set) var pin: StoredPIN?
-  /// Whether every ceremony asks for verification.
+  /// Whether every ceremony requires verification.
   public var alwaysUV = false
   /// The shortest PIN that may be set, in code points.
   public package(set) var minimumPINLength = shortestPIN
-  /// Whether the PIN must be changed before it is good for anything else.
+  /// Whether the PIN must be changed before it can be used.
   public package(set) var forcePINChange = false
   /// The relying parties that can read `minimumPINLength` (extension minPinLength).
   public package(set) var minimumPINLengthRPIDs: [String] = []
   /// The token of permission pcmr, 32 bytes; lasts until another PIN is set or the owner ends it.
   package var persistentToken: [UInt8]?
-  /// Whether there is one: a program can list the passkeys without a prompt.
+  /// Whether there is a persistent token, with which a program can list the passkeys without a prompt.
   public var hasPersistentToken: Bool { persistentToken != nil }
 
   /// The settings of a new device.
@@ -56,14 +57,14 @@ public struct AuthenticatorSettings: Sendable, Equatable {
   }
 }
 
-/// The settings for use while the vault is locked: a copy in clear in the store, next to the sealed one, which
-/// alone counts once the vault is open (Recovery §1).
+/// The settings for use while the vault is locked: an unencrypted copy in the store, next to the sealed settings, which
+/// replace it once the vault is open (Recovery §1).
 public struct ReportedSettings: Sendable, Equatable {
   /// Whether a PIN is set.
   public var isPINSet = false
   /// How many tries are left.
   public var pinRetries = StoredPIN.retries
-  /// Whether every ceremony asks for verification.
+  /// Whether every ceremony requires verification.
   public var alwaysUV = false
   /// The shortest PIN that may be set, in code points.
   public var minimumPINLength = AuthenticatorSettings.shortestPIN
@@ -85,7 +86,7 @@ public struct ReportedSettings: Sendable, Equatable {
 // MARK: - Stored
 
 extension AuthenticatorSettings {
-  /// The members 4 to 12 and 20 of the state row (Recovery §6); each is omitted at its default.
+  /// The members 5 to 12 of the state row (Recovery §6); each is omitted at its default.
   private enum Key {
     static let pinHash: CBORValue = 5
     static let pinLength: CBORValue = 6
@@ -97,7 +98,7 @@ extension AuthenticatorSettings {
     static let persistentToken: CBORValue = 12
   }
 
-  /// Their numbers in the state row.
+  /// The numbers of these members in the state row.
   static let keys: ClosedRange<UInt64> = 5...12
 
   /// Adds the members to the state row.

@@ -2,9 +2,9 @@ import CBOR
 public import CryptoPrimitives
 import DeterministicKeys
 
-/// What a backup carries: everything of a store that the phrase does not give (Recovery §9).
+/// The content of a backup: everything in a store that the phrase does not derive (Recovery §9).
 public struct Backup: Sendable, Equatable {
-  /// Record or tombstone of one account, by its tag (32 bytes); the phrase makes the same tag everywhere.
+  /// Record or tombstone of one account, by its tag (32 bytes), which is the same on every machine with the phrase.
   public private(set) var entries: [[UInt8]: AccountEntry]
   /// The epoch of the store.
   public private(set) var epoch: UInt16
@@ -18,10 +18,10 @@ public struct Backup: Sendable, Equatable {
     self.largeBlobArray = largeBlobArray
   }
 
-  /// Restores and merges in one: the newer entry of each account, the higher epoch.
+  /// Merges other content, also to restore a backup: the newer entry of each account, the higher epoch.
   ///
   /// Merging the same stores in any order, with any repetition, gives the same content. Of two large-blob arrays, which
-  /// carry no time, the longer stays, then the greater.
+  /// have no time, the longer is kept, then the greater.
   public mutating func merge(_ other: Backup) {
     entries.merge(other.entries) { $1.outranks($0) ? $1 : $0 }
     epoch = max(epoch, other.epoch)

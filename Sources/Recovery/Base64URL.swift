@@ -14,7 +14,7 @@ public enum Base64URL {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Reads text in its only form: no padding, no other character, no bit set that belongs to no byte.
+  /// Reads text in its canonical form: no padding, no other character, and zeros in the unused bits.
   public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count % 4 != 1 else { return nil }
     var bytes: [UInt8] = []

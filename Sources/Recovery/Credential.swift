@@ -4,13 +4,13 @@ import CryptoPrimitives
 public struct Credential: Sendable, Equatable {
   /// Where the credential was found.
   public enum Provenance: Sendable, Equatable {
-    /// A row of the store; its record says all.
+    /// A row of the store, with its record.
     case record(CredentialSource)
     /// A sealed id that opened, without a row.
     case sealedID
     /// A 32-byte id that is the hash of one of the user's own keys, without a row.
     case hashID
-    /// A 32-byte id that a phone wallet made for an account of this vault: never stored, no user is answered.
+    /// A 32-byte id that a phone wallet made for an account of this vault: never stored, and the answer has no user.
     case phone
   }
 
@@ -18,7 +18,7 @@ public struct Credential: Sendable, Equatable {
   public let id: [UInt8]
   /// The relying party, as the request names it.
   public let rpID: String
-  /// What the private key is derived from.
+  /// The parameters from which the private key is derived.
   public let parameters: CredentialParameters
   /// Where the credential was found.
   public let provenance: Provenance
@@ -57,7 +57,7 @@ public struct Credential: Sendable, Equatable {
   /// The algorithm of the key.
   public var algorithm: COSEAlgorithm { parameters.algorithm }
 
-  /// What was agreed at registration, or set by the owner since.
+  /// The policy, agreed at registration or set by the owner since.
   public var policy: CredentialPolicy { parameters.policy }
 
   /// The record, when the credential has a row.

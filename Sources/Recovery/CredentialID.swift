@@ -12,10 +12,10 @@ public enum CredentialID {
   /// The first byte of a sealed id, and of the additional data that it is sealed with.
   static let format: UInt8 = 1
 
-  /// The form of a new kind 1 id: the machine's setting, but the hash for *any* Algorand address.
+  /// The form of a new kind 1 id: the machine's setting, but a hash if user.id is an Algorand address.
   ///
-  /// As phone wallets compute it; and any address, so that the length of an id does not show a site whose address it
-  /// is.
+  /// Phone wallets compute the hash. It is used for *any* address, so that the length of an id does not show a site
+  /// whose address it is.
   public static func form(forUserID userID: [UInt8], setting: CredentialIDForm) -> CredentialIDForm {
     AlgorandAddress(text: userID) != nil ? .hash : setting
   }
@@ -89,8 +89,7 @@ extension CredentialParameters {
       case .u2f:
         .u2f(salt: salt, epoch: epoch)
       }
-    // Whatever the parameters did not take up (padding, zero bytes, an epoch beside a counter) must have the written
-    // form.
+    // All other bytes (padding, zero bytes, an epoch beside a counter) must be as `plaintext` writes them.
     guard let parameters, parameters.plaintext == plaintext else { return nil }
     self = parameters
   }

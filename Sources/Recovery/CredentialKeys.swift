@@ -1,11 +1,11 @@
 public import CryptoPrimitives
 import DeterministicKeys
 
-/// Everything that is derived from the main key: Recovery §2.
+/// The keys that are derived from the main key: Recovery §2.
 ///
 /// The subkeys are derived once and stay in locked memory for as long as the vault is open.
 public struct CredentialKeys: Sendable {
-  /// Deterministic P-256 takes the main key itself (Recovery §3); nothing else does.
+  /// Only deterministic P-256 uses the main key itself (Recovery §3).
   let mainKey: SecretBytes
   private let subkeys: [Subkey: SecretBytes]
   /// HMAC keys, prepared once because every ceremony uses them.
@@ -34,7 +34,7 @@ public struct CredentialKeys: Sendable {
 
   private func macKey(_ purpose: Subkey) -> HMACSHA512.Key { macKeys[purpose] ?? HMACSHA512.Key(self[purpose]) }
 
-  /// Which phrase this is: 4 bytes, shown as 8 hex digits.
+  /// The fingerprint of the phrase: 4 bytes, shown as 8 hex digits.
   public var fingerprint: [UInt8] {
     self[.fingerprint].withUnsafeBytes { Array($0.prefix(4)) }
   }

@@ -1,8 +1,8 @@
-/// What a credential is for: Recovery §3.
+/// The kind of a credential: Recovery §3.
 ///
 /// The raw value is part of derivations and sealed ids.
 public enum CredentialKind: UInt8, CaseIterable, Sendable {
-  /// rk = true: one an account, found without an id, kept as a record.
+  /// rk = true: one for each account, found without an id, stored as a record.
   case discoverable = 1
   /// rk = false: its id is its only copy.
   case nonDiscoverable = 2
@@ -12,21 +12,21 @@ public enum CredentialKind: UInt8, CaseIterable, Sendable {
 
 /// Identifies a credential of a relying party: with the rp.id, it determines the private key and the id.
 ///
-/// The fields of a sealed id (Recovery §4). Made only by functions that keep the fields in step with each other, so
-/// that every value can be sealed and opens again to itself.
+/// The fields of a sealed id (Recovery §4). Only functions that keep the fields consistent make values, so every value
+/// can be sealed and opened unchanged.
 public struct CredentialParameters: Hashable, Sendable {
   /// Discoverable, non-discoverable or U2F.
   public let kind: CredentialKind
   /// The algorithm of the key.
   public let algorithm: COSEAlgorithm
-  /// What was agreed at registration; it travels inside sealed ids. (Kind 3 keeps byte 01.)
+  /// The policy, agreed at registration; part of sealed ids. (Kind 3 keeps byte 01.)
   public internal(set) var policy: CredentialPolicy
-  /// Which credential of this user it is.
+  /// Distinguishes the credentials of one user.
   public let instance: Instance
   /// 1–64 bytes for kind 1, 0–64 for kind 2, none for kind 3.
   public let userID: [UInt8]
 
-  /// A counter for the one credential of an account, chance for those that no account bounds: Recovery §3.
+  /// A counter for the one discoverable credential of an account, random bytes for the other kinds: Recovery §3.
   public enum Instance: Hashable, Sendable {
     /// Kind 1: epoch · 65 536 + n.
     case counter(UInt32)
@@ -101,6 +101,6 @@ extension FixedWidthInteger {
   /// BE16 and BE32 of the recovery contract.
   package var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
 
-  /// Reads the bytes of `bigEndianBytes`; their number must be that of the type.
+  /// Reads the bytes of `bigEndianBytes`; there must be as many as the type has.
   package init(bigEndianBytes bytes: some Sequence<UInt8>) { self = bytes.reduce(0) { $0 << 8 | Self($1) } }
 }

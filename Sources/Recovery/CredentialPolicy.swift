@@ -4,20 +4,20 @@ public enum CredProtectLevel: UInt8, CaseIterable, Comparable, Sendable {
   case userVerificationOptional = 1
   /// Without user verification only if the request names the id.
   case userVerificationOptionalWithCredentialIDList = 2
-  /// As if absent without user verification.
+  /// Without user verification, the credential counts as absent.
   case userVerificationRequired = 3
 
   /// Stricter is greater.
   public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// What was agreed about a credential when it was registered, in one byte: Recovery §4.
+/// The properties of a credential that its registration set, in one byte: Recovery §4.
 public struct CredentialPolicy: Hashable, Sendable {
   /// The credProtect level, 1–3.
   public var credProtect: CredProtectLevel
-  /// Whether the largeBlobKey extension was asked for.
+  /// Whether the largeBlobKey extension was requested.
   public var largeBlobKey: Bool
-  /// Whether the thirdPartyPayment extension was asked for.
+  /// Whether the thirdPartyPayment extension was requested.
   public var thirdPartyPayment: Bool
 
   /// Makes a policy; without arguments, that of a registration without extensions (byte 01).

@@ -1,6 +1,6 @@
 public import CryptoPrimitives
 
-/// The private key of one credential, for as long as a ceremony needs it.
+/// The private key of one credential, held only during a ceremony.
 ///
 /// This library does not sign: CTAP2 does, and consumes a consent for each signature.
 public struct CredentialPrivateKey: Sendable {
@@ -72,9 +72,9 @@ public enum CredentialPublicKey: Hashable, Sendable {
   }
 }
 
-/// A signature algorithm that credentials can have: one row of the table below an algorithm.
+/// A signature algorithm that credentials can have.
 ///
-/// The raw value is the COSE identifier (RFC 9053, section 2), as `pubKeyCredParams` and the store's records have it.
+/// The raw value is the COSE identifier (RFC 9053, section 2), as in `pubKeyCredParams` and the store's records.
 public enum COSEAlgorithm: Int64, CaseIterable, Sendable {
   /// ECDSA on P-256 with SHA-256.
   case es256 = -7
@@ -91,7 +91,7 @@ public enum COSEAlgorithm: Int64, CaseIterable, Sendable {
     }
   }
 
-  /// The algorithm with this number; `nil` for a number that no algorithm has.
+  /// The algorithm with this number; `nil` for an unknown number.
   public init?(number: UInt8) {
     guard let algorithm = Self.allCases.first(where: { $0.number == number }) else { return nil }
     self = algorithm

@@ -30,7 +30,7 @@ extension OpenVault {
   /// What an excludeList shows about the account of a registration.
   ///
   /// - Parameter ids: the list's entries of type public-key.
-  /// - Parameter algorithms: those that the request asks for.
+  /// - Parameter algorithms: the algorithms of the request.
   /// - Parameter policy: the policy of the request's extensions; a hash id has none of its own.
   /// - Parameter userVerified: whether this ceremony verifies the user.
   public func examine(
@@ -40,7 +40,7 @@ extension OpenVault {
     let recognition = CredentialRecognition(vault: self, rpID: rpID, state: try store.state())
     var (matches, left) = try recognition.recognise(ids)
     if !left.isEmpty, matches.usable(userVerified: userVerified).isEmpty {
-      // The account's own come first: what is both is written back, which a phone wallet's id never is.
+      // The candidates of the account come first: an id that is both is written back; a phone wallet's id never is.
       let candidates =
         recognition.hashCandidates(userID: userID, algorithms: algorithms, policy: policy)
         + recognition.phoneCandidates()
@@ -58,7 +58,7 @@ extension OpenVault {
 
 /// The recognition of one request's ids: of one relying party, against one state of the store.
 struct CredentialRecognition {
-  /// A recognized id; a dead one still counts for the next counter.
+  /// A recognized id; one that is not live still counts for the next counter.
   struct Match {
     let credential: Credential
     let isLive: Bool
@@ -73,7 +73,7 @@ struct CredentialRecognition {
 
   /// n of the candidates: 0–15 of each epoch.
   static let candidateCounters: Range<UInt32> = 0..<16
-  /// How many epochs of hash ids are tried, from the floor on.
+  /// The number of epochs whose hash ids are tried, from the floor on.
   static let candidateEpochs: UInt32 = 8
 
   let vault: OpenVault
@@ -90,7 +90,7 @@ struct CredentialRecognition {
 
   /// Steps (a) and (b): the ids that have a row or open, and the 32-byte ones that are left for candidates.
   ///
-  /// An id that has a row is never left: no candidate may answer for a record that asks for user verification.
+  /// An id that has a row is never left, so that no candidate replaces a record that requires user verification.
   func recognise(_ ids: [[UInt8]]) throws(RecoveryError) -> (matches: [Match], left: [[UInt8]]) {
     var matches: [Match] = []
     var left: [[UInt8]] = []
@@ -109,7 +109,7 @@ struct CredentialRecognition {
 
   /// Step (c): the ids that equal a candidate.
   ///
-  /// Every id is compared with every candidate, whichever matches.
+  /// Every id is compared with every candidate, even after a match.
   func match(_ ids: [[UInt8]], against candidates: [Candidate]) throws(RecoveryError) -> [Match] {
     let hashes = candidates.map(\.publicKey.hashID)
     var matches: [Match] = []
@@ -125,9 +125,9 @@ struct CredentialRecognition {
     return matches
   }
 
-  /// What phone wallets make for the vault's account in use: one set of ids a relying party.
+  /// The ids that phone wallets make for the vault's account in use: one set for each relying party.
   ///
-  /// They have no epoch, so that a floor above 0 ends them all.
+  /// They have no epoch, so a floor above 0 invalidates them all.
   func phoneCandidates() -> [Candidate] {
     guard state.floor == 0, let account = try? vault.algorandAccount() else { return [] }
     return candidates(
@@ -135,7 +135,7 @@ struct CredentialRecognition {
       policy: CredentialPolicy(), provenance: .phone)
   }
 
-  /// The hash ids that this phrase can have made for one account: eight epochs from the floor on.
+  /// The hash ids that this phrase may have made for one account: eight epochs from the floor on.
   func hashCandidates(userID: [UInt8], algorithms: [COSEAlgorithm], policy: CredentialPolicy) -> [Candidate] {
     let epochs = UInt32(state.floor)..<min(UInt32(state.floor) + Self.candidateEpochs, 1 << 16)
     return algorithms.flatMap { algorithm in
@@ -163,7 +163,7 @@ struct CredentialRecognition {
     _ id: [UInt8], _ parameters: CredentialParameters, _ provenance: Credential.Provenance,
     _ key: CredentialPrivateKey? = nil
   ) throws(RecoveryError) -> Match {
-    // Only the one credential of an account can be outlived by another.
+    // Only a discoverable credential can be replaced by another of its account.
     let account =
       parameters.kind == .discoverable
       ? try vault.store.account(rpIDHash: rpIDHash, userID: parameters.userID) : nil

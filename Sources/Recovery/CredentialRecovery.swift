@@ -3,10 +3,10 @@ import CryptoPrimitives
 // MARK: - What comes back, Recovery §7 and §9
 
 extension OpenVault {
-  /// Stores what the use of a credential with consent shows; durable when it returns.
+  /// Records the use of a credential with consent, durably.
   ///
-  /// A discoverable credential without a row is written back, except a phone wallet's and where the account has the
-  /// same or a higher counter; a higher epoch is taken over. Nothing is written without user presence.
+  /// A discoverable credential without a row is written back, unless it is a phone wallet's or the account has the same
+  /// or a higher counter. A higher epoch is adopted. Nothing is written without user presence.
   ///
   /// - Parameters:
   ///   - user: the user of a registration request whose excludeList has the credential.
@@ -29,7 +29,7 @@ extension OpenVault {
 
   /// The record to write back; `nil` for none.
   ///
-  /// Names that the account has already stay as they are: a site can bring a record back, never rename one.
+  /// Existing names of the account are kept: a site can restore a record, but not rename it.
   func writtenBack(
     _ credential: Credential, user: PublicKeyCredentialUserEntity?, now: UInt64
   ) throws(RecoveryError) -> CredentialSource? {
@@ -50,7 +50,7 @@ extension OpenVault {
   /// Recovers the record of a hash id from the owner's input, and saves it:
   /// `liquid-auth recover --rp --user-handle [--counter --alg --cred-protect]`.
   ///
-  /// Only over a lower counter: a record or deletion that is as new stays as it is.
+  /// It replaces only a lower counter, of a record or a deletion.
   ///
   /// - Throws: `notReplaced`, `userIDLength`, `noKey`, `key` or `store`.
   @discardableResult
@@ -90,7 +90,7 @@ extension OpenVault {
 
 extension Credential {
   /// In wallet mode user.id is the address, and the phone wallets' key of counter 0 is that of the profile `webauthn`
-  /// (Recovery §3): where the account itself signs along, the credential is what a registration here would make.
+  /// (Recovery §3): if the account itself also signs, the credential is the one that a registration here would make.
   fileprivate func asOfWallet(of algorandAddress: String?) -> Credential {
     guard let algorandAddress, provenance == .phone, parameters.counter == 0,
       parameters.userID == Array(algorandAddress.utf8)
@@ -123,7 +123,8 @@ extension String? {
 }
 
 extension CredentialSource {
-  /// Now, and yet later than the last change: a clock that was set back must not let an older name win a merge.
+  /// The present time, but later than the last change, so that an older name does not win a merge after the clock was
+  /// set back.
   func timeOfChange(_ now: UInt64) -> UInt64 { max(now, changed == .max ? .max : changed + 1) }
 
   /// Gives the account other names; the counter stays.

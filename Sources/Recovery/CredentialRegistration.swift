@@ -4,9 +4,9 @@ import CryptoPrimitives
 public struct PublicKeyCredentialUserEntity: Sendable {
   /// user.id as received.
   public let id: [UInt8]
-  /// The account's name; text of the client, for people only.
+  /// The account's name; text of the client, only for display.
   public let name: String?
-  /// The name for people; text of the client, for people only.
+  /// The account's display name; text of the client, only for display.
   public let displayName: String?
 
   public init(id: [UInt8], name: String? = nil, displayName: String? = nil) {
@@ -22,9 +22,9 @@ public struct CredentialRegistration: Sendable {
   public var rpID: String
   /// The account.
   public var user: PublicKeyCredentialUserEntity
-  /// The algorithm that was chosen of those asked for.
+  /// The algorithm, chosen from those of the request.
   public var algorithm: COSEAlgorithm
-  /// What the request's extensions ask for.
+  /// The policy that the request's extensions set.
   public var policy: CredentialPolicy
   /// The credBlob extension's data, for a discoverable credential.
   public var credBlob: [UInt8]?
@@ -44,15 +44,15 @@ public struct CredentialRegistration: Sendable {
 // MARK: - New credentials, Recovery §4 and §7
 
 extension OpenVault {
-  /// How many more can be registered.
+  /// How many more discoverable credentials can be registered.
   public func remainingDiscoverableCredentials() throws(RecoveryError) -> Int {
     max(0, maximumDiscoverableCredentials - (try store.credentialCount()))
   }
 
-  /// Makes the discoverable credential of an account; `save(_:)` keeps its record, before the answer leaves.
+  /// Makes the discoverable credential of an account; `save(_:)` stores its record before the answer is sent.
   ///
-  /// It takes the next counter, and skips those whose scalar is out of range or whose key another account's row
-  /// has: two sites can choose rp.id and user.id so that they join to the same text (Recovery §12).
+  /// It takes the next counter, and skips those whose scalar is out of range or whose key another account's row has:
+  /// two sites can choose rp.id and user.id that join to the same text (Recovery §12).
   ///
   /// - Parameter known: `ExcludeListFindings.highestKnownCounter` of the same request.
   /// - Throws: `full`, `userIDLength`, `key` or `store`.
@@ -72,10 +72,10 @@ extension OpenVault {
     return credential
   }
 
-  /// Makes a non-discoverable credential; none of it is stored.
+  /// Makes a non-discoverable credential; nothing is stored.
   ///
-  /// Clients repeat user.id, so only chance makes the key a new one: a salt of 16 bytes, drawn again while the scalar
-  /// is out of range.
+  /// Clients repeat user.id, so a random salt of 16 bytes makes the key unique. It is drawn again while the scalar is
+  /// out of range.
   ///
   /// - Throws: `userIDLength`, `key` or `store`.
   public func makeNonDiscoverableCredential(
@@ -159,7 +159,7 @@ extension OpenVault {
   }
 
   /// Saves the record of a credential durably and, in the same transaction, the epoch that it raises; a credential
-  /// without a record leaves nothing.
+  /// without a record is not saved.
   public func save(_ credential: Credential) throws(RecoveryError) {
     guard let record = credential.record else { return }
     var state = try store.state()

@@ -5,7 +5,7 @@ import DeterministicKeys
 public struct CredentialRow: Sendable, Equatable {
   /// The primary key, 32 bytes.
   public var accountTag: [UInt8]
-  /// The tags, 32 bytes each, by which a record is found; NULL for a tombstone, which names no site.
+  /// The tags, 32 bytes each, by which a record is found; NULL for a tombstone, which does not name a site.
   public var tags: Tags?
   /// The nonce of `sealed`, 24 bytes, drawn at random for every writing.
   public var nonce: [UInt8]
@@ -85,7 +85,7 @@ extension CredentialKeys {
     return CredentialRow(accountTag: accountTag, tags: tags, nonce: nonce, sealed: sealed)
   }
 
-  /// Opens a row, and compares its columns with its content: rows and columns cannot be exchanged.
+  /// Opens a row, and compares its columns with its content, so that rows and columns cannot be exchanged.
   public func open(_ row: CredentialRow) throws(RecoveryError) -> AccountEntry {
     let plaintext = try openPadded(row.sealed, nonce: row.nonce, ad: Self.rowAD(row.accountTag))
     let entry = try AccountEntry(plaintext: plaintext)
@@ -114,14 +114,14 @@ extension CredentialKeys {
   /// Seals the state row.
   ///
   /// - Parameters:
-  ///   - hasRowSet: whether the store has a ``RowSet``; without it, the state row must say so too.
+  ///   - hasRowSet: whether the store has a ``RowSet``; the state row records it.
   ///   - nonce: 24 fresh random bytes.
   public func seal(_ state: StoreState, hasRowSet: Bool, nonce: [UInt8]) throws(CryptoError) -> [UInt8] {
     try XChaCha20Poly1305.seal(
       RowPadding.pad(state.plaintext(hasRowSet: hasRowSet)), key: self[.record], nonce: nonce, ad: Self.stateAD)
   }
 
-  /// Opens the state row, which also says whether the store has a ``RowSet``.
+  /// Opens the state row, which also records whether the store has a ``RowSet``.
   public func openState(
     _ sealed: [UInt8], nonce: [UInt8]
   ) throws(RecoveryError) -> (state: StoreState, hasRowSet: Bool) {
@@ -151,7 +151,7 @@ extension CredentialKeys {
   }
 }
 
-/// plaintext ‖ 80 ‖ 00… up to a multiple of 128: rows show their size class and no more.
+/// plaintext ‖ 80 ‖ 00… up to a multiple of 128: the length of a row shows only its size class.
 enum RowPadding {
   static let block = 128
 

@@ -2,15 +2,15 @@ public import CryptoPrimitives
 
 /// The record of one discoverable credential in the store (Recovery §6).
 ///
-/// It holds no private key: that is derived from `parameters` and rp.id. The exception are imported passkeys.
+/// The private key is derived from `parameters` and rp.id. Only the record of an imported passkey holds one.
 public struct CredentialSource: Sendable {
-  /// How the record came to be here.
+  /// The origin of the record.
   public enum Origin: UInt8, Sendable {
     /// Registered on this machine.
     case registered = 0
     /// Recovered from an id that a relying party sent, or from the owner's input.
     case recovered = 1
-    /// Brought from another authenticator with its private key.
+    /// Imported from another authenticator with its private key.
     case imported = 2
   }
 
@@ -26,11 +26,11 @@ public struct CredentialSource: Sendable {
   public let id: [UInt8]
   /// epoch · 65 536 + n: Recovery §7.
   public let counter: UInt32
-  /// When it was made, Unix milliseconds.
+  /// When the credential was made, Unix milliseconds.
   public let created: UInt64
-  /// When the owner or a registration changed it last, Unix milliseconds; decides a merge at equal counters.
+  /// When the owner or a registration changed the record last, Unix milliseconds; decides a merge at equal counters.
   public var changed: UInt64
-  /// How the record came to be here.
+  /// The origin of the record.
   public let origin: Origin
   /// The credBlob extension's data; not derivable.
   public var credBlob: [UInt8]?
@@ -65,16 +65,16 @@ public struct CredentialSource: Sendable {
   /// The algorithm of the key.
   public var algorithm: COSEAlgorithm { parameters.algorithm }
 
-  /// What was agreed at registration, or set by the owner since.
+  /// The policy, agreed at registration or set by the owner since.
   public var policy: CredentialPolicy {
     get { parameters.policy }
     set { parameters.policy = newValue }
   }
 
-  /// The hash under which the relying party is looked up.
+  /// The hash by which the relying party is found.
   public var rpIDHash: RPIDHash { RPIDHash(rpID: rpID) }
 
-  /// Whether the phrase alone gives the private key.
+  /// Whether the private key is derived from the phrase.
   public var isDerivable: Bool { importedKey == nil }
 }
 

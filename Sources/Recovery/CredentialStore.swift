@@ -8,7 +8,7 @@ public struct StoreState: Sendable, Equatable {
   public var floor: UInt16
   /// The form of the ids of new discoverable credentials.
   public var credentialIDForm: CredentialIDForm
-  /// PIN and settings: local to this machine, gone after a reset.
+  /// PIN and settings: local to this machine, removed by a reset.
   public var settings: AuthenticatorSettings
 
   /// Makes a state; a new store has epoch 0, floor 0 and no PIN.
@@ -36,15 +36,15 @@ public enum CredentialIDForm: UInt8, Sendable, CaseIterable {
 public enum AccountEntry: Sendable, Equatable {
   /// A live credential.
   case record(CredentialSource)
-  /// A deletion: the counter that the account had, and when (Unix milliseconds). It names no site.
+  /// A deletion: the counter that the account had, and the time (Unix milliseconds). It does not name a site.
   case tombstone(counter: UInt32, changed: UInt64)
 }
 
 /// The port to the credentials that a machine keeps.
 ///
-/// Only the authenticator's one task calls it. Every change is durable when the call returns: an answer that depends on
-/// it leaves only afterwards. Of two records, the one that was registered or recovered last is the newer; saving a
-/// credential once more, with another name or policy, leaves it in its place.
+/// Only the authenticator's one task calls it. Every change is durable when the call returns, and an answer that
+/// depends on it is sent only afterwards. Of two records, the one that was registered or recovered last is the newer;
+/// saving a credential again, with another name or policy, does not change its place.
 public protocol CredentialStore: Sendable {
   /// The state row.
   func state() throws(RecoveryError) -> StoreState
@@ -77,8 +77,8 @@ public protocol CredentialStore: Sendable {
   func allCredentials() throws(RecoveryError) -> [CredentialSource]
   /// The number of records; their content is not read.
   func credentialCount() throws(RecoveryError) -> Int
-  /// A digest of all records: other bytes after each record that is saved or removed, the same bytes
-  /// for as long as none is, also when the store was closed meanwhile.
+  /// A digest of all records: it changes when a record is saved or removed, and is otherwise the same, even after the
+  /// store was closed and opened.
   func revision() throws(RecoveryError) -> [UInt8]
 
   /// Replaces the account's record or tombstone and, in the same transaction, the state when one is given.

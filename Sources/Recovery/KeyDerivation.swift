@@ -4,7 +4,7 @@ import DeterministicKeys
 // The private keys of credentials: Recovery §3.
 
 extension CredentialKeys {
-  /// The private key of a credential: an imported passkey's own, any other derived again.
+  /// The private key of a credential: from the record of an imported passkey, otherwise derived.
   ///
   /// - Throws: `CryptoError.scalarOutOfRange` if the derivation yields no scalar of the curve (once in 2³²).
   public func privateKey(of credential: Credential) throws(CryptoError) -> CredentialPrivateKey {
@@ -24,8 +24,8 @@ extension CredentialKeys {
 
   /// Derives a private key.
   ///
-  /// - Throws: `CryptoError.scalarOutOfRange`: at registration the next counter or another salt is taken, anywhere
-  ///   else the id is not ours.
+  /// - Throws: `CryptoError.scalarOutOfRange`: at registration, take the next counter or another salt; elsewhere, the
+  ///   id is not of this phrase.
   public func privateKey(
     _ parameters: CredentialParameters, rpID: String
   ) throws(CryptoError) -> CredentialPrivateKey {
@@ -36,7 +36,7 @@ extension CredentialKeys {
   func privateKey(
     _ parameters: CredentialParameters, rpID: String, _ rpIDHash: RPIDHash
   ) throws(CryptoError) -> CredentialPrivateKey {
-    // Deterministic P-256, so that other wallets of the same phrase find the same key.
+    // Deterministic P-256, so that other wallets with the same phrase derive the same key.
     if let counter = parameters.counter, parameters.algorithm == .es256 {
       return CredentialPrivateKey(
         try DeterministicP256.privateKey(
@@ -45,7 +45,7 @@ extension CredentialKeys {
     return try privateKey(parameters, rpIDHash: rpIDHash)
   }
 
-  /// All but discoverable ES256: a MAC of the credential's parameters.
+  /// The private key of all but discoverable ES256 credentials: a MAC of the parameters.
   package func privateKey(
     _ parameters: CredentialParameters, rpIDHash: RPIDHash
   ) throws(CryptoError) -> CredentialPrivateKey {
@@ -67,7 +67,7 @@ extension CredentialKeys {
 
 /// `text(user.id)` of Recovery §3: the bytes themselves if they are UTF-8, otherwise the ASCII of their base64url.
 ///
-/// The standard library refuses what RFC 3629 refuses: overlong forms, surrogates, anything above U+10FFFF.
+/// The standard library refuses the same as RFC 3629: overlong forms, surrogates, anything above U+10FFFF.
 public func userIDText(_ userID: [UInt8]) -> [UInt8] {
   String(validating: userID, as: UTF8.self) == nil ? Array(Base64URL.encode(userID).utf8) : userID
 }

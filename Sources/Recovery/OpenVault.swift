@@ -1,30 +1,27 @@
 public import CryptoPrimitives
 import Synchronization
 
-/// One unlocking of the vault, distinguished by identity: an operation that began under it does not continue under
-/// another.
+/// One unlocking of the vault, compared by identity: an operation that began under it cannot continue under another.
 public final class Unlocking: Sendable {
-  /// A new one.
   public init() {}
 }
 
-/// What is there to work with while the vault is open.
+/// The keys and the store of an open vault.
 public struct OpenVault: Sendable {
-  /// Everything that is derived from the main key.
+  /// The keys that are derived from the main key.
   public let keys: CredentialKeys
-  /// The xHD root (96 bytes) of the Algorand accounts; only here is a key of one derived, so that what it signs is
+  /// The xHD root (96 bytes) of the Algorand accounts; account keys are derived only here, so that their signatures are
   /// counted.
   let ed25519Root: SecretBytes
   /// The credentials of this machine.
   public let store: any CredentialStore
-  /// The limit of discoverable credentials for registrations; recovered ones are stored
-  /// beyond it.
+  /// The limit of discoverable credentials for registrations; recovered ones are stored beyond it.
   public let maximumDiscoverableCredentials: Int
-  /// The unlocking that this came from; it holds no secret and may be kept.
+  /// The unlocking that opened this vault; it holds no secret and may be kept.
   public let unlocking = Unlocking()
   /// Counts the signatures of accounts and association keys.
   package let signatures: SignatureCounts
-  /// Whether the user has typed the passphrase for the very request that this was given to.
+  /// Whether the user typed the passphrase for the current request.
   public private(set) var isOpenedByPerson = false
 
   /// The default limit of stored passkeys.
@@ -34,7 +31,7 @@ public struct OpenVault: Sendable {
   ///
   /// - Parameters:
   ///   - maximumDiscoverableCredentials: the most passkeys that the store holds after a registration.
-  ///   - signatures: keeps counting from one unlocking to the next.
+  ///   - signatures: the counts, which last from one unlocking to the next.
   public init(
     keys: CredentialKeys, ed25519Root: SecretBytes, store: any CredentialStore,
     maximumDiscoverableCredentials: Int = defaultMaximumDiscoverableCredentials,
@@ -47,7 +44,7 @@ public struct OpenVault: Sendable {
     self.signatures = signatures
   }
 
-  /// The same, for the request for which the user has just opened it; never kept for another request.
+  /// The same, for the request whose prompt opened the vault; never kept for another request.
   public var openedByPerson: OpenVault {
     var vault = self
     vault.isOpenedByPerson = true
@@ -55,14 +52,13 @@ public struct OpenVault: Sendable {
   }
 }
 
-/// How many signatures were given, since the start, by keys that belong to no passkey.
+/// The number of signatures since the start by keys that belong to no passkey.
 ///
-/// They are counted where they are made, so that none is missed; locking and unlocking
-/// does not reset the counts.
+/// Signatures are counted where they are made, so that none is missed. Locking and unlocking does not reset the counts.
 public final class SignatureCounts: Sendable {
   private let counts = Mutex((algorand: UInt64(0), association: UInt64(0)))
 
-  /// Nothing was signed.
+  /// Starts at zero.
   public init() {}
 
   /// By Algorand accounts: challenges, transactions and messages.

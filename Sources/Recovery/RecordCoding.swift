@@ -41,7 +41,7 @@ extension AccountEntry {
     map[Key.name] = source.name.map { .text($0) }
     map[Key.displayName] = source.displayName.map { .text($0) }
     map[Key.credBlob] = source.credBlob.map { .bytes($0) }
-    // The one private key that a row holds: it passes through ordinary memory on its way into the seal.
+    // The only private key that a row can hold; it passes through ordinary memory before it is sealed.
     map[Key.privateKey] = source.importedKey.map { .bytes($0.withUnsafeBytes { Array($0) }) }
     return map
   }
@@ -88,7 +88,7 @@ extension StoreState {
     static let floor: CBORValue = 3
     /// An addition to the contract: `CredentialIDForm`, omitted for the default, sealed.
     static let credentialIDForm: CBORValue = 4
-    /// An addition too: true if the store has a ``RowSet``, else omitted.
+    /// An addition to the contract: true if the store has a ``RowSet``, otherwise omitted.
     static let rowSet: CBORValue = 20
     static let all: [CBORValue] = [storeID, epoch, floor, credentialIDForm, rowSet]
 
@@ -97,7 +97,7 @@ extension StoreState {
     }
   }
 
-  /// How long a storeID is.
+  /// The length of a storeID, in bytes.
   static let storeIDLength = 16
 
   /// The map of the state row, of a store with a ``RowSet`` or without.

@@ -2,7 +2,7 @@
 ///
 /// Errors of one kind are equal. Reason and hint never hold a secret.
 public struct RecoveryError: Error, Sendable {
-  /// The errors that callers distinguish; reason and hint say the rest.
+  /// The errors that callers distinguish; reason and hint give the details.
   public enum Kind: Sendable, Equatable {
     /// The store could not be read or written; the reason names the file.
     case store
@@ -28,14 +28,13 @@ public struct RecoveryError: Error, Sendable {
     case anotherPhrase(fingerprint: [UInt8])
   }
 
-  /// What happened, for programs.
+  /// The kind of error, for programs.
   public let kind: Kind
   /// What happened: lower case, no full stop.
   public let reason: String
   /// What to do, if anything can be done: lower case, no full stop.
   public let hint: String?
 
-  /// Makes an error of its parts.
   public init(_ kind: Kind, _ reason: String, hint: String? = nil) {
     self.kind = kind
     self.reason = reason

@@ -4,8 +4,8 @@ import DeterministicKeys
 /// A keyed multiset hash (MSet-Add-Hash of Clarke, Devadas, van Dijk, Gassend and Suh, 2003): the sum of the members'
 /// MACs modulo 2^256.
 ///
-/// It changes with each member that comes or goes, without another look at the rest. Who does not have the key finds no
-/// other set with the same sum.
+/// Adding or removing a member updates the sum without reading the others. Without the key, another set with the same
+/// sum cannot be found.
 public struct MultisetHash: Sendable, Equatable {
   /// The sum, 32 bytes, big-endian; zero for the empty set.
   public private(set) var bytes = [UInt8](repeating: 0, count: size)
@@ -20,7 +20,7 @@ public struct MultisetHash: Sendable, Equatable {
   /// Adds a member by its MAC, 32 bytes.
   public mutating func add(_ mac: [UInt8]) { fold(mac) { UInt16($0) + UInt16($1) + $2 } }
 
-  /// Takes a member out by its MAC, 32 bytes.
+  /// Removes a member by its MAC, 32 bytes.
   public mutating func remove(_ mac: [UInt8]) {
     // a − b = a + (2^256 − 1 − b) + 1
     fold(mac, carry: 1) { UInt16($0) + UInt16(~$1) + $2 }
@@ -37,14 +37,14 @@ public struct MultisetHash: Sendable, Equatable {
   }
 }
 
-/// What the store says of its own rows, so that an old row that is put back alone is found.
+/// The hash of a store's rows, which shows if a single old row was put back.
 public struct RowSet: Sendable, Equatable {
   /// The rows of `credential`, records and tombstones: the input of encCredStoreState.
   public var credentials = MultisetHash()
   /// The row of `state`, and that of `blobs`, if there is one.
   public var others = MultisetHash()
 
-  /// The set of no rows.
+  /// The hash of no rows.
   public init() {}
 }
 

@@ -1,7 +1,7 @@
 // MARK: - Epoch and floor, Recovery §7
 
 extension StoreState {
-  /// A reset: the credentials of this machine stop working here, and PIN and settings are removed.
+  /// Resets: the credentials of this machine stop working here, and PIN and settings are removed.
   ///
   /// - Throws: `lastEpoch` in the last epoch, and changes nothing.
   public mutating func reset() throws(RecoveryError) {
@@ -11,13 +11,12 @@ extension StoreState {
     settings = AuthenticatorSettings()
   }
 
-  /// The owner takes the reset back for sealed and phone ids: `liquid-auth recover --accept-before-reset`.
+  /// Undoes the reset for sealed and phone ids: `liquid-auth recover --accept-before-reset`.
   public mutating func acceptBeforeReset() { floor = 0 }
 
-  /// An epoch was seen in an id used with consent, a merge or a restored backup: this machine continues from the
-  /// highest.
+  /// Raises the epoch to one that was seen in an id used with consent, a merge or a restored backup.
   ///
-  /// The floor never follows. Returns whether anything changed.
+  /// The floor does not change. Returns whether the epoch changed.
   @discardableResult
   public mutating func see(epoch seen: UInt16) -> Bool {
     guard seen > epoch else { return false }

@@ -5,7 +5,7 @@ public import DeterministicKeys
 
 /// An Algorand account of this vault: m/44'/283'/account'/0/index, g = 9 (Recovery §11).
 public struct AlgorandAccount: Sendable {
-  /// What people and servers call the account.
+  /// The address of the account.
   public let address: AlgorandAddress
   /// The key that signs the account's statements.
   package let key: ExtendedKey
@@ -19,7 +19,7 @@ public struct AlgorandAccount: Sendable {
   }
 }
 
-/// The key of one user of Keyri's protocols: P-256, from the phrase and the user's public id alone (Recovery §3).
+/// The key of one user of Keyri's protocols: P-256, derived from the phrase and the user's public id (Recovery §3).
 public struct AssociationKey: Sendable {
   /// The key that signs the user's data.
   package let key: P256.PrivateKey
@@ -29,7 +29,7 @@ public struct AssociationKey: Sendable {
   /// The public half.
   public var publicKey: P256.PublicKey { key.publicKey }
 
-  /// `mac("keyri", attempt ‖ publicUserId)` for the first attempt that is a scalar of the curve.
+  /// `mac("keyri", attempt ‖ publicUserId)` for the first attempt that gives a scalar of the curve.
   init(_ keys: CredentialKeys, publicUserID: String, counts: SignatureCounts) throws(CryptoError) {
     self.counts = counts
     for attempt in UInt8.min...UInt8.max {
@@ -40,7 +40,7 @@ public struct AssociationKey: Sendable {
         continue
       }
     }
-    // One in 2^8192.
+    // This happens once in 2^8192.
     throw .scalarOutOfRange
   }
 }

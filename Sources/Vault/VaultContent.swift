@@ -3,9 +3,9 @@ public import CryptoPrimitives
 
 /// The content of a vault (Recovery §1): the two roots of all keys, and the id of its store.
 public struct VaultContent: Sendable {
-  /// Passkeys and everything of Recovery §2 come from it, 64 bytes.
+  /// The root of the passkeys and of all keys of Recovery §2, 64 bytes.
   public let mainKey: SecretBytes
-  /// Algorand keys come from it, 96 bytes.
+  /// The root of the Algorand keys, 96 bytes.
   public let ed25519Root: SecretBytes
   /// The store that belongs to this vault, 16 bytes.
   public let storeID: [UInt8]
@@ -14,7 +14,7 @@ public struct VaultContent: Sendable {
 
   /// The content of a new vault.
   ///
-  /// - Throws: ``VaultError/damaged(_:)`` when a part does not have its length.
+  /// - Throws: ``VaultError/damaged(_:)`` when a part has the wrong length.
   public init(
     mainKey: SecretBytes, ed25519Root: SecretBytes, storeID: [UInt8], created: UInt64
   ) throws(VaultError) {
@@ -35,8 +35,8 @@ public struct VaultContent: Sendable {
 
 // MARK: - The payload
 
-// `{1: mainKey, 2: ed25519Root, 3: storeID, 4: created}` is canonical, so everything but `created`, at the end, has one
-// place only. It is therefore written and read inside guarded memory, without `CBORValue`, which would leave copies of
+// `{1: mainKey, 2: ed25519Root, 3: storeID, 4: created}` is canonical, so everything but `created`, at the end, has a
+// fixed place. It is therefore written and read inside guarded memory, without `CBORValue`, which would leave copies of
 // the keys in ordinary arrays.
 extension VaultContent {
   private enum Layout {

@@ -4,11 +4,11 @@ public import CryptoPrimitives
 /// The sealed file that keeps the main key and the Ed25519 root, never the phrase (Recovery §1).
 ///
 /// `{1: 1, 2: vaultID (16), 3: [slot …], 4: nonce (24), 5: sealed content}`. The content is sealed under a random key,
-/// and each slot holds that key for one protector. A value of bytes: reading and writing the file is the shell's.
+/// and each slot holds that key for one protector. This is only a value: the shell reads and writes the file.
 public struct VaultFile: Hashable, Sendable {
-  /// Told in all that is sealed, so that no part fits into another vault, 16 bytes.
+  /// The id of the vault, 16 bytes; bound to all that is sealed, so that no part fits into another vault.
   public let vaultID: [UInt8]
-  /// The ways to the key; at least one.
+  /// The slots; at least one.
   public private(set) var slots: [VaultSlot]
   private var nonce: [UInt8]
   private var sealedContent: [UInt8]
@@ -28,9 +28,8 @@ public struct VaultFile: Hashable, Sendable {
 
   /// Reads a file's bytes; nothing is opened yet.
   ///
-  /// - Throws: ``VaultError/notAVault`` when not even the beginning is a vault's,
-  ///   ``VaultError/unsupportedVersion(_:)``, ``VaultError/limitExceeded(_:)``, and ``VaultError/damaged(_:)`` for
-  ///   everything else that does not fit.
+  /// - Throws: ``VaultError/notAVault`` when the bytes do not begin as a vault, ``VaultError/unsupportedVersion(_:)``,
+  ///   ``VaultError/limitExceeded(_:)``, and ``VaultError/damaged(_:)`` for everything else that is invalid.
   public init(decoding bytes: [UInt8]) throws(VaultError) {
     // A map of five members whose first key is 1: every version begins like this.
     guard bytes.starts(with: [0xa5, 0x01]) else { throw .notAVault }
@@ -81,7 +80,7 @@ public struct VaultFile: Hashable, Sendable {
 
   /// Opens the vault; each passphrase slot is tried in turn.
   ///
-  /// - Throws: ``VaultError/wrongPassphrase`` when no slot opens, ``VaultError/damaged(_:)`` when one does and the
+  /// - Throws: ``VaultError/wrongPassphrase`` when no slot opens, ``VaultError/damaged(_:)`` when a slot opens and the
   ///   content does not, ``VaultError/outOfMemory``.
   public func open(passphrase: SecretBytes) throws(VaultError) -> VaultContent {
     try content(under: unlock(passphrase).key)
@@ -119,7 +118,7 @@ public struct VaultFile: Hashable, Sendable {
     try Self.first(slots) { slot throws(VaultError) in try slot.vaultKey(vaultID: vaultID, passphrase: passphrase) }
   }
 
-  /// The first slot that opens; one that asks for more memory than there is does not keep the others from being tried.
+  /// The first slot that opens; a slot that needs more memory than there is, is skipped.
   static func first<Key>(
     _ slots: [VaultSlot], _ open: (VaultSlot) throws(VaultError) -> Key?
   ) throws(VaultError) -> (slot: Int, key: Key) {
@@ -181,21 +180,21 @@ extension RandomNumberGenerator {
   }
 }
 
-/// Why a vault cannot be read or opened.
+/// An error in reading or opening a vault.
 ///
 /// The shell puts the file's name in front.
 public enum VaultError: Error, Equatable, Sendable {
-  /// The bytes are something else, or not even the beginning of a vault is left.
+  /// The bytes do not begin as a vault.
   case notAVault
   /// The file has an unknown version.
   case unsupportedVersion(UInt64)
   /// The bytes begin as a vault, or the passphrase is right, but a part is invalid; the text says which.
   case damaged(String)
-  /// A slot asks for more time or memory than is reasonable (Recovery §1); nothing was computed.
+  /// A slot requires more time or memory than the limits allow (Recovery §1); nothing was computed.
   case limitExceeded(String)
   /// No slot opens: another passphrase, or a modified slot. The two cannot be distinguished.
   case wrongPassphrase
-  /// The memory that the slot's key derivation needs is not there.
+  /// There is not enough memory for the slot's key derivation.
   case outOfMemory
 }
 

@@ -1,10 +1,10 @@
 import CBOR
 import CryptoPrimitives
 
-/// One way to the vault's key: the key, sealed for one protector (Recovery §1).
+/// The vault's key, sealed for one protector (Recovery §1).
 ///
-/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of unknown types are kept as
-/// they are, so that rewriting a vault never takes another program's way in.
+/// `{1: type, …, 5: nonce (24), 6: sealed vaultKey (48)}`. Slots of unknown types are kept unchanged, so that rewriting
+/// a vault does not lock out another program.
 public struct VaultSlot: Hashable, Sendable {
   /// What opens a slot.
   public enum Protector: Hashable, Sendable {
@@ -75,7 +75,7 @@ public struct VaultSlot: Hashable, Sendable {
     ]
   }
 
-  /// The vault's key, when this slot is a passphrase's and the passphrase is this one; `nil` otherwise.
+  /// The vault's key, if this is a passphrase slot that the passphrase opens; `nil` otherwise.
   func vaultKey(vaultID: [UInt8], passphrase: SecretBytes) throws(VaultError) -> SecretBytes? {
     guard case .passphrase(let salt, let cost) = protector else { return nil }
     let key = try Self.key(passphrase: passphrase, salt: salt, cost: cost)
@@ -100,27 +100,27 @@ public struct VaultSlot: Hashable, Sendable {
   }
 }
 
-/// How dear one try of a passphrase is: the two limits of Argon2id 1.3, as libsodium counts them.
+/// The cost of one try of a passphrase: the two limits of Argon2id 1.3, as libsodium counts them.
 public struct PassphraseCost: Hashable, Sendable {
   /// Passes over the memory.
   public let opsLimit: UInt64
   /// Memory in bytes, whole KiB.
   public let memLimit: UInt64
 
-  /// What new slots use: three passes over 256 MiB (Recovery §1).
+  /// The cost of new slots: three passes over 256 MiB (Recovery §1).
   public static let standard = PassphraseCost(trusted: 3, 268_435_456)
 
   /// Checks the limits of a vault (Recovery §1): at most 16 passes, at most 2^30 bytes.
   ///
-  /// - Throws: ``VaultError/limitExceeded(_:)`` above, ``VaultError/damaged(_:)`` for values that Argon2id does not
-  ///   allow: less than one pass or 8 KiB, or parts of a KiB.
+  /// - Throws: ``VaultError/limitExceeded(_:)`` above them, ``VaultError/damaged(_:)`` for values that Argon2id does
+  ///   not allow: less than one pass or 8 KiB, or parts of a KiB.
   public init(opsLimit: UInt64, memLimit: UInt64) throws(VaultError) {
     guard opsLimit <= 16 else { throw .limitExceeded("a slot requires \(opsLimit) passes; the limit is 16") }
     guard memLimit <= 1 << 30 else {
       throw .limitExceeded("a slot requires \(memLimit) bytes of memory; the limit is 2^30")
     }
     guard opsLimit >= 1, memLimit >= 8192 else { throw .damaged("a slot requires less than the minimum of Argon2id") }
-    // Argon2id counts KiB: libsodium drops the rest, so that damage there would go unseen.
+    // Argon2id counts KiB: libsodium drops the rest, so damage there would not be noticed.
     guard memLimit.isMultiple(of: 1024) else { throw .damaged("a slot's memory is not a whole number of KiB") }
     self.init(trusted: opsLimit, memLimit)
   }

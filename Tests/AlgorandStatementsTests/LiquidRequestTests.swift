@@ -9,7 +9,7 @@ import Testing
 @testable import CTAP2
 @testable import CTAP2Tests
 
-/// The member `liquid` of `keys-and-recovery.json`.
+/// The vectors in the member `liquid` of `keys-and-recovery.json`.
 enum LiquidVectors {
   static func load() throws -> Vector { try Vector("keys-and-recovery").liquid }
 }
@@ -28,7 +28,7 @@ private func context(
 
   init() throws { account = try #require(TestWorld().keySource.current).algorandAccount() }
 
-  @Test func `the first account of the vault is the one of the vectors`() throws {
+  @Test func `the first account of the vault is that of the vectors`() throws {
     let vectors = try LiquidVectors.load()
     #expect(account.address.text == vectors.address.text)
     #expect(Hex(account.address.publicKey) == vectors.publicKey.hex)
@@ -73,13 +73,13 @@ private func context(
     #expect(error.map { Hex([$0.status.rawValue]) } == vector.status.hex)
   }
 
-  @Test func `the vectors hold all their refusals`() throws {
+  @Test func `the vectors have 34 refused inputs`() throws {
     #expect(try LiquidVectors.load().refused.array.count == 34)
   }
 
-  // MARK: - Beside the vectors
+  // MARK: - Other inputs
 
-  /// Client data of the exact form, with the test's changes.
+  /// Client data in the exact form, with the given members.
   private static func clientData(
     type: String = "webauthn.get", challenge: String = challenge, origin: String = "https://example.com",
     end: String = "}"
@@ -87,7 +87,7 @@ private func context(
     "{\"type\":\"\(type)\",\"challenge\":\"\(challenge)\",\"origin\":\"\(origin)\"\(end)"
   }
 
-  /// The status that a challenge form ends with; `success` when it is accepted.
+  /// The status of a challenge-form request; `success` if it is accepted.
   private func status(
     _ clientData: [UInt8], rpID: String = "example.com", ceremony: LiquidRequest.Ceremony = .get,
     members: CBORMap = [:], up: Bool = true, uv: Bool = true
@@ -162,12 +162,12 @@ private func context(
     "{\"type\":\"webauthn.get\",\"origin\":\"https://example.com\",\"challenge\":\"" + challenge + "\"}",
     clientData().replacingOnce("type", with: "TYPE"), clientData().replacingOnce("\"origin\"", with: "'origin'"),
   ])
-  func `client data in any other form are not signed`(_ clientData: String) {
-    // The length comes first: no client data at all are outside of the limits.
+  func `client data in any other form is not signed`(_ clientData: String) {
+    // The length is checked first: empty client data is below the limit.
     #expect(status(Array(clientData.utf8)) == (clientData.isEmpty ? .invalidLength : .liquidClientDataForm))
   }
 
-  @Test func `both exact forms are signed, for their own ceremony`() {
+  @Test func `both exact forms are signed, each for its own ceremony`() {
     for end in ["}", ",\"crossOrigin\":false}"] {
       let get = Array(Self.clientData(end: end).utf8)
       let create = Array(Self.clientData(type: "webauthn.create", end: end).utf8)
@@ -185,7 +185,7 @@ private func context(
     #expect(status(Array(Self.clientData(challenge: challenge).utf8)) == .liquidChallenge)
   }
 
-  @Test func `bytes that are not text are refused at their place`() {
+  @Test func `invalid UTF-8 is refused with the status of its member`() {
     var clientData = Array(Self.clientData().utf8)
     clientData[40] = 0xFF
     #expect(status(clientData) == .liquidChallenge)
@@ -207,7 +207,7 @@ private func context(
     ("device", 64, CTAPStatus.success), ("device", 65, .invalidLength), ("requestId", 128, .success),
     ("requestId", 129, .invalidLength), ("another", 2000, .success),
   ])
-  func `known members have limits in bytes, and unknown ones have none`(
+  func `known members have limits in bytes; unknown ones have none`(
     _ member: String, _ count: Int, _ expected: CTAPStatus
   ) {
     let members: CBORMap = [.text(member): .text(String(repeating: "x", count: count))]
@@ -216,7 +216,7 @@ private func context(
     #expect(status(Array(Self.clientData().utf8), members: wide) == expected)
   }
 
-  @Test func `client data have at most 1024 bytes`() {
+  @Test func `client data has at most 1024 bytes`() {
     let room = 1024 - Self.clientData(origin: "https://.example.com").utf8.count
     let full = Self.clientData(origin: "https://\(String(repeating: "a", count: room)).example.com")
     #expect(full.utf8.count == 1024)
@@ -224,8 +224,8 @@ private func context(
     #expect(status(Array(full.utf8) + [0x20]) == .invalidLength)
   }
 
-  /// Each input has every later fault too.
-  @Test func `checks come in the order of the contract`() {
+  /// Each input also has every later fault.
+  @Test func `checks are made in the order of the contract`() {
     let wrong = context(
       command: "getAssertion", rpID: "example.org", clientDataHash: [UInt8](repeating: 0, count: 32), up: false,
       uv: false)
@@ -257,7 +257,7 @@ private func context(
   @Test(arguments: [
     (true, false, CTAPStatus.puatRequired), (false, true, .invalidOption), (false, false, .invalidOption),
   ])
-  func `the bound form needs presence and verification as well`(_ up: Bool, _ uv: Bool, _ expected: CTAPStatus) {
+  func `the bound form needs presence and verification too`(_ up: Bool, _ uv: Bool, _ expected: CTAPStatus) {
     let hash = [UInt8](repeating: 1, count: 32)
     #expect(
       status(true, context(command: "getAssertion", rpID: "example.com", clientDataHash: hash, up: up, uv: uv))
@@ -275,7 +275,7 @@ private func context(
     }
   }
 
-  @Test func `the bound form is another one for every ceremony, site, client data and credential`() throws {
+  @Test func `the bound form differs by ceremony, relying party, client data and credential`() throws {
     func input(
       _ command: String = "getAssertion", _ rpID: String = "example.com", _ hash: UInt8 = 1, _ id: UInt8 = 1
     ) throws -> [UInt8] {

@@ -9,13 +9,13 @@ import Testing
 @testable import CTAP2
 @testable import CTAP2Tests
 
-/// The extension inside its ceremonies; its checks one by one are in `LiquidRequestTests`.
+/// The extension in its ceremonies. `LiquidRequestTests` has its single checks.
 @Suite struct LiquidTests {
   private static func world(canVerify: Bool = true, isOpen: Bool = true) -> TestWorld {
     TestWorld(canVerify: canVerify, isOpen: isOpen, extensions: [CredProtect.self, LiquidExtension.self])
   }
 
-  /// The changes that make a good request one of the vectors'.
+  /// The changes that turn a valid request into one of the vectors.
   private static func changes(_ input: CBORValue, clientDataHash: Hex) -> (
     registration: [(CBORValue, CBORValue?)], signIn: [(CBORValue, CBORValue?)]
   ) {
@@ -75,7 +75,7 @@ import Testing
     #expect(world.keySource.openings == 0)
   }
 
-  @Test func `every assertion of one sign-in has an output of its own`() async throws {
+  @Test func `each assertion of one sign-in has its own output`() async throws {
     var world = Self.world()
     for name in ["alice", "bob"] {
       _ = try await world.register(userID: Array(name.utf8), name: name)
@@ -96,7 +96,7 @@ import Testing
     let address = Array(
       try await world.authenticator.accountAddresses(0..<1, of: 0, for: .wallet(.showAccount(rpID: nil)))[0].text.utf8)
     let liquid: [(CBORValue, CBORValue?)] = [(6, ["liquid": true])]
-    // Another passkey of the site is not the account's.
+    // A passkey of another user does not count.
     _ = try await world.register(userID: Array("bob".utf8))
     for _ in 0..<2 {
       _ = await world.makeCredential(
@@ -105,7 +105,7 @@ import Testing
     }
     _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: address, changes: liquid))
     #expect(world.person.shown.last?.prompt.isFirstUse == true)
-    // By registration and by sign-in.
+    // From now on it is known, at registration and at sign-in.
     _ = await world.makeCredential(Requests.makeCredential(rk: true, uv: true, userID: address, changes: liquid))
     #expect(world.person.shown.last?.prompt.isFirstUse == false)
     _ = await world.getAssertion(Requests.getAssertion(uv: true, changes: [(4, ["liquid": true])]))
@@ -123,7 +123,7 @@ import Testing
   }
 
   // Holds: WALLET-19
-  @Test func `a passkey that came from the phrase alone is used first here too`() async throws {
+  @Test func `a passkey from the phrase alone is shown as first use once`() async throws {
     var elsewhere = Self.world()
     let address = try #require(elsewhere.keySource.current).algorandAccount().address.text
     let made = try await elsewhere.register(userID: Array(address.utf8))
@@ -132,7 +132,7 @@ import Testing
       Requests.getAssertion(allowing: [made.credentialID], uv: true, changes: [(4, ["liquid": true])]))
     #expect(answer.status == .success)
     #expect(world.person.shown.last?.prompt.isFirstUse == true)
-    // And once: it leaves a record, of the user.id that a registration here would have had. The answer is as before.
+    // Only once: the use leaves a record with the user.id of a registration here. The answer has no user.
     #expect(answer.map?[4] == nil)
     let record = try #require(try world.store.allCredentials().first)
     #expect(record.id == made.credentialID && record.counter == 0 && record.origin == .recovered)
@@ -146,7 +146,7 @@ import Testing
   }
 
   // Holds: WALLET-20
-  @Test func `a phone's passkey leaves a record only with its account's own signature, and only that of counter 0`()
+  @Test func `a phone's passkey leaves a record only with counter 0 and a signature of the account`()
     async throws
   {
     let vectors = try KeysAndRecovery.load().phoneCandidates
@@ -200,14 +200,14 @@ import Testing
     #expect(answer.bytes == [0x27])
   }
 
-  @Test func `without verification set up there is nothing that could sign`() async {
+  @Test func `without verification set up, the extension is refused before any prompt`() async {
     var world = Self.world(canVerify: false)
     let parameters = Requests.makeCredential(changes: [(6, ["liquid": true])])
     #expect(await world.makeCredential(parameters).bytes == [0x36])
     #expect(world.person.shown.isEmpty)
   }
 
-  /// Who gave a pinUvAuthToken.
+  /// How a pinUvAuthToken is obtained.
   enum TokenGiver: CaseIterable, Sendable { case dialog, pin }
 
   private static func token(
@@ -226,7 +226,7 @@ import Testing
 
   // Holds: PERSON-5
   @Test(arguments: TokenGiver.allCases)
-  func `with a token, the dialog that shows the address verifies once more`(_ giver: TokenGiver) async throws {
+  func `with a token, the dialog that shows the address verifies again`(_ giver: TokenGiver) async throws {
     var world = Self.world()
     if giver == .pin { _ = try await TestPlatform(.two).setPIN("1234", in: &world) }
     let vectors = try LiquidVectors.load()
@@ -267,7 +267,7 @@ import Testing
   }
 
   // Holds: PERSON-5
-  @Test func `a token by PIN alone is refused before any prompt, with a reason in the log`()
+  @Test func `a PIN token without other verification is refused before any prompt, with a log entry`()
     async throws
   {
     var world = Self.world(canVerify: false)
@@ -287,13 +287,13 @@ import Testing
           == "liquid needs verification in its own dialog; a PIN is not enough: start the "
           + "authenticator with --verification passphrase")
     }
-    // An error in the input is reported first, as other authenticators do.
+    // An error in the input is reported first, as in other authenticators.
     let faulty = await world.makeCredential(
       Requests.makeCredential(rk: true, changes: token.makeCredential() + [(6, ["liquid": 1])]))
     #expect(faulty.status == .cborUnexpectedType)
   }
 
-  @Test func `a request without the extension shows nothing of the account`() async throws {
+  @Test func `a request without the extension does not show the account`() async throws {
     var world = Self.world()
     let registration = try await world.register()
     #expect(registration.extensions == nil)

@@ -10,7 +10,7 @@ import Testing
 @testable import CTAP2
 @testable import CTAP2Tests
 
-/// What a wallet asks beside the ceremonies.
+/// Requests of a wallet outside of the ceremonies.
 @Suite struct WalletRequestsTests {
   private static func vectors() throws -> Vector { try Vector("keys-and-recovery") }
 
@@ -35,7 +35,7 @@ import Testing
     #expect(addresses[0].text == vectors.phoneCandidates.address.text)
     #expect(Set(addresses).count == 3)
     #expect(try await world.addresses(2..<3) == [addresses[2]])
-    // The vault was opened, and the prompt showed the reason.
+    // The vault was unlocked with this reason.
     #expect(world.keySource.reasons == [.wallet(.showAccount(rpID: nil))])
     #expect(world.person.shown.isEmpty)
   }
@@ -53,7 +53,7 @@ import Testing
   }
 
   // Holds: WALLET-2
-  @Test func `indices and accounts end below 2^31`() async throws {
+  @Test func `indices and accounts are below 2^31`() async throws {
     let world = TestWorld()
     #expect(try await world.addresses(1 << 31 - 1..<1 << 31, of: 1 << 31 - 1).count == 1)
     await #expect(throws: CTAPError(.other, "")) { try await world.addresses(1 << 31..<1 << 31 + 1) }
@@ -68,7 +68,7 @@ import Testing
 
   // MARK: The account's passkey
 
-  @Test func `without a record, the passkey is that which phone wallets make`() async throws {
+  @Test func `without a record, the passkey is that of phone wallets`() async throws {
     let vectors = try Self.vectors().phoneCandidates
     let world = TestWorld(isOpen: false)
     let passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId.text)
@@ -77,7 +77,7 @@ import Testing
     #expect(world.keySource.reasons == [.wallet(.showAccount(rpID: vectors.rpId.text))])
   }
 
-  @Test func `with a record, the passkey is that one`() async throws {
+  @Test func `with a record, the passkey is that of the record`() async throws {
     let vectors = try Self.vectors().phoneCandidates
     var world = TestWorld()
     let userID = Array(vectors.address.text.utf8)
@@ -90,7 +90,7 @@ import Testing
     passkey = try await world.authenticator.accountPasskey(rpID: vectors.rpId.text)
     #expect(passkey.id == second.credentialID)
     #expect(Hex(passkey.id) == vectors.ids["1"].hex)
-    // Of another account, or at another site, there is none.
+    // At another relying party there is none.
     #expect(try await !world.authenticator.accountPasskey(rpID: "example.com").isStored)
   }
 
@@ -170,7 +170,7 @@ import Testing
   // MARK: Signatures by the account
 
   // Holds: PEERARC27-4
-  @Test func `each statement is signed behind its prefix, after one consent with verification`() async throws {
+  @Test func `each statement is signed with its prefix, after one consent with verification`() async throws {
     let world = TestWorld()
     let address = try await world.addresses(0..<1)[0]
     let signatures = try await world.authenticator.sign(
@@ -203,7 +203,7 @@ import Testing
 
   // Holds: WALLET-26
   @Test(arguments: refusals.indices)
-  func `a refusal signs and counts nothing`(_ index: Int) async throws {
+  func `after a refusal, nothing is signed or counted`(_ index: Int) async throws {
     let (operation, status) = Self.refusals[index]
     let world = TestWorld()
     world.person.will(operation, operation)
@@ -219,7 +219,7 @@ import Testing
   }
 
   // Holds: WALLET-14
-  @Test func `a vault that is locked while the person reads signs nothing`() async throws {
+  @Test func `a vault that is locked during the prompt signs nothing`() async throws {
     let world = TestWorld()
     let counts = try counts(of: world)
     world.person.will(.agreeAfter { [keySource = world.keySource] in keySource.lock() })
@@ -231,7 +231,7 @@ import Testing
 
   // Holds: WALLET-22
   @Test(arguments: [nil, "another"] as [String?])
-  func `another account than the named one signs nothing, without a prompt`(_ address: String?) async throws {
+  func `a request for another account is refused without a prompt`(_ address: String?) async throws {
     let world = TestWorld()
     var prompt = Self.prompt
     prompt.algorandAddress = address
@@ -279,7 +279,7 @@ import Testing
   }
 
   // Holds: WALLET-26
-  @Test func `the challenge of a liquid sign-in is counted with the rest`() async throws {
+  @Test func `a signature of a liquid ceremony is counted too`() async throws {
     var world = TestWorld()
     let answer = await world.makeCredential(
       Requests.makeCredential(rk: true, uv: true, changes: [(6, ["liquid": true])]))
@@ -294,7 +294,7 @@ import Testing
 
   // MARK: Association keys
 
-  @Test func `an association key is the one of the vectors`() async throws {
+  @Test func `an association key is that of the vectors`() async throws {
     let vectors = try Self.vectors().keyri
     let world = TestWorld(isOpen: false)
     let key = try await world.authenticator.associationPublicKey(publicUserID: vectors.publicUserIdText.text)
@@ -305,7 +305,7 @@ import Testing
     #expect(try await world.authenticator.associationPublicKey(publicUserID: "bob@example.com") != key)
   }
 
-  @Test func `data are signed by the user's key after a prompt that shows them`() async throws {
+  @Test func `data is signed by the user's key after a prompt that shows it`() async throws {
     let world = TestWorld()
     let data = Array("1700000000000_abc".utf8)
     let signature = try await world.authenticator.signAssociation(

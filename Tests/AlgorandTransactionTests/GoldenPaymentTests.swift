@@ -4,12 +4,12 @@ import DeterministicKeys
 import TestVectors
 import Testing
 
-/// The payment that the tests of Algorand's own SDK assert, with its signature and id.
+/// The payment that the tests of Algorand's SDK check, with its signature and id.
 @Suite struct GoldenPaymentTests {
   private let vector: Vector
   init() throws { vector = try Vector("algorand").payment }
 
-  @Test func `has the id, and its signature is over "TX" and the bytes`() throws {
+  @Test func `the payment has its id, and its signature is over "TX" and the bytes`() throws {
     let transaction = try Transaction(decoding: vector.txnBase64.base64)
     #expect(transaction.id == vector.txid.text)
     #expect(transaction.bytes == vector.txnBase64.base64)
@@ -21,7 +21,7 @@ import Testing
     #expect(try SignedTransaction(decoding: signed.bytes) == signed)
   }
 
-  @Test func `the lines of each summary`() throws {
+  @Test func `the summary of the payment has these lines`() throws {
     let summary = try Transaction(decoding: vector.txnBase64.base64).summary
     #expect(
       summary.map { "\($0.isWarning ? "! " : "")\($0.label): \($0.value)" } == [

@@ -12,7 +12,7 @@ import Testing
   static let (alice, bob, carol) = (address(1), address(2), address(3))
   static let testnet = [UInt8](Data(base64Encoded: Network.testnet.genesisHash) ?? Data())
 
-  /// A transaction as it is written, with members of its type; those that are zero are left out.
+  /// A transaction with the given members; zero members are omitted.
   private static func transaction(
     _ type: String = "pay", from sender: AlgorandAddress = alice, fee: UInt64 = 1000, last: UInt64 = 1010,
     group: [UInt8] = [], _ members: [String: MessagePack]
@@ -46,7 +46,7 @@ import Testing
     )
   }
 
-  /// The summary of transactions that make one group, or are independent.
+  /// The summary of transactions in one group, or of independent ones.
   private static func summary(
     isGroup: Bool = true, signed: [Bool]? = nil, _ written: [(AlgorandAddress, UInt64, String, [String: MessagePack])]
   ) throws -> (GroupSummary, [Transaction]) {
@@ -108,7 +108,7 @@ import Testing
   }
 
   // Holds: WALLET-10
-  @Test func `transactions without a movement are in no total`() throws {
+  @Test func `transactions that move nothing are in no total`() throws {
     let (summary, _) = try Self.summary([
       Self.payment(5, to: Self.alice), Self.payment(0), Self.transfer(0, of: 7, to: Self.alice),
     ])
@@ -165,7 +165,7 @@ import Testing
       ])
   }
 
-  // MARK: One, and what all have in common
+  // MARK: One transaction, and common members
 
   @Test func `the short form has kind, warnings, movement and fee`() throws {
     let others: [String: MessagePack] = [
@@ -184,7 +184,7 @@ import Testing
     #expect(summary.each[0].count == all[0].summary.count)
   }
 
-  @Test func `the short form names a sender that is rekeyed to the account`() throws {
+  @Test func `the short form names a sender other than the account`() throws {
     let (summary, _) = try Self.summary(
       isGroup: false, signed: [true], [Self.payment(5, from: Self.bob, to: Self.carol)])
     let signer = "! Signer: your account \(Self.alice); valid only if the sender was rekeyed to it"
@@ -216,8 +216,7 @@ import Testing
     #expect(summary.each.allSatisfy { $0[1].label == "From" })
   }
 
-  @Test func `lines with the same words of different transactions are not taken for common`() throws {
-    // Equal amounts, fees and receivers are what each transaction does, and stay with it.
+  @Test func `equal amounts, receivers and fees stay with their transactions`() throws {
     let (summary, _) = try Self.summary([Self.payment(5), Self.payment(5)])
     for lines in summary.each {
       #expect(

@@ -3,7 +3,7 @@ import Testing
 @testable import AlgorandTransaction
 
 @Suite struct MessagePackTests {
-  /// Each head at both of its ends, as the msgpack specification has them.
+  /// The lowest and highest value of each head of the msgpack specification.
   @Test(
     arguments: [
       (UInt64(0), [0x00]), (0x7F, [0x7F]), (0x80, [0xCC, 0x80]), (0xFF, [0xCC, 0xFF]), (0x100, [0xCD, 1, 0]),
@@ -46,25 +46,25 @@ import Testing
       ([0xDF, 0, 0, 0xFF, 0xFF], 65_535), ([0xCC, 0x7F], 0), ([0xCD, 0, 0xFF], 0), ([0xCE, 0, 0, 0xFF, 0xFF], 0),
       ([0xCF, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF], 0),
     ] as [([UInt8], Int)])
-  func `the largest that fits a shorter head is refused in a longer one`(head: [UInt8], count: Int) {
+  func `the largest value of a shorter head is refused with a longer head`(head: [UInt8], count: Int) {
     #expect(throws: TransactionError.notShortest) {
       try MessagePackDecoder.decode(head + [UInt8](repeating: 0, count: min(count, 65_000)))
     }
   }
 
-  @Test func `an element of an array may be zero, a member of a map may not`() throws {
+  @Test func `an array element may be zero; a map member may not`() throws {
     for zero in [[0x00], [0xC2], [0xA0], [0xC4, 0x00], [0x80], [0x90]] as [[UInt8]] {
       #expect(try MessagePackDecoder.decode([0x91] + zero).encoded == [0x91] + zero)
       #expect(throws: TransactionError.zeroMember("a")) { try MessagePackDecoder.decode([0x81, 0xA1, 0x61] + zero) }
     }
   }
 
-  @Test func `eight may be open at once, and no more`() throws {
+  @Test func `values nest eight levels deep and no more`() throws {
     for head in [[0x91], [0x81, 0xA1, 0x61]] as [[UInt8]] {
       let eight = Array([[UInt8]](repeating: head, count: 8).joined()) + [1]
       #expect(try MessagePackDecoder.decode(eight).encoded == eight)
       #expect(throws: TransactionError.tooDeep) { try MessagePackDecoder.decode(head + eight) }
-      // One after the other is not one in the other.
+      // Sequential arrays do not add depth.
       let beside = [0x9F] + [[UInt8]](repeating: [0x91, 0x00], count: 15).joined()
       #expect(try MessagePackDecoder.decode(beside).encoded == beside)
     }

@@ -1,13 +1,13 @@
 import AlgorandTransaction
 import TestVectors
 
-/// What py-algorand-sdk makes, and what is wrong with others: `Tests/judges/algorand_transactions.py` writes the file.
+/// Transactions of py-algorand-sdk, and faulty ones with their errors: `Tests/judges/algorand_transactions.py` writes them.
 enum SDKVectors {
   static func load() throws -> Vector { try Vector("algorand-transactions") }
 }
 
 extension TransactionError {
-  /// The case that a vector names, with what it names; `nil` for any other words.
+  /// The error that a vector names; `nil` for any other text.
   init?(_ vector: Vector) {
     let words = vector.error.array.map(\.text)
     let name = words.dropFirst().first ?? ""

@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(arguments: [(1_000, false), (10_000, false), (10_001, true), (.max, true)] as [(UInt64, Bool)])
-  func `a fee of more than ten times the least is a warning`(fee: UInt64, isWarning: Bool) throws {
+  func `a fee above ten times the minimum is a warning`(fee: UInt64, isWarning: Bool) throws {
     let line = try #require(try changed("fee", to: .unsigned(fee)).summary.first { $0.label == "Fee" })
     #expect(line.isWarning == isWarning)
     #expect(line.value.hasSuffix("unusually high") == isWarning)
@@ -40,7 +40,7 @@ import Testing
   }
 
   // Holds: TXN-5
-  @Test func `no Unicode scalar ends a line, hides, or reorders its neighbours`() throws {
+  @Test func `no Unicode scalar ends a line, is hidden, or reorders its neighbours`() throws {
     let hostile = (0...0x10FFFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init).filter { scalar in
       switch scalar.properties.generalCategory {
       case .control, .format, .lineSeparator, .paragraphSeparator: true
@@ -101,8 +101,8 @@ import Testing
   }
 
   // Holds: TXN-6
-  /// As an ARC-200 token is given away: selector, receiver and amount are all there is to see of it.
-  @Test func `of an application call every argument is shown whole, and 32 bytes also as an address`() throws {
+  /// A transfer of an ARC-200 token shows only as selector, receiver and amount.
+  @Test func `every argument of an application call is shown whole, 32 bytes also as an address`() throws {
     let receiver = AlgorandAddress(publicKey: [UInt8](repeating: 7, count: 32))
     let amount = [UInt8](repeating: 0, count: 31) + [5]
     let arguments = [[0xDA, 0x70, 0x25, 0xB9], receiver.publicKey, amount, [UInt8](repeating: 0xAB, count: 2000)]
@@ -118,7 +118,7 @@ import Testing
   }
 
   // Holds: TXN-6
-  @Test func `a box's name is shown whole`() throws {
+  @Test func `the name of a box is shown whole`() throws {
     let name = [UInt8](repeating: 0, count: 64)
     let box = MessagePack.map([MessagePack.Member(key: "n", value: .bytes(name))])
     let call = try changed("apbx", to: .array([box]), of: "application call")
@@ -146,7 +146,7 @@ import Testing
     return try Transaction(decoding: MessagePack.map(members.sorted { $0.key < $1.key }).encoded)
   }
 
-  /// One line each, with "!" before a warning, and the accounts by their names.
+  /// One text per line, with "!" before a warning and names for accounts.
   private func lines(of transaction: Transaction) -> [String] {
     let names = [
       vectors.address.text: "ALICE", vectors.anotherAddress.text: "BOB",

@@ -7,7 +7,7 @@ import Testing
   private let vectors: Vector
   init() throws { vectors = try SDKVectors.load() }
 
-  @Test func `a whole group in its order is one`() throws {
+  @Test func `a whole group in its order is accepted`() throws {
     #expect(vectors.groups.array.map(\.transactions.array.count) == [1, 2, 16])
     for vector in vectors.groups.array {
       let transactions = try vector.transactions.array.map { try Transaction(decoding: $0.bytes) }
@@ -26,7 +26,7 @@ import Testing
   }
 
   // Holds: TXN-4
-  @Test func `an incomplete group is refused with the right id`() throws {
+  @Test func `a faulty group is refused with its computed id`() throws {
     #expect(vectors.malformedGroups.array.count == 13)
     for vector in vectors.malformedGroups.array {
       let transactions = try vector.transactions.array.map { try Transaction(decoding: $0.bytes) }
@@ -49,11 +49,11 @@ import Testing
   }
 
   // Holds: TXN-4
-  @Test func `a changed byte of any member is another group`() throws {
+  @Test func `a changed byte of any transaction changes the group id`() throws {
     let vector = try #require(vectors.groups.array.last)
     let transactions = try vector.transactions.array.map { try Transaction(decoding: $0.bytes) }
     for (index, member) in vector.transactions.array.enumerated() {
-      // The first byte of the amount's value, behind the map's head and the key.
+      // The first byte of the amount, after the map's head and the key.
       var bytes = member.bytes
       #expect(Array(bytes[1...4]) == [0xA3] + Array("amt".utf8))
       bytes[5] ^= 0x20

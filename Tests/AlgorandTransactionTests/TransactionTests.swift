@@ -9,7 +9,7 @@ import Testing
   private let vectors: Vector
   init() throws { vectors = try SDKVectors.load() }
 
-  @Test func `ids, signatures and signed bytes are the SDK's, for every type`() throws {
+  @Test func `ids, signatures and signed bytes equal those of the SDK for every type`() throws {
     #expect(vectors.transactions.array.count == 34)
     let keys = try [vectors.seed, vectors.anotherSeed].map { seed in
       var bytes = seed.bytes
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test func `transactions with other kinds of signatures have their ids`() throws {
+  @Test func `transactions with other kinds of signatures are read with their ids`() throws {
     #expect(vectors.signedInOtherWays.array.count == 3)
     for vector in vectors.signedInOtherWays.array {
       let signed = try SignedTransaction(decoding: vector["bytes"].bytes)
@@ -43,7 +43,7 @@ import Testing
   }
 
   // Holds: TXN-1
-  @Test func `bytes that a node would write differently are refused by the name of the fault`() throws {
+  @Test func `non-canonical bytes are refused with the name of the fault`() throws {
     #expect(vectors.malformedForm.array.count >= 50)
     for vector in vectors.malformedForm.array {
       let expected = try #require(TransactionError(vector), "\(vector)")
@@ -97,7 +97,7 @@ import Testing
     #expect(others == 0)
   }
 
-  @Test func `input that is too long is refused unread`() throws {
+  @Test func `input that is too long is refused before decoding`() throws {
     let limit = Transaction.maximumSize
     #expect(throws: TransactionError.tooLong) { try Transaction(decoding: [UInt8](repeating: 0x91, count: limit + 1)) }
     #expect(throws: TransactionError.tooDeep) { try Transaction(decoding: [UInt8](repeating: 0x91, count: limit)) }
@@ -107,7 +107,7 @@ import Testing
   }
 
   // Holds: TXN-5
-  @Test func `a name from outside cannot leave its line of an error`() {
+  @Test func `a foreign name in an error is escaped and cut`() {
     let error = TransactionError.unknownMember("a\"\nfee\u{202E}")
     #expect(error.description == #"the member "a\"\u{A}fee\u{202E}" is unknown"#)
     let long = TransactionError.unknownType(String(repeating: "x", count: 60_000))

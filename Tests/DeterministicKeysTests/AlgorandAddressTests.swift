@@ -7,7 +7,7 @@ import Testing
   private let vectors: Vector
   init() throws { vectors = try Vector("algorand") }
 
-  @Test func `public keys and addresses go both ways`() throws {
+  @Test func `public keys and addresses are converted both ways`() throws {
     #expect(vectors.addresses.array.count == 28)
     for vector in vectors.addresses.array {
       let address = AlgorandAddress(publicKey: vector.publicKey.bytes)
@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test func `the checksum decides`() throws {
+  @Test func `text is an address only with a valid checksum`() throws {
     let checks = vectors.addressChecks.array.map { ($0.address.text, isValid: $0.valid.isTrue) }
     #expect(checks.map(\.isValid) == [true, false])
     let entries = try Vector("keys-and-recovery").algorandAddressUserId.array

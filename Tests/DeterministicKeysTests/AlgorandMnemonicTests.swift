@@ -7,7 +7,7 @@ import Testing
   private let vectors: Vector
   init() throws { vectors = try Vector("algorand") }
 
-  @Test func `seeds and words go both ways`() throws {
+  @Test func `seeds and words are converted both ways`() throws {
     #expect(vectors.mnemonics.array.count == 2)
     for vector in vectors.mnemonics.array {
       let seed = try AlgorandMnemonic.seed(parsing: SecretBytes(typed: vector.mnemonic.text))
@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  @Test func `every bit of a seed survives`() throws {
+  @Test func `every bit of a seed is read back`() throws {
     for bit in 0..<256 {
       var bytes = [UInt8](repeating: 0, count: 32)
       bytes[bit / 8] = 1 << (bit % 8)
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test func `the words' key signs as Algorand's libraries do`() throws {
+  @Test func `the key of a mnemonic signs as Algorand's libraries do`() throws {
     let payment = vectors.payment
     var key = try Ed25519.PrivateKey(seed: AlgorandMnemonic.seed(parsing: SecretBytes(typed: payment.mnemonic.text)))
     #expect(Hex(try key.signature(for: Array("TX".utf8) + payment.txnBase64.base64)) == payment.signature.hex)
@@ -38,7 +38,7 @@ import Testing
     #expect(Hex(try key.signature(for: Array(("MX" + message.messageUtf8.text).utf8))) == message.signature.hex)
   }
 
-  @Test func `bad mnemonics are refused by checksum, word or number`() throws {
+  @Test func `an invalid mnemonic is refused by checksum, word or word count`() throws {
     let errors: [String: DeterministicKeysError] = [
       "checksum": .checksum(of: .mnemonic), "word not in list": .unknownWord("x-ray", position: 25),
       "length": .wordCount(3, of: .mnemonic),
@@ -50,9 +50,9 @@ import Testing
     }
   }
 
-  @Test func `bits after the seed are refused`() {
-    // Word 24 has 3 bits of the seed; number 8 is "absurd", the first with a bit beyond them. The checksum of the zero
-    // seed, "invest", is right.
+  @Test func `set bits after the seed are refused`() {
+    // Word 24 has 3 bits of the seed. Word number 8, "absurd", is the first with a bit beyond them. "invest" is the valid
+    // checksum of the zero seed.
     let zeros = Array(repeating: "abandon", count: 23)
     for last in ["absurd", "zoo"] {
       let typed = (zeros + [last, "invest"]).joined(separator: " ")
@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 31, 33]) func `a seed of another length is refused`(_ count: Int) {
+  @Test(arguments: [0, 31, 33]) func `a seed of invalid length is refused`(_ count: Int) {
     #expect(throws: CryptoError.invalidLength) { try AlgorandMnemonic.text(of: .random(count: count)) }
   }
 

@@ -3,7 +3,7 @@ import DeterministicKeys
 import TestVectors
 import Testing
 
-/// Every member of `xhd-wallet.json` but ECDH and reserved tags.
+/// Tests of all members of `xhd-wallet.json` except ECDH and reserved tags.
 @Suite struct BIP32Ed25519Tests {
   private let upstream: Vector
   private let computed: Vector
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test func `a root is hashed until it is valid, and clamped`() throws {
-    // Of 64 seeds about half need a second hash; all of their roots must be roots.
+    // About half of the 64 seeds need a second hash. All roots must be valid.
     for number in UInt8(0)..<64 {
       let root = BIP32Ed25519.root(fromSeed: SecretBytes(Array(repeating: number, count: 64)))
       #expect(try BIP32Ed25519(root: root).root.publicKey.count == 32)
@@ -38,7 +38,7 @@ import Testing
     arguments: [
       { $0.removeLast() }, { $0.append(0) }, { $0 = [] }, { $0[0] |= 1 }, { $0[0] |= 4 }, { $0[31] |= 0x80 },
       { $0[31] |= 0x20 }, { $0[31] &= 0xbf },
-    ] as [@Sendable (inout [UInt8]) -> Void]) func `bytes that are no root are refused`(
+    ] as [@Sendable (inout [UInt8]) -> Void]) func `an invalid root is refused`(
       _ damage: @Sendable (inout [UInt8]) -> Void
     )
   {
@@ -47,7 +47,7 @@ import Testing
     #expect(throws: DeterministicKeysError.invalidRoot) { try BIP32Ed25519(root: SecretBytes(root)) }
   }
 
-  @Test func `a child is derived from z as in the vectors`() throws {
+  @Test func `a child key is derived from z as in the vectors`() throws {
     let hardened = upstream.deriveHardened
     let soft = upstream.deriveNonHardened
     #expect(hardened.kl.bytes + (hardened.kr.optional?.bytes ?? []) + hardened.cc.bytes == upstream.rootKey.bytes)
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test func `every key of both derivations comes out, with its address`() throws {
+  @Test func `every key of both derivations is that of the vectors, with its address`() throws {
     #expect(upstream.khovratovich_g32.array.count == 13)
     #expect(upstream.peikert_g9.array.count == 11)
     for (tree, leaves) in [(khovratovich, upstream.khovratovich_g32.array), (peikert, upstream.peikert_g9.array)] {
@@ -115,9 +115,9 @@ import Testing
   }
 
   // Holds: CTAP2-8
-  /// Bits of kL flip, one at a time, in the key's own memory.
+  /// Flips bits of kL, one at a time, in the memory of the key.
   ///
-  /// Another kR signs as well: with another nonce.
+  /// A changed kR gives a valid signature with another nonce.
   @Test func `a memory fault gives no signature`() throws {
     let key = try peikert.key()
     let good = try key.signature(for: [1])
@@ -129,7 +129,7 @@ import Testing
     #expect(try key.signature(for: [1]) == good)
   }
 
-  @Test func `the transaction is signed as on the test network`() throws {
+  @Test func `the transaction of the vectors gets their signature`() throws {
     let key = try khovratovich.key()
     let message = upstream.transaction.prefixEncodedTxBase64.base64
     #expect(AlgorandAddress(publicKey: key.publicKey).text == upstream.transaction.address.text)
@@ -147,7 +147,7 @@ import Testing
   }
 
   // Holds: PEERKEY-6
-  @Test func `soft children come from the public node alone`() throws {
+  @Test func `soft children are derived from the public node alone`() throws {
     let vector = computed.publicDerivation_g9
     let path = [44, 283, 0].map(BIP32Ed25519.hardened) + [0]
     let parent = try peikert.key(at: path)
@@ -169,7 +169,7 @@ import Testing
 
   // Holds: PEERKEY-6
   @Test(arguments: [1 << 31, 1 << 31 + 1, .max] as [UInt32])
-  func `a hardened child has no public derivation`(_ index: UInt32) throws {
+  func `a hardened child cannot be derived from the public node`(_ index: UInt32) throws {
     #expect(throws: DeterministicKeysError.hardenedIndex) { try peikert.root.publicNode.child(index) }
     #expect(try peikert.root.child(index).publicKey.count == 32)
   }
@@ -196,7 +196,7 @@ import Testing
     }
   }
 
-  @Test func `24 levels work and the 25th overflows`() throws {
+  @Test func `24 levels are derived, and the 25th overflows`() throws {
     let path = [44, 283, 0].map(BIP32Ed25519.hardened) + [0, 0]
     let deepest = try peikert.key(at: path + Array(repeating: 0, count: 19))
     #expect(throws: DeterministicKeysError.keyOverflow) { try deepest.child(0) }

@@ -16,7 +16,7 @@ import Testing
       (self.entropy, self.words, self.text) = (entropy, words, text)
     }
 
-    /// The words repeated to one less than `words`, and the last one.
+    /// `words` − 1 words that repeat `cycle`, then `last`.
     init(_ entropy: UInt8, _ words: Int, repeating cycle: String, last: String) {
       let cycle = cycle.split(separator: " ")
       self.init(
@@ -24,8 +24,8 @@ import Testing
     }
   }
 
-  /// One repeated byte as entropy: the samples of BIP39's reference implementation, and those that it gives for 15
-  /// and 21 words.
+  /// One repeated byte as entropy: the samples of BIP39's reference implementation, and its output for 15 and 21
+  /// words.
   static let samples = [
     Sample(0x00, 12, repeating: "abandon", last: "about"),
     Sample(0x00, 15, repeating: "abandon", last: "address"),
@@ -51,7 +51,7 @@ import Testing
 
   static let valid = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 
-  @Test(arguments: samples) func `entropy is written, and read, as the reference implementation does`(
+  @Test(arguments: samples) func `entropy is encoded and decoded as in the reference implementation`(
     _ sample: Sample
   ) throws {
     let phrase = BIP39Phrase(
@@ -63,7 +63,7 @@ import Testing
     #expect(parsed.wordCount == sample.words)
   }
 
-  @Test(arguments: BIP39Phrase.wordCounts) func `a generated phrase is valid and another one each time`(
+  @Test(arguments: BIP39Phrase.wordCounts) func `a generated phrase is valid and different each time`(
     _ words: Int
   ) throws {
     let phrase = BIP39Phrase.generate(words: words)
@@ -81,12 +81,12 @@ import Testing
     valid.split(separator: " ").joined(separator: "\u{3000}"),  // the ideographic space of Japanese phrases
     valid.split(separator: " ").joined(separator: "\u{a0}"), valid.split(separator: " ").joined(separator: "\u{2028}"),
     "Legal Winner thank YEAR wave\u{85}sausage\u{b}worth\u{c}useful\u{1680}legal\u{2003}winner\u{202f}thank yellow",
-  ]) func `white space and capitals do not matter`(_ typed: String) throws {
+  ]) func `white space and letter case are ignored`(_ typed: String) throws {
     #expect(try BIP39Phrase(typed).utf8.revealedText == Self.valid)
   }
 
   // Holds: PEERKEY-5
-  @Test func `every white space of Unicode separates and no other character does`() throws {
+  @Test func `exactly the white space of Unicode separates words`() throws {
     let words = Self.valid.split(separator: " ").map(String.init)
     let others: [Unicode.Scalar] = [
       "\u{0}", "-", ",", "_", "\u{180e}", "\u{200b}", "\u{200d}", "\u{2060}", "\u{feff}", "\u{301}",
@@ -137,11 +137,11 @@ import Testing
     Refusal(bytes: [0xe3, 0x80], .notASCII("\u{fffd}", position: 1)),
     Refusal("legal winner thank year wave sausage worth useful legal winner thank year", .checksum(of: .phrase)),
     Refusal("winner legal thank year wave sausage worth useful legal winner thank yellow", .checksum(of: .phrase)),
-  ]) func `an invalid phrase is refused with word, count or checksum`(_ refusal: Refusal) {
+  ]) func `an invalid phrase is refused by word, word count or checksum`(_ refusal: Refusal) {
     #expect(throws: refusal.error) { try BIP39Phrase(parsing: SecretBytes(refusal.typed)) }
   }
 
-  @Test(arguments: [12, 18]) func `of all last words one in 2^checksum bits is accepted`(
+  @Test(arguments: [12, 18]) func `one in 2^(checksum bits) last words is accepted`(
     _ words: Int
   ) throws {
     let beginning = Array(repeating: "useful", count: words - 1).joined(separator: " ") + " "
@@ -159,18 +159,18 @@ import Testing
     #expect(accepted == EnglishWords.count >> (words / 3))
   }
 
-  @Test func `random bytes are refused and never crash`() {
+  @Test func `random bytes are refused`() {
     var generator = SplitMix64(state: 39)
     for _ in 0..<2000 {
       let bytes = (0..<Int.random(in: 0..<80, using: &generator)).map { _ in
-        // Half of it spaces, so that there are words.
+        // Half of them are spaces, so there are words.
         Bool.random(using: &generator) ? UInt8.random(in: .min ... .max, using: &generator) : 0x20
       }
       #expect(throws: DeterministicKeysError.self) { try BIP39Phrase(parsing: SecretBytes(bytes)) }
     }
   }
 
-  @Test func `deterministic-P256's invalid phrases are refused`() throws {
+  @Test func `the invalid phrases of deterministic-P256 are refused`() throws {
     let upstream = try Vector("deterministic-p256").upstream
     #expect(upstream.invalidPhrases.array.count == 2)
     #expect(throws: DeterministicKeysError.checksum(of: .phrase)) {

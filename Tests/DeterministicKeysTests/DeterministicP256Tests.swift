@@ -3,7 +3,7 @@ import DeterministicKeys
 import TestVectors
 import Testing
 
-/// Every member of `deterministic-p256.json` that is no phrase to refuse.
+/// Tests of all members of `deterministic-p256.json` except invalid phrases.
 @Suite struct DeterministicP256Tests {
   private let vectors: Vector
   private let mainKey: SecretBytes
@@ -26,14 +26,14 @@ import Testing
   }
 
   // Holds: PEERKEY-5
-  @Test func `the example app's phrase gives its main key in every spelling`() throws {
+  @Test func `the example app's phrase gives its main key with any case and white space`() throws {
     let vector = vectors.computed.exampleAppPhrase
     #expect(try MainKey.derive(from: BIP39Phrase(vector.phrase.text)).revealed == vector.derivedMainKey.hex)
     let typed = "\n\(vector.phrase.text.uppercased())".replacing(" ", with: "\u{3000}\t")
     #expect(try MainKey.derive(from: BIP39Phrase(typed)).revealed == vector.derivedMainKey.hex)
   }
 
-  @Test func `parameters that make no main key are an error`() throws {
+  @Test func `invalid parameters of the main key are refused`() throws {
     let phrase = try BIP39Phrase(vectors.upstream.phrase.text)
     #expect(vectors.upstream.invalidParameters.array.count == 3)
     for parameters in vectors.upstream.invalidParameters.array {
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test func `the published domain key comes out`() throws {
+  @Test func `the published domain key is derived`() throws {
     let published = vectors.upstream.domainKey
     let publicKey = try key(published.origin.text, published.userHandle.text, published.counter.integer()).publicKey
     #expect(Hex(publicKey.raw) == published.publicKeyRawXY.hex)
@@ -57,7 +57,7 @@ import Testing
   }
 
   // Holds: PEERKEY-2
-  @Test func `domain keys come out for every origin, handle and counter`() throws {
+  @Test func `domain keys are derived for every origin, handle and counter`() throws {
     #expect(vectors.computed.domainKeys.array.count == 9)
     let collision = vectors.computed.concatenationCollision
     for vector in vectors.computed.domainKeys.array + [collision.a, collision.b] {
@@ -120,7 +120,7 @@ import Testing
     "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551",
     "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632552",
     "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-  ]) func `a digest out of range is an error`(_ digest: String) {
+  ]) func `a digest out of range is refused`(_ digest: String) {
     #expect(throws: CryptoError.scalarOutOfRange) { try DeterministicP256.inRange(SecretBytes(hex(digest))) }
   }
 
@@ -128,7 +128,7 @@ import Testing
   @Test(arguments: [
     "0000000000000000000000000000000000000000000000000000000000000001",
     "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632550",
-  ]) func `a digest at the edge of the range is the scalar`(_ digest: String) throws {
+  ]) func `a digest at the limit of the range is the scalar`(_ digest: String) throws {
     #expect(try DeterministicP256.inRange(SecretBytes(hex(digest))).revealed == Hex(hex(digest)))
   }
 
@@ -137,7 +137,7 @@ import Testing
       mainKey: mainKey, origin: Array(origin.utf8), userHandle: Array(userHandle.utf8), counter: counter)
   }
 
-  /// r ‖ s as SEQUENCE { INTEGER r, INTEGER s }.
+  /// The DER encoding of r ‖ s: SEQUENCE { INTEGER r, INTEGER s }.
   private func der(_ raw: [UInt8]) -> [UInt8] {
     let integers = [raw[..<32], raw[32...]].flatMap { half in
       let digits = half.drop { $0 == 0 }

@@ -8,7 +8,7 @@ import Testing
   private let words = (0..<2048).map { String(decoding: EnglishWords.word(UInt16($0)), as: UTF8.self) }
 
   @Test func `the list is the official one, byte for byte`() {
-    // SHA-256 of bip-0039/english.txt of the repository bitcoin/bips: a word a line.
+    // SHA-256 of bip-0039/english.txt in the repository bitcoin/bips, one word per line.
     let file = Array(words.map { $0 + "\n" }.joined().utf8)
     #expect(SHA256.hash(file) == hex("2f5eed53a4727b4bf8880d8f3f199efc90e58503646d9ff8eff3a2ed3b24dbda"))
   }

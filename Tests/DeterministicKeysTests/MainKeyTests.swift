@@ -13,10 +13,10 @@ import Testing
     #expect(try BIP32Ed25519.root(from: phrase).revealed == vectors.input.ed25519Root.hex)
   }
 
-  @Test func `every subkey of the recovery contract has its case`() throws {
+  @Test func `every subkey is derived as in the recovery contract`() throws {
     let mainKey = SecretBytes(vectors.input.mainKey.bytes)
     var subkeys = vectors.subkeys.members
-    // The one that the contract does not have yet.
+    // `keys-and-recovery.json` has no case for this subkey.
     subkeys["row-set"] = try Vector("store-rows").subkey
     #expect(Set(Subkey.allCases.map(\.rawValue)) == Set(subkeys.keys))
     for subkey in Subkey.allCases {
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func `the fingerprint is four bytes of its subkey`() {
+  @Test func `the fingerprint is that of the vectors`() {
     #expect(Hex(Subkey.fingerprint(of: SecretBytes(vectors.input.mainKey.bytes))) == vectors.fingerprint.hex)
   }
 }

@@ -3,9 +3,9 @@ import DeterministicKeys
 import TestVectors
 import Testing
 
-/// No copy of a secret stays in memory, on a stack or in a library's heap, once its owner is gone.
+/// Released secrets leave no copy in memory, on a stack or on the heap of a library.
 @Suite(.serialized) struct MemoryHygieneTests {
-  /// Each case makes random secrets, uses them as the products do, and scans memory for them.
+  /// A use of random secrets as in the products.
   enum Use: String, CaseIterable {
     case secretBytes, scratch, phrase, mainKey, ed25519Root, p256, ed25519, accountKey, algorandMnemonic, sealedBox,
       argon2id,
@@ -29,15 +29,15 @@ import Testing
     }
   }
 
-  @Test(arguments: Use.allCases) func `nothing of a secret remains`(_ use: Use) throws {
+  @Test(arguments: Use.allCases) func `no copy of a released secret remains`(_ use: Use) throws {
     let scan = try MemoryScan()
-    // Once before, because the dynamic linker saves registers on the stack when a function is first called.
+    // A first run, because the dynamic linker saves registers on the stack at the first call of a function.
     try MemoryScan().run(use.run)
     try scan.run(use.run)
     #expect(try scan.copies() == 0)
   }
 
-  @Test func `the scan finds an entry at every place`() throws {
+  @Test func `the scan finds each copy of a secret`() throws {
     let scan = try MemoryScan()
     let secret = SecretBytes.random(count: 32)
     scan.remember(secret)

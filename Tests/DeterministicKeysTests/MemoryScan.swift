@@ -1,18 +1,18 @@
 import CryptoPrimitives
 import Glibc
 
-/// Looks through the readable memory of this process for a secret that should be gone.
+/// Searches the readable memory of this process for wiped secrets.
 ///
-/// The patterns and the read bytes are in mappings of its own, which it skips.
+/// The scan keeps its patterns and read bytes in a separate mapping, which it skips.
 final class MemoryScan {
   private static let chunk = 1 << 20
   private static let pieceSize = 16
 
-  /// The needles, one after the other, then a window on the memory that is searched.
+  /// The needles one after the other, then a copy of the memory being searched.
   private let own: UnsafeMutableRawBufferPointer
   private var needles: [Range<Int>] = []
 
-  /// Where the code under test runs: as it leaves it, so it stays to be looked at.
+  /// The stack of the code under test, kept for the search.
   private let stack: UnsafeMutableRawBufferPointer
 
   init() throws(SystemError) {
@@ -31,7 +31,7 @@ final class MemoryScan {
     return UnsafeMutableRawBufferPointer(start: address, count: size)
   }
 
-  /// Runs `body` to its end on a thread of its own, whose stack nothing else uses.
+  /// Runs `body` to its end on a separate thread, on a stack that nothing else uses.
   func run(_ body: @escaping (MemoryScan) throws -> Void) throws {
     final class Job {
       let body: () throws -> Void
@@ -62,8 +62,7 @@ final class MemoryScan {
 
   struct SystemError: Error { let number: CInt }
 
-  /// Looks for every 16 bytes of the secret from now on, and for the same in the opposite order, as OpenSSL keeps
-  /// numbers.
+  /// Adds every 16 bytes of the secret to the patterns, and the same in reverse order, as OpenSSL keeps numbers.
   func remember(_ secret: SecretBytes) {
     secret.withUnsafeBytes { bytes in
       for start in stride(from: 0, through: bytes.count - Self.pieceSize, by: Self.pieceSize) {
@@ -84,7 +83,7 @@ final class MemoryScan {
     }
   }
 
-  /// The number of copies of a pattern in memory.
+  /// The number of copies of the patterns in memory.
   func copies() throws -> Int {
     let descriptor = open("/proc/self/mem", O_RDONLY)
     guard descriptor >= 0 else { throw SystemError(number: errno) }
@@ -102,7 +101,7 @@ final class MemoryScan {
     return found
   }
 
-  /// The kernel joins neighbouring mappings, so one may be partly our own.
+  /// The parts of a region outside of the mapping of the scan, since the kernel joins neighbouring mappings.
   private func withoutOwn(_ region: Range<UInt>) -> [Range<UInt>] {
     let start = UInt(bitPattern: own.baseAddress)
     let before = region.clamped(to: 0..<start)
@@ -113,7 +112,7 @@ final class MemoryScan {
   private func occurrences(of needle: Range<Int>, in haystack: UnsafeRawBufferPointer) -> Int {
     let pattern = UnsafeRawBufferPointer(rebasing: own[needle])
     guard let start = haystack.baseAddress, let wanted = pattern.baseAddress else { return 0 }
-    // Most of memory is zeros, so look for another byte.
+    // Most of memory is zeros, so search for another byte.
     let anchor = pattern.firstIndex { $0 != 0 } ?? 0
     let end = min(haystack.count - pattern.count + 1, Self.chunk)
     var (found, offset) = (0, 0)
@@ -125,8 +124,7 @@ final class MemoryScan {
     return found
   }
 
-  /// The readable and writable mappings, and those that are read-only and anonymous: all that a program can have
-  /// written to.
+  /// All mappings that the program can have written to: readable and writable, or read-only and anonymous.
   private static func regions() throws -> [Range<UInt>] {
     let descriptor = open("/proc/self/maps", O_RDONLY)
     guard descriptor >= 0 else { throw SystemError(number: errno) }

@@ -3,16 +3,16 @@ import DeterministicKeys
 import Glibc
 import TestVectors
 
-/// Bytes written as hexadecimal in a test; a typing error stops the test by way of an empty result.
+/// Decodes hexadecimal; empty if the text is invalid.
 func hex(_ text: String) -> [UInt8] { Hex(text)?.bytes ?? [] }
 
 extension SecretBytes {
-  /// A secret of a test, which is none.
+  /// A secret with known bytes.
   convenience init(_ bytes: [UInt8]) {
     self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
   }
 
-  /// What the user of a test types.
+  /// A secret from typed text.
   convenience init(typed text: String) { self.init(Array(text.utf8)) }
 
   /// The bytes, for comparison.
@@ -23,11 +23,11 @@ extension SecretBytes {
 }
 
 extension BIP39Phrase {
-  /// A phrase of a test.
+  /// Parses a known phrase.
   init(_ text: String) throws { try self.init(parsing: SecretBytes(typed: text)) }
 }
 
-/// A small generator with a seed, so that a failure can be had again (Steele, Lea and Flood, 2014).
+/// A small seeded generator, which makes failures repeatable (Steele, Lea and Flood, 2014).
 struct SplitMix64: RandomNumberGenerator {
   var state: UInt64
 
@@ -41,7 +41,7 @@ struct SplitMix64: RandomNumberGenerator {
 }
 
 extension SecretBytes {
-  /// Changes one bit of the secret's own memory while `body` runs, as memory that fails would.
+  /// Flips one bit in the memory of the secret while `body` runs, as a memory fault would.
   func withFlippedBit(_ bit: Int, _ body: () throws -> Void) rethrows {
     flip(bit)
     defer { flip(bit) }

@@ -11,7 +11,7 @@ import Testing
     (String(repeating: "a", count: 70) + ".example.co", "..." + String(repeating: "a", count: 69) + ".example.co"),
     (String(repeating: "\u{430}", count: 9000), "..." + String(repeating: #"\u{430}"#, count: 11)),
   ])
-  func `a host is printable ASCII, and its end is kept`(text: String, shown: String) {
+  func `a host is printable ASCII, cut at its start`(text: String, shown: String) {
     #expect(DisplayText.host(text) == shown)
   }
 
@@ -27,7 +27,7 @@ import Testing
     ("\u{3164}\u{2800}", #""\u{3164}\u{2800}""#),
     // Line and paragraph separators, private use, unassigned, tag characters.
     ("\u{2028}\u{2029}\u{E000}", #""\u{2028}\u{2029}\u{E000}""#), ("\u{378}\u{E0041}", #""\u{378}\u{E0041}""#),
-    // Vietnamese takes two marks a letter; more than three are none of any language.
+    // Vietnamese has up to two marks on a letter; no language has more than three.
     ("e\u{302}\u{301}", "\"e\u{302}\u{301}\""),
     ("a\u{301}\u{301}\u{301}\u{301}\u{301}", "\"a\u{301}\u{301}\u{301}" + #"\u{301}\u{301}""#),
     (String(repeating: "x", count: 48), "\"" + String(repeating: "x", count: 48) + "\""),
@@ -39,7 +39,7 @@ import Testing
     #expect(Array(DisplayText.name(text).unicodeScalars) == Array(shown.unicodeScalars))
   }
 
-  @Test func `a quotation that has no limit is whole`() {
+  @Test func `a quotation without a limit is not cut`() {
     let text = String(repeating: "\u{4E2D}\n", count: 1000)
     #expect(DisplayText.quoted(text) == "\"" + String(repeating: "\u{4E2D}\\u{A}", count: 1000) + "\"")
     #expect(DisplayText.quoted("ab", limit: 1) == "\"a\"...")

@@ -19,13 +19,13 @@ struct TerminalTextTests {
     ("e\u{301}\u{302}\u{303}\u{304}\u{305}x\u{301}", "e\u{301}\u{302}\u{303}" + #"\u{304}\u{305}"# + "x\u{301}"),
     ("\u{336}a", #"\u{336}a"#),
   ])
-  func `nothing in a stranger's text is obeyed or hidden`(_ text: String, _ shown: String) {
+  func `control and invisible characters of foreign text are escaped`(_ text: String, _ shown: String) {
     #expect(Array(DisplayText.line(text).unicodeScalars) == Array(shown.unicodeScalars))
     #expect(DisplayText.words(text) == DisplayText.line(text))
   }
 
   // Holds: KEYRI-9
-  @Test func `every scalar of Unicode is shown on one line, or spelled out`() {
+  @Test func `every Unicode scalar is shown on one line or escaped`() {
     let hidden: Set<Unicode.GeneralCategory> = [
       .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned,
     ]
@@ -37,7 +37,7 @@ struct TerminalTextTests {
   }
 
   // Holds: KEYRI-9
-  @Test func `words are cut after 200 characters, a line is not`() {
+  @Test func `words are cut after 200 characters; a line is not cut`() {
     let long = String(repeating: "é", count: 200)
     #expect(DisplayText.words(long) == long)
     #expect(DisplayText.words(long + "!") == long + "…")

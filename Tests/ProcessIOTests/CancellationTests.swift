@@ -3,7 +3,7 @@ import ProcessIO
 import Testing
 
 struct CancellationTests {
-  @Test func `a wait ends when there is something to read, at the deadline, or at once when cancelled before`() throws {
+  @Test func `a wait ends on input, at the deadline, or at once if already cancelled`() throws {
     let ends = try Descriptor.pipe()
     let cancellation = Cancellation()
     let start = ContinuousClock.now

@@ -3,7 +3,7 @@ import ProcessIO
 import Testing
 
 struct OwnProgramTests {
-  @Test func `another program of the project is found beside this one`() throws {
+  @Test func `another program of the project is found in the same directory`() throws {
     let own = try #require(realpath("/proc/self/exe", nil))
     defer { free(own) }
     let path = String(cString: own)

@@ -4,7 +4,7 @@ import ProcessIO
 import Testing
 
 struct TerminalDeviceTests {
-  @Test func `a process that ends gives back the settings of a terminal, if they are changed`() throws {
+  @Test func `giveBack() restores changed terminal settings, and only then`() throws {
     var (controller, descriptor): (Int32, Int32) = (-1, -1)
     var path = [CChar](repeating: 0, count: 64)
     try #require(clinux_open_pty(&controller, &descriptor, &path, path.count) == 0)

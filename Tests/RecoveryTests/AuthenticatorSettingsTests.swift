@@ -24,7 +24,7 @@ import Testing
     #expect(map?.pairs.map(\.key) == [1, 2, 3])
   }
 
-  @Test func `every setting comes back`() throws {
+  @Test func `every setting is read back`() throws {
     let state = Self.state(Self.all)
     #expect(try StoreState(plaintext: state.plaintext) == state)
     #expect(try CBORDecoder.decode(state.plaintext).map?.pairs.map(\.key) == [1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12])
@@ -35,7 +35,7 @@ import Testing
     [(11, [1])], [(11, "x")], [(12, "x")], [(13, 1)],
   ]
 
-  @Test(arguments: malformed) func `other maps are refused`(changes: [(CBORValue, CBORValue?)]) throws {
+  @Test(arguments: malformed) func `malformed settings are refused`(changes: [(CBORValue, CBORValue?)]) throws {
     var map = try #require(CBORDecoder.decode(Self.state(Self.all).plaintext).map)
     for (key, value) in changes { map[key] = value }
     #expect(throws: RecoveryError.self) { try StoreState(plaintext: CBOREncoder.encode(.map(map))) }
@@ -49,7 +49,7 @@ import Testing
     #expect(state.epoch == 3)
   }
 
-  @Test func `the clear copy has no secret, and comes back`() throws {
+  @Test func `the unsealed copy has no secret and is read back`() throws {
     let told = Self.all.reported
     #expect(ReportedSettings(decoding: told.encoded) == told)
     #expect(try CBORDecoder.decode(told.encoded) == [1: true, 2: 3, 3: true, 4: 6, 5: true])

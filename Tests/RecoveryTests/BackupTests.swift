@@ -16,7 +16,7 @@ import Testing
     keys = try KeysAndRecovery.keys()
   }
 
-  /// The backup of the vectors: epoch 1 and the record of their first row.
+  /// The vectors' backup: epoch 1 and the record of their first row.
   private func backup() throws -> Backup {
     let accountTag = vectors.credentials[0].withSealedId.accountTag.bytes
     return Backup(epoch: 1, entries: [accountTag: try AccountEntry(plaintext: vectors.rows[0].plaintext.bytes)])
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  @Test func `every flipped bit and every truncation of a backup is noticed`() throws {
+  @Test func `every flipped bit and every truncation of a backup is refused`() throws {
     let file = vectors.backup.file.bytes
     for index in file.indices {
       var spoilt = file
@@ -47,14 +47,14 @@ import Testing
     }
   }
 
-  /// Contents under a right seal.
+  /// Malformed content under a valid seal.
   @Test(
     arguments: [
       [:], [1: 1], [2: []], [1: 65_536, 2: []], [1: 1, 2: [[]]], [1: 1, 2: [1]],
       [1: 1, 2: [[.bytes([1]), .bytes([0xA0])]]],
       [1: 1, 2: [], 3: "blob"], [1: 1, 2: [], 4: 0],
     ] as [CBORMap])
-  func `content of another form is refused`(_ content: CBORMap) throws {
+  func `malformed content is refused`(_ content: CBORMap) throws {
     #expect(throws: RecoveryError.self) { try open(content: .map(content)) }
   }
 
@@ -64,7 +64,7 @@ import Testing
     #expect(throws: RecoveryError.columnsExchanged) { try open(content: content) }
   }
 
-  @Test func `an account that is there twice is refused`() throws {
+  @Test func `a duplicate account is refused`() throws {
     let tag = CBORValue.bytes([UInt8](repeating: 7, count: 32))
     let tombstone: CBORValue = [tag, .bytes(vectors.rows[1].plaintext.bytes)]
     #expect(try open(content: [1: 1, 2: [tombstone]]).entries.count == 1)
@@ -92,7 +92,7 @@ import Testing
 
   // MARK: - Merging
 
-  /// An entry whose plaintexts sort by the vectors' one byte, which is in the name.
+  /// An entry whose plaintext sorts by the one byte that the vector puts into its name.
   private func entry(_ vector: Vector) throws -> AccountEntry {
     let (counter, changed) = (vector.counter.integer(UInt32.self), vector.changedAt.integer(UInt64.self))
     guard !vector.deleted.isTrue else { return .tombstone(counter: counter, changed: changed) }

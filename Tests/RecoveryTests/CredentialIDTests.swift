@@ -30,17 +30,17 @@ import Testing
   }
 
   @Test(arguments: try KeysAndRecovery.load().idsThatMustNotOpen.array)
-  func `another id does not open`(_ vector: Vector) {
+  func `an id that must not open is refused`(_ vector: Vector) {
     #expect(keys.open(sealedID: vector.id.bytes, rpIDHash: RPIDHash(rpID: vector.rpId.text)) == nil)
   }
 
   @Test(arguments: [0, 1, 32, 64, 127, 1024])
-  func `bytes of any length that we did not seal do not open`(_ count: Int) {
+  func `bytes that this phrase did not seal do not open, at any length`(_ count: Int) {
     let id = [UInt8](repeating: 1, count: count)
     #expect(keys.open(sealedID: id, rpIDHash: RPIDHash(rpID: "example.com")) == nil)
   }
 
-  /// One fault in fields that are otherwise right.
+  /// One fault in otherwise valid fields.
   struct Fault: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let spoil: @Sendable (inout [UInt8]) -> Void
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  /// What a seal under our own key could still hold wrongly: Recovery §4.
+  /// Invalid fields under a valid seal: Recovery §4.
   static let faults = [
     Fault("85 bytes") { $0.removeLast() },
     Fault("87 bytes") { $0.append(0) },
@@ -85,7 +85,7 @@ import Testing
   ]
 
   @Test(arguments: faults)
-  func `fields out of range or step are refused`(_ fault: Fault) throws {
+  func `fields that are out of range or inconsistent are refused`(_ fault: Fault) throws {
     var plaintext = try #require(KeysAndRecovery.parameters(of: KeysAndRecovery.load().credentials[0])).plaintext
     #expect(CredentialParameters(plaintext: plaintext) != nil)
     fault.spoil(&plaintext)
@@ -95,11 +95,11 @@ import Testing
   private static let u2f =
     [3, 1, 1, 0, 0] + [UInt8](repeating: 0x77, count: 16) + [UInt8](repeating: 0, count: 65)
 
-  @Test func `a U2F handle without a fault opens`() {
+  @Test func `a valid U2F handle opens`() {
     #expect(CredentialParameters(plaintext: Self.u2f) == .u2f(salt: [UInt8](repeating: 0x77, count: 16), epoch: 0))
   }
 
-  @Test func `parameters out of range cannot be made`() {
+  @Test func `parameters out of range are refused`() {
     let long = [UInt8](repeating: 1, count: 65)
     #expect(CredentialParameters.discoverable(userID: [], counter: 0, algorithm: .es256) == nil)
     #expect(CredentialParameters.discoverable(userID: long, counter: 0, algorithm: .es256) == nil)
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test(arguments: try KeysAndRecovery.load().algorandAddressUserId.array, CredentialIDForm.allCases)
-  func `an Algorand address as user id gets a hash id, any other the form that is set`(
+  func `an Algorand address as user id gets a hash id, any other user id the set form`(
     _ vector: Vector, _ setting: CredentialIDForm
   ) {
     let form = CredentialID.form(forUserID: Array(vector.userIdText.text.utf8), setting: setting)
@@ -117,7 +117,7 @@ import Testing
   }
 
   @Test(arguments: UInt8.min...UInt8.max)
-  func `a policy byte is read in its one form or not at all`(_ byte: UInt8) {
+  func `a policy byte is read only in its valid form`(_ byte: UInt8) {
     let isValid = byte & 0xF0 == 0 && byte & 3 != 0
     #expect(CredentialPolicy(byte: byte)?.byte == (isValid ? byte : nil))
   }

@@ -11,9 +11,9 @@ import Testing
 
   init() throws { keys = try KeysAndRecovery.keys() }
 
-  @Test func `every subkey of the contract is derived, and no other`() throws {
+  @Test func `exactly the subkeys of the contract are derived`() throws {
     var expected = try KeysAndRecovery.load().subkeys.members.mapValues(\.hex)
-    // The one that the contract does not have yet.
+    // `keys-and-recovery.json` has no case for this subkey.
     expected["row-set"] = try StoreRows.load().subkey.hex
     let derived = Subkey.allCases.map { ($0.rawValue, keys[$0].hex) }
     #expect(Dictionary(uniqueKeysWithValues: derived) == expected)
@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test(arguments: try KeysAndRecovery.load().credentials.array)
-  func `tags and secrets of a credential come from the relying party and the id`(_ vector: Vector) throws {
+  func `tags and secrets of a credential are derived from the relying party and the id`(_ vector: Vector) throws {
     let rpIDHash = try #require(RPIDHash(bytes: vector.rpIdHash.bytes))
     let forms = [
       (vector.hashId.optional, vector.withHashId.optional), (vector.sealed.id.optional, vector.withSealedId.optional),
@@ -43,7 +43,7 @@ import Testing
     #expect(seen > 0)
   }
 
-  @Test func `the outputs of hmac-secret follow from CredRandom and the salt`() throws {
+  @Test func `outputs of hmac-secret are derived from CredRandom and the salt`() throws {
     let vectors = try KeysAndRecovery.load()
     let id = vectors.credentials[0].sealed.id.bytes
     let rpIDHash = RPIDHash(rpID: vectors.credentials[0].rpId.text)
@@ -57,7 +57,7 @@ import Testing
   }
 
   @Test(arguments: try KeysAndRecovery.load().credentials.array)
-  func `a credential's key is derived again from its parameters`(_ vector: Vector) throws {
+  func `the key of a credential is derived from its parameters`(_ vector: Vector) throws {
     let parameters = try #require(KeysAndRecovery.parameters(of: vector))
     let rpIDHash = try #require(RPIDHash(bytes: vector.rpIdHash.bytes))
     let key: CredentialPrivateKey

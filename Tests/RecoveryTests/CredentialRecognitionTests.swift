@@ -16,7 +16,7 @@ import Testing
   // MARK: - (a) Rows
 
   @Test(arguments: CredentialIDForm.allCases)
-  func `an id that has a row is found at its relying party, and at no other`(_ form: CredentialIDForm) throws {
+  func `an id with a row is found only at its relying party`(_ form: CredentialIDForm) throws {
     let machine = try Machine(idForm: form)
     let source = try machine.register("alice")
     #expect(try machine.find([source.id]) == [Credential(record: source)])
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(arguments: CredentialIDForm.allCases)
-  func `a row stays live below the floor`(_ form: CredentialIDForm) throws {
+  func `a credential with a row is found below the floor`(_ form: CredentialIDForm) throws {
     let machine = try Machine(idForm: form)
     let source = try machine.register("alice")
     var state = try machine.store.state()
@@ -49,7 +49,7 @@ import Testing
     arguments: try KeysAndRecovery.load().credentials.array.filter {
       $0.sealed.optional != nil && $0.rpId.optional != nil
     })
-  func `a sealed id is found with nothing but the phrase`(_ vector: Vector) throws {
+  func `a sealed id is found with the phrase alone`(_ vector: Vector) throws {
     let (id, rpID) = (vector.sealed.id.bytes, vector.rpId.text)
     let found = try Machine().find([id], at: rpID, userVerified: true)
     #expect(found.map(\.parameters) == [KeysAndRecovery.parameters(of: vector)])
@@ -72,7 +72,7 @@ import Testing
     #expect(try machine.find([]) == [])
   }
 
-  @Test func `sealed ids from before a reset are dead until the owner accepts them`() throws {
+  @Test func `sealed ids from before a reset are found only after the owner accepts them`() throws {
     let machine = try Machine()
     let (alice, key) = (try machine.id("alice"), try machine.makeNonDiscoverable("bob"))
     var state = try machine.store.state()
@@ -85,7 +85,7 @@ import Testing
     #expect(try machine.find([alice, key.id]).count == 2)
   }
 
-  @Test func `a deleted credential is dead, a newer registration elsewhere is not`() throws {
+  @Test func `a deleted credential is not found; a newer registration from elsewhere is`() throws {
     let machine = try Machine()
     let source = try machine.register("alice")
     try machine.store.remove(source, changed: 2000)
@@ -95,7 +95,7 @@ import Testing
 
   // MARK: - credProtect
 
-  @Test func `level 3 without user verification is as if absent, level 2 is not`() throws {
+  @Test func `without user verification, level 3 is not found and level 2 is`() throws {
     let machine = try Machine()
     for level in CredProtectLevel.allCases {
       let isFound = level != .userVerificationRequired
@@ -135,7 +135,7 @@ import Testing
 
   // MARK: - (c) Phone wallets
 
-  @Test func `the sixteen ids of phone wallets are found, without a user`() throws {
+  @Test func `the sixteen ids of phone wallets are found, without a user handle`() throws {
     let machine = try Machine()
     #expect(vectors.phoneCandidates.ids.members.count == 16)
     for (counter, id) in vectors.phoneCandidates.ids.members {
@@ -149,13 +149,13 @@ import Testing
     #expect(try machine.find([vectors.phoneCandidates.ids["0"].bytes], at: "example.com") == [])
   }
 
-  @Test func `phone ids have epoch 0: a reset ends them, its taking back revives them`() throws {
+  @Test func `phone ids have epoch 0: they are found only while the floor is 0`() throws {
     let id = vectors.phoneCandidates.ids["3"].bytes
     #expect(try Machine(epoch: 1, floor: 1).find([id], at: vectors.phoneCandidates.rpId.text) == [])
     #expect(try Machine(epoch: 1, floor: 0).find([id], at: vectors.phoneCandidates.rpId.text).count == 1)
   }
 
-  @Test func `an account of wallet mode ends older phone ids`() throws {
+  @Test func `a record of the account hides older phone ids`() throws {
     let machine = try Machine()
     let rpID = vectors.phoneCandidates.rpId.text
     let ids = (0..<3).map { vectors.phoneCandidates.ids["\($0)"].bytes }
@@ -169,7 +169,7 @@ import Testing
     #expect(try machine.find([ids[2]], at: rpID).count == 1)
   }
 
-  @Test func `candidates are tried only if nothing else of the list is found`() throws {
+  @Test func `phone candidates are tried only if no other id of the list is found`() throws {
     let machine = try Machine()
     let rpID = vectors.phoneCandidates.rpId.text
     let phone = vectors.phoneCandidates.ids["0"].bytes
@@ -180,7 +180,7 @@ import Testing
 
   // MARK: - excludeList
 
-  @Test func `an excludeList names rows, sealed ids and phone ids alike`() throws {
+  @Test func `an excludeList matches rows, sealed ids and phone ids`() throws {
     let machine = try Machine()
     let rpID = vectors.phoneCandidates.rpId.text
     let source = try machine.register("alice", at: rpID)
@@ -199,7 +199,7 @@ import Testing
       (2, 0, false), (2, 2 << 16, true), (2, 9 << 16 | 3, true), (2, 10 << 16, false),
       (65_534, 0xFFFF_000F, true), (65_535, 0xFFFF_0000, true),
     ] as [(UInt16, UInt32, Bool)])
-  func `a hash id of the user is found in eight epochs from the floor on`(
+  func `a hash id of the user is found in the eight epochs from the floor`(
     _ floor: UInt16, _ counter: UInt32, _ isFound: Bool
   ) throws {
     let machine = try Machine(epoch: floor, floor: floor)
@@ -219,7 +219,7 @@ import Testing
     #expect(try machine.examine([id], user: "alice", algorithms: [.es256, .edDSA]).hits.map(\.algorithm) == [.edDSA])
   }
 
-  @Test func `an id of both user and phone counts as the user's`() throws {
+  @Test func `an id of both user and phone is a hash id of the user`() throws {
     let machine = try Machine()
     let id = vectors.phoneCandidates.ids["0"].bytes
     let findings = try machine.examine([id], at: vectors.phoneCandidates.rpId.text, user: address)
@@ -227,7 +227,7 @@ import Testing
     #expect(findings.highestKnownCounter == 0)
   }
 
-  /// Recovery §12: a site picks rp.id and user.id so that the key is another account's.
+  /// Recovery §12: a site chooses rp.id and user.id so that its key equals that of another account.
   @Test func `a hash id of another account's key does not match`() throws {
     let machine = try Machine()
     let alice = try machine.register("alice", at: "example.com")
@@ -238,7 +238,7 @@ import Testing
     #expect(try Machine().examine([id], at: "example.co", user: "malice").hits.count == 1)
   }
 
-  @Test func `dead ids of the account count for its next counter, other accounts' do not`() throws {
+  @Test func `dead ids raise the next counter of their own account only`() throws {
     let machine = try Machine(floor: 2)
     let dead = try machine.id("alice", counter: 1 << 16 | 5)
     let findings = try machine.examine([dead, machine.id("bob", counter: 3 << 16)], user: "alice")
@@ -246,7 +246,7 @@ import Testing
     #expect(findings.highestKnownCounter == 65_541)
   }
 
-  @Test func `the account's own row and tombstone are known without any list`() throws {
+  @Test func `the row or tombstone of the account sets its known counter without any list`() throws {
     let machine = try Machine()
     let source = try machine.register("alice", known: 41)
     #expect(try machine.examine([], user: "alice") == ExcludeListFindings(hits: [], highestKnownCounter: 42))

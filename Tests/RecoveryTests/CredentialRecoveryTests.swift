@@ -15,7 +15,7 @@ import Testing
 
   // MARK: - Written back
 
-  @Test func `a sealed id brings the record back with the first consent`() throws {
+  @Test func `the first use of a sealed id with consent writes its record back`() throws {
     let made = try Machine().register("alice", credProtect: .userVerificationOptionalWithCredentialIDList)
     let machine = try Machine()
     let credential = try #require(try machine.find([made.id]).first)
@@ -32,7 +32,7 @@ import Testing
     #expect(try machine.find([made.id]) == [Credential(record: record)])
   }
 
-  @Test func `a silent use writes nothing`() throws {
+  @Test func `a use without user presence writes nothing`() throws {
     let machine = try Machine()
     let credential = try #require(try machine.find([machine.id("alice", counter: 4 << 16)]).first)
     try use(credential, on: machine, present: false)
@@ -50,7 +50,7 @@ import Testing
     #expect(try machine.store.allCredentials().isEmpty)
   }
 
-  @Test func `an id of a higher epoch raises the epoch and not the floor`() throws {
+  @Test func `an id of a higher epoch raises the epoch, not the floor`() throws {
     let machine = try Machine(epoch: 1, floor: 1)
     let elsewhere = try Machine(epoch: 4).makeNonDiscoverable("bob")
     try use(try #require(try machine.find([elsewhere.id]).first), on: machine)
@@ -61,7 +61,7 @@ import Testing
     #expect(try machine.entry("alice")?.counter == 6 << 16)
   }
 
-  @Test func `a record replaces a lower counter only, and keeps its names`() throws {
+  @Test func `a written-back record replaces only a lower counter and keeps the names`() throws {
     let machine = try Machine()
     try machine.register("alice", known: 3)
     let user = PublicKeyCredentialUserEntity(id: Array("alice".utf8), name: "another", displayName: "Alice")
@@ -78,7 +78,7 @@ import Testing
     #expect(record.displayName == "Alice")
   }
 
-  @Test func `names come from the request only if its user is the same`() throws {
+  @Test func `names are taken from the request only for the same user`() throws {
     let machine = try Machine()
     let hit = try #require(try machine.examine([machine.id("alice")], user: "bob").hits.first)
     try use(hit, on: machine, user: PublicKeyCredentialUserEntity(id: Array("bob".utf8), name: "Bob"))
@@ -86,7 +86,7 @@ import Testing
     #expect(try machine.entry("bob") == nil)
   }
 
-  @Test func `a hash id in an excludeList brings the account back with the request's policy and names`() throws {
+  @Test func `a hash id in an excludeList is written back with the policy and names of the request`() throws {
     let machine = try Machine()
     let id = try machine.id("alice", counter: 2, form: .hash, algorithm: .edDSA)
     let findings = try machine.examine(
@@ -102,7 +102,7 @@ import Testing
     #expect(record.displayName == "Alice")
   }
 
-  @Test func `a record that cannot be written back is an error, and nothing is changed`() throws {
+  @Test func `a record that cannot be written back is an error and changes nothing`() throws {
     let machine = try Machine()
     let credential = try #require(try machine.find([machine.id("alice", counter: 3 << 16)]).first)
     machine.store.isFull = true
@@ -120,7 +120,7 @@ import Testing
 
   // MARK: - By the owner
 
-  @Test func `recover makes the record of a hash id again`() throws {
+  @Test func `recover writes the record of a hash id again`() throws {
     let machine = try Machine()
     let source = try machine.vault.recover(
       rpID: "example.com", userID: Array("alice".utf8), counter: 0, algorithm: .es256,
@@ -131,7 +131,7 @@ import Testing
     #expect(try machine.entry("alice") == .record(source))
   }
 
-  @Test func `recover knows EdDSA and counters of later epochs`() throws {
+  @Test func `recover accepts EdDSA and counters of later epochs`() throws {
     let machine = try Machine()
     let source = try machine.vault.recover(
       rpID: "ssh:", userID: [0], counter: 2 << 16 | 3, algorithm: .edDSA, now: 5000)
@@ -166,7 +166,7 @@ import Testing
   }
 
   @Test(arguments: [0, 65])
-  func `recover refuses a user handle of another length`(_ count: Int) throws {
+  func `recover refuses a user handle of invalid length`(_ count: Int) throws {
     let error = #expect(throws: RecoveryError.self) {
       try Machine().vault.recover(rpID: "example.com", userID: [UInt8](repeating: 1, count: count), now: 1)
     }
@@ -183,7 +183,7 @@ import Testing
     #expect(error?.kind == .store)
   }
 
-  @Test func `a rename keeps the counter and is a later change`() throws {
+  @Test func `a rename keeps the counter and outranks the old record`() throws {
     let machine = try Machine()
     let source = try machine.register("alice")
     var renamed = source

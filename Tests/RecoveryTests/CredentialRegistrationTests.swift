@@ -28,14 +28,14 @@ import Testing
     #expect(Hex(source.id) == vectors.credentials[0].hashId.hex)
   }
 
-  @Test func `a user id that is an address has a hash id whatever is set`() throws {
+  @Test func `a user id that is an Algorand address gets a hash id in either setting`() throws {
     let vector = vectors.credentials[4]
     let source = try Machine(idForm: .sealed).register(
       String(decoding: vector.userId.bytes, as: UTF8.self), at: "debug.liquidauth.com")
     #expect(Hex(source.id) == vector.hashId.hex)
   }
 
-  @Test func `after a reset the account's key is that of the next epoch`() throws {
+  @Test func `after a reset, the account gets a key of the next epoch`() throws {
     let vector = vectors.credentials[1]
     let machine = try Machine(epoch: 1, floor: 1)
     let credential = try machine.vault.makeDiscoverableCredential(
@@ -52,7 +52,7 @@ import Testing
     #expect(try Machine().register("alice").id == Machine().register("alice").id)
   }
 
-  @Test func `a registration anew replaces the account's record and ends its older ids`() throws {
+  @Test func `a second registration replaces the record of the account and ends its older ids`() throws {
     let machine = try Machine()
     let old = try machine.register("alice")
     let known = try machine.examine([], user: "alice").highestKnownCounter
@@ -64,7 +64,7 @@ import Testing
     #expect(try machine.find([new.id]) == [Credential(record: new)])
   }
 
-  @Test func `a registration after a deletion takes the counter after the tombstone's`() throws {
+  @Test func `a registration after a deletion takes the next counter after the tombstone`() throws {
     let machine = try Machine()
     let old = try machine.register("alice")
     try machine.store.remove(old, changed: 2000)
@@ -73,8 +73,8 @@ import Testing
   }
 
   // Holds: PEERKEY-3
-  /// "example.co" ‖ "malice" and "example.com" ‖ "alice" are one text.
-  @Test func `a key that another account's row has is stepped over`() throws {
+  /// "example.co" ‖ "malice" and "example.com" ‖ "alice" are the same text.
+  @Test func `a key that another row has is skipped`() throws {
     let machine = try Machine()
     let alice = try machine.register("alice", at: "example.com")
     let malice = try machine.register("malice", at: "example.co")
@@ -83,7 +83,7 @@ import Testing
     #expect(Hex(try Machine().register("malice", at: "example.co").id) == vectors.credentials[5].sealed.id.hex)
   }
 
-  @Test func `a full epoch makes no credential`() throws {
+  @Test func `registration fails when all counters of the epoch are used`() throws {
     let machine = try Machine()
     let error = #expect(throws: RecoveryError.self) { try machine.register("alice", known: 65_535) }
     #expect(error?.kind == .full)
@@ -92,7 +92,7 @@ import Testing
   }
 
   @Test(arguments: [0, 65, 1000])
-  func `a user id of another length makes no credential`(_ count: Int) throws {
+  func `a user id of invalid length is refused`(_ count: Int) throws {
     let error = #expect(throws: RecoveryError.self) { try Machine().register(String(repeating: "a", count: count)) }
     #expect(error?.kind == .userIDLength)
     #expect(error?.description == "user.id has \(count) bytes")
@@ -105,7 +105,7 @@ import Testing
     #expect(try machine.store.allCredentials().isEmpty)
   }
 
-  @Test func `saving a record of a higher epoch raises the machine's epoch`() throws {
+  @Test func `saving a record of a higher epoch raises the epoch`() throws {
     let machine = try Machine()
     #expect(try machine.register("alice", known: 0x0003_0007).counter == 0x0003_0008)
     #expect(try machine.store.state().epoch == 3)
@@ -115,7 +115,7 @@ import Testing
   // MARK: - Non-discoverable credentials
 
   @Test(arguments: try KeysAndRecovery.load().credentials.array.filter { $0.kind.text == "non-discoverable" })
-  func `a non-discoverable credential is its salt, and is stored nowhere`(_ vector: Vector) throws {
+  func `a non-discoverable credential is derived from its salt and not stored`(_ vector: Vector) throws {
     let salt = vector.salt.bytes
     var generator = Scripted(
       words: [UInt64(bigEndianBytes: salt[..<8]), UInt64(bigEndianBytes: salt[8...])])
@@ -143,7 +143,7 @@ import Testing
       try machine.vault.keys.privateKey(of: first).publicKey != machine.vault.keys.privateKey(of: second).publicKey)
   }
 
-  @Test func `a user id of 65 bytes makes no non-discoverable credential`() throws {
+  @Test func `a non-discoverable credential refuses a user id of 65 bytes`() throws {
     let error = #expect(throws: RecoveryError.self) {
       try Machine().makeNonDiscoverable(String(repeating: "a", count: 65))
     }

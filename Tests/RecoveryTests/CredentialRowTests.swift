@@ -43,7 +43,7 @@ import Testing
     #expect(try keys.open(row) == .record(source))
   }
 
-  @Test func `a tombstone keeps a counter and no name of a site`() throws {
+  @Test func `a tombstone has a counter and no relying party`() throws {
     let vector = vectors.rows[1]
     let accountTag = vectors.credentials[0].withSealedId.accountTag.bytes
     let row = try keys.tombstoneRow(
@@ -64,7 +64,7 @@ import Testing
     #expect(opened.state == state && !opened.hasRowSet)
   }
 
-  @Test func `member 20 of the state marks a sum of rows, and is omitted without one`() throws {
+  @Test func `member 20 of the state marks a store with sums of rows`() throws {
     let state = StoreState(storeID: Array(0xA0...0xAF))
     let plaintext = state.plaintext(hasRowSet: true)
     #expect(Hex(plaintext) == Hex("a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf0200030014f5"))
@@ -72,7 +72,7 @@ import Testing
     #expect(read.state == state && read.hasRowSet)
   }
 
-  @Test func `member 4 of the state is the form of new ids, omitted for sealed`() throws {
+  @Test func `member 4 of the state is the form of new ids, omitted for sealed ids`() throws {
     let state = StoreState(storeID: Array(0xA0...0xAF), epoch: 2, floor: 0, credentialIDForm: .hash)
     #expect(Hex(state.plaintext) == Hex("a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020203000401"))
     #expect(try StoreState(plaintext: state.plaintext) == state)
@@ -91,7 +91,7 @@ import Testing
     #expect(opened.record?.importedKey?.hex == Hex([UInt8](0..<32)))
   }
 
-  @Test func `records with texts that only look alike differ`() throws {
+  @Test func `records differ if their names only look alike`() throws {
     var composed = try alice()
     composed.name = "\u{E9}"
     var decomposed = composed
@@ -110,7 +110,7 @@ import Testing
     #expect(RowPadding.unpad(padded.dropLast()) == nil)
   }
 
-  @Test func `bytes that are all zero have no padding`() {
+  @Test func `zero bytes alone have no padding`() {
     #expect(RowPadding.unpad([]) == nil)
     #expect(RowPadding.unpad([UInt8](repeating: 0, count: 128)) == nil)
     #expect(RowPadding.unpad([UInt8](repeating: 1, count: 128)) == nil)
@@ -118,7 +118,7 @@ import Testing
 
   // MARK: - Rows that must not open
 
-  @Test func `every flipped bit of a row is noticed`() throws {
+  @Test func `every flipped bit of a row is refused`() throws {
     let row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
     for index in row.sealed.indices {
       var spoilt = row
@@ -133,7 +133,7 @@ import Testing
   }
 
   @Test(arguments: [0, 15, 16, 127, 143])
-  func `a truncated row is noticed`(_ count: Int) throws {
+  func `a truncated row is refused`(_ count: Int) throws {
     var row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
     row.sealed = Array(row.sealed.prefix(count))
     #expect(throws: RecoveryError.notAuthentic) { try keys.open(row) }
@@ -162,7 +162,7 @@ import Testing
     #expect(throws: RecoveryError.columnsExchanged) { try keys.open(tombstone) }
   }
 
-  @Test func `a record and a state cannot take each other's place`() throws {
+  @Test func `a record does not open as a state`() throws {
     let row = try keys.row(of: alice(), nonce: vectors.rows[0].nonce.bytes)
     #expect(throws: RecoveryError.notAuthentic) { try keys.openState(row.sealed, nonce: row.nonce) }
   }
@@ -173,7 +173,7 @@ import Testing
     #expect(throws: RecoveryError.notAuthentic) { try others.open(row) }
   }
 
-  /// A valid seal around content that no version wrote.
+  /// Content that no version writes.
   @Test(
     arguments: [
       (1, nil), (2, nil), (5, nil), (6, nil), (7, nil), (8, nil), (9, nil), (10, nil), (11, nil),
@@ -181,14 +181,14 @@ import Testing
       (6, -9), (7, .unsigned(1 << 32)), (7, -1), (8, 0), (8, 0x11), (8, 256), (11, 3), (12, "blob"),
       (13, .bytes([1])), (14, 0), ("name", "x"), (-1, 0),
     ] as [(CBORValue, CBORValue?)])
-  func `a record of another form is refused`(_ key: CBORValue, _ value: CBORValue?) throws {
+  func `a malformed record is refused`(_ key: CBORValue, _ value: CBORValue?) throws {
     var map = try #require(try CBORDecoder.decode(vectors.rows[0].plaintext.bytes).map)
     map[key] = value
     #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: CBOREncoder.encode(.map(map))) }
   }
 
   @Test(arguments: ["", "a0", "a10700", "a10a00", "a3070008010a00", "80", "f6", "a207000a1b000001a0c451566000"])
-  func `a tombstone of another form is refused`(_ hex: String) throws {
+  func `a malformed tombstone is refused`(_ hex: String) throws {
     let plaintext = try #require(Hex(hex)).bytes
     #expect(throws: RecoveryError.self) { try AccountEntry(plaintext: plaintext) }
   }
@@ -199,14 +199,14 @@ import Testing
     "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103010402", "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103010500",
     "a40150a0a1a2a3a4a5a6a7a8a9aaabacadaeaf020103011401",
   ])
-  func `a state of another form is refused`(_ hex: String) throws {
+  func `a malformed state is refused`(_ hex: String) throws {
     let plaintext = try #require(Hex(hex.filter { $0 != " " })).bytes
     #expect(throws: RecoveryError.self) { try StoreState(plaintext: plaintext) }
   }
 }
 
 extension StoreState {
-  /// The map of the contract, which knows of no sum of the rows.
+  /// The content of the state row in a store without sums of rows.
   var plaintext: [UInt8] { plaintext(hasRowSet: false) }
 
   init(plaintext: [UInt8]) throws { self = try Self.read(plaintext).state }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Recovery
 
-/// One machine with the phrase of the vectors and a store of its own.
+/// A machine with the vectors' phrase and its own store.
 struct Machine {
   let store: InMemoryCredentialStore
   let vault: OpenVault
@@ -42,7 +42,7 @@ struct Machine {
       using: &generator)
   }
 
-  /// The id of a discoverable credential that this phrase makes, without making it here.
+  /// The id of a discoverable credential of this phrase, which is not registered here.
   func id(
     _ userID: String, at rpID: String = "example.com", counter: UInt32 = 0, form: CredentialIDForm = .sealed,
     algorithm: COSEAlgorithm = .es256, policy: CredentialPolicy = CredentialPolicy()
@@ -72,14 +72,14 @@ struct Machine {
   }
 }
 
-/// The same byte for ever.
+/// A generator that repeats one byte.
 struct Repeating: RandomNumberGenerator {
   let byte: UInt8
 
   mutating func next() -> UInt64 { UInt64(byte) * 0x0101_0101_0101_0101 }
 }
 
-/// The words that are given, then no more: for salts that the vectors fix.
+/// A generator that returns given words, for the salts of the vectors.
 struct Scripted: RandomNumberGenerator {
   var words: [UInt64]
 

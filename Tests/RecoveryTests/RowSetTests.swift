@@ -6,11 +6,11 @@ import Testing
 
 @testable import Recovery
 
-/// `store-rows.json`, which Tests/judges/store_rows.py computed.
+/// The vectors in `store-rows.json`, computed by `Tests/judges/store_rows.py`.
 enum StoreRows {
   static func load() throws -> Vector { try Vector("store-rows") }
 
-  /// A row's MAC by the product.
+  /// The MAC of a row, computed by the code under test.
   static func mac(of row: Vector, by keys: CredentialKeys) throws -> [UInt8] {
     let (nonce, sealed) = (row.nonce.bytes, row.sealed.bytes)
     switch row.table.text {
@@ -31,12 +31,12 @@ enum StoreRows {
 
   init() throws { keys = try KeysAndRecovery.keys() }
 
-  @Test(arguments: try StoreRows.load().rows.array) func `each row has its MAC`(row: Vector) throws {
+  @Test(arguments: try StoreRows.load().rows.array) func `each row has the MAC of the vectors`(row: Vector) throws {
     #expect(Hex(try StoreRows.mac(of: row, by: keys)) == row.mac.hex)
   }
 
   @Test(arguments: try StoreRows.load().sets.array)
-  func `the sums of a set are the vector's, in whatever order rows come and go`(set: Vector) throws {
+  func `the sums of a set do not depend on the order of rows`(set: Vector) throws {
     let all = try StoreRows.load().rows.array.map {
       (mac: try StoreRows.mac(of: $0, by: keys), isCredential: $0.table.text == "credential")
     }
@@ -74,7 +74,7 @@ enum StoreRows {
     #expect(throws: RecoveryError.notAuthentic) { try keys.openRowSet(changed, nonce: set.nonce.bytes) }
     #expect(throws: RecoveryError.notAuthentic) { try keys.openRowSet([], nonce: set.nonce.bytes) }
     #expect(throws: RecoveryError.notAuthentic) { try keys.openRowSet(set.sealed.bytes, nonce: []) }
-    // Sealed as large blobs, or as a state: under the same key, for another purpose.
+    // Sealed under the same key for another purpose.
     let nonce = [UInt8](repeating: 1, count: 24)
     let blobs = try keys.seal(largeBlobArray: [UInt8](repeating: 0, count: 64), nonce: nonce)
     #expect(throws: RecoveryError.notAuthentic) { try keys.openRowSet(blobs, nonce: nonce) }

@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func `the last epoch cannot be reset and does not change`() throws {
+  @Test func `the last epoch cannot be reset`() throws {
     var state = state(epoch: .max - 1, floor: 3)
     try state.reset()
     #expect(state.epoch == .max)
@@ -33,7 +33,7 @@ import Testing
     #expect(state == before)
   }
 
-  @Test func `seeing an epoch returns whether it is higher`() {
+  @Test func `see(epoch:) returns whether the epoch is higher`() {
     var state = state(epoch: 2)
     let answers = [2, 0, 3, 3].map { state.see(epoch: $0) }
     #expect(answers == [false, false, true, false])
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(arguments: try KeysAndRecovery.load().nextCounter.array)
-  func `the next counter is the epoch's first, or the one after the highest known`(
+  func `the next counter is the first of the epoch, or the one after the highest known`(
     _ vector: Vector
   ) {
     let next = state(epoch: vector.epoch.integer()).nextCounter(known: vector.known.optional?.integer())
@@ -54,11 +54,11 @@ import Testing
       (0, 65_534, 65_535), (1, 65_535, 65_536), (1, 131_071, nil), (0, .max, nil), (.max, .max - 1, .max),
       (.max, .max, nil), (.max, 0, 0xFFFF_0000),
     ] as [(UInt16, UInt32, UInt32?)])
-  func `no counter leaves its epoch`(_ epoch: UInt16, _ known: UInt32, _ next: UInt32?) {
+  func `the next counter stays in the epoch of the known one`(_ epoch: UInt16, _ known: UInt32, _ next: UInt32?) {
     #expect(state(epoch: epoch).nextCounter(known: known) == next)
   }
 
-  @Test func `counters that cannot be used are stepped over until the epoch ends`() {
+  @Test func `unusable counters are skipped until the epoch ends`() {
     var tried: [UInt32] = []
     let found = state(epoch: 1).firstUsableCounter(known: 65_540) { counter -> UInt32? in
       tried.append(counter)
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test(arguments: try KeysAndRecovery.load().live.array)
-  func `an id without a row is live by its epoch and its account`(_ vector: Vector) throws {
+  func `an id without a row is live by its epoch and the account entry`(_ vector: Vector) throws {
     let (salt, epoch) = ([UInt8](repeating: 1, count: 16), vector.idEpoch.integer(UInt16.self))
     let counter = UInt32(epoch) << 16 | (vector.counter.optional?.integer() ?? 0)
     let parameters: CredentialParameters? =

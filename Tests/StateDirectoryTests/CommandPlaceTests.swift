@@ -11,7 +11,7 @@ import Testing
     "the authenticator is not running (no program listens at /s/control.sock); start it with: liquid-authenticator",
     "this session began before that; log in again and start with: liquid-authenticator",
   ])
-  func `a command at the end works in the same place`(_ sentence: String) {
+  func `a command at the end gets the same --state-dir`(_ sentence: String) {
     #expect(Self.place.completing(sentence) == sentence + " --state-dir /s")
   }
 
@@ -21,7 +21,7 @@ import Testing
     "another process works on it; stop it first", "", "liquid-auth", "start with: sg liquid-auth liquid-authenticator",
     "see: liquid-auth credentials list; or give more digits",
   ])
-  func `any other sentence is not changed`(_ sentence: String) {
+  func `any other text is not changed`(_ sentence: String) {
     #expect(Self.place.completing(sentence) == sentence)
   }
 

@@ -12,7 +12,7 @@ import Testing
   }
 
   // Holds: FILE-11
-  @Test func `a second is refused with the pid of the first, until the first ends`() throws {
+  @Test func `a second lock is refused with the pid of the first, until the first is released`() throws {
     let pid = getpid()
     do {
       let first = try directory.lock()
@@ -30,14 +30,14 @@ import Testing
     withExtendedLifetime(next) {}
   }
 
-  @Test func `the pid of one that is gone does not refuse, and is replaced`() throws {
+  @Test func `a stale pid does not block the lock and is replaced`() throws {
     try temporary.write(Array("99999999\nmore than a pid\n".utf8), to: "daemon.lock")
     let lock = try directory.lock()
     #expect(temporary.bytes(of: "daemon.lock") == Array("\(getpid())\n".utf8))
     withExtendedLifetime(lock) {}
   }
 
-  @Test func `another process's lock refuses, with any content of the file`() throws {
+  @Test func `a lock of another process is respected, whatever the file contains`() throws {
     try temporary.write(Array("not a number".utf8), to: "daemon.lock")
     let holder = Process()
     holder.executableURL = URL(fileURLWithPath: "/usr/bin/env")

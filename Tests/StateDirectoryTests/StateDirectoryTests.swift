@@ -14,13 +14,13 @@ import Testing
   }
 
   @Test(arguments: [[:], ["HOME": "relative"], ["XDG_STATE_HOME": "relative"]])
-  func `without a home the error names the option`(environment: [String: String]) {
+  func `without a home directory, the error names --state-dir`(environment: [String: String]) {
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory.defaultPath { environment[$0] } }
     #expect(error?.kind == .noHome)
     #expect(error?.description.contains("--state-dir DIR") == true)
   }
 
-  @Test func `creating makes the directory and its parents for their owner only`() throws {
+  @Test func `a new directory and its parents have mode 0700`() throws {
     let temporary = try TemporaryDirectory()
     let directory = try StateDirectory(creating: temporary.path + "/a/b/liquid-auth/")
     #expect(directory.path == temporary.path + "/a/b/liquid-auth")
@@ -32,7 +32,7 @@ import Testing
 
   // Holds: INPUT-7
   @Test(arguments: [nil, "vault", "credentials.sqlite"])
-  func `a directory that nothing was put into can be taken back`(file: String?) throws {
+  func `a directory without vault and store can be removed`(file: String?) throws {
     let temporary = try TemporaryDirectory()
     let directory = try StateDirectory(creating: temporary.path + "/liquid-auth")
     let lock = try directory.lock()
@@ -71,9 +71,9 @@ import Testing
     #expect(try temporary.mode() == mode)
   }
 
-  /// No account has this group; Tests/support/accounts.py has the groups that are private.
+  /// No account has this group. Tests/support/accounts.py tests private groups.
   @Test(.enabled(if: geteuid() == 0), arguments: [0o710, 0o720, 0o740, 0o770])
-  func `a directory that a group can enter, which is not its owner's alone, is refused`(mode: Int) throws {
+  func `a directory that a shared group can access is refused`(mode: Int) throws {
     let temporary = try TemporaryDirectory()
     #expect(chown(temporary.path, geteuid(), 4242) == 0)
     try temporary.set(mode: mode)
@@ -91,7 +91,7 @@ import Testing
     #expect(error?.description.hasPrefix("\(temporary.path) belongs to uid 4242, not to you (uid 0)") == true)
   }
 
-  @Test func `a file in the place of the directory is refused`() throws {
+  @Test func `a file in place of the directory is refused`() throws {
     let temporary = try TemporaryDirectory()
     try temporary.write([1], to: "file")
     let error = #expect(throws: StateDirectoryError.self) { try StateDirectory(creating: temporary.path + "/file") }

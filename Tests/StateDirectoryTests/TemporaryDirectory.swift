@@ -1,6 +1,6 @@
 import Foundation
 
-/// A directory of its own for one test, removed with it.
+/// A temporary directory, removed when the object is released.
 final class TemporaryDirectory: Sendable {
   let path: String
 

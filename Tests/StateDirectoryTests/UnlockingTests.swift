@@ -36,21 +36,21 @@ import Vault
     return try directory.openStore(of: content, keys: CredentialKeys(mainKey: content.mainKey))
   }
 
-  @Test func `vault and store that belong together are opened`() throws {
+  @Test func `a vault and its store are opened`() throws {
     try directory.check()
     let content = try directory.unlock(passphrase: secret("right"))
     #expect(content.mainKey.isEqual(to: Self.mainKey))
     #expect(try openStore().state() == StoreState(storeID: Self.storeID))
   }
 
-  @Test func `another passphrase is wrong, and the error begins with the file`() throws {
+  @Test func `a wrong passphrase is an error that begins with the path`() throws {
     let error = #expect(throws: StateDirectoryError.self) { try directory.unlock(passphrase: secret("wrong")) }
     #expect(error?.kind == .wrongPassphrase)
     #expect(error?.description.hasPrefix("\(directory.vaultPath): the passphrase is wrong;") == true)
   }
 
   // Holds: FILE-1
-  @Test func `a truncated vault is damaged, and is not changed`() throws {
+  @Test func `a truncated vault is reported as damaged and not changed`() throws {
     let whole = try directory.readVault()
     for count in [1, 2, 20, whole.count / 2, whole.count - 1] {
       try temporary.write(Array(whole.prefix(count)), to: "vault")
@@ -66,7 +66,7 @@ import Vault
   }
 
   // Holds: FILE-1
-  @Test func `a vault with one changed byte does not open, and is not changed`() throws {
+  @Test func `a vault with one changed byte does not open and is not changed`() throws {
     let whole = try directory.readVault()
     for index in whole.indices {
       var changed = whole
@@ -78,7 +78,7 @@ import Vault
     }
   }
 
-  @Test func `a store that is missing is not made`() throws {
+  @Test func `a missing store is not created`() throws {
     let content = try directory.unlock(passphrase: secret("right"))
     try FileManager.default.removeItem(atPath: directory.storePath)
     for look in [true, false] {
@@ -99,7 +99,7 @@ import Vault
   }
 
   // Holds: FILE-9
-  @Test func `a truncated store is reported before the passphrase, and is not changed`() throws {
+  @Test func `a truncated store is reported before unlocking and not changed`() throws {
     try directory.checkAtRest()
     let cut = try #require(temporary.bytes(of: "credentials.sqlite")).dropLast()
     try temporary.write(Array(cut), to: "credentials.sqlite")
@@ -109,7 +109,7 @@ import Vault
     #expect(temporary.bytes(of: "credentials.sqlite") == Array(cut))
   }
 
-  @Test func `a store of another vault is refused by both names`() throws {
+  @Test func `a store of another phrase is refused by name`() throws {
     let other = CredentialKeys(mainKey: SecretBytes.random(count: 64))
     try FileManager.default.removeItem(atPath: directory.storePath)
     try CredentialDB.create(at: directory.storePath, keys: other, state: StoreState(storeID: Self.storeID))
@@ -121,7 +121,7 @@ import Vault
   }
 
   // Holds: FILE-7
-  @Test func `a store with another id is refused by both names`() throws {
+  @Test func `a store with another id is refused with both paths`() throws {
     try FileManager.default.removeItem(atPath: directory.storePath)
     try CredentialDB.create(
       at: directory.storePath, keys: CredentialKeys(mainKey: Self.mainKey),

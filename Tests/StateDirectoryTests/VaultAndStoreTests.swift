@@ -31,7 +31,7 @@ import Vault
   }
 
   @Test(arguments: CredentialIDForm.allCases)
-  func `a vault and its store are made together and belong to each other`(_ form: CredentialIDForm) throws {
+  func `a vault and its store are created together`(_ form: CredentialIDForm) throws {
     try make(form: form)
     let (content, state) = try openStore()
     #expect(content.mainKey.isEqual(to: Self.mainKey))
@@ -43,7 +43,7 @@ import Vault
   }
 
   @Test(arguments: ["vault", "credentials.sqlite", "credentials.sqlite-wal", "credentials.sqlite-journal"])
-  func `nothing that is there is overwritten, and nothing is added`(_ name: String) throws {
+  func `if a file exists, nothing is overwritten or added`(_ name: String) throws {
     try temporary.write([1, 2, 3], to: name)
     let error = #expect(throws: StateDirectoryError.self) { try make() }
     #expect(error?.kind == .exists)
@@ -58,7 +58,7 @@ import Vault
       credentialIDForm: .hash, created: 43, cost: PassphraseCost(opsLimit: 1, memLimit: 8192))
   }
 
-  @Test func `a vault that is lost is made anew for the store that is there`() throws {
+  @Test func `a lost vault is created again for the existing store`() throws {
     #expect(try makeAgain() == nil, "an empty store is made")
     let before = try directory.unlock(passphrase: secret(Array("another horse".utf8)))
     try FileManager.default.removeItem(atPath: directory.vaultPath)
@@ -94,13 +94,13 @@ import Vault
   }
 
   @Test func `if the vault cannot be written, its new store is removed`() throws {
-    // A directory cannot be removed as what a crash left of a vault.
+    // A directory in place of the temporary file: it cannot be unlinked.
     try FileManager.default.createDirectory(atPath: temporary.path + "/vault.new", withIntermediateDirectories: false)
     #expect(throws: StateDirectoryError.self) { try make() }
     #expect(temporary.names == ["vault.new"])
   }
 
-  @Test func `a store that is lost is made anew, empty, with another id`() throws {
+  @Test func `a lost store is replaced by an empty one with a new id`() throws {
     try make(form: .hash)
     let old = try openStore().content
     try FileManager.default.removeItem(atPath: directory.storePath)
@@ -113,7 +113,7 @@ import Vault
     #expect(state == StoreState(storeID: content.storeID))
   }
 
-  @Test func `a wrong passphrase makes no store`() throws {
+  @Test func `a wrong passphrase creates no store`() throws {
     try make()
     try FileManager.default.removeItem(atPath: directory.storePath)
     let vault = temporary.bytes(of: "vault")
@@ -142,7 +142,7 @@ import Vault
   }
 
   @Test(arguments: [[], [0xA5], [0xA5, 0x01, 0x02], [UInt8](repeating: 0xFF, count: 300)] as [[UInt8]])
-  func `a damaged vault is named and not changed`(_ bytes: [UInt8]) throws {
+  func `a damaged vault is reported by path and not changed`(_ bytes: [UInt8]) throws {
     try temporary.write(bytes, to: "vault")
     let error = #expect(throws: StateDirectoryError.self) { try directory.makeNewStore(passphrase: Self.passphrase) }
     #expect(error?.kind == .damaged)
@@ -164,7 +164,7 @@ private func secret(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes { S
   ]
 
   @Test(arguments: cases)
-  func `the socket is in the runtime directory, or beside the vault`(
+  func `the control socket is in the runtime directory or beside the vault`(
     _ stateDirectory: String?, _ variables: [String: String], _ path: String
   ) throws {
     #expect(

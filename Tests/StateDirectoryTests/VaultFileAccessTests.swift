@@ -12,7 +12,7 @@ import Testing
   }
 
   @Test(arguments: [1, 300, 65_535, 65_536])
-  func `a vault that was written is read back, and only its owner can`(size: Int) throws {
+  func `a vault is read back, and only its owner can read it`(size: Int) throws {
     let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
     try directory.createVault(bytes)
     #expect(try directory.readVault() == bytes)
@@ -36,7 +36,7 @@ import Testing
     #expect(temporary.names == ["vault"])
   }
 
-  @Test func `the temporary file of a crashed write does not block the next`() throws {
+  @Test func `the temporary file of a crashed write does not block the next write`() throws {
     try temporary.write([0xFF], to: "vault.new")
     try directory.createVault([1])
     #expect(try directory.readVault() == [1])
@@ -45,7 +45,7 @@ import Testing
 
   @Test func `a write that fails leaves the old vault`() throws {
     try directory.createVault([1, 2, 3])
-    // A directory where the temporary file would be: it can be neither unlinked nor opened for writing.
+    // A directory in place of the temporary file: it cannot be unlinked or opened for writing.
     try FileManager.default.createDirectory(atPath: directory.vaultPath + ".new/x", withIntermediateDirectories: true)
     let error = #expect(throws: StateDirectoryError.self) { try directory.replaceVault([9]) }
     #expect(error?.description.contains("\(directory.vaultPath).new") == true)
@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test(arguments: [(0, "it is empty"), (65_537, "it is too large"), (200_000, "it is too large")])
-  func `a file that no vault can be is damaged, and stays`(size: Int, why: String) throws {
+  func `an empty or too large file is reported as damaged and not changed`(size: Int, why: String) throws {
     let bytes = [UInt8](repeating: 7, count: size)
     try temporary.write(bytes, to: "vault")
     let error = #expect(throws: StateDirectoryError.self) { try directory.readVault() }
@@ -77,7 +77,7 @@ import Testing
   }
 
   // Holds: FILE-10
-  @Test func `a link or a pipe in the place of the vault is refused, without waiting`() throws {
+  @Test func `a link or a pipe in place of the vault is refused at once`() throws {
     try temporary.write([1], to: "elsewhere")
     #expect(symlink(temporary.path + "/elsewhere", directory.vaultPath) == 0)
     #expect(throws: StateDirectoryError.self) { try directory.readVault() }

@@ -2,14 +2,14 @@ package import CryptoPrimitives
 package import Recovery
 package import TestVectors
 
-/// `keys-and-recovery.json`: one phrase throughout.
+/// The vectors in `keys-and-recovery.json`, all from one phrase.
 package enum KeysAndRecovery {
   package static func load() throws -> Vector { try Vector("keys-and-recovery") }
 
-  /// The keys of the phrase of the vectors.
+  /// The keys of the vectors' phrase.
   package static func keys() throws -> CredentialKeys { CredentialKeys(mainKey: try load().input.mainKey.hex.secret) }
 
-  /// A case of the member `credentials` in our own terms.
+  /// The parameters in an element of the member `credentials`; `nil` if it is malformed.
   package static func parameters(of vector: Vector) -> CredentialParameters? {
     guard let algorithm: COSEAlgorithm = ["ES256": .es256, "EdDSA": .edDSA][vector.algorithm.text],
       let policy = CredentialPolicy(byte: vector.policy.bytes[0])
@@ -28,11 +28,11 @@ package enum KeysAndRecovery {
 }
 
 extension Hex {
-  /// The bytes where they are taken as a secret.
+  /// The bytes as a secret.
   package var secret: SecretBytes { bytes.withUnsafeBytes(SecretBytes.init(copying:)) }
 }
 
 extension SecretBytes {
-  /// The bytes of a secret that the vectors publish.
+  /// The bytes of a published secret, for comparison.
   package var hex: Hex { withUnsafeBytes { Hex($0) } }
 }

@@ -1,7 +1,7 @@
 package import Recovery
 
 extension CredentialStore {
-  /// All records of a relying party, the newest first, read one by one.
+  /// Reads all records of a relying party, newest first.
   package func credentials(rpIDHash: RPIDHash) throws -> [CredentialSource] {
     try (0..<credentialCount(rpIDHash: rpIDHash, userVerified: true)).compactMap {
       try credential(rpIDHash: rpIDHash, userVerified: true, at: $0)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Any JSON, compared by what it means and not by how it is written.
+/// Any JSON value, compared by meaning and not by spelling.
 package enum JSONValue: Codable, Equatable, Sendable {
   case null
   case bool(Bool)
@@ -41,10 +41,10 @@ package enum JSONValue: Codable, Equatable, Sendable {
     }
   }
 
-  /// As on the wire.
+  /// The value as JSON text.
   package func json() throws -> [UInt8] { Array(try JSONEncoder().encode(self)) }
 
-  /// A member of an object; setting `nil` takes it away.
+  /// A member of an object; setting `nil` removes it.
   package subscript(name: String) -> JSONValue? {
     get { if case .object(let members) = self { members[name] } else { nil } }
     set {

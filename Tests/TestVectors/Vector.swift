@@ -4,9 +4,9 @@ import Testing
 
 /// One JSON file of `Tests/Vectors`, or a value inside it, such as `vectors.payment.txid.text`.
 ///
-/// Members and elements can be named whether they are there or not. Where one is read that is missing or of another
-/// type, the test fails with the place, such as "algorand.json: payment.txid is no text", and goes on with an
-/// empty value: so nothing need be thrown, and `#expect` shows what it compared.
+/// Any member or element can be named, present or missing. Reading a value that is missing or of another type fails the
+/// test with its place, such as "algorand.json: payment.txid is no text", and returns an empty value. So nothing is
+/// thrown, and `#expect` shows what it compared.
 @dynamicMemberLookup
 package struct Vector: Sendable, CustomStringConvertible {
   private let place: String
@@ -17,9 +17,9 @@ package struct Vector: Sendable, CustomStringConvertible {
 
   /// Reads `Tests/Vectors/NAME.json`.
   ///
-  /// The files are found from this source file, so that tests run from any working directory.
+  /// The path is relative to this source file, so tests run from any working directory.
   ///
-  /// - Throws: the file system's error when there is no such file.
+  /// - Throws: the file system's error if there is no such file.
   package init(_ name: String) throws {
     json = try Self.files.withLock { files in
       if let file = files[name] { return file }
@@ -54,7 +54,7 @@ package struct Vector: Sendable, CustomStringConvertible {
 
   // MARK: Values
 
-  /// `nil` where there is nothing, or null.
+  /// This value; `nil` if it is absent or null.
   package var optional: Vector? { json == nil || json == .null ? nil : self }
 
   package var array: [Vector] {
@@ -64,7 +64,7 @@ package struct Vector: Sendable, CustomStringConvertible {
     }
   }
 
-  /// An object's members by their names.
+  /// The members of an object, by name.
   package var members: [String: Vector] {
     read("object", else: [:]) { json in
       guard case .object(let members) = json else { return nil }
@@ -74,13 +74,13 @@ package struct Vector: Sendable, CustomStringConvertible {
 
   package var text: String { read("text", else: "", \.text) }
 
-  /// Bytes from hexadecimal.
+  /// Bytes decoded from hexadecimal.
   package var hex: Hex { read("hexadecimal", else: Hex([])) { $0.text.flatMap { Hex($0) } } }
 
-  /// The same, where they are used and not compared.
+  /// The same bytes, for use rather than comparison.
   package var bytes: [UInt8] { hex.bytes }
 
-  /// Bytes from base64.
+  /// Bytes decoded from base64.
   package var base64: [UInt8] {
     read("base64", else: []) { $0.text.flatMap { Data(base64Encoded: $0) }.map(Array.init) }
   }
@@ -92,10 +92,10 @@ package struct Vector: Sendable, CustomStringConvertible {
     }
   }
 
-  /// A number of the type that is wanted, and in its range.
+  /// An integer in the range of the given type.
   package func integer<T: FixedWidthInteger>(_ type: T.Type = T.self) -> T {
     read("\(type)", else: 0) { json in
-      // From 2^53 on another integer may have become this one as it was read.
+      // From 2^53 on, the parser may have rounded another integer to this one.
       guard case .number(let number) = json, number.magnitude < 0x1p53 else { return nil }
       return T(exactly: number)
     }
@@ -104,21 +104,21 @@ package struct Vector: Sendable, CustomStringConvertible {
   private func read<Value>(_ kind: String, else none: Value, _ value: (JSONValue) -> Value?) -> Value {
     if let json, let value = value(json) { return value }
     let fault = "\(place) is \(json == nil ? "missing" : "no \(kind)")"
-    // Before the cases run, while a test's arguments are made, an issue would be lost and the cases with it.
+    // While a test's arguments are made, no case runs yet: an issue would be lost, and the cases with it.
     guard Test.Case.current != nil else { fatalError(fault) }
     Issue.record("\(fault)")
     return none
   }
 }
 
-/// Bytes that are compared, and shown, in hexadecimal.
+/// Bytes that print as hexadecimal.
 package struct Hex: Hashable, Sendable, CustomStringConvertible {
   package let bytes: [UInt8]
 
   /// Wraps bytes that a test computed, for comparison and for a readable failure.
   package init(_ bytes: some Sequence<UInt8>) { self.bytes = Array(bytes) }
 
-  /// Decodes hexadecimal text; `nil` when it has an odd length or another character.
+  /// Decodes hexadecimal text; `nil` for an odd length or another character.
   package init?(_ text: String) {
     let digits = text.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue.map(UInt8.init) }
     guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }

@@ -29,8 +29,8 @@ import Vault
     }
   }
 
-  @Test func `every flipped bit is refused, by the error of its place`() throws {
-    // From the end: 211 bytes sealed content, its head and key (3), 24 bytes nonce, its head and key (3), the slot.
+  @Test func `every flipped bit is refused with the error of its field`() throws {
+    // From the end: sealed content (211 bytes), its head and key (3), nonce (24), its head and key (3), the slot.
     let content = vault.count - 211..<vault.count
     let contentNonce = vault.count - 238..<vault.count - 214
     let sealedKey = vault.count - 289..<vault.count - 241
@@ -55,7 +55,7 @@ import Vault
     #expect(throws: VaultError.notAVault) { try VaultFile(decoding: bytes) }
   }
 
-  @Test func `bytes behind a vault are refused`() {
+  @Test func `bytes after a vault are refused`() {
     #expect(throws: VaultError.self) { try VaultFile(decoding: vault + [0]) }
   }
 
@@ -68,7 +68,7 @@ import Vault
     arguments: [
       (3, CBORValue.unsigned(17)), (3, .unsigned(.max)), (4, .unsigned(1 << 30 + 1)), (4, .unsigned(.max)),
     ] as [(CBORValue, CBORValue)])
-  func `limits above the contract's are refused unread`(member: CBORValue, limit: CBORValue) throws {
+  func `limits above the contract's are refused before key derivation`(member: CBORValue, limit: CBORValue) throws {
     let error = #expect(throws: VaultError.self) { try VaultFile(decoding: changedSlot { $0[member] = limit }) }
     guard case .limitExceeded = error else { throw Unexpected(error) }
   }
@@ -130,7 +130,7 @@ import Vault
     }
   }
 
-  // MARK: Changing what is not sealed
+  // MARK: Changing unsealed members
 
   private func changed(_ change: (inout CBORMap) -> Void) throws -> [UInt8] {
     var members = try #require(try CBORDecoder.decode(vault).map)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Vault
 
-/// Argon2id at its cheapest: these tests are about the file.
+/// The lowest cost of Argon2id, since these tests are about the file.
 let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
 
 @Suite struct `Vault file` {
@@ -26,7 +26,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
   // MARK: The vector
 
   @Test func `the published vault is made byte for byte`() throws {
-    // The vault's id has no member of its own, only its place in the file.
+    // The vectors have no member for the vault's id, so it is cut from the file.
     var generator = ScriptedGenerator(
       Array(vector.file.bytes[5..<21]), vector.vaultKey.bytes, vector.argon2id.salt.bytes, vector.slotNonce.bytes,
       vector.payloadNonce.bytes)
@@ -48,7 +48,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
   }
 
   @Test(arguments: [0, 23, 24, 255, 65536, 1 << 40, UInt64.max])
-  func `every time of making comes back`(created: UInt64) throws {
+  func `every creation time is read back`(created: UInt64) throws {
     let content = try VaultContent(
       mainKey: content.mainKey, ed25519Root: content.ed25519Root, storeID: content.storeID, created: created)
     var generator = SystemRandomNumberGenerator()
@@ -64,14 +64,14 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
   // MARK: Passphrases
 
   @Test(arguments: ["", "Old", "old ", "o\u{308}ld", "\u{f6}ld"])
-  func `a passphrase counts by its bytes as typed`(wrong: String) throws {
+  func `a passphrase is compared by its bytes as typed`(wrong: String) throws {
     let vault = try makeVault("o\u{308}ld.")
     #expect(throws: VaultError.wrongPassphrase) { try vault.open(passphrase: secret(wrong)) }
     #expect(throws: VaultError.wrongPassphrase) { try vault.open(passphrase: secret("\u{f6}ld.")) }
     #expect(try hex(vault.open(passphrase: secret("o\u{308}ld.")).mainKey) == hex(content.mainKey))
   }
 
-  @Test mutating func `a new passphrase rewrites its slot only`() throws {
+  @Test mutating func `a new passphrase rewrites only its slot`() throws {
     let before = try makeVault("old")
     var after = before
     try after.changePassphrase(from: secret("old"), to: secret("new"), cost: cheap.get(), using: &generator)
@@ -95,7 +95,7 @@ let cheap = Result { try PassphraseCost(opsLimit: 1, memLimit: 8192) }
     #expect(after == before)
   }
 
-  @Test mutating func `another store is written into the content under a new nonce`() throws {
+  @Test mutating func `a new store id is sealed into the content under a new nonce`() throws {
     let before = try makeVault("old")
     var after = before
     let storeID = [UInt8](repeating: 9, count: 16)

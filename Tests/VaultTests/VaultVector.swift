@@ -6,7 +6,7 @@ import Vault
 enum VaultVector {
   static func load() throws -> Vector { try Vector("keys-and-recovery").vault }
 
-  /// The members of the payload, cut out by hand.
+  /// The members of the payload, cut out by their offsets.
   static func content() throws -> VaultContent {
     let bytes = try load().payload.bytes
     return try VaultContent(
@@ -15,7 +15,7 @@ enum VaultVector {
   }
 }
 
-/// Gives what it was filled with, eight bytes a draw.
+/// A generator that returns given bytes, eight per draw.
 struct ScriptedGenerator: RandomNumberGenerator {
   private var bytes: [UInt8]
 

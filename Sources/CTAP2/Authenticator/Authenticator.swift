@@ -2,8 +2,8 @@ public import Recovery
 
 /// The authenticator: answers CTAP2 messages of the device and of the control socket.
 ///
-/// A value that the one task that serves requests owns: a ceremony that waits for the user cannot be re-entered, and
-/// there are no locks. It does no I/O; clock and randomness are arguments.
+/// A value, owned by the one task that serves requests: it needs no locks, and a ceremony that waits for the user
+/// cannot be re-entered. It does no I/O; clock and randomness are arguments.
 public struct Authenticator: Sendable {
   /// The longest message that is accepted, in bytes: getInfo's maxMsgSize (Recovery §4).
   public static let maxMsgSize = 1800
@@ -34,10 +34,10 @@ public struct Authenticator: Sendable {
   /// Composes an authenticator.
   ///
   /// - Parameters:
-  ///   - keySource: opens the vault; getInfo never asks it to.
+  ///   - keySource: opens the vault; getInfo does not open it.
   ///   - interaction: prompts the user.
-  ///   - extensions: the extensions that are offered, in the order in which getInfo names them.
-  ///   - randomness: the salts of non-discoverable credentials come from here.
+  ///   - extensions: the supported extensions, in the order in which getInfo lists them.
+  ///   - randomness: the source of the salts of non-discoverable credentials.
   ///   - now: the time since an arbitrary start; never goes back.
   ///   - wallClock: Unix milliseconds, for records.
   ///   - writer: runs the writes of a sign-in; with `nil` they run where the sign-in does.
@@ -102,8 +102,8 @@ extension Authenticator {
   /// As `confirm(_:verification:with:)`, but throws the untranslated error.
   ///
   /// A passphrase that has just opened the vault for this request counts as verification (CTAP §6.1.2, step 11.2,
-  /// leaves the method open), and is not asked for again. But requests of an Algorand account or a wallet are shown
-  /// before the passphrase is typed.
+  /// leaves the method open), and is not asked for again. But a request of a wallet, or for an Algorand account, needs
+  /// the passphrase in the dialog that shows the request.
   func ask(
     _ prompt: UserPrompt, verification: Bool, with vault: OpenVault
   ) async throws(UserInteractionError) -> UserConsent {
@@ -138,12 +138,12 @@ public struct CommandReport: Sendable {
   public var command: String?
   /// The relying party, once the request was read.
   public var rpID: String?
-  /// Why there was no answer; `nil` after a success.
+  /// The error; `nil` after a success.
   public var error: CTAPError?
   /// The time until the answer, with the time of prompts.
   public var elapsed: Duration
 
-  /// The byte that the client got.
+  /// The status byte that the client got.
   public var status: CTAPStatus { error?.status ?? .success }
 }
 

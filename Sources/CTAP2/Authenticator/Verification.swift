@@ -6,7 +6,7 @@ enum CeremonyVerification: Sendable {
   case none
   /// In the ceremony's own dialog, by the authenticator.
   case builtIn
-  /// Before, when the platform got its pinUvAuthToken.
+  /// Earlier, when the platform got its pinUvAuthToken.
   case byToken
 
   /// Whether the user is verified, or will be before anything is signed.
@@ -54,7 +54,7 @@ extension Authenticator {
     return .none
   }
 
-  /// Whether the presence that came with the token is enough for this prompt.
+  /// Whether the presence of the token's dialog is enough for this prompt.
   ///
   /// A prompt is always shown if it names something that the token's dialog could not: an Algorand address, a passkey
   /// to be replaced, or extras (a PRF secret, a large-blob key, a payment).

@@ -24,8 +24,8 @@ enum AuthenticatorCommands {
 extension Authenticator {
   /// Answers one message: command byte ‖ CBOR in, status byte ‖ CBOR out (CTAP §8).
   ///
-  /// It never throws: a refusal is one byte, a ``CTAPStatus``. Only this function turns a ``CTAPError`` into that byte.
-  /// Cancelling the task withdraws a prompt. The authenticator answers one message at a time: an actor copies its
+  /// It does not throw: a refusal is one byte, a ``CTAPStatus``. Only this function turns a ``CTAPError`` into that
+  /// byte. Cancelling the task withdraws a prompt. The authenticator answers one message at a time: an actor copies its
   /// authenticator, calls this on the copy, and stores the copy.
   public mutating func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
     let start = now()
@@ -51,7 +51,7 @@ extension Authenticator {
     return try await command.run(request, in: context, on: &self)
   }
 
-  /// Any other command or client discards an unfinished getNextAssertion or enumeration: CTAP §6.
+  /// Discards an unfinished getNextAssertion or enumeration if another command or client follows: CTAP §6.
   ///
   /// A power-up of the device discards all volatile state.
   mutating func beginCommand(_ code: UInt8?, in context: RequestContext) {
@@ -84,7 +84,7 @@ extension Authenticator {
     return response.encoded(for: &self)
   }
 
-  /// The parameter map of a message; an absent one counts as empty.
+  /// The parameter map of a message; empty if it is absent.
   private static func decode(_ parameters: [UInt8]) throws(CTAPError) -> CBORMap {
     if parameters.isEmpty { return CBORMap() }
     do throws(CBORError) {
@@ -98,7 +98,7 @@ extension Authenticator {
   }
 }
 
-/// One command of CTAP §6: one file, one line in the table below.
+/// A command of CTAP §6: one file, and one line in the table `AuthenticatorCommands`.
 public protocol AuthenticatorCommand: Sendable {
   /// The request.
   associatedtype Request: AuthenticatorRequest

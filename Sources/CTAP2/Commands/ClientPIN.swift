@@ -50,8 +50,8 @@ extension ClientPIN: AuthenticatorCommand {
       throw CTAPError(.pinAuthInvalid, "pinUvAuthParam does not match newPinEnc")
     }
     try settings.setPIN(StoredPIN(decrypting: encrypted, with: secret))
-    // A PIN gives verification, as the passphrase does, and management of the device: a program could otherwise set one
-    // and use it.
+    // A PIN allows verification, as the passphrase does, and management of the device: without this prompt, a program
+    // could set a PIN and use it.
     _ = try await authenticator.confirm(prompt, verification: authenticator.interaction.canVerify, with: vault)
     try vault.save(settings)
     return .done
@@ -151,7 +151,7 @@ extension ClientPIN: AuthenticatorCommand {
 }
 
 extension TokenPermissions {
-  /// The permissions that are supported: not be, because there is no sensor.
+  /// The supported permissions: all but be (bio enrollment), because there is no sensor.
   private static let offered: Self = [
     .makeCredential, .getAssertion, .credentialManagement, .largeBlobWrite, .authenticatorConfiguration,
     .persistentCredentialManagementReadOnly,
@@ -226,9 +226,9 @@ extension Authenticator {
 }
 
 extension StoredPIN {
-  /// Reads newPinEnc: 64 bytes, a PIN of at most 63 in UTF-8 and zeros.
+  /// Reads newPinEnc: 64 bytes, a PIN of at most 63 bytes of UTF-8, then zeros.
   ///
-  /// - Throws: `invalidParameter` for a block of another size, `pinPolicyViolation` for another text.
+  /// - Throws: `invalidParameter` for a block of another size, `pinPolicyViolation` for an invalid PIN.
   fileprivate init(decrypting encrypted: [UInt8], with secret: PINUVAuthSecret) throws(CTAPError) {
     guard let block = secret.decrypt(encrypted), block.count == Self.longestSize + 1 else {
       throw CTAPError(.invalidParameter, "newPinEnc does not have 64 bytes")

@@ -125,17 +125,17 @@ extension CredentialManagement: AuthenticatorCommand {
   fileprivate static func noCredentials() -> CTAPError { CTAPError(.noCredentials, "there is no such credential") }
 }
 
-/// The same command with its number of the drafts of CTAP 2.1, for the option credentialMgmtPreview.
+/// The same command with its number in the drafts of CTAP 2.1, for the option credentialMgmtPreview.
 ///
 /// libfido2 1.12, and with it the fido2-token and ssh-keygen of Debian 12, uses only this number. getInfo does not
 /// list it, because it lists credMgmt.
 public enum CredentialManagementPreview: AuthenticatorCommand {
-  /// Of the range for vendors (CTAP §6).
+  /// In the range for vendors (CTAP §6).
   public static let code: UInt8 = 0x41
   /// The name in the standard.
   public static let name = CredentialManagement.name
 
-  /// As ``CredentialManagement``.
+  /// Runs ``CredentialManagement``.
   public static func run(
     _ request: CredentialManagement.Request, in context: RequestContext, on authenticator: inout Authenticator
   ) async throws(CTAPError) -> CredentialManagement.Response {

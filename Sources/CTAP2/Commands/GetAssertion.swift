@@ -35,8 +35,8 @@ extension GetAssertion: AuthenticatorCommand {
       throw await refuseWithoutCredentials(request, verification, authenticator)
     }
 
-    // 6.2, 8, 9. One dialog gives presence and, if required, verification, and consumes the token; or there is no
-    // asked.
+    // 6.2, 8, 9. One dialog gives presence and, if required, verification, and consumes the token. A silent request has
+    // no dialog.
     var prompt = request.prompt(for: first, of: count)
     try extensions.describe(in: &prompt, vault: vault)
     if prompt.extras.contains(.largeBlobKey), !first.policy.largeBlobKey,
@@ -99,11 +99,11 @@ extension GetAssertion: AuthenticatorCommand {
 }
 
 extension Authenticator {
-  /// 0 for credentials that the phrase derives on every machine; U2F servers refuse a counter that does not grow, and a
-  /// clock grows on every machine (Recovery §4).
+  /// The signature counter: seconds of the clock for U2F credentials, 0 for all others (Recovery §4).
   ///
-  /// A signature without consent does not count: a program that signs silently, again and again, would push the counter
-  /// ahead of the clock, and behind it after a restart.
+  /// U2F servers refuse a counter that does not grow, and the clock grows on every machine. A signature without
+  /// presence does not raise the counter: a program that often signs silently would push it ahead of the clock, and it
+  /// would fall back after a restart.
   mutating func signCount(of credential: Credential, userPresent: Bool) -> UInt32 {
     guard credential.kind == .u2f else { return 0 }
     let seconds = UInt32(truncatingIfNeeded: wallClock() / 1000)
@@ -128,7 +128,7 @@ extension CeremonyOptions {
 
 extension GetAssertion.Request {
   /// Step 7 of CTAP §6.2.2: credentials that the allowList names, in its order, or the accounts of the relying party,
-  /// the newest first; without those that credProtect keeps from this request.
+  /// the newest first; without those that credProtect excludes.
   fileprivate func applicableCredentials(
     in vault: OpenVault, _ verification: CeremonyVerification
   ) throws(CTAPError) -> ApplicableCredentials {
@@ -143,7 +143,7 @@ extension GetAssertion.Request {
       try StoredCredentials(rpIDHash: RPIDHash(rpID: rpIdentifier), userVerified: verification.isWanted, in: vault))
   }
 
-  /// The prompt, without that of extensions.
+  /// The prompt, without the additions of extensions.
   fileprivate func prompt(for first: Credential? = nil, of count: Int = 0) -> UserPrompt {
     UserPrompt(
       purpose: .signIn, rpID: rpIdentifier, accountName: first?.record?.name,

@@ -1,7 +1,7 @@
 public import CBOR
 public import Recovery
 
-/// authenticatorGetInfo: what this authenticator is and can do, CTAP §6.4.
+/// authenticatorGetInfo: the identity and the capabilities of this authenticator, CTAP §6.4.
 ///
 /// It never shows a prompt.
 public enum GetInfo: AuthenticatorCommand {
@@ -30,7 +30,7 @@ public enum GetInfo: AuthenticatorCommand {
     public let userVerification: Bool
     /// The settings that getInfo reports.
     public let settings: ReportedSettings
-    /// How many more discoverable credentials there is room for; `nil` while the vault is locked.
+    /// How many more discoverable credentials can be registered; `nil` while the vault is locked.
     public let remainingDiscoverableCredentials: Int?
     /// The encrypted device identifier, 32 bytes, for holders of the persistent token; `nil` while the vault is locked.
     public var encIdentifier: [UInt8]?
@@ -147,7 +147,7 @@ public enum GetInfo: AuthenticatorCommand {
 }
 
 extension Authenticator {
-  /// How many more discoverable credentials there is room for; `nil` while the vault is locked.
+  /// How many more discoverable credentials can be registered; `nil` while the vault is locked.
   fileprivate func remainingDiscoverableCredentials() throws(CTAPError) -> Int? {
     try stored(keySource.current?.remainingDiscoverableCredentials())
   }

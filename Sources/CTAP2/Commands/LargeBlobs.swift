@@ -2,7 +2,7 @@ public import CBOR
 import CryptoPrimitives
 public import Recovery
 
-/// authenticatorLargeBlobs: one array of bytes that platforms keep here, each entry under a key of its own, CTAP §6.10.
+/// authenticatorLargeBlobs: an array of bytes that platforms store here, with each entry under its own key, CTAP §6.10.
 public enum LargeBlobs: AuthenticatorCommand {
   /// CTAP §6.10.
   public static let code: UInt8 = 0x0C
@@ -16,7 +16,7 @@ public enum LargeBlobs: AuthenticatorCommand {
   public static let digestSize = 16
   /// The shortest array, in bytes: an empty CBOR array and its digest.
   static let shortestLength = 17
-  /// What a device that was never written to has: 80 ‖ LEFT(SHA-256(80), 16).
+  /// The array of a device that was never written to: 80 ‖ LEFT(SHA-256(80), 16).
   static let initialArray: [UInt8] = [0x80] + SHA256.hash([0x80]).prefix(digestSize)
 
   /// CTAP §6.10.2.
@@ -36,7 +36,7 @@ public enum LargeBlobs: AuthenticatorCommand {
     }
   }
 
-  /// One fragment; the array is replaced with the last one, if its digest is right.
+  /// Takes one fragment; the last one replaces the array, if the digest is right.
   private static func set(
     _ fragment: [UInt8], length: Int?, _ request: Request, in context: RequestContext,
     on authenticator: inout Authenticator
@@ -44,7 +44,7 @@ public enum LargeBlobs: AuthenticatorCommand {
     var write: LargeBlobWrite
     let vault: OpenVault
     if let length {
-      // A first fragment discards an unfinished array, also if it is invalid itself.
+      // A first fragment discards an unfinished array, even if the fragment is invalid.
       authenticator.largeBlobWrite = nil
       vault = try await authenticator.openVault(for: nil)
       write = LargeBlobWrite(context: context, unlocking: vault.unlocking, length: length)
@@ -87,7 +87,7 @@ public enum LargeBlobs: AuthenticatorCommand {
     /// 0x05 and 0x06.
     let param: PINUVAuthParameters
 
-    /// Reads every member; which belong together is step 1 to 4 of CTAP §6.10.2.
+    /// Reads every member and checks their combination: steps 1 to 4 of CTAP §6.10.2.
     public init(parameters: CBORMap) throws(CTAPError) {
       let (get, set, offset, length): (UInt64?, [UInt8]?, UInt64?, UInt64?)
       do throws(CBORError) {
@@ -159,13 +159,13 @@ extension Authenticator {
 }
 
 extension Authenticator {
-  /// Replaces the array for its owner, durably.
+  /// Replaces the array for the owner, durably.
   ///
   /// Discards an array that a platform has begun to write, because it is based on the old one.
   ///
   /// - Parameter digest: the last 16 bytes of the array that the owner changed; `nil` replaces any.
-  /// - Throws: `notAllowed` if another array has been stored meanwhile, `largeBlobStorageFull` for one that is too
-  ///   long, `integrityFailure` for one that does not end with LEFT(SHA-256(the bytes before), 16).
+  /// - Throws: `notAllowed` if another array was stored meanwhile, `largeBlobStorageFull` for one that is too long,
+  ///   `integrityFailure` for one that does not end with LEFT(SHA-256(the bytes before), 16).
   public mutating func replaceLargeBlobArray(
     _ array: [UInt8], changedFrom digest: [UInt8]?, in vault: OpenVault
   ) throws(CTAPError) {

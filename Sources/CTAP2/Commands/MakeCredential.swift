@@ -80,11 +80,11 @@ extension MakeCredential: AuthenticatorCommand {
     return response
   }
 
-  /// Step 12: CREDENTIAL_EXCLUDED whatever the user does, except a CANCEL; without a match, the account's highest
-  /// known counter.
+  /// Step 12: throws CREDENTIAL_EXCLUDED for a match, whatever the user answers, except after a CANCEL; without a
+  /// match, returns the account's highest known counter.
   ///
-  /// A match that requires verification (credProtect 3) asks for it, and counts as absent if that
-  /// fails.
+  /// A match that requires verification (credProtect 3) asks for it; if verification fails, its error is thrown
+  /// instead.
   private static func refuseExcluded(
     _ request: Request, policy: CredentialPolicy, verification: CeremonyVerification, vault: OpenVault,
     _ authenticator: Authenticator
@@ -123,8 +123,8 @@ extension CeremonyOptions {
 }
 
 extension Authenticator {
-  /// Step 7 of CTAP §6.1.2: if verification is set up, passkeys require it; without a PIN, there is no
-  /// token to ask for instead.
+  /// Step 7 of CTAP §6.1.2: if verification is set up, passkeys require it; without a PIN, no token can be required
+  /// instead.
   fileprivate func refuseUnverifiedPasskey(
     _ options: CeremonyOptions, hasParam: Bool, _ settings: ReportedSettings
   ) throws(CTAPError) {

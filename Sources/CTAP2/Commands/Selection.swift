@@ -17,24 +17,24 @@ public enum Selection: AuthenticatorCommand {
   }
 }
 
-/// Registrations without a site, with which platforms find out which of several keys the user touches.
+/// Registrations that belong to no site, with which platforms let the user select one of several keys.
 ///
-/// The credential is made and thrown away; the prompt asks what is meant: "is it this key?"
+/// The platform discards the new credential. So the prompt asks only: "is it this key?"
 enum SelectionByRegistration {
-  /// libfido2's, and that of Chromium and Firefox.
+  /// The rp.id of libfido2, and that of Chromium and Firefox.
   ///
-  /// No site can have either: an rp.id is a domain, and there is no `.blink`.
+  /// No site can have one of them: an rp.id is a domain, and there is no `.blink`.
   private static let rpIDs = [".dummy", "make.me.blink"]
-  /// The hashes that U2F sends for those, and Chromium's, the hash of an empty string.
+  /// The application parameters that U2F sends for those, and Chromium's, 32 bytes of 0x41.
   private static let applications = Set(rpIDs.map(RPIDHash.init(rpID:)))
     .union([RPIDHash(bytes: [UInt8](repeating: 0x41, count: 32))].compactMap(\.self))
 
-  /// Whether a request is one: it asks for nothing that is stored or has value.
+  /// Whether a request is such a registration: it requests nothing that is stored or has value.
   static func isMeant(by request: MakeCredential.Request) -> Bool {
     rpIDs.contains(request.rp.id) && request.options.rk != true && request.options.uv != true
       && request.extensionInputs.isEmpty
   }
 
-  /// Whether a registration of U2F is one.
+  /// Whether a U2F registration is one.
   static func isMeant(by application: RPIDHash) -> Bool { applications.contains(application) }
 }

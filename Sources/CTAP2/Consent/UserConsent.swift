@@ -1,14 +1,14 @@
 import CryptoPrimitives
 import Recovery
 
-/// What the user really did in one ceremony.
+/// The user's consent in one ceremony: presence and verification.
 ///
-/// A credential's signature consumes it, so that a signature without a consent does not compile. Only this file makes
-/// consents, and other modules cannot: they make a ``Confirmation``, which signs nothing.
+/// A credential's signature consumes it, so code that signs without a consent does not compile. Only this file makes
+/// consents. Other modules make a ``Confirmation``, which cannot sign.
 public struct UserConsent: ~Copyable, Sendable {
-  /// The UP flag: the user agreed to this very prompt, or to the token's that it belongs to.
+  /// The UP flag: the user agreed to this prompt, or to the prompt for the token.
   public let userPresent: Bool
-  /// The UV flag: the user was verified in this very prompt, or when the token was given.
+  /// The UV flag: the user was verified in this prompt, or when the token was issued.
   public let userVerified: Bool
 
   private init(userPresent: Bool, userVerified: Bool) {
@@ -60,8 +60,8 @@ public struct UserConsent: ~Copyable, Sendable {
 extension CredentialPrivateKey {
   /// Signs a message and consumes the consent: one consent, one signature.
   ///
-  /// ES256 answers ECDSA in DER, EdDSA 64 bytes: WebAuthn §6.5.5.
-  /// - Throws: `CryptoError.faultySignature` for an EdDSA signature that does not verify; it does not leave.
+  /// ES256 gives ECDSA in DER, EdDSA gives 64 bytes: WebAuthn §6.5.5.
+  /// - Throws: `CryptoError.faultySignature` for an EdDSA signature that does not verify; it is not returned.
   func sign(_ message: [UInt8], consent: consuming UserConsent) throws(CryptoError) -> [UInt8] {
     switch key {
     case .es256(let key): try key.signature(for: message)

@@ -3,33 +3,33 @@ public import Recovery
 
 /// An extension of makeCredential or getAssertion: CTAP §12.
 ///
-/// One file, one line where the authenticator is composed.
+/// Each extension has one file, and one line where the authenticator is composed.
 public protocol AuthenticatorExtension: Sendable {
   /// The extension identifier.
   static var identifier: String { get }
 
-  /// Reads and checks the input of a registration, before any prompt; `nil` has no part in it.
+  /// Reads and checks the input of a registration, before any prompt; returns `nil` to take no part.
   ///
-  /// - Parameter pinUVAuth: agrees on a secret with the platform, for an input that is encrypted.
+  /// - Parameter pinUVAuth: computes the secret shared with the platform, for an encrypted input.
   static func makeCredential(
     _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)?
 
-  /// Reads and checks the input of a sign-in, before any prompt; `nil` has no part in it.
+  /// Reads and checks the input of a sign-in, before any prompt; returns `nil` to take no part.
   ///
-  /// - Parameter pinUVAuth: agrees on a secret with the platform, for an input that is encrypted.
+  /// - Parameter pinUVAuth: computes the secret shared with the platform, for an encrypted input.
   static func getAssertion(
     _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)?
 }
 
 extension AuthenticatorExtension {
-  /// No part in registrations.
+  /// By default, takes no part in registrations.
   public static func makeCredential(
     _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? { nil }
 
-  /// No part in sign-ins.
+  /// By default, takes no part in sign-ins.
   public static func getAssertion(
     _ input: CBORValue, _ request: GetAssertion.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? { nil }
@@ -43,7 +43,7 @@ extension AuthenticatorExtension {
   }
 }
 
-/// What one extension does in one ceremony, made from an input that is in order.
+/// What one extension does in one ceremony, made from a valid input.
 public protocol ExtensionProcessing: Sendable {
   /// Whether the ceremony's own dialog must verify the user, even if a token already did.
   var needsVerificationInDialog: Bool { get }
@@ -66,17 +66,17 @@ public protocol ExtensionProcessing: Sendable {
 }
 
 extension ExtensionProcessing {
-  /// It does not.
+  /// By default, the dialog need not verify.
   public var needsVerificationInDialog: Bool { false }
-  /// Nothing to add.
+  /// By default, adds nothing.
   public func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError) {}
-  /// Nothing to add.
+  /// By default, adds nothing.
   public func shape(_ registration: inout CredentialRegistration) {}
-  /// No output.
+  /// By default, there is no output.
   public func output(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORValue? {
     nil
   }
-  /// No members.
+  /// By default, there are no members.
   public func members(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) throws(CTAPError) -> CBORMap {
     CBORMap()
   }
@@ -86,6 +86,6 @@ extension ExtensionProcessing {
 public struct ExtensionCeremony: Sendable {
   /// The open vault.
   public let vault: OpenVault
-  /// The credential that is made or that signs.
+  /// The new credential, or the one that signs.
   public let credential: Credential
 }

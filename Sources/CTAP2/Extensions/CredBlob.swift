@@ -1,15 +1,16 @@
 public import CBOR
 import Recovery
 
-/// credBlob: a few bytes that the relying party keeps with a discoverable credential, CTAP §12.2.
+/// credBlob: up to 64 bytes that the relying party stores with a discoverable credential, CTAP §12.2.
 public enum CredBlob: AuthenticatorExtension {
   /// The extension identifier.
   public static let identifier = "credBlob"
   /// getInfo's maxCredBlobLength, in bytes.
   static let maximumLength = 64
 
-  /// Takes bytes; bytes that are too long, or of a credential without a record, are not stored, and the output is
-  /// false.
+  /// Takes bytes.
+  ///
+  /// If they are too long, or the credential has no record, they are not stored and the output is false.
   public static func makeCredential(
     _ input: CBORValue, _ request: MakeCredential.Request, with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> (any ExtensionProcessing)? {

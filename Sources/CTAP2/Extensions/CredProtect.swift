@@ -1,7 +1,7 @@
 public import CBOR
 import Recovery
 
-/// credProtect: how much a credential asks before it is shown or used, CTAP §12.1.
+/// credProtect: the verification that a credential requires before it is shown or used, CTAP §12.1.
 public enum CredProtect: AuthenticatorExtension {
   /// The extension identifier.
   public static let identifier = "credProtect"

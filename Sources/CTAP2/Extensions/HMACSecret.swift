@@ -1,13 +1,13 @@
 public import CBOR
 
-/// hmac-secret: for each salt of the platform a secret that only this credential gives, CTAP §12.7.
+/// hmac-secret: derives a secret of the credential from each salt of the platform, CTAP §12.7.
 ///
 /// WebAuthn calls it `prf`.
 public enum HMACSecret: AuthenticatorExtension {
   /// The extension identifier.
   public static let identifier = "hmac-secret"
 
-  /// Takes `true`; every credential has CredRandoms, also without a request (Recovery §5).
+  /// Takes `true`; every credential has CredRandoms, even without a request (Recovery §5).
   ///
   /// `false` requests nothing: Firefox sends it with every registration that does not use the extension.
   public static func makeCredential(
@@ -32,7 +32,7 @@ public enum HMACSecret: AuthenticatorExtension {
   }
 }
 
-/// hmac-secret-mc: the same secrets at once with the registration, CTAP §12.8.
+/// hmac-secret-mc: the same secrets in the answer to a registration, CTAP §12.8.
 public enum HMACSecretMC: AuthenticatorExtension {
   /// The extension identifier.
   public static let identifier = "hmac-secret-mc"

@@ -2,7 +2,7 @@ import CBOR
 import CryptoPrimitives
 import Recovery
 
-/// The one or two salts of hmac-secret and hmac-secret-mc, and the secret under which their outputs go back: CTAP
+/// The one or two salts of hmac-secret and hmac-secret-mc, and the shared secret that encrypts their outputs: CTAP
 /// §12.7.
 struct HMACSecretSalts: ExtensionProcessing {
   /// Bytes in a salt, and in its output.
@@ -12,11 +12,10 @@ struct HMACSecretSalts: ExtensionProcessing {
   /// 32 or 64 bytes.
   private let salts: SecretBytes
 
-  /// Reads `{1: keyAgreement, 2: saltEnc, 3: saltAuth, 4: pinUvAuthProtocol?}`; the protocol is one where none is
-  /// named.
+  /// Reads `{1: keyAgreement, 2: saltEnc, 3: saltAuth, 4: pinUvAuthProtocol?}`; the protocol defaults to one.
   ///
-  /// - Throws: `cborUnexpectedType` and `missingParameter` for members, `invalidParameter` for a protocol or key that
-  ///   is not ours, `pinAuthInvalid` if saltAuth does not match, `invalidLength` unless there are one or two salts.
+  /// - Throws: `cborUnexpectedType` and `missingParameter` for members, `invalidParameter` for an unsupported protocol
+  ///   or key, `pinAuthInvalid` if saltAuth does not match, `invalidLength` unless there are one or two salts.
   init(_ input: CBORValue, with pinUVAuth: inout PINUVAuthState) throws(CTAPError) {
     guard let map = input.map else { throw CTAPError(.cborUnexpectedType, "the salts are not in a map") }
     let (keyAgreement, saltEnc, saltAuth, number): (CBORMap, [UInt8], [UInt8], UInt64)
@@ -34,7 +33,7 @@ struct HMACSecretSalts: ExtensionProcessing {
         with: P256.PublicKey(keyAgreement: keyAgreement), PINUVAuthProtocol(number: number)))
   }
 
-  /// Opens the salts with the secret that was agreed on.
+  /// Decrypts the salts with the shared secret.
   init(saltEnc: [UInt8], saltAuth: [UInt8], under sharedSecret: PINUVAuthSecret) throws(CTAPError) {
     guard sharedSecret.isAuthentic(saltAuth, over: saltEnc) else {
       throw CTAPError(.pinAuthInvalid, "saltAuth does not match saltEnc")

@@ -2,7 +2,7 @@ public import CBOR
 import CryptoPrimitives
 import Recovery
 
-/// largeBlobKey: the key under which a platform encrypts what it keeps in the large-blob array, CTAP §12.3.
+/// largeBlobKey: the key with which a platform encrypts its entry in the large-blob array, CTAP §12.3.
 public enum LargeBlobKey: AuthenticatorExtension {
   /// The extension identifier.
   public static let identifier = "largeBlobKey"
@@ -37,7 +37,7 @@ public enum LargeBlobKey: AuthenticatorExtension {
     /// The key, 32 bytes, of a credential that was registered with this extension; none for a sign-in without
     /// consent (up = false), which any program can request.
     ///
-    /// It leaves locked memory here, because the platform gets it.
+    /// It leaves locked memory here, because the answer contains it.
     func members(_ ceremony: ExtensionCeremony, consent: borrowing UserConsent) -> CBORMap {
       let credential = ceremony.credential
       guard credential.policy.largeBlobKey, consent.userPresent else { return CBORMap() }

@@ -2,7 +2,7 @@ import CBOR
 import Recovery
 
 extension MakeCredential.Request {
-  /// The extensions that the request asks for and the authenticator has.
+  /// The extensions that the request names and the authenticator supports.
   func extensions(
     of types: [any AuthenticatorExtension.Type], with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> RequestedExtensions {
@@ -13,7 +13,7 @@ extension MakeCredential.Request {
 }
 
 extension GetAssertion.Request {
-  /// The extensions that the request asks for and the authenticator has.
+  /// The extensions that the request names and the authenticator supports.
   func extensions(
     of types: [any AuthenticatorExtension.Type], with pinUVAuth: inout PINUVAuthState
   ) throws(CTAPError) -> RequestedExtensions {
@@ -53,12 +53,12 @@ struct RequestedExtensions: Sendable {
     }
   }
 
-  /// Lets each add to the prompt.
+  /// Lets each extension add to the prompt.
   func describe(in prompt: inout UserPrompt, vault: OpenVault) throws(CTAPError) {
     for (_, processing) in requested { try processing.describe(in: &prompt, vault: vault) }
   }
 
-  /// Lets each add to the new credential.
+  /// Lets each extension add to the new credential.
   func shape(_ registration: inout CredentialRegistration) {
     for (_, processing) in requested { processing.shape(&registration) }
   }

@@ -31,7 +31,7 @@ extension AuthenticatorResponse {
 
 /// The request of a command without parameters.
 public struct NoParameters: AuthenticatorRequest {
-  /// Takes no member: the standard may give the command some, and a client may send them (CTAP §8).
+  /// Ignores all members: the standard may add some, and a client may send them (CTAP §8).
   public init(parameters: CBORMap) {}
 }
 

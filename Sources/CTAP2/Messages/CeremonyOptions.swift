@@ -45,7 +45,7 @@ struct PINUVAuthParameters: Sendable {
   }
 }
 
-/// A pinUvAuthParam that is to be checked.
+/// A pinUvAuthParam to check.
 struct PINUVAuthParam: Sendable {
   let bytes: [UInt8]
   let version: PINUVAuthProtocol

@@ -2,7 +2,7 @@ public import CBOR
 
 /// authenticatorClientPIN: the PIN, and tokens for verified users, CTAP §6.5.
 public enum ClientPIN: Sendable {
-  /// The sub-commands that are whole: CTAP §6.5.5.
+  /// The supported sub-commands: CTAP §6.5.5.
   enum Subcommand: UInt64 {
     case getPINRetries = 0x01
     case getKeyAgreement = 0x02
@@ -58,11 +58,11 @@ public enum ClientPIN: Sendable {
       self.subcommand = subcommand
     }
 
-    /// pinUvAuthProtocol, where the sub-command needs one.
+    /// pinUvAuthProtocol.
     func requiredVersion() throws(CTAPError) -> PINUVAuthProtocol {
       try PINUVAuthProtocol(number: require(version, "pinUvAuthProtocol"))
     }
-    /// keyAgreement, still in COSE's form.
+    /// keyAgreement, in COSE form.
     func requiredKeyAgreement() throws(CTAPError) -> CBORMap { try require(keyAgreementMap, "keyAgreement") }
     /// pinUvAuthParam.
     func requiredParam() throws(CTAPError) -> [UInt8] { try require(param, "pinUvAuthParam") }

@@ -4,7 +4,7 @@ public import CBOR
 public enum Config: Sendable {
   /// The supported sub-commands, as getInfo lists them: CTAP §6.11.
   ///
-  /// This is an authenticator for consumers: enterprise attestation is not among them.
+  /// Enterprise attestation is not among them: this is an authenticator for consumers.
   enum Subcommand: UInt64, CaseIterable {
     case toggleAlwaysUv = 0x02
     case setMinPINLength = 0x03

@@ -1,8 +1,7 @@
 public import CBOR
 import Recovery
 
-/// authenticatorCredentialManagement: the discoverable credentials, listed, renamed and removed by a platform, CTAP
-/// §6.8.
+/// authenticatorCredentialManagement: lists, renames and removes discoverable credentials, CTAP §6.8.
 public enum CredentialManagement: Sendable {
   /// The sub-commands: CTAP §6.8.1.
   enum Subcommand: UInt64 {
@@ -89,7 +88,7 @@ public enum CredentialManagement: Sendable {
 
     /// The data that pinUvAuthParam authenticates: subCommand ‖ subCommandParams, as the bytes were received.
     ///
-    /// The decoder takes the canonical form only, of which there is one.
+    /// The decoder accepts only the canonical form, so encoding again gives the received bytes.
     var authenticatedMessage: [UInt8] {
       [UInt8(subcommand.rawValue)] + (subcommandParams.map { CBOREncoder.encode(.map($0)) } ?? [])
     }

@@ -21,7 +21,7 @@ public enum GetAssertion: Sendable {
     /// rpId.
     public var rpID: String? { rpIdentifier }
 
-    /// Reads every member, the whole of the list included.
+    /// Reads every member, and every entry of the list.
     public init(parameters: CBORMap) throws(CTAPError) {
       do throws(CBORError) {
         rpIdentifier = try parameters.requiredText(0x01)
@@ -38,10 +38,10 @@ public enum GetAssertion: Sendable {
       guard !rpIdentifier.isEmpty else { throw CTAPError(.invalidLength, "rpId is empty") }
     }
 
-    /// Whether the request asks for presence.
+    /// Whether the request needs user presence.
     public var asksForPresence: Bool { options.up != false }
 
-    /// Whether verification is requested, in either way.
+    /// Whether verification is requested, by `uv` or by a pinUvAuthParam.
     public var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
   }
 
@@ -49,7 +49,7 @@ public enum GetAssertion: Sendable {
   public struct Response: AuthenticatorResponse {
     /// The credential that signed; always present, also for a list of one (Recovery §4).
     public let credential: PublicKeyCredentialDescriptor
-    /// The authenticator data, as they were signed.
+    /// The signed authenticator data.
     public let authenticatorData: [UInt8]
     /// Over authenticator data ‖ clientDataHash.
     public let signature: [UInt8]
@@ -57,13 +57,13 @@ public enum GetAssertion: Sendable {
     public let user: PublicKeyCredentialUserEntity?
     /// Members of extensions: 7 largeBlobKey.
     public let extensionMembers: CBORMap
-    /// How many accounts there are, when more than one; in the first answer only.
+    /// The number of accounts, if more than one; in the first answer only.
     public var numberOfCredentials: Int?
     /// Whether the user confirmed this account in the authenticator's prompt, so that the platform need not ask again.
     public var userSelected = false
 
-    /// 1 credential, 2 authData, 3 signature, 4 user, 5 numberOfCredentials, 6 userSelected, and what extensions
-    /// add.
+    /// 1 credential, 2 authData, 3 signature, 4 user, 5 numberOfCredentials, 6 userSelected, and the members of
+    /// extensions.
     public var parameters: CBORMap? {
       var members: CBORMap = [
         0x01: .map(credential.cbor), 0x02: .bytes(authenticatorData), 0x03: .bytes(signature),

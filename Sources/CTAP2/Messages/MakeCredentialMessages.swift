@@ -11,7 +11,7 @@ public enum MakeCredential: Sendable {
     public let rp: PublicKeyCredentialRPEntity
     /// 0x03.
     public let user: PublicKeyCredentialUserEntity
-    /// 0x04: the supported ones of the list, in its order.
+    /// 0x04: the supported algorithms of the list, in its order.
     public let algorithms: [COSEAlgorithm]
     /// 0x05; empty when absent.
     public let excludeList: [PublicKeyCredentialDescriptor]
@@ -29,7 +29,7 @@ public enum MakeCredential: Sendable {
     /// rp.id.
     public var rpID: String? { rp.id }
 
-    /// Reads every member, the whole of each list included.
+    /// Reads every member, and every entry of each list.
     public init(parameters: CBORMap) throws(CTAPError) {
       do throws(CBORError) {
         clientDataHash = try parameters.requiredBytes(0x01)
@@ -48,7 +48,7 @@ public enum MakeCredential: Sendable {
         throw CTAPError(error)
       }
       try clientDataHash.checkIsHash()
-      // An empty user.id is valid (CTAP §6.1), but a discoverable credential is kept and found by it (Recovery §6).
+      // An empty user.id is valid (CTAP §6.1), but a discoverable credential is stored and found by it (Recovery §6).
       let shortest = options.rk == true ? 1 : 0
       guard (shortest...CredentialParameters.maximumUserIDLength).contains(user.id.count) else {
         throw CTAPError(.invalidLength, "user.id has \(user.id.count) bytes")
@@ -56,16 +56,16 @@ public enum MakeCredential: Sendable {
       guard !rp.id.isEmpty else { throw CTAPError(.invalidLength, "rp.id is empty") }
     }
 
-    /// The prompt, without that of extensions.
+    /// The prompt, without the additions of extensions.
     func prompt(_ purpose: UserPrompt.Purpose) -> UserPrompt {
       UserPrompt(
         purpose: purpose, rpID: rp.id, accountName: user.name, accountDisplayName: user.displayName)
     }
 
-    /// Whether the request asks for presence.
+    /// Whether the request needs user presence.
     public var asksForPresence: Bool { options.up != false }
 
-    /// Whether verification is requested, in either way.
+    /// Whether verification is requested, by `uv` or by a pinUvAuthParam.
     public var asksForVerification: Bool { options.uv == true || pinUvAuth.param != nil }
   }
 
@@ -89,7 +89,7 @@ public enum MakeCredential: Sendable {
 }
 
 extension [UInt8] {
-  /// clientDataHash is SHA-256: 32 bytes, so that no other data can follow the signed authenticator data.
+  /// Checks that clientDataHash has 32 bytes, so that no other data can follow the signed authenticator data.
   func checkIsHash() throws(CTAPError) {
     guard count == 32 else { throw CTAPError(.invalidLength, "clientDataHash has \(count) bytes") }
   }

@@ -3,16 +3,16 @@ import Recovery
 
 /// The members of getInfo that only a holder of the persistent token (permission pcmr) can read: CTAP §6.4.
 ///
-/// To everybody else they are random, and other at each reading: a device cannot be followed by them.
+/// To other clients they look random and differ at each reading, so they cannot be used to track a device.
 enum EncryptedState: String {
-  /// 0x19: which device this is, 16 bytes.
+  /// 0x19: the identifier of the device, 16 bytes.
   case identifier = "encIdentifier"
   /// 0x1E: the state of the passkeys, 16 bytes that change with them.
   case credentialStore = "encCredStoreState"
 
-  /// Bytes of a state that is encrypted.
+  /// The size of a state before encryption, in bytes.
   static let size = 16
-  /// Size of an encrypted state, bytes: an initialization vector and the state.
+  /// The size of an encrypted state, in bytes: an initialization vector and the state.
   static let encryptedSize = AESCBC.blockSize + size
 
   /// iv (16 random bytes) ‖ AES-128-CBC(key, state), with key = HKDF-SHA-256(IKM = token, salt = 32 zeros, info = the
@@ -53,21 +53,21 @@ extension OpenVault {
 // MARK: - Derived, not stored
 
 extension StoreState {
-  /// Which device this is, for as long as it is not reset: 16 bytes.
+  /// The identifier of the device until the next reset: 16 bytes.
   ///
-  /// A reset raises the floor above all that it ever was, and nothing else raises it. The owner who takes a reset back
-  /// (floor 0) has the device of before again.
+  /// A reset raises the floor above every earlier value; nothing else raises it. When the owner undoes a reset (floor
+  /// 0), the first identifier comes back.
   var deviceIdentifier: [UInt8] { derived("liquid-auth/device identifier/v1", []) }
 
-  /// What the passkeys are like: 16 bytes that change with each of them, and with a reset.
+  /// The state of the passkeys: 16 bytes that change with each passkey, and with a reset.
   ///
-  /// - Parameter revision: the store's.
+  /// - Parameter revision: the store's revision.
   func credentialStoreState(revision: [UInt8]) -> [UInt8] {
     derived("liquid-auth/credential store state/v1", revision)
   }
 
-  /// LEFT(SHA-256(label ‖ 00 ‖ storeID ‖ floor ‖ content), 16): the storeID is random, and known to vault and store
-  /// only.
+  /// LEFT(SHA-256(label ‖ 00 ‖ storeID ‖ floor ‖ content), 16): the storeID is random, and only in the vault and the
+  /// store.
   private func derived(_ label: String, _ content: [UInt8]) -> [UInt8] {
     Array(SHA256.hash(Array(label.utf8) + [0] + storeID + floor.bigEndianBytes + content).prefix(EncryptedState.size))
   }

@@ -14,7 +14,7 @@ enum PINUVAuthProtocol: UInt64, CaseIterable, Sendable {
 
   /// Reads a `pinUvAuthProtocol` member.
   ///
-  /// - Throws: `invalidParameter` for a protocol that we do not have.
+  /// - Throws: `invalidParameter` for an unsupported protocol.
   init(number: UInt64) throws(CTAPError) {
     guard let version = Self(rawValue: number) else {
       throw CTAPError(.invalidParameter, "pinUvAuthProtocol \(number) is not supported")
@@ -52,7 +52,7 @@ enum PINUVAuthProtocol: UInt64, CaseIterable, Sendable {
   }
 }
 
-/// What one key agreement gave both sides.
+/// The shared secret of one key agreement.
 struct PINUVAuthSecret: Sendable {
   let version: PINUVAuthProtocol
   let authenticationKey: SecretBytes
@@ -69,7 +69,7 @@ struct PINUVAuthSecret: Sendable {
     }
   }
 
-  /// decrypt(key, demCiphertext); `nil` unless there are a vector and whole blocks.
+  /// decrypt(key, demCiphertext); `nil` unless it has a vector and whole blocks.
   func decrypt(_ ciphertext: [UInt8]) -> SecretBytes? {
     guard ciphertext.count >= version.vectorSize else { return nil }
     let vector = version.vectorSize == 0 ? Self.zeroVector : Array(ciphertext.prefix(version.vectorSize))
@@ -85,13 +85,13 @@ struct PINUVAuthSecret: Sendable {
   private static let zeroVector = [UInt8](repeating: 0, count: AESCBC.blockSize)
 }
 
-// MARK: - The keys that agree, as COSE has them
+// MARK: - Key agreement keys in COSE form
 
 extension P256.PublicKey {
   /// Reads a platform's key agreement key: CTAP §6.5.6, getPublicKey.
   ///
-  /// - Throws: `missingParameter` and `cborUnexpectedType` for members; `invalidParameter` for another kind of key, and
-  ///   if it is not a point of the curve.
+  /// - Throws: `missingParameter` and `cborUnexpectedType` for members; `invalidParameter` for another kind of key, or
+  ///   a point that is not on the curve.
   init(keyAgreement map: CBORMap) throws(CTAPError) {
     let (x, y): ([UInt8], [UInt8])
     do throws(CBORError) {

@@ -1,8 +1,8 @@
 import CryptoPrimitives
 import Recovery
 
-/// What PIN and verification leave in memory: keys and token until the device is plugged in anew, wrong PINs in a row
-/// until it is powered up anew (CTAP §6.5.2, §6.5.3).
+/// The volatile state of PIN and verification: keys and token last until a replug, the count of wrong PINs in a row
+/// until a power cycle (CTAP §6.5.2, §6.5.3).
 public struct PINUVAuthState: Sendable {
   /// Wrong PINs in a row after which a power cycle is required.
   static let mismatchesInARow = 3
@@ -13,13 +13,13 @@ public struct PINUVAuthState: Sendable {
   private var token: PINUVAuthToken?
   private var mismatches = 0
 
-  /// Nothing yet.
+  /// The state after a power-up.
   init(poweredUpAt: Duration) {
     self.poweredUpAt = poweredUpAt
     pluggedInAt = poweredUpAt
   }
 
-  /// Discards the state that the device has lost since the previous request.
+  /// Discards the state that a replug or power cycle since the previous request ends.
   ///
   /// A queued request from before the last power-up changes nothing.
   mutating func enter(_ context: RequestContext) {
@@ -40,7 +40,7 @@ public struct PINUVAuthState: Sendable {
 
   // MARK: Key agreement
 
-  /// getPublicKey(): the key of this life of the device, until a wrong PIN ends it.
+  /// getPublicKey(): the key lasts until a replug or a wrong PIN.
   mutating func publicKey(_ version: PINUVAuthProtocol) throws(CTAPError) -> P256.PublicKey {
     do throws(CryptoError) { return try key(version).publicKey } catch { throw Self.disagreement(error) }
   }
@@ -69,19 +69,19 @@ public struct PINUVAuthState: Sendable {
 
   // MARK: Wrong PINs
 
-  /// Whether only a power cycle lets a PIN be tried again.
+  /// Whether a PIN can be tried again only after a power cycle.
   var isBlocked: Bool { mismatches >= Self.mismatchesInARow }
 
-  /// A wrong PIN: the key agreement starts anew, for the one protocol that was used.
+  /// Counts a wrong PIN, and discards the key of the protocol that was used.
   mutating func countMismatch(_ version: PINUVAuthProtocol) {
     mismatches += 1
     keys[version] = nil
   }
 
-  /// A right PIN.
+  /// Clears the count after a right PIN.
   mutating func forgetMismatches() { mismatches = 0 }
 
-  /// Ends the tries and tokens of the old PIN, after it was set, removed or marked for a change.
+  /// Clears the count and ends the token after a PIN was set, removed or marked for a change.
   mutating func pinWasChanged() {
     forgetMismatches()
     endToken()
@@ -98,9 +98,9 @@ public struct PINUVAuthState: Sendable {
   /// Whether the ceremony needs no prompt of its own: the presence that came with the token still counts.
   func userPresent(at now: Duration) -> Bool { token?.userPresent(at: now) ?? false }
 
-  /// Checks a pinUvAuthParam against the token in use; the relying party that the token is bound to, if any.
+  /// Checks a pinUvAuthParam against the token in use; returns the relying party that the token is bound to, if any.
   ///
-  /// - Throws: `pinAuthInvalid` for all that does not fit, also when no token of this protocol is in use.
+  /// - Throws: `pinAuthInvalid` if it does not match, or no token of this protocol is in use.
   @discardableResult
   mutating func authorize(
     _ param: [UInt8], _ version: PINUVAuthProtocol, over message: [UInt8], for permission: TokenPermissions,
@@ -115,9 +115,9 @@ public struct PINUVAuthState: Sendable {
     return current.rpID
   }
 
-  /// The token's part in a ceremony at a relying party, after `authorize`: CTAP §6.1.2, step 11.1.
+  /// Binds the token to the relying party of a ceremony, after `authorize`: CTAP §6.1.2, step 11.1.
   ///
-  /// - Throws: `pinAuthInvalid` when the token is bound to another one, or its verification was used up.
+  /// - Throws: `pinAuthInvalid` if the token is bound to another one, or its verification was used up.
   mutating func bindToken(to rpID: String) throws(CTAPError) {
     guard token?.userVerified == true else {
       throw CTAPError(.pinAuthInvalid, "the verification of the token was used already")
@@ -125,6 +125,6 @@ public struct PINUVAuthState: Sendable {
     try token?.bind(to: rpID)
   }
 
-  /// The token's part in a ceremony is over.
+  /// Uses up the token after a ceremony.
   mutating func useUpToken() { token?.useUp() }
 }

@@ -3,13 +3,14 @@ import Recovery
 
 /// A pinUvAuthToken in use: CTAP §6.5.2.1.
 ///
-/// It is in locked memory only, belongs to one life of the device, and there is one at a time: a fresh one ends it.
+/// It is in locked memory only, and lasts at most until the device is replugged. There is one at a time: a new token
+/// ends it.
 struct PINUVAuthToken: Sendable {
-  /// How long a token may wait for its first use.
+  /// How long a token can wait for its first use.
   static let firstUse = Duration.seconds(30)
-  /// How long it may be used at all.
+  /// How long a token can be used in all.
   static let life = Duration.seconds(600)
-  /// How long the presence that came with it counts.
+  /// How long the user presence of a token's dialog counts.
   static let presence = Duration.seconds(30)
 
   let version: PINUVAuthProtocol
@@ -17,9 +18,9 @@ struct PINUVAuthToken: Sendable {
   let unlocking: Unlocking
   /// 32 bytes, in both protocols.
   let secret: SecretBytes
-  /// What it may still be used for.
+  /// The permissions that are left.
   private(set) var permissions: TokenPermissions
-  /// The relying party that it is bound to, from the beginning or by its first use.
+  /// The relying party that the token is bound to, from the start or by its first use.
   private(set) var rpID: String?
   private var isPresenceFresh: Bool
   private var isPersonVerified = true
@@ -66,9 +67,9 @@ struct PINUVAuthToken: Sendable {
     }
   }
 
-  /// Binds the token to the relying party that it is first used at.
+  /// Binds the token to the relying party of its first use.
   ///
-  /// - Throws: `pinAuthInvalid` when it is for another one.
+  /// - Throws: `pinAuthInvalid` if it is bound to another one.
   mutating func bind(to rpID: String) throws(CTAPError) {
     guard self.rpID == nil || self.rpID.hasSameBytes(as: rpID) else {
       throw CTAPError(.pinAuthInvalid, "the token is for another relying party")
@@ -76,7 +77,7 @@ struct PINUVAuthToken: Sendable {
     self.rpID = rpID
   }
 
-  /// What a ceremony uses up: clearUserPresentFlag(), clearUserVerifiedFlag(),
+  /// Clears what a ceremony uses up: clearUserPresentFlag(), clearUserVerifiedFlag(),
   /// clearPinUvAuthTokenPermissionsExceptLbw().
   mutating func useUp() {
     isPresenceFresh = false

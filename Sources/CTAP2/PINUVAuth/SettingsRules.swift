@@ -5,15 +5,14 @@ public import Recovery
 // who gives the vault's passphrase.
 
 extension AuthenticatorSettings {
-  /// How many relying parties can read the minimum PIN length: getInfo's maxRPIDsForSetMinPINLength.
+  /// The most relying parties that can read the minimum PIN length: getInfo's maxRPIDsForSetMinPINLength.
   static let maximumRPIDs = 8
 
-  /// Takes a new PIN, the first or another: CTAP §6.5.5.5 and §6.5.5.6.
+  /// Sets the first PIN, or replaces it: CTAP §6.5.5.5 and §6.5.5.6.
   ///
-  /// What the old one allowed ends with it: here the token of permission pcmr, and with
-  /// ``PINUVAuthState/pinWasChanged()`` that of the moment.
+  /// Ends the token of permission pcmr; ``PINUVAuthState/pinWasChanged()`` ends the other token.
   ///
-  /// - Throws: `pinPolicyViolation` for a PIN that is too short, or that is still the one to be changed.
+  /// - Throws: `pinPolicyViolation` for a PIN that is too short, or is the same although a change is forced.
   mutating func setPIN(_ pin: StoredPIN) throws(CTAPError) {
     guard pin.length >= minimumPINLength else {
       throw CTAPError(.pinPolicyViolation, "a PIN has at least \(minimumPINLength) characters")
@@ -26,7 +25,7 @@ extension AuthenticatorSettings {
     persistentToken = nil
   }
 
-  /// Goes back to no PIN, as on a new device.
+  /// Removes the PIN, and ends the token of permission pcmr.
   mutating func removePIN() {
     pin = nil
     forcePINChange = false
@@ -41,9 +40,9 @@ extension AuthenticatorSettings {
   /// - Parameters:
   ///   - length: the new minimum in code points; `nil` leaves it.
   ///   - rpIDs: the relying parties that can read it; `nil` keeps them.
-  ///   - forceChange: whether the PIN must be changed; one that is shorter than the new minimum must be in any case.
-  /// - Throws: `pinPolicyViolation` for a minimum that shrinks or is above 63, `pinNotSet` where there is no PIN to be
-  ///   changed, `keyStoreFull` for more than eight relying parties.
+  ///   - forceChange: whether the PIN must be changed; a PIN shorter than the new minimum must be changed in any case.
+  /// - Throws: `pinPolicyViolation` for a minimum that shrinks or is above 63, `pinNotSet` if there is no PIN to
+  ///   change, `keyStoreFull` for more than eight relying parties.
   public mutating func setMinimumPINLength(
     _ length: UInt64?, rpIDs: [String]?, forceChange: Bool
   ) throws(CTAPError) {
@@ -96,7 +95,7 @@ extension StoredPIN {
 }
 
 extension OpenVault {
-  /// PIN and settings as the store has them.
+  /// Reads PIN and settings from the store.
   public func settings() throws(CTAPError) -> AuthenticatorSettings {
     try stored(store.state().settings)
   }

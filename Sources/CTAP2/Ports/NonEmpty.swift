@@ -1,11 +1,10 @@
 /// A list of at least one element.
 ///
-/// A collection with at least one element: the items of a prompt and its dialogs, so that there is no consent without
-/// one.
+/// Used for the items of a prompt and for its dialogs, so that there is no consent without a dialog.
 public struct NonEmpty<Element> {
-  /// All but the last, in their order.
+  /// All elements but the last, in order.
   public var before: [Element]
-  /// The last.
+  /// The last element.
   public var last: Element
 
   public init(_ before: [Element] = [], last: Element) {
@@ -13,15 +12,15 @@ public struct NonEmpty<Element> {
     self.last = last
   }
 
-  /// `nil` for a list of none.
+  /// Takes a list; `nil` if it is empty.
   public init?(_ list: [Element]) {
     guard let last = list.last else { return nil }
     self.init(list.dropLast(), last: last)
   }
 
-  /// All of them, in their order.
+  /// All elements, in order.
   public var all: [Element] { before + [last] }
-  /// How many there are, at least 1.
+  /// The number of elements, at least 1.
   public var count: Int { before.count + 1 }
 
   /// The same with each element changed.
@@ -29,7 +28,7 @@ public struct NonEmpty<Element> {
     NonEmpty<Changed>(before.map(change), last: change(last))
   }
 
-  /// The same with each element changed, of which the first has number 1.
+  /// The same with each element changed; numbers start at 1.
   public func numbered<Changed>(_ change: (Int, Element) -> Changed) -> NonEmpty<Changed> {
     NonEmpty<Changed>(before.enumerated().map { change($0 + 1, $1) }, last: change(count, last))
   }

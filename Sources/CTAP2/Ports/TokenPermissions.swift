@@ -1,4 +1,4 @@
-/// What a pinUvAuthToken may be used for: CTAP §6.5.5.7.
+/// The permissions of a pinUvAuthToken: CTAP §6.5.5.7.
 public struct TokenPermissions: OptionSet, Hashable, Sendable {
   /// The bits of the `permissions` member.
   public let rawValue: UInt64
@@ -22,6 +22,6 @@ public struct TokenPermissions: OptionSet, Hashable, Sendable {
 
   /// The permissions of a token that was requested without any: CTAP §6.5.5.7.1.
   static let ofLegacyToken: Self = [.makeCredential, .getAssertion]
-  /// Those that ask for a relying party.
+  /// The permissions that require a relying party.
   static let needingRPID: Self = [.makeCredential, .getAssertion]
 }

@@ -1,9 +1,9 @@
-/// What the user is asked to agree to, in the words of the request.
+/// The content of a prompt, in the words of the request.
 ///
 /// Texts come from the client and may be hostile: a back end shows them with control characters escaped and cut to
 /// length.
 public struct UserPrompt: Sendable, Equatable {
-  /// Which ceremony waits for the user.
+  /// The ceremony that waits for the user.
   public enum Purpose: Sendable, Equatable {
     /// authenticatorMakeCredential: a new credential would be made.
     case register
@@ -15,7 +15,7 @@ public struct UserPrompt: Sendable, Equatable {
     case setPIN
     /// U2F: a new second factor, for a site whose name U2F does not send.
     case registerSecondFactor
-    /// U2F: a second factor would sign; only where the store has it is the site known.
+    /// U2F: a second factor would sign; the site is known only if the store has its record.
     case signInSecondFactor
     /// authenticatorSelection, or the empty `pinUvAuthParam` of older platforms: "is it this key that you mean?"
     case select
@@ -24,21 +24,21 @@ public struct UserPrompt: Sendable, Equatable {
     case authorize(TokenPermissions)
     /// authenticatorConfig and authenticatorLargeBlobs without verification: the change that a program requests.
     case change(Change)
-    /// authenticatorReset: the passkeys of this machine end; `importedPasskeys` of them cannot be recovered.
+    /// authenticatorReset: the passkeys of this machine stop working; `importedPasskeys` of them cannot be recovered.
     case reset(importedPasskeys: Int)
     /// A request of a wallet.
     case wallet(WalletPurpose)
   }
 
-  /// Whether an OK counts only when the page has been open for half a second.
+  /// Whether an OK counts only after the page has been open for half a second.
   ///
-  /// So it is where the prompt destroys, changes settings, or signs for an Algorand account: a key that is held down
-  /// does not agree to that.
+  /// True for prompts that destroy data, change settings, or sign for an Algorand account: a key that is held down must
+  /// not confirm them.
   public var needsReading: Bool {
     purpose.needsReading || algorandAddress != nil || replacesPasskey || !extras.isEmpty
   }
 
-  /// Whether a wallet asks and no platform waits, so that there is time to read transactions.
+  /// Whether the request comes from a wallet: no platform waits, so there is time to read transactions.
   public var isOfWallet: Bool {
     if case .wallet = purpose { true } else { false }
   }
@@ -72,11 +72,11 @@ public struct UserPrompt: Sendable, Equatable {
 
   /// What one transaction does.
   public struct TransactionText: Sendable, Equatable {
-    /// What kind it is.
+    /// The kind of the transaction.
     public var kind: String
-    /// A line for each thing else that it does or changes, uncut: visible ASCII, but for letters in quotation marks.
+    /// A line for each other effect, uncut: visible ASCII, except letters in quotation marks.
     public var lines: [String]
-    /// Whether the account in use signs it; others of its group may be signed by others.
+    /// Whether the account in use signs it; other transactions of its group may have other signers.
     public var isToBeSigned: Bool
 
     public init(kind: String, lines: [String], isToBeSigned: Bool) {
@@ -88,13 +88,13 @@ public struct UserPrompt: Sendable, Equatable {
 
   /// What the transactions of one request do.
   public struct TransactionTexts: Sendable, Equatable {
-    /// Each, in the order of the group.
+    /// The transactions, in the order of the group.
     public var each: NonEmpty<TransactionText>
-    /// Whether all are committed or none; otherwise each is committed alone.
+    /// Whether all or none are committed; otherwise each is committed alone.
     public var isGroup: Bool
-    /// Lines that all of several have in common, and that are not among those of each.
+    /// Lines that several transactions have in common; each does not repeat them.
     public var common: [String]
-    /// The sum of the effects: shown on the page to agree on, and for several transactions also on the first page.
+    /// The sum of the effects: shown on the page with the OK, and for several transactions also on the first page.
     public var inShort: [String]
 
     public init(each: NonEmpty<TransactionText>, isGroup: Bool, common: [String], inShort: [String]) {
@@ -107,13 +107,13 @@ public struct UserPrompt: Sendable, Equatable {
 
   /// The ceremony.
   public var purpose: Purpose
-  /// The relying party's id as received; `nil` where none is concerned.
+  /// The relying party's id as received; `nil` if there is none.
   public var rpID: String?
   /// The account's `name`, as the request or the store has it.
   public var accountName: String?
   /// The account's `displayName`, as the request or the store has it.
   public var accountDisplayName: String?
-  /// How many accounts the request can sign in with, when more than one.
+  /// The number of accounts that the request can sign in with.
   public var accountCount: Int
   /// With `register`: the account has a passkey on this machine, which the new one replaces.
   public var replacesPasskey: Bool
@@ -124,10 +124,10 @@ public struct UserPrompt: Sendable, Equatable {
   /// With the `liquid` extension in challenge form it is that of the client data; with transactions and messages it is
   /// the dApp's.
   public var origin: String?
-  /// With the `liquid` extension: the account has no passkey of the site on this machine yet, so that nothing here
-  /// vouches for it.
+  /// With the `liquid` extension: the account has no passkey of the site on this machine yet, so nothing here confirms
+  /// the site.
   public var isFirstUse: Bool
-  /// With `showPasskey`: the host for which a wallet asks, where it names another than the relying party's id.
+  /// With `showPasskey`: the host that the wallet names, if it differs from the relying party's id.
   public var host: String?
   /// With `register` and `signIn`: what the site also gets.
   public var extras: Extras = []
@@ -151,9 +151,9 @@ public struct UserPrompt: Sendable, Equatable {
 }
 
 extension UserPrompt.Purpose {
-  /// Whether it destroys, changes settings, or signs for an Algorand account.
+  /// Whether it destroys data, changes settings, or signs for an Algorand account.
   ///
-  /// A registration or a sign-in that does the last by the `liquid` extension has an address in its prompt.
+  /// A registration or sign-in that signs for an account, by the `liquid` extension, has an address in its prompt.
   var needsReading: Bool {
     switch self {
     case .setPIN, .change, .reset: true
@@ -167,7 +167,7 @@ extension UserPrompt.Purpose {
 
 /// A user's answer to a prompt, as a back end reports it.
 ///
-/// It signs nothing; the authenticator makes the consent of it that a signature needs.
+/// It cannot sign; the authenticator makes from it the consent that a signature needs.
 public struct Confirmation: Sendable, Hashable {
   /// Whether the user agreed to this prompt.
   public let userPresent: Bool
@@ -187,7 +187,7 @@ public struct Confirmation: Sendable, Hashable {
 public enum UserInteractionError: Error, Sendable, Equatable {
   /// The user refused, or no prompt could be shown.
   case declined
-  /// Nobody answered in time.
+  /// The prompt timed out.
   case timedOut
   /// The client withdrew the request (CTAPHID_CANCEL), or its task was cancelled.
   case cancelled
@@ -195,15 +195,15 @@ public enum UserInteractionError: Error, Sendable, Equatable {
   case wrongPassphrase
   /// Verification failed: the passphrase was wrong in every try of this ceremony.
   case verificationFailed
-  /// Too many wrong passphrases: verification is refused until the vault has been unlocked anew.
+  /// Too many wrong passphrases: verification is refused until the vault is unlocked again.
   case verificationBlocked
 }
 
-/// The port through which the authenticator asks the user.
+/// The port through which the authenticator prompts the user.
 public protocol UserInteraction: Sendable {
   /// Whether built-in user verification is set up: getInfo's `uv` option is true then, and absent otherwise.
   var canVerify: Bool { get }
-  /// How often verification can fail before it is blocked: uvRetries of CTAP §6.5.5.3.
+  /// How often verification can still fail before it is blocked: uvRetries of CTAP §6.5.5.3.
   var verificationTriesLeft: Int { get }
 
   /// Shows the prompt and waits for the user; cancelling the task withdraws it.
@@ -212,11 +212,11 @@ public protocol UserInteraction: Sendable {
   func confirm(_ prompt: UserPrompt, verification: Bool) async throws(UserInteractionError) -> Confirmation
 }
 
-/// What the user is asked to agree to for a wallet.
+/// The purpose of a wallet's prompt.
 public enum WalletPurpose: Sendable, Equatable {
   /// Show a program the passkey of the account in use at a site that protects it (credProtect 2 or 3).
   case showPasskey
-  /// The account in use would sign transactions of a dApp, all of them or none.
+  /// The account in use would sign all transactions of a dApp's request, or none.
   case signTransactions(UserPrompt.TransactionTexts)
   /// The account in use would sign a message of a dApp.
   case signMessage(String)
@@ -236,7 +236,7 @@ public enum WalletPurpose: Sendable, Equatable {
 public enum WalletUnlockReason: Sendable, Equatable {
   /// Show a wallet the account in use, or its passkey at a site; the host may differ from the site.
   case showAccount(rpID: String?, host: String? = nil)
-  /// Show a program addresses of the account that it names.
+  /// Show addresses of an account that the program names.
   case showAddresses
   /// Sign transactions of a dApp with the account in use; the prompt depends on the account.
   case signTransactions(origin: String)

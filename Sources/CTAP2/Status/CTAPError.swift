@@ -2,18 +2,18 @@ public import CBOR
 public import CryptoPrimitives
 public import Recovery
 
-/// Why a command ended without an answer: the one error of the authenticator, which becomes a byte in one place.
+/// The only error of the authenticator; one function turns it into a status byte.
 ///
-/// Errors are equal by status. Reason and place are for messages and logs; they never hold a secret, nor a content that
-/// names the user.
+/// Errors are equal by status. Reason and place are for messages and logs. They hold no secret and nothing that names
+/// the user.
 public struct CTAPError: Error, Sendable {
   /// The byte that the client gets.
   public let status: CTAPStatus
   /// What happened; lower case, no full stop.
   public let reason: String
-  /// The source file that refused, as module and file name.
+  /// The source file that threw the error, as module and file name.
   public let file: String
-  /// The line that refused.
+  /// The line that threw the error.
   public let line: UInt
 
   /// Makes an error at the place of the call.
@@ -26,7 +26,7 @@ public struct CTAPError: Error, Sendable {
 }
 
 extension CTAPError: Equatable {
-  /// Compares the status: two roads to the same refusal are the same refusal.
+  /// Compares the status only.
   public static func == (a: Self, b: Self) -> Bool { a.status == b.status }
 }
 
@@ -38,7 +38,7 @@ extension CTAPError: CustomStringConvertible {
 // MARK: - Errors of the layers below, each mapped once
 
 extension CTAPError {
-  /// A request whose bytes or members are wrong: CTAP §8.
+  /// Maps an error in the bytes or members of a request: CTAP §8.
   public init(_ error: CBORError, file: String = #fileID, line: UInt = #line) {
     let status: CTAPStatus =
       switch error {
@@ -49,10 +49,9 @@ extension CTAPError {
     self.init(status, error.description, file: file, line: line)
   }
 
-  /// A user who was not verified in a ceremony: CTAP §6.1.2, step 11.2.3, and §6.2.2, step 6.2.3.
+  /// Maps a failed verification in a ceremony: CTAP §6.1.2, step 11.2.3, and §6.2.2, step 6.2.3.
   ///
-  /// If a PIN is set, the platform must send a token instead. Time-out, refusal and CANCEL stay what they
-  /// are.
+  /// If a PIN is set, the platform must send a token instead. Timeout, refusal and CANCEL keep their statuses.
   init(ofVerification error: UserInteractionError, isPINSet: Bool) {
     switch error {
     case .verificationFailed where isPINSet, .verificationBlocked where isPINSet:
@@ -61,10 +60,10 @@ extension CTAPError {
     }
   }
 
-  /// A user who did not agree.
+  /// Maps a failed prompt.
   ///
-  /// No tries left is PIN_BLOCKED (UV_BLOCKED belongs to clientPIN alone); a failed verification is OPERATION_DENIED,
-  /// and so is a vault that stays locked.
+  /// Blocked verification is PIN_BLOCKED (only clientPIN sends UV_BLOCKED). A failed verification and a vault that
+  /// stays locked are OPERATION_DENIED.
   public init(_ error: UserInteractionError, file: String = #fileID, line: UInt = #line) {
     let (status, reason): (CTAPStatus, String) =
       switch error {
@@ -78,7 +77,7 @@ extension CTAPError {
     self.init(status, reason, file: file, line: line)
   }
 
-  /// Credentials could not be made, read or written; a store's reason and hint name the file and what to do.
+  /// Maps an error in making, reading or writing credentials; a store's reason and hint name the file and what to do.
   public init(_ error: RecoveryError, file: String = #fileID, line: UInt = #line) {
     let status: CTAPStatus =
       switch error.kind {
@@ -90,7 +89,7 @@ extension CTAPError {
     self.init(status, error.description, file: file, line: line)
   }
 
-  /// A key that could not be derived or used.
+  /// Maps an error in deriving or using a key.
   public init(_ error: CryptoError, file: String = #fileID, line: UInt = #line) {
     self.init(.other, "the credential's key cannot be used: \(error)", file: file, line: line)
   }

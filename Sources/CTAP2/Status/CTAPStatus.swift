@@ -104,6 +104,6 @@ public enum CTAPStatus: UInt8, CaseIterable, Sendable {
   case liquidOrigin = 0xE2
   /// Extension `liquid`: a challenge that is not 32 bytes in canonical base64url (Recovery §11).
   case liquidChallenge = 0xE3
-  /// Extension `liquid`: a challenge that could be read as something else of Algorand (Recovery §11).
+  /// Extension `liquid`: a challenge that could be read as other Algorand data (Recovery §11).
   case liquidReservedChallenge = 0xE4
 }

@@ -5,19 +5,19 @@ import Recovery
 public enum U2FOutcome: Sendable, Equatable {
   /// The whole answer.
   case answer([UInt8])
-  /// The vault is locked: the host repeats the message, while a prompt asks for the passphrase.
+  /// The vault is locked: the host repeats the message while a prompt asks for the passphrase.
   case needsVault(UserPrompt)
   /// The vault is locked, and the host only asks whether a key handle is known: the answer waits until the vault is
   /// open.
   case waitsForVault(UserPrompt)
-  /// The user must agree first: the host repeats the message, while a prompt is open.
+  /// The user must agree first: the host repeats the message while a prompt is open.
   case needsPresence(UserPrompt)
 
   /// The answer while a prompt is open: SW_CONDITIONS_NOT_SATISFIED.
   public static let askAgain = U2FStatus.conditionsNotSatisfied.bytes
   /// The answer after a refusal: SW_COMMAND_NOT_ALLOWED.
   ///
-  /// U2F has no status for a refusal; without this one, a host would repeat the message for ever.
+  /// U2F has no status for a refusal; without this one, a host would repeat the message forever.
   public static let refused = U2FStatus.commandNotAllowed.bytes
 }
 
@@ -31,8 +31,8 @@ extension CommandReport {
 
 /// U2F: registration and sign-in of CTAP1, over CTAPHID_MSG (U2F Raw Message Formats 1.2, and CTAP §7).
 ///
-/// U2F has no keepalive: hosts repeat the message until the user has agreed. So nothing waits here; the caller prompts
-/// the person meanwhile, and passes the confirmation with the next message.
+/// U2F has no keepalive: hosts repeat the message until the user has agreed. So no call waits here: the caller prompts
+/// the user meanwhile, and passes the confirmation with the next message.
 extension Authenticator {
   /// Whether a message asks for the version (U2F Raw Message Formats §6), whose answer is constant.
   public static func isVersion(u2F message: [UInt8]) -> Bool { (try? U2FCommand(message))?.instruction == .version }
@@ -219,6 +219,6 @@ extension Authenticator {
 }
 
 extension Credential {
-  /// Whether a host of U2F may have its signature.
+  /// Whether it can sign for a U2F host.
   fileprivate var servesU2F: Bool { algorithm == .es256 && policy.allows(userVerified: false) }
 }

@@ -3,8 +3,8 @@ import Recovery
 
 /// The attestation certificate of one U2F registration: Recovery §10.
 ///
-/// X.509 v3 in DER for the credential's own key, signed with it: nothing is stored, and nothing links two
-/// registrations, which a certificate of the device would.
+/// X.509 v3 in DER for the credential's own key, signed with it. Nothing is stored, and two registrations cannot be
+/// linked, as they could by a certificate of the device.
 enum U2FCertificate {
   /// ecdsa-with-SHA256 (RFC 5758 §3.2).
   private static let signatureAlgorithm = DER.sequence(
@@ -29,13 +29,13 @@ enum U2FCertificate {
       DER.sequence(keyAlgorithm, DER.item(0x03, [0, 4] + publicKey)))
   }
 
-  /// The certificate.
+  /// The certificate in DER.
   static func certificate(_ toBeSigned: [UInt8], signature: [UInt8]) -> [UInt8] {
     DER.sequence(toBeSigned, signatureAlgorithm, DER.item(0x03, [0] + signature))
   }
 }
 
-/// Distinguished encoding of ASN.1 (X.690), as much as a certificate takes.
+/// The part of ASN.1's distinguished encoding (X.690) that a certificate needs.
 private enum DER {
   /// One item, of at most 65 535 bytes.
   static func item(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {

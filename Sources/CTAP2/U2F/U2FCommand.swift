@@ -18,7 +18,7 @@ struct U2FCommand: Sendable {
   }
 
   let instruction: Instruction
-  /// P1, which says how to authenticate.
+  /// P1, the control byte of an authentication.
   let parameter: UInt8
   let data: [UInt8]
 
@@ -71,7 +71,7 @@ enum U2FStatus: UInt16, Sendable {
   /// A vault or store that failed: no precise diagnosis (ISO 7816-4).
   case failure = 0x6F00
 
-  /// The status word of an error; only this initializer makes one of a ``CTAPError``.
+  /// The status word of an error; the only conversion from ``CTAPError``.
   init(_ error: CTAPError) {
     self =
       switch error.status {

@@ -13,7 +13,7 @@ public struct AttestationObject: Sendable, Equatable {
 
   /// The format of the statement.
   public var format: Format
-  /// The authenticator data, as they were signed.
+  /// The signed authenticator data.
   public var authenticatorData: [UInt8]
   /// The statement; empty for `none`.
   public var statement: CBORMap
@@ -27,14 +27,14 @@ public struct AttestationObject: Sendable, Equatable {
       statement: ["alg": CBORValue(algorithm.rawValue), "sig": .bytes(signature)])
   }
 
-  /// No statement: an empty map, which clients that parse the answer as WebAuthn's object need to be there.
+  /// No statement: an empty map, which clients need to parse the answer as WebAuthn's object.
   public static func none(authenticatorData: [UInt8]) -> Self {
     Self(format: .none, authenticatorData: authenticatorData, statement: CBORMap())
   }
 }
 
 extension AttestationObject.Format {
-  /// Chooses by attestationFormatsPreference: the first of the client's formats that we have, packed if there is none.
+  /// Chooses by attestationFormatsPreference: the first supported format in the client's list, or packed.
   ///
   /// CTAP §6.1.2, step 19. Unknown formats are ignored.
   init(preference: [String]) {

@@ -2,7 +2,7 @@ public import CBOR
 import CryptoPrimitives
 public import Recovery
 
-/// What an authenticator says about a ceremony, and signs: WebAuthn §6.1.
+/// The data about a ceremony that a credential signs: WebAuthn §6.1.
 public struct AuthenticatorData: Sendable, Equatable {
   /// The flags, one byte: WebAuthn §6.1.
   public struct Flags: OptionSet, Hashable, Sendable {
@@ -17,7 +17,7 @@ public struct AuthenticatorData: Sendable, Equatable {
     public static let userVerified = Flags(rawValue: 1 << 2)
     /// BE: the credential may exist on several machines.
     public static let backupEligible = Flags(rawValue: 1 << 3)
-    /// BS: the credential can be brought back.
+    /// BS: the credential can be recovered.
     public static let backupState = Flags(rawValue: 1 << 4)
     /// AT: attested credential data follow.
     public static let attestedCredentialData = Flags(rawValue: 1 << 6)
@@ -36,7 +36,7 @@ public struct AuthenticatorData: Sendable, Equatable {
   /// The outputs of the extensions; empty when none has one.
   public var extensions: CBORMap
 
-  /// Makes authenticator data; AT and ED need not be given.
+  /// Makes authenticator data; AT and ED are set if there is content for them.
   public init(
     rpIDHash: RPIDHash, flags: Flags, signCount: UInt32, attestedCredentialData: AttestedCredentialData? = nil,
     extensions: CBORMap = CBORMap()
@@ -98,7 +98,7 @@ public struct AAGUID: Hashable, Sendable {
   ])
 }
 
-/// A public key in COSE form: RFC 9053 §7, with the members that WebAuthn §6.5.1.1 asks for and no others.
+/// A public key in COSE form: RFC 9053 §7, with the members that WebAuthn §6.5.1.1 requires and no others.
 public struct COSEKey: Hashable, Sendable {
   /// The key itself.
   public var publicKey: CredentialPublicKey

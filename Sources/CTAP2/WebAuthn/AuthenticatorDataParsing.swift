@@ -1,7 +1,7 @@
 public import CBOR
 import Recovery
 
-// The decoders, which relying parties need, of the wire types in this folder.
+// Decoders of the wire types in this folder, for relying parties.
 
 extension AuthenticatorData {
   /// Reads authenticator data, to the last byte: WebAuthn §6.1.

@@ -5,7 +5,7 @@ public import Recovery
 enum PublicKeyCredentialType {
   static let publicKey = "public-key"
 
-  /// Compares bytes, as names on the wire are compared.
+  /// Compares the UTF-8 bytes.
   static func isPublicKey(_ type: String) -> Bool { type.utf8.elementsEqual(publicKey.utf8) }
 }
 
@@ -22,7 +22,7 @@ public struct PublicKeyCredentialRPEntity: Sendable {
 }
 
 extension PublicKeyCredentialUserEntity {
-  /// How many bytes of a name are kept at most: WebAuthn §6.4.1.
+  /// The most bytes of a name that are kept: WebAuthn §6.4.1.
   static let maximumNameLength = 64
 
   /// Reads `id`, and `name` and `displayName`, cut to 64 bytes; `icon` and unknown members are ignored.
@@ -33,7 +33,7 @@ extension PublicKeyCredentialUserEntity {
       displayName: try map.optionalText("displayName")?.truncated(toUTF8Count: Self.maximumNameLength))
   }
 
-  /// The user entity of an answer: `id`, and the names that there are.
+  /// The user entity of an answer: `id`, and the names if present.
   var cbor: CBORMap {
     var map: CBORMap = ["id": .bytes(id)]
     map["name"] = name.map { .text($0) }
@@ -77,7 +77,7 @@ public struct PublicKeyCredentialDescriptor: Sendable {
     }
   }
 
-  /// A descriptor of one of our credentials.
+  /// Makes the descriptor of a credential of this authenticator.
   init(id: [UInt8]) {
     type = PublicKeyCredentialType.publicKey
     self.id = id
@@ -105,7 +105,7 @@ extension [PublicKeyCredentialDescriptor] {
 }
 
 extension String {
-  /// The longest beginning that has at most this many bytes and ends between two characters of UTF-8.
+  /// The longest prefix that has at most `limit` bytes of UTF-8 and ends between two code points.
   func truncated(toUTF8Count limit: Int) -> String {
     guard utf8.count > limit else { return self }
     var scalars = unicodeScalars
