@@ -9,7 +9,7 @@ import Testing
 @testable import CTAP2
 @testable import CTAP2Tests
 
-/// The extension in its ceremonies. `LiquidRequestTests` has its single checks.
+/// The extension in its ceremonies; `LiquidRequestTests` has its single checks.
 @Suite struct LiquidTests {
   private static func world(canVerify: Bool = true, isOpen: Bool = true) -> TestWorld {
     TestWorld(canVerify: canVerify, isOpen: isOpen, extensions: [CredProtect.self, LiquidExtension.self])

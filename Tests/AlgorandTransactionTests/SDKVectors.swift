@@ -1,7 +1,7 @@
 import AlgorandTransaction
 import TestVectors
 
-/// Transactions of py-algorand-sdk, and faulty ones with their errors: `Tests/judges/algorand_transactions.py` writes them.
+/// Transactions of py-algorand-sdk, and faulty ones with errors, from `Tests/judges/algorand_transactions.py`.
 enum SDKVectors {
   static func load() throws -> Vector { try Vector("algorand-transactions") }
 }

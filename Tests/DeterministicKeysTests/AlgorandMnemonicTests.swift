@@ -51,8 +51,8 @@ import Testing
   }
 
   @Test func `set bits after the seed are refused`() {
-    // Word 24 has 3 bits of the seed. Word number 8, "absurd", is the first with a bit beyond them. "invest" is the valid
-    // checksum of the zero seed.
+    // Word 24 has 3 bits of the seed. Word number 8, "absurd", is the first with a bit beyond them. "invest" is the
+    // valid checksum of the zero seed.
     let zeros = Array(repeating: "abandon", count: 23)
     for last in ["absurd", "zoo"] {
       let typed = (zeros + [last, "invest"]).joined(separator: " ")

@@ -4,7 +4,7 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct FIDOURITests {
-  @Test func `bytes come from their digits`() throws {
+  @Test func `bytes are decoded from digits`() throws {
     for vector in try Vector("fido-uri").digits.array {
       #expect(try Base10.decode(vector.digits.text.utf8) == vector["bytes"].bytes, "\(vector.digits.text)")
     }
@@ -40,15 +40,15 @@ import Testing
     ("FIDO:/160", .fidoContent),
     ("FIDO:/000000", .fidoDigits),
   ])
-  func `each fault has its name`(_ text: String, _ error: LiquidAuthError) {
+  func `each fault has its error`(_ text: String, _ error: LiquidAuthError) {
     #expect(throws: error) { try FIDOURI(text) }
   }
 
   @Test(arguments: [
-    // The smallest link: key and secret alone; what is unknown is ignored, also as a hint.
+    // The smallest link has key and secret alone. Unknown members and hints are ignored.
     (1, "a2005821" + "02" + zeros(32) + "0150" + zeros(16), true),
     (2, "a4005821" + "03" + zeros(32) + "0150" + zeros(16) + "056278780a" + "01", true),
-    // Another kind of point, a secret that is too short or too long, a part that is missing, another type.
+    // Another kind of point, a secret that is too short or too long, a missing part, another type.
     (3, "a2005821" + "04" + zeros(32) + "0150" + zeros(16), false),
     (4, "a2005820" + zeros(32) + "0150" + zeros(16), false),
     (5, "a2005821" + "02" + zeros(32) + "014f" + zeros(15), false),
@@ -57,11 +57,11 @@ import Testing
     (9, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "0301", true),
     (10, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "03f5", false),
     (11, "a3005821" + "02" + zeros(32) + "0150" + zeros(16) + "0401", false),
-    // Something behind it; not canonical.
+    // Bytes after the map; not canonical.
     (12, "a2005821" + "02" + zeros(32) + "0150" + zeros(16) + "00", false),
     (13, "a20150" + zeros(16) + "005821" + "02" + zeros(32), false),
   ])
-  func `key and secret must be there, and nothing may be of another kind`(
+  func `key and secret are required, and each member has its type`(
     _ number: Int, _ map: String, _ isRead: Bool
   ) throws {
     let text = FIDOURI.scheme + Self.digits(of: try #require(Hex(map)).bytes)
@@ -74,7 +74,7 @@ import Testing
 
   private static func zeros(_ count: Int) -> String { String(repeating: "00", count: count) }
 
-  /// As browsers write bytes.
+  /// The digits of bytes, as browsers write them.
   private static func digits(of bytes: [UInt8]) -> String {
     stride(from: 0, to: bytes.count, by: 7).map { start in
       let chunk = bytes[start..<min(start + 7, bytes.count)]

@@ -3,7 +3,7 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct LiquidAuthErrorTests {
-  /// One of each.
+  /// One error of each kind.
   static let all: [LiquidAuthError] = [
     .noLiquidLink, .webPage, .link(.origin(.insecure("example.com"))), .link(.origin(.port)),
     .invalidJSON("challenge is no text"),
@@ -46,7 +46,7 @@ import Testing
     #expect(error.description.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x202E })
   }
 
-  @Test func `a server's words are cut to length`() {
+  @Test func `a server's text is cut after 200 characters`() {
     let sentence = LiquidAuthError.authenticationFailed(String(repeating: "é", count: 10_000)).description
     #expect(sentence.contains(String(repeating: "é", count: 200) + "…; "))
   }

@@ -7,7 +7,7 @@ import Testing
 
   // Holds: DAPPSERVER-2, PEERSIGNIN-8
   @Test(arguments: [
-    // With and without the slash; the scheme in either case; a port that survives.
+    // With and without the slash; the scheme in either case; a port that is kept.
     ("liquid://example.com/?requestId=\(id)", "https://example.com", id),
     ("liquid://example.com?requestId=test-123", "https://example.com", "test-123"),
     ("LIQUID://Example.com:8443/?requestId=\(id)", "https://example.com:8443", id),
@@ -17,14 +17,14 @@ import Testing
     ("Liquid://HTTP://127.0.0.1?requestId=1", "http://127.0.0.1", "1"),
     ("liquid://http://127.0.0.1:3000/?requestId=1", "http://127.0.0.1:3000", "1"),
     ("liquid://http://[::1]:3000/?requestId=1", "http://[::1]:3000", "1"),
-    // What is so anyway.
+    // An explicit https scheme.
     ("liquid://https://example.com/?requestId=1", "https://example.com", "1"),
     ("Liquid://HTTPS://Example.com:8443?requestId=1", "https://example.com:8443", "1"),
     ("liquid://https://localhost/?requestId=1", "https://localhost", "1"),
-    // A host that is called http.
+    // A host without a scheme, and one named http.
     ("liquid://localhost:3000/?requestId=1", "https://localhost:3000", "1"),
     ("liquid://http/?requestId=1", "https://http", "1"),
-    // Other parameters, percent-encoding, and a number of 2024.
+    // Other parameters, percent-encoding, and a number as a request id.
     ("liquid://example.com/?a=b&requestId=0.6050027432326752&c", "https://example.com", "0.6050027432326752"),
     ("liquid://example.com/?requestId=a%2Fb%3d%25%C3%A9", "https://example.com", "a/b=%é"),
     ("liquid://example.com/?request%49d=x+y", "https://example.com", "x+y"),
@@ -60,7 +60,7 @@ import Testing
     ("liquid://example.com/?requestId=%00", .requestIDEncoding),
     ("liquid://example.com/?requestId=1&a=%zz", .requestIDEncoding),
     ("liquid://example.com/?requestId=a%0ab", .requestIDEncoding),
-    // A mark that joins to the separator before it hides nothing.
+    // A combining mark after a separator hides nothing.
     ("liquid://example.com/?requestId=1&\u{301}&requestId=2", .repeatedRequestID),
     ("liquid://example.com/\u{301}?requestId=1", .linkPath),
     ("liquid://?requestId=1", .link(.origin(.noHost))), ("liquid:///?requestId=1", .link(.origin(.noHost))),
@@ -86,7 +86,7 @@ import Testing
     ("liquid://example.com\\@evil.example/?requestId=1", .link(.origin(.userInformation))),
     ("liquid://example.com\\/?requestId=1", .link(.origin(.host))),
   ])
-  func `each fault has its name`(_ text: String, _ error: LiquidAuthError) {
+  func `each fault has its error`(_ text: String, _ error: LiquidAuthError) {
     #expect(throws: error) { try LiquidURI(text) }
   }
 

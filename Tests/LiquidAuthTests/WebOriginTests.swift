@@ -20,7 +20,7 @@ import Testing
     ),
     ("https://1.example", "https://1.example"), ("https://0x.example", "https://0x.example"),
   ])
-  func `an origin has one spelling`(_ text: String, _ serialized: String) throws {
+  func `an origin is normalized`(_ text: String, _ serialized: String) throws {
     let origin = try WebOrigin(text)
     #expect(origin.serialized == serialized)
     #expect(try WebOrigin(serialized) == origin)
@@ -80,7 +80,7 @@ import Testing
     ("http://[::1]", "::1"), ("https://example.com:8443", "example.com:8443"),
     ("https://example.com", "https://example.com"),
   ])
-  func `another site's rp id is refused`(_ text: String, _ rpID: String) throws {
+  func `an rp.id that the origin may not claim is refused`(_ text: String, _ rpID: String) throws {
     let origin = try WebOrigin(text)
     #expect(throws: LiquidAuthError.otherSite(rpID, host: origin.host)) {
       try origin.check(rpID: rpID, TestSuffixes())
@@ -100,7 +100,7 @@ import Testing
     ("https://a.b.c.d.e.f.example", ["b.c.d.e.f.example", "c.d.e.f.example", "d.e.f.example", "e.f.example"]),
     ("https://alice.github.io", []), ("https://a.localhost", []), ("http://127.0.0.1", []), ("https://intranet", []),
   ])
-  func `the claimable domains are computed before the server's answer`(_ text: String, _ parents: [String]) throws {
+  func `claimable parent domains are computed from the origin alone`(_ text: String, _ parents: [String]) throws {
     let origin = try WebOrigin(text)
     #expect(origin.claimableParents(TestSuffixes()) == parents)
     for parent in parents { try origin.check(rpID: parent, TestSuffixes()) }

@@ -71,7 +71,7 @@ import Testing
     #expect(try temporary.mode() == mode)
   }
 
-  /// No account has this group. Tests/support/accounts.py tests private groups.
+  /// No account has this group; Tests/support/accounts.py tests private groups.
   @Test(.enabled(if: geteuid() == 0), arguments: [0o710, 0o720, 0o740, 0o770])
   func `a directory that a shared group can access is refused`(mode: Int) throws {
     let temporary = try TemporaryDirectory()

@@ -6,9 +6,9 @@ import Testing
 
 @testable import liquid_auth_wallet
 
-/// The adapters against this machine alone.
+/// The adapters on this machine, without a network.
 struct AdaptersTests {
-  @Test func `an offer names its certificate, and nothing is left after the end`() async throws {
+  @Test func `an offer has a fingerprint, and nothing is left open after the close`() async throws {
     let port = GStreamerPeerConnections()
     let (events, feed) = AsyncStream.makeStream(of: PeerEvent.self)
     let connection = try port.make(iceServers: [], channelLabel: "liquid", bufferedAmountLowThreshold: 1) {
@@ -32,7 +32,7 @@ struct AdaptersTests {
     await port.open.drained()
   }
 
-  @Test func `an answer without an offer fails, on GStreamer's own thread`() async throws {
+  @Test func `an answer without an offer is a failure`() async throws {
     let port = GStreamerPeerConnections()
     let (events, feed) = AsyncStream.makeStream(of: PeerEvent.self)
     let connection = try port.make(iceServers: [], channelLabel: "liquid", bufferedAmountLowThreshold: 1) {
@@ -48,7 +48,7 @@ struct AdaptersTests {
     await port.open.drained()
   }
 
-  @Test func `a closed port is an error of HTTP and of web sockets`() async throws {
+  @Test func `a closed port is an error for HTTP and web sockets`() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let policy = try TLSPolicy(certificateAuthorities: nil)
     let http = HTTPExchanges(on: group, policy)
@@ -67,7 +67,7 @@ struct AdaptersTests {
     try await group.shutdownGracefully()
   }
 
-  @Test func `a body that comes byte by byte is not waited for longer than a head`() async throws {
+  @Test func `a body that arrives byte by byte times out`() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let server = try await ServerBootstrap(group: group)
       .childChannelInitializer { channel in
@@ -84,7 +84,7 @@ struct AdaptersTests {
     try await group.shutdownGracefully()
   }
 
-  @Test func `an alarm rings, and one that is taken back does not`() async throws {
+  @Test func `an alarm rings; a cancelled one does not`() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let timer = EventLoopTimer(on: group.next())
     let (rings, feed) = AsyncStream.makeStream(of: Int.self)
@@ -112,7 +112,7 @@ struct AdaptersTests {
     }
   }
 
-  /// A closed port of 127.0.0.1: one that was just released.
+  /// A closed port of 127.0.0.1, which was just released.
   private func unusedPort() throws -> UInt16 {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(descriptor) }
@@ -130,7 +130,7 @@ struct AdaptersTests {
   }
 }
 
-/// Answers each request with a head at once, and a body of 1000 bytes within ten seconds: never silent, never done.
+/// Sends a response head at once, then a body of 1000 bytes, one byte every 10 ms.
 private final class DrippingServer: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 

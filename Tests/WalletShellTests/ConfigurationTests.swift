@@ -30,7 +30,7 @@ struct ConfigurationTests {
     #expect(configuration.nodes["mainnet-v1.0"]?.token == "token")
   }
 
-  @Test func `an empty file configures nothing, and none means no server`() throws {
+  @Test func `an empty file configures nothing; ice-server = none means no server`() throws {
     #expect(try WalletConfiguration("\n# nothing\n", path: "f", home: nil) == WalletConfiguration(file: "f"))
     #expect(try WalletConfiguration("ice-server = none", path: "f", home: nil).iceServers == [])
   }
@@ -116,7 +116,7 @@ struct ConfigurationTests {
     #expect(error?.description == "w.conf, line \(lines + 1): \(fault)")
   }
 
-  @Test func `the usual place is the standard's`() {
+  @Test func `the default path follows XDG_CONFIG_HOME`() {
     #expect(
       WalletConfiguration.usualPath(["HOME": "/h"].lookUp) == "/h/.config/liquid-auth/wallet.conf")
     #expect(
@@ -127,7 +127,7 @@ struct ConfigurationTests {
     #expect(WalletConfiguration.usualPath([:].lookUp) == nil)
   }
 
-  @Test func `a file that is named must be there, the usual one need not`() throws {
+  @Test func `a named file must exist; the default file is optional`() throws {
     #expect(
       try WalletConfiguration(readFrom: nil, environment: ["HOME": "/nowhere"].lookUp)
         == WalletConfiguration(file: "/nowhere/.config/liquid-auth/wallet.conf"))
@@ -139,7 +139,7 @@ struct ConfigurationTests {
 
   // Holds: INPUT-2
   @Test(arguments: ["ice-server = turn:a anna s3cr3t", "algod testnet-v1.0 = https://a.example token"])
-  func `a file with a secret is its owner's alone`(line: String) throws {
+  func `a file with a secret that others can access is refused`(line: String) throws {
     let file = try TemporaryFile(line)
     for mode: mode_t in [0o600, 0o400] {
       chmod(file.path, mode)
@@ -157,7 +157,7 @@ struct ConfigurationTests {
     }
   }
 
-  @Test func `a file without a secret is for everybody to read`() throws {
+  @Test func `a file without a secret may be readable by all`() throws {
     let file = try TemporaryFile(
       "ice-server = stun:a\nalgod testnet-v1.0 = https://a.example\nkeyri a = https://a.example KEY")
     chmod(file.path, 0o644)
@@ -180,11 +180,11 @@ struct ConfigurationTests {
   }
 
   // Holds: INPUT-3
-  /// No account has this group; Tests/support/accounts.py has the groups that are private.
+  /// No account has this group; Tests/support/accounts.py tests private groups.
   @Test(arguments: [
     ("stun:a", 0o664 as mode_t), ("stun:a", 0o620), ("turn:a anna s3cr3t", 0o640), ("turn:a anna s3cr3t", 0o660),
   ])
-  func `a file that a shared group can write is refused`(server: String, mode: mode_t) throws {
+  func `a file that a shared group can write, or read with a secret, is refused`(server: String, mode: mode_t) throws {
     let configuration = try WalletConfiguration("ice-server = \(server)", path: "w.conf", home: nil)
     var status = stat()
     (status.st_uid, status.st_gid, status.st_mode) = (geteuid(), 424_242, S_IFREG | mode)
@@ -196,7 +196,7 @@ struct ConfigurationTests {
   }
 
   // Holds: INPUT-3
-  @Test func `a file is its user's, or root's`() {
+  @Test func `a file of another user than the user or root is refused`() {
     let configuration = WalletConfiguration(file: "w.conf")
     func fault(ofOwner owner: uid_t) -> String? {
       var status = stat()
@@ -211,7 +211,7 @@ struct ConfigurationTests {
   }
 
   // Holds: INPUT-2
-  @Test func `the command line names TURN servers, and the file has their passwords`() throws {
+  @Test func `the command line names TURN servers; the file has their passwords`() throws {
     let configuration = try WalletConfiguration("ice-server = turn:a anna s3cr3t", path: "w.conf", home: nil)
     #expect(try configuration.iceServer(named: "stun:b") == ICEServer(urls: ["stun:b"]))
     #expect(
@@ -232,7 +232,7 @@ extension [String: String] {
   fileprivate var lookUp: (String) -> String? { { self[$0] } }
 }
 
-/// A file that is removed when it is released.
+/// A temporary file, removed when the object is released.
 private final class TemporaryFile: Sendable {
   let path: String
 

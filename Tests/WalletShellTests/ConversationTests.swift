@@ -6,7 +6,7 @@ import Testing
 @testable import LiquidAuth
 @testable import liquid_auth_wallet
 
-/// A conversation over a channel to the test's dApp.
+/// A conversation over a channel to a test dApp.
 @Suite(.timeLimit(.minutes(1))) struct ConversationTests {
   // {"id": "1", "reference": "arc0027:sign_message:request", "params": {"message": "hi", "providerId": "p"}}
   private static let signMessage =
@@ -103,7 +103,7 @@ import Testing
     #expect(reasons.filter { $0.hasPrefix("a message that is not ARC-27 (") }.count == 3 && reasons.contains("a ping"))
   }
 
-  @Test func `once is one answer`() async throws {
+  @Test func `--once ends after one answer`() async throws {
     let (conversation, provider) = conversation(isOnce: true)
     ends.receive(.message(.text(Self.discover)))
     ends.receive(.message(.text(Self.discover)))
@@ -126,7 +126,7 @@ import Testing
   }
 }
 
-/// A peer connection that keeps what it is given.
+/// A peer connection that records sent messages.
 private final class DApp: PeerConnection {
   private let state = Mutex((sent: [PeerMessage](), isClosed: false))
   private let (answers, feed) = AsyncStream.makeStream(of: Void.self)
@@ -134,7 +134,7 @@ private final class DApp: PeerConnection {
   var sent: [PeerMessage] { state.withLock(\.sent) }
   var isClosed: Bool { state.withLock(\.isClosed) }
 
-  /// Waits for so many messages.
+  /// Waits for this number of messages.
   func answers(_ count: Int) async { for await _ in answers.prefix(count) {} }
 
   func createOffer() {}
@@ -148,7 +148,7 @@ private final class DApp: PeerConnection {
   func close() { state.withLock { $0.isClosed = true } }
 }
 
-/// A node that has taken what it is given when its answer is no longer waited for.
+/// A node that accepts transactions and answers only when the task is cancelled.
 private final class Node: AlgodPort {
   private let (questions, feed) = AsyncStream.makeStream(of: Void.self)
 
@@ -161,7 +161,7 @@ private final class Node: AlgodPort {
   }
 }
 
-/// A user who signs nothing.
+/// A signer that always fails.
 private struct Refusing: TransactionSigner {
   let failure: PortError
 
@@ -200,7 +200,7 @@ private final class Person: TransactionSigner {
 
   private func neverAnswer() async throws(PortError) -> [UInt8] {
     feed.yield()
-    // As the control socket's question, it ends when its task is cancelled.
+    // It ends when its task is cancelled, as a request over the control socket does.
     let (never, _) = AsyncStream.makeStream(of: Void.self)
     for await _ in never {}
     withdrawn.set()

@@ -32,7 +32,7 @@ struct FirstUseGateTests {
   }
 
   // Holds: DAPPSERVER-5
-  @Test func `after a refusal nothing is sent or reported`() async {
+  @Test func `after a refusal, nothing is sent or reported`() async {
     let gate = gate(refusal: "no")
     gate.close(for: "a.example")
     gate.report { diary.write("asking the server") }
@@ -44,7 +44,7 @@ struct FirstUseGateTests {
   }
 }
 
-/// A server that takes everything, and what happened in its order.
+/// A server that accepts everything, and a log of the events in order.
 private final class Diary: HTTPPort {
   private let state = Mutex<[String]>([])
 

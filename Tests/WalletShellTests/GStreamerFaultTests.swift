@@ -3,9 +3,9 @@ import CWebRTC
 import Glibc
 import Testing
 
-/// What GLib's libraries write while they work.
+/// Log messages of GLib and GStreamer.
 struct GStreamerFaultTests {
-  // GLib's numbers: Swift sees its names or not, by the version of its headers.
+  // Numbers, because Swift imports GLib's names only with some versions of the headers.
   private static let critical = GLogLevelFlags(rawValue: 1 << 3)
   private static let warning = GLogLevelFlags(rawValue: 1 << 4)
   private static let message = GLogLevelFlags(rawValue: 1 << 5)
@@ -15,7 +15,7 @@ struct GStreamerFaultTests {
   @Test(arguments: [
     (critical, "liquid-auth-wallet: a fault in GStreamer: no?ise ??\n"), (warning, ""), (message, ""), (debug, ""),
   ])
-  func `an error is one line on standard error; a remark is none`(level: GLogLevelFlags, line: String) throws {
+  func `only an error prints one line on standard error`(level: GLogLevelFlags, line: String) throws {
     _ = cwebrtc_missing_element()
     #expect(try standardError { log("no\u{1B}ise é", level) } == line)
   }
@@ -37,7 +37,7 @@ struct GStreamerFaultTests {
     }
   }
 
-  /// What `body` writes there, of this thread and all others.
+  /// The output of the process on standard error while `body` runs.
   private func standardError(_ body: () -> Void) throws -> String {
     var name = Array("/tmp/liquid-auth-stderr.XXXXXX".utf8CString)
     let file = mkstemp(&name)

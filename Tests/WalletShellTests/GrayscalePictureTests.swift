@@ -2,12 +2,12 @@ import Testing
 
 @testable import liquid_auth_wallet
 
-/// A PNG file that a test writes: ISO/IEC 15948.
+/// A PNG file (ISO/IEC 15948).
 struct PNG {
-  /// Chunks in their order.
+  /// The chunks in order.
   var chunks: [(name: String, content: [UInt8])]
 
-  /// A picture whose rows, each after the number of its filter, are `rows`, in one block that is not compressed.
+  /// A picture with the given rows in one uncompressed block; a filter number precedes each row.
   init(
     _ width: UInt8, _ height: UInt8, depth: UInt8, colour: UInt8, interlaced: UInt8 = 0, palette: [UInt8]? = nil,
     transparency: [UInt8]? = nil, rows: [UInt8]
@@ -83,12 +83,12 @@ struct GrayscalePictureTests {
 
   // Holds: INPUT-9
   @Test(arguments: pictures.indices)
-  func `a picture of each kind is read, over white`(index: Int) {
+  func `a picture of each kind is read over white`(index: Int) {
     let (what, png, shades) = Self.pictures[index]
     #expect(GrayscalePicture(png: png.bytes)?.shades == shades, "\(what)")
   }
 
-  @Test func `compressed data may be spread over several chunks`() throws {
+  @Test func `compressed data may be in several chunks`() throws {
     var png = PNG(2, 2, depth: 8, colour: 0, rows: [0, 1, 2, 0, 3, 4])
     let data = png.chunks.remove(at: 1).content
     png.chunks.insert(contentsOf: data.map { ("IDAT", [$0]) }, at: 1)
@@ -113,7 +113,7 @@ struct GrayscalePictureTests {
   }
 
   // Holds: INPUT-10
-  @Test func `a size that no memory holds is not believed`() {
+  @Test func `a picture with a huge size is refused`() {
     for size: [UInt8] in [
       [0, 0, 0x20, 0x01, 0, 0, 0, 1], [0, 0, 0, 1, 1, 0, 0, 0], [UInt8](repeating: 0xFF, count: 8),
     ] {
@@ -125,7 +125,7 @@ struct GrayscalePictureTests {
 
   // Holds: INPUT-10
   @Test(arguments: pictures.indices)
-  func `a truncated picture is rejected, and no changed byte crashes the reader`(index: Int) {
+  func `a truncated picture is refused, and no changed byte crashes the reader`(index: Int) {
     let bytes = Self.pictures[index].png.bytes
     for count in bytes.indices { #expect(GrayscalePicture(png: Array(bytes.prefix(count))) == nil) }
     for place in bytes.indices {

@@ -7,7 +7,7 @@ import Testing
 @testable import liquid_auth_wallet
 
 struct InputLineTests {
-  /// What is read where these bytes were written, and the pipe closed behind them.
+  /// The lines read from a closed pipe with this text.
   private func lines(of text: String, _ count: Int) throws -> [String?] {
     let ends = try Descriptor.pipe()
     defer { close(ends.read) }
@@ -16,7 +16,7 @@ struct InputLineTests {
     return (0..<count).map { _ in InputLine.read(from: ends.read) }
   }
 
-  @Test func `lines are read one by one, the last also without its end`() throws {
+  @Test func `lines are read one by one, the last also without a line feed`() throws {
     #expect(try lines(of: "one\n\ntwo", 4) == ["one", "", "two", nil])
     #expect(try lines(of: "", 1) == [nil])
   }
@@ -29,7 +29,7 @@ struct InputLineTests {
     #expect(try lines(of: "a\u{3}b\ntwo", 2) == ["a\u{3}b", "two"])
   }
 
-  @Test func `a wait is given up when its task is cancelled`() async throws {
+  @Test func `a wait ends when its task is cancelled`() async throws {
     let ends = try Descriptor.pipe()
     defer { [ends.read, ends.write].forEach { close($0) } }
     let waiting = Task.detached { await InputLine.read(from: ends.read, on: .singleton) }
@@ -56,7 +56,7 @@ struct TerminalQuestionTests {
     #expect(await isAnsweredWithYes == isYes)
   }
 
-  /// Whether something can be read within ten seconds.
+  /// Waits up to ten seconds for input; returns whether there is any.
   private func isReady(_ descriptor: Int32) -> Bool {
     var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     return poll(&wanted, 1, 10_000) == 1

@@ -4,7 +4,7 @@ import Testing
 
 @testable import liquid_auth_wallet
 
-/// Base64url of a CBOR text of the number of bytes to read, 65 536 or more.
+/// The base64url of a CBOR text of `count` bytes, at least 65 536.
 private func frame(of count: Int) -> String {
   let head: [UInt8] = [0x7A] + (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) }
   return base64(head + [UInt8](repeating: 0x41, count: count))
@@ -24,7 +24,7 @@ private func base64(_ bytes: [UInt8]) -> String {
 struct MessagePiecesTests {
   private let size = Int(CWEBRTC_PIECE_SIZE)
 
-  /// As GStreamer hands them over: each but the last has `piece` characters.
+  /// The pieces as GStreamer delivers them, each except the last with `piece` characters.
   private func cut(_ text: String, _ piece: Int) -> [String] {
     var (rest, pieces) = (text[...], [String]())
     while !rest.isEmpty {
@@ -36,7 +36,7 @@ struct MessagePiecesTests {
 
   // Holds: DAPP-12
   @Test(arguments: [65_536, 65_537, 66_120, 131_072, 254_990])
-  func `a frame is put together, whatever its pieces`(piece: Int) {
+  func `a frame is joined from pieces of any size`(piece: Int) {
     let whole = frame(of: 190_000)
     var pieces = MessagePieces()
     let taken = cut(whole, piece).map { pieces.take(.text($0)) }
@@ -45,7 +45,7 @@ struct MessagePiecesTests {
     #expect(pieces.take("next") == ["next"])
   }
 
-  @Test func `a message of too many pieces is passed on as it is`() {
+  @Test func `a message of too many pieces is delivered incomplete`() {
     let whole = frame(of: 190_000)
     var pieces = MessagePieces()
     #expect(pieces.take(.text(String(whole.prefix(size)))).isEmpty)
@@ -57,7 +57,7 @@ struct MessagePiecesTests {
   }
 
   @Test(arguments: [49_147, 49_148, 49_149, 49_150, 190_000])
-  func `a long message that comes whole waits for nothing`(count: Int) {
+  func `a complete long message is delivered at once`(count: Int) {
     let whole = frame(of: count)
     #expect(whole.utf8.count >= size)
     var pieces = MessagePieces()
@@ -65,7 +65,7 @@ struct MessagePiecesTests {
   }
 
   @Test(arguments: [65_536, 66_120, 131_072])
-  func `a binary message is put together as well`(piece: Int) {
+  func `a binary message is joined too`(piece: Int) {
     let whole: [UInt8] = [0x5A, 0x00, 0x02, 0xE6, 0x30] + [UInt8](repeating: 0x80, count: 190_000)
     var pieces = MessagePieces()
     let taken = stride(from: 0, to: whole.count, by: piece).map {
@@ -84,14 +84,14 @@ struct MessagePiecesTests {
   }
 
   // Holds: DAPP-12
-  @Test func `bytes that cannot be a frame are passed on at once`() {
+  @Test func `text that cannot be a frame is delivered at once`() {
     var pieces = MessagePieces()
     for text in [String(repeating: "A", count: size), String(repeating: "!", count: size)] {
       #expect(pieces.take(.text(text)) == [.text(text)])
     }
   }
 
-  @Test func `pieces behind the first may be short`() {
+  @Test func `pieces after the first may be short`() {
     let whole = frame(of: 190_000)
     var pieces = MessagePieces()
     #expect(pieces.take(.text(String(whole.prefix(size)))).isEmpty)
@@ -114,7 +114,7 @@ struct MessagePiecesTests {
     #expect(pieces.take("next") == ["next"])
   }
 
-  @Test func `a binary message can arrive before the last piece as well`() {
+  @Test func `a binary message can arrive before the last piece too`() {
     let whole: [UInt8] = [0x5A, 0x00, 0x02, 0xE6, 0x30] + [UInt8](repeating: 0x80, count: 190_000)
     let short: [UInt8] = [0xA1, 0x61, 0x61, 0x01]
     var pieces = MessagePieces()
@@ -123,7 +123,7 @@ struct MessagePiecesTests {
     #expect(pieces.take(.binary(Array(whole.dropFirst(100_000)))) == [.binary(whole)])
   }
 
-  @Test func `an incomplete long message ends with the eighth message that arrives within it`() {
+  @Test func `an incomplete long message ends at the eighth message that overtakes it`() {
     var pieces = MessagePieces()
     let begun = String(frame(of: 1_000_000).prefix(size))
     #expect(pieces.take(.text(begun)).isEmpty)
@@ -132,7 +132,7 @@ struct MessagePiecesTests {
     #expect(pieces.take("next") == ["next"])
   }
 
-  @Test func `an incomplete message ends at the limit`() {
+  @Test func `an incomplete message ends at the size limit`() {
     var pieces = MessagePieces()
     #expect(pieces.take(.text(String(frame(of: 1_000_000).prefix(size)))).isEmpty)
     let more = String(repeating: "A", count: size)

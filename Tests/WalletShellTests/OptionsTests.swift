@@ -8,7 +8,7 @@ struct OptionsTests {
     [], ["liquid://a.example/?requestId=1", "--image", "code.png"], ["-", "--register", "--authenticate"],
     ["-", "--no-ice-servers", "--ice-server", "stun:a"], ["-", "--timeout", "0"], ["-", "--timeout", "3601"],
   ])
-  func `a command line that could mean two things is refused`(arguments: [String]) {
+  func `contradictory, missing or invalid options are refused`(arguments: [String]) {
     #expect(throws: (any Error).self) { try ConnectCommand.parse(arguments) }
   }
 
@@ -29,7 +29,7 @@ struct LinksTests {
     ("FIDO:/123", LinkKind.browser), ("fido:/123", .browser), ("liquid://fido:/", .dApp), ("LIQUID://a", .dApp),
     ("https://acme.onekey.to?sessionId=1", .keyri), ("https://acme.example?sessionId=1", nil), ("", nil),
   ])
-  func `the kind of a link is known by its beginning`(text: String, kind: LinkKind?) {
+  func `the kind of a link follows from its beginning`(text: String, kind: LinkKind?) {
     #expect(LinkKind(of: text) == kind)
   }
 
@@ -56,7 +56,7 @@ struct LinksTests {
 }
 
 struct MistakesTests {
-  @Test func `a wrong link is escaped for the terminal`() throws {
+  @Test func `an unknown option is escaped for the terminal`() throws {
     let error = #expect(throws: (any Error).self) {
       try WalletCommand.parseAsRoot(["connect", "-", "--\u{1B}[2J"])
     }
@@ -72,7 +72,7 @@ struct WebSocketPlaceTests {
     ("ws://127.0.0.1:8080/", "127.0.0.1", 8080, "/", "127.0.0.1:8080"),
     ("ws://[::1]:81", "::1", 81, "/", "[::1]:81"), ("wss://a.example?x", "a.example", 443, "/?x", "a.example"),
   ])
-  func `an address has its parts`(url: String, host: String, port: Int, target: String, authority: String) throws {
+  func `an address is split`(url: String, host: String, port: Int, target: String, authority: String) throws {
     let place = try #require(WebSocketPlace(url))
     #expect(place.host == host && place.port == port && place.target == target && place.authority == authority)
     #expect(place.isSecure == url.hasPrefix("wss"))
@@ -81,7 +81,7 @@ struct WebSocketPlaceTests {
   @Test(arguments: ["https://a.example", "wss://", "wss://a.example:x", "wss://a.example:65536"])
   func `other addresses are refused`(url: String) { #expect(WebSocketPlace(url) == nil) }
 
-  @Test func `a name is looked for in the certificate, an address is there itself`() {
+  @Test func `only a host name is sent as the TLS server name`() {
     #expect(WebSocketPlace("wss://a.example/")?.nameForTLS == "a.example")
     #expect(WebSocketPlace("wss://127.0.0.1/")?.nameForTLS == nil)
   }

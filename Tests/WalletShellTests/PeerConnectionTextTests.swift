@@ -4,7 +4,7 @@ import Testing
 @testable import liquid_auth_wallet
 
 struct PeerConnectionTextTests {
-  @Test func `a candidate is a line there and a value here`() {
+  @Test func `a candidate is converted between line and value`() {
     let value = "candidate:1 1 UDP 2015363327 192.0.2.2 52287 typ host"
     #expect(CandidateLine.attribute(value) == "a=" + value)
     #expect(CandidateLine.attribute("a=" + value) == "a=" + value)
@@ -27,7 +27,7 @@ struct PeerConnectionTextTests {
     ("turn:[2001:db8::1]:80?transport=tcp", "[2001:db8::1]:80", .tcp),
     ("turn:192.0.2.1?transport=udp", "192.0.2.1:3478", .udp),
   ])
-  func `addresses of servers are read`(text: String, authority: String, transport: ICEServerURL.Transport) throws {
+  func `ICE server addresses are read`(text: String, authority: String, transport: ICEServerURL.Transport) throws {
     let url = try ICEServerURL(text)
     #expect(url.authority == authority)
     #expect(url.transport == transport)
@@ -38,7 +38,7 @@ struct PeerConnectionTextTests {
     ("stun:a b", host), ("stun://a", host), ("turn:u:p@a", port), ("turn:[2001:db8::1", host), ("stun:a:0", port),
     ("stun:a:65536", port), ("stun:a:", port), ("stun:a?transport=tcp", query), ("turn:a?transport=sctp", query),
   ])
-  func `addresses of no server are refused`(text: String, reason: String) {
+  func `invalid ICE server addresses are refused`(text: String, reason: String) {
     #expect(throws: WalletFailure(reason)) { try ICEServerURL(text) }
   }
 
@@ -48,7 +48,7 @@ struct PeerConnectionTextTests {
   private static let port = "its port is not a number from 1 to 65535"
   private static let query = "only ?transport=udp or ?transport=tcp may follow, and only in turn:"
 
-  @Test func `webrtcbin is given the first STUN server, and every TURN server with its user`() {
+  @Test func `webrtcbin gets the first STUN server, and every TURN server with its user`() {
     let servers = GStreamerServers([
       ICEServer(urls: ["stun:a.example", "stun:b.example"]),
       ICEServer(urls: ["turn:c.example:80?transport=tcp", "turns:d.example"], username: "u@x", credential: "p:/ü%"),
@@ -58,7 +58,7 @@ struct PeerConnectionTextTests {
     #expect(GStreamerServers([]) == GStreamerServers([ICEServer(urls: ["stuns:a"])]))
   }
 
-  @Test func `the servers of the seeds are taken`() {
+  @Test func `the default ICE servers are accepted`() {
     let servers = GStreamerServers(defaultICEServers)
     #expect(servers.stun == "stun://stun.l.google.com:19302")
     #expect(servers.turn.count == 3)
@@ -93,7 +93,7 @@ struct PeerCertificateTests {
   }
 
   @Test(arguments: [[sha256], [sha384], [sha256, sha384], [sha1, sha256]])
-  func `a certificate that is named is the peer's`(fingerprints: [String]) throws {
+  func `a certificate with a matching fingerprint is accepted`(fingerprints: [String]) throws {
     #expect(try #require(PeerCertificate(pem: Self.pem)).isNamed(inAnswer: Self.answer(fingerprints)))
   }
 

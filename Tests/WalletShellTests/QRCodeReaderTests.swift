@@ -3,9 +3,9 @@ import Testing
 
 @testable import liquid_auth_wallet
 
-/// What zbarimg may do: its place is taken by a script.
+/// The behaviour of zbarimg, simulated by scripts.
 struct QRCodeReaderTests {
-  /// The result for a picture if zbarimg is this script.
+  /// The result for a picture with this script as zbarimg.
   private func reading(
     _ script: String, of picture: String = "/dev/null", timeout: Duration = .seconds(600)
   ) async throws -> String {
@@ -18,7 +18,7 @@ struct QRCodeReaderTests {
     }
   }
 
-  /// The path of a file with these bytes, which may be run.
+  /// The path of an executable file with these bytes.
   private func file(_ bytes: [UInt8]) throws -> String {
     var path = Array("/tmp/liquid-auth-zbarimg.XXXXXX".utf8CString)
     let descriptor = mkstemp(&path)
@@ -42,15 +42,15 @@ struct QRCodeReaderTests {
 
   // Holds: INPUT-9
   @Test(arguments: [
-    // The second try: white behind and around it. Then black and white.
+    // The second try is over white with a border, the third in black and white.
     (#"[ "$6" = - ] || exit 4; head -n 1"#, "P5 22 21 255"),
     (#"[ "$6" = - ] || exit 4; [ "$(tail -n +2 | tr -d '\000\377' | wc -c)" = 0 ] || exit 4; echo found"#, "found"),
-    // No fourth.
+    // There is no fourth try.
     ("exit 4", nil),
     // The error of the first try is reported for all tries.
     (#"[ "$6" = - ] && exec yes; exit 4"#, "there is more than one QR code in PATH; cut out the dApp's, and try again"),
   ])
-  func `a PNG picture in which nothing is found is tried twice more`(script: String, said: String?) async throws {
+  func `a PNG picture without a code is tried twice more`(script: String, said: String?) async throws {
     let picture = try file(PNG(2, 1, depth: 8, colour: 4, rows: [0, 100, 255, 0, 0]).bytes)
     defer { unlink(picture) }
     let expected = said?.replacing("PATH", with: picture) ?? "there is no QR code in \(picture)"
@@ -59,7 +59,7 @@ struct QRCodeReaderTests {
 
   // Holds: INPUT-10
   @Test(arguments: ["", "GIF89a", "\u{89}PNG"])
-  func `another picture is tried once`(content: String) async throws {
+  func `a picture in another format is tried once`(content: String) async throws {
     let picture = try file(Array(content.utf8))
     defer { unlink(picture) }
     #expect(
@@ -72,7 +72,7 @@ struct QRCodeReaderTests {
         == "there is more than one QR code in /dev/null; cut out the dApp's, and try again")
   }
 
-  @Test func `one that takes too long is ended`() async throws {
+  @Test func `zbarimg is ended after the timeout`() async throws {
     #expect(try await reading("exec sleep 600", timeout: .milliseconds(10)) == "zbarimg took too long with /dev/null")
   }
 

@@ -11,7 +11,7 @@ struct WalletEventTests {
     #expect(EventText.line("one\ntwo", milliseconds: 12_345) == "  12345 ms  one\n            two")
   }
 
-  @Test func `other people's words act on no terminal`() {
+  @Test func `foreign text is escaped for the terminal`() {
     let event = WalletEvent.answered(method: "x\u{7}", error: .methodNotSupported("x\u{7}"))
     #expect(event.text?.contains("\u{7}") == false)
   }
@@ -146,7 +146,7 @@ struct SentencesTests {
       "the dApp asked for dance, which failed with error 4003: this wallet does not support the method dance"
     ),
   ])
-  func `the texts name the request, the place and the result`(event: WalletEvent, text: String) {
+  func `texts name the request, the place and the result`(event: WalletEvent, text: String) {
     #expect(event.text == text)
   }
 }
@@ -156,7 +156,7 @@ struct FailureCodesTests {
     (LiquidAuthError.userCanceled, WalletFailure.Code.refused), (.timedOut, .refused), (.notVerified, .refused),
     (.missingRpID, .failed), (.unknownCredential, .failed),
   ])
-  func `a sign-in that failed ends with its code`(error: LiquidAuthError, code: WalletFailure.Code) {
+  func `a failed sign-in ends with its exit code`(error: LiquidAuthError, code: WalletFailure.Code) {
     #expect(WalletFailure(error).code == code)
   }
 
@@ -170,13 +170,13 @@ struct FailureCodesTests {
   }
 
   // Holds: DAPP-10
-  @Test func `a dApp's only request that was refused is a refusal`() {
+  @Test func `a refused only request of a dApp is a refusal`() {
     #expect(
       WalletFailure(refused: .methodTimedOut(.signMessage))
         == WalletFailure("nothing was signed: nobody answered the authenticator's prompt", code: .refused))
   }
 
-  @Test func `a dApp that does not come has a code of its own`() {
+  @Test func `a missing dApp has its own exit code`() {
     #expect(WalletFailure(LiquidAuthError.channelTimedOut(.signalled)).code == .timedOut)
     #expect(WalletFailure(LiquidAuthError.serverLost(.closed)).code == .failed)
     #expect(WalletFailure(LiquidAuthError.flooded).code == .failed)

@@ -7,9 +7,9 @@ import Testing
 
 @testable import liquid_auth_wallet
 
-/// RFC 6455 §5 to §8, frame by frame.
+/// Tests of RFC 6455 §5 to §8.
 struct WebSocketFramesTests {
-  /// A socket that is open, over no network.
+  /// An open web socket without a network.
   private final class OpenSocket {
     let channel = EmbeddedChannel()
     let socket: WebSocket
@@ -49,7 +49,7 @@ struct WebSocketFramesTests {
 
   private static let normal: [UInt8] = [0x03, 0xE8]
 
-  @Test func `messages come whole and in their order, and a ping is answered between two fragments`() throws {
+  @Test func `messages arrive whole and in order, and a ping between fragments is answered`() throws {
     let open = try OpenSocket()
     try open.receive(.text, Array("a".utf8))
     try open.receive(.text, Array("b".utf8), isLast: false)
@@ -63,7 +63,7 @@ struct WebSocketFramesTests {
     #expect(try open.sent() == nil)
   }
 
-  @Test func `messages are sent as text, and none after the close`() throws {
+  @Test func `messages are sent as text, and none after closing`() throws {
     let open = try OpenSocket()
     open.socket.send("hi")
     open.socket.close()
@@ -79,7 +79,7 @@ struct WebSocketFramesTests {
     #expect(open.events == [.open, .closed(nil)])
   }
 
-  @Test func `a server that does not answer a Close frame is waited for one second`() throws {
+  @Test func `a server has one second to answer a Close frame`() throws {
     let open = try OpenSocket()
     open.socket.close()
     open.channel.embeddedEventLoop.run()

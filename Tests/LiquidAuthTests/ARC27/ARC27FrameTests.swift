@@ -6,7 +6,7 @@ import Testing
 
 @testable import LiquidAuth
 
-@Suite struct `Frames that are no requests` {
+@Suite struct `Frames without a request` {
   struct Frame: Sendable, CustomTestStringConvertible {
     let message: PeerMessage
     let told: UnansweredFrame
@@ -62,7 +62,7 @@ import Testing
 
   // Holds: ARC27-2
   @Test(arguments: unanswered)
-  func `an unanswerable frame is reported to the user, and nothing is signed`(frame: Frame) async throws {
+  func `a frame without a request is reported to the user, and nothing is signed`(frame: Frame) async throws {
     var fixture = try ProviderFixture()
     guard case .none(let told) = await fixture.provider.answer(frame.message) else {
       Issue.record("it was answered")
@@ -77,10 +77,10 @@ import Testing
   }
 
   // Holds: ARC27-1
-  @Test func `the largest request is read, and one byte more is not`() async throws {
+  @Test func `the largest request is read; one byte more is refused`() async throws {
     var fixture = try ProviderFixture()
     let empty: [String: LooseCBORValue] = ["id": "a", "reference": Self.reference, "padding": .bytes([])]
-    // The byte string's head grows from one byte to five.
+    // The head of the byte string grows from one byte to five.
     let room = ARC27Frame.maximumMessageSize - LooseCBOREncoder.encode(.map(empty)).count - 4
     for (count, isRead) in [(room, true), (room + 1, false)] {
       let message = empty.merging(["padding": .bytes([UInt8](repeating: 0, count: count))]) { $1 }
@@ -129,7 +129,7 @@ import Testing
   }
 }
 
-@Suite struct `ARC-27's texts` {
+@Suite struct `ARC-27 encodings` {
   // Holds: PEERARC27-3
   @Test(arguments: [
     ([UInt8](), "", ""), ([0xFB], "+w==", "-w"), ([0xFF, 0xFE], "//4=", "__4"), ([0xFB, 0xEF, 0xFF], "++//", "--__"),
@@ -150,7 +150,7 @@ import Testing
   }
 
   // Holds: PEERARC27-2
-  @Test func `ids are UUIDs of version 4 in lower case`() {
+  @Test func `ids are lower-case UUIDs of version 4`() {
     var generator = AscendingBytes(state: 0xF0)
     #expect(UUIDv4.make(using: &generator) == "f0f1f2f3-f4f5-46f7-b8f9-fafbfcfdfeff")
     var random = SystemRandomNumberGenerator()
@@ -164,7 +164,7 @@ import Testing
   }
 
   // Holds: PEERARC27-2
-  @Test func `a reference decodes to itself`() {
+  @Test func `a reference is decoded from its text`() {
     for method in ARC27Method.allCases.map(\.rawValue) + ["sign_bytes", "a", String(repeating: "a", count: 64)] {
       for kind in [ARC27Reference.Kind.request, .response] {
         let reference = ARC27Reference(method, kind)
@@ -176,9 +176,9 @@ import Testing
   }
 }
 
-@Suite struct `Frames that are not whole yet` {
-  /// Of each length that base64 treats differently.
-  @Test(arguments: 0..<4) func `each prefix is incomplete, in either base64`(size: Int) {
+@Suite struct `Incomplete frames` {
+  /// Each remainder of the length that base64 treats differently.
+  @Test(arguments: 0..<4) func `each prefix of a frame is incomplete in either alphabet`(size: Int) {
     let message = LooseCBOREncoder.encode(["id": .bytes([UInt8](repeating: 0xFB, count: 60 + size))])
     for text in [Base64URL.encode(message), Base64.encode(message)] {
       for count in 0..<(text.utf8.count - 3) {
@@ -200,7 +200,7 @@ import Testing
   @Test(arguments: [
     "p!ng", "{\"type\":", "!!!!", "omJp ZGF4", "AAAA====", "\u{1F511}", String(repeating: "A", count: 70_000),
   ])
-  func `bytes that cannot begin a frame are not waited for`(text: String) {
+  func `text that cannot begin a frame is not incomplete`(text: String) {
     #expect(!PeerChannel.isUnfinishedFrame(.text(text)))
   }
 }

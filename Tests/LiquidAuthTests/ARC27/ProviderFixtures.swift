@@ -8,11 +8,11 @@ import Testing
 
 @testable import LiquidAuth
 
-/// `arc27.json`: frames as cbor-x writes them, and the answers, made by `judges/arc27.py`.
+/// The vectors in `arc27.json`, made by `judges/arc27.py`: frames as cbor-x writes them, and the answers.
 enum ARC27Vectors {
   static func load() throws -> Vector { try Vector("arc27") }
 
-  /// What a case asks of the authenticator.
+  /// The requests to the authenticator in a case.
   static func asks(_ vector: Vector) -> [FakeSigner.Asked] {
     vector.asks.array.map { asked in
       asked.json == "message" ? .message : .transactions(asked.array.map { $0.integer() })
@@ -20,9 +20,9 @@ enum ARC27Vectors {
   }
 }
 
-/// An authenticator with one account: it signs every request, unless it is set to fail, and records everything.
+/// An authenticator with one account, which records and signs every request, unless it is set to fail.
 actor FakeSigner: TransactionSigner {
-  /// The transactions of one question to the authenticator, or a message.
+  /// A request: the indices of the transactions to sign, or a message.
   enum Asked: Equatable {
     case transactions([Int])
     case message
@@ -30,7 +30,7 @@ actor FakeSigner: TransactionSigner {
 
   private let key: Ed25519.PrivateKey
   private let failure: PortError?
-  /// What is done to the signatures before they are given back.
+  /// Changes the signatures before they are returned.
   private let tamper: @Sendable ([[UInt8]?]) -> [[UInt8]?]
   private(set) var asked: [Asked] = []
   private(set) var transactions: [[TransactionToSign]] = []
@@ -64,7 +64,7 @@ actor FakeSigner: TransactionSigner {
   }
 }
 
-/// A node that accepts everything, except in the calls that are set to fail.
+/// A node that accepts everything except in calls that are set to fail.
 actor FakeAlgod: AlgodPort {
   private let failures: [Int: PortError]
   private(set) var posted: [[UInt8]] = []
@@ -77,7 +77,7 @@ actor FakeAlgod: AlgodPort {
   }
 }
 
-/// Bytes that count from 0.
+/// A generator that counts from 0.
 struct AscendingBytes: RandomNumberGenerator {
   var state: UInt64 = 0
   mutating func next() -> UInt64 {
@@ -86,7 +86,7 @@ struct AscendingBytes: RandomNumberGenerator {
   }
 }
 
-/// One channel of the vectors' account, and a dApp that writes requests.
+/// A provider for the vectors' account, and its requests.
 struct ProviderFixture {
   static let origin = "https://dapp.example"
   let vectors: Vector
@@ -116,28 +116,28 @@ struct ProviderFixture {
 }
 
 extension ProviderFixture {
-  /// The id of every request that a test writes.
+  /// The id of every request.
   static let requestID = "7d444840-9dc0-4bd9-a1f5-22f1b2c1b7a1"
 
-  /// A request's frame.
+  /// The frame of a request.
   static func frame(_ method: String, _ params: LooseCBORValue = .null) -> String {
     ARC27Frame.encode([
       "id": .text(requestID), "reference": .text("arc0027:\(method):request"), "params": params,
     ])
   }
 
-  /// The provider's answer to a request.
+  /// Sends a request and returns the answer.
   mutating func ask(_ method: String, _ params: LooseCBORValue = .null) async throws -> Said {
     try Said(await provider.answer(Self.frame(method, params)))
   }
 }
 
 extension Provider {
-  /// Answers a text.
+  /// Answers a text frame.
   mutating func answer(_ frame: String) async -> Answer { await answer(.text(frame)) }
 }
 
-/// An answer, read again.
+/// A decoded answer.
 struct Said {
   let reply: Provider.Reply
   let members: [String: LooseCBORValue]
@@ -158,7 +158,7 @@ struct Said {
   }
 }
 
-/// A payment in Algorand's canonical msgpack, of the first of the vectors' networks.
+/// A payment in canonical msgpack on the first network of the vectors.
 struct TestPayment {
   let sender: AlgorandAddress
   var amount: UInt8 = 1
@@ -179,13 +179,13 @@ struct TestPayment {
 
   var text: LooseCBORValue { .text(Base64URL.encode(bytes)) }
 
-  /// The transactions as one whole group.
+  /// The payments as one group.
   static func grouped(_ payments: [TestPayment]) throws -> [TestPayment] {
     let id = TransactionGroup.id(of: try payments.map { try Transaction(decoding: $0.bytes) })
     return payments.map { TestPayment(sender: $0.sender, amount: $0.amount, group: id) }
   }
 
-  /// A signed transaction as nodes accept it; its signature is not checked.
+  /// The payment as a signed transaction with a dummy signature.
   var signed: [UInt8] {
     let signature = [0xA3] + Array("sig".utf8) + [0xC4, 64] + [UInt8](repeating: 7, count: 64)
     return [0x82] + signature + [0xA3] + Array("txn".utf8) + bytes

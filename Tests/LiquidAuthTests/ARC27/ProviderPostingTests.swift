@@ -12,7 +12,7 @@ import Testing
     .text(try Transaction(decoding: payment.bytes).id)
   }
 
-  /// A group of two, a transaction of no group, another, and a group of two.
+  /// A group of two, two transactions without a group, and a group of two.
   private func payments(_ fixture: ProviderFixture) throws -> [TestPayment] {
     let (ours, stranger) = (fixture.account, fixture.stranger)
     let first = try TestPayment.grouped([TestPayment(sender: ours), TestPayment(sender: stranger)])
@@ -20,7 +20,7 @@ import Testing
     return first + [TestPayment(sender: ours, amount: 8), TestPayment(sender: stranger, amount: 9)] + last
   }
 
-  @Test func `each group is posted together, each other transaction alone`() async throws {
+  @Test func `each group is posted together, any other transaction alone`() async throws {
     let algod = FakeAlgod()
     var fixture = try ProviderFixture(algod: algod)
     let payments = try payments(fixture)
@@ -47,7 +47,7 @@ import Testing
     #expect(await algod.posted.count == 4)
   }
 
-  @Test func `nothing to post is done`() async throws {
+  @Test func `an empty list is answered without posting`() async throws {
     let algod = FakeAlgod()
     var fixture = try ProviderFixture(algod: algod)
     #expect(try await fixture.ask("post_transactions", ["stxns": []]).result?["txnIDs"] == [])
@@ -125,7 +125,7 @@ import Testing
     }
   }
 
-  @Test func `transactions are posted as algod takes them`() async throws {
+  @Test func `transactions are posted to the endpoint of algod`() async throws {
     let http = FakeHTTP(.success(HTTPResponse(status: 200, body: Array("{\"txId\":\"A\"}".utf8))))
     try await AlgodClient(url: "https://node.example/", token: "aaaa", http: http).post([1, 2])
     try await AlgodClient(url: "https://node.example/algod", http: http).post([3])
@@ -147,7 +147,7 @@ import Testing
     (301, "", .broken("it answered HTTP 301")),
     (500, "{\"message\":\"x\"}", .broken("it answered HTTP 500")), (201, "", .broken("it answered HTTP 201")),
   ])
-  func `only 200 is success, and only 400 the node's word`(status: Int, body: String, failure: PortError) async {
+  func `only 200 is success, and only 400 is a rejection`(status: Int, body: String, failure: PortError) async {
     let http = FakeHTTP(.success(HTTPResponse(status: status, body: Array(body.utf8))))
     await #expect(throws: failure) { try await AlgodClient(url: "https://node.example", http: http).post([1]) }
   }

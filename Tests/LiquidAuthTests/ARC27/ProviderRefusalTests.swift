@@ -6,7 +6,7 @@ import Testing
 
 @testable import LiquidAuth
 
-/// What is refused, each by its code, with the authenticator not asked once.
+/// Requests that are refused with their ARC-27 error.
 @Suite struct `ARC-27 refusals` {
   struct Malformed: Sendable, CustomTestStringConvertible {
     let method: String
@@ -18,7 +18,7 @@ import Testing
       (self.method, self.params, self.message) = (method, params, message)
     }
 
-    /// One item of `txns`, beside a good one in front.
+    /// An item of `txns` after a valid one.
     init(_ message: String, item: LooseCBORValue) {
       self.init("params.txns[1]\(message)", ["txns": [["txn": Self.good.text], item]])
     }
@@ -37,7 +37,7 @@ import Testing
   private static let good = Malformed.good
   private static let other = TestPayment(sender: ours, amount: 9)
 
-  /// Sixteen of these are more than the authenticator takes.
+  /// Sixteen of these are more than the authenticator accepts.
   private static let long = TestPayment(sender: ours, note: [UInt8](repeating: 1, count: 10_000))
 
   static let malformed: [Malformed] = [
@@ -134,7 +134,7 @@ import Testing
 
   // Holds: ARC27-5, PEERARC27-5
   @Test(arguments: malformed)
-  func `a malformed request is answered with 4200, the place and the reason`(item: Malformed) async throws {
+  func `a malformed request is answered with 4200, the member and the reason`(item: Malformed) async throws {
     let algod = FakeAlgod()
     var fixture = try ProviderFixture(algod: algod)
     let said = try await fixture.ask(item.method, item.params)
@@ -159,7 +159,7 @@ import Testing
   }
 
   // Holds: ARC27-6, PEERARC27-5
-  @Test func `one transaction that is refused keeps back all others`() async throws {
+  @Test func `one refused transaction refuses the whole request`() async throws {
     var fixture = try ProviderFixture()
     let strange = TestPayment(sender: fixture.stranger)
     for position in 0..<3 {
@@ -171,7 +171,7 @@ import Testing
   }
 
   // Holds: ARC27-6, PEERARC27-2
-  @Test func `a mixed group is answered with the id that it would have`()
+  @Test func `a faulty group is answered with its computed id`()
     async throws
   {
     var fixture = try ProviderFixture()
@@ -221,7 +221,7 @@ import Testing
       data: nil
     ),
   ])
-  func `a refusal of the authenticator has ARC-27's error`(item: Failing) async throws {
+  func `each failure of the authenticator has its ARC-27 error`(item: Failing) async throws {
     var fixture = try ProviderFixture(failure: item.failure)
     let said = try await fixture.ask(
       "sign_transactions", ["txns": [["txn": Self.good.text], ["txn": Self.other.text]]])
@@ -231,7 +231,7 @@ import Testing
     #expect(await fixture.signer.asked == [.transactions([0, 1])])
   }
 
-  @Test func `a refusal names the method that was refused`() async throws {
+  @Test func `a refusal names the method`() async throws {
     for method in ["sign_message", "sign_and_post_transactions"] {
       let algod = FakeAlgod()
       var fixture = try ProviderFixture(failure: .declined, algod: algod)
@@ -244,7 +244,7 @@ import Testing
   }
 
   // Holds: ARC27-7
-  @Test func `the user sees why the authenticator is missing; the dApp does not`() async throws {
+  @Test func `only the user sees why the authenticator is missing`() async throws {
     var fixture = try ProviderFixture(failure: .unreachable("no socket"))
     let said = try await fixture.ask("sign_message", ["message": "a"])
     #expect(said.reply.error == .unknown(reason: "no socket"))

@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct `ARC-27 signing` {
   // Holds: PEERARC27-1
-  /// All combinations of signers in a group of one to four, in each form.
+  /// Every combination of signers in a group of one to four, in each form.
   @Test(arguments: 1...4, [Provider.SignedTransactionForm.signature, .signedTransaction])
   func `each signature is at its transaction's index; the others are null`(
     count: Int, form: Provider.SignedTransactionForm
@@ -67,7 +67,7 @@ import Testing
   }
 
   // Holds: PEERARC27-4
-  @Test func `a message is given to the authenticator as its UTF-8, without a prefix`() async throws {
+  @Test func `a message is passed to the authenticator as UTF-8 without a prefix`() async throws {
     var fixture = try ProviderFixture()
     for message in ["a", "TX", "\u{65}\u{301}", String(repeating: "\u{e9}", count: 512)] {
       let result = try #require(try await fixture.ask("sign_message", ["message": .text(message)]).result)
@@ -89,7 +89,7 @@ import Testing
     #expect(await fixture.signer.transactions == [[TransactionToSign(bytes: payment.bytes, isToBeSigned: true)]])
   }
 
-  @Test func `requests are answered one after the other, each with ids of its own`() async throws {
+  @Test func `requests are answered in sequence, each with its own id`() async throws {
     var fixture = try ProviderFixture()
     let payment = TestPayment(sender: fixture.account)
     var ids: Set<String> = []
@@ -103,7 +103,7 @@ import Testing
 
   // Holds: PEERARC27-2
   @Test(arguments: ["x", "\u{65}\u{301}", "\u{1F511}\n", "01936B5E-7C3A-7DEF-8123-456789ABCDEF", "7"])
-  func `an id is given back byte for byte`(id: String) async throws {
+  func `a request id is returned byte for byte`(id: String) async throws {
     var fixture = try ProviderFixture()
     let frame = ARC27Frame.encode(["id": .text(id), "reference": "arc0027:discover:request"])
     let said = try Said(await fixture.provider.answer(frame))
@@ -129,7 +129,7 @@ import Testing
     #expect(await fixture.signer.asked == [])
   }
 
-  @Test func `only a network with a node can be posted to`() async throws {
+  @Test func `only a network with a node has the posting methods`() async throws {
     let plain = ["enable", "disable", "sign_transactions", "sign_message"]
     for (algod, methods) in [(nil, plain), (FakeAlgod(), plain + ["post_transactions", "sign_and_post_transactions"])] {
       var fixture = try ProviderFixture(algod: algod)

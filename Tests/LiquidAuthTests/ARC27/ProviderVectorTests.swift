@@ -7,7 +7,7 @@ import Testing
 @Suite struct `ARC-27 frames` {
   // Holds: ARC27-6, PEERARC27-1
   @Test(arguments: try ARC27Vectors.load().answered.array)
-  func `a frame is answered byte for byte, and only the own transactions are signed`(item: Vector)
+  func `a frame is answered byte for byte, and only transactions of the account are signed`(item: Vector)
     async throws
   {
     var fixture = try ProviderFixture(form: item.form.optional == nil ? .signature : .signedTransaction)
@@ -22,7 +22,7 @@ import Testing
 
   // Holds: ARC27-4
   @Test(arguments: try ARC27Vectors.load().answered.array)
-  func `the same request in a binary message is answered in one, byte for byte`(item: Vector)
+  func `a request in a binary message is answered in a binary message, byte for byte`(item: Vector)
     async throws
   {
     var fixture = try ProviderFixture(form: item.form.optional == nil ? .signature : .signedTransaction)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LiquidAuth
 
-/// What an authenticator can answer instead of what it was asked for; nothing of it reaches a server.
+/// Faulty answers of an authenticator, which must not reach a server.
 @Suite struct AuthenticatorSessionTests {
   private struct Trick: Sendable, CustomTestStringConvertible {
     let name: String
@@ -17,7 +17,7 @@ import Testing
       (self.name, self.error, self.change) = (name, error, change)
     }
 
-    /// Changes the authenticator data, member 2 of both answers.
+    /// Changes the authenticator data, which is member 2 of both answers.
     init(_ name: String, _ error: LiquidAuthError, data change: @escaping @Sendable (inout AuthenticatorData) -> Void) {
       self.init(name, error) { answer in
         guard let bytes = answer[2]?.bytes, var data = try? AuthenticatorData(parsing: bytes) else { return }
@@ -100,7 +100,7 @@ import Testing
       },
     ]
 
-  @Test(arguments: registrations) private func `a registration that is answered amiss ends here`(
+  @Test(arguments: registrations) private func `a faulty registration answer is not sent on`(
     _ trick: Trick
   ) async throws {
     let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com")
@@ -110,7 +110,7 @@ import Testing
     #expect(server.paths == ["/attestation/request"])
   }
 
-  @Test(arguments: signIns) private func `a sign-in that is answered amiss ends here`(_ trick: Trick) async throws {
+  @Test(arguments: signIns) private func `a faulty sign-in answer is not sent on`(_ trick: Trick) async throws {
     let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com")
     let authenticator = try TestAuthenticator { command, answer in if command == 2 { trick.change(&answer) } }
     let wallet = try TestWallet(at: server, with: authenticator)
@@ -131,7 +131,7 @@ import Testing
 
   // MARK: - The messages
 
-  /// An authenticator with a test's answers.
+  /// An authenticator that returns given answers.
   private struct Parrot: AuthenticatorPort {
     var account: Result<String, PortError> = .success(TestWallet.address)
     var passkey: Result<WalletPasskey, PortError> = .success(
@@ -169,7 +169,7 @@ import Testing
     }
   }
 
-  @Test func `the bytes of each request`() async throws {
+  @Test func `each request has the expected bytes`() async throws {
     let messages = MessageLog()
     let parrot = Parrot(answers: [1: .success([0x27]), 2: .success([0x27])]) { messages.append($0) }
     for ceremony in [LiquidCeremony.registration, .authentication] {
@@ -233,7 +233,7 @@ import Testing
   ]
 
   // Holds: PEERSIGNIN-11
-  @Test(arguments: answers) func `an invalid answer is refused with the member's name`(
+  @Test(arguments: answers) func `an invalid or failed answer is an error with the reason`(
     _ answer: Result<[UInt8], PortError>, _ error: LiquidAuthError
   ) async {
     for command in [UInt8(1), 4] {
@@ -241,7 +241,7 @@ import Testing
     }
   }
 
-  @Test func `the account and the passkey may be refused too`() async {
+  @Test func `a refused or invalid account or passkey is an error`() async {
     await #expect(throws: LiquidAuthError.userCanceled) {
       try await Self.run(Parrot(account: .failure(.declined)), .registration)
     }

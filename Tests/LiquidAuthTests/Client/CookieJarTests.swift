@@ -6,7 +6,7 @@ import Testing
   private static let session = "connect.sid=s%3Aabc.def%2Fg; Path=/; HttpOnly"
   private static let date = HTTPHeader("Date", "Sat, 21 Nov 2026 12:00:00 GMT")
 
-  /// What is sent to `/socket.io/` after responses to `/attestation/request` that set these cookies.
+  /// The cookies sent to a path after responses to `/attestation/request` that set these cookies.
   private static func sent(
     _ cookies: [String]..., origin: String = "https://app.example.com", path: String = "/socket.io/"
   ) throws -> String? {
@@ -24,24 +24,24 @@ import Testing
     #expect(try Self.sent([]) == nil)
   }
 
-  @Test func `a cookie is replaced by its name and path, and keeps its place`() throws {
+  @Test func `a cookie with the same name and path is replaced in its place`() throws {
     #expect(try Self.sent(["a=1; Path=/", "b=2; Path=/"], ["a=3; Path=/"]) == "a=3; b=2")
     #expect(try Self.sent(["a=1; Path=/", "a=2; Path=/socket.io"]) == "a=2; a=1")
     #expect(try Self.sent(["a=1; Path=/"], ["A=2; Path=/"]) == "a=1; A=2")
   }
 
   @Test(arguments: [
-    // Without a path the request's folder; a path of whole names only.
+    // Without a path, the folder of the request. A path matches whole names only.
     ("a=1", nil), ("a=1; Path=", nil), ("a=1; Path=socket.io", nil), ("a=1; Path=/", "a=1"),
     ("a=1; path=/socket.io", "a=1"),
     ("a=1; Path=/socket.io/", "a=1"), ("a=1; Path=/socket", nil), ("a=1; Path=/socket.io/x", nil),
     ("a=1; Path=/x; Path=/", "a=1"),
   ])
-  func `a cookie is for its path and below`(_ cookie: String, _ sent: String?) throws {
+  func `a cookie is sent to its path and below`(_ cookie: String, _ sent: String?) throws {
     #expect(try Self.sent([cookie]) == sent)
   }
 
-  @Test func `a cookie without a path is for the folder of its request`() throws {
+  @Test func `a cookie without a path is sent to the folder of its request`() throws {
     #expect(try Self.sent(["a=1"], path: "/attestation/response") == "a=1")
     #expect(try Self.sent(["a=1"], path: "/attestation") == "a=1")
     #expect(try Self.sent(["a=1"], path: "/attestations") == nil)
@@ -51,7 +51,7 @@ import Testing
     ("a=1; Path=/; Domain=app.example.com", "https://app.example.com", "a=1"),
     ("a=1; Path=/; Domain=.Example.com", "https://app.example.com", "a=1"),
     ("a=1; Path=/; Domain=", "https://app.example.com", "a=1"),
-    // Another site's, one that is below, an address, half a label.
+    // Another site, a subdomain, part of an address, part of a label.
     ("a=1; Path=/; Domain=example.org", "https://app.example.com", nil),
     ("a=1; Path=/; Domain=x.app.example.com", "https://app.example.com", nil),
     ("a=1; Path=/; Domain=ample.com", "https://app.example.com", nil),
@@ -63,7 +63,7 @@ import Testing
   }
 
   @Test(arguments: ["https://app.example.com", "http://localhost:3000"])
-  func `a secure cookie is sent, for no origin is open to others`(_ origin: String) throws {
+  func `a Secure cookie is sent to https and loopback origins`(_ origin: String) throws {
     #expect(try Self.sent(["a=1; Path=/; Secure; SameSite=None"], origin: origin) == "a=1")
   }
 
@@ -89,7 +89,7 @@ import Testing
     #expect(try Self.sent(["a=1; Path=/; \(attribute)"]) == "a=1")
   }
 
-  @Test func `without the response's date nothing is known to be over`() throws {
+  @Test func `without a Date header, Expires is ignored`() throws {
     var jar = CookieJar(origin: try WebOrigin("https://example.com"))
     let expired = HTTPHeader("Set-Cookie", "a=1; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT")
     jar.take(HTTPResponse(status: 200, headers: [expired]), forPath: "/")
@@ -104,17 +104,17 @@ import Testing
     #expect(try Self.sent([cookie, "b=2; Path=/"]) == "b=2")
   }
 
-  @Test func `a value keeps quotation marks and equals signs, and loses white space`() throws {
+  @Test func `a value keeps quotation marks and equals signs; white space around it is dropped`() throws {
     #expect(try Self.sent(["  a  =  \"x y\"=z  ;  Path = / "]) == "a=\"x y\"=z")
   }
 
-  @Test func `a log shows no session`() throws {
+  @Test func `a logged jar shows no values`() throws {
     var jar = CookieJar(origin: try WebOrigin("https://example.com"))
     jar.take(HTTPResponse(status: 200, headers: [HTTPHeader("Set-Cookie", "s=secret; Path=/")]), forPath: "/")
     #expect("\(jar) \([jar])".contains("secret") == false && "\(jar)" == "cookies of https://example.com: 1")
   }
 
-  @Test func `a server has room for fifty`() throws {
+  @Test func `a jar keeps at most 50 cookies`() throws {
     let cookies = (0..<60).map { "c\($0)=1; Path=/" }
     let sent = try #require(try Self.sent(cookies, ["c0=2; Path=/"]))
     #expect(sent.split(separator: "; ").count == CookieJar.maximumCount)

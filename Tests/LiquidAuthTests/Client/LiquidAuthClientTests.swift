@@ -6,7 +6,7 @@ import Testing
 
 @testable import LiquidAuth
 
-/// The ceremonies between the real authenticator and a server that checks the answers.
+/// Ceremonies between the real authenticator and a server that checks the answers.
 @Suite struct LiquidAuthClientTests {
   private static let host = "example.com"
   private static func server(
@@ -15,7 +15,7 @@ import Testing
     LiquidAuthServer(rpID: host, origin: origin, tampering: tampering)
   }
 
-  // MARK: - What succeeds
+  // MARK: - Success
 
   // Holds: PEERSIGNIN-13
   @Test func `a registration proves passkey and account`() async throws {
@@ -101,7 +101,7 @@ import Testing
   }
 
   // Holds: PEERKEY-1
-  @Test func `a new machine with the phrase signs in with the passkey of the first`() async throws {
+  @Test func `a second machine with the phrase signs in with the passkey of the first`() async throws {
     let server = Self.server()
     let first = try await TestWallet(at: server).run(.registration)
     let second = try TestWallet(at: server)
@@ -113,7 +113,7 @@ import Testing
   }
 
   // Holds: SERVER-5
-  @Test func `a new registration at a server that forgot needs --register`() async throws {
+  @Test func `a server that lost the passkey gets a new one only by registration`() async throws {
     let server = Self.server()
     let wallet = try TestWallet(at: server)
     let first = try await wallet.run(.connect)
@@ -129,7 +129,7 @@ import Testing
   }
 
   // Holds: SERVER-5
-  @Test func `a stored passkey is not replaced for a server that names another relying party`() async throws {
+  @Test func `a stored passkey is not replaced if the server names another relying party`() async throws {
     let authenticator = try TestAuthenticator()
     let first = try await TestWallet(at: Self.server(), with: authenticator).run(.registration)
     let server = LiquidAuthServer(rpID: "app.example.com", origin: "https://app.example.com") { path, response in
@@ -141,7 +141,7 @@ import Testing
     #expect(try authenticator.store.allCredentials().map(\.id) == [first.credentialID])
   }
 
-  @Test func `a passkey that its person deleted here is not used, and another is registered`() async throws {
+  @Test func `a deleted passkey is not used, and another is registered`() async throws {
     let server = Self.server()
     let wallet = try TestWallet(at: server)
     let first = try await wallet.run(.connect)
@@ -156,7 +156,7 @@ import Testing
     ("https://app.example.com:8443", "example.com"), ("https://a.b.example.co.uk", "example.co.uk"),
     ("http://localhost:3000", "localhost"), ("https://localhost", "localhost"), ("https://127.0.0.1:8443", "127.0.0.1"),
   ])
-  func `a passkey is of the relying party that the server names`(_ origin: String, _ rpID: String) async throws {
+  func `a passkey belongs to the relying party that the server names`(_ origin: String, _ rpID: String) async throws {
     let server = LiquidAuthServer(rpID: rpID, origin: origin)
     let wallet = try TestWallet(at: server, origin: origin)
     let first = try await wallet.run(.connect)
@@ -167,7 +167,7 @@ import Testing
   }
 
   // Holds: SERVER-2
-  @Test func `a parent domain's passkey does not make a host known`() async throws {
+  @Test func `a passkey of a parent domain does not count as use of the host`() async throws {
     let server = Self.server()
     let wallet = try TestWallet(at: server)
     _ = try await wallet.run(.registration)
@@ -185,7 +185,7 @@ import Testing
   // MARK: - Another origin
 
   // Holds: PEERSIGNIN-7
-  @Test func `a server that expects the phones' origin gets it in a second try`() async throws {
+  @Test func `a second try uses the phones' origin`() async throws {
     let server = LiquidAuthServer(rpID: "example.com", origin: "https://example.com")
     let wallet = try TestWallet(at: server, origin: "https://example.com:8443")
     let registered = try await wallet.run(.registration)
@@ -220,7 +220,7 @@ import Testing
 
   // Holds: SERVER-1, PEERSIGNIN-7
   @Test(arguments: TestWallet.Flow.allCases)
-  func `a server that relays its parent domain's challenge gets no signature for that origin`(
+  func `a server that relays a challenge of its parent domain gets no signature for that origin`(
     _ flow: TestWallet.Flow
   ) async throws {
     let honest = Self.server()
@@ -254,7 +254,7 @@ import Testing
     #expect(server.paths == ["/attestation/request", "/attestation/response"])
   }
 
-  // MARK: - What is refused before any prompt
+  // MARK: - Refused before any prompt
 
   private struct Trick: Sendable, CustomTestStringConvertible {
     let name: String
@@ -275,7 +275,7 @@ import Testing
 
   private static let challenge = [UInt8](repeating: 0x9C, count: 32)
 
-  /// What any answer can be instead of one.
+  /// Faults of any answer.
   private static let anywhere: [Trick] = [
     Trick("redirect", .redirected(to: "https://evil.example/x")) {
       $0 = HTTPResponse(status: 307, headers: [HTTPHeader("Location", "https://evil.example/x")], body: $0.body)
@@ -299,7 +299,7 @@ import Testing
     },
   ]
 
-  /// What options of both kinds can hold.
+  /// Faults of options of both kinds.
   private static let options: [Trick] =
     anywhere + [
       Trick("31 bytes", .challengeForm, "challenge", .text(Base64URL.encode(challenge.dropLast()))),
@@ -379,7 +379,7 @@ import Testing
   }
 
   // Holds: SERVER-4, PEERSIGNIN-10
-  @Test func `a challenge that begins with an Algorand tag by chance is requested again once`() async throws {
+  @Test func `a challenge that begins with an Algorand tag is requested again once`() async throws {
     let isDrawn = Switch()
     let server = Self.server { path, response in
       guard path.contains("/request"), !isDrawn.isOn else { return }
@@ -403,7 +403,7 @@ import Testing
     #expect(wallet.authenticator.person.prompts.isEmpty)
   }
 
-  // MARK: - What is refused in the end
+  // MARK: - Refused at the end
 
   private static let responses: [Trick] =
     anywhere + [
@@ -413,7 +413,7 @@ import Testing
     ]
 
   // Holds: PEERSIGNIN-11
-  @Test(arguments: responses) private func `a server that lies about the outcome is not believed`(
+  @Test(arguments: responses) private func `a faulty answer about the outcome is refused`(
     _ trick: Trick
   ) async throws {
     let server = Self.server { path, response in if path == "/attestation/response" { trick.change(&response) } }
@@ -453,7 +453,7 @@ import Testing
     }
   }
 
-  @Test func `a server that knows the passkey already gets no second one`() async throws {
+  @Test func `a server that already has the passkey gets no second one`() async throws {
     let wallet = try TestWallet(at: Self.server())
     let first = try await wallet.run(.registration)
     let server = Self.server { path, response in
@@ -469,13 +469,13 @@ import Testing
     #expect(try wallet.authenticator.store.allCredentials().map(\.id) == [first.credentialID])
   }
 
-  // MARK: - What this machine refuses
+  // MARK: - Refused by this machine
 
   @Test(arguments: [
     (UserInteractionError.declined, LiquidAuthError.userCanceled), (.cancelled, .userCanceled), (.timedOut, .timedOut),
     (.verificationBlocked, .notVerified),
   ])
-  func `a refusal signs nothing`(_ refusal: UserInteractionError, _ error: LiquidAuthError) async throws {
+  func `after a refusal, no answer is sent`(_ refusal: UserInteractionError, _ error: LiquidAuthError) async throws {
     let server = Self.server()
     let authenticator = try TestAuthenticator(person: TestPerson(refusing: refusal))
     await #expect(throws: error) { try await TestWallet(at: server, with: authenticator).run(.connect) }
@@ -505,14 +505,14 @@ import Testing
     #expect(server.requests.isEmpty && wallet.progress.all.isEmpty)
   }
 
-  @Test func `an unreachable server is an error with its name`() async throws {
+  @Test func `an unreachable server is an error with its host`() async throws {
     let wallet = try TestWallet(at: ScriptedServer(), origin: "https://example.com:8443")
     await #expect(throws: LiquidAuthError.network(host: "example.com:8443", .unreachable("nobody listens"))) {
       try await wallet.run(.connect)
     }
   }
 
-  @Test func `a long name of the device is cut between two characters`() async throws {
+  @Test func `a long device name is cut between characters`() async throws {
     let server = Self.server()
     let client = LiquidAuthClient(
       http: server, authenticator: try TestAuthenticator(), publicSuffixes: TestSuffixes(),

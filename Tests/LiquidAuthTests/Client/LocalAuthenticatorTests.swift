@@ -27,7 +27,7 @@ import Testing
         report: { _ in }))
   }
 
-  @Test func `the session returns the account in use and the phone wallets' passkey`() async throws {
+  @Test func `the port returns the account in use and the passkey of phone wallets`() async throws {
     let vectors = try KeysAndRecovery.load().phoneCandidates
     let local = Self.authenticator(OpenKeySource(try Self.vault()))
     #expect(try await local.account() == vectors.address.text)
@@ -35,7 +35,7 @@ import Testing
     #expect(passkey == WalletPasskey(credentialID: vectors.ids["0"].bytes, isStored: false))
   }
 
-  /// A vault that is not opened.
+  /// A vault that cannot be unlocked.
   private struct ClosedKeySource: KeySource {
     let error: UserInteractionError
     let current: OpenVault? = nil
@@ -55,7 +55,7 @@ import Testing
     await #expect(throws: expected) { try await local.walletPasskey(rpID: "example.com", host: "example.com") }
   }
 
-  /// A user who answers when the test says so.
+  /// A user who answers after `answer()`.
   private final class ThinkingPerson: UserInteraction {
     let canVerify = true
     let verificationTriesLeft = 8

@@ -14,13 +14,13 @@ import Testing
     ServerSession(origin: try WebOrigin(origin), userAgent: UserAgent(version: "1"), http: server)
   }
 
-  /// What becomes of one answer.
+  /// The verdict on one answer.
   private static func verdict(_ answer: ScriptedServer.Answer) async throws -> ServerVerdict<Answer> {
     var session = try session(ScriptedServer(answer))
     return try await session.post("/x", ["b": 1])
   }
 
-  @Test func `a request has the provider's id and a reference`() async throws {
+  @Test func `requests have the fixed headers, a JSON body and the cookies of the session`() async throws {
     let server = ScriptedServer(
       .success(.json(#"{"a":1}"#, HTTPHeader("Set-Cookie", "s=1; Path=/"))), .success(.json(#"{"a":2}"#)))
     var session = try Self.session(server)
@@ -44,17 +44,17 @@ import Testing
   }
 
   // Holds: PEERSIGNIN-11
-  @Test(arguments: [200, 201]) func `two statuses are success`(_ status: Int) async throws {
+  @Test(arguments: [200, 201]) func `the statuses 200 and 201 are success`(_ status: Int) async throws {
     #expect(try await Self.verdict(.success(.json(#"{"a":1}"#, status: status))).get() == Answer(a: 1))
   }
 
   @Test(arguments: ["application/json", "Application/JSON", "application/json;charset=utf-8", "application/json ; x=y"])
-  func `a JSON object has each name once`(_ type: String) async throws {
+  func `a JSON media type is accepted in any case and with parameters`(_ type: String) async throws {
     #expect(try await Self.verdict(.success(.json(#"{"a":1}"#, type: type))).get() == Answer(a: 1))
   }
 
   private static let refusals: [(HTTPResponse, LiquidAuthError)] = [
-    // A status from 400 on with any body, and an error with any status.
+    // A status of 400 or higher with any body, and an error with any status.
     (.json(#"{"a":1}"#, status: 500), .serverError(status: 500, "it gave no reason")),
     (.json(#"{"a":1,"success":true}"#, status: 503), .serverError(status: 503, "it gave no reason")),
     (.json(#"{"reason":"unauthorized","error":"no"}"#, status: 401), .authenticationFailed("no")),
@@ -70,7 +70,7 @@ import Testing
   ]
 
   @Test(arguments: refusals)
-  func `a refusal is one by its status or by its body`(_ response: HTTPResponse, _ error: LiquidAuthError) async throws
+  func `an answer is refused by its status or its body`(_ response: HTTPResponse, _ error: LiquidAuthError) async throws
   {
     let verdict = try await Self.verdict(.success(response))
     #expect(throws: error) { try verdict.get() }
@@ -84,7 +84,7 @@ import Testing
     (500, #"{"reason":"not_found"}"#, false, false),
     (200, #"{"reason":"not_found","error":"x"}"#, false, false),
   ])
-  func `a missing method differs from an unsupported one`(
+  func `a refusal is "not found" or "unauthorized" by status and reason`(
     _ status: Int, _ body: String, _ isNotFound: Bool, _ isUnauthorized: Bool
   ) async throws {
     guard case .refused(let refusal) = try await Self.verdict(.success(.json(body, status: status))) else {
@@ -121,14 +121,14 @@ import Testing
 
   // Holds: PEERSIGNIN-11
   @Test(arguments: nonAnswers)
-  func `an invalid answer is refused with the member's name`(
+  func `an invalid or failed answer is an error with the reason`(
     _ answer: ScriptedServer.Answer, _ error: LiquidAuthError
   ) async throws {
     await #expect(throws: error) { try await Self.verdict(answer) }
   }
 
   // Holds: SERVER-3
-  @Test func `arrays that are nested without end are no answer`() async throws {
+  @Test func `deeply nested arrays are refused`() async throws {
     let bomb = String(repeating: "[", count: 60_000)
     await #expect(throws: LiquidAuthError.invalidJSON("it is nested more than 32 deep")) {
       try await Self.verdict(.success(.json(bomb)))
@@ -142,7 +142,7 @@ import Testing
     }
   }
 
-  @Test func `an answer that cannot be encoded is not sent`() async throws {
+  @Test func `a request that cannot be encoded is not sent`() async throws {
     let server = ScriptedServer()
     var session = try Self.session(server)
     await #expect(throws: LiquidAuthError.unwritable) {

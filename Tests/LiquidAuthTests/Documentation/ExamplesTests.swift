@@ -3,7 +3,7 @@ import Foundation
 import LiquidAuth
 import Testing
 
-/// The examples of `LiquidAuth.docc`, compiled, and run against a server double.
+/// The examples of `LiquidAuth.docc`, compiled and run against a server double.
 @Suite struct ExamplesTests {
   private static let here = URL(filePath: #filePath)
 
@@ -35,7 +35,7 @@ import Testing
     for example in examples { #expect(source.contains(Self.unindented(example[...])), "\(example)") }
   }
 
-  @Test func `each kind of error has its row on the page`() throws {
+  @Test func `each kind of error has its row in the documentation`() throws {
     let rows = try Self.page.split(separator: "\n").filter { $0.hasPrefix("| ``LiquidAuthError/Kind/") }
     let names = rows.compactMap { $0.dropFirst("| ``LiquidAuthError/Kind/".count).split(separator: "`").first }
     #expect(names.map(String.init) == Self.kinds.map(name(of:)))
@@ -51,7 +51,7 @@ import Testing
   }
 }
 
-// MARK: - Names of cases, as the page has them
+// MARK: - Names of cases in the documentation
 
 private func name(of kind: LiquidAuthError.Kind) -> String {
   switch kind {

@@ -32,7 +32,7 @@ import Testing
   }
 
   // Holds: KEYRI-7
-  @Test func `two logins in one millisecond are not the same`() async throws {
+  @Test func `two logins in one millisecond differ`() async throws {
     let nonces = [[UInt8](repeating: 1, count: 16), [UInt8](repeating: 2, count: 16)]
     let world = try KeyriWorld(bytes: nonces)
     for _ in nonces {
@@ -58,7 +58,7 @@ import Testing
     (100, "", .keyriRefused(status: 100, reason: nil)),
     (301, token, .keyriRedirected), (302, "", .keyriRedirected), (307, "", .keyriRedirected),
     (308, "", .keyriRedirected),
-    // Yes by the status, no by the body.
+    // Success by status, refusal by body.
     (200, #"{"error":"no such user"}"#, .keyriRefused(status: 200, reason: "no such user")),
     (200, #"{"errors":true,"errorMsg":"no"}"#, .keyriRefused(status: 200, reason: "no")),
     (
@@ -67,7 +67,7 @@ import Testing
     ),
     (200, #"{"status":401}"#, .keyriRefused(status: 200, reason: nil)),
     (200, #"{"error":{"code":1}}"#, .keyriRefused(status: 200, reason: nil)),
-    // No token, whatever else it may be.
+    // No valid token.
     (200, "", .keyriAnswer("token")), (200, "Could not register", .keyriAnswer("token")),
     (200, "{}", .keyriAnswer("token")),
     (200, "<html></html>", .keyriAnswer("token")), (200, "a.b", .keyriAnswer("token")),
@@ -76,7 +76,7 @@ import Testing
     (200, "\"" + token + "\"", .keyriAnswer("token")), (200, "aGVhZA==.Ym9keQ.c2ln", .keyriAnswer("token")),
     (200, "aGVhZA.Ym9keQ.c2/n", .keyriAnswer("token")), (200, "\u{0}", .keyriAnswer("token")),
   ])
-  func `status and body are both judged`(_ status: Int, _ body: String, _ error: LiquidAuthError) async throws {
+  func `an answer is checked by status and body`(_ status: Int, _ body: String, _ error: LiquidAuthError) async throws {
     let world = try KeyriWorld()
     world.answer(status, body, [HTTPHeader("Location", "https://evil.example/")])
     await #expect(throws: error) { try await world.companion.login(world.email()) }
@@ -87,7 +87,7 @@ import Testing
     PortError.unreachable("connection refused"), .untrusted("unknown authority"), .timedOut, .tooLarge,
     .broken("reset"),
   ])
-  func `an answer without a token is an error`(_ failure: PortError) async throws {
+  func `a transport failure is an error`(_ failure: PortError) async throws {
     let world = try KeyriWorld()
     world.fail(failure)
     await #expect(throws: LiquidAuthError.keyriServer(failure)) { try await world.companion.register(world.email()) }
@@ -95,7 +95,7 @@ import Testing
 
   // Holds: KEYRI-8
   @Test(arguments: [PortError.declined, .timedOut, .unreachable("not running"), .refused("no vault")])
-  func `without a signature nothing is sent`(_ failure: PortError) async throws {
+  func `without a signature, nothing is sent`(_ failure: PortError) async throws {
     let world = try KeyriWorld { _ throws(PortError) in throw failure }
     await #expect(throws: LiquidAuthError.keyriAuthenticator(failure)) {
       try await world.companion.login(world.email())
@@ -105,13 +105,13 @@ import Testing
 
   // Holds: KEYRI-8
   @Test(arguments: [60_000, 3_600_000])
-  func `a signature that came too late is not sent`(_ delay: UInt64) async throws {
+  func `a late signature is not sent`(_ delay: UInt64) async throws {
     let world = try KeyriWorld { $0.now += delay }
     await #expect(throws: LiquidAuthError.keyriTooLate) { try await world.companion.login(world.email()) }
     #expect(world.requests.isEmpty)
   }
 
-  @Test func `a signature that came in time is sent`() async throws {
+  @Test func `a signature within 60 seconds is sent`() async throws {
     let world = try KeyriWorld { $0.now += 59_999 }
     world.answer(200, Self.token)
     _ = try await world.companion.login(world.email())
@@ -127,7 +127,7 @@ import Testing
     #expect(world.signed.isEmpty && world.requests.isEmpty)
   }
 
-  @Test func `a key that the authenticator does not give is not registered`() async throws {
+  @Test func `without a key from the authenticator, nothing is registered`() async throws {
     let world = try KeyriWorld()
     await #expect(throws: LiquidAuthError.self) { try await world.companion.register(KeyriEmail("bob@example.com")) }
     #expect(world.requests.isEmpty)

@@ -58,7 +58,7 @@ import Testing
     #expect(try KeyriLink(text, otherOrigins: [origin]).origin == origin)
   }
 
-  @Test func `a configured host is one with its port`() throws {
+  @Test func `a configured host includes its port`() throws {
     let configured: Set = [try WebOrigin("https://localhost:8443")]
     #expect(throws: LiquidAuthError.foreignKeyriLink) {
       try KeyriLink("https://localhost?sessionId=abc", otherOrigins: configured)

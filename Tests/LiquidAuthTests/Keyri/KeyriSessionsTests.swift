@@ -55,7 +55,7 @@ import Testing
     ("app.example:8443", "https://app.example:8443"), ("HTTPS://App.Example:443", "https://app.example"),
     ("http://localhost:3000", "http://localhost:3000"),
   ])
-  func `an origin is read in both of its forms`(_ text: String, _ origin: String) async throws {
+  func `an origin is read with and without a scheme`(_ text: String, _ origin: String) async throws {
     #expect(try await Self.lookedUp(["WidgetOrigin": text]).session.widgetOrigin.description == origin)
   }
 
@@ -70,14 +70,14 @@ import Testing
   }
 
   @Test(arguments: ["sessionId", "WidgetOrigin", "browserPublicKey", "__hash", "__salt"])
-  func `required members are texts`(_ member: String) async throws {
+  func `a required member that is not a text is refused`(_ member: String) async throws {
     for value: Any in [NSNull(), 1, true, ["a"], ["a": "b"]] {
       await #expect(throws: LiquidAuthError.keyriAnswer(member)) { try await Self.lookedUp([member: value]) }
     }
   }
 
   @Test(arguments: ["WidgetUserAgent", "riskAnalytics"])
-  func `optional members have their types`(_ member: String) async throws {
+  func `an optional member of a wrong type is refused`(_ member: String) async throws {
     await #expect(throws: LiquidAuthError.keyriAnswer(member)) { try await Self.lookedUp([member: "text"]) }
   }
 
@@ -88,7 +88,7 @@ import Testing
   }
 
   // Holds: KEYRI-4
-  @Test func `a browser's key is a point of the curve`() async throws {
+  @Test func `a browser key that is not a point of the curve is refused`() async throws {
     for vector in try KeyriVectors.load().badBrowserKeys.array {
       await #expect(throws: LiquidAuthError.browserKey, "\(vector)") {
         try await Self.lookedUp(["browserPublicKey": vector.browserPublicKey.text])
@@ -111,7 +111,7 @@ import Testing
     (200, "{\"sessionId\":", .keyriAnswer("it is not JSON")), (200, "<html>", .keyriAnswer("it is not JSON")),
     (200, String(repeating: "[", count: 16_000), .keyriAnswer("it is nested more than 32 deep")),
   ])
-  func `an answer that describes no session is refused`(_ status: Int, _ body: String, _ error: LiquidAuthError)
+  func `an answer without a session is refused`(_ status: Int, _ body: String, _ error: LiquidAuthError)
     async throws
   {
     let world = try KeyriWorld()
@@ -120,7 +120,7 @@ import Testing
     #expect(world.requests.count == 1)
   }
 
-  @Test func `an error beside a whole session is an error`() async throws {
+  @Test func `an error member makes an otherwise valid session an error`() async throws {
     await #expect(throws: LiquidAuthError.keyriRefused(status: 200, reason: "expired")) {
       try await Self.lookedUp(["error": "expired"])
     }
@@ -128,7 +128,7 @@ import Testing
   }
 
   // Holds: KEYRI-3
-  @Test func `an answer that was cut off anywhere is refused`() async throws {
+  @Test func `a truncated answer is refused`() async throws {
     let whole = try KeyriWorld.session()
     for length in 0..<whole.utf8.count {
       let world = try KeyriWorld()
@@ -138,7 +138,7 @@ import Testing
   }
 
   // Holds: KEYRI-3
-  @Test func `an answer with any changed byte is refused, or is about this session`() async throws {
+  @Test func `an answer with a changed byte is refused or describes this session`() async throws {
     let whole = Array(try KeyriWorld.session().utf8)
     for index in whole.indices {
       var changed = whole
@@ -150,7 +150,7 @@ import Testing
     }
   }
 
-  @Test func `an answer that is too long is not read`() async throws {
+  @Test func `an answer that is too long is an error`() async throws {
     let world = try KeyriWorld()
     world.fail(.tooLarge)
     await #expect(throws: LiquidAuthError.keyriServer(.tooLarge)) { try await world.sessions.session(of: world.link()) }
@@ -158,7 +158,7 @@ import Testing
 
   // MARK: Confirming
 
-  @Test func `a confirmation is signed for the page that the person saw, and sealed for its browser`() async throws {
+  @Test func `a confirmation is signed for the shown page and sealed for its browser`() async throws {
     let (world, session) = try await Self.lookedUp()
     world.answer(200, "{}")
     try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
@@ -174,7 +174,7 @@ import Testing
       ])
   }
 
-  @Test func `the login inside is readable by the browser alone`() async throws {
+  @Test func `only the browser can read the login in a confirmation`() async throws {
     let (world, session) = try await Self.lookedUp()
     world.answer(200)
     try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
@@ -188,7 +188,7 @@ import Testing
     "https://app.example", "https://app.example:8444", "https://evil.example:8443", "http://localhost:8443",
     "https://app.example.evil.example:8443",
   ])
-  func `another origin than the one that was shown is not confirmed`(_ shown: String) async throws {
+  func `a confirmation for another origin than that of the session is refused`(_ shown: String) async throws {
     let (world, session) = try await Self.lookedUp()
     await #expect(throws: LiquidAuthError.anotherOrigin) {
       try await world.sessions.confirm(session, agreedOrigin: WebOrigin(shown), as: world.email())
@@ -232,7 +232,7 @@ import Testing
     #expect(world.requests.count == 1)
   }
 
-  @Test func `a prompt that was answered too late sends nothing`() async throws {
+  @Test func `a late answer to the prompt sends nothing`() async throws {
     let (world, session) = try await Self.lookedUp { $0.now += 60_000 }
     await #expect(throws: LiquidAuthError.keyriTooLate) {
       try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
@@ -243,7 +243,7 @@ import Testing
   @Test(arguments: [
     (200, ""), (200, "{}"), (201, ""), (204, ""), (200, #"{"errors":false,"error":null,"message":"done"}"#),
   ])
-  func `a confirmation that arrived is not sent again`(_ status: Int, _ body: String) async throws {
+  func `an accepted confirmation is not sent again`(_ status: Int, _ body: String) async throws {
     let (world, session) = try await Self.lookedUp()
     world.answer(status, body)
     try await world.sessions.confirm(session, agreedOrigin: session.widgetOrigin, as: world.email())
@@ -259,7 +259,7 @@ import Testing
     (200, "<html>", .keyriAnswer("it is not JSON")), (200, "[]", .keyriAnswer("the answer")),
     (307, "", .keyriRedirected),
   ])
-  func `a confirmation that was refused is not sent again`(_ status: Int, _ body: String, _ error: LiquidAuthError)
+  func `a refused confirmation is not sent again`(_ status: Int, _ body: String, _ error: LiquidAuthError)
     async throws
   {
     let (world, session) = try await Self.lookedUp()
@@ -273,7 +273,7 @@ import Testing
   // MARK: Denying
 
   // Holds: KEYRI-6, PEERSERVER-2
-  @Test func `a denial sends nothing but the refusal`() async throws {
+  @Test func `a denial sends only the refusal`() async throws {
     let (world, session) = try await Self.lookedUp()
     world.answer(200)
     try await world.sessions.deny(session)
@@ -293,7 +293,7 @@ import Testing
     #expect(world.sent == world.flow.denialText.text)
   }
 
-  @Test func `a denial that did not arrive is an error`() async throws {
+  @Test func `a denial that the server does not accept is an error`() async throws {
     let (world, session) = try await Self.lookedUp()
     world.answer(500)
     await #expect(throws: LiquidAuthError.keyriRefused(status: 500, reason: nil)) {

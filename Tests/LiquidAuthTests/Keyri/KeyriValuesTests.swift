@@ -37,7 +37,7 @@ import Testing
     #expect(all.allSatisfy { Base64.decode($0.salt)?.count == 32 })
   }
 
-  @Test func `data are 13 digits and a nonce`() throws {
+  @Test func `signed data is 13 digits and a nonce`() throws {
     let flow = try KeyriVectors.load().flow
     #expect(
       try KeyriTimestampNonce(at: flow.milliseconds.integer(), nonce: flow.nonce.bytes).text == flow.dataText.text)
@@ -47,11 +47,11 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 1_789_000_000, 999_999_999_999, 10_000_000_000_000, UInt64.max])
-  func `a time of another number of digits is refused`(_ milliseconds: UInt64) {
+  func `a time without 13 digits is refused`(_ milliseconds: UInt64) {
     #expect(throws: LiquidAuthError.wrongClock) { try KeyriTimestampNonce(at: milliseconds, nonce: []) }
   }
 
-  @Test func `data are fresh for less than 60 seconds, and never before they were made`() throws {
+  @Test func `signed data is fresh for less than 60 seconds, and not before its own time`() throws {
     let made = try KeyriTimestampNonce(at: 1_789_000_000_000, nonce: [])
     #expect(made.isFresh(at: 1_789_000_000_000))
     #expect(made.isFresh(at: 1_789_000_059_999))
@@ -75,7 +75,7 @@ import Testing
     #expect(throws: LiquidAuthError.noEmail) { try KeyriEmail(text) }
   }
 
-  @Test func `a spelling of an address is kept, byte for byte`() throws {
+  @Test func `the spelling of an address is kept byte for byte`() throws {
     #expect(try KeyriEmail("e\u{301}@b").text.utf8.count == 5)
     #expect(try KeyriEmail("\u{E9}@b").text.utf8.count == 4)
     #expect(try KeyriEmail(String(repeating: "a", count: 252) + "@b").text.utf8.count == 254)
@@ -92,7 +92,7 @@ import Testing
     }
   }
 
-  @Test func `a token that is logged by mistake stays secret`() throws {
+  @Test func `a logged token shows only its length`() throws {
     let token = try #require(FirebaseToken(Array("aGVhZA.Ym9keQ.c2ln".utf8)))
     #expect("\(token)" == "FirebaseToken(18)")
     var dumped = ""

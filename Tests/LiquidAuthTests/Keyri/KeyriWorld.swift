@@ -5,8 +5,9 @@ import TestVectors
 
 @testable import LiquidAuth
 
-/// Everything that Keyri's functions are given, as the vectors have it: a server that answers by a script, the
-/// authenticator's keys, the clock, and randomness.
+/// The ports of Keyri with the data of the vectors.
+///
+/// They are a scripted server, the authenticator's keys, the clock and the randomness.
 final class KeyriWorld: Sendable {
   private struct State {
     var now: UInt64
@@ -19,12 +20,12 @@ final class KeyriWorld: Sendable {
 
   let flow: Vector
   private let state: Mutex<State>
-  /// What the authenticator does when it is asked for a signature, such as to let time pass.
+  /// Runs before the authenticator signs, for example to let time pass.
   let prompt: @Sendable (KeyriWorld) throws(PortError) -> Void
 
-  /// A world in which nothing was asked yet.
+  /// Creates a world without requests.
   ///
-  /// - Parameter bytes: what randomness gives, in order; by default as in the vectors.
+  /// - Parameter bytes: the random bytes in order; by default those of the vectors.
   init(
     bytes: [[UInt8]]? = nil, prompt: @escaping @Sendable (KeyriWorld) throws(PortError) -> Void = { _ in }
   ) throws {
@@ -37,7 +38,7 @@ final class KeyriWorld: Sendable {
         bytes: bytes ?? [flow.nonce.bytes, flow.salt.bytes, flow.iv.bytes]))
   }
 
-  // MARK: What is given
+  // MARK: Inputs
 
   var randomness: KeyriRandomness {
     KeyriRandomness(
@@ -73,19 +74,19 @@ final class KeyriWorld: Sendable {
   func email() throws -> KeyriEmail { try KeyriEmail(flow.emailText.text) }
   func link() throws -> KeyriLink { try KeyriLink(flow.linkText.text, otherOrigins: []) }
 
-  // MARK: What the server does
+  // MARK: Server
 
-  /// The next answer.
+  /// Adds an answer to the script.
   func answer(_ status: Int, _ body: String = "", _ headers: [HTTPHeader] = []) {
     state.withLock {
       $0.answers.append(.success(HTTPResponse(status: status, headers: headers, body: Array(body.utf8))))
     }
   }
 
-  /// The next answer is none.
+  /// Adds a failure to the script.
   func fail(_ failure: PortError) { state.withLock { $0.answers.append(.failure(failure)) } }
 
-  /// The session of the vectors as the API describes it, with the members of `changes`; null removes one.
+  /// The JSON of the session of the vectors with the members of `changes`; null removes a member.
   static func session(_ changes: [String: Any] = [:]) throws -> String {
     let described = try KeyriVectors.load().flow.session.json?.json()
     var session = try JSONSerialization.jsonObject(with: Data(described ?? [])) as? [String: Any] ?? [:]
@@ -93,12 +94,12 @@ final class KeyriWorld: Sendable {
     return String(decoding: try JSONSerialization.data(withJSONObject: session), as: UTF8.self)
   }
 
-  // MARK: What was done
+  // MARK: Records
 
   var requests: [HTTPRequest] { state.withLock { $0.requests.map(\.request) } }
   var limits: [Int] { state.withLock { $0.requests.map(\.maximumBodySize) } }
   var signed: [ScriptedAssociationKeys.Signed] { state.withLock { $0.signed } }
-  /// The last body that was sent, as text.
+  /// The body of the last request, as text.
   var sent: String? { requests.last?.body.map { String(decoding: $0, as: UTF8.self) } }
 
   fileprivate func note(_ signed: ScriptedAssociationKeys.Signed) { state.withLock { $0.signed.append(signed) } }
@@ -115,9 +116,9 @@ extension KeyriWorld: HTTPPort {
   }
 }
 
-/// The authenticator: one user's key, and a signature that the vectors have.
+/// The authenticator, with the key and the signature of the vectors.
 struct ScriptedAssociationKeys: AssociationKeys {
-  /// The signed data and their recipient, as in the prompt.
+  /// A signed request, as shown in the prompt.
   struct Signed: Equatable {
     let data: String
     let publicUserID: String

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct CredentialOptionsTests {
   // Holds: PEERSIGNIN-4
-  @Test func `the request for a registration equals that of phones`() throws {
+  @Test func `a registration request equals that of phones`() throws {
     let vectors = try BackendVectors.load().attestation.array
     #expect(vectors.count == 6)
     for vector in vectors {
@@ -15,7 +15,7 @@ import Testing
   }
 
   // Holds: PEERSIGNIN-3, PEERSIGNIN-4
-  @Test func `requests have the same bytes each time`() throws {
+  @Test func `requests are encoded to fixed bytes`() throws {
     #expect(
       String(decoding: try ServerSession.encode(AttestationRequest(username: "A")), as: UTF8.self)
         == #"{"authenticatorSelection":{"userVerification":"required"},"displayName":"Liquid Auth User","#
@@ -68,7 +68,7 @@ import Testing
   }
 
   // Holds: PEERSIGNIN-15
-  @Test func `members that mean nothing here are passed over, pairings too`() throws {
+  @Test func `unknown members are ignored, pairings too`() throws {
     let json = #"{"challenge":"a","rpId":"b","pairing":{"version":2},"timeout":"soon","userVerification":7}"#
     let options = try ServerSession.decode(AssertionOptions.self, Array(json.utf8))
     #expect(options == AssertionOptions(challenge: "a", rpId: "b"))

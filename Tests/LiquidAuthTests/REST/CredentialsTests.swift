@@ -9,7 +9,7 @@ import Testing
 @testable import LiquidAuth
 
 @Suite struct CredentialsTests {
-  @Test func `a registration's answer equals that of phones`() throws {
+  @Test func `the answer of a registration equals that of phones`() throws {
     for vector in try BackendVectors.load().attestation.array {
       let body = try vector.responseBody.decode(AttestationCredential.self)
       #expect(try JSONValue(ServerSession.encode(body)) == vector.responseBody.json)
@@ -20,7 +20,7 @@ import Testing
   }
 
   // Holds: PEERSIGNIN-5
-  @Test func `a sign-in's answer equals that of phones, with the account's signature`() throws {
+  @Test func `the answer of a sign-in equals that of phones, with the account's signature`() throws {
     let vectors = try BackendVectors.load().assertion.array
     #expect(vectors.count == 6)
     for vector in vectors {
@@ -79,7 +79,7 @@ import Testing
     return try AuthenticatorData(parsing: #require(object["authData"]?.bytes))
   }
 
-  @Test func `an answer has the same bytes each time`() throws {
+  @Test func `an answer is encoded to fixed bytes`() throws {
     let liquid = LiquidExtensionResult(
       requestId: try #require(RequestID("7")), address: "A", signature: Base64URLBytes([0xFB, 0xFF]),
       device: "a/\"b\"")

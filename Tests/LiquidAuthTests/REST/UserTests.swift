@@ -40,7 +40,7 @@ import Testing
     var testDescription: String { json }
   }
 
-  /// The service's own, NestJS's with one sentence and with many, and one without a text.
+  /// Errors of the service, of NestJS with one message and with many, and without a text.
   private static let refusals: [Refusal] = [
     Refusal(
       json: #"{"reason":"not_found","error":"User not found."}"#, reason: "not_found", message: "User not found.",
@@ -56,7 +56,7 @@ import Testing
     Refusal(json: #"{"wallet":"A","credentials":[]}"#),
   ]
 
-  @Test(arguments: refusals) private func `a refusal is read in every form that servers have`(
+  @Test(arguments: refusals) private func `a refusal is read in every known form`(
     _ expected: Refusal
   ) throws {
     let body = try ServerSession.decode(ErrorBody.self, Array(expected.json.utf8))

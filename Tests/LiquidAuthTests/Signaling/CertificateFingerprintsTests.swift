@@ -57,11 +57,11 @@ struct CertificateFingerprintsTests {
 
   @Test(arguments: [
     [firstBy256], [firstBy384], [firstBy512], [firstBy256.lowercased()], [firstBy384.uppercased()],
-    // By several functions, of which some are not taken or not known.
+    // Several functions, some of them not accepted or unknown.
     [firstBy512, firstBy256], [firstBy256, firstBy384, firstBy512], [firstByMD5, firstBySHA1, firstBy256],
     ["sha3-256 00", firstBy384],
   ])
-  func `one certificate is named by SHA-256, SHA-384 or SHA-512`(_ values: [String]) throws {
+  func `a certificate matches by SHA-256, SHA-384 or SHA-512`(_ values: [String]) throws {
     let fingerprints = try Self.fingerprints(values)
     #expect(fingerprints.contains(certificate: Self.first))
     #expect(!fingerprints.contains(certificate: Self.second) && !fingerprints.contains(certificate: []))
@@ -72,7 +72,7 @@ struct CertificateFingerprintsTests {
     [firstBy256, secondBy256], [secondBy384, firstBy384], [firstBy512, secondBy512],
     [firstBy256, secondBy256, firstBy512, secondBy512],
   ])
-  func `each of several certificates is named`(_ values: [String]) throws {
+  func `each of several certificates matches`(_ values: [String]) throws {
     let fingerprints = try Self.fingerprints(values)
     #expect(fingerprints.contains(certificate: Self.first) && fingerprints.contains(certificate: Self.second))
   }
@@ -81,7 +81,7 @@ struct CertificateFingerprintsTests {
   @Test(arguments: [
     [firstBy256, secondBy384], [secondBy512, firstBy384], [firstBy384, firstBy256, secondBy512],
   ])
-  func `only those by the strongest function count`(_ values: [String]) throws {
+  func `only fingerprints of the strongest function count`(_ values: [String]) throws {
     let fingerprints = try Self.fingerprints(values)
     #expect(!fingerprints.contains(certificate: Self.first) && fingerprints.contains(certificate: Self.second))
   }
@@ -92,7 +92,7 @@ struct CertificateFingerprintsTests {
     ([firstBy224], "sha-224"),
     (["SHA-1 " + firstBySHA1.dropFirst(6)], "sha-1"), ([firstByMD5, firstBySHA1, "sha-256 00"], "md5"),
   ])
-  func `a function that is too weak is refused by its name`(_ values: [String], _ name: String) {
+  func `a weak function is refused by name`(_ values: [String], _ name: String) {
     let error = #expect(throws: LiquidAuthError.self) { try Self.fingerprints(values) }
     #expect(error == .weakFingerprint(name))
     #expect(

@@ -2,11 +2,11 @@ import Testing
 
 @testable import LiquidAuth
 
-/// The wallet's machine, a gateway and a dApp, joined in memory.
+/// The signaling machine of the wallet, a gateway and a dApp, connected in memory.
 struct JoinedTests {
   // Holds: PEERSIGNAL-1
   @Test(arguments: [Joined.Transport.webSocket, .polling(packetsPerBody: 1), .polling(packetsPerBody: .max)])
-  func `wallet and dApp open a channel, packets one by one and together`(_ transport: Joined.Transport) {
+  func `wallet and dApp open a channel over each transport`(_ transport: Joined.Transport) {
     var joined = Joined(over: transport)
     joined.dAppListens = true
     joined.begin()
@@ -19,7 +19,7 @@ struct JoinedTests {
 
   // Holds: SIGNAL-5
   @Test(arguments: [Joined.Transport.webSocket, .polling(packetsPerBody: 1), .polling(packetsPerBody: .max)])
-  func `an offer that was lost before the dApp listened comes again`(_ transport: Joined.Transport) {
+  func `an offer that was lost before the dApp listened is sent again`(_ transport: Joined.Transport) {
     var joined = Joined(over: transport)
     joined.begin()
     joined.letPass(.seconds(10))
@@ -35,7 +35,7 @@ struct JoinedTests {
 
   // Holds: SIGNAL-5
   @Test(arguments: [Joined.Transport.webSocket, .polling(packetsPerBody: 1), .polling(packetsPerBody: .max)])
-  func `a server that restarts in mid-flow is found again`(_ transport: Joined.Transport) {
+  func `the wallet reconnects to a server that restarts`(_ transport: Joined.Transport) {
     var joined = Joined(over: transport)
     joined.begin()
     joined.letPass(.seconds(4))
@@ -47,7 +47,7 @@ struct JoinedTests {
   }
 
   // Holds: PEERSIGNAL-5
-  @Test func `a second dApp of the room comes too late`() {
+  @Test func `answers after the first are ignored`() {
     var joined = Joined(over: .webSocket)
     joined.dAppListens = true
     joined.answersPerOffer = 3
@@ -57,7 +57,7 @@ struct JoinedTests {
   }
 
   // Holds: PEERSIGNAL-4
-  @Test func `a dApp that never comes is waited for two minutes`() {
+  @Test func `a missing dApp times out after two minutes`() {
     var joined = Joined(over: .webSocket)
     joined.begin()
     joined.letPass(.seconds(200))
@@ -76,11 +76,11 @@ struct JoinedTests {
   }
 }
 
-/// Everything that would be on the network, and what has come of it.
+/// The simulated network, and the results.
 struct Joined {
   enum Transport: Equatable, Sendable {
     case webSocket
-    /// Web sockets are refused; so many packets go into one body.
+    /// Web sockets are refused; one body has up to this number of packets.
     case polling(packetsPerBody: Int)
   }
 
@@ -105,7 +105,7 @@ struct Joined {
   private let transport: Transport
   private var wallet = Wallet()
   private var pending: [Pending] = []
-  /// What the server has for the wallet, and the poll that waits for it.
+  /// The server's packets for the wallet, and the poll that waits for them.
   private var outbox: [String] = []
   private var poll: SocketIOMachine.ConnectionID?
   private var connection = id(0)
@@ -133,7 +133,7 @@ struct Joined {
     wallet.now = end
   }
 
-  /// Every session is lost; the new server takes connections at once.
+  /// Drops all sessions; the new server accepts connections at once.
   mutating func restartServer() {
     (outbox, poll, hasSession) = ([], nil, false)
     switch transport {
@@ -201,7 +201,7 @@ struct Joined {
     }
   }
 
-  /// The server's answers: as messages, or as bodies to the poll that waits.
+  /// Delivers the server's packets as messages, or as the body of the waiting poll.
   private mutating func deliver() {
     switch transport {
     case .webSocket:
@@ -219,7 +219,7 @@ struct Joined {
 
   // MARK: The gateway and the dApp
 
-  /// Signals go to everyone in the room: back to the wallet, and to the dApp if it listens.
+  /// Relays a signal to all in the room: the wallet itself, and the dApp if it listens.
   private mutating func take(_ text: String) {
     if text == "40" { outbox.append(Client.connected) }
     guard text.hasPrefix("42"), let event = try? SocketIOEvent(array: String(text.dropFirst(2))) else { return }

@@ -2,12 +2,12 @@ import Testing
 
 @testable import LiquidAuth
 
-/// An open channel, its peer connection played by the test.
+/// An open channel over a simulated peer connection.
 @Suite(.timeLimit(.minutes(1))) struct PeerChannelTests {
   let world = World()
   let ends = PeerChannelEnds()
 
-  /// The channel; the world has heard nothing yet.
+  /// Opens a channel and discards the call that made its peer connection.
   func open(maximumOutgoingSize: Int = 100) async throws -> PeerChannel {
     ends.attach(
       try world.make(iceServers: [], channelLabel: "liquid", bufferedAmountLowThreshold: 1) { ends.receive($0) })
@@ -15,7 +15,7 @@ import Testing
     return PeerChannel(ends, maximumOutgoingSize: maximumOutgoingSize)
   }
 
-  @Test func `messages come in their order, to the last one before the end`() async throws {
+  @Test func `messages are read in order, up to the last one before the close`() async throws {
     let channel = try await open()
     let messages: [PeerMessage] = ["a", "", .binary([0, 0xFF]), "é", .binary([])]
     for message in messages { world.peer(.message(message)) }
@@ -39,7 +39,7 @@ import Testing
   }
 
   // Holds: SIGNAL-17
-  @Test func `the largest frame of ARC-27 is taken, one byte more closes the channel`() async throws {
+  @Test func `the largest ARC-27 frame is accepted; one byte more closes the channel`() async throws {
     let channel = try await open()
     let text = String(repeating: "x", count: ARC27Frame.maximumSize)
     world.peer(.message(.text(text)))
@@ -53,7 +53,7 @@ import Testing
   }
 
   // Holds: SIGNAL-17
-  @Test func `unread messages are limited`() async throws {
+  @Test func `the number of unread messages is limited`() async throws {
     let channel = try await open()
     for _ in 0..<PeerChannel.maximumUnreadCount { world.peer(.message("")) }
     #expect(world.openThings == 1)
@@ -64,7 +64,7 @@ import Testing
     #expect(count == PeerChannel.maximumUnreadCount)
   }
 
-  @Test func `large messages that are not read do not pile up either`() async throws {
+  @Test func `the size of unread messages is limited`() async throws {
     let channel = try await open()
     let message = PeerMessage.text(String(repeating: "x", count: PeerChannel.maximumIncomingSize))
     for _ in 0..<4 { world.peer(.message(message)) }
@@ -100,7 +100,7 @@ import Testing
   }
 
   // Holds: SIGNAL-18
-  @Test func `a message that is larger than the dApp takes is refused by name, and the channel stays open`()
+  @Test func `a message above the limit of the dApp is refused, and the channel stays open`()
     async throws
   {
     let channel = try await open(maximumOutgoingSize: 2)
@@ -120,7 +120,7 @@ import Testing
     world.setBufferedAmount(PeerChannel.highWaterMark + 1)
     async let sending: Void = channel.send("b")
     await waiting()
-    world.peer(.bufferedAmountLow)  // Still above the mark: not enough.
+    world.peer(.bufferedAmountLow)  // Still above the mark.
     world.setBufferedAmount(PeerChannel.lowWaterMark)
     world.peer(.bufferedAmountLow)
     try await sending
@@ -182,7 +182,7 @@ import Testing
     #expect(world.openThings == 1)
   }
 
-  @Test func `closed twice is closed once`() async throws {
+  @Test func `a second close has no effect`() async throws {
     let channel = try await open()
     channel.close()
     channel.close()
@@ -192,13 +192,13 @@ import Testing
     for try await _ in channel.messages { Issue.record("a message") }
   }
 
-  @Test func `a connection that comes after the end is closed`() throws {
+  @Test func `a connection that is attached after the end is closed`() throws {
     ends.close(nil)
     ends.attach(try world.make(iceServers: [], channelLabel: "", bufferedAmountLowThreshold: 1) { ends.receive($0) })
     #expect(world.openThings == 0)
   }
 
-  /// Until a sender waits for room: the amount is read once before the registration, and once after.
+  /// Waits until a sender waits for room: it reads the amount once before it registers, and once after.
   private func waiting() async {
     while world.looksAtBufferedAmount < 2 { await Task.yield() }
   }

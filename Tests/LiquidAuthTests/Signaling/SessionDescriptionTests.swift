@@ -13,7 +13,7 @@ struct SessionDescriptionTests {
     #expect(read.maximumMessageSize == 262_144)
   }
 
-  @Test func `the channel may be one of several sections, the fingerprint above all of them`() throws {
+  @Test func `the channel may be one of several sections, with the fingerprint above them`() throws {
     let read = try SessionDescription(
       Descriptions.lines([
         "v=0", Self.fingerprint, "m=audio 9 UDP/TLS/RTP/SAVPF 111", "a=mid:0", Self.channel, "a=mid:1",
@@ -42,7 +42,7 @@ struct SessionDescriptionTests {
     "sha-256 " + hex(31) + ":a", "sha-256 " + hex(31) + ":", "sha-256 " + hex(31) + ":+1", "sha-256 " + hex(32) + " x",
     "sha-256  " + hex(32), " sha-256 " + hex(32), "sha256 " + hex(32), "sha-999 " + hex(32), "",
   ])
-  func `other fingerprints are not accepted`(_ value: String) {
+  func `a malformed fingerprint is not accepted`(_ value: String) {
     #expect(throws: LiquidAuthError.noFingerprint) {
       try SessionDescription(Descriptions.lines(["v=0", Self.channel, "a=fingerprint:\(value)"]))
     }
@@ -97,7 +97,7 @@ struct SessionDescriptionTests {
     }
   }
 
-  @Test func `a description of 32 KiB is read, one byte more is too much`() throws {
+  @Test func `a description of 32 KiB is read; one byte more is refused`() throws {
     let rest = SessionDescription.maximumSize - Descriptions.answer.utf8.count - "a=\r\n".utf8.count
     let text = Descriptions.answer + "a=" + String(repeating: "x", count: rest) + "\r\n"
     #expect(try SessionDescription(text).text.utf8.count == 32_768)

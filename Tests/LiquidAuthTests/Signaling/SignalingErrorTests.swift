@@ -25,19 +25,19 @@ struct SignalingErrorTests {
   ]
 
   @Test(arguments: errors.map(\.description) + channelErrors.map(\.description))
-  func `each is one line in lower case that a terminal shows and does not obey`(_ text: String) {
+  func `each error is one lower-case line without control characters`(_ text: String) {
     #expect(text.first?.isLowercase == true && !text.hasSuffix("."))
     #expect(!text.unicodeScalars.contains { $0.properties.generalCategory == .control || $0 == "\u{202e}" })
     #expect(text.count < 400)
   }
 
-  @Test func `no two read alike`() {
+  @Test func `all errors have different texts`() {
     #expect(Set(Self.errors.map(\.description)).count == Self.errors.count)
     #expect(Set(Self.channelErrors.map(\.description)).count == Self.channelErrors.count)
   }
 
   // Holds: SIGNAL-14
-  @Test func `after a sign-in, the way on is the page's new link`() {
+  @Test func `an error after a sign-in asks for a new link of the page`() {
     let used: [LiquidAuthError] = [
       .serverGone(.closed), .serverLost(.closed), .noAnswer, .peerConnectionFailed("x"),
       .otherWallet("x"), .channelTimedOut(.linking), .channelTimedOut(.signalled), .channelTimedOut(.connecting),

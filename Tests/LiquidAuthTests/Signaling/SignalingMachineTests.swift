@@ -2,10 +2,10 @@ import Testing
 
 @testable import LiquidAuth
 
-/// The wallet's side, message for message.
+/// The messages of the wallet, one by one.
 struct SignalingMachineTests {
   // Holds: PEERSIGNAL-2
-  @Test func `the offer is made while the server is connected to, and sent once both are there`() throws {
+  @Test func `the offer is created while connecting, and sent when offer and server are ready`() throws {
     var wallet = Wallet()
     #expect(
       wallet.begin() == [
@@ -28,7 +28,7 @@ struct SignalingMachineTests {
     #expect(actions.first == .transport(.send(id(1), text)))
   }
 
-  @Test func `our candidates go as they are gathered, and those from before after the offer`() throws {
+  @Test func `candidates are sent as they are gathered, and earlier ones after the offer`() throws {
     var wallet = Wallet.linked()
     #expect(wallet.receive(.candidate(Descriptions.candidate(1))) == [])
     let actions = wallet.receive(.offer(Descriptions.offer))
@@ -55,7 +55,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: PEERSIGNAL-4
-  @Test func `after the answer, queued candidates are added and our own are sent again`() throws {
+  @Test func `after the answer, queued candidates are added and own candidates are sent again`() throws {
     var wallet = Wallet.signalled()
     _ = wallet.receive(.candidate(Descriptions.candidate(1)))
     _ = wallet.receive(.candidate(Descriptions.candidate(2)))
@@ -94,7 +94,7 @@ struct SignalingMachineTests {
     #expect(wallet.tick() == [])
   }
 
-  // MARK: What is not listened to
+  // MARK: Ignored messages
 
   // Holds: SIGNAL-4, PEERSIGNAL-3
   @Test func `incoming offers are ignored`() throws {
@@ -110,7 +110,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: SIGNAL-6, PEERSIGNAL-5
-  @Test func `one answer is taken, later ones are counted`() throws {
+  @Test func `the first answer is used; later ones are counted`() throws {
     var wallet = try Wallet.connecting()
     let second = try SocketIOEvent("answer-description", Descriptions.description(setup: "passive"))
     var counts: [Int] = []
@@ -128,7 +128,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: SIGNAL-6
-  @Test func `an answer to an offer that was not sent is not taken`() throws {
+  @Test func `an answer before the offer is counted and not used`() throws {
     var wallet = Wallet.linked()
     let answer = try SocketIOEvent("answer-description", Descriptions.answer)
     #expect(wallet.receive(answer) == [told(.ignoredAnswers(1))])
@@ -137,7 +137,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: SIGNAL-9
-  @Test func `64 candidates of the dApp's are handed on, the others counted`() throws {
+  @Test func `64 candidates of the dApp are used; the others are counted`() throws {
     var wallet = Wallet.signalled()
     for number in 1...40 { #expect(wallet.receive(try candidate(number)) == []) }
     let answer = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
@@ -194,7 +194,7 @@ struct SignalingMachineTests {
     (#"{"candidate":"a=candidate:1","sdpMid":null,"sdpMLineIndex":null}"#, nil),
     (#"{"candidate":"candidate:1"}"#, nil), (#"{"candidate":"candidate:1","sdpMid":""}"#, nil),
   ])
-  func `a candidate is taken in each of the forms that browsers write`(_ payload: String, _ tag: String?) throws {
+  func `a candidate is accepted in each form that browsers write`(_ payload: String, _ tag: String?) throws {
     var wallet = try Wallet.connecting()
     let candidate = ICECandidate(candidate: "candidate:1", sdpMid: tag, sdpMLineIndex: 0)
     #expect(
@@ -202,7 +202,7 @@ struct SignalingMachineTests {
   }
 
   @Test(arguments: [#"{"candidate":""}"#, #"{"candidate":null}"#, "{}"])
-  func `the end of the candidates is passed over`(_ payload: String) throws {
+  func `the end of the candidates is ignored`(_ payload: String) throws {
     var wallet = try Wallet.connecting()
     #expect(wallet.receive(try SocketIOEvent(array: "[\"answer-candidate\",\(payload)]")) == [])
   }
@@ -220,7 +220,7 @@ struct SignalingMachineTests {
     (#""v=0\nm=application 9 UDP/DTLS/SCTP webrtc-datachannel""#, .noFingerprint),
     (#""\#(String(repeating: "x", count: 32_769))""#, .longAnswer),
   ])
-  func `an answer that cannot be used is counted, and the next one that can is taken`(
+  func `an unusable answer is counted, and the next usable one is used`(
     _ payload: String, _ error: LiquidAuthError
   ) throws {
     var wallet = Wallet.signalled()
@@ -241,7 +241,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: SIGNAL-7
-  @Test func `an answer has as many sections as the offer`() throws {
+  @Test func `an answer with another number of sections is counted and not used`() throws {
     var wallet = Wallet.signalled()
     let text = Descriptions.answer + "m=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
     #expect(wallet.receive(try SocketIOEvent("answer-description", text)) == [told(.ignoredAnswers(1))])
@@ -271,7 +271,7 @@ struct SignalingMachineTests {
   // MARK: Time and lost connections
 
   // Holds: SIGNAL-16
-  @Test func `the time-out error names the stage`() throws {
+  @Test func `the timeout error names the stage`() throws {
     for (wallet, stage) in [
       (Wallet.linked(), SignalingStage.linking), (.signalled(), .signalled), (try .connecting(), .connecting),
     ] {
@@ -321,7 +321,7 @@ struct SignalingMachineTests {
       }
     }
     #expect(!LiquidAuthError.otherWallet("x").description.contains("TURN"))
-    // Before an answer, and where only our own offer came back, it is not its fault.
+    // Without an answer, or without another wallet's offer as a text, the error names no other wallet.
     var waiting = Wallet.signalled()
     _ = waiting.receive(try SocketIOEvent("offer-description", other))
     #expect(waiting.receive(.failed("x")) == ended(.peerConnectionFailed("x")))
@@ -332,7 +332,7 @@ struct SignalingMachineTests {
     #expect(alone.receive(.failed("x")) == ended(.peerConnectionFailed("x")))
   }
 
-  @Test func `events after the time-out are ignored`() throws {
+  @Test func `an event after the deadline ends the signaling with the timeout error`() throws {
     var wallet = try Wallet.connecting()
     wallet.wait(.seconds(120))
     #expect(wallet.receive(.channelOpen) == ended(.channelTimedOut(.connecting)))
@@ -358,7 +358,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: PEERSIGNAL-6
-  @Test func `a connection that is lost after the answer brings our candidates once more, and no offer`() throws {
+  @Test func `a reconnect after the answer sends the candidates again, but no offer`() throws {
     var wallet = try Wallet.connecting()
     _ = wallet.receive(.candidate(Descriptions.candidate(1)))
     #expect(wallet.reconnect() == (try emittedCandidates([1], on: 2)))
@@ -366,7 +366,7 @@ struct SignalingMachineTests {
     #expect(wallet.receive(.channelOpen).last == .opened(maximumMessageSize: 262_144))
   }
 
-  @Test func `an answer that comes by the old connection is not heard`() throws {
+  @Test func `an answer over the old connection is ignored`() throws {
     var wallet = Wallet.signalled()
     _ = wallet.reconnect()
     wallet.connection = 1
@@ -374,7 +374,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: SIGNAL-15
-  @Test func `a server that stays away ends the signaling`() {
+  @Test func `a server that stays unreachable ends the signaling`() {
     var wallet = Wallet.signalled()
     for _ in 1...7 {
       _ = wallet.receive(.closed(.unreachable("refused")))
@@ -389,7 +389,7 @@ struct SignalingMachineTests {
   }
 
   // Holds: SIGNAL-15
-  @Test func `a server that never let us in was not lost`() {
+  @Test func `a server that never admitted the wallet is reported as unreachable, not as lost`() {
     var wallet = Wallet()
     _ = wallet.begin()
     for _ in 1...7 {
@@ -402,7 +402,7 @@ struct SignalingMachineTests {
 
   // Holds: SIGNAL-15
   @Test(arguments: [true, false])
-  func `the time-out distinguishes a lost server from a silent dApp`(_ comesBack: Bool) {
+  func `the timeout error distinguishes a lost server from a silent dApp`(_ comesBack: Bool) {
     var wallet = Wallet.signalled()
     for _ in 1...5 {
       wallet.wait(.seconds(23))
@@ -418,7 +418,7 @@ struct SignalingMachineTests {
     #expect(wallet.tick().last == .failed(comesBack ? .channelTimedOut(.signalled) : .serverLost(.closed)))
   }
 
-  @Test func `a server that is not found until the time-out is gone, and a dApp's silence is not spoken of`() {
+  @Test func `at the timeout, an unreachable server is reported instead of a silent dApp`() {
     var wallet = Wallet(timeout: .seconds(8))
     _ = wallet.begin()
     _ = wallet.receive(.offer(Descriptions.offer))
@@ -427,7 +427,7 @@ struct SignalingMachineTests {
     #expect(wallet.tick() == [.failed(.serverGone(.unreachable("refused")))])
   }
 
-  @Test func `the message about a lost server`() {
+  @Test func `errors about a lost server and a silent dApp have these texts`() {
     #expect(
       [LiquidAuthError.serverGone(.timedOut), .serverLost(.closed), .channelTimedOut(.signalled)].map(\.description)
         == [
@@ -467,7 +467,7 @@ struct SignalingMachineTests {
     "a message of ",
   ]
 
-  @Test func `a session with any byte changed ends in a typed error or an open channel, or waits for its time-out`()
+  @Test func `a session with a changed byte ends in a typed error, an open channel or the timeout`()
     throws
   {
     let session = [
@@ -497,7 +497,7 @@ struct SignalingMachineTests {
     #expect(outcomes.keys.sorted() == ["opened", "refused", "waited"])
   }
 
-  /// The end of a session whose peer connection opens after the answer.
+  /// The last action of a session whose peer connection opens after the answer.
   private func outcome(of session: [String]) -> SignalingMachine.Action? {
     var (wallet, actions) = (Wallet(), [SignalingMachine.Action]())
     _ = wallet.begin()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LiquidAuth
 
-/// The driver over ports in memory, from the first call to the last thing that is closed.
+/// The driver over ports in memory, from the first call to the last close.
 @Suite(.timeLimit(.minutes(1))) struct StartSignalingTests {
   static let headers = [
     HTTPHeader("User-Agent", "Test (X11; Linux x86_64)"), HTTPHeader("Cookie", "connect.sid=s%3Aa"),
@@ -37,7 +37,7 @@ import Testing
       url: authority + "/socket.io/?EIO=4&transport=websocket", headers: headers, maximumMessageSize: 262_144)
   }
 
-  /// How far the world has come, each further than the one before.
+  /// The stages of a session, in order.
   enum Stage: CaseIterable, Sendable {
     case webSocketOpening, webSocketOpen, sessionOpen, letIn, signalled, connecting
   }
@@ -68,7 +68,7 @@ import Testing
   // MARK: An open channel
 
   // Holds: PEERSIGNAL-6
-  @Test func `the channel opens; the web socket is closed by then, and nothing else is left but the channel`()
+  @Test func `when the channel opens, the web socket is closed and only the channel remains`()
     async throws
   {
     let task = try start()
@@ -119,7 +119,7 @@ import Testing
     _ = await task.result
   }
 
-  @Test func `without web sockets the channel opens by polling`() async throws {
+  @Test func `without web sockets, the channel opens by polling`() async throws {
     let task = try start()
     try await reach(.webSocketOpening)
     world.webSocket(.closed(.refused(status: 400)))
@@ -152,7 +152,7 @@ import Testing
     #expect(world.openThings == 0)
   }
 
-  @Test func `a poll that waits on a lost connection is given up`() async throws {
+  @Test func `a waiting poll on a lost connection is cancelled`() async throws {
     let task = try start()
     try await reach(.webSocketOpening)
     world.webSocket(.closed(.refused(status: 400)))
@@ -175,7 +175,7 @@ import Testing
 
   // Holds: SIGNAL-19
   @Test(arguments: Stage.allCases)
-  func `cancelled at any stage, nothing is left open`(_ stage: Stage) async throws {
+  func `cancelling at any stage leaves nothing open`(_ stage: Stage) async throws {
     let task = try start()
     try await reach(stage)
     task.cancel()
@@ -227,7 +227,7 @@ import Testing
 
   // MARK: Failures
 
-  @Test func `without WebRTC the server is not bothered`() async throws {
+  @Test func `without WebRTC, nothing is sent to the server`() async throws {
     world.failPeers(PortError.unreachable("a plug-in is missing; install it"))
     let task = try start()
     await #expect(throws: LiquidAuthError("a plug-in is missing; install it")) { try await task.value }
@@ -237,10 +237,10 @@ import Testing
   }
 
   @Test(arguments: Stage.allCases.dropFirst(3))
-  func `the time-out closes everything`(_ stage: Stage) async throws {
+  func `the timeout closes everything`(_ stage: Stage) async throws {
     let task = try start()
     try await reach(stage)
-    // Time moves once all events are handled.
+    // Time moves after all events are handled.
     while told.stages.count < [Stage.letIn: 1, .signalled: 2, .connecting: 3][stage] ?? 0 { await Task.yield() }
     world.advance(by: .seconds(120))
     let reached: SignalingStage = [.signalled: .signalled, .connecting: .connecting][stage] ?? .linking
@@ -263,7 +263,7 @@ import Testing
     (WebSocketEvent.text("garbage"), LiquidAuthError.malformed("packet")),
     (.closed(.untrusted("expired")), .untrusted("expired")), (.closed(.notText), .binary),
   ])
-  func `a server that is refused closes everything`(_ event: WebSocketEvent, _ error: LiquidAuthError) async throws {
+  func `a faulty server closes everything`(_ event: WebSocketEvent, _ error: LiquidAuthError) async throws {
     let task = try start()
     try await reach(.signalled)
     world.webSocket(event)
@@ -272,7 +272,7 @@ import Testing
     #expect(world.alarms == 0)
   }
 
-  @Test func `messages before the channel is open do not pile up`() async throws {
+  @Test func `messages before the channel is open are limited`() async throws {
     let task = try start()
     try await reach(.connecting)
     for _ in 0..<10_000 { world.peer(.message("x")) }
@@ -291,7 +291,7 @@ import Testing
     try await reach(.connecting)
     for number in 0..<count {
       world.peer(.message(.text(text)))
-      // They are looked at before more come: it is not how many wait that ends it.
+      // The driver handles these events before more arrive, so the event limit is not reached.
       guard number % 100 == 99 else { continue }
       world.webSocket(.text("2"))
       #expect(await world.call() == .sendText("3"))
@@ -309,7 +309,7 @@ import Testing
     #expect(world.world.openThings == 0)
   }
 
-  /// Speaks without end before the web socket's `open` has returned.
+  /// Sends a flood of packets before `open` of the web socket returns.
   struct FloodingWorld: WebSocketPort {
     let world = World()
 
@@ -348,7 +348,7 @@ import Testing
     }
   }
 
-  /// Until the driver has set the alarm of its next try, which it does after it has closed the web socket.
+  /// Waits until the driver has set the alarm of its next try, after it has closed the web socket.
   private func alarmIsSet() async {
     while world.nextAlarm != .milliseconds(250) { await Task.yield() }
   }

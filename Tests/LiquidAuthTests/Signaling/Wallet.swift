@@ -2,18 +2,18 @@ import Testing
 
 @testable import LiquidAuth
 
-/// The signaling machine and a hand-moved clock; messages of the web socket are read as events.
+/// The signaling machine with a manual clock.
 struct Wallet {
   var machine: SignalingMachine
   var now = Duration.seconds(500)
-  /// The connection that the server speaks on.
+  /// The connection on which the server sends.
   var connection = 1
 
   init(timeout: Duration = .seconds(120)) {
     machine = SignalingMachine(timeout: timeout, randomness: ConstantRandomness(number: 0))
   }
 
-  /// A wallet that the server has let in, before its peer connection has made the offer.
+  /// A wallet that the server has admitted, before its peer connection has made the offer.
   static func linked() -> Wallet {
     var wallet = Wallet()
     _ = wallet.begin()
@@ -28,7 +28,7 @@ struct Wallet {
     return wallet
   }
 
-  /// A wallet that has taken an answer.
+  /// A wallet that has received an answer.
   static func connecting() throws -> Wallet {
     var wallet = signalled()
     _ = wallet.receive(try SocketIOEvent("answer-description", Descriptions.answer))
@@ -41,7 +41,7 @@ struct Wallet {
 
   mutating func tick() -> [SignalingMachine.Action] { machine.tick(at: now) }
 
-  /// Goes to the next deadline and does what is due then.
+  /// Moves the clock to the next deadline and ticks.
   mutating func tickAtDeadline() -> [SignalingMachine.Action] {
     guard let deadline = machine.deadline else { return [] }
     now = max(now, deadline)
@@ -58,14 +58,14 @@ struct Wallet {
     machine.receive(.server(.init(connection: id(connection), event: .webSocket(event))), at: now)
   }
 
-  /// The server opens the session and lets the wallet into the namespace.
+  /// The server opens the session and connects the wallet to the namespace.
   mutating func letIn() -> [SignalingMachine.Action] {
     _ = receive(.open)
     _ = receive(.text(Client.open))
     return receive(.text(Client.connected))
   }
 
-  /// The connection breaks off, and the next one is let in.
+  /// The connection closes, and the next one is connected.
   mutating func reconnect() -> [SignalingMachine.Action] {
     _ = receive(.closed(nil))
     _ = tickAtDeadline()
@@ -93,7 +93,7 @@ func emittedCandidates(_ numbers: some Sequence<Int>, on connection: Int = 1) th
   }
 }
 
-/// Ended, with its web socket closed.
+/// The actions "close the web socket" and "fail".
 func ended(_ error: LiquidAuthError, on connection: Int = 1) -> [SignalingMachine.Action] {
   [.transport(.close(id(connection))), .failed(error)]
 }

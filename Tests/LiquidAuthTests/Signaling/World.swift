@@ -2,11 +2,11 @@ import Synchronization
 
 @testable import LiquidAuth
 
-/// All ports of the signaling in memory: what is asked of them is heard by the test, which answers by hand.
+/// All ports of the signaling in memory: the test reads the calls and sends the events.
 ///
 /// Time does not move until `advance(by:)`.
 final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
-  /// What was asked of a port.
+  /// A call to a port.
   enum Call: Equatable, Sendable {
     case openWebSocket(url: String, headers: [HTTPHeader], maximumMessageSize: Int)
     case sendText(String)
@@ -50,44 +50,44 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
       http: self, webSockets: self, peerConnections: self, timer: self, randomness: ConstantRandomness(number: 0))
   }
 
-  // MARK: The test's side
+  // MARK: For tests
 
-  /// The next call; `nil` when the test's task is cancelled.
+  /// Waits for the next call; `nil` if the task is cancelled.
   func call() async -> Call? {
     for await call in heard { return call }
     return nil
   }
 
-  /// How many web sockets, peer connections and exchanges are open.
+  /// The number of open web sockets, peer connections and exchanges.
   var openThings: Int { state.withLock { $0.openThings } }
 
-  /// How many alarms are set.
+  /// The number of set alarms.
   var alarms: Int { state.withLock { $0.alarms.count } }
 
-  /// How long it is to the next alarm.
+  /// The time to the next alarm.
   var nextAlarm: Duration? { state.withLock { state in state.alarms.values.map { $0.due - state.now }.min() } }
 
   func webSocket(_ event: WebSocketEvent) { state.withLock { $0.toWebSocket }?(event) }
 
   func peer(_ event: PeerEvent) { state.withLock { $0.toPeer }?(event) }
 
-  /// Sets what waits to be sent, and forgets how often that was looked at.
+  /// Sets the buffered amount and resets the number of its reads.
   func setBufferedAmount(_ amount: Int) {
     state.withLock { ($0.bufferedAmount, $0.looksAtBufferedAmount) = (amount, 0) }
   }
 
-  /// How often the buffered amount was looked at since it was set.
+  /// The number of reads of the buffered amount since it was set.
   var looksAtBufferedAmount: Int { state.withLock { $0.looksAtBufferedAmount } }
 
   func failPeers(_ failure: PortError) { state.withLock { $0.peerFailure = failure } }
 
-  /// Answers the exchange of that number, from 0.
+  /// Answers an exchange, counted from 0.
   func respond(_ number: Int, _ body: String, status: Int = 200) {
     let response = HTTPResponse(status: status, body: Array(body.utf8))
     state.withLock { $0.responses[number] }.yield(response)
   }
 
-  /// Moves time, and rings what is due.
+  /// Moves the clock and rings the alarms that are due.
   func advance(by duration: Duration) {
     let due = state.withLock { state in
       state.now += duration
@@ -149,7 +149,7 @@ final class World: WebSocketPort, PeerConnectionPort, TimerPort, HTTPPort {
       response = one
       break
     }
-    // Before the end is reported.
+    // This precedes the report of the end.
     state.withLock { $0.openThings -= 1 }
     if let response { return response }
     feed.yield(.httpCancelled)

@@ -1,6 +1,6 @@
 @testable import LiquidAuth
 
-/// The machine and a hand-moved clock, driven by the bytes of the wire.
+/// The Socket.IO machine with a manual clock, driven by packets.
 struct Client {
   static let open =
     #"0{"sid":"abc","upgrades":[],"pingInterval":25000,"pingTimeout":20000,"maxPayload":1000000}"#
@@ -33,7 +33,7 @@ struct Client {
 
   mutating func emit(_ event: SocketIOEvent) -> [SocketIOMachine.Action] { machine.emit(event, at: now) }
 
-  /// Goes to the next deadline and does what is due then.
+  /// Moves the clock to the next deadline and ticks.
   mutating func tickAtDeadline() -> [SocketIOMachine.Action] {
     guard let deadline = machine.deadline else { return [] }
     now = max(now, deadline)
@@ -65,17 +65,17 @@ struct Client {
 
 func id(_ connection: Int) -> SocketIOMachine.ConnectionID { .init(rawValue: connection) }
 
-/// The one action "send this message".
+/// The action "send this message", alone.
 func sent(_ text: String, on connection: Int = 1) -> [SocketIOMachine.Action] {
   [.transport(.send(id(connection), text))]
 }
 
-/// The connection is closed and counts as lost.
+/// The actions that close the connection as lost.
 func lost(_ loss: PortError, delay: Duration, on connection: Int = 1) -> [SocketIOMachine.Action] {
   [.transport(.close(id(connection))), .lost(loss, delay: delay)]
 }
 
-/// The connection is closed for good.
+/// The actions that close the connection for good.
 func failed(_ error: LiquidAuthError, on connection: Int = 1) -> [SocketIOMachine.Action] {
   [.transport(.close(id(connection))), .failed(error)]
 }

@@ -11,7 +11,7 @@ struct EngineIOPacketTests {
     ("3probe", .pong("probe")), ("4", .message("")), ("42[\"hé\"]", .message("2[\"hé\"]")), ("5", .upgrade),
     ("6", .noop), ("4\u{301}", .message("\u{301}")),
   ])
-  func `each packet is a digit and its text, both ways`(_ text: String, _ packet: EngineIOPacket) throws {
+  func `each packet is read from and written as a digit and its text`(_ text: String, _ packet: EngineIOPacket) throws {
     #expect(try EngineIOPacket(text) == packet)
     #expect(Array(packet.text.utf8) == Array(text.utf8))
   }
@@ -49,11 +49,11 @@ struct EngineIOPacketTests {
     (#"{"sid":"a","pingTimeout":20000}"#, .malformed("JSON")), ("", .malformed("JSON")), ("[]", .malformed("JSON")),
     ("{", .malformed("JSON")), ("null", .malformed("JSON")),
   ])
-  func `a handshake that no server means is refused`(_ text: String, _ error: LiquidAuthError) {
+  func `an invalid handshake is refused`(_ text: String, _ error: LiquidAuthError) {
     #expect(throws: error) { try EngineIOPacket("0" + text) }
   }
 
-  @Test func `a session's name has 256 bytes at most`() throws {
+  @Test func `a session id has at most 256 bytes`() throws {
     func text(_ count: Int) -> String {
       #"{"sid":"\#(String(repeating: "x", count: count))","pingInterval":25000,"pingTimeout":20000}"#
     }
@@ -72,7 +72,7 @@ struct EngineIOPacketTests {
     #expect(throws: error) { try EngineIOPacket(text) }
   }
 
-  @Test func `a body has packets with U+001E between them, both ways`() throws {
+  @Test func `a body is read and written with U+001E between packets`() throws {
     let packets: [EngineIOPacket] = [.message("hello"), .ping(""), .message("€"), .noop]
     #expect(EngineIOPacket.payload(packets) == "4hello\u{1e}2\u{1e}4€\u{1e}6")
     #expect(try EngineIOPacket.packets(inPayload: "4hello\u{1e}2\u{1e}4€\u{1e}6") == packets)
@@ -84,7 +84,7 @@ struct EngineIOPacketTests {
     #expect(throws: LiquidAuthError.malformed("packet")) { try EngineIOPacket.packets(inPayload: text) }
   }
 
-  @Test func `a body with a packet in base64 is refused whole`() {
+  @Test func `a body with a base64 packet is refused whole`() {
     #expect(throws: LiquidAuthError.binary) { try EngineIOPacket.packets(inPayload: "2\u{1e}bAQID") }
   }
 

@@ -2,11 +2,11 @@ import Testing
 
 @testable import LiquidAuth
 
-/// The client where web sockets do not get through.
+/// The client without web sockets.
 struct PollingTests {
   static let sidTarget = Client.pollingTarget + "&sid=abc"
 
-  /// A client at its second try, after its web socket was refused.
+  /// A client in its second try, after its web socket was refused.
   static func polling() -> Client {
     var client = Client()
     _ = client.begin()
@@ -15,7 +15,7 @@ struct PollingTests {
     return client
   }
 
-  /// The same, after the server has let it into the namespace; a poll waits.
+  /// The same client, connected to the namespace, with a waiting poll.
   static func connected(open: String = Client.open) -> Client {
     var client = polling()
     _ = client.polled(open, on: 2)
@@ -32,7 +32,7 @@ struct PollingTests {
     .transport(.post(id(connection), target: sidTarget, body: body))
   }
 
-  @Test func `a web socket that is refused gives way to polling`() {
+  @Test func `after a refused web socket, the client polls`() {
     var client = Client()
     _ = client.begin()
     #expect(client.receive(.closed(.refused(status: 400))) == lost(.refused(status: 400), delay: .milliseconds(250)))
@@ -43,33 +43,33 @@ struct PollingTests {
   }
 
   // Holds: SIGNAL-3
-  @Test func `a web socket that never opens gives way to polling`() {
+  @Test func `after a web socket that never opens, the client polls`() {
     var client = Client()
     _ = client.begin()
     #expect(client.tickAtDeadline() == lost(.timedOut, delay: .milliseconds(250)))
     #expect(client.tickAtDeadline() == [Self.poll(Client.pollingTarget)])
   }
 
-  @Test func `an unreachable server gets no attempt by polling`() {
+  @Test func `after an unreachable server, the client tries a web socket again`() {
     var client = Client()
     _ = client.begin()
     _ = client.receive(.closed(.unreachable("no route")))
     #expect(client.tickAtDeadline() == [.transport(.openWebSocket(id(2), target: Client.webSocketTarget))])
   }
 
-  @Test func `polling that is refused gives way to the web socket`() {
+  @Test func `after refused polling, the client tries a web socket again`() {
     var client = Self.polling()
     #expect(client.polled("", status: 404, on: 2) == lost(.refused(status: 404), delay: .milliseconds(500), on: 2))
     #expect(client.tickAtDeadline() == [.transport(.openWebSocket(id(3), target: Client.webSocketTarget))])
   }
 
-  @Test func `the transport that has worked is kept`() {
+  @Test func `a transport that has worked is kept`() {
     var client = Self.connected()
     #expect(client.polled("", status: 400, on: 2) == lost(.refused(status: 400), delay: .milliseconds(500), on: 2))
     #expect(client.tickAtDeadline() == [Self.poll(Client.pollingTarget, on: 3)])
   }
 
-  @Test func `several packets of one body are taken in their order`() throws {
+  @Test func `several packets of one body are handled in order`() throws {
     var client = Self.connected()
     #expect(
       client.polled("2\u{1e}42[\"a\",1]\u{1e}6\u{1e}42[\"b\",2]", on: 2) == [
@@ -86,7 +86,7 @@ struct PollingTests {
     #expect(client.posted(on: 2) == [])
   }
 
-  @Test func `a body has no more than the server reads`() throws {
+  @Test func `a body is not larger than maxPayload`() throws {
     var client = Self.connected(open: #"0{"sid":"abc","pingInterval":25000,"pingTimeout":20000,"maxPayload":19}"#)
     for name in ["a", "b", "c", "d"] { _ = client.emit(try SocketIOEvent(name, 1)) }
     #expect(client.posted(on: 2) == [Self.post("42[\"b\",1]\u{1e}42[\"c\",1]")])
@@ -104,7 +104,7 @@ struct PollingTests {
     #expect(client.emit(event) == lost(.timedOut, delay: .milliseconds(500), on: 2))
   }
 
-  @Test func `a session's name is percent-encoded`() {
+  @Test func `a session id is percent-encoded`() {
     var client = Self.polling()
     let open = #"0{"sid":"a b&é/~","pingInterval":25000,"pingTimeout":20000}"#
     let target = Client.pollingTarget + "&sid=a%20b%26%C3%A9%2F~"
@@ -118,7 +118,7 @@ struct PollingTests {
     (PortError.unreachable("refused"), PortError.unreachable("refused")), (.timedOut, .timedOut),
     (.broken("reset"), .broken("reset")),
   ])
-  func `an exchange that fails is a lost connection`(_ failure: PortError, _ loss: PortError) {
+  func `a failed exchange is a lost connection`(_ failure: PortError, _ loss: PortError) {
     var (client, other) = (Self.connected(), Self.connected())
     #expect(client.receive(.polled(.failure(failure)), on: 2) == lost(loss, delay: .milliseconds(500), on: 2))
     #expect(other.receive(.posted(.failure(failure)), on: 2) == lost(loss, delay: .milliseconds(500), on: 2))
@@ -134,7 +134,7 @@ struct PollingTests {
   }
 
   @Test(arguments: [201, 204, 301, 302, 400, 401, 500])
-  func `no other status than 200 is taken`(_ status: Int) {
+  func `only status 200 is accepted`(_ status: Int) {
     var (client, other) = (Self.connected(), Self.connected())
     let loss = lost(.refused(status: status), delay: .milliseconds(500), on: 2)
     #expect(client.polled("2", status: status, on: 2) == loss)
@@ -156,7 +156,7 @@ struct PollingTests {
     #expect(other.receive(.polled(.success(large)), on: 2) == failed(.tooLarge, on: 2))
   }
 
-  @Test func `a server that ends the session in a body is polled no more`() {
+  @Test func `after a close packet in a body, the client does not poll`() {
     var client = Self.connected()
     #expect(client.polled("1\u{1e}42[\"a\"]", on: 2) == lost(.closed, delay: .milliseconds(500), on: 2))
     #expect(client.posted(on: 2) == [])
@@ -173,13 +173,13 @@ struct PollingTests {
         == [event] + failed(.malformed("JSON"), on: 2))
   }
 
-  @Test func `a poll that is not answered is silence`() {
+  @Test func `an unanswered poll times out`() {
     var client = Self.connected()
     #expect(client.machine.deadline == client.now + .seconds(45))
     #expect(client.tickAtDeadline().last == .lost(.timedOut, delay: .milliseconds(250)))
   }
 
-  @Test func `closed, its exchanges are given up`() {
+  @Test func `after closing, exchanges are ignored`() {
     var client = Self.connected()
     #expect(client.machine.close() == [.transport(.close(id(2)))])
     #expect(client.polled("2", on: 2) == [])

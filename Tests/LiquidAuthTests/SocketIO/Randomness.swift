@@ -1,4 +1,4 @@
-/// A generator with a seed, so that a failure can be had again: MMIX of Knuth, its upper half twice.
+/// A seeded generator, which makes failures repeatable: Knuth's MMIX, its upper half twice.
 struct SeededRandomness: RandomNumberGenerator {
   var state: UInt64 = 1
 
@@ -11,7 +11,7 @@ struct SeededRandomness: RandomNumberGenerator {
   }
 }
 
-/// Draws the same number for ever: 0 gives the shortest delays, `UInt64.max` the longest.
+/// A generator that repeats one number: 0 gives the shortest delays, `UInt64.max` the longest.
 struct ConstantRandomness: RandomNumberGenerator {
   let number: UInt64
 

@@ -16,7 +16,7 @@ struct SocketIOMachineTests {
     #expect(client.machine.deadline == client.now + .seconds(45))
   }
 
-  @Test func `events come and go`() throws {
+  @Test func `events are sent and received`() throws {
     var client = Client.connected()
     #expect(
       client.emit(try SocketIOEvent("offer-description", "v=0\r\n")) == sent(#"42["offer-description","v=0\r\n"]"#))
@@ -59,14 +59,14 @@ struct SocketIOMachineTests {
     #expect(client.tick() == [])
   }
 
-  @Test func `a packet that comes after the deadline comes too late`() {
+  @Test func `a packet after the deadline does not prevent the timeout`() {
     var client = Client.connected()
     client.wait(.seconds(45))
     #expect(client.receive("2") == lost(.timedOut, delay: .milliseconds(250)))
   }
 
   // Holds: SIGNAL-4, PEERSIGNAL-2
-  @Test func `packets that mean nothing to a client are passed over`() {
+  @Test func `packets that do not concern a client are ignored`() {
     var client = Client.connected()
     for text in [
       "6", "3", "3probe", "5", Client.connected, "430[1]", #"42/other,["e"]"#, "41/other,",
@@ -77,7 +77,7 @@ struct SocketIOMachineTests {
     #expect(client.receive("2") == sent("3"))
   }
 
-  @Test func `an event before the server has let us in is passed over`() {
+  @Test func `an event before the namespace is connected is ignored`() {
     var client = Client()
     _ = client.begin()
     _ = client.receive(Client.open)
@@ -105,7 +105,7 @@ struct SocketIOMachineTests {
 
   // Holds: SIGNAL-1
   @Test(arguments: ["2", "40{\"sid\":\"a\"}", "1", "6"])
-  func `nothing but the handshake comes first`(_ text: String) {
+  func `any first packet other than the handshake is refused`(_ text: String) {
     var client = Client()
     _ = client.begin()
     _ = client.receive(.open)
@@ -113,7 +113,7 @@ struct SocketIOMachineTests {
   }
 
   // Holds: SIGNAL-1
-  @Test func `a message of 256 KiB is read, one byte more is too much`() throws {
+  @Test func `a message of 256 KiB is read; one byte more is refused`() throws {
     var client = Client.connected()
     let frame = #"42["e",""]"#
     let text = String(repeating: "x", count: SocketIOMachine.maximumMessageSize - frame.utf8.count)
@@ -138,7 +138,7 @@ struct SocketIOMachineTests {
     #expect(!LiquidAuthError.connectionDenied("\u{1b}[2Jno").description.contains("\u{1b}"))
   }
 
-  @Test func `a message that is larger than the server reads is not sent`() throws {
+  @Test func `a message above maxPayload is not sent`() throws {
     var client = Client.connected(open: #"0{"sid":"a","pingInterval":25000,"pingTimeout":20000,"maxPayload":20}"#)
     #expect(client.emit(try SocketIOEvent("e", "1234567890")) == sent(#"42["e","1234567890"]"#))
     #expect(client.emit(try SocketIOEvent("e", "12345678901")) == failed(.messageTooLarge(size: 21, limit: 20)))
@@ -150,7 +150,7 @@ struct SocketIOMachineTests {
     (WebSocketEvent.closed(nil), PortError.closed), (.closed(.broken("reset")), .broken("reset")),
     (.closed(.unreachable("no route")), .unreachable("no route")), (.text("1"), .closed), (.text("41"), .closed),
   ])
-  func `a connection that is lost is made anew, with a handshake of its own`(
+  func `after a lost connection, the client reconnects with a new handshake`(
     _ event: WebSocketEvent, _ loss: PortError
   ) {
     var client = Client.connected()
@@ -165,7 +165,7 @@ struct SocketIOMachineTests {
     #expect(client.receive("2", on: 2) == sent("3", on: 2))
   }
 
-  @Test func `of a connection that was given up nothing is heard any more`() {
+  @Test func `events of an abandoned connection are ignored`() {
     var client = Client.connected()
     _ = client.receive(.closed(nil))
     #expect(client.receive(#"42["e"]"#) == [])
@@ -180,7 +180,7 @@ struct SocketIOMachineTests {
   @Test(arguments: [
     (UInt64.min, [250, 500, 1000, 2000, 4000, 4000, 4000]), (.max, [500, 1000, 2000, 4000, 8000, 8000, 8000]),
   ])
-  func `delays double, less a half at most by randomness, and the eighth failure is the last`(
+  func `delays double with up to half taken off at random, and the eighth failure is final`(
     _ number: UInt64, _ delays: [Int]
   ) {
     var client = Client(randomness: ConstantRandomness(number: number))
@@ -201,7 +201,7 @@ struct SocketIOMachineTests {
   }
 
   // Holds: SIGNAL-3
-  @Test func `a server that lets us in and throws us out is not tried for ever`() {
+  @Test func `short connections count as failures`() {
     var client = Client()
     _ = client.begin()
     for connection in 1...7 {
@@ -218,7 +218,7 @@ struct SocketIOMachineTests {
     #expect(client.receive("1", on: 8) == failed(.serverGone(.closed), on: 8))
   }
 
-  @Test func `after a connection that has lasted, the tries are counted anew`() {
+  @Test func `a connection of ten seconds resets the count of failures`() {
     var client = Client()
     _ = client.begin()
     for connection in 1...20 {
@@ -230,7 +230,7 @@ struct SocketIOMachineTests {
     }
   }
 
-  @Test func `a silent server is abandoned after ten seconds`() {
+  @Test func `a handshake that takes ten seconds is a lost connection`() {
     for texts in [[], [Client.open], [Client.open, "2", "2"]] {
       var client = Client()
       _ = client.begin()
@@ -244,7 +244,7 @@ struct SocketIOMachineTests {
     }
   }
 
-  @Test func `closed is closed`() throws {
+  @Test func `a closed client does nothing`() throws {
     var client = Client.connected()
     #expect(client.machine.close() == [.transport(.close(id(1)))])
     #expect(client.machine.close() == [])
@@ -263,7 +263,7 @@ struct SocketIOMachineTests {
     #expect(client.tick() == [])
   }
 
-  @Test func `10,000 random messages end in typed errors or in nothing`() {
+  @Test func `10,000 random messages are ignored or end in typed errors`() {
     var randomness = SeededRandomness(state: 4)
     let alphabet = Array("0123456b[]{}\",:/-\u{1e}aé\\ ")
     var errors = 0

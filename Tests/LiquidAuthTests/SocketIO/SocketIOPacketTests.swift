@@ -9,7 +9,7 @@ struct SocketIOPacketTests {
     #expect(SocketIOPacket.text(of: event) == #"2["link",{"requestId":"019a"}]"#)
   }
 
-  @Test func `an argument is JSON on one line, with its slashes as they are`() throws {
+  @Test func `an argument is JSON on one line with unescaped slashes`() throws {
     #expect(try SocketIOEvent("a\"b", "v=0\r\no=- \"é\"/\u{1}\n").array == #"["a\"b","v=0\r\no=- \"é\"/\u0001\n"]"#)
     let candidate = CandidatePayload(ICECandidate(candidate: "candidate:1 1 UDP", sdpMid: nil, sdpMLineIndex: 0))
     #expect(
@@ -54,7 +54,7 @@ struct SocketIOPacketTests {
   }
 
   // Holds: SIGNAL-1
-  @Test func `JSON that is nested without end is refused, and costs no stack`() {
+  @Test func `deeply nested JSON is refused without a stack overflow`() {
     let deep = #"2["a","# + String(repeating: "[", count: 100_000)
     #expect(throws: LiquidAuthError.malformed("JSON")) { try SocketIOPacket(deep) }
     let whole = deep + String(repeating: "]", count: 100_001)

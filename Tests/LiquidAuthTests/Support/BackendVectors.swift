@@ -3,12 +3,12 @@ import Testing
 
 @testable import LiquidAuth
 
-/// `liquid-auth-backend.json`: the messages between phones and the Liquid Auth service.
+/// The vectors in `liquid-auth-backend.json`: messages between phones and the Liquid Auth service.
 enum BackendVectors {
   static func load() throws -> Vector { try Vector("liquid-auth-backend") }
 }
 
 extension Vector {
-  /// The value, decoded like a server's answer.
+  /// Decodes the value as an answer of a server.
   func decode<T: Decodable>(_ type: T.Type) throws -> T { try ServerSession.decode(type, try #require(json).json()) }
 }

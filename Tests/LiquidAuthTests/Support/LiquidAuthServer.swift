@@ -7,13 +7,14 @@ import Recovery
 import Synchronization
 import TestVectors
 
-/// A Liquid Auth service in memory: the endpoints, cookies, statuses and checks of the real one, and stricter where
-/// that forgets to look.
+/// A Liquid Auth service in memory, with the endpoints, cookies and statuses of the real one.
+///
+/// Its checks are those of the real service, or stricter.
 final class LiquidAuthServer: HTTPPort {
-  /// What may be changed in an answer on its way, by the path that it answers.
+  /// Changes the answer to a path before it is returned.
   typealias Tampering = @Sendable (_ path: String, inout HTTPResponse) -> Void
 
-  /// A request that was answered with a passkey: what the dApp hears.
+  /// The notice to the dApp that its request was answered with a passkey.
   struct Link: Equatable {
     let requestID: JSONValue
     let wallet: String
@@ -34,7 +35,7 @@ final class LiquidAuthServer: HTTPPort {
     var expectedOrigin: String
   }
 
-  /// A refusal, as the service words it.
+  /// A refusal in the form of the service.
   private struct Refusal: Error {
     var status = 401
     var reason = "unauthorized"
@@ -51,17 +52,17 @@ final class LiquidAuthServer: HTTPPort {
     self.tampering = tampering
   }
 
-  /// What dApps heard.
+  /// Every notice to a dApp so far.
   var links: [Link] { state.withLock { $0.links } }
   /// Every request so far.
   var requests: [HTTPRequest] { state.withLock { $0.requests } }
   /// The paths of every request so far.
   var paths: [String] { requests.map { Self.path(of: $0) } }
 
-  /// As after a restart without its database.
+  /// Drops all data, as a restart without the database does.
   func forget() { state.withLock { $0 = State(expectedOrigin: $0.expectedOrigin) } }
 
-  /// Wants client data of another origin from now on.
+  /// Expects client data of this origin from now on.
   func expect(origin: String) { state.withLock { $0.expectedOrigin = origin } }
 
   func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
@@ -183,7 +184,7 @@ final class LiquidAuthServer: HTTPPort {
     return Base64URL.encode(SHA256.hash(Array("challenge \(state.challenges)".utf8)))
   }
 
-  /// The challenge, and the client data that name it and the origin that is expected.
+  /// Returns the challenge and the client data, which must have that challenge and the expected origin.
   private func checkClientData(
     _ body: JSONValue, _ type: String, _ session: Session, _ state: State
   ) throws -> (challenge: [UInt8], clientData: [UInt8]) {
@@ -226,7 +227,7 @@ final class LiquidAuthServer: HTTPPort {
 }
 
 extension HTTPResponse {
-  /// The answer with another body.
+  /// Changes the body of the answer.
   mutating func change(_ change: (inout JSONValue) -> Void) {
     guard var value = try? JSONValue(body) else { return }
     change(&value)

@@ -1,7 +1,7 @@
 import LiquidAuth
 import Synchronization
 
-/// A server that gives a test's answers and records the requests.
+/// A server that returns given answers and records the requests.
 final class ScriptedServer: HTTPPort {
   typealias Answer = Result<HTTPResponse, PortError>
 
@@ -17,7 +17,7 @@ final class ScriptedServer: HTTPPort {
 
   /// Every request so far.
   var requests: [HTTPRequest] { script.withLock { $0.requests } }
-  /// How many bytes of each answer were to be read.
+  /// The maximum body size of each request so far.
   var limits: [Int] { script.withLock { $0.limits } }
 
   func send(_ request: HTTPRequest, maximumBodySize: Int) async throws(PortError) -> HTTPResponse {
@@ -31,7 +31,7 @@ final class ScriptedServer: HTTPPort {
 }
 
 extension HTTPResponse {
-  /// An answer, of JSON unless another type is given.
+  /// An answer, by default with the JSON media type.
   static func json(
     _ text: String, status: Int = 201, type: String? = "application/json; charset=utf-8", _ headers: HTTPHeader...
   ) -> HTTPResponse {

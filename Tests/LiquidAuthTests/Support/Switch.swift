@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Something that is turned on, and off again, in the middle of a test.
+/// A flag that a test turns on and off.
 final class Switch: Sendable {
   private let state = Mutex(false)
 

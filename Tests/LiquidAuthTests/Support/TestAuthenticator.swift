@@ -9,10 +9,9 @@ import Synchronization
 import TestSupport
 import TestVectors
 
-/// The real authenticator behind the port, as the daemon composes it: the store in memory, a user controlled by the
-/// test, the phrase of `keys-and-recovery.json`.
+/// The real authenticator with the phrase of `keys-and-recovery.json`, a store in memory and a test user.
 actor TestAuthenticator: AuthenticatorPort {
-  /// What may be changed in an answer on its way, by the command that it answers.
+  /// Changes the answer to a command before it is returned.
   typealias Tampering = @Sendable (_ command: UInt8, inout CBORMap) -> Void
 
   nonisolated let person: TestPerson
@@ -68,7 +67,7 @@ actor TestAuthenticator: AuthenticatorPort {
   }
 }
 
-/// A user who agrees, or does what a test sets.
+/// A user who agrees, or refuses if set to.
 final class TestPerson: UserInteraction {
   let canVerify: Bool
   let verificationTriesLeft = 8
@@ -90,7 +89,7 @@ final class TestPerson: UserInteraction {
   }
 }
 
-/// What an authenticator was sent.
+/// The messages sent to an authenticator.
 final class MessageLog: Sendable {
   private let list = Mutex<[[UInt8]]>([])
 

@@ -2,7 +2,7 @@ import Synchronization
 
 @testable import LiquidAuth
 
-/// A wallet of this machine: the client over our own authenticator, at one server.
+/// A wallet: the client with our authenticator, at one server.
 struct TestWallet {
   static let address = "PPNHVQJGE6ZMEWPR35UHLUYMCCZV6VNTHLJMZDVCONXKUPV47K4WGQJWGI"
   static let requestID = "019097ff-bb8c-7d42-9a3b-0a1b2c3d4e5f"
@@ -26,7 +26,7 @@ struct TestWallet {
       device: "Linux", report: { [progress] in progress.append($0) })
   }
 
-  /// Does one of the three things that a client does.
+  /// Runs a flow of the client.
   func run(_ flow: Flow, requestID: String = requestID) async throws(LiquidAuthError) -> LiquidAuthResult {
     guard let requestID = RequestID(requestID) else { throw .noRequestID }
     return switch flow {
@@ -36,13 +36,13 @@ struct TestWallet {
     }
   }
 
-  /// What a client does.
+  /// The flows of a client.
   enum Flow: CaseIterable {
     case registration, authentication, connect
   }
 }
 
-/// A list with the kinds of rules that the real one has.
+/// A short public suffix list.
 struct TestSuffixes: PublicSuffixes {
   func isPublicSuffix(_ domain: String) -> Bool {
     ["co.uk", "github.io", "kawasaki.jp"].contains(domain) || !domain.contains(".")

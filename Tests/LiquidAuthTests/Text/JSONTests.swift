@@ -20,7 +20,7 @@ struct JSONTests {
     String(repeating: #"{"c":["#, count: depth / 2) + String(repeating: "]}", count: depth / 2)
   }
 
-  @Test func `a value has one form: names in order, slashes as they are, no space between`() throws {
+  @Test func `a value is encoded with sorted names, unescaped slashes and no white space`() throws {
     let value = Value(b: "/é\"\\\n\u{1B}\u{2028}", a: [.init(id: -1), .init(id: 0)])
     let json = #"{"a":[{"id":-1},{"id":0}],"b":"/é\"\\\n\u001b"# + "\u{2028}\"}"
     #expect(String(decoding: try JSON.encode(value), as: UTF8.self) == json)
@@ -30,13 +30,13 @@ struct JSONTests {
   }
 
   @Test(arguments: [Double.infinity, -.infinity, .nan])
-  func `a number that JSON does not have is not written`(_ number: Double) {
+  func `a number that JSON cannot represent is not encoded`(_ number: Double) {
     #expect(throws: JSONError.unwritable) { try JSON.encode(number) }
   }
 
   @Test(arguments: [
     #"{"b":"x"}"#, " {\n\t\"b\" : \"x\" }\r\n", #"{"\u0062":"\u0078"}"#, #"{"b":"x","a":null}"#,
-    // The same name in two objects, and as a value; braces, commas and quotation marks within texts.
+    // The same name in two objects and as a value; braces, commas and quotation marks inside texts.
     #"{"c":{"b":1},"d":[{"b":2},{"b":3}],"e":"b","b":"x"}"#, #"{"c":"\"{[,:","d,\"":"\\","b":"x"}"#,
     #"{"c":[",","{,}",",]"],",}":[],"b":"x"}"#,
   ])
@@ -63,7 +63,7 @@ struct JSONTests {
     #"{,"b":"x"}"#, #"{"b":"x","c":[,]}"#, #"{"b":"x","c":[,1]}"#, #"{"b":"x",,"c":1}"#, #"{"b":"x","c":[1,,2]}"#,
     #"{"b":"x"},"#, #"{"b":"x","c":["",]}"#, #"{"b":"x","c":"d",}"#,
   ])
-  func `commas are only between values`(_ text: String) {
+  func `a misplaced comma is refused`(_ text: String) {
     #expect(throws: JSONError.noJSON) { try Self.decode(text) }
   }
 
@@ -86,7 +86,7 @@ struct JSONTests {
   }
 
   // Holds: SERVER-3
-  @Test func `thirty-two arrays and objects in one another are read, one more is too deep`() throws {
+  @Test func `32 levels of arrays and objects are read; one more is refused`() throws {
     #expect(try Self.decode(#"{"b":"x","c":["# + Self.nested(30) + "]}") == Value(b: "x", a: nil))
     #expect(throws: JSONError.tooDeep) { try Self.decode(#"{"b":"x","c":[["# + Self.nested(30) + "]]}") }
     for bomb in ["[", "{\"c\":", "[{\"c\":"] {
@@ -94,7 +94,7 @@ struct JSONTests {
     }
   }
 
-  @Test func `names without number are read as fast as they come`() throws {
+  @Test func `20,000 names in one object are read`() throws {
     let names = (0..<20_000).map { "\"\($0)\":0" }.joined(separator: ",")
     #expect(try Self.decode(#"{"b":"x",\#(names)}"#) == Value(b: "x", a: nil))
   }
@@ -105,13 +105,13 @@ struct JSONTests {
     (#"{"b":"x","a":[{"id":"1"}]}"#, .otherKind("a.Index 0.id")),
     (#"{"b":"x","a":[{"id":1.5}]}"#, .noJSON), (#"{"b":"x","a":[{"id":1e99}]}"#, .noJSON),
   ])
-  func `a member that is missing or of another kind is named, a number out of range is not`(
+  func `an error names a missing or mistyped member, but not a number out of range`(
     _ text: String, _ error: JSONError
   ) {
     #expect(throws: error) { try Self.decode(text) }
   }
 
-  @Test func `each fault has its words`() {
+  @Test func `each fault has its text`() {
     let all: [JSONError] = [
       .noJSON, .tooDeep, .repeatedName, .missing("b"), .otherKind("b"), .invalid("b"), .unwritable,
     ]

@@ -18,12 +18,12 @@ struct KeyriOptionsTests {
     ["qr", "--image", "y", "--deny", "--json"],
     ["register", "a@b", "--service", "acme"], ["login", "a@b", "--config", "f"],
   ])
-  func `valid options make a command that does not hold the window`(_ arguments: [String]) throws {
+  func `valid options are read, and the command does not hold the window`(_ arguments: [String]) throws {
     let command = try WalletCommand.parseAsRoot(["keyri"] + arguments)
     #expect((command as? any WalletOperation)?.hold == false)
   }
 
-  @Test func `an event of Keyri's has its members, and its text is a person's`() throws {
+  @Test func `a Keyri event has its JSON members and its text`() throws {
     let (origin, email) = (try WebOrigin("https://a.example"), try KeyriEmail("a@b"))
     let registering = WalletEvent.keyri(.registering(email, origin))
     #expect(

@@ -31,7 +31,7 @@ struct KeyriServicesTests {
     ("keyri acme = https://a.example\nkeyri ACME = https://b.example", "duplicate setting: keyri ACME"),
     ("keyri-api = https://a.example\nkeyri-api = https://a.example", "duplicate setting: keyri-api"),
   ])
-  func `a fault is named`(_ text: String, _ fault: String) throws {
+  func `an error names the line and the fault`(_ text: String, _ fault: String) throws {
     let error = #expect(throws: WalletFailure.self) { try Self.services(text) }
     #expect(error?.description == "wallet.conf, line \(text.split(separator: "\n").count): \(fault)")
   }
@@ -41,12 +41,12 @@ struct KeyriServicesTests {
     "keyri acme = https://a.example/path", "keyri acme = https://me@a.example", "keyri a/b = https://a.example",
     "keyri http://a.example = https://a.example", "keyri-api = http://a.example", "keyri-api = https://a.example KEY",
   ])
-  func `an insecure address is refused`(_ text: String) {
+  func `an invalid or insecure address is refused`(_ text: String) {
     #expect(throws: WalletFailure.self) { try Self.services(text) }
   }
 
   // Holds: KEYRI-11
-  @Test func `a service is found by its name, or is the only one`() throws {
+  @Test func `a service is found by its name, or as the only one`() throws {
     let one = try Self.services("keyri acme = https://a.example")
     #expect(try one.service(named: nil).name == "acme")
     #expect(try one.service(named: "acme").name == "acme")
@@ -65,7 +65,7 @@ struct KeyriServicesTests {
   }
 
   // Holds: KEYRI-11
-  @Test func `a link leads to the API with its service's app key only`() throws {
+  @Test func `a link selects the API and the app key of its service`() throws {
     let services = try Self.services(
       "keyri acme = https://a.example KEY\nkeyri other = https://b.example\nkeyri-api = https://api.example")
     func session(_ name: String) throws -> (api: WebOrigin, appKey: String) {
