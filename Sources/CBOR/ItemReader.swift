@@ -27,10 +27,10 @@ struct ItemReader {
     let start = offset
     offset += count
     switch item.kind {
-    case CBOR_DOOR_UNSIGNED: return .unsigned(item.number)
-    case CBOR_DOOR_NEGATIVE: return .negative(item.number)
-    case CBOR_DOOR_BYTES: return .bytes(Array(Self.content(of: item)))
-    case CBOR_DOOR_TEXT:
+    case CBOR_SHIM_UNSIGNED: return .unsigned(item.number)
+    case CBOR_SHIM_NEGATIVE: return .negative(item.number)
+    case CBOR_SHIM_BYTES: return .bytes(Array(Self.content(of: item)))
+    case CBOR_SHIM_TEXT:
       let content = Self.content(of: item)
       // `String(decoding:)` repairs invalid UTF-8, so the bytes then differ. `String(validating:)` takes four times as
       // long.
@@ -39,11 +39,11 @@ struct ItemReader {
         throw .invalid("text that is not UTF-8 at byte \(start)")
       }
       return .text(text)
-    case CBOR_DOOR_ARRAY: return .array(count: Int(item.number))
-    case CBOR_DOOR_MAP: return .map(count: Int(item.number))
-    case CBOR_DOOR_BOOL: return .bool(item.number != 0)
-    case CBOR_DOOR_NULL: return .null
-    case CBOR_DOOR_FLOAT: return .float(item.real)
+    case CBOR_SHIM_ARRAY: return .array(count: Int(item.number))
+    case CBOR_SHIM_MAP: return .map(count: Int(item.number))
+    case CBOR_SHIM_BOOL: return .bool(item.number != 0)
+    case CBOR_SHIM_NULL: return .null
+    case CBOR_SHIM_FLOAT: return .float(item.real)
     default: throw .invalid("a tag or an indefinite length at byte \(start)")
     }
   }

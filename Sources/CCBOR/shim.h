@@ -5,16 +5,16 @@
 //
 // The streaming decoder of libcbor calls one of two dozen functions with it; here they fill in one structure.
 enum cbor_shim_kind {
-  CBOR_DOOR_NONE,  // a tag, an indefinite length or a break: EncodingWalk refuses all of them
-  CBOR_DOOR_UNSIGNED,
-  CBOR_DOOR_NEGATIVE,
-  CBOR_DOOR_BYTES,
-  CBOR_DOOR_TEXT,
-  CBOR_DOOR_ARRAY,
-  CBOR_DOOR_MAP,
-  CBOR_DOOR_BOOL,
-  CBOR_DOOR_NULL,
-  CBOR_DOOR_FLOAT,
+  CBOR_SHIM_NONE,  // a tag, an indefinite length or a break: EncodingWalk refuses all of them
+  CBOR_SHIM_UNSIGNED,
+  CBOR_SHIM_NEGATIVE,
+  CBOR_SHIM_BYTES,
+  CBOR_SHIM_TEXT,
+  CBOR_SHIM_ARRAY,
+  CBOR_SHIM_MAP,
+  CBOR_SHIM_BOOL,
+  CBOR_SHIM_NULL,
+  CBOR_SHIM_FLOAT,
 };
 
 struct cbor_shim_item {
@@ -29,33 +29,33 @@ static inline void cbor_shim_set(void *item, enum cbor_shim_kind kind, uint64_t 
   ((struct cbor_shim_item *)item)->number = number;
 }
 
-static void cbor_shim_uint8(void *item, uint8_t number) { cbor_shim_set(item, CBOR_DOOR_UNSIGNED, number); }
-static void cbor_shim_uint16(void *item, uint16_t number) { cbor_shim_set(item, CBOR_DOOR_UNSIGNED, number); }
-static void cbor_shim_uint32(void *item, uint32_t number) { cbor_shim_set(item, CBOR_DOOR_UNSIGNED, number); }
-static void cbor_shim_uint64(void *item, uint64_t number) { cbor_shim_set(item, CBOR_DOOR_UNSIGNED, number); }
-static void cbor_shim_negint8(void *item, uint8_t number) { cbor_shim_set(item, CBOR_DOOR_NEGATIVE, number); }
-static void cbor_shim_negint16(void *item, uint16_t number) { cbor_shim_set(item, CBOR_DOOR_NEGATIVE, number); }
-static void cbor_shim_negint32(void *item, uint32_t number) { cbor_shim_set(item, CBOR_DOOR_NEGATIVE, number); }
-static void cbor_shim_negint64(void *item, uint64_t number) { cbor_shim_set(item, CBOR_DOOR_NEGATIVE, number); }
+static void cbor_shim_uint8(void *item, uint8_t number) { cbor_shim_set(item, CBOR_SHIM_UNSIGNED, number); }
+static void cbor_shim_uint16(void *item, uint16_t number) { cbor_shim_set(item, CBOR_SHIM_UNSIGNED, number); }
+static void cbor_shim_uint32(void *item, uint32_t number) { cbor_shim_set(item, CBOR_SHIM_UNSIGNED, number); }
+static void cbor_shim_uint64(void *item, uint64_t number) { cbor_shim_set(item, CBOR_SHIM_UNSIGNED, number); }
+static void cbor_shim_negint8(void *item, uint8_t number) { cbor_shim_set(item, CBOR_SHIM_NEGATIVE, number); }
+static void cbor_shim_negint16(void *item, uint16_t number) { cbor_shim_set(item, CBOR_SHIM_NEGATIVE, number); }
+static void cbor_shim_negint32(void *item, uint32_t number) { cbor_shim_set(item, CBOR_SHIM_NEGATIVE, number); }
+static void cbor_shim_negint64(void *item, uint64_t number) { cbor_shim_set(item, CBOR_SHIM_NEGATIVE, number); }
 static void cbor_shim_bytes(void *item, cbor_data content, size_t count) {
-  cbor_shim_set(item, CBOR_DOOR_BYTES, count);
+  cbor_shim_set(item, CBOR_SHIM_BYTES, count);
   ((struct cbor_shim_item *)item)->content = content;
 }
 static void cbor_shim_text(void *item, cbor_data content, size_t count) {
-  cbor_shim_set(item, CBOR_DOOR_TEXT, count);
+  cbor_shim_set(item, CBOR_SHIM_TEXT, count);
   ((struct cbor_shim_item *)item)->content = content;
 }
-static void cbor_shim_array(void *item, size_t count) { cbor_shim_set(item, CBOR_DOOR_ARRAY, count); }
-static void cbor_shim_map(void *item, size_t count) { cbor_shim_set(item, CBOR_DOOR_MAP, count); }
-static void cbor_shim_bool(void *item, bool truth) { cbor_shim_set(item, CBOR_DOOR_BOOL, truth); }
-static void cbor_shim_null(void *item) { cbor_shim_set(item, CBOR_DOOR_NULL, 0); }
+static void cbor_shim_array(void *item, size_t count) { cbor_shim_set(item, CBOR_SHIM_ARRAY, count); }
+static void cbor_shim_map(void *item, size_t count) { cbor_shim_set(item, CBOR_SHIM_MAP, count); }
+static void cbor_shim_bool(void *item, bool truth) { cbor_shim_set(item, CBOR_SHIM_BOOL, truth); }
+static void cbor_shim_null(void *item) { cbor_shim_set(item, CBOR_SHIM_NULL, 0); }
 static void cbor_shim_double(void *item, double number) {
-  cbor_shim_set(item, CBOR_DOOR_FLOAT, 0);
+  cbor_shim_set(item, CBOR_SHIM_FLOAT, 0);
   ((struct cbor_shim_item *)item)->real = number;
 }
 static void cbor_shim_float(void *item, float number) { cbor_shim_double(item, number); }
-static void cbor_shim_none(void *item) { cbor_shim_set(item, CBOR_DOOR_NONE, 0); }
-static void cbor_shim_tag(void *item, uint64_t number) { cbor_shim_set(item, CBOR_DOOR_NONE, number); }
+static void cbor_shim_none(void *item) { cbor_shim_set(item, CBOR_SHIM_NONE, 0); }
+static void cbor_shim_tag(void *item, uint64_t number) { cbor_shim_set(item, CBOR_SHIM_NONE, number); }
 
 // Reads one item; returns its size in bytes, or 0 if libcbor refuses it.
 static inline size_t cbor_shim_next(cbor_data bytes, size_t count, struct cbor_shim_item *item) {
