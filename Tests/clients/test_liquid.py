@@ -58,6 +58,11 @@ def output(response, **expected):
     return signature
 
 
+def random_challenge():
+    """Return 32 random bytes that begin with no tag of Algorand, as one in 2700 would by chance."""
+    return bytes([0x80 | secrets.randbelow(0x80)]) + secrets.token_bytes(31)
+
+
 def client_data(kind, challenge, origin, tail=""):
     text = base64.urlsafe_b64encode(challenge).rstrip(b"=").decode()
     return f'{{"type":"webauthn.{kind}","challenge":"{text}","origin":"{origin}"{tail}}}'.encode()
@@ -80,21 +85,21 @@ def test_the_address_follows_from_the_phrase():
 
 class TestChallengeForm:
     def test_registration_and_sign_in(self, key, ctap):
-        rp_id, challenge = "debug.liquidauth.com", secrets.token_bytes(32)
+        rp_id, challenge = "debug.liquidauth.com", random_challenge()
         data = client_data("create", challenge, f"https://{rp_id}")
         wish = {"clientDataJSON": data, "requestId": "019097ff-bb8c-7d42", "device": "Linux"}
         response = make(ctap, rp_id, sha256(data), wish)
         verify(challenge, output(response, requestId="019097ff-bb8c-7d42", device="Linux"))
 
         made = register(ctap, OWN, rp_id)
-        challenge = secrets.token_bytes(32)
+        challenge = random_challenge()
         data = client_data("get", challenge, f"https://wallet.{rp_id}:8443", ',"crossOrigin":false')
         response = get(ctap, rp_id, sha256(data), {"clientDataJSON": data}, made)
         verify(challenge, output(response))
         response.verify(sha256(data), made.key)
 
     def test_the_prompt_shows_origin_and_address(self, key, ctap):
-        data = client_data("create", secrets.token_bytes(32), "https://wallet.shown.example")
+        data = client_data("create", random_challenge(), "https://wallet.shown.example")
         make(ctap, "shown.example", sha256(data), {"clientDataJSON": data})
         shown = key.pinentry.events("ask")[-1]
         assert shown["command"] == "GETPIN"
@@ -102,7 +107,7 @@ class TestChallengeForm:
 
     def test_the_prompt_marks_the_first_use_of_a_site(self, key, ctap):
         for warned in (True, False):
-            data = client_data("create", secrets.token_bytes(32), "https://first.example")
+            data = client_data("create", random_challenge(), "https://first.example")
             make(ctap, "first.example", sha256(data), {"clientDataJSON": data}, rk=True, user_id=ADDRESS.encode())
             shown = key.pinentry.events("ask")[-1]["description"]
             assert ("First use: this account has no passkey for this site on this machine." in shown) == warned
@@ -153,7 +158,7 @@ class TestTokens:
 
     @staticmethod
     def make(ctap, token, rp_id, user_id=b"liquid"):
-        data = client_data("create", secrets.token_bytes(32), f"https://wallet.{rp_id}")
+        data = client_data("create", random_challenge(), f"https://wallet.{rp_id}")
         protocol = PinProtocolV2()
         return ctap.make_credential(
             sha256(data), {"id": rp_id}, {"id": user_id, "name": "alice"}, parameters(ES256),
@@ -226,7 +231,7 @@ class TestRefusals:
         assert int(caught.value.code) == 0xE4
 
     def test_a_refused_prompt_signs_nothing(self, key, ctap):
-        data = client_data("create", secrets.token_bytes(32), "https://denied.example")
+        data = client_data("create", random_challenge(), "https://denied.example")
         key.pinentry.set("deny")
         with pytest.raises(CtapError) as caught:
             make(ctap, "denied.example", sha256(data), {"clientDataJSON": data})
