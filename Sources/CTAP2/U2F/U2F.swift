@@ -23,9 +23,9 @@ public enum U2FOutcome: Sendable, Equatable {
 
 extension CommandReport {
   /// The report on a message whose prompt failed, which the authenticator does not see.
-  public init(u2F message: [UInt8], error: UserInteractionError, elapsed: Duration) {
+  public init(u2F message: [UInt8], rpID: String?, error: UserInteractionError, elapsed: Duration) {
     self.init(
-      command: (try? U2FCommand(message))?.instruction.name, rpID: nil, error: CTAPError(error), elapsed: elapsed)
+      command: (try? U2FCommand(message))?.instruction.name, rpID: rpID, error: CTAPError(error), elapsed: elapsed)
   }
 }
 
@@ -39,11 +39,13 @@ extension Authenticator {
 
   /// Answers a message, or returns what it needs first; before that, nothing is generated or signed.
   ///
-  /// - Parameter confirmation: the user's answer to the prompt that this same message caused.
+  /// - Parameters:
+  ///   - confirmation: the user's answer to the prompt that this same message caused.
+  ///   - waited: the time since that prompt opened, for the report.
   public mutating func respond(
-    toU2F message: [UInt8], confirmation: Confirmation?, in context: RequestContext
+    toU2F message: [UInt8], confirmation: Confirmation?, waited: Duration = .zero, in context: RequestContext
   ) -> U2FOutcome {
-    let start = now()
+    let start = now() - waited
     beginCommand(nil, in: context)
     var outcome = CommandReport(command: nil, rpID: nil, error: nil, elapsed: .zero)
     do throws(CTAPError) {

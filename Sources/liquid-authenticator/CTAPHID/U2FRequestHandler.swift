@@ -29,6 +29,10 @@ actor U2FRequestHandler {
     /// Whether the dialog unlocks the vault, for every message of the client; presence is for this message only.
     let isUnlocking: Bool
     let task: Task<Void, Never>
+    /// The site, if its name is known.
+    let rpID: String?
+    /// When the dialog opened.
+    let opened: Instant
     var outcome = Outcome.open
     /// When the outcome came.
     var since: Instant
@@ -62,29 +66,34 @@ actor U2FRequestHandler {
   /// Answers a message; does not wait for the user if the host can repeat it.
   func respond(to message: [UInt8], in context: RequestContext) async -> [UInt8] {
     var isAgreed = false
+    var waited = Duration.zero
+    let start = clock.now
     switch outcome(of: message, context) {
     case .refused: return U2FOutcome.refused
     case .agreed(let unlocking):
+      waited = question?.opened.duration(to: start) ?? .zero
       question = nil
       // A consent from before a lock does not count after it.
       isAgreed = keySource.current?.unlocking === unlocking
     case .open, .unlocked, nil: break
     }
-    switch await serve(message, isAgreed, context) {
+    switch await serve(message, isAgreed, waited, context) {
     case .answer(let bytes): return bytes
     case .waitsForVault(let prompt):
-      guard (try? await keySource.open(for: .prompt(prompt))) != nil,
-        case .answer(let bytes) = await serve(message, false, context)
-      else { return U2FOutcome.refused }
+      do throws(UserInteractionError) { _ = try await keySource.open(for: .prompt(prompt)) } catch {
+        report(CommandReport(u2F: message, rpID: nil, error: error, elapsed: start.duration(to: clock.now)))
+        return U2FOutcome.refused
+      }
+      guard case .answer(let bytes) = await serve(message, false, .zero, context) else { return U2FOutcome.refused }
       return bytes
     case .needsVault(let prompt):
-      ask(message, context, isUnlocking: true) { [keySource] () async throws(UserInteractionError) in
+      ask(message, prompt, context, isUnlocking: true) { [keySource] () async throws(UserInteractionError) in
         _ = try await keySource.open(for: .prompt(prompt))
         return .unlocked
       }
     case .needsPresence(let prompt):
       let unlocking = keySource.current?.unlocking
-      ask(message, context, isUnlocking: false) { [interaction] () async throws(UserInteractionError) in
+      ask(message, prompt, context, isUnlocking: false) { [interaction] () async throws(UserInteractionError) in
         let confirmation = try await interaction.confirm(prompt, verification: false)
         return confirmation.userPresent ? .agreed(unlocking) : .refused(.declined)
       }
@@ -94,14 +103,16 @@ actor U2FRequestHandler {
   }
 
   /// Passes a message to the authenticator in its turn; `nil` if the request was withdrawn before that.
-  private func serve(_ message: [UInt8], _ isAgreed: Bool, _ context: RequestContext) async -> U2FOutcome? {
+  private func serve(
+    _ message: [UInt8], _ isAgreed: Bool, _ waited: Duration, _ context: RequestContext
+  ) async -> U2FOutcome? {
     if Authenticator.isVersion(u2F: message), queue.isTaken {
       var authenticator = queue.copy
       return authenticator.respond(toU2F: message, confirmation: nil, in: context)
     }
     return try? await queue.submit { authenticator in
       authenticator.respond(
-        toU2F: message, confirmation: isAgreed ? Confirmation(userVerified: false) : nil, in: context)
+        toU2F: message, confirmation: isAgreed ? Confirmation(userVerified: false) : nil, waited: waited, in: context)
     }
   }
 
@@ -131,7 +142,7 @@ actor U2FRequestHandler {
 
   /// Opens a dialog for a message, unless it is open already, or another host still waits for its own.
   private func ask(
-    _ message: [UInt8], _ context: RequestContext, isUnlocking: Bool,
+    _ message: [UInt8], _ prompt: UserPrompt, _ context: RequestContext, isUnlocking: Bool,
     _ body: @escaping @Sendable () async throws(UserInteractionError) -> Outcome
   ) {
     // The host may have gone while the authenticator worked; its dialogs were withdrawn then.
@@ -154,8 +165,8 @@ actor U2FRequestHandler {
       await self.end(number, outcome)
     }
     question = Question(
-      number: questions, message: message, context: context, isUnlocking: isUnlocking, task: task, since: now,
-      asked: now)
+      number: questions, message: message, context: context, isUnlocking: isUnlocking, task: task, rpID: prompt.rpID,
+      opened: now, since: now, asked: now)
   }
 
   private func end(_ number: Int, _ outcome: Outcome) {
@@ -164,7 +175,8 @@ actor U2FRequestHandler {
     question?.outcome = outcome
     question?.since = now
     guard case .refused(let error) = outcome else { return }
-    report(CommandReport(u2F: ended.message, error: error, elapsed: ended.since.duration(to: now)))
+    report(
+      CommandReport(u2F: ended.message, rpID: ended.rpID, error: error, elapsed: ended.opened.duration(to: now)))
   }
 }
 

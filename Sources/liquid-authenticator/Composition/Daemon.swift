@@ -52,7 +52,11 @@ final class Daemon: Sendable {
       directory: directory, prompter: prompter, verifier: verifier, maximumPasskeys: options.maximumPasskeys,
       signatures: signatures, log: log.warning)
     let writer = try StartError.from { () throws(TransportError) in try EventLoop() }
-    let report: @Sendable (CommandReport) -> Void = { CeremonyLog.line($0).map(log.info) }
+    // Refusals cost a program nothing, so it could fill the log with them.
+    let refusals = LogLimit(of: "refused requests", lines: 1000, clock: loop, output: log.info)
+    let report: @Sendable (CommandReport) -> Void = { report in
+      CeremonyLog.line(report).map(report.error == nil ? log.info : refusals.write)
+    }
     let authenticator = Authenticator(
       keySource: vault, interaction: prompter, extensions: Self.extensions,
       randomness: SystemRandomNumberGenerator(), now: { Instant(nanoseconds: 0).duration(to: loop.now) },
@@ -74,7 +78,7 @@ final class Daemon: Sendable {
     }
     self.router = router
     self.log = log
-    controlLog = LogLimit(of: "the control socket", clock: loop, output: log.warning)
+    controlLog = LogLimit(of: "the control socket", lines: 10, clock: loop, output: log.warning)
   }
 
   /// Opens the control socket, then makes the device appear: when the device is there, the socket is open.

@@ -1,10 +1,8 @@
 import CTAPHID
 import Synchronization
 
-/// Limits lines that any program can cause: ten a minute are written, the others are counted.
+/// Limits lines that any program can cause: some are written in each minute, the others are counted.
 final class LogLimit: Sendable {
-  /// How many lines of one ``period`` are written.
-  static let lines = 10
   static let period = Duration.seconds(60)
 
   private struct State {
@@ -13,15 +11,18 @@ final class LogLimit: Sendable {
   }
 
   private let subject: String
+  private let lines: Int
   private let clock: any MonotonicClock
   private let output: @Sendable (String) -> Void
   private let state: Mutex<State>
 
   /// - Parameters:
   ///   - subject: what the lines are about, for the line about those left out: "the control socket".
+  ///   - lines: how many lines of one ``period`` are written.
   ///   - output: takes each line that is written.
-  init(of subject: String, clock: any MonotonicClock, output: @escaping @Sendable (String) -> Void) {
+  init(of subject: String, lines: Int, clock: any MonotonicClock, output: @escaping @Sendable (String) -> Void) {
     self.subject = subject
+    self.lines = lines
     self.clock = clock
     self.output = output
     state = Mutex(State(begin: clock.now))
@@ -39,10 +40,10 @@ final class LogLimit: Sendable {
       state.count += 1
       return (state.count, before)
     }
-    if before > Self.lines { output("\(subject): \(before - Self.lines) further lines were suppressed") }
-    guard count <= Self.lines else { return }
+    if before > lines { output("\(subject): \(before - lines) further lines were suppressed") }
+    guard count <= lines else { return }
     output(line)
-    if count == Self.lines {
+    if count == lines {
       output("\(subject): further lines of this minute are counted but not written")
     }
   }

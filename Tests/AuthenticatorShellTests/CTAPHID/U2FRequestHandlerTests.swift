@@ -23,6 +23,13 @@ struct U2FRequestHandlerTests {
     func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { vault }
   }
 
+  /// A locked vault whose prompt the user refuses.
+  private struct RefusedVaultSource: KeySource {
+    var current: OpenVault? { nil }
+    var reported: ReportedSettings { ReportedSettings() }
+    func open(for reason: UnlockReason?) async throws(UserInteractionError) -> OpenVault { throw .declined }
+  }
+
   /// A user who answers each dialog when the test does.
   private final class Person: UserInteraction {
     let canVerify = false
@@ -64,11 +71,16 @@ struct U2FRequestHandlerTests {
     let keys = CredentialKeys(mainKey: SecretBytes(count: 64) { $0.initializeMemory(as: UInt8.self, repeating: 7) })
     let vault = OpenVault(
       keys: keys, ed25519Root: SecretBytes(count: 96) { _ in }, store: InMemoryCredentialStore(keys: keys))
-    let source = OpenVaultSource(vault: vault)
+    handler = Self.handler(of: OpenVaultSource(vault: vault), person, clock, reports)
+  }
+
+  private static func handler(
+    of source: any KeySource, _ person: Person, _ clock: ManualClock, _ reports: Reports
+  ) -> U2FRequestHandler {
     let authenticator = Authenticator(
       keySource: source, interaction: person, extensions: [], randomness: SystemRandomNumberGenerator(),
       now: { .zero }, wallClock: { 0 }, report: reports.append)
-    handler = U2FRequestHandler(
+    return U2FRequestHandler(
       queue: RequestQueue(authenticator), keySource: source, interaction: person, clock: clock,
       workers: globalConcurrentExecutor, report: reports.append)
   }
@@ -91,10 +103,11 @@ struct U2FRequestHandlerTests {
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
     #expect(await send() == [0x69, 0x85], "one dialog, however often it is asked")
+    clock.advance(by: .milliseconds(4321))
     person.answer(true)
     let answer = await poll { $0 != [0x69, 0x85] }
     #expect(answer.suffix(2) == [0x90, 0x00])
-    #expect(reports.lines == ["U2F_REGISTER done, 0 ms"], "one line, however often the host asked")
+    #expect(reports.lines == ["U2F_REGISTER done, 4321 ms"], "one line, however often the host asked")
     #expect(await send() == [0x69, 0x85], "the consent was used up")
     await person.isAsked()
     await handler.withdraw()
@@ -103,16 +116,30 @@ struct U2FRequestHandlerTests {
   @Test func `after a refusal, requests are refused for a while`() async {
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
+    clock.advance(by: .milliseconds(1500))
     person.answer(false)
     #expect(await poll { $0 != [0x69, 0x85] } == [0x69, 0x86])
     #expect(await send() == [0x69, 0x86])
     #expect(reports.lines.count == 1)
-    let line = "U2F_REGISTER the user refused, or no prompt could be shown (operationDenied), 0 ms"
+    let line = "U2F_REGISTER the user refused, or no prompt could be shown (operationDenied), 1500 ms"
     #expect(reports.lines.first == line)
     clock.advance(by: .seconds(11))
     #expect(await send() == [0x69, 0x85])
     await person.isAsked()
     await handler.withdraw()
+  }
+
+  @Test func `a refusal to unlock the vault is logged, for check-only messages too`() async {
+    let handler = Self.handler(of: RefusedVaultSource(), person, clock, reports)
+    let checkOnly: [UInt8] =
+      [0x00, 0x02, 0x07, 0x00, 0x00, 0x00, 0x81] + [UInt8](repeating: 7, count: 64) + [64]
+      + [UInt8](repeating: 9, count: 64)
+    #expect(await handler.respond(to: checkOnly, in: Self.context) == [0x69, 0x86])
+    #expect(
+      reports.lines == ["U2F_AUTHENTICATE the user refused, or no prompt could be shown (operationDenied), 0 ms"])
+    #expect(await handler.respond(to: Self.message, in: Self.context) == [0x69, 0x85])
+    while reports.lines.count < 2 { await Task.yield() }
+    #expect(reports.lines[1] == "U2F_REGISTER the user refused, or no prompt could be shown (operationDenied), 0 ms")
   }
 
   @Test func `a consent that no host collects expires`() async {

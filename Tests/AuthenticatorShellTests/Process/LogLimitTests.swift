@@ -7,7 +7,7 @@ struct LogLimitTests {
   private let lines = Lines()
   private let limit: LogLimit
 
-  init() { limit = LogLimit(of: "the subject", clock: clock, output: lines.add) }
+  init() { limit = LogLimit(of: "the subject", lines: 10, clock: clock, output: lines.add) }
 
   // Holds: CONTROL-3
   @Test func `ten lines a minute are written, and the others counted`() {
@@ -31,6 +31,13 @@ struct LogLimitTests {
       clock.advance(by: .seconds(7))
     }
     #expect(lines.all == (0..<100).map(String.init))
+  }
+
+  @Test func `each subject has its own number of lines`() {
+    let limit = LogLimit(of: "refused requests", lines: 1000, clock: clock, output: lines.add)
+    for number in 0..<1001 { limit.write("\(number)") }
+    #expect(lines.all.count == 1001)
+    #expect(lines.all.last == "refused requests: further lines of this minute are counted but not written")
   }
 
   @Test func `exactly ten lines are not reported as suppressed`() {
