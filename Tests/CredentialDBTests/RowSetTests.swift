@@ -114,10 +114,13 @@ import Testing
   }
 
   @Test func `a store of another phrase or vault, or a damaged one, cannot be accepted`() throws {
-    #expect(throws: RecoveryError.self) { try CredentialDB.open(directory, keys: Given.otherKeys, rows: .accepted) }
-    #expect(throws: RecoveryError.self) {
-      try CredentialDB.open(directory, storeID: [UInt8](repeating: 1, count: 16), rows: .accepted)
-    }
+    try change(Self.changes[0].sql)
+    #expect(
+      refusal { _ = try CredentialDB.open(directory, keys: Given.otherKeys, rows: .accepted) }
+        .contains("is damaged: its state does not open: its seal is broken, or was made with another phrase"))
+    #expect(
+      refusal { _ = try CredentialDB.open(directory, storeID: [UInt8](repeating: 1, count: 16), rows: .accepted) }
+        .contains("belongs to another vault"))
     try change("UPDATE credential SET sealed = zeroblob(272) WHERE sequence = 1")
     #expect(
       refusal { _ = try CredentialDB.open(directory, rows: .accepted) }.contains("is damaged: a row does not open"))
