@@ -189,6 +189,6 @@ let package = Package(
 )
 
 // scripts/docs sets it. The plugin builds the documentation; no product uses it.
-if Context.environment["LIQUID_AUTH_DOCS"] != nil {
+if Context.environment["LIQUID_AUTH_DOCS"] == "1" {
   package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0"))
 }

@@ -58,6 +58,8 @@ def links(root=ROOT):
                 place = document.parent / path if path else document
                 if not place.exists():
                     broken.append(f"{document.relative_to(root)}: there is no file {target}")
+                elif fragment and place.is_dir():
+                    broken.append(f"{document.relative_to(root)}: {target} is a directory")
                 elif fragment and fragment not in anchors(place.read_text("utf-8")):
                     broken.append(f"{document.relative_to(root)}: there is no heading {target}")
     return broken, external
