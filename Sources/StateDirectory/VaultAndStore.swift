@@ -21,7 +21,7 @@ extension StateDirectory {
   ///   - cost: the cost of each try of the passphrase.
   /// - Returns: the number of passkeys in the store that existed; `nil` if an empty one was made.
   /// - Throws: `exists` if there is a vault already, or a store that these keys do not open or that has the other form of
-  ///   ids; all files stay unchanged.
+  ///   ids; no vault is made, and the store keeps its rows.
   @discardableResult
   public func makeVaultAndStore(
     mainKey: SecretBytes, ed25519Root: SecretBytes, passphrase: SecretBytes, credentialIDForm: CredentialIDForm?,

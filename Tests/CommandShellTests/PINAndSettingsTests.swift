@@ -88,7 +88,7 @@ private func information(
       report.text == """
         always verify           off
         minimum PIN length      6 characters
-        reported to             a.example, \\u{1B}[2J
+        sites that can read it  a.example, \\u{1B}[2J
         change of PIN           required before the PIN can be used
         enterprise attestation  not supported
         """)

@@ -6,6 +6,9 @@ import Testing
 @Suite struct StatusReportTests {
   static let fine = SystemFindings(uhid: .usable, groupExists: true, isMember: true, sessionHasGroup: true)
 
+  static let noDevice =
+    "there is no /dev/uhid; load its driver with: sudo modprobe uhid (in a container, use --transport unix:PATH or pty)"
+
   static func running(
     vault: AuthenticatorStatus.VaultCondition = .unlocked, attached: Bool = true, problems: [String] = []
   ) -> AuthenticatorStatus {
@@ -83,9 +86,7 @@ import Testing
       StatusReport(running: Self.running(attached: false), system: system).problems
         == ["the device is detached; attach it with: liquid-auth device attach"])
     system.uhid = .absent
-    #expect(
-      StatusReport(running: Self.running(attached: false), system: system).problems
-        == ["there is no /dev/uhid; load its driver with: sudo modprobe uhid"])
+    #expect(StatusReport(running: Self.running(attached: false), system: system).problems == [Self.noDevice])
   }
 
   @Test func `a device that has stepped aside names the other key, and how to attach anyway`() {
@@ -110,8 +111,7 @@ import Testing
       stateDirectory: "/s", vault: VaultFinding(isThere: false, problem: "no vault"),
       failure: CommandFailure("not running", code: .notRunning), system: system)
     #expect(report.isRunning == false)
-    #expect(
-      report.problems == ["no vault", "there is no /dev/uhid; load its driver with: sudo modprobe uhid", "not running"])
+    #expect(report.problems == ["no vault", Self.noDevice, "not running"])
     #expect(
       report.text.hasPrefix(
         "authenticator  not running\nvault          missing\nstate          /s\n\nto do\n- no vault\n"))

@@ -106,7 +106,7 @@ class TestInitOnTheTerminal:
         assert [path.name for path in empty.state.iterdir()] == ["daemon.lock"]
 
     def test_import_is_not_echoed(self, empty):
-        answers = [("Phrase: ", PHRASE), ("New passphrase", NEW), ("again", NEW)]
+        answers = [("Phrase, .*: ", PHRASE), ("New passphrase", NEW), ("again", NEW)]
         command = empty.command("init", "--import", "--state-dir", empty.state)
         code, shown = on_terminal(command, answers, empty.environment)
         assert code == 0, shown
@@ -119,8 +119,8 @@ class TestInitOnTheTerminal:
         pasted = "\n".join(" ".join(words[first : first + 8]) for first in (0, 8, 16))
         shell = ["bash", "-c", '"$0" "$@"; echo "status $?"; read -rt 1 line; echo "left: <$line>"']
         command = empty.command("init", "--import", "--state-dir", empty.state)
-        _, shown = on_terminal([*shell, *command], [("Phrase: ", pasted)], empty.environment)
-        assert "the phrase has 8 words" in shown and "status 1" in shown, shown
+        _, shown = on_terminal([*shell, *command], 3 * [("Phrase, .*: ", pasted)], empty.environment)
+        assert shown.count("the phrase has 8 words") == 3 and "status 1" in shown, shown
         assert "left: <>" in shown, shown
 
 

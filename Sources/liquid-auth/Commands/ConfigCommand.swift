@@ -5,7 +5,7 @@ import ControlProtocol
 struct ConfigCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "config",
-    abstract: "Show and change what the key requires.",
+    abstract: "Show and change the settings of the key.",
     discussion: """
       Each change asks for the vault's passphrase at the terminal, or reads it from the first line of standard input. \
       The settings belong to this machine. A reset restores the defaults.
@@ -13,7 +13,7 @@ struct ConfigCommand: ParsableCommand {
     subcommands: [Show.self, AlwaysUV.self, MinimumPINLength.self, ForcePINChange.self, ForgetReaders.self])
 
   struct Show: PlacedCommand {
-    static let configuration = CommandConfiguration(abstract: "Show the settings. Needs no passphrase.")
+    static let configuration = CommandConfiguration(abstract: "Show the settings. Only --sites needs the passphrase.")
     @Flag(help: "Also show the sites that can read the minimum PIN length. This needs the passphrase.") var sites =
       false
     @OptionGroup var place: PlaceOptions
@@ -57,7 +57,7 @@ struct ConfigCommand: ParsableCommand {
         "A site that can read it (extension minPinLength), by its relying party id. Repeat --rp for several sites; "
           + "they replace the previous ones.", valueName: "id"))
     var rp: [String] = []
-    @Flag(help: "Report it to no site.") var noRp = false
+    @Flag(help: "Let no site read it.") var noRp = false
     @OptionGroup var place: PlaceOptions
     @OptionGroup var output: OutputOptions
 
@@ -150,7 +150,7 @@ struct SettingsReport: Equatable {
       ["minimum PIN length", "\(minimumPINLength) characters"],
     ]
     if let sites {
-      rows.append(["reported to", sites.isEmpty ? "no site" : sites.map(\.printable).joined(separator: ", ")])
+      rows.append(["sites that can read it", sites.isEmpty ? "none" : sites.map(\.printable).joined(separator: ", ")])
     }
     rows += [
       ["change of PIN", forcePINChange ? "required before the PIN can be used" : "not required"],

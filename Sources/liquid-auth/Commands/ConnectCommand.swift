@@ -7,7 +7,7 @@ import ProcessIO
 struct ConnectCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "connect",
-    abstract: "Open a dApp's liquid:// link: sign in, and answer the dApp's requests.",
+    abstract: "Open a dApp's liquid:// link: sign in, and answer the dApp's requests. Needs liquid-auth-wallet.",
     helpNames: [])
 
   @Argument(parsing: .captureForPassthrough, help: "The link and options; see --help.")
@@ -43,7 +43,7 @@ enum WalletProgram {
 struct KeyriCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keyri",
-    abstract: "Sign in to services that use Keyri.",
+    abstract: "Sign in to services that use Keyri. Needs liquid-auth-wallet.",
     helpNames: [])
 
   @Argument(parsing: .captureForPassthrough, help: "The action and options; see --help.")

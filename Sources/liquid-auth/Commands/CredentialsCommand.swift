@@ -70,7 +70,8 @@ struct CredentialsCommand: ParsableCommand {
       abstract: "Remove a passkey from this machine.",
       discussion: """
         The passkey no longer works on this machine. The site is not informed: remove the passkey there too. To get \
-        another one, register again at the site.
+        another one, register again at the site. A large blob of the passkey stays on the key, where no passkey opens \
+        it: delete it first, with `liquid-auth blobs delete`.
         """)
     @Argument(help: "The first digits of its id, 4 or more.", transform: CredentialsCommand.digits) var id: String
     @OptionGroup var place: PlaceOptions

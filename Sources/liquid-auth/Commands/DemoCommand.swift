@@ -6,7 +6,7 @@ import Synchronization
 struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
-    abstract: "Show a registration and a sign-in, without a device and without a vault.",
+    abstract: "Show a registration, a sign-in and a recovery, without a device and without a vault.",
     discussion: """
       Runs the real key in this process, against a site of its own, with a temporary phrase that it does not show. The \
       demo answers the prompts itself, and prints that it does. It verifies every signature, flag and hash; the exit code \

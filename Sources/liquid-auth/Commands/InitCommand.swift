@@ -13,9 +13,9 @@ struct InitCommand: PlacedCommand {
     abstract: "Make the vault, from a new or an existing phrase.",
     discussion: """
       A new phrase is shown once, on the terminal only, and the command then asks for three of its words. With --import \
-      you type a phrase; it is not shown. Then choose a passphrase with at least 8 characters. The vault has the keys that \
-      come from the phrase, not the phrase. An existing vault is never overwritten. If the command fails, it leaves \
-      nothing behind; if it is killed, an empty directory can remain.
+      you type a phrase; it is not shown. Then choose a passphrase with at least 8 characters, 4 of them different. The \
+      vault has the keys that come from the phrase, not the phrase. An existing vault is never overwritten. If the \
+      command fails, it makes no vault; if it is killed, an empty directory can remain.
 
       For scripts: with --import, if standard input is not a terminal, its first line is the phrase and its second line \
       the passphrase. A new phrase always needs a terminal.
@@ -116,9 +116,21 @@ struct InitCommand: PlacedCommand {
       return (phrase, try PassphraseDialogue.new(on: terminal))
     case .existingPhrase:
       guard isatty(STDIN_FILENO) == 1, let terminal = try? TerminalDevice() else { return try piped() }
-      let phrase = try PhraseInput.parse(terminal.askSecret("Phrase: "))
-      return (phrase, try PassphraseDialogue.new(on: terminal))
+      return (try existingPhrase(on: terminal), try PassphraseDialogue.new(on: terminal))
     }
+  }
+
+  /// Asks for the phrase until it is valid, up to three times.
+  private static func existingPhrase(on terminal: TerminalDevice) throws(CommandFailure) -> BIP39Phrase {
+    for triesLeft in (0..<PassphraseDialogue.tries).reversed() {
+      do throws(CommandFailure) {
+        return try PhraseInput.parse(terminal.askSecret("Phrase, all words on one line (not shown): "))
+      } catch {
+        guard triesLeft > 0, error.code == .failed else { throw error }
+        terminal.show("\(error.description); try again\n")
+      }
+    }
+    throw CommandFailure("no phrase was given; nothing was made")
   }
 
   /// The first two lines of standard input.

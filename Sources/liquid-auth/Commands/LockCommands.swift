@@ -50,9 +50,6 @@ extension ControlConnection {
       } catch  where error.code == .passphrase && triesLeft > 0 {
         let tries = triesLeft == 1 ? "one try" : "\(triesLeft) tries"
         terminal.show("wrong passphrase; try again, \(tries) left\n")
-      } catch  where error.code == .passphrase {
-        terminal.show("no tries are left here; run the command again\n")
-        throw error
       }
     }
   }

@@ -27,7 +27,7 @@ struct RecoverCommand: PlacedCommand {
   @Flag(help: "Accept a store that was modified outside liquid-auth.")
   var acceptStore = false
 
-  @Flag(help: "Accept again passkeys that were made before a reset.")
+  @Flag(help: "Accept the passkeys from before a reset again.")
   var acceptBeforeReset = false
 
   @Option(help: ArgumentHelp("The site: its relying party id, such as example.com.", valueName: "id"))
@@ -94,7 +94,8 @@ struct RecoverCommand: PlacedCommand {
     }
     try connection.ask(AcceptBeforeReset())
     output.write(
-      "accepted: everything that the phrase opens works again", json: ["beforeReset": .string("accepted")])
+      "accepted: passkeys from before a reset work again when their sites send their ids",
+      json: ["beforeReset": .string("accepted")])
   }
 
   /// Runs the command in the authenticator that works on the directory; if none runs, changes the store here.

@@ -14,7 +14,8 @@ struct ControlConnection {
     do {
       return ControlConnection(
         client: try ControlClient.open(path) {
-          StandardStream.error.write("liquid-auth: waiting until the open prompt is answered")
+          StandardStream.error.write(
+            "liquid-auth: waiting for an answer to the authenticator's prompt, in its window or terminal")
         })
     } catch {
       throw CommandFailure(error)

@@ -27,7 +27,8 @@ struct SystemFindings: Equatable {
   var uhidProblem: String? {
     switch uhid {
     case .usable: nil
-    case .absent: "there is no /dev/uhid; load its driver with: sudo modprobe uhid"
+    case .absent:
+      "there is no /dev/uhid; load its driver with: sudo modprobe uhid (in a container, use --transport unix:PATH or pty)"
     case .forbidden where !groupExists:
       "you do not have permission to open /dev/uhid; install the udev rule with: scripts/run"
     case .forbidden where !isMember:

@@ -59,7 +59,7 @@ private struct DemoPerson: UserInteraction {
     let what =
       switch prompt.purpose {
       case .register: "register"
-      case .alreadyRegistered: "learn that there is a passkey already"
+      case .alreadyRegistered: "confirm that there is a passkey already"
       case .signIn: "sign in"
       case .select: "select this key"
       case .setPIN: "set a PIN"
