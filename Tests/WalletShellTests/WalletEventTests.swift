@@ -86,7 +86,7 @@ extension WalletEventTests {
       #expect(text?.hasPrefix("the dApp asked for \(method), which failed with error 4004: ") == true)
     }
     for method in ["sign_transactions", "sign_message", "post_transactions", "sign_and_post_transactions"] {
-      #expect(WalletEvent.answered(method: method, error: nil).text == "the dApp asked for \(method), which was done")
+      #expect(WalletEvent.answered(method: method, error: nil).text == "answered the dApp's request \(method)")
     }
   }
 }

@@ -133,7 +133,7 @@ extension Authenticator {
     else { return }
     throw CTAPError(
       settings.isPINSet ? .puatRequired : .operationDenied,
-      "a discoverable credential needs verification, which is set up")
+      "a discoverable credential needs verification, and the request does not ask for it")
   }
 }
 

@@ -17,7 +17,7 @@ struct KeyriCommand: ParsableCommand {
         keyri-api = https://prod.api.keyri.com
 
       NAME is the name in the service's links, https://NAME.onekey.to?sessionId=…, or the address at which they begin. \
-      After it come the address of the service's server and, for QR codes, its app key. keyri-api is Keyri's own server, \
+      Then write the address of the service's server and, for QR codes, its app key. keyri-api is Keyri's own server, \
       for QR codes.
       """,
     subcommands: [Register.self, Login.self, QR.self])
@@ -28,7 +28,7 @@ struct KeyriCommand: ParsableCommand {
       abstract: "Register your key with a service, and get a token.",
       discussion: """
         The token, on standard output, is one of Firebase Authentication: a program that gets it signs in as you, for an \
-        hour. A service that has a key for the address already does not take another.
+        hour. A service that already has a key for the address does not accept another one.
         """)
 
     @OptionGroup var account: KeyriAccount
@@ -63,7 +63,7 @@ struct KeyriCommand: ParsableCommand {
   struct QR: KeyriOperation {
     static let configuration = CommandConfiguration(
       commandName: "qr",
-      abstract: "Sign in the browser that shows a Keyri code, or refuse.",
+      abstract: "Confirm or refuse the login of the browser that shows a Keyri code.",
       discussion: """
         A page can show the code of another person's browser. Check the page's address before you agree: it must be the \
         page in front of you. If you refuse, the browser learns only that.

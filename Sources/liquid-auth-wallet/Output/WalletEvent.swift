@@ -48,7 +48,7 @@ extension WalletEvent {
     case .signaling(let event): event.text
     // Signed and posted transactions were reported before; harmless requests are not worth a line.
     case .answered("discover", nil), .answered("enable", nil), .answered("disable", nil): nil
-    case .answered(let method, nil): "the dApp asked for \(DisplayText.words(method)), which was done"
+    case .answered(let method, nil): "answered the dApp's request \(DisplayText.words(method))"
     case .answered(let method, .some(let error)):
       "the dApp asked for \(DisplayText.words(method)), which failed with error \(error.code): "
         + DisplayText.line(error.inWords)

@@ -29,7 +29,7 @@ struct DaemonOptions: Equatable, Sendable {
   /// The most passkeys that the store holds after a registration, at least 1.
   var maximumPasskeys = OpenVault.defaultMaximumDiscoverableCredentials
 
-  /// The place options for commands in messages.
+  /// The options for the state directory and the socket, as messages add them to commands.
   var place: CommandPlace { CommandPlace(stateDirectory: stateDir, control: control) }
 
   /// Why a command line does not start the daemon.
@@ -42,7 +42,7 @@ struct DaemonOptions: Equatable, Sendable {
     case usage(String)
   }
 
-  /// Parses the arguments after the program's name: `--option value` or `--option=value`; of two, the last counts.
+  /// Parses the arguments after the program's name: `--option value` or `--option=value`; the last of two counts.
   init(_ arguments: [String]) throws(Refusal) {
     var rest = arguments[...]
     while let argument = rest.popFirst() {
@@ -100,8 +100,8 @@ struct DaemonOptions: Equatable, Sendable {
 
     \(TransportChoice.help)
       --verification passphrase|none    How the key verifies you if a site needs it:
-                                        by the vault's passphrase, or not at all;
-                                        a click then signs transactions as well.
+                                        by the vault's passphrase, or not at all.
+                                        With none, a click signs transactions.
                                         (default: passphrase)
     \(PromptChoice.help)
       --pinentry PROGRAM                The program that shows dialogs.
@@ -115,8 +115,8 @@ struct DaemonOptions: Equatable, Sendable {
                                         Whether the device stays attached while
                                         another security key is plugged in, or is
                                         detached meanwhile. (default: stay)
-      --max-passkeys NUMBER             How many passkeys sites may register. Those
-                                        that are recovered may exceed it.
+      --max-passkeys NUMBER             The most discoverable passkeys that sites
+                                        may register. Recovery can exceed it.
                                         (default: 10000)
       --version                         Show the version.
       -h, --help                        Show this help.

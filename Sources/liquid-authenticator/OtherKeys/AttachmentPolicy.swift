@@ -1,6 +1,6 @@
 /// Decides whether the device is attached: by the user's command, then by the rule that it steps aside for other keys.
 ///
-/// If the device may stay beside other keys, it is given none.
+/// If the device may stay beside other keys, the list of other keys is always empty.
 struct AttachmentPolicy: Equatable, Sendable {
   /// The user's last command.
   private enum Word {

@@ -30,7 +30,7 @@ struct OtherKey: Equatable, Sendable {
 
 /// Reports all other keys each time one is plugged in or removed.
 ///
-/// An event of udev only starts a new look at all keys: a missed event does no lasting harm, and the order of events
+/// Each udev event starts a new search for all keys, so a missed event does no lasting harm, and the order of events
 /// does not matter. Between two events nothing wakes.
 final class OtherKeysWatch: Polled {
   /// All other keys after an event; only the latest value is kept.

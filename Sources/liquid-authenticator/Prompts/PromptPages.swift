@@ -244,7 +244,7 @@ extension UserPrompt.Change {
 
 extension UserPrompt {
   /// U2F sends a hash of the site's name only.
-  fileprivate static let hiddenSite = "An older kind of request (U2F): it does not say which site it is from."
+  fileprivate static let hiddenSite = "An older kind of request (U2F). It does not name its site."
 
   fileprivate var replacementLines: [String] {
     replacesPasskey ? ["It replaces the passkey that this account has here."] : []

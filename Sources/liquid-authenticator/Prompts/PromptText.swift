@@ -116,7 +116,7 @@ extension UserPrompt {
 
   var siteLines: [String] {
     var lines = [Self.siteLine(rpID ?? "")]
-    if accountCount > 1 { return lines + ["Accounts: \(accountCount), to choose from next"] }
+    if accountCount > 1 { return lines + ["Accounts: \(accountCount), you choose one next"] }
     // A wallet's name for the account is the address, which has a line of its own.
     if let accountName, !accountName.isEmpty, accountName != algorandAddress {
       lines.append("Account: \(DisplayText.name(accountName))")

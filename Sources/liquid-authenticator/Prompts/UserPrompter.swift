@@ -239,8 +239,8 @@ actor UserPrompter: UserInteraction {
 
   // MARK: Time
 
-  /// Waits until half a second has passed since a page was opened, so that a program that answers at once does not keep
-  /// us busy.
+  /// Waits until half a second has passed since a page was opened, so that a program that answers at once causes no
+  /// busy loop.
   private func pause(since opened: Instant) async throws(UserInteractionError) {
     do throws(CancellationError) {
       try await clock.sleep(until: opened.advanced(by: Self.shortestReading))

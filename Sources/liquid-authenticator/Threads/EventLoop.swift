@@ -3,7 +3,7 @@ import CTAPHID
 import Glibc
 import Synchronization
 
-/// One thread that runs tasks, waits for descriptors and rings timers.
+/// One thread that runs tasks, waits for descriptors and fires timers.
 ///
 /// It sleeps in one poll(2) over all descriptors, until the next deadline, so an idle loop does not wake; Swift's own
 /// pool on Linux wakes once a second as long as the process lives. What the loop's own thread does (enqueue a job,

@@ -114,7 +114,7 @@ import Testing
         Sign in with your passkey?
 
         Site: example.com
-        Accounts: 3, to choose from next
+        Accounts: 3, you choose one next
         """,
       buttons: ["Sign in", "Deny"]),
     Case(
